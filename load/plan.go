@@ -1,0 +1,54 @@
+package load
+
+import "time"
+
+// A Plan is everything the engine needs to know about a run, apart from the
+// target. Exactly one of three modes holds: Schedule set (open loop), Callers
+// set (closed loop), or neither: as fast as the in-flight bound allows.
+type Plan struct {
+	Schedule Schedule // when events are due, warm-up included
+	Callers  int      // closed loop: shots in flight, over all lanes
+
+	MaxInFlight   int           // shots in flight per lane; 0 means 5
+	EventsPerShot int           // fixed make-up of a shot; 0: as many as have gathered, up to the lane's room
+	Linger        time.Duration // how long events gather for their shot
+	Overload      Overload      // what happens to due events while the bound is reached
+	BufferBytes   int64         // bytes of due events waiting; reaching it counts as overload; 0: unbounded
+	EventBytes    float64       // mean size of an event, for BufferBytes
+
+	WarmupTime   time.Duration // excluded from the hold; with a schedule, part of it
+	WarmupEvents uint64        // without a schedule: excluded by number instead
+	Steps        []Step        // spans of the hold reported on their own, from the start of the hold
+
+	Hold  Limits
+	Drain time.Duration // how long answers (and due events still queued) are waited for; 0 means 10 s
+
+	Interval time.Duration // of the series; 0 means 1 s
+	Retry    int           // how often a failed shot is fired again
+	Threads  int           // most sending threads; 0: one per client, at most one per processor
+	Gate     *Gate         // allowance handed over by another run; nil: none
+	Portable bool          // wait by the runtime's timers alone (virtual time; other systems do so anyway)
+
+	// Observe sees every outcome once settled for good, on the thread of its
+	// lane. The slice must not be kept.
+	Observe func([]Outcome)
+}
+
+// Limits end the hold. Zero means no limit.
+type Limits struct {
+	Time        time.Duration
+	Events      uint64
+	Bytes       uint64
+	Failures    uint64  // stop when more than this many events failed
+	FailureRate float64 // stop when more than this share of answered events failed (after 100 of them)
+}
+
+// Overload is what happens to an event that is due while the in-flight bound
+// is reached.
+type Overload uint8
+
+// The policies.
+const (
+	Queue Overload = iota // wait: response time grows
+	Drop                  // give up: counted as dropped
+)

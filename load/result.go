@@ -1,0 +1,82 @@
+package load
+
+import (
+	"time"
+
+	"carronade/measure"
+)
+
+// A Result is what a run measured. Warm-up, hold and drain partition the run;
+// an event belongs to the phase of its due time (of its sending, without a
+// schedule), whenever its answer came.
+type Result struct {
+	Started time.Time // wall clock
+	Ended   time.Time
+	Stopped Reason // why the hold ended
+	Mode    Mode
+
+	Warmup measure.Tally // zero when there was none
+	Hold   measure.Tally
+	Drain  measure.Tally // only its length and what arrived in it: nothing is due in a drain
+	Steps  []measure.Tally
+
+	Intervals []measure.Interval // bounded: a long series is joined pairwise
+	Failures  []measure.Failure  // the first 32 distinct texts, then one row for "others" per class
+	Classes   map[string]uint64  // events failed or unknown, by class, over the whole run
+
+	Stall    measure.Stall
+	Steady   measure.Steady
+	Usage    measure.Usage // of the generator's process over the hold
+	Busy     float64       // largest share of the hold that a sending thread was at work
+	Full     float64       // share of the hold that the in-flight bound was full (no schedule), mean over lanes
+	WireRead uint64        // bytes received
+
+	Rebalance time.Duration // consuming: time without an assignment
+	Missing   uint64        // events short of Hold.Events at the end
+	Logs      []LogResult   // consuming: per log
+}
+
+// A LogResult is what was read from one log.
+type LogResult struct {
+	Log      string `json:"log"`
+	Consumed uint64 `json:"consumed"`
+	Bytes    uint64 `json:"bytes"`
+	Behind   int64  `json:"lag_events"` // at the end of the run; -1 unknown
+}
+
+// Mode is how events were made due.
+type Mode string
+
+// The modes.
+const (
+	OpenLoop   Mode = "open loop"
+	ClosedLoop Mode = "closed loop"
+	FullSpeed  Mode = "as fast as the in-flight bound allows"
+	Consuming  Mode = "consume"
+)
+
+// Reason is why a hold ended.
+type Reason string
+
+// The reasons.
+const (
+	ByTime        Reason = "time"
+	ByEvents      Reason = "events"
+	ByBytes       Reason = "bytes"
+	ByFailures    Reason = "failures"
+	ByFailureRate Reason = "failure rate"
+	BySchedule    Reason = "schedule ended"
+	ByIdle        Reason = "idle"
+	ByEnd         Reason = "end of the logs"
+	Interrupted   Reason = "interrupted"
+	ByTarget      Reason = "target failed"
+)
+
+// A Snapshot is the state of a run in progress, for watchers.
+type Snapshot struct {
+	At       time.Duration
+	Phase    string // "connecting", "warm-up", "hold", "drain"
+	Left     time.Duration // of the hold; Never when open-ended
+	Interval measure.Interval // the interval just closed
+	Total    measure.Counts // so far, all phases
+}

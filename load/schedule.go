@@ -1,0 +1,44 @@
+package load
+
+import "time"
+
+// A Schedule says when events are due. Event n (from 0) is due Due(n) after
+// the schedule's start; Due never decreases. Count(t) is its inverse: how many
+// events are due before t, so that a span [0, t) of a constant rate r holds
+// exactly ceil(r*t) events. Events after the end of a finite schedule are due
+// at Never. Implementations are safe for concurrent use.
+type Schedule interface {
+	Due(n uint64) time.Duration
+	Count(t time.Duration) uint64
+	// Rate is the asked rate at t in events/s, for display and for warm-up.
+	Rate(t time.Duration) float64
+	// End is when the schedule ends, Never when it does not.
+	End() time.Duration
+}
+
+// Never is later than any event.
+const Never = time.Duration(1<<63 - 1)
+
+// A Stepped schedule names the spans over which its rate is constant (or is
+// meant as one piece), which are reported each on its own.
+type Stepped interface {
+	Schedule
+	Steps() []Step
+}
+
+// A Step is one span of a schedule.
+type Step struct {
+	Name       string // such as "20,000/s"
+	Rate       float64
+	Start, End time.Duration
+}
+
+// A Deal says which stripe each event of a schedule belongs to. Stripes
+// partition the events exactly. Implementations are safe for concurrent use.
+type Deal interface {
+	Stripes() int
+	// Event returns the number of the k-th event (from 0) of stripe s.
+	Event(s int32, k uint64) uint64
+	// Before returns how many of the events 0..n-1 belong to stripe s.
+	Before(s int32, n uint64) uint64
+}

@@ -1,0 +1,131 @@
+package load
+
+import "time"
+
+// A Shot is what travels to the system in one piece and is answered in one
+// piece. Its events are consecutive in its stripe: the events First,
+// First+1, ... First+Events-1 of the stripe.
+//
+// All times are offsets from the start of the run.
+type Shot struct {
+	Seq     uint64 // unique within the run's lane, counting from 0; kept over re-firing
+	First   uint64 // index in the stripe of the first event
+	Stripe  int32
+	Events  int32
+	Attempt int32 // 0, or how many times it was fired before (Plan.Retry)
+	Phase   int32 // the engine's own index of the phase the events belong to
+
+	// DueFirst and DueLast are when the first and the last event were due.
+	// Both are -1 when nothing schedules the run.
+	DueFirst, DueLast time.Duration
+	Ready             time.Duration // gathered: full, or its linger over
+	Free              time.Duration // the in-flight bound had room; a lane may raise it to when its connection could take bytes again
+
+	// Bytes is the size of the events (key, value and headers, before
+	// compression). The lane sets it in Fire.
+	Bytes int64
+	// FirstSent is when the first attempt was written; the engine sets it.
+	FirstSent time.Duration
+}
+
+// An Outcome is what became of a shot. Acked + Failed + Unknown = Events.
+type Outcome struct {
+	Shot
+	Lane int32 // ID of the lane it was fired on
+
+	Sent time.Duration // first byte handed to the system; -1 when nothing was written
+	Done time.Duration // the answer arrived, or hope was given up
+
+	Acked, Failed, Unknown int32
+
+	Class   Class  // of what failed or is unknown
+	Text    string // the system's or the connection's own words about it
+	Retries int32  // the lane's own attempts beyond the first
+	Wire    int64  // bytes on the wire for this shot, all attempts together
+
+	Place int64  // where the system put it (Kafka: the base offset); -1 when it did not say
+	Sum   uint32 // checksum under which it can be found again; 0 when there is none
+}
+
+// Class is why events failed, or why nothing certain is known of them.
+type Class uint8
+
+// The classes of failure.
+const (
+	OK           Class = iota
+	Timeout            // no answer in time, or the system said that it timed out
+	Refused            // no connection, or the connection was lost
+	Throttled          // the system asked for less
+	Rejected           // the system judged the events and did not take them
+	Protocol           // an answer that makes no sense, or a version that does not fit
+	Canceled           // given up by us: the run ended
+	TooLarge           // larger than the system takes
+	Unauthorized       // not allowed, or not authenticated
+	classes
+)
+
+var classNames = [classes]string{"ok", "timeout", "refused", "throttled", "rejected", "protocol", "canceled", "too-large", "unauthorized"}
+
+// String returns the word used in reports, such as "too-large".
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return "invalid"
+}
+
+// A Lane is one independent sender: a connection, or a client. One goroutine,
+// the sending thread that owns it, makes all calls. Nothing here blocks.
+type Lane interface {
+	// ID is unique in the run, small, and never changes.
+	ID() int
+	// Room returns how many events the next shot of the stripe may carry; the
+	// engine never fires more. Zero: the stripe cannot be fired now; the lane
+	// calls Sink.Ready when it can.
+	Room(stripe int32, first uint64) int
+	// Fire takes shots in order and returns how many it took. It sets the
+	// Bytes of those. Fewer than given: the lane is full, and calls
+	// Sink.Ready when there is room again. Every shot taken is settled
+	// exactly once.
+	Fire(shots []Shot) (taken int)
+	// Flush writes what Fire took. Lanes may write earlier.
+	Flush()
+	// Close gives up: when it returns, every shot taken is settled: those
+	// written as Unknown, those never written as Failed (Canceled). The
+	// engine has waited for answers before.
+	Close() error
+}
+
+// A Sink is where lanes say what became of their shots. Safe for concurrent
+// use; calls of one lane must not overlap.
+type Sink interface {
+	// Now is the offset from the start of the run, by the monotonic clock.
+	Now() time.Duration
+	// Settle hands over outcomes; the slice is copied. A lane may collect
+	// outcomes and settle them in one call, which costs less.
+	Settle(out []Outcome)
+	// Ready says that a lane which was full, or a stripe which had no room,
+	// may be tried again, and since when.
+	Ready(lane int, at time.Duration)
+}
+
+// A Target is an opened system, made for one run. Stripes are the streams in
+// which events keep their order (partition by client, for Kafka); each
+// belongs to one client, and all of a client's lanes are driven by one thread.
+type Target interface {
+	// Deal says how events are dealt to stripes.
+	Deal() Deal
+	// Client returns which client a stripe belongs to, counting from 0.
+	Client(stripe int32) int
+	// Clients is how many there are.
+	Clients() int
+	// Start is called once, before anything is fired, with the run's sink.
+	Start(sink Sink)
+	// Route returns the lane that serves the stripe now, nil while there is
+	// none (a partition without leader). It is called by the client's thread,
+	// and may answer differently each time. When a stripe gets a lane after
+	// nil, the target calls Sink.Ready(-1, at).
+	Route(stripe int32) Lane
+	// Wire returns bytes written and read so far, all lanes together.
+	Wire() (written, read uint64)
+}

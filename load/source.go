@@ -1,0 +1,53 @@
+package load
+
+import (
+	"context"
+	"time"
+)
+
+// An Arrival is a piece that a consumer got: consecutive events of one log.
+type Arrival struct {
+	Log    int32         // the Kafka partition
+	Base   int64         // offset of the first event
+	Events int32         // events in the piece; offsets need not be dense
+	Bytes  int64         // event bytes (key, value, headers); -1 when the piece was only counted and is compressed
+	Wire   int64         // its size as it travelled
+	At     time.Duration // when it had arrived whole
+
+	Sum        uint32 // the checksum it came with
+	ProducerID int64  // -1: none
+	Epoch      int16
+	Sequence   int32
+	Corrupt    bool    // its checksum does not fit, or a record did not decode
+	Stamps     []Stamp // of each event, where events were stamped and decoding was asked for; valid during the call only
+}
+
+// A Stamp is what a verified event carries in its own bytes.
+type Stamp struct {
+	Run    uint32 // low bits of the run's random id
+	Stripe int32
+	Index  uint64        // index of the event in its stripe
+	Due    time.Duration // or when it was sent, without a schedule
+	Offset int64
+	Bad    bool // its own checksum does not fit
+}
+
+// A Source is the consuming side of a target: it delivers arrivals.
+type Source interface {
+	// Logs names what is read, by index: "topic-0", ...
+	Logs() []string
+	// Receive delivers until the context ends, the end is reached or an error
+	// that cannot be mended. now gives the offset from the start of the run.
+	// sink may be called from several goroutines at once, with different lane
+	// numbers (0..Lanes-1), and must not keep the slice.
+	Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []Arrival)) error
+	// Lanes is how many goroutines may deliver.
+	Lanes() int
+	// Behind returns, per log, how many events there are between what was
+	// delivered and the end of the log; -1 where that is not known.
+	Behind() []int64
+	// Rebalancing is the time spent without an assignment so far.
+	Rebalancing() time.Duration
+	// Wire returns bytes written and read so far.
+	Wire() (written, read uint64)
+}

@@ -1,0 +1,46 @@
+package measure
+
+// Counts is what became of the events of one phase, step or interval. All
+// fields count events unless their name says otherwise.
+//
+// Two identities hold at the end of every run and are asserted by the engine:
+//
+//	Offered = Sent + Dropped + Unsent
+//	Sent    = Acked + Failed + Unknown
+type Counts struct {
+	Offered uint64 `json:"offered"` // due within the phase
+	Sent    uint64 `json:"sent"`    // handed to the system
+	Dropped uint64 `json:"dropped"` // given up at the in-flight bound
+	Unsent  uint64 `json:"unsent"`  // due, and not sent when the run ended
+	Acked   uint64 `json:"acked"`   // answered: taken
+	Failed  uint64 `json:"failed"`  // answered, or known for certain: not taken
+	Unknown uint64 `json:"unknown"` // sent, without a certain answer
+
+	Consumed uint64 `json:"consumed"` // read by a consumer; zero when only firing
+
+	Retries   uint64 `json:"retries"`    // attempts beyond the first, in shots
+	Shots     uint64 `json:"shots"`      // shots sent
+	Answered  uint64 `json:"answered"`   // shots settled with an answer
+	Bytes     uint64 `json:"bytes"`      // of events sent (or consumed): key, value and headers, before compression
+	WireBytes uint64 `json:"wire_bytes"` // on the connection, everything included
+}
+
+// Add adds o to c.
+func (c *Counts) Add(o Counts) {
+	c.Offered += o.Offered
+	c.Sent += o.Sent
+	c.Dropped += o.Dropped
+	c.Unsent += o.Unsent
+	c.Acked += o.Acked
+	c.Failed += o.Failed
+	c.Unknown += o.Unknown
+	c.Consumed += o.Consumed
+	c.Retries += o.Retries
+	c.Shots += o.Shots
+	c.Answered += o.Answered
+	c.Bytes += o.Bytes
+	c.WireBytes += o.WireBytes
+}
+
+// IsZero reports whether nothing was counted.
+func (c Counts) IsZero() bool { return c == Counts{} }

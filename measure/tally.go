@@ -1,0 +1,174 @@
+package measure
+
+import "time"
+
+// A Set is the histograms of one phase, step or interval. A nil histogram
+// means that the number does not exist for this run (a closed loop has no
+// response times), which differs from an empty one (nothing was measured).
+type Set struct {
+	Response *Histogram // done - due, per acked event
+	Service  *Histogram // done - sent, per answered shot
+	Lag      *Histogram // sent - max(ready, free), per shot: the generator's lateness
+	Gather   *Histogram // ready - due, per event sent
+	Held     *Histogram // free - ready, per shot
+	Failed   *Histogram // done - sent, per shot that failed
+	EndToEnd *Histogram // consumed - due (or - sent, without a schedule), per event consumed in a round trip
+
+	// Censored holds the ages of events which never got an answer: unknown
+	// and unsent ones. They take part in the percentiles of Response.
+	Censored *Histogram
+}
+
+// Each calls f with every histogram slot of the set, by name.
+func (s *Set) Each(f func(name string, h **Histogram)) {
+	f("response", &s.Response)
+	f("service", &s.Service)
+	f("lag", &s.Lag)
+	f("gather", &s.Gather)
+	f("held", &s.Held)
+	f("failed_service", &s.Failed)
+	f("end_to_end", &s.EndToEnd)
+	f("censored", &s.Censored)
+}
+
+// Merge adds o to s, allocating what s lacks and o has.
+func (s *Set) Merge(o *Set) {
+	var from [8]*Histogram
+	i := 0
+	o.Each(func(_ string, h **Histogram) { from[i] = *h; i++ })
+	i = 0
+	s.Each(func(_ string, h **Histogram) {
+		src := from[i]
+		i++
+		if src == nil {
+			return
+		}
+		if *h == nil {
+			*h = NewHistogram()
+		}
+		(*h).Merge(src)
+	})
+}
+
+// A Tally is everything counted and timed in one phase or step.
+type Tally struct {
+	Name string  // "warm-up", "hold", "drain", or the step's own text, such as "step 2: 20,000/s"
+	Rate float64 // asked events/s; 0 when nothing was asked
+
+	// Start and End bound the phase, from the start of the run.
+	Start, End time.Duration
+
+	Counts
+	Set
+
+	// Arrived counts answers that arrived between Start and End, whatever
+	// phase their events belong to: throughput is Arrived over the length.
+	Arrived uint64
+	// ArrivedBytes likewise, in event bytes.
+	ArrivedBytes uint64
+
+	// InFlight is the time-weighted mean of events in flight.
+	InFlight float64
+}
+
+// Length is End - Start.
+func (t *Tally) Length() time.Duration { return t.End - t.Start }
+
+// EventsPerSecond is the throughput: answers (or consumed events) that arrived
+// in the phase over its length; 0 for a phase without length.
+func (t *Tally) EventsPerSecond() float64 { return perSecond(t.Arrived, t.Length()) }
+
+// BytesPerSecond is EventsPerSecond in event bytes.
+func (t *Tally) BytesPerSecond() float64 { return perSecond(t.ArrivedBytes, t.Length()) }
+
+func perSecond(n uint64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// An Interval is one row of the series. Offered counts by due time, Sent by
+// sent time, Acked, Failed, Unknown and the histograms by done time; the sums
+// over a phase's intervals equal its Tally.
+type Interval struct {
+	Phase      string
+	Start, End time.Duration
+	Counts
+	Set
+	InFlight  uint64 // events in flight at End
+	Generator Usage  // of the generator's process during the interval
+	LagEvents int64  // consuming: events behind the end of the log at End, -1 unknown
+}
+
+// Usage is what a process consumed in a span of time.
+type Usage struct {
+	CPU        time.Duration // user + system
+	RSS        uint64        // resident bytes at the end of the span
+	MaxRSS     uint64        // largest resident size so far, bytes
+	GCPauses   uint64        // stop-the-world pauses
+	GCPauseMax time.Duration // the longest of them
+	GCCPU      time.Duration // CPU time of the collector
+}
+
+// A Failure is one distinct failure text of a run.
+type Failure struct {
+	Class  string `json:"class"`
+	Text   string `json:"text"`
+	Events uint64 `json:"events"`
+	Shots  uint64 `json:"shots"`
+}
+
+// Stall describes the gaps in the answers.
+type Stall struct {
+	Longest   time.Duration // the longest time without an answer while shots were in flight
+	LongestAt time.Duration // when it began
+	Share     float64       // share of the hold with shots in flight and no answer for longer than 100 ms
+}
+
+// Trust is the verdict on the generator itself.
+type Trust struct {
+	OK      bool     `json:"ok"`
+	Reasons []string `json:"reasons"` // why not; empty when OK
+	Notes   []string `json:"notes"`   // said, not judged
+}
+
+// Steady tells whether the run had settled.
+type Steady struct {
+	OK            bool    `json:"ok"`
+	Known         bool    `json:"known"`             // false when the hold was too short to tell
+	InFlightSlope float64 `json:"in_flight_slope"`   // events in flight gained per second of the hold
+	ResponseSlope float64 `json:"response_slope_us"` // microseconds of mean response (else service) time gained per second
+	InFlightRise  float64 `json:"in_flight_rise"`    // over the hold, as a share of the mean
+	ResponseRise  float64 `json:"response_rise"`     // over the hold, as a share of the mean
+	Text          string  `json:"text"`
+}
+
+// Ledger is the verdict on what was read back.
+type Ledger struct {
+	Acked      uint64      `json:"acked"`
+	Read       uint64      `json:"read"`
+	Lost       uint64      `json:"lost"`
+	Duplicated uint64      `json:"duplicated"`
+	Reordered  uint64      `json:"reordered"`
+	Corrupted  uint64      `json:"corrupted"`
+	Recovered  uint64      `json:"recovered"`
+	Inexact    uint64      `json:"inexact"`        // events that bounded memory could not check one by one
+	Foreign    uint64      `json:"foreign"`        // found, and not ours
+	Complete   bool        `json:"complete"`       // everything up to the logs' ends was read
+	Method     string      `json:"method"`         // how events were told apart: "batches", "stamps", ...
+	Logs       []LedgerLog `json:"logs,omitempty"` // per partition
+}
+
+// LedgerLog is the ledger of one log (a Kafka partition).
+type LedgerLog struct {
+	Log        string `json:"log"`
+	Acked      uint64 `json:"acked"`
+	Read       uint64 `json:"read"`
+	Lost       uint64 `json:"lost"`
+	Duplicated uint64 `json:"duplicated"`
+	Reordered  uint64 `json:"reordered"`
+	Corrupted  uint64 `json:"corrupted"`
+	Recovered  uint64 `json:"recovered"`
+	Inexact    uint64 `json:"inexact"`
+}

@@ -1,0 +1,84 @@
+package target
+
+import (
+	"fmt"
+	"time"
+
+	"carronade/units"
+)
+
+// Type is the type of an option's value; it decides how text is parsed.
+type Type uint8
+
+// The types.
+const (
+	String   Type = iota
+	Bool          // true or false
+	Int           // a whole number, k and m allowed
+	Duration      // with its unit
+	Size          // bytes, or with a unit
+	Float
+	List // text, repeatable
+)
+
+// String returns the word used in help and in the schema.
+func (t Type) String() string {
+	return [...]string{"text", "bool", "number", "duration", "size", "number", "list"}[t]
+}
+
+// An Option is one row of a kind's table. Names are those of flags, of keys in
+// a workload file and of the report alike.
+type Option struct {
+	Name        string
+	Type        Type
+	Default     string // as typed; "" is none
+	Help        string // one line, lower case, no full stop
+	Choices     []string
+	Group       string   // heading in help: "batching", "security", ...
+	Ops         []string // operations it has a meaning for; empty: all
+	Independent bool     // an independent variable: reports may be compared over it
+	Secret      bool     // never shown: value must be env:NAME or file:PATH
+}
+
+// Values are options by name, as text, defaults filled in and already checked
+// against their table: the getters panic on text that does not parse.
+type Values map[string][]string
+
+// Has reports whether the option has a value that is not empty.
+func (v Values) Has(name string) bool { return len(v[name]) > 0 && v[name][0] != "" }
+
+// String returns the option's text, "" when it has none.
+func (v Values) String(name string) string {
+	if len(v[name]) == 0 {
+		return ""
+	}
+	return v[name][len(v[name])-1]
+}
+
+// List returns all values of a repeatable option.
+func (v Values) List(name string) []string { return v[name] }
+
+// Bool returns the option as a bool, false when it has no value.
+func (v Values) Bool(name string) bool { return v.String(name) == "true" }
+
+// Int returns the option as a number, 0 when it has no value.
+func (v Values) Int(name string) int { return int(parsed(v, name, units.ParseCount)) }
+
+// Size returns the option in bytes, 0 when it has no value.
+func (v Values) Size(name string) int64 { return parsed(v, name, units.ParseSize) }
+
+// Duration returns the option as a duration, 0 when it has no value.
+func (v Values) Duration(name string) time.Duration { return parsed(v, name, units.ParseDuration) }
+
+func parsed[T any](v Values, name string, parse func(string) (T, error)) T {
+	var zero T
+	s := v.String(name)
+	if s == "" {
+		return zero
+	}
+	x, err := parse(s)
+	if err != nil {
+		panic(fmt.Sprintf("target: option %s was not checked: %v", name, err))
+	}
+	return x
+}

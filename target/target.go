@@ -1,0 +1,83 @@
+// Package target says what a kind of system is: a URL scheme, a table of
+// options, and what can be opened for a run. It knows no protocol. The suite
+// that each kind passes is in targettest.
+package target
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"carronade/load"
+)
+
+// A Kind is one protocol. A Kind has no state; each run opens its own Session.
+type Kind interface {
+	// Name is the scheme's family, such as "kafka".
+	Name() string
+	// Schemes lists the URL schemes it answers to.
+	Schemes() []string
+	// Ops lists what it can do, the default first: "produce", "consume", ...
+	Ops() []string
+	// Options is its table of options, in the order of help and documents.
+	Options() []Option
+	// Open connects, looks around and prepares, so that a wrong address or
+	// password is found here and not in the run. An error is an *Error where
+	// there is a hint to give.
+	Open(ctx context.Context, s Spec) (Session, error)
+}
+
+// A Session is a target opened for one run.
+type Session interface {
+	// Target is the firing side, nil when the operation only consumes.
+	Target() load.Target
+	// Source is the consuming side, nil when the operation only fires.
+	Source() load.Source
+	// Facts are what was found out about the system, for the report: short
+	// names, JSON-encodable values. It may be asked before and after a run.
+	Facts() map[string]any
+	// Warnings are words for people about what was found.
+	Warnings() []string
+	// Close ends all connections.
+	Close() error
+}
+
+// A Spec is what to open.
+type Spec struct {
+	URL     *url.URL
+	Op      string
+	Options Values
+	Seed    uint64
+	RunID   uint64 // random, for stamps
+
+	// How it will be fired, where a target prepares differently.
+	Scheduled     bool
+	EventsPerShot int
+	MaxInFlight   int
+	Callers       int
+	Linger        time.Duration
+	Verify        bool // stamp events where they have room
+	RoundTrip     bool
+	Count         uint64 // events wanted; 0: no limit
+	Clients       int
+
+	Logf func(format string, args ...any) // words for the progress log; never nil
+}
+
+// An Error is a failure with the way out.
+type Error struct {
+	Doing string // what was tried: "connect to 127.0.0.1:9092"
+	Err   error  // why it failed
+	Hint  string // what to check or to type, one sentence
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Doing
+	}
+	return e.Doing + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
