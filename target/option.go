@@ -18,12 +18,14 @@ const (
 	Duration      // with its unit
 	Size          // bytes, or with a unit
 	Float
-	List // text, repeatable
+	List  // text, repeatable
+	Rate  // events/s, or with a unit: 50k/s
+	Share // 0.01 or 1%
 )
 
 // String returns the word used in help and in the schema.
 func (t Type) String() string {
-	return [...]string{"text", "bool", "number", "duration", "size", "number", "list"}[t]
+	return [...]string{"text", "bool", "number", "duration", "size", "number", "list", "rate", "share"}[t]
 }
 
 // An Option is one row of a kind's table. Names are those of flags, of keys in
@@ -63,6 +65,12 @@ func (v Values) Bool(name string) bool { return v.String(name) == "true" }
 
 // Int returns the option as a number, 0 when it has no value.
 func (v Values) Int(name string) int { return int(parsed(v, name, units.ParseCount)) }
+
+// Rate returns the option in events/s, 0 when it has no value.
+func (v Values) Rate(name string) float64 { return parsed(v, name, units.ParseRate) }
+
+// Share returns the option as a share of one, 0 when it has no value.
+func (v Values) Share(name string) float64 { return parsed(v, name, units.ParseShare) }
 
 // Size returns the option in bytes, 0 when it has no value.
 func (v Values) Size(name string) int64 { return parsed(v, name, units.ParseSize) }

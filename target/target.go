@@ -47,6 +47,7 @@ type Spec struct {
 	URL     *url.URL
 	Op      string
 	Options Values
+	Given   map[string]bool // names of the options that somebody set; the others hold their defaults
 	Seed    uint64
 	RunID   uint64 // random, for stamps
 
