@@ -1,0 +1,65 @@
+# `make` alone lists the targets. A fresh machine needs Go and make; `make test`
+# gets the rest itself (scripts/deps, and real servers into the user's cache).
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO          ?= go
+GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME    ?= 10s
+BENCHTIME   ?= 1s
+PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
+
+# Packages which drive real servers and the built program: their time goes into
+# other processes, which the race detector does not see.
+REAL        := internal/kafkatest internal/acceptance
+SLOW         = $(addprefix ./,$(REAL))
+QUICK        = $$($(GO) list ./... | grep -vE '^carronade/($(subst $() ,|,$(strip $(REAL))))$$')
+
+.PHONY: help build test bench lint fmt docs cross fuzz deps clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the program, ./carronade: static, without cgo
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o carronade .
+
+test: deps ## everything, real Kafka included: what .ci/run runs
+	@start=$$SECONDS; \
+	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
+	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(QUICK); \
+	$(GO) test -timeout 14m -p 1 $(SLOW)
+
+bench: deps ## the speed table of docs/performance.md, and Go's benchmarks (BENCHTIME=1s)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(QUICK)
+	@if [ -x scripts/bench ]; then scripts/bench; fi
+
+lint: ## go vet, gofumpt, golangci-lint
+	$(GO) vet ./...
+	@out=$$(CGO_ENABLED=0 $(GO) run $(GOFUMPT) -l $$(git ls-files '*.go')); \
+	if [ -n "$$out" ]; then echo "not formatted, make fmt mends it:"; echo "$$out"; exit 1; fi
+	@if command -v golangci-lint >/dev/null; then golangci-lint run ./...; else CGO_ENABLED=0 $(GO) run $(GOLANGCI) run ./...; fi
+
+fmt: ## gofumpt over every file
+	CGO_ENABLED=0 $(GO) run $(GOFUMPT) -w $$(git ls-files '*.go')
+
+docs: ## man pages and shell completions into dist/
+	$(GO) run ./internal/tools/gendocs dist
+
+cross: ## builds for each platform, nothing kept
+	@for p in $(PLATFORMS); do echo "$$p"; \
+	GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -trimpath -o /dev/null . ; \
+	GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... ; done
+
+fuzz: ## every fuzz target for FUZZTIME=10s each
+	@for p in $$($(GO) list ./...); do \
+	for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; done; done
+
+deps: ## what the tests need from the system: gcc, Java, Maven, kcat
+	@scripts/deps
+
+clean: ## what was built here
+	rm -rf carronade dist

@@ -1,0 +1,170 @@
+package arch
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Finding is one breach of the house rules.
+type Finding struct {
+	File string // slash-separated, below the root
+	Line int    // 1-based; 0 when the whole file is meant
+	Text string
+}
+
+// String is the form an editor can jump to.
+func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text) }
+
+// Check reads every file of the tree and returns the findings, in the order of
+// the files, with the number of Go files it read.
+func Check(tree fs.FS, rooms []Room) (findings []Finding, files int, err error) {
+	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != "." && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" || d.Name() == "testdata" || d.Name() == "dist") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !isText(name) {
+			return nil
+		}
+		src, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		findings = append(findings, words(name, src)...)
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		files++
+		found, err := goFile(name, src, rooms)
+		findings = append(findings, found...)
+		return err
+	})
+	return findings, files, err
+}
+
+// isText tells whether words are looked for in a file of this name.
+func isText(name string) bool {
+	switch path.Ext(name) {
+	case ".go", ".md", ".yml", ".yaml", ".json", ".sh", ".xml", ".txtar":
+		return true
+	}
+	return path.Base(name) == "Makefile" || path.Dir(name) == "scripts" || path.Dir(name) == ".ci"
+}
+
+// words finds what must not be written anywhere.
+func words(name string, src []byte) (findings []Finding) {
+	lower := bytes.ToLower(src)
+	for _, bad := range badWords {
+		if i := bytes.Index(lower, []byte(strings.ToLower(bad.word))); i >= 0 {
+			line := 1 + bytes.Count(src[:i], []byte("\n"))
+			findings = append(findings, Finding{name, line, fmt.Sprintf("%q must not stand here: %s", bad.word, bad.why)})
+		}
+	}
+	return findings
+}
+
+// goFile checks one source file: its room's imports, its size, its names, and
+// sleeping in tests.
+func goFile(name string, src []byte, rooms []Room) (findings []Finding, err error) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return []Finding{{name, 0, "does not parse: " + err.Error()}}, nil
+	}
+	add := func(at token.Pos, format string, args ...any) {
+		findings = append(findings, Finding{name, set.Position(at).Line, fmt.Sprintf(format, args...)})
+	}
+	dir, test := path.Dir(name), strings.HasSuffix(name, "_test.go")
+
+	if slices.Contains(badPackages, strings.TrimSuffix(file.Name.Name, "_test")) {
+		add(file.Name.Pos(), "package %s says nothing about what is inside: name it after its noun", file.Name.Name)
+	}
+	lines, most := bytes.Count(src, []byte("\n")), mostLines
+	if test {
+		most = mostTestLines
+	}
+	if lines > most && !ast.IsGenerated(file) {
+		findings = append(findings, Finding{name, 0, fmt.Sprintf("%d lines, more than %d: it holds two things, part them", lines, most)})
+	}
+
+	room, ok := roomOf(dir, rooms)
+	if !ok {
+		add(file.Name.Pos(), "package %s has no row in the table of rooms: add one to internal/arch/table.go and docs/architecture.md", dir)
+		return findings, nil
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return findings, fmt.Errorf("%s: import %s: %w", name, spec.Path.Value, err)
+		}
+		to, ours := strings.CutPrefix(imported, Module+"/")
+		if !ours || to == dir || may(room, to, test) {
+			continue
+		}
+		add(spec.Pos(), "%s may not import %s: the table of rooms allows it %s", dir, to, list(room.May))
+	}
+	if test && !imports(file, "testing/synctest") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Sleep" {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" {
+					add(sel.Pos(), "time.Sleep in a test: wait for what is meant, or use testing/synctest")
+				}
+			}
+			return true
+		})
+	}
+	return findings, nil
+}
+
+// roomOf finds the row of a directory: the exact one first, else the longest
+// that covers it.
+func roomOf(dir string, rooms []Room) (Room, bool) {
+	var best Room
+	for _, r := range rooms {
+		if r.Name == dir {
+			return r, true
+		}
+		if covers(r.Name, dir) && len(r.Name) > len(best.Name) {
+			best = r
+		}
+	}
+	return best, best.Name != ""
+}
+
+func covers(pattern, dir string) bool {
+	if top, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return dir == top || strings.HasPrefix(dir, top+"/")
+	}
+	return pattern == dir
+}
+
+func may(r Room, to string, test bool) bool {
+	in := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, to) })
+	}
+	return in(r.May) || covers(r.Name, to) || test && (in(r.Tests) || in(testers))
+}
+
+func imports(file *ast.File, pkg string) bool {
+	return slices.ContainsFunc(file.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(pkg) })
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "nothing of ours"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,94 @@
+// Package arch keeps the house in order: which room may import which, how
+// large a file may grow, which names and words are not used. It answers for
+// the table below and the checks over a tree of files; it reads source with
+// go/parser alone and refuses to know what the code does.
+//
+// Its invariant: a package that has no row in the table is a finding, so the
+// table cannot fall behind the tree.
+package arch
+
+// Module is the import path of the tree's root.
+const Module = "carronade"
+
+// A Room is one row of the import table: a package, or all packages below a
+// directory when the name ends in "/...".
+type Room struct {
+	Name  string   // path below the module; "." is main
+	May   []string // rooms it may import, in the same notation
+	Tests []string // rooms its tests may import besides those in the table's testers
+}
+
+// public is what a protocol from outside may use.
+var public = []string{"app", "load", "measure", "payload", "target", "target/targettest", "units"}
+
+// protocol is what a kind may import.
+var protocol = []string{"load", "measure", "payload", "target", "units"}
+
+// testers may be imported by the tests of any room.
+var testers = []string{"internal/kafkatest", "internal/standin", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+
+// Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
+// but app imports internal/cli.
+var Rooms = []Room{
+	{Name: ".", May: []string{"app", "target/all"}},
+	{Name: "app", May: []string{"internal/cli", "target"}},
+	{Name: "examples/...", May: public},
+
+	{Name: "units"},
+	{Name: "measure"},
+	{Name: "payload", May: []string{"units"}},
+	{Name: "load", May: []string{"measure", "units"}},
+
+	{Name: "target", May: []string{"load", "payload", "units"}},
+	{Name: "target/targettest", May: []string{"load", "measure", "payload", "target", "units"}},
+	{Name: "target/kafka", May: append([]string{"internal/wire/kafka"}, protocol...)},
+	{Name: "target/null", May: append([]string{"internal/wire/kafka"}, protocol...)},
+	{Name: "target/all", May: []string{"target", "target/kafka", "target/null"}},
+
+	{Name: "internal/wire/..."},
+	{Name: "internal/standin", May: []string{"internal/wire/..."}},
+	{Name: "internal/ledger", May: []string{"load", "measure"}},
+	{Name: "internal/trust", May: []string{"load", "measure", "units"}},
+	{Name: "internal/system", May: []string{"measure"}},
+	{Name: "internal/workload", May: []string{"load", "payload", "target", "units"}},
+	{Name: "internal/report", May: []string{"internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
+	{Name: "internal/live", May: []string{"load", "measure", "units"}},
+	{Name: "internal/run", May: []string{
+		"internal/ledger", "internal/live", "internal/report", "internal/system", "internal/trust", "internal/workload",
+		"load", "measure", "payload", "target", "units",
+	}},
+	{Name: "internal/cli", May: []string{
+		"internal/live", "internal/report", "internal/run", "internal/standin", "internal/system", "internal/trust", "internal/workload",
+		"load", "measure", "payload", "target", "target/kafka", "units",
+	}, Tests: []string{"target/all"}},
+
+	{Name: "internal/arch"},
+	{Name: "internal/kafkatest"},
+	{Name: "internal/acceptance", May: []string{"internal/kafkatest"}},
+	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},
+}
+
+// The bounds of a file, in lines: a file that outgrows them holds two things.
+const (
+	mostLines     = 600
+	mostTestLines = 900
+)
+
+// badPackages are names that say nothing about what is inside.
+var badPackages = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base", "lib"}
+
+// badWords must not stand in any file of the tree, whatever their case. They
+// are written apart here so that this file passes.
+var badWords = []struct{ word, why string }{
+	{"TO" + "DO", "finish it or leave it out"},
+	{"FIX" + "ME", "mend it"},
+	{"XX" + "X:", "say what is meant"},
+	{"not yet " + "implemented", "finish it or leave it out"},
+	{"/work/" + "main", "a machine's path"},
+	{"/work/" + "shared", "a machine's path"},
+	{"/tmp/" + "brief", "a machine's path"},
+	{"/root" + "/", "a machine's path"},
+	{"proxy.golang" + ".org", "a registry's host; the user's own settings choose it"},
+	{"repo.maven" + ".apache.org", "a registry's host; the user's own settings choose it"},
+	{"repo1." + "maven.org", "a registry's host; the user's own settings choose it"},
+}
