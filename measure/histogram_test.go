@@ -1,0 +1,331 @@
+package measure
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"pgregory.net/rapid"
+)
+
+// durations draws values over the whole range and beyond it, at every scale.
+func durations(t *rapid.T) []time.Duration {
+	one := rapid.Custom(func(t *rapid.T) time.Duration {
+		scale := rapid.Int64Range(0, 43).Draw(t, "scale")
+		return time.Duration(rapid.Int64Range(0, 1<<scale).Draw(t, "d"))
+	})
+	return rapid.SliceOfN(one, 1, 200).Draw(t, "durations")
+}
+
+func inRange(ds []time.Duration) []time.Duration {
+	return slices.DeleteFunc(slices.Clone(ds), func(d time.Duration) bool { return d > Highest })
+}
+
+// Every percentile is that of HdrHistogram at the same rank, and is the true
+// order statistic to within a thousandth and a microsecond, never below it.
+func TestPercentileAgainstHDR(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ds := inRange(durations(t))
+		if len(ds) == 0 {
+			t.Skip("all out of range")
+		}
+		h := NewHistogram()
+		ref := hdrhistogram.New(1, int64(Highest/Lowest), 3)
+		for _, d := range ds {
+			h.Record(d)
+			if err := ref.RecordValue(int64(units(d))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(ds)
+		n := len(ds)
+		for _, p := range []float64{0, 1, 25, 50, 90, 95, 99, 99.9, 99.99, 100} {
+			got := h.Percentile(p)
+			r := int(rank(p, uint64(n)))
+			// The reference rounds ranks to the nearest; asked for the rank's
+			// own percentage it must agree.
+			want := min(time.Duration(ref.ValueAtPercentile(float64(r)/float64(n)*100))*Lowest, ds[n-1])
+			if got != want {
+				t.Fatalf("p%v of %d: got %v, want %v", p, n, got, want)
+			}
+			truth := ds[r-1]
+			if got < truth || float64(got) > float64(truth)*1.001+float64(Lowest) {
+				t.Fatalf("p%v of %d: got %v for the order statistic %v", p, n, got, truth)
+			}
+		}
+	})
+}
+
+func TestRank(t *testing.T) {
+	tests := []struct {
+		name string
+		p    float64
+		n    uint64
+		want uint64
+	}{
+		{"nothing is the first", 0, 10, 1},
+		{"half of an even number", 50, 10, 5},
+		{"half of an odd number", 50, 11, 6},
+		{"not the last for a float's rounding", 99.9, 1000, 999},
+		{"nor of ten thousand", 99.99, 10_000, 9_999},
+		{"nor of ten million", 99.9, 10_000_000, 9_990_000},
+		{"few values", 99, 10, 10},
+		{"all", 100, 10, 10},
+		{"more than all", 150, 10, 10},
+		{"not a number", math.NaN(), 10, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := rank(tt.p, tt.n); got != tt.want {
+				t.Errorf("rank(%v, %d): got %d, want %d", tt.p, tt.n, got, tt.want)
+			}
+		})
+	}
+}
+
+// Count, sum, extremes and what was out of range are exact.
+func TestExactFields(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ds := durations(t)
+		h := NewHistogram()
+		var sum float64
+		var below, above uint64
+		for _, d := range ds {
+			h.Record(d)
+			sum += float64(d)
+			if d < Lowest {
+				below++
+			}
+			if d > Highest {
+				above++
+			}
+		}
+		if got, want := h.Count(), uint64(len(ds)); got != want {
+			t.Fatalf("count: got %d, want %d", got, want)
+		}
+		if got, want := h.Min(), slices.Min(ds); got != want {
+			t.Fatalf("min: got %v, want %v", got, want)
+		}
+		if got, want := h.Max(), slices.Max(ds); got != want {
+			t.Fatalf("max: got %v, want %v", got, want)
+		}
+		if got := h.Sum(); math.Abs(got-sum) > 1e-9*sum {
+			t.Fatalf("sum: got %v, want %v", got, sum)
+		}
+		if h.Below() != below || h.Above() != above {
+			t.Fatalf("out of range: got %d below and %d above, want %d and %d", h.Below(), h.Above(), below, above)
+		}
+		cells := uint64(0)
+		h.EachBucket(func(_ time.Duration, n uint64) { cells += n })
+		if cells != h.Count() {
+			t.Fatalf("cells hold %d of %d", cells, h.Count())
+		}
+	})
+}
+
+// A long run's sum does not overflow, and its mean keeps its nanoseconds.
+func TestSumOfAWeek(t *testing.T) {
+	h := NewHistogram()
+	const events = 10_000_000 * 7 * 86400
+	h.RecordN(1234567891*time.Nanosecond, events)
+	h.RecordN(1234567893*time.Nanosecond, events)
+	if got, want := h.Mean(), 1234567892*time.Nanosecond; got != want {
+		t.Errorf("mean: got %v, want %v", got, want)
+	}
+	if got, want := h.Count(), uint64(2*events); got != want {
+		t.Errorf("count: got %d, want %d", got, want)
+	}
+}
+
+func TestOutOfRange(t *testing.T) {
+	h := NewHistogram()
+	h.Record(-time.Second)
+	h.Record(0)
+	h.Record(Lowest - 1)
+	h.Record(Lowest)
+	h.Record(Highest)
+	h.Record(Highest + 1)
+	h.Record(100 * time.Hour)
+	if h.Below() != 3 || h.Above() != 2 || h.Count() != 7 {
+		t.Errorf("got %d below, %d above of %d; want 3, 2 of 7", h.Below(), h.Above(), h.Count())
+	}
+	tests := []struct {
+		p    float64
+		want time.Duration
+	}{{1, 0}, {42, Lowest}, {57, Lowest}, {71, Highest}, {72, Over}, {100, Over}}
+	for _, tt := range tests {
+		if got := h.Percentile(tt.p); got != tt.want {
+			t.Errorf("p%v: got %v, want %v", tt.p, got, tt.want)
+		}
+	}
+	if got, want := h.Max(), 100*time.Hour; got != want {
+		t.Errorf("max: got %v, want %v", got, want)
+	}
+}
+
+// However observations are divided, merged, compacted or reset on the way,
+// the whole is the same.
+func TestMergeIsTheWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ds := durations(t)
+		whole, a, b := NewHistogram(), NewHistogram(), NewHistogram()
+		b.Record(time.Minute)
+		b.Reset()
+		for _, d := range ds {
+			n := rapid.Uint64Range(0, 300).Draw(t, "n")
+			for range n {
+				whole.Record(d)
+			}
+			if rapid.Bool().Draw(t, "side") {
+				a.RecordN(d, n)
+			} else {
+				b.RecordN(d, n)
+			}
+		}
+		got := a.Compact()
+		got.Merge(b.Compact())
+		if !got.Equal(whole) || !got.Compact().Equal(whole) || !whole.Equal(got.Clone()) {
+			t.Fatalf("the parts are not the whole: %d and %d of %d", a.Count(), b.Count(), whole.Count())
+		}
+		before := got.Clone()
+		got.Record(time.Millisecond)
+		if got.Equal(before) {
+			t.Fatal("one more observation, and still equal")
+		}
+		got.Reset()
+		if !got.Equal(NewHistogram()) {
+			t.Fatal("something survived Reset")
+		}
+	})
+}
+
+// A span is what its events are, one by one.
+func TestRecordSpan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from := time.Duration(rapid.Int64Range(0, 10_000_000).Draw(t, "from"))
+		to := from + time.Duration(rapid.Int64Range(0, 1<<rapid.IntRange(0, 43).Draw(t, "scale")).Draw(t, "length"))
+		n := rapid.Uint64Range(0, 3000).Draw(t, "n")
+		got, want := NewHistogram(), NewHistogram()
+		if rapid.Bool().Draw(t, "reversed") {
+			got.RecordSpan(to, from, n)
+		} else {
+			got.RecordSpan(from, to, n)
+		}
+		for i := range n {
+			d := from
+			if n > 1 {
+				// Rounded up, as cells are: a value between two nanoseconds
+				// lies above the lower one.
+				x := uint64(to-from) * i
+				d += time.Duration((x + n - 2) / (n - 1))
+			}
+			want.Record(d)
+		}
+		if got.Count() != n || got.Below() < want.Below() || got.Below() > want.Below()+1 || got.Above() != want.Above() {
+			t.Fatalf("got %d (%d below, %d above), want %d (%d, %d)", got.Count(), got.Below(), got.Above(), want.Count(), want.Below(), want.Above())
+		}
+		if got.Min() != want.Min() || got.Max() != want.Max() {
+			t.Fatalf("extremes: got %v..%v, want %v..%v", got.Min(), got.Max(), want.Min(), want.Max())
+		}
+		if n > 0 {
+			if off := got.mean() - want.mean(); math.Abs(off) > 1 {
+				t.Fatalf("mean: got %v, want %v", got.mean(), want.mean())
+			}
+		}
+		gb, wb := map[time.Duration]uint64{}, map[time.Duration]uint64{}
+		got.EachBucket(func(top time.Duration, n uint64) { gb[top] = n })
+		want.EachBucket(func(top time.Duration, n uint64) { wb[top] = n })
+		for top := range wb {
+			if gb[top] != wb[top] {
+				t.Fatalf("cell up to %v: got %d, want %d", top, gb[top], wb[top])
+			}
+		}
+	})
+}
+
+func TestToHDR(t *testing.T) {
+	h := NewHistogram()
+	for i := range 100_000 {
+		h.Record(time.Duration(i*i) * time.Microsecond / 3)
+	}
+	h.Record(2 * time.Hour)
+	hdr := h.ToHDR()
+	if got, want := hdr.TotalCount(), int64(h.Count()); got != want {
+		t.Errorf("count: got %d, want %d", got, want)
+	}
+	for _, p := range []float64{1, 50, 99, 99.9} {
+		r := float64(rank(p, h.Count())) / float64(h.Count()) * 100
+		if got, want := hdr.ValueAtPercentile(r), int64(h.Percentile(p)/Lowest); got != want {
+			t.Errorf("p%v: got %d us, want %d us", p, got, want)
+		}
+	}
+}
+
+func TestRecordDoesNotAllocate(t *testing.T) {
+	h := NewHistogram()
+	h.Record(time.Millisecond)
+	if got := testing.AllocsPerRun(100, func() {
+		h.Record(time.Millisecond)
+		h.RecordN(time.Second, 100)
+		h.RecordSpan(time.Millisecond, 2*time.Millisecond, 2400)
+		h.Reset()
+	}); got != 0 {
+		t.Errorf("got %v allocations, want none", got)
+	}
+}
+
+// sample is service times as a broker has them: around 400 us, with a tail.
+func sample() []time.Duration {
+	r := rand.New(rand.NewPCG(1, 2))
+	out := make([]time.Duration, 1<<12)
+	for i := range out {
+		out[i] = time.Duration(400e3 * math.Exp(0.5*r.NormFloat64()))
+	}
+	return out
+}
+
+func BenchmarkRecord(b *testing.B) {
+	ds := sample()
+	b.Run("carronade", func(b *testing.B) {
+		h := NewHistogram()
+		for i := 0; b.Loop(); i++ {
+			h.Record(ds[i&(len(ds)-1)])
+		}
+	})
+	b.Run("hdrhistogram-go", func(b *testing.B) {
+		h := hdrhistogram.New(1, int64(Highest/Lowest), 3)
+		for i := 0; b.Loop(); i++ {
+			_ = h.RecordValue(int64(ds[i&(len(ds)-1)] / Lowest))
+		}
+	})
+}
+
+func BenchmarkRecordSpan(b *testing.B) {
+	h := NewHistogram()
+	for b.Loop() {
+		h.RecordSpan(800*time.Microsecond, 1040*time.Microsecond, 2400)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2400, "ns/event")
+}
+
+func BenchmarkMerge(b *testing.B) {
+	h, o := NewHistogram(), NewHistogram()
+	for _, d := range sample() {
+		o.Record(d)
+	}
+	b.Run("dense", func(b *testing.B) {
+		for b.Loop() {
+			h.Merge(o)
+		}
+	})
+	c := o.Compact()
+	b.Run("compact", func(b *testing.B) {
+		for b.Loop() {
+			h.Merge(c)
+		}
+		b.ReportMetric(float64(len(c.packed)), "bytes")
+	})
+}
