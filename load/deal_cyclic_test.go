@@ -1,0 +1,80 @@
+package load
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestBlocks(t *testing.T) {
+	tests := []struct {
+		name    string
+		deal    Deal
+		stripe  int32
+		k       uint64
+		want    uint64
+		stripes int
+	}{
+		{"single", Single(), 0, 12345, 12345, 1},
+		{"round robin, first", RoundRobin(12), 3, 0, 3, 12},
+		{"round robin, later", RoundRobin(12), 3, 10, 123, 12},
+		{"blocks, within", Blocks(4, 100), 1, 99, 199, 4},
+		{"blocks, next turn", Blocks(4, 100), 1, 100, 500, 4},
+		{"beyond all numbers", RoundRobin(3), 1, math.MaxUint64, math.MaxUint64, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.deal.Event(tt.stripe, tt.k); got != tt.want {
+				t.Errorf("Event(%d, %d) = %d, want %d", tt.stripe, tt.k, got, tt.want)
+			}
+			if got := tt.deal.Stripes(); got != tt.stripes {
+				t.Errorf("%d stripes, want %d", got, tt.stripes)
+			}
+		})
+	}
+}
+
+func TestBlocksPartition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.IntRange(1, 40).Draw(t, "stripes")
+		n := rapid.Uint64Range(1, 50).Draw(t, "block")
+		checkDeal(t, Blocks(s, n))
+	})
+}
+
+// checkDeal checks that every event of a random window belongs to exactly one
+// stripe, and that Event and Before say the same.
+func checkDeal(t *rapid.T, d Deal) {
+	t.Helper()
+	from := rapid.OneOf(rapid.Uint64Range(0, 5000), rapid.Uint64Range(0, 1<<40)).Draw(t, "from")
+	const window = 300
+	owner := map[uint64]int32{}
+	var before uint64
+	for s := range int32(d.Stripes()) {
+		lo, hi := d.Before(s, from), d.Before(s, from+window)
+		before += lo
+		for k := lo; k < hi; k++ {
+			e := d.Event(s, k)
+			if e < from || e >= from+window {
+				t.Fatalf("event %d of stripe %d is %d, outside [%d, %d)", k, s, e, from, from+window)
+			}
+			if other, taken := owner[e]; taken {
+				t.Fatalf("event %d belongs to stripes %d and %d", e, other, s)
+			}
+			owner[e] = s
+			if got := d.Before(s, e); got != k {
+				t.Fatalf("Before(%d, %d) = %d, and that event is number %d of the stripe", s, e, got, k)
+			}
+			if got := d.Before(s, e+1); got != k+1 {
+				t.Fatalf("Before(%d, %d) = %d, want %d", s, e+1, got, k+1)
+			}
+		}
+	}
+	if before != from {
+		t.Fatalf("%d events dealt of the first %d", before, from)
+	}
+	if len(owner) != window {
+		t.Fatalf("%d events dealt in a window of %d", len(owner), window)
+	}
+}
