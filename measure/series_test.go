@@ -1,0 +1,101 @@
+package measure
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// However many intervals there are, the series stays within its bound, covers
+// the run without a hole, and sums to the same.
+func TestSeriesKeepsTheSums(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.IntRange(4, 20).Draw(t, "most")
+		s := NewSeries(most)
+		want := map[string]*Tally{}
+		at := time.Duration(0)
+		for _, phase := range []string{"warm-up", "hold", "drain"} {
+			want[phase] = &Tally{Start: at}
+			for range rapid.IntRange(0, 200).Draw(t, "intervals") {
+				iv := Interval{Phase: phase, Start: at, End: at + time.Second, InFlight: uint64(at)}
+				at = iv.End
+				iv.Acked = rapid.Uint64Range(0, 9).Draw(t, "acked")
+				iv.Service = NewHistogram()
+				iv.Service.RecordN(time.Duration(iv.Acked)*time.Millisecond, iv.Acked)
+				iv.Generator = Usage{CPU: time.Second, GCPauseMax: time.Duration(iv.Acked)}
+				want[phase].Counts.Add(iv.Counts)
+				want[phase].Merge(&iv.Set)
+				s.Add(iv)
+				iv.Service.Record(time.Hour) // the series has its own
+			}
+			want[phase].End = at
+		}
+		if got := len(s.Intervals()); got > most {
+			t.Fatalf("got %d intervals, want at most %d", got, most)
+		}
+		got := map[string]*Tally{}
+		end := time.Duration(0)
+		for _, iv := range s.Intervals() {
+			if iv.Start != end {
+				t.Fatalf("a hole between %v and %v", end, iv.Start)
+			}
+			end = iv.End
+			tally := got[iv.Phase]
+			if tally == nil {
+				tally = &Tally{}
+				got[iv.Phase] = tally
+			}
+			tally.Counts.Add(iv.Counts)
+			tally.Merge(&iv.Set)
+			if iv.InFlight != uint64(iv.End-time.Second) {
+				t.Fatalf("in flight of %v..%v is not that at its end: %v", iv.Start, iv.End, iv.InFlight)
+			}
+			if iv.Generator.CPU != iv.Length() {
+				t.Fatalf("CPU of %v..%v: got %v", iv.Start, iv.End, iv.Generator.CPU)
+			}
+		}
+		if end != at {
+			t.Fatalf("ends at %v, want %v", end, at)
+		}
+		for phase, w := range want {
+			g := got[phase]
+			if g == nil {
+				g = &Tally{}
+			}
+			if diff := cmp.Diff(w.Counts, g.Counts); diff != "" {
+				t.Fatalf("%s: %s", phase, diff)
+			}
+			if w.Service.Count() != g.Service.Count() || w.Service.Count() > 0 && !w.Service.Equal(g.Service) {
+				t.Fatalf("%s: service times differ", phase)
+			}
+		}
+	})
+}
+
+// A week of seconds takes some MB.
+func TestSeriesOfAWeekIsBounded(t *testing.T) {
+	s := NewSeries(DefaultSeries)
+	h := NewHistogram()
+	for i := range 500 {
+		h.RecordN(time.Duration(i*i)*time.Microsecond, 1000)
+	}
+	for i := range 7200 {
+		at := time.Duration(i) * time.Second
+		s.Add(Interval{Phase: "hold", Start: at, End: at + time.Second, Set: Set{Service: h}})
+	}
+	bytes := 0
+	for _, iv := range s.Intervals() {
+		if iv.Service.dense != nil {
+			t.Fatal("an interval of the series kept all its counters")
+		}
+		bytes += cap(iv.Service.packed)
+	}
+	if len(s.Intervals()) != DefaultSeries {
+		t.Errorf("got %d intervals, want %d", len(s.Intervals()), DefaultSeries)
+	}
+	if bytes > 8<<20 {
+		t.Errorf("one histogram an interval takes %d bytes", bytes)
+	}
+}

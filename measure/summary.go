@@ -1,0 +1,247 @@
+package measure
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Standard is the percentiles that every summary has.
+var standard = []float64{50, 90, 95, 99, 99.9, 99.99}
+
+// StandardPercentiles returns the percentiles that every summary has.
+func StandardPercentiles() []float64 { return slices.Clone(standard) }
+
+// A Value is one percentile.
+type Value struct {
+	P       float64 // in percent
+	D       time.Duration
+	AtLeast bool // events without an answer are among what lies at or beyond: it is D or more
+}
+
+// Percentiles returns the values at ps over what was answered (h) and the ages
+// of what was not (censored; either may be nil). An age is a lower bound of
+// the time that the answer would have taken. So a percentile below the
+// smallest age is certain, and one that falls at or beyond it is marked
+// AtLeast, and read off the bottom of its cell and not the top. ps may come in
+// any order and the result keeps it.
+func Percentiles(h, censored *Histogram, ps []float64) []Value {
+	both := h
+	if censored.Count() > 0 {
+		both = censored
+		if h.Count() > 0 {
+			both = h.Clone()
+			both.Merge(censored)
+		}
+	}
+	out := make([]Value, len(ps))
+	for i, p := range ps {
+		out[i].P = p
+	}
+	if both.Count() == 0 {
+		return out
+	}
+	order := slices.Clone(ps)
+	slices.Sort(order)
+	at := make([]time.Duration, len(order))
+	both.percentiles(order, at)
+	for i := range out {
+		k, _ := slices.BinarySearch(order, out[i].P)
+		out[i].D = at[k]
+		if censored.Count() > 0 && at[k] >= censored.min {
+			out[i].D, out[i].AtLeast = atLeast(at[k], h, censored), true
+		}
+	}
+	return out
+}
+
+// atLeast returns the lower end of the cell that top is the upper end of, or
+// the smallest age where only ages are in that cell.
+func atLeast(top time.Duration, h, censored *Histogram) time.Duration {
+	if top > Highest {
+		return Over
+	}
+	i := cell(units(top))
+	bottom := time.Duration(0)
+	if i > 0 {
+		bottom = time.Duration(cellTop(i-1)+1) * Lowest
+	}
+	if h.Count() > 0 {
+		answered := uint64(0)
+		h.eachCell(func(j int, n uint64) {
+			if i == j {
+				answered = n
+			}
+		})
+		if answered > 0 {
+			return min(bottom, top)
+		}
+	}
+	return min(max(bottom, censored.min), top)
+}
+
+// A Summary is a histogram in a dozen numbers, in microseconds. Mean, Min and
+// Max are exact to the nanosecond and those of answered ones; percentiles have
+// three significant digits and take part of the events without an answer.
+type Summary struct {
+	Count uint64
+	Mean  float64
+	Min   float64
+	Max   float64
+
+	Percentiles []Value // rising; the standard ones and those asked for
+
+	Below    uint64 // shorter than 1 us
+	Above    uint64 // longer than 1 h
+	Censored uint64 // events without an answer
+
+	// AtLeastFrom is the smallest age of an event without an answer:
+	// percentiles from here on are lower bounds. Only with Censored.
+	AtLeastFrom float64
+}
+
+// Summarize returns the summary of h with the standard percentiles and extra
+// ones; nil when h is nil, which is how a number that does not exist differs
+// from one that nothing was counted for.
+func Summarize(h, censored *Histogram, extra []float64) *Summary {
+	if h == nil {
+		return nil
+	}
+	ps := append(StandardPercentiles(), extra...)
+	slices.Sort(ps)
+	ps = slices.Compact(ps)
+	s := &Summary{
+		Count:       h.Count(),
+		Mean:        h.mean() / 1e3,
+		Min:         micros(h.Min()),
+		Max:         micros(h.Max()),
+		Percentiles: Percentiles(h, censored, ps),
+		Below:       h.Below(),
+		Above:       h.Above(),
+		Censored:    censored.Count(),
+	}
+	if s.Censored > 0 {
+		s.AtLeastFrom = micros(censored.Min())
+	}
+	return s
+}
+
+// IsEmpty reports whether neither an answer nor the lack of one was counted.
+func (s *Summary) IsEmpty() bool { return s == nil || s.Count+s.Censored == 0 }
+
+// At returns percentile p, false when the summary does not have it.
+func (s *Summary) At(p float64) (Value, bool) {
+	if s == nil {
+		return Value{}, false
+	}
+	for _, v := range s.Percentiles {
+		if v.P == p {
+			return v, !s.IsEmpty()
+		}
+	}
+	return Value{}, false
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// percentileKey is the JSON name of percentile p: p50_us, p999_us for 99.9.
+// Below ten per cent the point has to stay visible: p0_1_us.
+func percentileKey(p float64) string {
+	whole, rest, fraction := strings.Cut(strconv.FormatFloat(p, 'f', -1, 64), ".")
+	switch {
+	case !fraction:
+		return "p" + whole + "_us"
+	case len(whole) == 2:
+		return "p" + whole + rest + "_us"
+	}
+	return "p" + whole + "_" + rest + "_us"
+}
+
+// parsePercentileKey is the inverse of percentileKey.
+func parsePercentileKey(key string) (float64, bool) {
+	digits, ok := strings.CutPrefix(key, "p")
+	if !ok {
+		return 0, false
+	}
+	if digits, ok = strings.CutSuffix(digits, "_us"); !ok {
+		return 0, false
+	}
+	switch {
+	case strings.Contains(digits, "_"):
+		digits = strings.Replace(digits, "_", ".", 1)
+	case len(digits) > 2 && digits != "100":
+		digits = digits[:2] + "." + digits[2:]
+	}
+	p, err := strconv.ParseFloat(digits, 64)
+	return p, err == nil && p >= 0 && p <= 100 && percentileKey(p) == key
+}
+
+// MarshalJSON writes one flat object, percentiles under names such as p50_us.
+// Numbers that nothing was counted for are null.
+func (s *Summary) MarshalJSON() ([]byte, error) {
+	if s == nil {
+		return []byte("null"), nil
+	}
+	var b bytes.Buffer
+	number := func(name string, x float64, ok bool) {
+		if ok {
+			// Rounded to the nanosecond, below which there is only noise.
+			fmt.Fprintf(&b, `,%q:%s`, name, strconv.FormatFloat(math.Round(x*1e3)/1e3, 'f', -1, 64))
+		} else {
+			fmt.Fprintf(&b, `,%q:null`, name)
+		}
+	}
+	fmt.Fprintf(&b, `{"count":%d`, s.Count)
+	number("mean_us", s.Mean, s.Count > 0)
+	number("min_us", s.Min, s.Count > 0)
+	for _, v := range s.Percentiles {
+		number(percentileKey(v.P), micros(v.D), !s.IsEmpty())
+	}
+	number("max_us", s.Max, s.Count > 0)
+	fmt.Fprintf(&b, `,"below_range":%d,"above_range":%d,"censored":%d`, s.Below, s.Above, s.Censored)
+	number("at_least_from_us", s.AtLeastFrom, s.Censored > 0)
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote; unknown names are ignored, as
+// those of a later version.
+func (s *Summary) UnmarshalJSON(data []byte) error {
+	var fields map[string]*float64
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return fmt.Errorf("read a summary of times: %w", err)
+	}
+	*s = Summary{}
+	get := func(name string) float64 {
+		if x := fields[name]; x != nil {
+			return *x
+		}
+		return 0
+	}
+	s.Count = uint64(get("count"))
+	s.Mean, s.Min, s.Max = get("mean_us"), get("min_us"), get("max_us")
+	s.Below, s.Above = uint64(get("below_range")), uint64(get("above_range"))
+	s.Censored, s.AtLeastFrom = uint64(get("censored")), get("at_least_from_us")
+	for name := range fields {
+		if p, ok := parsePercentileKey(name); ok {
+			us := get(name)
+			s.Percentiles = append(s.Percentiles, Value{
+				P:       p,
+				D:       time.Duration(math.Round(us * 1e3)),
+				AtLeast: s.Censored > 0 && us >= s.AtLeastFrom,
+			})
+		}
+	}
+	slices.SortFunc(s.Percentiles, func(a, b Value) int {
+		if a.P < b.P {
+			return -1
+		}
+		return 1
+	})
+	return nil
+}

@@ -1,0 +1,146 @@
+package measure
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestPercentilesCensored(t *testing.T) {
+	answered, unanswered := NewHistogram(), NewHistogram()
+	answered.RecordN(time.Millisecond, 98)
+	unanswered.Record(2 * time.Second)
+	unanswered.Record(3 * time.Second)
+	second := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	tests := []struct {
+		name        string
+		h, censored *Histogram
+		want        []Value
+	}{
+		{"all answered", answered, nil, []Value{{99, time.Millisecond, false}, {50, time.Millisecond, false}}},
+		{"two of a hundred not", answered, unanswered, []Value{
+			{99, second(2), true},
+			{50, time.Millisecond, false},
+		}},
+		{"none answered", NewHistogram(), unanswered, []Value{{99, 2998272 * time.Microsecond, true}, {50, second(2), true}}},
+		{"no such number, and ages", nil, unanswered, []Value{{99, 2998272 * time.Microsecond, true}, {50, second(2), true}}},
+		{"nothing at all", nil, nil, []Value{{P: 99}, {P: 50}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Percentiles(tt.h, tt.censored, []float64{99, 50})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What would have been seen, had every answer been waited for, is the reported
+// percentile where it is not marked, and at least that where it is.
+func TestCensoringIsABound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		truth, answered, ages := NewHistogram(), NewHistogram(), NewHistogram()
+		for _, d := range inRange(durations(t)) {
+			truth.Record(d)
+			if rapid.IntRange(0, 9).Draw(t, "unanswered") == 0 {
+				ages.Record(time.Duration(rapid.Int64Range(0, int64(d)).Draw(t, "age")))
+			} else {
+				answered.Record(d)
+			}
+		}
+		for _, v := range Percentiles(answered, ages, []float64{10, 50, 90, 99, 100}) {
+			want := truth.Percentile(v.P)
+			if !v.AtLeast && v.D != want || v.D > want {
+				t.Fatalf("p%v: got %v (at least: %v) where the truth is %v", v.P, v.D, v.AtLeast, want)
+			}
+		}
+	})
+}
+
+func TestSummaryJSON(t *testing.T) {
+	h, ages := NewHistogram(), NewHistogram()
+	h.RecordN(1500*time.Nanosecond, 900)
+	h.RecordN(2*time.Millisecond, 90)
+	h.RecordN(500*time.Nanosecond, 5)
+	ages.RecordN(5*time.Second, 5)
+	tests := []struct {
+		name    string
+		summary *Summary
+		want    string
+	}{
+		{name: "whole", summary: Summarize(h, ages, []float64{25, 0.1, 99.5, 50, 100}), want: `{"count":995,"mean_us":182.264,"min_us":0.5,"p0_1_us":1,"p25_us":2,"p50_us":2,"p90_us":2,"p95_us":2000,"p99_us":2000,"p995_us":2000,"p999_us":5000000,"p9999_us":5000000,"p100_us":5000000,"max_us":2000,"below_range":5,"above_range":0,"censored":5,"at_least_from_us":5000000}`},
+		{name: "nothing counted", summary: Summarize(NewHistogram(), nil, nil), want: `{"count":0,"mean_us":null,"min_us":null,"p50_us":null,"p90_us":null,"p95_us":null,"p99_us":null,"p999_us":null,"p9999_us":null,"max_us":null,"below_range":0,"above_range":0,"censored":0,"at_least_from_us":null}`},
+		{name: "no such number", summary: Summarize(nil, nil, nil), want: `null`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := json.Marshal(tt.summary)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
+				t.Error(diff)
+			}
+			var back *Summary
+			if err := json.Unmarshal(got, &back); err != nil {
+				t.Fatal(err)
+			}
+			again, err := json.Marshal(back)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(got), string(again)); diff != "" {
+				t.Errorf("read back and written: %s", diff)
+			}
+		})
+	}
+}
+
+func TestPercentileKey(t *testing.T) {
+	tests := []struct {
+		p    float64
+		want string
+	}{
+		{50, "p50_us"},
+		{99.9, "p999_us"},
+		{99.99, "p9999_us"},
+		{5, "p5_us"},
+		{5.5, "p5_5_us"},
+		{55, "p55_us"},
+		{0.01, "p0_01_us"},
+		{100, "p100_us"},
+	}
+	for _, tt := range tests {
+		if got := percentileKey(tt.p); got != tt.want {
+			t.Errorf("percentileKey(%v): got %q, want %q", tt.p, got, tt.want)
+		}
+		if got, ok := parsePercentileKey(tt.want); !ok || got != tt.p {
+			t.Errorf("parsePercentileKey(%q): got %v, %v; want %v", tt.want, got, ok, tt.p)
+		}
+	}
+	for _, key := range []string{"mean_us", "p_us", "p50", "pfoo_us", "p1000000_us_us"} {
+		if got, ok := parsePercentileKey(key); ok {
+			t.Errorf("parsePercentileKey(%q): got %v, want no percentile", key, got)
+		}
+	}
+}
+
+func FuzzSummary(f *testing.F) {
+	f.Add(`{"count":3,"mean_us":1.5,"p50_us":1,"p999_us":null,"censored":1,"at_least_from_us":1}`)
+	f.Add(`null`)
+	f.Add(`{"p0_1_us":2,"p100_us":3}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var s Summary
+		if json.NewDecoder(strings.NewReader(text)).Decode(&s) != nil {
+			return
+		}
+		if _, err := json.Marshal(&s); err != nil {
+			t.Errorf("read %q and could not write it: %v", text, err)
+		}
+	})
+}
