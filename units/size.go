@@ -58,10 +58,9 @@ func FormatSize(bytes int64) string {
 	v := float64(bytes)
 	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB"}
 	for i, u := range units {
-		// 1000 to 1023 of a unit are printed as they are: "1023 B".
 		text, shown := significant(v)
-		if v < 1024 && shown >= 1000 {
-			text, shown = whole(v)
+		if shown >= 1000 {
+			text, shown = whole(v) // 1000 to 1023 of a unit have four digits: "1023 B"
 		}
 		if shown < 1024 || i == len(units)-1 {
 			return text + " " + u
