@@ -1,0 +1,180 @@
+package kafka
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// HeaderSize is the size in bytes of the header of a record batch v2, from its
+// base offset up to and with the number of records.
+const HeaderSize = 61
+
+// Places of the header's fields, in bytes from the start of the batch.
+const (
+	atBaseOffset      = 0
+	atBatchLength     = 8 // of everything after it
+	atLeaderEpoch     = 12
+	atMagic           = 16
+	atCRC             = 17 // CRC32-C of everything from atAttributes on
+	atAttributes      = 21
+	atLastOffsetDelta = 23
+	atBaseTimestamp   = 27
+	atMaxTimestamp    = 35
+	atProducerID      = 43
+	atProducerEpoch   = 51
+	atBaseSequence    = 53
+	atNumRecords      = 57
+
+	lengthExcludes = 12 // base offset and the length itself are not counted
+)
+
+// Bits of a batch's attributes.
+const (
+	AttrCodec         = 0x07 // a Codec
+	AttrLogAppendTime = 0x08 // the broker set the timestamps
+	AttrTransactional = 0x10
+	AttrControl       = 0x20 // the records are transaction markers, not events
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Errors of those who check batches.
+var (
+	ErrShort    = errors.New("truncated")
+	ErrMagic    = errors.New("record format is older than v2")
+	ErrLength   = errors.New("length does not fit")
+	ErrChecksum = errors.New("checksum does not fit")
+)
+
+// A Header is what a record batch says about itself.
+type Header struct {
+	BaseOffset      int64
+	Length          int32 // of the batch after this field, so 12 less than its size
+	LeaderEpoch     int32
+	CRC             uint32
+	Attributes      int16
+	LastOffsetDelta int32
+	BaseTimestamp   int64 // milliseconds since 1970
+	MaxTimestamp    int64
+	ProducerID      int64 // -1: none
+	ProducerEpoch   int16
+	BaseSequence    int32
+	NumRecords      int32
+}
+
+// Size is the size of the whole batch in bytes.
+func (h *Header) Size() int { return int(h.Length) + lengthExcludes }
+
+// Codec is how the records are compressed.
+func (h *Header) Codec() Codec { return Codec(h.Attributes & AttrCodec) }
+
+// Control reports whether the batch holds transaction markers.
+func (h *Header) Control() bool { return h.Attributes&AttrControl != 0 }
+
+// Transactional reports whether the batch belongs to a transaction.
+func (h *Header) Transactional() bool { return h.Attributes&AttrTransactional != 0 }
+
+// ParseHeader reads the header at the start of b, which may be cut after the
+// header. It judges the header alone: the error is ErrShort, ErrMagic or
+// ErrLength, wrapped or not.
+func ParseHeader(b []byte) (Header, error) {
+	if len(b) < HeaderSize {
+		// The magic stands at the same place in all formats.
+		if len(b) > atMagic && b[atMagic] < 2 {
+			return Header{}, fmt.Errorf("read batch header: magic %d: %w", b[atMagic], ErrMagic)
+		}
+		return Header{}, ErrShort
+	}
+	if m := b[atMagic]; m != 2 {
+		if m < 2 {
+			return Header{}, fmt.Errorf("read batch header: magic %d: %w", m, ErrMagic)
+		}
+		return Header{}, fmt.Errorf("read batch header: unknown magic %d", m)
+	}
+	h := Header{
+		BaseOffset:      int64(binary.BigEndian.Uint64(b[atBaseOffset:])),
+		Length:          int32(binary.BigEndian.Uint32(b[atBatchLength:])),
+		LeaderEpoch:     int32(binary.BigEndian.Uint32(b[atLeaderEpoch:])),
+		CRC:             binary.BigEndian.Uint32(b[atCRC:]),
+		Attributes:      int16(binary.BigEndian.Uint16(b[atAttributes:])),
+		LastOffsetDelta: int32(binary.BigEndian.Uint32(b[atLastOffsetDelta:])),
+		BaseTimestamp:   int64(binary.BigEndian.Uint64(b[atBaseTimestamp:])),
+		MaxTimestamp:    int64(binary.BigEndian.Uint64(b[atMaxTimestamp:])),
+		ProducerID:      int64(binary.BigEndian.Uint64(b[atProducerID:])),
+		ProducerEpoch:   int16(binary.BigEndian.Uint16(b[atProducerEpoch:])),
+		BaseSequence:    int32(binary.BigEndian.Uint32(b[atBaseSequence:])),
+		NumRecords:      int32(binary.BigEndian.Uint32(b[atNumRecords:])),
+	}
+	if h.Length < HeaderSize-lengthExcludes || h.NumRecords < 0 || h.LastOffsetDelta < 0 {
+		return Header{}, fmt.Errorf("read batch header: length %d, %d records, last offset +%d: %w", h.Length, h.NumRecords, h.LastOffsetDelta, ErrLength)
+	}
+	return h, nil
+}
+
+// Put writes the header to the first HeaderSize bytes of b.
+func (h *Header) Put(b []byte) {
+	_ = b[HeaderSize-1]
+	binary.BigEndian.PutUint64(b[atBaseOffset:], uint64(h.BaseOffset))
+	binary.BigEndian.PutUint32(b[atBatchLength:], uint32(h.Length))
+	binary.BigEndian.PutUint32(b[atLeaderEpoch:], uint32(h.LeaderEpoch))
+	b[atMagic] = 2
+	binary.BigEndian.PutUint32(b[atCRC:], h.CRC)
+	binary.BigEndian.PutUint16(b[atAttributes:], uint16(h.Attributes))
+	binary.BigEndian.PutUint32(b[atLastOffsetDelta:], uint32(h.LastOffsetDelta))
+	binary.BigEndian.PutUint64(b[atBaseTimestamp:], uint64(h.BaseTimestamp))
+	binary.BigEndian.PutUint64(b[atMaxTimestamp:], uint64(h.MaxTimestamp))
+	binary.BigEndian.PutUint64(b[atProducerID:], uint64(h.ProducerID))
+	binary.BigEndian.PutUint16(b[atProducerEpoch:], uint16(h.ProducerEpoch))
+	binary.BigEndian.PutUint32(b[atBaseSequence:], uint32(h.BaseSequence))
+	binary.BigEndian.PutUint32(b[atNumRecords:], uint32(h.NumRecords))
+}
+
+// A Batch is one record batch as it lies in a fetch answer: its header and,
+// aliasing the answer, all its bytes.
+type Batch struct {
+	Header
+	Raw []byte // the whole batch, header included
+}
+
+// Records are the bytes after the header: records, or records compressed.
+func (b *Batch) Records() []byte { return b.Raw[HeaderSize:] }
+
+// Check verifies the batch's CRC32-C, which covers everything from the
+// attributes on. It is ErrChecksum when it does not fit.
+func (b *Batch) Check() error {
+	if crc32.Checksum(b.Raw[atAttributes:], castagnoli) != b.CRC {
+		return ErrChecksum
+	}
+	return nil
+}
+
+// ForEachBatch calls f with every whole batch in records, the record set of
+// one partition of a fetch answer, in order. Nothing is decoded or checked but
+// the headers. A last batch that is cut off, as brokers send when a fetch's
+// size limit falls into it, is passed over in silence; rest is how many bytes
+// of it there were. Batch.Raw aliases records. It stops at the first error of
+// f and returns that.
+//
+// A message of format v0 or v1 is an error that wraps ErrMagic.
+func ForEachBatch(records []byte, f func(Batch) error) (rest int, err error) {
+	for len(records) > 0 {
+		h, err := ParseHeader(records)
+		if err == ErrShort {
+			return len(records), nil
+		}
+		if err != nil {
+			return len(records), err
+		}
+		n := h.Size()
+		if n > len(records) {
+			return len(records), nil
+		}
+		if err := f(Batch{Header: h, Raw: records[:n:n]}); err != nil {
+			return len(records), err
+		}
+		records = records[n:]
+	}
+	return 0, nil
+}
