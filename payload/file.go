@@ -1,0 +1,96 @@
+package payload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"carronade/units"
+)
+
+// maxFile bounds the payload file, which is held in memory: reading it while
+// firing would measure the disk.
+const maxFile = 1 << 30
+
+// file is a payload file in memory, cut into values.
+type file struct {
+	data     []byte
+	starts   []uint32 // of each value; one more for the end
+	gap      int      // bytes of the delimiter
+	shuffled bool     // drawn at random, with replacement; else in order, again and again
+	mean     float64
+	max      int
+}
+
+// readFile cuts a file at every delimiter. A delimiter at the end closes the
+// last value and begins no other; empty values elsewhere are values.
+func readFile(path, delim string, shuffled bool) (*file, error) {
+	if path == "" {
+		return nil, errors.New("names no file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the payload file: %w", err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
+		return nil, fmt.Errorf("payload file %s has %s, and may have %s", path, units.FormatSize(info.Size()), units.FormatSize(maxFile))
+	}
+	// A pipe has no size; it is bounded all the same.
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the payload file: %w", err)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("payload file %s has more than %s", path, units.FormatSize(maxFile))
+	}
+	out := cut(data, delim)
+	if out == nil {
+		return nil, fmt.Errorf("payload file %s is empty", path)
+	}
+	out.shuffled = shuffled
+	return out, nil
+}
+
+// cut returns nil for no data.
+func cut(data []byte, delim string) *file {
+	if len(data) == 0 {
+		return nil
+	}
+	d := []byte(delim)
+	f := &file{data: data, gap: len(d), starts: make([]uint32, 0, bytes.Count(data, d)+2)}
+	total := 0
+	for at := 0; at < len(data); {
+		size := bytes.Index(data[at:], d)
+		if size < 0 {
+			size = len(data) - at
+		}
+		f.starts = append(f.starts, uint32(at))
+		f.max = max(f.max, size)
+		total += size
+		at += size + len(d)
+	}
+	// The end is where a further value would begin, so that every value ends
+	// a delimiter before the next.
+	last := int(f.starts[len(f.starts)-1])
+	end := len(data) + len(d)
+	if len(data)-last >= len(d) && bytes.HasSuffix(data[last:], d) {
+		end = len(data)
+	}
+	f.starts = append(f.starts, uint32(end))
+	f.mean = float64(total) / float64(f.count())
+	return f
+}
+
+func (f *file) count() int { return len(f.starts) - 1 }
+
+func (f *file) line(seed, n uint64) []byte {
+	count := uint64(f.count())
+	i := n % count
+	if f.shuffled {
+		i = below(mix(seed, n), count)
+	}
+	return f.data[f.starts[i] : int(f.starts[i+1])-f.gap]
+}

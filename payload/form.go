@@ -1,0 +1,45 @@
+package payload
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The forms that people may type, for help and for errors.
+const (
+	SizeForms = "BYTES, such as 100 or 1KiB; MIN-MAX, such as 100-2000; " +
+		"weighted(SIZE:WEIGHT,...), such as weighted(100:70,1KiB:30); lognormal(MEDIAN,SIGMA), such as lognormal(1KiB,0.5)"
+	KeyForms     = "none; seq; uniform(KEYS), such as uniform(1000); zipf(KEYS,EXPONENT), such as zipf(1000,1.1)"
+	PayloadForms = "random; text; zero; monotonic; compressible(RATIO), such as compressible(0.25); " +
+		`file:PATH; file(PATH[,random][,delim=TEXT]), such as file(lines.txt,random) or file(blobs.bin,delim=\0)`
+)
+
+// wrong makes the one form of error of a specification.
+func wrong(what, text string, why any, forms string) error {
+	if err, ok := why.(error); ok {
+		return fmt.Errorf("%s %q: %w: want %s", what, text, err, forms)
+	}
+	return fmt.Errorf("%s %q %v: want %s", what, text, why, forms)
+}
+
+// call takes "name(a,b)" apart. A text without parentheses is all name.
+func call(s string) (name, args string, ok bool) {
+	name, rest, ok := strings.Cut(s, "(")
+	if !ok {
+		return s, "", true
+	}
+	args, ok = strings.CutSuffix(rest, ")")
+	return strings.TrimSpace(name), args, ok
+}
+
+// arguments splits at commas; no arguments are an empty slice.
+func arguments(args string) []string {
+	if strings.TrimSpace(args) == "" {
+		return nil
+	}
+	parts := strings.Split(args, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return parts
+}

@@ -1,0 +1,100 @@
+package payload
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"carronade/units"
+)
+
+type keyKind uint8
+
+const (
+	none keyKind = iota
+	seq
+	uniform
+	zipfian
+)
+
+// seqWidth is the least width of sequential keys: a trillion events.
+const seqWidth = 12
+
+// maxKeys bounds the keys of a zipf: float64 holds whole numbers up to here.
+const maxKeys = 1 << 53
+
+type keys struct {
+	text  string
+	kind  keyKind
+	n     uint64
+	width int // of the text, with leading zeros
+	zipf  zipf
+}
+
+func (k *keys) number(seed, n uint64) uint64 {
+	switch k.kind {
+	case seq:
+		return n
+	case uniform:
+		return below(mix(seed, n), k.n)
+	case zipfian:
+		return k.zipf.number(mix(seed, n))
+	}
+	return 0
+}
+
+func (k *keys) describe() string { return k.text }
+
+func parseKeys(s string) (keys, error) {
+	out := keys{text: s}
+	name, args, ok := call(s)
+	if !ok {
+		return out, wrong("key", s, "lacks a closing )", KeyForms)
+	}
+	if err := out.parse(name, s != name, arguments(args)); err != nil {
+		return out, wrong("key", s, err, KeyForms)
+	}
+	return out, nil
+}
+
+func (k *keys) parse(name string, called bool, args []string) error {
+	switch name {
+	case "none", "seq":
+		if called {
+			return fmt.Errorf("%s takes nothing in parentheses", name)
+		}
+		if name == "seq" {
+			k.kind, k.width = seq, seqWidth
+		}
+		return nil
+	case "uniform":
+		if len(args) != 1 {
+			return errors.New("uniform takes the number of keys")
+		}
+		k.kind = uniform
+	case "zipf":
+		if len(args) != 2 {
+			return errors.New("zipf takes the number of keys and the exponent")
+		}
+		k.kind = zipfian
+	default:
+		return fmt.Errorf("%q is not a distribution of keys", name)
+	}
+	n, err := units.ParseCount(args[0])
+	if err != nil {
+		return err
+	}
+	if n == 0 || n > maxKeys {
+		return fmt.Errorf("%s keys are not from 1 to 2^53", args[0])
+	}
+	k.n, k.width = n, digits(n-1)
+	if k.kind == zipfian {
+		s, err := strconv.ParseFloat(args[1], 64)
+		if err != nil || !(s > 0) || s > 10 || math.IsInf(s, 0) {
+			return fmt.Errorf("%q is not an exponent above 0 and up to 10", args[1])
+		}
+		k.zipf = newZipf(n, s)
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package payload
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+
+	"carronade/units"
+)
+
+const (
+	// maxValue is the largest value that may be asked for. No protocol here
+	// carries a larger one, and it is where a typing error stops.
+	maxValue = 1 << 30
+	// maxWeighted bounds the list of a weighted distribution.
+	maxWeighted = 1000
+)
+
+// sizes is a distribution of sizes: fixed when span is 1, uniform over
+// min..min+span-1 otherwise, or one of choices by cuts.
+type sizes struct {
+	text      string
+	min, span uint64
+
+	choices []int32
+	cuts    []uint64 // of the weighted: choice i is drawn below cuts[i]; nil: all are equally likely
+
+	mean float64
+	max  int
+}
+
+func (s *sizes) size(seed, n uint64) int {
+	if s.choices == nil {
+		if s.span == 1 {
+			return int(s.min)
+		}
+		return int(s.min + below(mix(seed, n), s.span))
+	}
+	u := mix(seed, n)
+	if s.cuts == nil {
+		return int(s.choices[below(u, uint64(len(s.choices)))])
+	}
+	if len(s.cuts) > 16 {
+		i := sort.Search(len(s.cuts)-1, func(i int) bool { return u < s.cuts[i] })
+		return int(s.choices[i])
+	}
+	for i, cut := range s.cuts {
+		if u < cut {
+			return int(s.choices[i])
+		}
+	}
+	return int(s.choices[len(s.choices)-1]) // u is 2^64-1
+}
+
+func (s *sizes) describe() string {
+	if s.choices == nil && s.span == 1 {
+		return units.FormatSize(int64(s.min)) + " each"
+	}
+	return fmt.Sprintf("%s bytes, %s in the mean", s.text, units.FormatSize(int64(math.Round(s.mean))))
+}
+
+func parseSizes(s string) (sizes, error) {
+	out := sizes{text: s}
+	name, args, ok := call(s)
+	if !ok {
+		return out, wrong("size", s, "lacks a closing )", SizeForms)
+	}
+	var err error
+	switch {
+	case name == "weighted":
+		err = out.weighted(arguments(args))
+	case name == "lognormal":
+		err = out.lognormal(arguments(args))
+	case strings.Contains(s, "("):
+		err = fmt.Errorf("%q is not a distribution", name)
+	default:
+		err = out.uniform(s)
+	}
+	if err != nil {
+		return out, wrong("size", s, err, SizeForms)
+	}
+	return out, nil
+}
+
+func oneSize(s string) (uint64, error) {
+	n, err := units.ParseSize(s)
+	if err != nil {
+		return 0, err
+	}
+	if n > maxValue {
+		return 0, fmt.Errorf("%s is more than the %s a value may have", s, units.FormatSize(maxValue))
+	}
+	return uint64(n), nil
+}
+
+func (s *sizes) uniform(text string) error {
+	from, to, ranged := strings.Cut(text, "-")
+	if strings.TrimSpace(from) == "" {
+		_, err := units.ParseSize(text) // words of its own for a negative one
+		return err
+	}
+	low, err := oneSize(from)
+	if err != nil {
+		return err
+	}
+	high := low
+	if ranged {
+		if high, err = oneSize(to); err != nil {
+			return err
+		}
+	}
+	if high < low {
+		return errors.New("the range ends before it begins")
+	}
+	s.min, s.span = low, high-low+1
+	s.mean, s.max = float64(low+high)/2, int(high)
+	return nil
+}
+
+func (s *sizes) weighted(args []string) error {
+	if len(args) == 0 || len(args) > maxWeighted {
+		return fmt.Errorf("has %d choices, and may have 1 to %d", len(args), maxWeighted)
+	}
+	weights, sum := make([]float64, len(args)), 0.0
+	for i, arg := range args {
+		size, weight, ok := strings.Cut(arg, ":")
+		if !ok {
+			return fmt.Errorf("%q has no weight", arg)
+		}
+		n, err := oneSize(size)
+		if err != nil {
+			return err
+		}
+		w, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
+		if err != nil || !(w >= 0) || w > 1e15 {
+			return fmt.Errorf("%q is not a weight from 0 to 1e15", strings.TrimSpace(weight))
+		}
+		s.choices = append(s.choices, int32(n))
+		weights[i] = w
+		sum += w
+		if w > 0 {
+			s.max = max(s.max, int(n))
+		}
+	}
+	if sum <= 0 {
+		return errors.New("all weights are 0")
+	}
+	reached := 0.0
+	for i, w := range weights {
+		reached += w
+		s.mean += float64(s.choices[i]) * w / sum
+		s.cuts = append(s.cuts, fraction(reached/sum))
+	}
+	// Rounding must not leave the last numbers to a choice of weight 0.
+	for i := len(weights) - 1; i >= 0; i-- {
+		s.cuts[i] = math.MaxUint64
+		if weights[i] > 0 {
+			s.choices, s.cuts = s.choices[:i+1], s.cuts[:i+1]
+			break
+		}
+	}
+	return nil
+}
+
+// fraction is f of 2^64, for f in [0, 1].
+func fraction(f float64) uint64 {
+	if f >= 1 {
+		return math.MaxUint64
+	}
+	return uint64(math.Ldexp(f, 64))
+}
+
+// quantiles is how many equally likely sizes stand for a log-normal
+// distribution. A table costs a few ns to draw from where the inverse of the
+// error function costs a hundred, makes mean and maximum exact, and bounds the
+// tails at 4 sigma: with 2^14, the last is the 1-1/32768 quantile.
+const quantiles = 1 << 14
+
+func (s *sizes) lognormal(args []string) error {
+	if len(args) != 2 {
+		return errors.New("a lognormal has a median and a sigma")
+	}
+	median, err := oneSize(args[0])
+	if err != nil {
+		return err
+	}
+	sigma, err := strconv.ParseFloat(args[1], 64)
+	if err != nil || !(sigma > 0) || sigma > 10 {
+		return fmt.Errorf("%q is not a sigma above 0 and up to 10", args[1])
+	}
+	if median == 0 {
+		return errors.New("the median is 0")
+	}
+	s.choices = make([]int32, quantiles)
+	for i := range s.choices {
+		p := (float64(i) + 0.5) / quantiles
+		z := math.Sqrt2 * math.Erfinv(2*p-1)
+		size := math.Round(float64(median) * math.Exp(sigma*z))
+		if size > maxValue {
+			return fmt.Errorf("its largest sizes, at 4 sigma, are more than the %s a value may have", units.FormatSize(maxValue))
+		}
+		s.choices[i] = int32(size)
+		s.mean += size / quantiles
+	}
+	s.max = int(s.choices[quantiles-1])
+	return nil
+}

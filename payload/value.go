@@ -1,0 +1,183 @@
+package payload
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"carronade/units"
+)
+
+type valueKind uint8
+
+const (
+	random valueKind = iota
+	text
+	zero
+	compressible
+	monotonic // the decimal text of n, as kafka-producer-perf-test --payload-monotonic
+	lines     // of a file
+)
+
+type values struct {
+	text  string
+	kind  valueKind
+	ratio float64 // of compressible
+	file  *file   // of lines
+}
+
+// sized reports whether values have the sizes that were asked for.
+func (v *values) sized() bool { return v.kind != monotonic && v.kind != lines }
+
+func (v *values) describe() string {
+	if v.kind == lines {
+		return fmt.Sprintf("%s: %s values", v.text, units.FormatCount(uint64(v.file.count())))
+	}
+	return v.text
+}
+
+func parseValues(s string) (values, error) {
+	out := values{text: s}
+	// All of what follows file: is the path, parentheses and commas too.
+	if path, ok := strings.CutPrefix(s, "file:"); ok {
+		out.kind = lines
+		var err error
+		if out.file, err = readFile(path, "\n", false); err != nil {
+			return out, wrong("payload", s, err, PayloadForms)
+		}
+		return out, nil
+	}
+	name, args, ok := call(s)
+	if !ok {
+		return out, wrong("payload", s, "lacks a closing )", PayloadForms)
+	}
+	if err := out.parse(name, name != s, args); err != nil {
+		return out, wrong("payload", s, err, PayloadForms)
+	}
+	return out, nil
+}
+
+func (v *values) parse(name string, called bool, args string) error {
+	plain := map[string]valueKind{"random": random, "text": text, "zero": zero, "monotonic": monotonic}
+	if kind, ok := plain[name]; ok {
+		if called {
+			return fmt.Errorf("%s takes nothing in parentheses", name)
+		}
+		v.kind = kind
+		return nil
+	}
+	switch name {
+	case "compressible":
+		ratio, err := units.ParseShare(args)
+		if err != nil {
+			return err
+		}
+		if ratio < minRatio {
+			return fmt.Errorf("a ratio below %g is not reached by every codec; zero compresses to nearly nothing", minRatio)
+		}
+		v.kind, v.ratio = compressible, ratio
+		return nil
+	case "file":
+		v.kind = lines
+		path, delim, shuffled, err := fileArguments(args)
+		if err != nil {
+			return err
+		}
+		v.file, err = readFile(path, delim, shuffled)
+		return err
+	}
+	return fmt.Errorf("%q is not a kind of payload", name)
+}
+
+// The shape of compressible values. Each block is random bytes and then filler,
+// so that a batch of any length, cut anywhere, compresses alike.
+const (
+	block    = 256
+	minRatio = 0.02
+	// A codec spends bytes on saying "now filler": lengths and offset of the
+	// match. Measured between 2 (zstd) and 4 (gzip) a block, they are taken
+	// off the random bytes.
+	matchCost = 3
+)
+
+// filler repeats itself at a short distance, so that the first event compresses
+// as well as the hundredth: 16 bytes are within reach of any codec's window.
+var filler = []byte(strings.Repeat("carronade filler", block/16))
+
+// fillCompressible fills b with bytes of which codecs leave about ratio.
+func fillCompressible(b []byte, x uint64, ratio float64) {
+	for len(b) > 0 {
+		size := min(len(b), block)
+		literals := int(math.Round(float64(size) * ratio))
+		if size-literals > matchCost {
+			literals = max(literals-matchCost, 1)
+		} else {
+			literals = size // too little filler for any match
+		}
+		fillRandom(b[:literals], x)
+		copy(b[literals:size], filler)
+		x += block * golden & (1<<64 - 1)
+		b = b[size:]
+	}
+}
+
+// fileArguments takes "PATH,random,delim=\0" apart. Options stand at the end;
+// what is no option belongs to the path, commas included.
+func fileArguments(args string) (path, delim string, shuffled bool, err error) {
+	path, delim = args, "\n"
+	for {
+		i := strings.LastIndexByte(path, ',')
+		if i < 0 {
+			break
+		}
+		option := strings.TrimSpace(path[i+1:])
+		value, isDelim := strings.CutPrefix(option, "delim=")
+		switch {
+		case isDelim:
+			if delim, err = unescape(value); err != nil {
+				return "", "", false, err
+			}
+		case option == "random":
+			shuffled = true
+		default:
+			return strings.TrimSpace(path), delim, shuffled, nil
+		}
+		path = path[:i]
+	}
+	return strings.TrimSpace(path), delim, shuffled, nil
+}
+
+// unescape reads \0 \t \n \r \\ and \xHH, the bytes that a shell does not let
+// through or that the form itself uses (\x2c is a comma).
+func unescape(s string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if i == len(s) {
+			return "", errors.New(`the delimiter ends in \`)
+		}
+		if at := strings.IndexByte(`0tnr\`, s[i]); at >= 0 {
+			b.WriteByte("\x00\t\n\r\\"[at])
+			continue
+		}
+		if s[i] != 'x' || len(s) < i+3 {
+			return "", fmt.Errorf(`the delimiter has \%c, and may have \0 \t \n \r \\ and \xHH`, s[i])
+		}
+		c, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
+		if err != nil {
+			return "", fmt.Errorf(`the delimiter has \%s, which is no \xHH`, s[i:i+3])
+		}
+		b.WriteByte(byte(c))
+		i += 2
+	}
+	if b.Len() == 0 {
+		return "", errors.New("the delimiter is empty")
+	}
+	return b.String(), nil
+}
