@@ -1,0 +1,442 @@
+package kafka
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/target"
+)
+
+// The two engines.
+const (
+	engineWire   = "wire"   // our own connections and pre-encoded batches
+	engineClient = "client" // franz-go's record path
+)
+
+// The operations.
+const (
+	opProduce   = "produce"
+	opConsume   = "consume"
+	opRoundTrip = "roundtrip"
+)
+
+const (
+	defaultPort  = "9092"
+	defaultTopic = "carronade"
+	// acksAll is the value of acks in a produce request that waits for all
+	// replicas in sync.
+	acksAll = -1
+)
+
+// A config is what a URL and its options say, parsed and checked. It is not
+// changed after parseConfig, so that all clients of a run share one.
+type config struct {
+	seeds   []string // host:port, as given
+	topic   string
+	op      string
+	engine  string
+	clients int // independent clients, at least 1
+
+	// Producing.
+	acks            int16  // 0, 1, or -1 for all
+	compression     string // none, gzip, snappy, lz4, zstd
+	batchSize       int    // bytes of a record batch, uncompressed
+	maxRequest      int    // bytes of a produce request; never below batchSize
+	linger          time.Duration
+	maxInFlight     int // shots in flight per lane
+	eventsPerShot   int // 0: as many as fit
+	idempotent      bool
+	partitioner     partitioner
+	requestTimeout  time.Duration
+	deliveryTimeout time.Duration
+	txn             transactions
+
+	// What events are made of, in the forms of package payload.
+	size, payload, key string
+	headers            []string
+	pool               int64 // bytes of encoded batches a lane keeps
+	fresh              bool  // bytes never sent before
+	verify, roundTrip  bool  // stamp events where they have room
+	seed, runID        uint64
+	scheduled          bool
+	count              uint64 // events wanted; 0: no limit
+
+	// Consuming.
+	group    string
+	from     position
+	decode   bool
+	untilEnd bool
+	fetch    fetchConfig
+
+	bufferMemory int64 // bytes waiting; 0: unbounded
+	create       *TopicSpec
+	security     *security
+	clientID     string
+	rack         string
+
+	warnings []string
+	logf     func(format string, args ...any)
+}
+
+// fetchConfig bounds fetch requests.
+type fetchConfig struct {
+	minBytes     int32
+	maxBytes     int32         // of a response
+	maxPartition int32         // of one partition in a response
+	maxWait      time.Duration // how long the broker waits for minBytes
+	committed    bool          // isolation level: only committed transactions
+}
+
+// A partitioner says to which partition an event goes.
+type partitioner struct {
+	kind  string // roundrobin, sticky, murmur2, fixed
+	fixed int32
+}
+
+// String returns the option's text.
+func (p partitioner) String() string {
+	if p.kind == "fixed" {
+		return fmt.Sprintf("fixed(%d)", p.fixed)
+	}
+	return p.kind
+}
+
+// partitionerForms are the texts that parsePartitioner takes.
+const partitionerForms = "roundrobin, sticky, murmur2 (of the key, as the Java client does), fixed(N)"
+
+func parsePartitioner(s string) (partitioner, error) {
+	switch s {
+	case "roundrobin", "sticky", "murmur2":
+		return partitioner{kind: s}, nil
+	}
+	if arg, ok := strings.CutPrefix(s, "fixed("); ok && strings.HasSuffix(arg, ")") {
+		n, err := strconv.ParseInt(strings.TrimSuffix(arg, ")"), 10, 32)
+		if err == nil && n >= 0 {
+			return partitioner{kind: "fixed", fixed: int32(n)}, nil
+		}
+	}
+	return partitioner{}, fmt.Errorf("partitioner %q: want one of %s", s, partitionerForms)
+}
+
+// transactions says how a transactional producer groups its records.
+type transactions struct {
+	on       bool
+	id       string        // prefix of the transactional ids; each client adds its number
+	interval time.Duration // between commits
+	abort    float64       // share of transactions that are aborted
+}
+
+// A position is where consuming begins.
+type position struct {
+	kind   string // earliest, latest, time, offset
+	time   time.Time
+	offset int64
+}
+
+// positionForms are the texts that parsePosition takes.
+const positionForms = "earliest, latest, an offset such as 1000, a time such as 2026-11-21T09:00:00Z"
+
+func parsePosition(s string) (position, error) {
+	switch s {
+	case "earliest", "latest":
+		return position{kind: s}, nil
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+		return position{kind: "offset", offset: n}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return position{kind: "time", time: t}, nil
+	}
+	return position{}, fmt.Errorf("from %q: want one of %s", s, positionForms)
+}
+
+// String returns the option's text.
+func (p position) String() string {
+	switch p.kind {
+	case "offset":
+		return strconv.FormatInt(p.offset, 10)
+	case "time":
+		return p.time.Format(time.RFC3339)
+	}
+	return p.kind
+}
+
+// parseAcks reads the option acks.
+func parseAcks(s string) (int16, error) {
+	switch s {
+	case "0":
+		return 0, nil
+	case "1":
+		return 1, nil
+	case "all", "-1":
+		return acksAll, nil
+	}
+	return 0, fmt.Errorf("acks %q: want 0, 1 or all", s)
+}
+
+// parseTarget reads kafka://host:port,host/topic.
+func parseTarget(u *url.URL) (seeds []string, topic string, err error) {
+	if u.User != nil {
+		// The URL is part of the report: a password in it would be, too.
+		return nil, "", &target.Error{
+			Doing: "read the target",
+			Err:   fmt.Errorf("a URL with a user or a password in it is not taken"),
+			Hint:  "give --user NAME --password env:NAME (or file:PATH) and --sasl-mechanism",
+		}
+	}
+	if u.RawQuery != "" {
+		return nil, "", &target.Error{
+			Doing: "read the target",
+			Err:   fmt.Errorf("unexpected ?%s", u.RawQuery),
+			Hint:  "settings are flags; a client's own properties are given by --client-property k=v",
+		}
+	}
+	seeds, err = parseSeeds(u.Host)
+	if err != nil {
+		return nil, "", err
+	}
+	topic = strings.Trim(u.Path, "/")
+	topic = cmp.Or(topic, defaultTopic)
+	if err := checkTopic(topic); err != nil {
+		return nil, "", err
+	}
+	return seeds, topic, nil
+}
+
+// parseSeeds reads host:port,host,... and fills in the default port.
+func parseSeeds(list string) ([]string, error) {
+	var seeds []string
+	for s := range strings.SplitSeq(list, ",") {
+		s = strings.TrimSpace(s)
+		if s == "" {
+			continue
+		}
+		host, port, err := net.SplitHostPort(s)
+		if err != nil {
+			host, port = strings.Trim(s, "[]"), defaultPort
+			if strings.Contains(host, ":") && net.ParseIP(host) == nil {
+				return nil, fmt.Errorf("broker address %q: %w", s, err)
+			}
+		}
+		if port == "" {
+			port = defaultPort
+		}
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > math.MaxUint16 {
+			return nil, fmt.Errorf("broker address %q: the port must be a number from 1 to 65535", s)
+		}
+		if host == "" {
+			return nil, fmt.Errorf("broker address %q has no host", s)
+		}
+		seeds = append(seeds, net.JoinHostPort(host, port))
+	}
+	return seeds, nil
+}
+
+// checkTopic applies Kafka's own rule for names of topics
+// (org.apache.kafka.common.internals.Topic).
+func checkTopic(name string) error {
+	const max = 249
+	bad := func(why string) error {
+		return &target.Error{
+			Doing: fmt.Sprintf("read the topic %q", name),
+			Err:   fmt.Errorf("%s", why),
+			Hint:  "a topic's name has 1 to 249 letters, digits, dots, underscores and dashes: kafka://host:9092/my-topic",
+		}
+	}
+	switch {
+	case name == "":
+		return bad("it is empty")
+	case len(name) > max:
+		return bad(fmt.Sprintf("it has %d characters, more than %d", len(name), max))
+	case name == "." || name == "..":
+		return bad("it is a dot name")
+	}
+	for _, c := range name {
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+		if !ok {
+			return bad(fmt.Sprintf("it has the character %q", c))
+		}
+	}
+	return nil
+}
+
+// parseConfig reads a spec. It opens no connection; it does read files and the
+// environment, where options refer to them.
+func parseConfig(s target.Spec) (*config, error) {
+	v, props, warnings, err := presetValues(s)
+	if err != nil {
+		return nil, err
+	}
+	c := &config{
+		op:            s.Op,
+		engine:        v.String("engine"),
+		clients:       max(1, s.Clients, v.Int("clients")),
+		compression:   v.String("compression"),
+		idempotent:    v.Bool("idempotent"),
+		linger:        s.Linger,
+		maxInFlight:   s.MaxInFlight,
+		eventsPerShot: s.EventsPerShot,
+
+		size:      v.String("size"),
+		payload:   v.String("payload"),
+		key:       v.String("key"),
+		headers:   v.List("header"),
+		pool:      v.Size("pool"),
+		fresh:     v.Bool("fresh"),
+		verify:    s.Verify,
+		roundTrip: s.RoundTrip || s.Op == opRoundTrip,
+		seed:      s.Seed,
+		runID:     s.RunID,
+		scheduled: s.Scheduled,
+		count:     s.Count,
+
+		group:        v.String("group"),
+		decode:       v.Bool("decode"),
+		untilEnd:     v.Bool("until-end"),
+		bufferMemory: v.Size("buffer-memory"),
+		clientID:     cmp.Or(v.String("client-id"), "carronade"),
+		rack:         v.String("rack"),
+
+		requestTimeout:  v.Duration("request-timeout"),
+		deliveryTimeout: v.Duration("delivery-timeout"),
+		warnings:        warnings,
+		logf:            s.Logf,
+	}
+	if c.logf == nil {
+		c.logf = func(string, ...any) {}
+	}
+	c.op = cmp.Or(c.op, opProduce)
+	if c.seeds, c.topic, err = parseTarget(s.URL); err != nil {
+		return nil, err
+	}
+	if len(c.seeds) == 0 {
+		if c.seeds, err = parseSeeds(props["bootstrap.servers"]); err != nil {
+			return nil, fmt.Errorf("read the property bootstrap.servers: %w", err)
+		}
+	}
+	if len(c.seeds) == 0 {
+		return nil, &target.Error{
+			Doing: "read the target", Err: fmt.Errorf("no broker's address"),
+			Hint: "type kafka://host:9092/topic, or set bootstrap.servers in --client-config",
+		}
+	}
+	if c.acks, err = parseAcks(v.String("acks")); err != nil {
+		return nil, err
+	}
+	if c.partitioner, err = parsePartitioner(v.String("partitioner")); err != nil {
+		return nil, err
+	}
+	if c.from, err = parsePosition(v.String("from")); err != nil {
+		return nil, err
+	}
+	if err := c.parseSizes(v); err != nil {
+		return nil, err
+	}
+	if text := v.String("create-topic"); text != "" {
+		spec, err := ParseTopicSpec(text)
+		if err != nil {
+			return nil, err
+		}
+		spec.Name = c.topic
+		c.create = &spec
+	}
+	if err := c.parseTransactions(v); err != nil {
+		return nil, err
+	}
+	if c.security, err = parseSecurity(v, props); err != nil {
+		return nil, err
+	}
+	c.security.timeout = c.requestTimeout
+	c.security.clientID = c.clientID
+	return c, c.check()
+}
+
+// parseSizes reads what is counted in bytes, each with the range that a
+// request's 32-bit fields leave.
+func (c *config) parseSizes(v target.Values) error {
+	const most = 1 << 30
+	sized := func(name string) (int, error) {
+		n := v.Size(name)
+		if n < 0 || n > most {
+			return 0, fmt.Errorf("%s %s: want at most 1GiB", name, v.String(name))
+		}
+		return int(n), nil
+	}
+	var err error
+	if c.batchSize, err = sized("batch-size"); err != nil {
+		return err
+	}
+	if c.maxRequest, err = sized("max-request"); err != nil {
+		return err
+	}
+	c.maxRequest = max(c.maxRequest, c.batchSize)
+	fetchMax, err := sized("fetch-max")
+	if err != nil {
+		return err
+	}
+	partitionMax, err := sized("fetch-partition-max")
+	if err != nil {
+		return err
+	}
+	fetchMin, err := sized("fetch-min")
+	if err != nil {
+		return err
+	}
+	c.fetch = fetchConfig{
+		minBytes:     int32(max(1, fetchMin)),
+		maxBytes:     int32(fetchMax),
+		maxPartition: int32(partitionMax),
+		maxWait:      v.Duration("fetch-wait"),
+		committed:    v.String("isolation") == "committed",
+	}
+	return nil
+}
+
+func (c *config) parseTransactions(v target.Values) error {
+	t := transactions{on: v.Bool("transactions"), id: v.String("transactional-id"), interval: v.Duration("transaction-interval")}
+	t.on = t.on || t.id != ""
+	t.id = cmp.Or(t.id, fmt.Sprintf("carronade-%08x", uint32(c.runID)))
+	t.abort = v.Share("transaction-abort")
+	c.txn = t
+	return nil
+}
+
+// check refuses settings that contradict each other, each with the way out.
+func (c *config) check() error {
+	contradiction := func(what, hint string) error {
+		return &target.Error{Doing: "read the options", Err: fmt.Errorf("%s", what), Hint: hint}
+	}
+	if c.txn.on && c.engine != engineClient {
+		return contradiction("transactions are made by the engine client only", "add --engine client, or leave out --transactions")
+	}
+	if c.txn.on {
+		// A transactional producer is idempotent by the protocol.
+		c.idempotent, c.acks = true, acksAll
+	}
+	if c.txn.on && c.txn.interval <= 0 {
+		return contradiction("transaction-interval must be above zero", "give --transaction-interval 100ms")
+	}
+	if c.idempotent && c.acks != acksAll && c.op != opConsume {
+		return contradiction("an idempotent producer needs acks=all", "add --acks all, or leave out --idempotent")
+	}
+	if c.idempotent && c.maxInFlight > 5 && c.op != opConsume {
+		return contradiction(fmt.Sprintf("an idempotent producer may have 5 shots in flight, not %d", c.maxInFlight),
+			"give --max-in-flight 5, or leave out --idempotent")
+	}
+	if c.partitioner.kind == "murmur2" && (c.key == "" || c.key == "none") {
+		return contradiction("partitioner murmur2 needs keys", "add --key 'uniform(1000)', or choose --partitioner roundrobin")
+	}
+	if c.group != "" && c.engine != engineClient {
+		return contradiction("a consumer group is joined by the engine client only", "add --engine client, or leave out --group")
+	}
+	if c.batchSize <= 0 {
+		return contradiction("batch-size must be above zero", "give --batch-size 256KiB")
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package kafka
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/target"
+)
+
+// spec returns a spec as the workload package makes it: defaults filled in,
+// and the names of what was given.
+func spec(t *testing.T, rawURL string, given map[string][]string) target.Spec {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := target.Spec{URL: u, Options: target.Values{}, Given: map[string]bool{}, Linger: 5 * time.Millisecond, MaxInFlight: 5, Logf: t.Logf}
+	for _, o := range options() {
+		if o.Default != "" {
+			s.Options[o.Name] = []string{o.Default}
+		}
+	}
+	for k, v := range given {
+		s.Options[k] = v
+		s.Given[k] = true
+	}
+	return s
+}
+
+func TestOptionsTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, o := range options() {
+		if seen[o.Name] {
+			t.Errorf("option %s is there twice", o.Name)
+		}
+		seen[o.Name] = true
+		if o.Help == "" || o.Group == "" {
+			t.Errorf("option %s has no help or no group", o.Name)
+		}
+		if strings.HasSuffix(o.Help, ".") {
+			t.Errorf("option %s: the help ends with a full stop", o.Name)
+		}
+		if o.Default != "" {
+			if err := checkOption(o.Name, o.Default); err != nil {
+				t.Errorf("option %s: default %q: %v", o.Name, o.Default, err)
+			}
+		}
+		if o.Secret && o.Independent {
+			t.Errorf("option %s is secret and independent", o.Name)
+		}
+	}
+	for name, p := range properties {
+		if p.option != "" && !seen[p.option] && p.option != "linger" && p.option != "max-in-flight" {
+			t.Errorf("property %s sets %s, which is no option", name, p.option)
+		}
+	}
+}
+
+func TestParseTarget(t *testing.T) {
+	for _, tt := range []struct {
+		name, url string
+		seeds     []string
+		topic     string
+		wrong     string // part of the error
+	}{
+		{name: "one host", url: "kafka://a:1/t", seeds: []string{"a:1"}, topic: "t"},
+		{name: "default port", url: "kafka://a/t", seeds: []string{"a:9092"}, topic: "t"},
+		{name: "default topic", url: "kafka://a:1", seeds: []string{"a:1"}, topic: "carronade"},
+		{name: "slash only", url: "kafka://a:1/", seeds: []string{"a:1"}, topic: "carronade"},
+		{name: "several hosts", url: "kafka://a:1,b,c:3/t", seeds: []string{"a:1", "b:9092", "c:3"}, topic: "t"},
+		{name: "v6", url: "kafka://[::1]:7/t", seeds: []string{"[::1]:7"}, topic: "t"},
+		{name: "no host", url: "kafka:///t", topic: "t"},
+		{name: "bad port", url: "kafka://a:70000/t", wrong: "port"},
+		{name: "topic with a slash", url: "kafka://a/t/u", wrong: "character"},
+		{name: "topic too long", url: "kafka://a/" + strings.Repeat("x", 250), wrong: "250"},
+		{name: "dots", url: "kafka://a/..", wrong: "dot"},
+		{name: "password in the URL", url: "kafka://u:canary@a/t", wrong: "user or a password"},
+		{name: "query", url: "kafka://a/t?acks=1", wrong: "unexpected"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u, err := url.Parse(tt.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seeds, topic, err := parseTarget(u)
+			if tt.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wrong) {
+					t.Fatalf("got error %v, want one with %q", err, tt.wrong)
+				}
+				if strings.Contains(err.Error(), "canary") {
+					t.Fatalf("the error tells the password: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.seeds, seeds); diff != "" {
+				t.Errorf("seeds (-want +got):\n%s", diff)
+			}
+			if topic != tt.topic {
+				t.Errorf("got topic %q, want %q", topic, tt.topic)
+			}
+		})
+	}
+}
+
+func TestConfigRefusesContradictions(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		given map[string][]string
+		wrong string
+	}{
+		{"idempotent with acks 1", map[string][]string{"idempotent": {"true"}, "acks": {"1"}}, "acks=all"},
+		{"transactions on the wire", map[string][]string{"transactions": {"true"}}, "engine client"},
+		{"group on the wire", map[string][]string{"group": {"g"}}, "engine client"},
+		{"murmur2 without keys", map[string][]string{"partitioner": {"murmur2"}}, "needs keys"},
+		{"partitioner", map[string][]string{"partitioner": {"fixed(-1)"}}, "fixed(N)"},
+		{"from", map[string][]string{"from": {"yesterday"}}, "earliest"},
+		{"abort", map[string][]string{"engine": {"client"}, "transaction-abort": {"150%"}}, "transaction-abort"},
+		{"batch", map[string][]string{"batch-size": {"0"}}, "batch-size"},
+		{"huge batch", map[string][]string{"batch-size": {"2GiB"}}, "1GiB"},
+		{"create-topic", map[string][]string{"create-topic": {"partitions=0"}}, "partitions=0"},
+		{"profile", map[string][]string{"profile": {"rust"}}, "want java"},
+		{"user without mechanism", map[string][]string{"user": {"a"}}, "without a mechanism"},
+		{"secret on the command line", map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"a"}, "password": {"canary"}}, "--password"},
+		{"no such variable", map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"a"}, "password": {"env:CARRONADE_NOT_SET"}}, "CARRONADE_NOT_SET"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parseConfig(spec(t, "kafka://a/t", tt.given))
+			if err == nil || !strings.Contains(err.Error(), tt.wrong) {
+				t.Fatalf("got error %v, want one with %q", err, tt.wrong)
+			}
+			if strings.Contains(err.Error(), "canary") {
+				t.Fatalf("the error tells the secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestConfigPrecedence(t *testing.T) {
+	file := t.TempDir() + "/client.properties"
+	writeFile(t, file, "bootstrap.servers=x:1,y:2\nacks=0\nbatch.size=1000\nlinger.ms=7\n")
+	s := spec(t, "kafka:///t", map[string][]string{
+		"profile":         {"java"},
+		"client-config":   {file},
+		"client-property": {"batch.size=2000", "no.such=1", "key.serializer=x"},
+		"compression":     {"lz4"},
+	})
+	c, err := parseConfig(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"x:1", "y:2"}, c.seeds); diff != "" {
+		t.Errorf("seeds (-want +got):\n%s", diff)
+	}
+	if c.acks != 0 || c.idempotent {
+		t.Errorf("got acks %d, idempotent %v, want the file's 0 without idempotence", c.acks, c.idempotent)
+	}
+	if c.batchSize != 2000 {
+		t.Errorf("got batch size %d, want the property's 2000", c.batchSize)
+	}
+	if c.compression != "lz4" {
+		t.Errorf("got compression %s, want the option's lz4", c.compression)
+	}
+	if c.partitioner.kind != "sticky" || c.bufferMemory != 32<<20 {
+		t.Errorf("got partitioner %v, buffer memory %d, want the profile's", c.partitioner, c.bufferMemory)
+	}
+	want := []string{"the client property no.such has no meaning here and is ignored"}
+	if diff := cmp.Diff(want, c.warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	set, _, err := Kind{}.Presets(s.URL, s.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set["linger"] != "7ms" {
+		t.Errorf("got linger %q, want 7ms", set["linger"])
+	}
+	s.Options["batch-size"], s.Given["batch-size"] = []string{"256KiB"}, true
+	if c, err = parseConfig(s); err != nil || c.batchSize != 256<<10 {
+		t.Errorf("got batch size %d, %v: an option given as its default must win", c.batchSize, err)
+	}
+}

@@ -1,0 +1,241 @@
+package kafka
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/target"
+)
+
+// A property is what one property of a Java client means here.
+type property struct {
+	option string                             // the setting it presets; "" when another part reads it
+	text   func(value string) (string, error) // its value as the option is typed; nil: as it is
+	quiet  bool                               // known, and rightly without effect here
+}
+
+// properties are the properties of the Java clients (version 4.x,
+// https://kafka.apache.org/documentation/#configuration) that mean something
+// here.
+var properties = map[string]property{
+	"acks":                                  {option: "acks", text: acksText},
+	"batch.size":                            {option: "batch-size", text: batchText},
+	"linger.ms":                             {option: "linger", text: millis},
+	"compression.type":                      {option: "compression"},
+	"enable.idempotence":                    {option: "idempotent", text: lower},
+	"max.in.flight.requests.per.connection": {option: "max-in-flight"},
+	"request.timeout.ms":                    {option: "request-timeout", text: millis},
+	"delivery.timeout.ms":                   {option: "delivery-timeout", text: millis},
+	"buffer.memory":                         {option: "buffer-memory"},
+	"max.request.size":                      {option: "max-request"},
+	"send.buffer.bytes":                     {option: "send-buffer", text: bufferText},
+	"receive.buffer.bytes":                  {option: "recv-buffer", text: bufferText},
+	"client.id":                             {option: "client-id"},
+	"client.rack":                           {option: "rack"},
+	"transactional.id":                      {option: "transactional-id"},
+	"partitioner.class":                     {option: "partitioner", text: partitionerText},
+
+	"group.id":                  {option: "group"},
+	"auto.offset.reset":         {option: "from", text: lower},
+	"fetch.min.bytes":           {option: "fetch-min"},
+	"fetch.max.bytes":           {option: "fetch-max"},
+	"max.partition.fetch.bytes": {option: "fetch-partition-max"},
+	"fetch.max.wait.ms":         {option: "fetch-wait", text: millis},
+	"isolation.level":           {option: "isolation", text: isolationText},
+
+	// Read by parseTarget and parseSecurity.
+	"bootstrap.servers": {}, "security.protocol": {}, "sasl.mechanism": {}, "sasl.jaas.config": {},
+	"sasl.oauthbearer.token.endpoint.url": {}, "sasl.oauthbearer.scope": {},
+	"sasl.oauthbearer.client.credentials.client.id": {}, "sasl.oauthbearer.client.credentials.client.secret": {},
+	"ssl.truststore.type": {}, "ssl.truststore.location": {}, "ssl.truststore.certificates": {}, "ssl.truststore.password": {},
+	"ssl.keystore.type": {}, "ssl.keystore.location": {}, "ssl.keystore.key": {}, "ssl.keystore.certificate.chain": {},
+	"ssl.keystore.password": {}, "ssl.key.password": {}, "ssl.endpoint.identification.algorithm": {},
+
+	// Bytes go as they are, nothing is committed but what a group needs, and
+	// retries end by the delivery timeout, as in Java's default.
+	"key.serializer": {quiet: true}, "value.serializer": {quiet: true},
+	"key.deserializer": {quiet: true}, "value.deserializer": {quiet: true},
+	"sasl.client.callback.handler.class": {quiet: true}, "sasl.login.callback.handler.class": {quiet: true},
+}
+
+func lower(s string) (string, error) { return strings.ToLower(s), nil }
+
+func millis(s string) (string, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 || n > int64(time.Duration(1<<63-1)/time.Millisecond) {
+		return "", fmt.Errorf("want a number of milliseconds")
+	}
+	return strconv.FormatInt(n, 10) + "ms", nil
+}
+
+// batchText maps Java's 0, "one record a batch", to a size that one record
+// always exceeds.
+func batchText(s string) (string, error) {
+	if s == "0" {
+		return "1", nil
+	}
+	return s, nil
+}
+
+func acksText(s string) (string, error) {
+	if s == "-1" {
+		return "all", nil
+	}
+	return s, nil
+}
+
+// bufferText maps Java's -1, "as the system likes", to our empty default.
+func bufferText(s string) (string, error) {
+	if s == "-1" {
+		return "", nil
+	}
+	return s, nil
+}
+
+func partitionerText(class string) (string, error) {
+	switch class[strings.LastIndexByte(class, '.')+1:] {
+	case "RoundRobinPartitioner":
+		return "roundrobin", nil
+	case "UniformStickyPartitioner":
+		return "sticky", nil
+	case "DefaultPartitioner":
+		return "murmur2", nil
+	}
+	return "", fmt.Errorf("only RoundRobinPartitioner, UniformStickyPartitioner and DefaultPartitioner have a counterpart: use --partitioner")
+}
+
+func isolationText(s string) (string, error) { return strings.TrimPrefix(s, "read_"), nil }
+
+// javaProfile is what the Java producer 4.x does when nothing is configured
+// (org.apache.kafka.clients.producer.ProducerConfig). Without a key it fills
+// a partition's batch before it goes on to the next; a key is hashed.
+var javaProfile = map[string]string{
+	"acks":             "all",
+	"idempotent":       "true",
+	"linger":           "5ms",
+	"batch-size":       "16384",
+	"compression":      "none",
+	"max-in-flight":    "5",
+	"max-request":      "1MiB",
+	"buffer-memory":    "32MiB",
+	"request-timeout":  "30s",
+	"delivery-timeout": "2m",
+	"partitioner":      "sticky",
+}
+
+// presets returns what the options client-config, client-property and profile
+// set, by the names of options and of the settings linger and max-in-flight;
+// the properties themselves, for what is secret or no option; and a warning
+// for each property that has no meaning here.
+func presets(v target.Values) (set, props map[string]string, warnings []string, err error) {
+	set = map[string]string{}
+	switch p := v.String("profile"); p {
+	case "":
+	case "java":
+		maps.Copy(set, javaProfile)
+		if k := v.String("key"); k != "" && k != "none" {
+			set["partitioner"] = "murmur2"
+		}
+	default:
+		return nil, nil, nil, fmt.Errorf("profile %q: want java", p)
+	}
+	props, err = readProperties(v.String("client-config"), v.List("client-property"))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(props)) {
+		p, known := properties[name]
+		switch {
+		case !known:
+			warnings = append(warnings, fmt.Sprintf("the client property %s has no meaning here and is ignored", name))
+		case p.option != "":
+			text := strings.TrimSpace(props[name])
+			if p.text != nil {
+				if text, err = p.text(text); err != nil {
+					return nil, nil, nil, fmt.Errorf("client property %s: %w", name, err)
+				}
+			}
+			if err := checkOption(p.option, text); err != nil {
+				return nil, nil, nil, fmt.Errorf("client property %s: %w", name, err)
+			}
+			set[p.option] = text
+		}
+	}
+	return set, props, warnings, nil
+}
+
+// Presets tells what the options client-config, client-property and profile
+// set in place of defaults: options of this kind, and the settings linger and
+// max-in-flight of any workload. What somebody set explicitly wins over them.
+// Secrets are not among them. It implements target.Presetter.
+func (Kind) Presets(_ *url.URL, v target.Values) (set map[string]string, warnings []string, err error) {
+	set, _, warnings, err = presets(v)
+	return set, warnings, err
+}
+
+// presetValues returns the spec's options with presets filled in where nothing
+// was set explicitly, and the properties.
+func presetValues(s target.Spec) (v target.Values, props map[string]string, warnings []string, err error) {
+	set, props, warnings, err := presets(s.Options)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	v = target.Values{}
+	for _, o := range options() {
+		if o.Default != "" {
+			v[o.Name] = []string{o.Default}
+		}
+	}
+	for name, text := range s.Options {
+		for _, t := range text {
+			// The workload has checked them; those who open a kind on their own
+			// get an error and not the getters' panic.
+			if err := checkOption(name, t); err != nil {
+				return nil, nil, nil, fmt.Errorf("option %s: %w", name, err)
+			}
+		}
+		if len(text) > 0 {
+			v[name] = text
+		}
+	}
+	for name, text := range set {
+		if !s.Given[name] {
+			v[name] = []string{text}
+		}
+	}
+	// As in the Java client: idempotence that nobody asked for gives way to
+	// acks that somebody asked for, and the other way round.
+	_, asked := props["enable.idempotence"]
+	asked = asked || s.Given["idempotent"]
+	_, acksAsked := props["acks"]
+	acksAsked = acksAsked || s.Given["acks"]
+	if v.Bool("idempotent") && v.String("acks") != "all" {
+		switch {
+		case !asked:
+			v["idempotent"] = []string{"false"}
+		case !acksAsked:
+			v["acks"] = []string{"all"}
+		}
+	}
+	return v, props, warnings, nil
+}
+
+// checkOption checks a text against the option's row, so that the getters of
+// target.Values may panic on what was not checked.
+func checkOption(name, text string) error {
+	for _, o := range options() {
+		if o.Name != name || text == "" {
+			continue
+		}
+		if len(o.Choices) > 0 && !slices.Contains(o.Choices, text) {
+			return fmt.Errorf("want one of %s", strings.Join(o.Choices, ", "))
+		}
+		return checkType(o.Type, text)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package kafka
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestParseProperties(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       map[string]string
+	}{
+		{"separators", "a=1\nb: 2\nc 3\nd =4\ne", map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": ""}},
+		{"comments", "# a=1\n  ! b=2\nc=3 # kept\n", map[string]string{"c": "3 # kept"}},
+		{"joined lines", "a=1,\\\n   2\nb=3", map[string]string{"a": "1,2", "b": "3"}},
+		{"an escaped backslash joins nothing", "a=1\\\\\nb=2", map[string]string{"a": `1\`, "b": "2"}},
+		{"comment after a joined line is text", "a=1\\\n#2", map[string]string{"a": "1#2"}},
+		{"escapes", `a=\t\u00e9\=\:` + "\r\nb\\=c=d", map[string]string{"a": "\té=:", "b=c": "d"}},
+		{"carriage returns", "a=1\rb=2\r\nc=3", map[string]string{"a": "1", "b": "2", "c": "3"}},
+		{"later wins", "a=1\na=2", map[string]string{"a": "2"}},
+		{"value keeps its end", "a=1 ", map[string]string{"a": "1 "}},
+		{"ends in a backslash", "a=1\\", map[string]string{"a": "1"}},
+		{"jaas", `sasl.jaas.config=org.apache.Plain required username="a" password="b=c";`, map[string]string{
+			"sasl.jaas.config": `org.apache.Plain required username="a" password="b=c";`,
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parseProperties([]byte(tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParsePropertiesErrors(t *testing.T) {
+	for _, text := range []string{`p=canary\u12`, `p=canary\uzzzz`} {
+		_, err := parseProperties([]byte("ok=1\n" + text))
+		if err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("got %v, want an error about line 2", err)
+		}
+		if strings.Contains(err.Error(), "canary") {
+			t.Errorf("the error tells the value: %v", err)
+		}
+	}
+	if _, err := parseProperties(make([]byte, maxProperties+1)); err == nil {
+		t.Error("a file too large was taken")
+	}
+}
+
+func TestParseJAAS(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, module string
+		options            map[string]string
+		wrong              bool
+	}{
+		{
+			name: "plain", text: `o.a.k.PlainLoginModule required username="alice" password="a b;c\"d";`,
+			module: "o.a.k.PlainLoginModule", options: map[string]string{"username": "alice", "password": `a b;c"d`},
+		},
+		{name: "single quotes", text: "M required\n a='x y'\n b=z ;", module: "M", options: map[string]string{"a": "x y", "b": "z"}},
+		{name: "no options", text: "M required;", module: "M", options: map[string]string{}},
+		{name: "open quote", text: `M required password="canary`, wrong: true},
+		{name: "no value", text: `M required canary;`, wrong: true},
+		{name: "no flag", text: `M username="a";`, wrong: true},
+		{name: "empty", text: ` ; `, wrong: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			module, options, err := parseJAAS(tt.text)
+			if tt.wrong {
+				if err == nil {
+					t.Fatalf("got %s %v, want an error", module, options)
+				}
+				if strings.Contains(err.Error(), "canary") {
+					t.Fatalf("the error tells the secret: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if module != tt.module {
+				t.Errorf("got module %q, want %q", module, tt.module)
+			}
+			if diff := cmp.Diff(tt.options, options); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzParseProperties checks that no file makes the parser fail in another way
+// than by an error, and that what it returns can be written and read again.
+func FuzzParseProperties(f *testing.F) {
+	f.Add([]byte("a=1\nb: 2\\\n 3\n#c\nd\\u0041=e\\\\"))
+	f.Add([]byte("\\"))
+	f.Add([]byte("sasl.jaas.config=M required username=\"a\" password='b';"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		props, err := parseProperties(data)
+		if err != nil {
+			return
+		}
+		escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\f", `\f`, " ", `\ `, "=", `\=`, ":", `\:`, "#", `\#`, "!", `\!`)
+		var b strings.Builder
+		for k, v := range props {
+			b.WriteString(escape.Replace(k) + "=" + escape.Replace(v) + "\n")
+		}
+		again, err := parseProperties([]byte(b.String()))
+		if b.Len() > maxProperties {
+			return
+		}
+		if err != nil {
+			t.Fatalf("read what was written: %v", err)
+		}
+		delete(props, "") // a line that begins with a separator has an empty key, which cannot be written alone
+		delete(again, "")
+		if diff := cmp.Diff(props, again); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func FuzzParseJAAS(f *testing.F) {
+	f.Add(`M required a="b" c='d';`)
+	f.Add(`M required a="\"`)
+	f.Fuzz(func(t *testing.T, s string) {
+		done := make(chan struct{})
+		go func() { defer close(done); parseJAAS(s) }()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			t.Fatal("it does not end")
+		}
+	})
+}
+
+func TestTopicSpec(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, want string
+		wrong            bool
+	}{
+		{name: "all", text: "partitions=3,replicas=2,retention.ms=5", want: "partitions=3,replicas=2,retention.ms=5"},
+		{name: "config prefix", text: "config.b=2,config.a=1", want: "a=1,b=2"},
+		{name: "value with a comma", text: "cleanup.policy=compact,delete,partitions=1", want: "partitions=1,cleanup.policy=compact,delete"},
+		{name: "empty", text: "", want: ""},
+		{name: "no value", text: "partitions", wrong: true},
+		{name: "zero", text: "replicas=0", wrong: true},
+		{name: "too many", text: "replicas=40000", wrong: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := ParseTopicSpec(tt.text)
+			if (err != nil) != tt.wrong {
+				t.Fatalf("got error %v, want one: %v", err, tt.wrong)
+			}
+			if err == nil && got.String() != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

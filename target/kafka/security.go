@@ -1,0 +1,390 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/aws"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"carronade/target"
+)
+
+// The SASL mechanisms.
+const (
+	mechPlain    = "PLAIN"
+	mechScram256 = "SCRAM-SHA-256"
+	mechScram512 = "SCRAM-SHA-512"
+	mechOAuth    = "OAUTHBEARER"
+	mechAWS      = "AWS_MSK_IAM"
+)
+
+// dialTimeout bounds one attempt to connect, TLS and login included.
+const dialTimeout = 10 * time.Second
+
+// A security is how connections are made: buffers, TLS and login. It is safe
+// for concurrent use. It holds secrets, so it has no exported field and prints
+// as a summary.
+type security struct {
+	tls        *tls.Config // nil: plaintext
+	skipVerify bool
+	mechanism  sasl.Mechanism // nil: no login
+	user       string
+	sendBuffer int // bytes; 0: as the system likes
+	recvBuffer int
+	timeout    time.Duration // of a request while logging in
+	clientID   string
+}
+
+// String describes the settings without their secrets: "SASL_SSL,
+// SCRAM-SHA-256 as alice, any certificate".
+func (s *security) String() string {
+	parts := []string{s.protocol()}
+	if s.mechanism != nil {
+		as := s.mechanism.Name()
+		if s.user != "" {
+			as += " as " + s.user
+		}
+		parts = append(parts, as)
+	}
+	if s.skipVerify {
+		parts = append(parts, "any certificate is believed")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// GoString keeps %#v from printing secrets.
+func (s *security) GoString() string { return s.String() }
+
+// protocol is Kafka's own word for the kind of listener.
+func (s *security) protocol() string {
+	switch {
+	case s.tls != nil && s.mechanism != nil:
+		return "SASL_SSL"
+	case s.tls != nil:
+		return "SSL"
+	case s.mechanism != nil:
+		return "SASL_PLAINTEXT"
+	}
+	return "PLAINTEXT"
+}
+
+// parseSecurity reads the security options, and a Java client's properties
+// where an option is not set.
+func parseSecurity(v target.Values, props map[string]string) (*security, error) {
+	s := &security{
+		sendBuffer: int(v.Size("send-buffer")),
+		recvBuffer: int(v.Size("recv-buffer")),
+		skipVerify: v.Bool("tls-insecure-skip-verify"),
+	}
+	protocol := strings.ToUpper(props["security.protocol"])
+	switch protocol {
+	case "", "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL":
+	default:
+		return nil, fmt.Errorf("client property security.protocol: want PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+	}
+	useTLS := v.Bool("tls") || v.Has("tls-ca") || v.Has("tls-cert") || v.Has("tls-key") ||
+		v.Has("tls-server-name") || s.skipVerify || strings.HasSuffix(protocol, "SSL")
+	var err error
+	if useTLS {
+		if s.tls, err = parseTLS(v, props); err != nil {
+			return nil, err
+		}
+	}
+	mechanism := v.String("sasl-mechanism")
+	if mechanism == "" && strings.HasPrefix(protocol, "SASL_") {
+		// GSSAPI is Java's default; saying so beats guessing.
+		mechanism = cmp.Or(props["sasl.mechanism"], "GSSAPI")
+	}
+	if mechanism == "" {
+		if v.Has("user") || v.Has("password") {
+			return nil, &target.Error{
+				Doing: "read the options", Err: errors.New("a user or a password without a mechanism"),
+				Hint: "add --sasl-mechanism PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM",
+			}
+		}
+		return s, nil
+	}
+	s.mechanism, s.user, err = parseSASL(strings.ToUpper(mechanism), v, props)
+	return s, err
+}
+
+// readSecret resolves a reference to a secret. Errors name the reference, and
+// never what it refers to; a text that is no reference is a secret itself and
+// is not repeated.
+func readSecret(option, ref string) (string, error) {
+	if name, ok := strings.CutPrefix(ref, "env:"); ok {
+		secret, set := os.LookupEnv(name)
+		if !set {
+			return "", &target.Error{
+				Doing: "read --" + option, Err: fmt.Errorf("the environment has no variable %s", name),
+				Hint: "export " + name + "=... first",
+			}
+		}
+		return secret, nil
+	}
+	if path, ok := strings.CutPrefix(ref, "file:"); ok {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return "", &target.Error{Doing: "read --" + option, Err: err, Hint: "the file must hold the secret and nothing else"}
+		}
+		return strings.TrimRight(string(data), "\r\n"), nil
+	}
+	return "", &target.Error{
+		Doing: "read --" + option, Err: errors.New("secrets are not taken from the command line, where others can see them"),
+		Hint: "give --" + option + " env:NAME or --" + option + " file:PATH",
+	}
+}
+
+func parseSASL(mechanism string, v target.Values, props map[string]string) (m sasl.Mechanism, user string, err error) {
+	jaas := map[string]string{}
+	if text := props["sasl.jaas.config"]; text != "" {
+		if _, jaas, err = parseJAAS(text); err != nil {
+			return nil, "", err
+		}
+	}
+	user = cmp.Or(v.String("user"), jaas["username"])
+	password := jaas["password"]
+	if v.Has("password") {
+		if password, err = readSecret("password", v.String("password")); err != nil {
+			return nil, "", err
+		}
+	}
+	need := func(what, hint string) error {
+		return &target.Error{Doing: "log in by " + mechanism, Err: fmt.Errorf("no %s was given", what), Hint: hint}
+	}
+	const passwordHint = "add --password env:NAME or --password file:PATH, or sasl.jaas.config in --client-config"
+	switch mechanism {
+	case mechPlain, mechScram256, mechScram512:
+		if user == "" {
+			return nil, "", need("user", "add --user NAME")
+		}
+		if password == "" {
+			return nil, "", need("password", passwordHint)
+		}
+	}
+	switch mechanism {
+	case mechPlain:
+		return plain.Auth{User: user, Pass: password}.AsMechanism(), user, nil
+	case mechScram256:
+		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), user, nil
+	case mechScram512:
+		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), user, nil
+	case mechOAuth:
+		if password != "" {
+			return oauth.Auth{Token: password, Extensions: oauthExtensions(jaas)}.AsMechanism(), user, nil
+		}
+		source, user, err := parseOAuth(user, jaas, props)
+		if err != nil {
+			return nil, "", err
+		}
+		return oauth.Oauth(source), user, nil
+	case mechAWS:
+		auth := aws.Auth{
+			AccessKey:    cmp.Or(user, os.Getenv("AWS_ACCESS_KEY_ID")),
+			SecretKey:    cmp.Or(password, os.Getenv("AWS_SECRET_ACCESS_KEY")),
+			SessionToken: os.Getenv("AWS_SESSION_TOKEN"),
+		}
+		if v.Has("session-token") {
+			if auth.SessionToken, err = readSecret("session-token", v.String("session-token")); err != nil {
+				return nil, "", err
+			}
+		}
+		if auth.AccessKey == "" || auth.SecretKey == "" {
+			return nil, "", need("access key and secret key", "add --user KEY --password env:NAME, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+		}
+		return auth.AsManagedStreamingIAMMechanism(), auth.AccessKey, nil
+	}
+	return nil, "", &target.Error{
+		Doing: "read the options", Err: fmt.Errorf("no SASL mechanism %s", mechanism),
+		Hint: "use --sasl-mechanism PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM",
+	}
+}
+
+// parseTLS reads the TLS options and properties. Java's own key stores (JKS)
+// are refused with the command that turns one into PEM.
+func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
+	cfg := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		ServerName:         v.String("tls-server-name"),
+		InsecureSkipVerify: v.Bool("tls-insecure-skip-verify"), // asked for by a flag which the report shows
+		ClientSessionCache: tls.NewLRUClientSessionCache(0),
+	}
+	for _, store := range []string{"truststore", "keystore"} {
+		kind := strings.ToUpper(props["ssl."+store+".type"])
+		if props["ssl."+store+".location"] != "" && kind != "PEM" {
+			return nil, &target.Error{
+				Doing: "read the client property ssl." + store + ".location",
+				Err:   fmt.Errorf("a Java key store of type %s", cmp.Or(kind, "JKS")),
+				Hint: "turn it into PEM (keytool -importkeystore -deststoretype PKCS12 ..., then openssl pkcs12 -nodes ...) and set ssl." +
+					store + ".type=PEM, or give --tls-ca, --tls-cert and --tls-key",
+			}
+		}
+	}
+	ca, from, err := pemText(v.String("tls-ca"), "--tls-ca", props["ssl.truststore.location"], "ssl.truststore.location", props["ssl.truststore.certificates"])
+	if err != nil {
+		return nil, err
+	}
+	if len(ca) > 0 {
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(ca) {
+			return nil, &target.Error{Doing: "read " + from, Err: errors.New("no certificate in PEM form in it"), Hint: "it must begin with -----BEGIN CERTIFICATE-----"}
+		}
+	}
+	cert, _, err := pemText(v.String("tls-cert"), "--tls-cert", props["ssl.keystore.location"], "ssl.keystore.location", props["ssl.keystore.certificate.chain"])
+	if err != nil {
+		return nil, err
+	}
+	key, _, err := pemText(v.String("tls-key"), "--tls-key", "", "", props["ssl.keystore.key"])
+	if err != nil {
+		return nil, err
+	}
+	if len(key) == 0 {
+		key = cert // Java's PEM stores hold both
+	}
+	if len(cert) > 0 {
+		if block, _ := pem.Decode(key); block != nil && block.Type == "ENCRYPTED PRIVATE KEY" {
+			return nil, &target.Error{Doing: "read the client's private key", Err: errors.New("it is encrypted"), Hint: "decrypt it: openssl pkcs8 -in KEY -out PLAIN_KEY"}
+		}
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			return nil, &target.Error{Doing: "read the client's certificate", Err: err, Hint: "--tls-cert and --tls-key must be a pair in PEM form"}
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	} else if len(key) > 0 {
+		return nil, &target.Error{Doing: "read the options", Err: errors.New("a private key without a certificate"), Hint: "add --tls-cert FILE"}
+	}
+	if id, set := props["ssl.endpoint.identification.algorithm"]; set && id == "" && !cfg.InsecureSkipVerify {
+		// Java's way of saying: check the chain, not the name.
+		verifyChainOnly(cfg)
+	}
+	return cfg, nil
+}
+
+// pemText returns the first PEM text given: by an option's file, a property's
+// file, or a property itself.
+func pemText(optionFile, option, propFile, prop, text string) (data []byte, from string, err error) {
+	file, from := optionFile, option
+	if file == "" {
+		file, from = propFile, "the client property "+prop
+	}
+	if file == "" {
+		return []byte(text), from, nil
+	}
+	data, err = os.ReadFile(file)
+	if err != nil {
+		return nil, from, &target.Error{Doing: "read " + from, Err: err, Hint: "give a file in PEM form"}
+	}
+	return data, from, nil
+}
+
+// verifyChainOnly checks the certificate's chain and validity, and not its name.
+func verifyChainOnly(cfg *tls.Config) {
+	roots := cfg.RootCAs
+	cfg.InsecureSkipVerify = true // what it would check is checked below, except the name
+	cfg.VerifyConnection = func(cs tls.ConnectionState) error {
+		opts := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
+		for _, c := range cs.PeerCertificates[1:] {
+			opts.Intermediates.AddCert(c)
+		}
+		_, err := cs.PeerCertificates[0].Verify(opts)
+		return err
+	}
+}
+
+// Dial connects to a broker: TCP with the buffers asked for, TLS, and login.
+// The connection is ready for requests; a plain one is a *net.TCPConn. It
+// takes at most ten seconds, or until the context ends. An error is one of
+// those that explain tells people about.
+func (s *security) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := s.dialTransport(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	if s.mechanism == nil {
+		return conn, nil
+	}
+	// A context's end must reach reads and writes of the login.
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	err = s.login(ctx, conn, addr)
+	if stop() && err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// dialTransport connects by TCP and, where asked for, TLS, without login.
+func (s *security) dialTransport(ctx context.Context, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	tcp := conn.(*net.TCPConn)
+	if s.sendBuffer > 0 {
+		err = tcp.SetWriteBuffer(s.sendBuffer)
+	}
+	if err == nil && s.recvBuffer > 0 {
+		err = tcp.SetReadBuffer(s.recvBuffer)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("set the connection's buffers: %w", err)
+	}
+	if s.tls == nil {
+		return conn, nil
+	}
+	cfg := s.tls.Clone()
+	if cfg.ServerName == "" {
+		if cfg.ServerName, _, err = net.SplitHostPort(addr); err != nil {
+			cfg.ServerName = addr
+		}
+	}
+	secured := tls.Client(conn, cfg)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, &tlsError{err}
+	}
+	return secured, nil
+}
+
+// A tlsError is a failed TLS handshake.
+type tlsError struct{ err error }
+
+func (e *tlsError) Error() string { return "TLS handshake: " + e.err.Error() }
+func (e *tlsError) Unwrap() error { return e.err }
+
+// kgoOpts returns the same settings for a franz-go client.
+func (s *security) kgoOpts() []kgo.Opt {
+	opts := []kgo.Opt{kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		return s.dialTransport(ctx, addr)
+	})}
+	if s.mechanism != nil {
+		opts = append(opts, kgo.SASL(s.mechanism))
+	}
+	return opts
+}
