@@ -27,6 +27,16 @@ type Kind interface {
 	Open(ctx context.Context, s Spec) (Session, error)
 }
 
+// A Presetter is a Kind of which some options stand for others: a profile, or
+// another client's configuration file. What they set ranks between what
+// somebody gave and the defaults, and may be an option of the kind or a
+// setting of any workload (linger, max-in-flight). Whoever resolves a workload
+// asks for them before it makes a plan; secrets are not among them. Open
+// applies those that are options by itself.
+type Presetter interface {
+	Presets(u *url.URL, v Values) (set map[string]string, warnings []string, err error)
+}
+
 // A Session is a target opened for one run.
 type Session interface {
 	// Target is the firing side, nil when the operation only consumes.
