@@ -1,6 +1,10 @@
 package load
 
-import "time"
+import (
+	"time"
+
+	"carronade/measure"
+)
 
 // A Plan is everything the engine needs to know about a run, apart from the
 // target. Exactly one of three modes holds: Schedule set (open loop), Callers
@@ -23,15 +27,24 @@ type Plan struct {
 	Hold  Limits
 	Drain time.Duration // how long answers (and due events still queued) are waited for; 0 means 10 s
 
-	Interval time.Duration // of the series; 0 means 1 s
-	Retry    int           // how often a failed shot is fired again
-	Threads  int           // most sending threads; 0: one per client, at most one per processor
-	Gate     *Gate         // allowance handed over by another run; nil: none
-	Portable bool          // wait by the runtime's timers alone (virtual time; other systems do so anyway)
+	Interval   time.Duration // of the series; 0 means 1 s
+	Unanswered bool          // the system acknowledges nothing (acks=0, UDP): sent counts, and there are no times
+	Retry      int           // how often a failed shot is fired again
+	Threads    int           // most sending threads; 0: one per client, at most one per processor
+	Gate       *Gate         // allowance handed over by another run; nil: none
+	Portable   bool          // wait by the runtime's timers alone (virtual time; other systems do so anyway)
 
 	// Observe sees every outcome once settled for good, on the thread of its
 	// lane. The slice must not be kept.
 	Observe func([]Outcome)
+	// Usage samples the generator's process: what it used since the last call.
+	Usage func() measure.Usage
+	// Settled is called when every shot is settled and before the result is
+	// made: a round trip waits here, for a bounded time, until its consumer
+	// has caught up.
+	Settled func()
+	// Watch sees each interval as it closes. It must not block for long.
+	Watch func(Snapshot)
 }
 
 // Limits end the hold. Zero means no limit.

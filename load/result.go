@@ -75,8 +75,8 @@ const (
 // A Snapshot is the state of a run in progress, for watchers.
 type Snapshot struct {
 	At       time.Duration
-	Phase    string // "connecting", "warm-up", "hold", "drain"
-	Left     time.Duration // of the hold; Never when open-ended
+	Phase    string           // "connecting", "warm-up", "hold", "drain"
+	Left     time.Duration    // of the hold; Never when open-ended
 	Interval measure.Interval // the interval just closed
-	Total    measure.Counts // so far, all phases
+	Total    measure.Counts   // so far, all phases
 }

@@ -6,13 +6,13 @@ import "time"
 // means that the number does not exist for this run (a closed loop has no
 // response times), which differs from an empty one (nothing was measured).
 type Set struct {
-	Response *Histogram // done - due, per acked event
-	Service  *Histogram // done - sent, per answered shot
-	Lag      *Histogram // sent - max(ready, free), per shot: the generator's lateness
-	Gather   *Histogram // ready - due, per event sent
-	Held     *Histogram // free - ready, per shot
-	Failed   *Histogram // done - sent, per shot that failed
-	EndToEnd *Histogram // consumed - due (or - sent, without a schedule), per event consumed in a round trip
+	Response      *Histogram // done - due, per acked event
+	Service       *Histogram // done - sent, per answered shot
+	Lag           *Histogram // sent - max(ready, free), per shot: the generator's lateness
+	Gather        *Histogram // ready - due, per event sent
+	Held          *Histogram // free - ready, per shot
+	FailedService *Histogram // done - sent, per shot that failed
+	EndToEnd      *Histogram // consumed - due (or - sent, without a schedule), per event consumed in a round trip
 
 	// Censored holds the ages of events which never got an answer: unknown
 	// and unsent ones. They take part in the percentiles of Response.
@@ -26,7 +26,7 @@ func (s *Set) Each(f func(name string, h **Histogram)) {
 	f("lag", &s.Lag)
 	f("gather", &s.Gather)
 	f("held", &s.Held)
-	f("failed_service", &s.Failed)
+	f("failed_service", &s.FailedService)
 	f("end_to_end", &s.EndToEnd)
 	f("censored", &s.Censored)
 }

@@ -1,0 +1,291 @@
+package load
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"carronade/measure"
+)
+
+// A collector joins the pages of all threads into the series and the phases.
+// It belongs to one goroutine.
+type collector struct {
+	run    *Run
+	total  []tally                      // per phase
+	open   map[int]map[int]*sum         // interval, phase: not closed yet
+	next   int                          // first interval not closed
+	rows   map[string]*measure.Interval // newest row per phase name, held back for corrections
+	series *measure.Series
+	texts  map[failureKey]*measure.Failure
+	counts measure.Counts
+	wire   uint64
+	usage  measure.Usage
+	spare  []*sum
+}
+
+type tally struct {
+	measure.Counts
+	measure.Set
+}
+
+// A sum is one interval of one phase, of all threads.
+type sum struct {
+	measure.Counts
+	measure.Set
+}
+
+func (r *Run) collect(firing *sync.WaitGroup) {
+	c := &collector{
+		run: r, total: make([]tally, len(r.phases)), open: map[int]map[int]*sum{},
+		rows: map[string]*measure.Interval{}, series: measure.NewSeries(measure.DefaultSeries),
+		texts: map[failureKey]*measure.Failure{},
+	}
+	started := time.Now()
+	ended := make(chan struct{})
+	go func() { firing.Wait(); close(ended) }()
+	for going := true; going; {
+		select {
+		case <-r.pages.signal:
+		case <-ended:
+			going = false
+		}
+		c.gather(going)
+	}
+	if f := r.plan.Settled; f != nil {
+		f()
+		c.gather(false)
+	}
+	c.close(r.Now())
+	r.result = c.finish(started)
+	for i := range r.result.Steps {
+		r.pages.fault(identities(&r.result.Steps[i]))
+	}
+	r.pages.fault(identities(&r.result.Warmup))
+	r.pages.fault(identities(&r.result.Hold))
+	r.pages.fault(c.sums())
+	r.err = errors.Join(r.pages.faults...)
+	close(r.done)
+}
+
+// gather takes the pages that came and, while the run goes on, closes the
+// intervals that are complete.
+func (c *collector) gather(going bool) {
+	r := c.run
+	pages, owners, upto := r.pages.take()
+	for i, p := range pages {
+		c.add(p)
+		p.reset()
+		select {
+		case r.threads[owners[i]].rec.free <- p:
+		default:
+		}
+	}
+	if !going {
+		upto = 1 << 62
+	}
+	r.join.turn(upto, func(p *page) {
+		c.add(p)
+		p.reset()
+		select {
+		case r.join.rec.free <- p:
+		default:
+		}
+	})
+	for going && c.next < upto {
+		c.interval(c.next, time.Duration(c.next+1)*r.plan.Interval)
+	}
+}
+
+// add joins a page to its phase and its interval.
+func (c *collector) add(p *page) {
+	t := &c.total[p.phase]
+	t.Counts.Add(p.Counts)
+	t.Set.Merge(&p.Set)
+	c.counts.Add(p.Counts)
+	for k, f := range p.failures {
+		g := c.texts[k]
+		if g == nil {
+			if len(c.texts) >= maxTexts {
+				k.text = otherTexts
+				g = c.texts[k]
+			}
+			if g == nil {
+				g = &measure.Failure{Class: k.class, Text: k.text}
+				c.texts[k] = g
+			}
+		}
+		g.Events += f.Events
+		g.Shots += f.Shots
+	}
+	i := max(p.interval, c.next)
+	if c.open[i] == nil {
+		c.open[i] = map[int]*sum{}
+	}
+	s := c.open[i][p.phase]
+	if s == nil {
+		s = c.sum()
+		c.open[i][p.phase] = s
+	}
+	s.Counts.Add(p.Counts)
+	s.Set.Merge(&p.Set)
+}
+
+// sum returns an empty sum, used before where there is one.
+func (c *collector) sum() *sum {
+	if n := len(c.spare); n > 0 {
+		s := c.spare[n-1]
+		c.spare = c.spare[:n-1]
+		return s
+	}
+	return &sum{}
+}
+
+// interval closes interval i, which ends at end.
+func (c *collector) interval(i int, end time.Duration) {
+	r := c.run
+	c.next = i + 1
+	start := time.Duration(i) * r.plan.Interval
+	usage := measure.Usage{}
+	if r.plan.Usage != nil {
+		usage = r.plan.Usage()
+	}
+	written, _ := r.target.Wire()
+	wire := written - c.wire
+	c.wire = written
+	var flying int64
+	for _, t := range r.threads {
+		flying += t.inFlight.Load()
+	}
+	now := r.phaseAt(max(start, end-1)) // the interval's usage belongs to the phase of its end
+	if now == len(r.phases) {
+		now-- // a drain waits for the hold's last answers
+	}
+	sums := c.open[i]
+	delete(c.open, i)
+	phases := []int{now}
+	for ph := range sums {
+		if ph != now {
+			phases = append(phases, ph)
+		}
+	}
+	slices.Sort(phases)
+	whole := measure.Interval{Start: start, End: end, InFlight: uint64(max(flying, 0)), Generator: usage, LagEvents: -1}
+	for _, ph := range phases {
+		row := whole
+		row.Phase = r.rowName(ph)
+		s := sums[ph]
+		if s != nil {
+			row.Counts, row.Set = s.Counts, s.Set
+		}
+		if ph == now {
+			row.WireBytes = wire
+			c.total[ph].WireBytes += wire
+			c.counts.WireBytes += wire
+		} else {
+			row.Generator = measure.Usage{}
+		}
+		if r.plan.Schedule != nil {
+			row.Offered = r.dueWithin(ph, start, end)
+			c.counts.Offered += row.Offered
+		}
+		whole.Phase = row.Phase
+		whole.Counts.Add(row.Counts)
+		whole.Set.Merge(&row.Set)
+		c.keep(row)
+		if s != nil {
+			s.Counts = measure.Counts{}
+			s.Set.Each(func(_ string, h **measure.Histogram) {
+				if *h != nil {
+					(*h).Reset()
+				}
+			})
+			c.spare = append(c.spare, s)
+		}
+	}
+	if now >= r.firstHold() {
+		c.usage = c.usage.Join(usage)
+	}
+	if r.plan.Watch != nil {
+		c.watch(whole, end)
+	}
+}
+
+// keep holds a row back until the next of its phase, since what only shows at
+// the end of a run (events never sent) belongs to the last one.
+func (c *collector) keep(row measure.Interval) {
+	row.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })
+	if old := c.rows[row.Phase]; old != nil {
+		c.series.Add(*old)
+	}
+	c.rows[row.Phase] = &row
+}
+
+// dueWithin is how many events of a phase are due from start to before end.
+func (r *Run) dueWithin(ph int, start, end time.Duration) uint64 {
+	p := &r.phases[ph]
+	stop := time.Duration(min(r.stopAt.Load(), r.spentAt.Load()))
+	clip := func(t time.Duration) uint64 {
+		return min(max(r.plan.Schedule.Count(min(t, stop)), p.from), p.to)
+	}
+	return clip(end) - clip(start)
+}
+
+// rowName is what the rows of a phase are called: the steps are all the hold.
+func (r *Run) rowName(ph int) string {
+	if r.phases[ph].warm {
+		return "warm-up"
+	}
+	return "hold"
+}
+
+// watch shows an interval to whoever watches.
+func (c *collector) watch(iv measure.Interval, at time.Duration) {
+	r := c.run
+	s := Snapshot{At: at, Interval: iv, Total: c.counts, Left: Never}
+	ph := r.phaseAt(at)
+	switch {
+	case ph == len(r.phases):
+		s.Phase, s.Left = "drain", 0
+	case r.phases[ph].warm:
+		s.Phase = "warm-up"
+	default:
+		s.Phase = "hold"
+	}
+	if end := time.Duration(r.holdEnd.Load()); s.Phase != "drain" && end != Never {
+		s.Left = max(0, end-at)
+	}
+	r.plan.Watch(s)
+}
+
+// close closes what is open when the run has ended.
+func (c *collector) close(now time.Duration) {
+	for {
+		end := time.Duration(c.next+1) * c.run.plan.Interval
+		if end >= now {
+			c.interval(c.next, now)
+			break
+		}
+		c.interval(c.next, end)
+	}
+	for len(c.open) > 0 { // recorded after the last boundary's time was taken
+		c.interval(c.next, now)
+	}
+}
+
+// sums checks that the series adds up to the phases.
+func (c *collector) sums() error {
+	want := measure.Counts{}
+	for i := range c.total {
+		want.Add(c.total[i].Counts)
+	}
+	got := measure.Counts{}
+	for _, iv := range c.series.Intervals() {
+		got.Add(iv.Counts)
+	}
+	if got != want {
+		return errors.New("the intervals do not add up to the phases")
+	}
+	return nil
+}

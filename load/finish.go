@@ -1,0 +1,195 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"carronade/measure"
+)
+
+// finish makes the result of a run whose threads have ended.
+func (c *collector) finish(started time.Time) *Result {
+	r := c.run
+	now := r.Now()
+	res := &Result{Started: started, Ended: time.Now(), Mode: r.mode, Usage: c.usage, Classes: map[string]uint64{}}
+	end := c.holdEnd(res)
+	first := r.firstHold()
+	holdStart := min(time.Duration(r.holdAt.Load()), end)
+
+	for i := range r.phases {
+		c.complete(i)
+	}
+	if first == 1 {
+		res.Warmup = c.tally(0, "warm-up", 0, min(holdStart, end))
+	}
+	hold := measure.Tally{Name: "hold", Rate: r.phases[first].rate, Start: holdStart, End: end}
+	for i := first; i < len(r.phases); i++ {
+		ph := &r.phases[i]
+		t := c.tally(i, ph.name, min(ph.start, end), min(ph.end, end))
+		if i == first {
+			t.Start = holdStart
+		}
+		hold.Counts.Add(t.Counts)
+		hold.Set.Merge(&t.Set)
+		hold.Arrived += t.Arrived
+		hold.ArrivedBytes += t.ArrivedBytes
+		hold.InFlight += t.InFlight * t.Length().Seconds()
+		if len(r.phases)-first > 1 && (t.Offered > 0 || t.Length() > 0) {
+			res.Steps = append(res.Steps, t)
+			hold.Rate = 0
+		}
+	}
+	if hold.InFlight = 0; hold.Length() > 0 {
+		area := 0.0
+		for _, t := range r.threads {
+			for i := first; i < len(r.phases); i++ {
+				area += t.area[i]
+			}
+		}
+		hold.InFlight = area / hold.Length().Seconds()
+	}
+	res.Hold = hold
+	res.Drain = measure.Tally{Name: "drain", Start: end, End: max(now, end)}
+	for _, t := range r.threads {
+		res.Drain.Arrived += t.arrived[len(r.phases)]
+		res.Drain.ArrivedBytes += t.arrivedB[len(r.phases)]
+	}
+	for _, name := range []string{"warm-up", "hold"} {
+		if c.run.plan.Schedule != nil {
+			c.reconcile(name)
+		} else if row := c.rows[name]; row != nil {
+			c.series.Add(*row)
+		}
+	}
+	res.Intervals = c.series.Intervals()
+	slices.SortStableFunc(res.Intervals, func(a, b measure.Interval) int { return cmp.Compare(a.Start, b.Start) })
+	c.failures(res)
+	c.machine(res)
+	if l := r.plan.Hold.Events; l > hold.Sent {
+		res.Missing = l - hold.Sent
+	}
+	_, res.WireRead = r.target.Wire()
+	return res
+}
+
+// holdEnd finds when and why the hold ended.
+func (c *collector) holdEnd(res *Result) time.Duration {
+	r := c.run
+	stop, end, spent := time.Duration(r.stopAt.Load()), time.Duration(r.holdEnd.Load()), time.Duration(r.spentAt.Load())
+	last := max(time.Duration(r.lastDone.Load()), min(time.Duration(r.holdAt.Load()), r.Now()))
+	switch {
+	case stop < min(end, spent):
+		res.Stopped, _ = r.reason.Load().(Reason)
+		return stop
+	case spent != Never:
+		res.Stopped = ByBytes
+		return last
+	case end != Never:
+		res.Stopped = ByTime
+		if s := r.plan.Schedule; s != nil && s.End() == end && (r.plan.Hold.Time == 0 || end < r.plan.WarmupTime+r.plan.Hold.Time) {
+			res.Stopped = BySchedule
+		}
+		return end
+	case r.plan.Hold.Events > 0:
+		res.Stopped = ByEvents
+	default:
+		res.Stopped = BySchedule
+	}
+	return last
+}
+
+// complete adds what only the end shows: events due and never sent, and, when
+// a schedule was cut short, how many were due by then.
+func (c *collector) complete(i int) {
+	r := c.run
+	if r.plan.Schedule == nil {
+		return
+	}
+	t := &c.total[i]
+	var offered, unsent uint64
+	for _, th := range r.threads {
+		offered += th.offered[i]
+		unsent += th.unsent[i]
+	}
+	t.Unsent += unsent
+	if min(r.stopAt.Load(), r.spentAt.Load()) == int64(Never) && r.abortAt.Load() == int64(Never) {
+		// What the schedule says, so that the first identity is a real check.
+		offered = r.phases[i].to - r.phases[i].from
+	}
+	t.Offered = offered
+}
+
+// reconcile makes the newest row of a name carry what only the end showed, so
+// that rows add up to their phases.
+func (c *collector) reconcile(name string) {
+	var want, got measure.Counts
+	for i := range c.total {
+		if c.run.rowName(i) == name {
+			want.Offered += c.total[i].Offered
+			want.Unsent += c.total[i].Unsent
+		}
+	}
+	row := c.rows[name]
+	if row == nil {
+		return
+	}
+	got.Offered, got.Unsent = row.Offered, row.Unsent
+	for _, iv := range c.series.Intervals() {
+		if iv.Phase == name {
+			got.Offered += iv.Offered
+			got.Unsent += iv.Unsent
+		}
+	}
+	row.Offered += want.Offered - got.Offered // wraps where it shrinks, as it should
+	row.Unsent += want.Unsent - got.Unsent
+	c.series.Add(*row)
+}
+
+func (c *collector) tally(i int, name string, start, end time.Duration) measure.Tally {
+	t := measure.Tally{Name: name, Rate: c.run.phases[i].rate, Start: start, End: end, Counts: c.total[i].Counts, Set: c.total[i].Set}
+	var area float64
+	for _, th := range c.run.threads {
+		t.Arrived += th.arrived[i]
+		t.ArrivedBytes += th.arrivedB[i]
+		area += th.area[i]
+	}
+	if t.Length() > 0 {
+		t.InFlight = area / t.Length().Seconds()
+	}
+	return t
+}
+
+func (c *collector) failures(res *Result) {
+	for _, f := range c.texts {
+		res.Failures = append(res.Failures, *f)
+		res.Classes[f.Class] += f.Events
+	}
+	slices.SortFunc(res.Failures, func(a, b measure.Failure) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Text, b.Text))
+	})
+}
+
+// machine sums up how the generator itself did.
+func (c *collector) machine(res *Result) {
+	r := c.run
+	length := res.Hold.Length()
+	if length <= 0 {
+		return
+	}
+	var full time.Duration
+	lanes := 0
+	for _, t := range r.threads {
+		res.Busy = max(res.Busy, 1-min(1, t.idle.Seconds()/length.Seconds()))
+		for _, ls := range t.lanes {
+			full += ls.blockedFor
+			lanes++
+		}
+	}
+	if lanes > 0 {
+		res.Full = full.Seconds() / (float64(lanes) * length.Seconds())
+	}
+	res.Stall.Longest = time.Duration(r.longest.Load())
+	res.Stall.LongestAt = time.Duration(r.longestAt.Load())
+	res.Stall.Share = min(1, float64(r.stalled.Load())/float64(length))
+}

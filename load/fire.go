@@ -1,0 +1,274 @@
+package load
+
+import "time"
+
+// fire fires the next shot of a stripe (or, where shots have a fixed make-up,
+// as many of them as are due and the bound allows) and sends the stripe to
+// wait for the following one. False: the lane takes no more for now, and the
+// stripe is back in its queue.
+func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
+	var n, phase, events int
+	if t.scheduled() {
+		n = t.compose(s, ls, now)
+		phase = s.phase
+	} else {
+		n, phase, events = t.composeAny(s, ls, now)
+	}
+	if n == 0 {
+		if t.gateShut() || (!t.scheduled() && t.run.hold.Load() <= 0) {
+			t.gated = append(t.gated, s)
+			return false
+		}
+		ls.full = true // no room for this stripe: Ready will come
+		t.block(ls, now)
+		ls.queue.push(s)
+		return false
+	}
+	taken := ls.Fire(t.shots[:n])
+	for i := range taken {
+		t.sent(&t.shots[i], s, ls, phase, now)
+	}
+	if taken > 0 {
+		ls.dirty = true
+	}
+	if taken < n {
+		rest := 0
+		for i := taken; i < n; i++ {
+			rest += int(t.shots[i].Events)
+			ls.seq--
+		}
+		if !t.scheduled() {
+			t.run.unclaim(min(rest, events), phase)
+		}
+		if g := t.run.plan.Gate; g != nil {
+			g.left.Add(int64(rest))
+		}
+		ls.full = true
+		t.block(ls, now)
+		ls.queue.push(s)
+		return false
+	}
+	if t.room(ls) == 0 {
+		t.block(ls, now)
+	}
+	if t.scheduled() {
+		t.sleep(s)
+	} else {
+		ls.queue.push(s)
+	}
+	return true
+}
+
+// compose makes shots of the events of a scheduled stripe that are due.
+func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) int {
+	p := &t.run.plan
+	due := min(t.run.deal.Before(s.id, p.Schedule.Count(now+1)), s.end)
+	most := 1
+	if p.EventsPerShot > 0 {
+		most = min(t.room(ls), len(t.shots))
+	}
+	n := 0
+	for k := s.next; n < most && k < due; n++ {
+		room := ls.Room(s.id, k)
+		if room == 0 {
+			break
+		}
+		var events int
+		if p.EventsPerShot > 0 {
+			events = int(min(uint64(p.EventsPerShot), s.end-k, uint64(room)))
+		} else {
+			events = int(min(due-k, uint64(room)))
+		}
+		if g := p.Gate; g != nil {
+			if events = int(g.take(int64(events))); events == 0 {
+				break
+			}
+		}
+		shot := &t.shots[n]
+		*shot = Shot{Seq: ls.seq, First: k, Stripe: s.id, Events: int32(events), Phase: int32(s.phase)}
+		ls.seq++
+		shot.DueFirst = t.due(s, k)
+		shot.DueLast, shot.Ready = shot.DueFirst, shot.DueFirst
+		if p.EventsPerShot == 0 && events > 1 {
+			shot.DueLast = t.due(s, k+uint64(events)-1)
+		}
+		if p.EventsPerShot == 0 && p.Linger > 0 {
+			shot.Ready += p.Linger
+			if events == room {
+				shot.Ready = min(shot.Ready, shot.DueLast)
+			}
+		}
+		shot.Free = max(shot.Ready, ls.again, t.slotAt(ls, n))
+		k += uint64(events)
+	}
+	return n
+}
+
+// composeAny makes shots of a stripe that no schedule holds back.
+func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, phase, claimed int) {
+	p := &t.run.plan
+	most := 1
+	if p.EventsPerShot > 0 {
+		// Half of the bound at a time, so that other stripes get their turn.
+		most = min(t.room(ls), len(t.shots), max(1, p.MaxInFlight/2))
+		if len(t.stripes) > 1 || p.Callers > 0 {
+			most = 1
+		}
+	}
+	k := s.next
+	for n < most {
+		events := ls.Room(s.id, k)
+		if events == 0 {
+			break
+		}
+		if p.EventsPerShot > 0 {
+			events = min(events, p.EventsPerShot)
+		}
+		if g := p.Gate; g != nil {
+			if events = int(g.take(int64(events))); events == 0 {
+				break
+			}
+		}
+		got, ph := t.run.claim(events, now)
+		if g := p.Gate; g != nil && got < events {
+			g.left.Add(int64(events - got))
+		}
+		if got == 0 {
+			break
+		}
+		if n > 0 && ph != phase { // the warm-up ended between two shots
+			t.run.unclaim(got, ph)
+			break
+		}
+		phase = ph
+		shot := &t.shots[n]
+		*shot = Shot{Seq: ls.seq, First: k, Stripe: s.id, Events: int32(got), Phase: int32(ph), DueFirst: -1, DueLast: -1}
+		ls.seq++
+		shot.Ready = max(t.slotAt(ls, n), ls.met)
+		shot.Free = max(shot.Ready, ls.again)
+		k += uint64(got)
+		claimed += got
+		n++
+	}
+	return n, phase, claimed
+}
+
+// slotAt is when the i-th place from now of the bound became free.
+func (t *thread) slotAt(ls *laneState, i int) time.Duration {
+	if t.run.plan.Callers > 0 {
+		return t.callers.peek(i)
+	}
+	return ls.slots.peek(i)
+}
+
+// sent accounts for a shot that the lane took.
+func (t *thread) sent(shot *Shot, s *stripe, ls *laneState, phase int, now time.Duration) {
+	if t.run.plan.Callers > 0 {
+		t.callers.pop()
+	} else {
+		ls.slots.pop()
+	}
+	s.next += uint64(shot.Events)
+	t.fly(now, int64(shot.Events))
+	t.flying++
+	ls.flying++
+	pg := t.rec.at(now, phase)
+	pg.Sent += uint64(shot.Events)
+	pg.Bytes += uint64(shot.Bytes)
+	pg.Shots++
+	if !t.scheduled() {
+		pg.Offered += uint64(shot.Events)
+	}
+	if l := t.run.plan.Hold.Bytes; l > 0 && phase >= t.run.firstHold() {
+		if uint64(t.run.bytes.Add(shot.Bytes)) >= l {
+			t.run.spentAt.CompareAndSwap(int64(Never), int64(now))
+			t.run.wakeAll()
+		}
+	}
+}
+
+// fly changes the number of events in flight, and adds up its area over time.
+func (t *thread) fly(now time.Duration, by int64) {
+	n := t.inFlight.Load()
+	if now > t.changed {
+		t.area[t.run.phaseAt(t.changed)] += float64(n) * (now - t.changed).Seconds()
+		t.changed = now
+	}
+	t.inFlight.Store(n + by)
+}
+
+// block and unblock keep the time during which a lane's bound was full.
+func (t *thread) block(ls *laneState, now time.Duration) {
+	if !ls.blocked {
+		ls.blocked, ls.blockedAt = true, now
+	}
+}
+
+func (t *thread) unblock(ls *laneState, at time.Duration) {
+	if !ls.blocked || ls.full {
+		return
+	}
+	ls.blocked = false
+	from := max(ls.blockedAt, time.Duration(t.run.holdAt.Load()))
+	to := min(at, time.Duration(t.run.holdEnd.Load()), time.Duration(t.run.stopAt.Load()))
+	if to > from {
+		ls.blockedFor += to - from
+	}
+}
+
+// refire fires failed shots again, before anything new on their lane.
+func (t *thread) refire() {
+	for _, ls := range t.lanes {
+		if len(ls.refire) == 0 || ls.full {
+			continue
+		}
+		taken := ls.Fire(ls.refire)
+		if taken > 0 {
+			ls.dirty = true
+		}
+		ls.refire = append(ls.refire[:0], ls.refire[taken:]...)
+		ls.full = len(ls.refire) > 0
+	}
+}
+
+// drop gives up the shots of queued stripes for which the bound has no room.
+func (t *thread) drop(q *fifo, now time.Duration) {
+	for range q.n {
+		t.give(q.pop(), now)
+	}
+}
+
+// give drops what a stripe has due, unless the buffer may still hold it.
+func (t *thread) give(s *stripe, now time.Duration) {
+	p := &t.run.plan
+	for s.ready <= now {
+		due := min(t.run.deal.Before(s.id, p.Schedule.Count(now+1)), s.end)
+		if due <= s.next {
+			break
+		}
+		events := due - s.next
+		if p.EventsPerShot > 0 {
+			events = min(uint64(p.EventsPerShot), s.end-s.next)
+		}
+		if p.BufferBytes > 0 {
+			// The buffer is shared evenly by the run's stripes.
+			waiting := float64(due-s.next) * p.EventBytes * float64(t.run.deal.Stripes())
+			if waiting < float64(p.BufferBytes) {
+				t.enqueue(s, now)
+				return
+			}
+		}
+		t.rec.at(now, s.phase).Dropped += events
+		s.next += events
+		if !t.advance(s) {
+			return
+		}
+	}
+	t.asleep.push(s)
+}
+
+// gateShut reports whether the run waits for its gate.
+func (t *thread) gateShut() bool {
+	g := t.run.plan.Gate
+	return g != nil && g.left.Load() <= 0
+}

@@ -1,0 +1,80 @@
+package load
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A Gate is an allowance of events: a run with a gate fires no more events
+// than were added to it. Feeding it with what another run got acked makes a
+// pipeline of the two. Safe for concurrent use.
+type Gate struct {
+	left   atomic.Int64
+	closed atomic.Bool
+
+	mu    sync.Mutex
+	wakes []func()
+}
+
+// NewGate returns a gate with nothing in it.
+func NewGate() *Gate { return &Gate{} }
+
+// Add allows n more events.
+func (g *Gate) Add(n uint64) {
+	g.left.Add(int64(n))
+	g.wake()
+}
+
+// Close says that nothing will be added: the run ends when the gate is empty.
+func (g *Gate) Close() {
+	g.closed.Store(true)
+	g.wake()
+}
+
+// Left is the allowance not used so far.
+func (g *Gate) Left() uint64 { return uint64(max(g.left.Load(), 0)) }
+
+// Feed is an Observe function that allows one event for each one acked.
+func (g *Gate) Feed(out []Outcome) {
+	var n uint64
+	for i := range out {
+		n += uint64(out[i].Acked)
+	}
+	if n > 0 {
+		g.Add(n)
+	}
+}
+
+func (g *Gate) wake() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, f := range g.wakes {
+		f()
+	}
+}
+
+func (g *Gate) onChange(f func()) {
+	g.mu.Lock()
+	g.wakes = append(g.wakes, f)
+	g.mu.Unlock()
+}
+
+// take claims up to n events and returns how many it got.
+func (g *Gate) take(n int64) int64 { return takeFrom(&g.left, n) }
+
+// empty reports whether nothing is left and nothing will come.
+func (g *Gate) empty() bool { return g.closed.Load() && g.left.Load() <= 0 }
+
+// takeFrom claims up to n from a shared budget.
+func takeFrom(budget *atomic.Int64, n int64) int64 {
+	for {
+		left := budget.Load()
+		if left <= 0 {
+			return 0
+		}
+		got := min(n, left)
+		if budget.CompareAndSwap(left, left-got) {
+			return got
+		}
+	}
+}

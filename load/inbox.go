@@ -1,0 +1,56 @@
+package load
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// An inbox carries outcomes from the goroutines that read answers to the
+// sending thread that owns the lane. The lock is taken once per slice of
+// outcomes, never per event, and is held for the time of a copy; recording
+// happens on the thread alone, in memory that nobody else touches.
+type inbox struct {
+	mu     sync.Mutex
+	out    []Outcome
+	ready  []readiness
+	filled atomic.Bool
+
+	spareOut   []Outcome // the thread's
+	spareReady []readiness
+}
+
+// A readiness is a lane (or, with lane -1, any stripe) that may be tried again.
+type readiness struct {
+	lane int
+	at   time.Duration
+}
+
+func (b *inbox) settle(out []Outcome) {
+	b.mu.Lock()
+	b.out = append(b.out, out...)
+	b.filled.Store(true)
+	b.mu.Unlock()
+}
+
+func (b *inbox) again(lane int, at time.Duration) {
+	b.mu.Lock()
+	b.ready = append(b.ready, readiness{lane, at})
+	b.filled.Store(true)
+	b.mu.Unlock()
+}
+
+// take returns what has come since the last call. The slices are valid until
+// the next one.
+func (b *inbox) take() ([]Outcome, []readiness) {
+	if !b.filled.Load() {
+		return nil, nil
+	}
+	b.mu.Lock()
+	out, ready := b.out, b.ready
+	b.out, b.ready = b.spareOut[:0], b.spareReady[:0]
+	b.filled.Store(false)
+	b.mu.Unlock()
+	b.spareOut, b.spareReady = out, ready
+	return out, ready
+}

@@ -1,0 +1,71 @@
+package load
+
+import (
+	"math"
+	"time"
+)
+
+// A phase is a span of the run that is reported on its own: the warm-up, the
+// hold, or each step of a hold with several. An event belongs to the phase of
+// its due time, or of its sending where nothing schedules it.
+type phase struct {
+	name       string
+	warm       bool
+	rate       float64
+	start, end time.Duration // end is Never while unknown
+	from, to   uint64        // events of the schedule, to exclusive
+}
+
+const noEnd = math.MaxUint64
+
+// phases lays the plan out. With a schedule the boundaries are exact event
+// numbers; without one they are times, or a number of events for a warm-up by
+// count.
+func (p *Plan) phases() []phase {
+	var out []phase
+	start, from := time.Duration(0), uint64(0)
+	count := func(t time.Duration) uint64 {
+		if p.Schedule == nil || t == Never {
+			return noEnd
+		}
+		return p.Schedule.Count(t)
+	}
+	if p.WarmupTime > 0 {
+		out = append(out, phase{name: "warm-up", warm: true, end: p.WarmupTime, to: count(p.WarmupTime)})
+		start, from = p.WarmupTime, out[0].to
+	} else if p.WarmupEvents > 0 {
+		out = append(out, phase{name: "warm-up", warm: true, end: Never, to: p.WarmupEvents})
+		from = p.WarmupEvents
+	}
+	end := Never
+	if p.Schedule != nil {
+		end = p.Schedule.End()
+	}
+	if p.Hold.Time > 0 && start+p.Hold.Time < end {
+		end = start + p.Hold.Time
+	}
+	to := count(end)
+	if p.Hold.Events > 0 && (p.Schedule == nil || p.Hold.Events < to-from) {
+		to = from + p.Hold.Events
+	}
+	if len(p.Steps) < 2 || p.Schedule == nil {
+		rate := 0.0
+		if p.Schedule != nil {
+			rate = p.Schedule.Rate(start)
+		}
+		return append(out, phase{name: "hold", rate: rate, start: start, end: end, from: from, to: to})
+	}
+	for _, s := range p.Steps {
+		ph := phase{name: s.Name, rate: s.Rate, start: start + s.Start, end: min(start+s.End, end), from: from}
+		if s.End == Never {
+			ph.end = end
+		}
+		if ph.start >= end || from >= to {
+			break
+		}
+		ph.to = min(count(ph.end), to)
+		from = ph.to
+		out = append(out, ph)
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+package load
+
+import (
+	"sync"
+	"time"
+)
+
+// A postbox is where threads leave their pages for the collector: once an
+// interval, not once an event.
+type postbox struct {
+	mu     sync.Mutex
+	pages  []*page
+	owners []int
+	upto   []int // per thread: intervals before this one are complete
+	faults []error
+	signal chan struct{}
+}
+
+func (b *postbox) init(threads int) {
+	b.upto = make([]int, threads)
+	b.signal = make(chan struct{}, 1)
+}
+
+func (b *postbox) put(thread int, p *page) {
+	b.mu.Lock()
+	b.pages, b.owners = append(b.pages, p), append(b.owners, thread)
+	b.mu.Unlock()
+}
+
+// mark says that a thread has handed over everything before an interval.
+func (b *postbox) mark(thread, upto int) {
+	b.mu.Lock()
+	b.upto[thread] = upto
+	b.mu.Unlock()
+	select {
+	case b.signal <- struct{}{}:
+	default:
+	}
+}
+
+// leave says that a thread has ended.
+func (b *postbox) leave(thread int) { b.mark(thread, 1<<62) }
+
+func (b *postbox) fault(err error) {
+	b.mu.Lock()
+	b.faults = append(b.faults, err)
+	b.mu.Unlock()
+}
+
+// take returns the pages that came, whose they are, and the first interval
+// which is not complete.
+func (b *postbox) take() (pages []*page, owners []int, upto int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pages, owners = b.pages, b.owners
+	b.pages, b.owners = nil, nil
+	upto = 1 << 62
+	for _, u := range b.upto {
+		upto = min(upto, u)
+	}
+	return pages, owners, upto
+}
+
+// A joiner records what only shows when an event was consumed. Consumers are
+// few and deliver in batches, so a lock is good enough here.
+type joiner struct {
+	mu  sync.Mutex
+	rec recorder
+}
+
+// Consumed records that the events of a shot were consumed at a time: the
+// end-to-end time of a round trip, from due (or, where nothing was due, from
+// sent) to consumed. It may be called until the plan's Settled returns, from
+// any goroutine.
+func (r *Run) Consumed(o *Outcome, at time.Duration) {
+	j := &r.join
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	pg := j.rec.at(at, int(o.Phase))
+	n := uint64(o.Events)
+	pg.Consumed += n
+	h := hist(&pg.EndToEnd)
+	switch {
+	case o.DueFirst < 0:
+		h.RecordN(at-o.Sent, n)
+	case o.DueFirst == o.DueLast:
+		h.RecordN(at-o.DueFirst, n)
+	default:
+		for k := o.First; k < o.First+n; k++ {
+			h.Record(at - r.plan.Schedule.Due(r.deal.Event(o.Stripe, k)))
+		}
+	}
+}
+
+// turn takes out the pages of intervals before i.
+func (j *joiner) turn(i int, give func(*page)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if i > j.rec.oldest {
+		j.rec.turn(i, give)
+	}
+}

@@ -1,0 +1,69 @@
+package load
+
+// A heap holds sleeping stripes, the one that is ready first on top. Written
+// out for its one type: container/heap's interface calls cost more than the
+// comparison.
+type heap []*stripe
+
+func (h *heap) push(s *stripe) {
+	*h = append(*h, s)
+	a := *h
+	for i := len(a) - 1; i > 0; {
+		up := (i - 1) / 2
+		if a[up].ready <= a[i].ready {
+			return
+		}
+		a[up], a[i] = a[i], a[up]
+		i = up
+	}
+}
+
+func (h *heap) pop() *stripe {
+	a := *h
+	top := a[0]
+	n := len(a) - 1
+	a[0], a[n] = a[n], nil
+	a = a[:n]
+	*h = a
+	for i := 0; ; {
+		least := i
+		if l := 2*i + 1; l < n && a[l].ready < a[least].ready {
+			least = l
+		}
+		if r := 2*i + 2; r < n && a[r].ready < a[least].ready {
+			least = r
+		}
+		if least == i {
+			return top
+		}
+		a[i], a[least] = a[least], a[i]
+		i = least
+	}
+}
+
+// A fifo is a queue of stripes in a ring that grows.
+type fifo struct {
+	ring []*stripe
+	head int
+	n    int
+}
+
+func (q *fifo) push(s *stripe) {
+	if q.n == len(q.ring) {
+		ring := make([]*stripe, max(8, 2*q.n))
+		for i := range q.n {
+			ring[i] = q.ring[(q.head+i)%len(q.ring)]
+		}
+		q.ring, q.head = ring, 0
+	}
+	q.ring[(q.head+q.n)%len(q.ring)] = s
+	q.n++
+}
+
+func (q *fifo) pop() *stripe {
+	s := q.ring[q.head]
+	q.ring[q.head] = nil
+	q.head = (q.head + 1) % len(q.ring)
+	q.n--
+	return s
+}

@@ -1,0 +1,112 @@
+package load
+
+import (
+	"time"
+
+	"carronade/measure"
+)
+
+// A page is what one thread counted and timed in one interval for the events
+// of one phase. Pages are written by their thread alone, handed over whole
+// when their interval is past, and come back empty.
+type page struct {
+	interval int
+	phase    int
+	measure.Counts
+	measure.Set
+	failures map[failureKey]*measure.Failure
+}
+
+type failureKey struct{ class, text string }
+
+func (p *page) reset() {
+	p.Counts = measure.Counts{}
+	p.Set.Each(func(_ string, h **measure.Histogram) {
+		if *h != nil {
+			(*h).Reset()
+		}
+	})
+	clear(p.failures)
+}
+
+// hist returns a histogram of the page, made on first use: 190 KB that a run
+// without, say, failures never needs.
+func hist(h **measure.Histogram) *measure.Histogram {
+	if *h == nil {
+		*h = measure.NewHistogram()
+	}
+	return *h
+}
+
+// A recorder is a thread's open pages.
+type recorder struct {
+	length time.Duration // of an interval
+	open   []*page
+	last   *page
+	oldest int // pages of earlier intervals are handed over already
+	free   chan *page
+}
+
+// at returns the page for something that happened at t to events of a phase.
+// What comes too late for its interval is counted in the oldest open one.
+func (r *recorder) at(t time.Duration, phase int) *page {
+	i := max(int(t/r.length), r.oldest)
+	if p := r.last; p != nil && p.interval == i && p.phase == phase {
+		return p
+	}
+	for _, p := range r.open {
+		if p.interval == i && p.phase == phase {
+			r.last = p
+			return p
+		}
+	}
+	var p *page
+	select {
+	case p = <-r.free:
+	default:
+		p = &page{failures: map[failureKey]*measure.Failure{}}
+	}
+	p.interval, p.phase = i, phase
+	r.open = append(r.open, p)
+	r.last = p
+	return p
+}
+
+// turn takes out the pages of intervals before i.
+func (r *recorder) turn(i int, give func(*page)) {
+	keep := r.open[:0]
+	for _, p := range r.open {
+		if p.interval < i {
+			give(p)
+		} else {
+			keep = append(keep, p)
+		}
+	}
+	clear(r.open[len(keep):])
+	r.open, r.oldest, r.last = keep, i, nil
+}
+
+// maxTexts bounds the distinct failure texts kept; the rest is counted under
+// its class alone.
+const maxTexts = 32
+
+func (p *page) fail(class Class, text string, events int32) {
+	k := failureKey{class.String(), text}
+	f := p.failures[k]
+	if f == nil {
+		if len(p.failures) >= maxTexts {
+			k.text = otherTexts
+			if f = p.failures[k]; f == nil {
+				f = &measure.Failure{Class: k.class, Text: k.text}
+				p.failures[k] = f
+			}
+		} else {
+			f = &measure.Failure{Class: k.class, Text: k.text}
+			p.failures[k] = f
+		}
+	}
+	f.Events += uint64(events)
+	f.Shots++
+}
+
+const otherTexts = "(other texts)"

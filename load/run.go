@@ -1,0 +1,360 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/measure"
+)
+
+// A Run is one execution of a plan against a target. It is a value: several
+// may be in progress at once, and none touches anything global. Its methods
+// are safe for concurrent use.
+type Run struct {
+	plan   Plan
+	target Target
+	deal   Deal
+	phases []phase
+	mode   Mode
+
+	start   time.Time
+	threads []*thread
+	byLane  atomic.Pointer[[]*thread]
+	laneMu  sync.Mutex
+	pages   postbox
+	join    joiner
+
+	stopAt  atomic.Int64 // offset at which firing stopped early; Never while it has not
+	spentAt atomic.Int64 // offset at which the limit on bytes was reached; Never likewise
+	abortAt atomic.Int64 // offset at which waiting for answers ended; Never likewise
+	holdAt  atomic.Int64 // start of the hold; Never until known
+	holdEnd atomic.Int64 // end of the hold; Never until known
+	reason  atomic.Value // Reason
+
+	warm, hold atomic.Int64  // events left to claim, without a schedule
+	bytes      atomic.Int64  // sent so far
+	answered   atomic.Uint64 // events answered so far
+	failed     atomic.Uint64
+
+	lastAnswer atomic.Int64 // when the newest answer came that took events
+	lastDone   atomic.Int64 // when the newest outcome came
+	longest    atomic.Int64 // gap without an answer
+	longestAt  atomic.Int64
+	stalled    atomic.Int64
+
+	done   chan struct{}
+	result *Result
+	err    error
+}
+
+// defaults of a plan.
+const (
+	defaultInFlight = 5
+	defaultDrain    = 10 * time.Second
+	defaultInterval = time.Second
+)
+
+// New checks a plan and readies a run of it; nothing is fired before Start.
+func New(plan Plan, target Target) (*Run, error) {
+	if plan.Schedule != nil && plan.Callers > 0 {
+		return nil, errors.New("a run has a schedule or callers, not both")
+	}
+	if plan.MaxInFlight == 0 {
+		plan.MaxInFlight = defaultInFlight
+	}
+	if plan.Drain == 0 {
+		plan.Drain = defaultDrain
+	}
+	if plan.Interval == 0 {
+		plan.Interval = defaultInterval
+	}
+	r := &Run{plan: plan, target: target, deal: target.Deal(), phases: plan.phases(), done: make(chan struct{})}
+	switch {
+	case plan.Schedule != nil:
+		r.mode = OpenLoop
+	case plan.Callers > 0:
+		r.mode = ClosedLoop
+	default:
+		r.mode = FullSpeed
+	}
+	r.stopAt.Store(int64(Never))
+	r.abortAt.Store(int64(Never))
+	r.spentAt.Store(int64(Never))
+	r.holdAt.Store(int64(Never))
+	r.holdEnd.Store(int64(Never))
+	first := r.phases[0]
+	if first.warm && plan.Schedule == nil && plan.WarmupEvents > 0 {
+		r.warm.Store(int64(plan.WarmupEvents))
+	} else {
+		r.holdAt.Store(int64(r.phases[r.firstHold()].start))
+	}
+	if last := r.phases[len(r.phases)-1]; plan.Schedule == nil && plan.Hold.Events == 0 {
+		r.hold.Store(1<<63 - 1)
+	} else if plan.Schedule == nil {
+		r.hold.Store(int64(plan.Hold.Events))
+	} else if last.end != Never && plan.Hold.Events == 0 {
+		r.holdEnd.Store(int64(last.end))
+	}
+	if plan.Schedule == nil && plan.Hold.Time > 0 && plan.WarmupEvents == 0 {
+		r.holdEnd.Store(int64(plan.WarmupTime + plan.Hold.Time))
+	}
+	return r, nil
+}
+
+// firstHold is the index of the first phase of the hold.
+func (r *Run) firstHold() int {
+	if r.phases[0].warm {
+		return 1
+	}
+	return 0
+}
+
+// Start begins to fire. The run goes on until its limits, Stop or Abort.
+func (r *Run) Start() {
+	n := r.target.Clients()
+	most := r.plan.Threads
+	if most <= 0 {
+		most = runtime.GOMAXPROCS(0)
+	}
+	n = max(1, min(n, most))
+	if r.plan.Callers > 0 {
+		n = min(n, r.plan.Callers)
+	}
+	r.start = time.Now()
+	none := []*thread{}
+	r.byLane.Store(&none)
+	r.pages.init(n)
+	r.join.rec = recorder{length: r.plan.Interval, free: make(chan *page, 4)}
+	for i := range n {
+		r.threads = append(r.threads, newThread(r, i, n))
+	}
+	for s := range int32(r.deal.Stripes()) {
+		t := r.threads[r.target.Client(s)%n]
+		t.add(s)
+	}
+	if g := r.plan.Gate; g != nil {
+		g.onChange(r.wakeAll)
+	}
+	r.target.Start(r)
+	var firing sync.WaitGroup
+	for _, t := range r.threads {
+		firing.Go(t.loop)
+	}
+	go r.collect(&firing)
+}
+
+// Stop ends the firing now: answers of shots in flight are still waited for,
+// as long as the plan's drain; events due by now and not sent are unsent.
+func (r *Run) Stop(why Reason) {
+	if r.stopAt.CompareAndSwap(int64(Never), int64(r.Now())) {
+		r.reason.CompareAndSwap(nil, why)
+	}
+	r.wakeAll()
+}
+
+// Abort ends the run now, answers or not.
+func (r *Run) Abort() {
+	r.Stop(Interrupted)
+	r.abortAt.CompareAndSwap(int64(Never), int64(r.Now()))
+	r.wakeAll()
+}
+
+// Done is closed when the run has ended and its result is there.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Wait returns the result once the run has ended. An error means that the
+// accounting did not add up, which is a fault of the program or of a target;
+// the result is returned all the same.
+func (r *Run) Wait() (*Result, error) {
+	<-r.done
+	return r.result, r.err
+}
+
+// Fire runs a plan to its end. When the context ends, the run is stopped,
+// drained and reported as interrupted.
+func Fire(ctx context.Context, plan Plan, target Target) (*Result, error) {
+	r, err := New(plan, target)
+	if err != nil {
+		return nil, err
+	}
+	r.Start()
+	select {
+	case <-ctx.Done():
+		r.Stop(Interrupted)
+	case <-r.done:
+	}
+	return r.Wait()
+}
+
+// Now implements Sink.
+func (r *Run) Now() time.Duration { return time.Since(r.start) }
+
+// Settle implements Sink.
+func (r *Run) Settle(out []Outcome) {
+	if len(out) == 0 {
+		return
+	}
+	t := r.threadOf(int(out[0].Lane))
+	t.inbox.settle(out)
+	t.wait.wake()
+}
+
+// Ready implements Sink.
+func (r *Run) Ready(lane int, at time.Duration) {
+	if lane >= 0 {
+		if t := r.threadOf(lane); t != nil {
+			t.inbox.again(lane, at)
+			t.wait.wake()
+		}
+		return
+	}
+	for _, t := range r.threads {
+		t.inbox.again(lane, at)
+		t.wait.wake()
+	}
+}
+
+// threadOf returns the thread that owns a lane, nil when none has met it.
+func (r *Run) threadOf(lane int) *thread {
+	known := *r.byLane.Load()
+	if lane < len(known) {
+		return known[lane]
+	}
+	return nil
+}
+
+// own notes that a lane belongs to a thread, before anything is fired on it.
+func (r *Run) own(lane int, t *thread) {
+	r.laneMu.Lock()
+	defer r.laneMu.Unlock()
+	known := *r.byLane.Load()
+	next := make([]*thread, max(len(known), lane+1))
+	copy(next, known)
+	if next[lane] != nil && next[lane] != t {
+		panic(fmt.Sprintf("load: lane %d serves stripes of two clients", lane))
+	}
+	next[lane] = t
+	r.byLane.Store(&next)
+}
+
+func (r *Run) wakeAll() {
+	for _, t := range r.threads {
+		t.wait.wake()
+	}
+}
+
+// phaseAt is the phase of the run at a point in time: an index into phases, or
+// len(phases) for the drain.
+func (r *Run) phaseAt(at time.Duration) int {
+	if at >= time.Duration(r.holdEnd.Load()) || at >= time.Duration(r.stopAt.Load()) {
+		return len(r.phases)
+	}
+	if at < time.Duration(r.holdAt.Load()) {
+		return 0
+	}
+	i := r.firstHold()
+	for i+1 < len(r.phases) && at >= r.phases[i].end {
+		i++
+	}
+	return i
+}
+
+// claim takes up to n events of the budget of a run without a schedule and
+// says which phase they belong to.
+func (r *Run) claim(n int, now time.Duration) (got, phase int) {
+	hold := r.firstHold()
+	if hold == 1 && r.plan.WarmupEvents > 0 {
+		if got := takeFrom(&r.warm, int64(n)); got > 0 {
+			return int(got), 0
+		}
+		if r.holdAt.CompareAndSwap(int64(Never), int64(now)) && r.plan.Hold.Time > 0 {
+			r.holdEnd.Store(int64(now + r.plan.Hold.Time))
+		}
+	} else if hold == 1 && now < r.plan.WarmupTime {
+		return n, 0
+	}
+	if r.plan.Hold.Events == 0 {
+		return n, hold
+	}
+	return int(takeFrom(&r.hold, int64(n))), hold
+}
+
+// unclaim gives back what a full lane did not take.
+func (r *Run) unclaim(n, phase int) {
+	switch {
+	case n == 0:
+	case phase < r.firstHold():
+		if r.plan.WarmupEvents > 0 {
+			r.warm.Add(int64(n))
+		}
+	case r.plan.Hold.Events > 0:
+		r.hold.Add(int64(n))
+	}
+}
+
+// answer notes that a shot was settled, for the gaps between answers.
+func (r *Run) answer(o *Outcome) {
+	raise(&r.lastDone, int64(o.Done))
+	since := max(r.lastAnswer.Load(), int64(max(o.Sent, 0)))
+	if gap := int64(o.Done) - since; gap > 0 && r.inHold(o.Done) {
+		since = max(since, r.holdAt.Load())
+		if gap = int64(o.Done) - since; gap > r.longest.Load() {
+			r.longest.Store(gap)
+			r.longestAt.Store(since)
+		}
+		if gap > int64(stallAfter) && o.Acked > 0 {
+			r.stalled.Add(gap)
+		}
+	}
+	if o.Acked > 0 {
+		raise(&r.lastAnswer, int64(o.Done))
+	}
+}
+
+// stallAfter is how long no answer must have come to call it a stall.
+const stallAfter = 100 * time.Millisecond
+
+func (r *Run) inHold(at time.Duration) bool {
+	return at >= time.Duration(r.holdAt.Load())
+}
+
+func raise(a *atomic.Int64, v int64) {
+	for {
+		old := a.Load()
+		if v <= old || a.CompareAndSwap(old, v) {
+			return
+		}
+	}
+}
+
+// check ends the run when a limit on bytes or failures is reached.
+func (r *Run) check(acked, failed uint64) {
+	l := &r.plan.Hold
+	all := r.answered.Add(acked + failed)
+	bad := r.failed.Add(failed)
+	if failed == 0 {
+		return
+	}
+	if l.Failures > 0 && bad > l.Failures {
+		r.Stop(ByFailures)
+	}
+	if l.FailureRate > 0 && all >= 100 && float64(bad) > l.FailureRate*float64(all) {
+		r.Stop(ByFailureRate)
+	}
+}
+
+// identities checks the two identities of a finished tally.
+func identities(t *measure.Tally) error {
+	if t.Offered != t.Sent+t.Dropped+t.Unsent {
+		return fmt.Errorf("%s: offered %d is not sent %d + dropped %d + unsent %d", t.Name, t.Offered, t.Sent, t.Dropped, t.Unsent)
+	}
+	if t.Sent != t.Acked+t.Failed+t.Unknown {
+		return fmt.Errorf("%s: sent %d is not acked %d + failed %d + unknown %d", t.Name, t.Sent, t.Acked, t.Failed, t.Unknown)
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package load
+
+import (
+	"math"
+	"math/big"
+	"sort"
+	"time"
+)
+
+// A segment is a span over which the rate changes linearly, from r0 to r1
+// events a nanosecond in d nanoseconds, after f events of earlier segments
+// (f = n + c/m, n whole). The events due before x nanoseconds into it are
+//
+//	F(x) = f + r0*x + (r1-r0)/(2d)*x^2 = n + (c + a*x + b*x^2)/m
+//
+// with whole a, b, c and m, so that Count(x) = n + ceil((c+a*x+b*x^2)/m) is
+// exact, and event n+k is due at the last nanosecond x with
+// c + a*x + b*x^2 <= k*m: the floor of the moment when F passes n+k. Due is
+// thereby the exact inverse of Count, and while the rate is zero nothing is
+// due. Floating point only guesses; whole numbers decide.
+type segment struct {
+	start, d   uint64 // nanoseconds
+	n          uint64 // whole events before it
+	c, a, b, m wide
+	cf, af, bf float64 // c/m, a/m, b/m: for guesses
+	r0, r1     float64 // events/s
+}
+
+// mBits bounds m, so that m times any event number fits a wide's 255 bits.
+const mBits = 190
+
+// newSegment takes the rates in events a nanosecond and the events before it,
+// exact; it returns the events before its end, exact or rounded up to where m
+// would otherwise not fit (by less than 2^-60 of an event).
+func newSegment(start, d uint64, f, r0, r1 *big.Rat) (segment, *big.Rat) {
+	dr := new(big.Rat).SetInt(new(big.Int).SetUint64(d))
+	a := r0
+	b := new(big.Rat).Sub(r1, r0)
+	b.Quo(b, new(big.Rat).Add(dr, dr))
+
+	n := new(big.Int).Quo(f.Num(), f.Denom())
+	c := new(big.Rat).Sub(f, new(big.Rat).SetInt(n))
+	m := lcm(lcm(a.Denom(), b.Denom()), c.Denom())
+	if m.BitLen() > mBits {
+		// The fractions of earlier segments do not go together with this one.
+		// Rounding up keeps Count from falling at the joint.
+		m = lcm(a.Denom(), b.Denom())
+		for m.BitLen() < 64 {
+			m.Lsh(m, 1)
+		}
+		up := new(big.Int).Mul(c.Num(), m)
+		up.Add(up, new(big.Int).Sub(c.Denom(), big.NewInt(1)))
+		up.Quo(up, c.Denom())
+		c.SetFrac(up, m)
+	}
+	over := func(r *big.Rat) *big.Int { // r*m, whole
+		x := new(big.Int).Mul(r.Num(), m)
+		return x.Quo(x, r.Denom())
+	}
+	s := segment{
+		start: start, d: d, n: n.Uint64(),
+		c: wideOf(over(c)), a: wideOf(over(a)), b: wideOf(over(b)), m: wideOf(m),
+	}
+	s.cf, _ = c.Float64()
+	s.af, _ = a.Float64()
+	s.bf, _ = b.Float64()
+	s.r0, _ = r0.Float64()
+	s.r1, _ = r1.Float64()
+	s.r0 *= 1e9
+	s.r1 *= 1e9
+
+	end := new(big.Rat).Add(r0, r1) // f + d*(r0+r1)/2
+	end.Mul(end, dr).Mul(end, big.NewRat(1, 2))
+	return s, end.Add(end, f)
+}
+
+func lcm(a, b *big.Int) *big.Int {
+	g := new(big.Int).GCD(nil, nil, a, b)
+	return g.Mul(new(big.Int).Quo(a, g), b)
+}
+
+// over returns c + a*x + b*x^2, plus the extra part of an event in m-ths.
+func (s *segment) over(x uint64, extra wide) wide {
+	return s.b.times(x).plus(s.a).times(x).plus(s.c).plus(extra)
+}
+
+// count returns how many events beyond n are due before x.
+func (s *segment) count(x uint64, extra wide) uint64 {
+	v := s.over(x, extra)
+	k := uint64(max(0, v.float()/s.m.float()))
+	rest := v.minus(s.m.times(k)) // wanted: the k with -m < rest <= 0
+	for range 4 {
+		// The guess is good to 53 bits, which for a large k are some events.
+		far := rest.float() / s.m.float()
+		if math.Abs(far) < 2 {
+			break
+		}
+		k += uint64(int64(far))
+		rest = v.minus(s.m.times(k))
+	}
+	for rest.positive() {
+		k++
+		rest = rest.minus(s.m)
+	}
+	for k > 0 {
+		r := rest.plus(s.m)
+		if r.positive() {
+			break
+		}
+		k--
+		rest = r
+	}
+	return k
+}
+
+// due returns the last x up to d-1 by which no more than k events beyond n are
+// due. The caller has made sure that this holds for x = 0.
+func (s *segment) due(k uint64, extra wide) uint64 {
+	bound := s.m.times(k)
+	fits := func(x uint64) bool { return s.over(x, extra).atMost(bound) }
+
+	// The root of bf*x^2 + af*x = want, written so that nothing cancels.
+	want := float64(k) - s.cf
+	if !extra.zero() {
+		want -= extra.float() / s.m.float()
+	}
+	last := s.d - 1
+	x := last
+	if root := s.af + math.Sqrt(max(0, s.af*s.af+4*s.bf*want)); root > 0 {
+		if g := 2 * want / root; g < float64(last) {
+			x = uint64(max(0, g))
+		}
+	}
+	// lo fits; hi does not, or is d.
+	lo, hi := uint64(0), s.d
+	if fits(x) {
+		lo = x
+		for step := uint64(1); lo+step < s.d; step *= 2 {
+			if !fits(lo + step) {
+				hi = lo + step
+				break
+			}
+			lo += step
+		}
+	} else {
+		hi = x
+		for step := uint64(1); step < hi; step *= 2 {
+			if fits(hi - step) {
+				lo = hi - step
+				break
+			}
+			hi -= step
+		}
+	}
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		if fits(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// rate returns the rate at x in events/s.
+func (s *segment) rate(x uint64) float64 {
+	return s.r0 + (s.r1-s.r0)*float64(x)/float64(s.d)
+}
+
+// A curve is segments in a row. Beyond its last one it has ended.
+type curve struct {
+	segments []segment
+	firsts   []uint64 // Count at the start of each segment
+	length   uint64   // nanoseconds
+	total    uint64   // events
+	exact    *big.Rat // the same before rounding up
+}
+
+// A piece is what a curve is made of: rates in events a nanosecond.
+type piece struct {
+	d      time.Duration
+	r0, r1 *big.Rat
+}
+
+func newCurve(pieces []piece) *curve {
+	c := &curve{exact: new(big.Rat)}
+	for _, p := range pieces {
+		var s segment
+		s, c.exact = newSegment(c.length, uint64(p.d), c.exact, p.r0, p.r1)
+		c.add(s)
+	}
+	c.total = ceil(c.exact)
+	return c
+}
+
+func (c *curve) add(s segment) {
+	c.segments = append(c.segments, s)
+	c.firsts = append(c.firsts, s.n+s.count(0, wide{}))
+	c.length = s.start + s.d
+}
+
+func ceil(r *big.Rat) uint64 {
+	n := new(big.Int).Add(r.Num(), new(big.Int).Sub(r.Denom(), big.NewInt(1)))
+	n.Quo(n, r.Denom())
+	if !n.IsUint64() {
+		return math.MaxUint64
+	}
+	return n.Uint64()
+}
+
+// at returns the segment that holds x, which is before the end.
+func (c *curve) at(x uint64) *segment {
+	if len(c.segments) == 1 {
+		return &c.segments[0]
+	}
+	i := sort.Search(len(c.segments), func(i int) bool { return c.segments[i].start > x })
+	return &c.segments[i-1]
+}
+
+func (c *curve) Count(t time.Duration) uint64 {
+	if t <= 0 {
+		return 0
+	}
+	if uint64(t) >= c.length {
+		return c.total
+	}
+	s := c.at(uint64(t))
+	return s.n + s.count(uint64(t)-s.start, wide{})
+}
+
+func (c *curve) Due(n uint64) time.Duration {
+	if n >= c.total {
+		return Never
+	}
+	// The last segment that starts with no more than n events due before it.
+	i := 0
+	if len(c.segments) > 1 {
+		i = sort.Search(len(c.firsts), func(i int) bool { return c.firsts[i] > n }) - 1
+	}
+	s := &c.segments[i]
+	return time.Duration(s.start + s.due(n-s.n, wide{}))
+}
+
+func (c *curve) Rate(t time.Duration) float64 {
+	if t < 0 || uint64(t) >= c.length {
+		return 0
+	}
+	s := c.at(uint64(t))
+	return s.rate(uint64(t) - s.start)
+}
+
+func (c *curve) End() time.Duration { return time.Duration(c.length) }

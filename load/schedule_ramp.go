@@ -1,0 +1,136 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxSpan bounds the lengths that schedules of changing rates take.
+const MaxSpan = 100 * 24 * time.Hour
+
+// Ramp returns the schedule whose rate goes evenly from one rate to another,
+// in events/s, over a time, and which ends then. One of the rates may be 0. It
+// panics on rates that CheckRate refuses and on a time that is not positive or
+// above MaxSpan.
+//
+// Count(t) = ceil(from*t + (to-from)/(2*over)*t^2), exactly.
+func Ramp(from, to float64, over time.Duration) Schedule {
+	must(checkRamp(from, to, over))
+	return newCurve([]piece{{over, perNanosecond(from), perNanosecond(to)}})
+}
+
+// Steps returns the schedule of constant rates one after the other, which ends
+// with the last. A step's span is End - Start; only the lengths matter, the
+// steps follow each other from 0. A rate of 0 is a pause. Events are counted
+// through: a step goes on where the one before left off in the midst of an
+// event. It panics on no steps, on rates that CheckRate refuses, on spans that
+// are not positive or above MaxSpan together, and when all rates are 0.
+func Steps(steps []Step) Stepped {
+	must(checkSteps(steps))
+	s := stepped{named: make([]Step, len(steps))}
+	pieces := make([]piece, len(steps))
+	var at time.Duration
+	for i, p := range steps {
+		d := p.End - p.Start
+		r := perNanosecond(p.Rate)
+		pieces[i] = piece{d, r, r}
+		s.named[i] = Step{Name: p.Name, Rate: p.Rate, Start: at, End: at + d}
+		if p.Name == "" {
+			s.named[i].Name = RateName(p.Rate)
+		}
+		at += d
+	}
+	s.curve = newCurve(pieces)
+	return s
+}
+
+type stepped struct {
+	*curve
+	named []Step
+}
+
+func (s stepped) Steps() []Step { return append([]Step(nil), s.named...) }
+
+// RateName returns a rate as steps are named, such as "20,000/s".
+func RateName(rate float64) string {
+	s := strconv.FormatFloat(rate, 'f', -1, 64)
+	whole, frac, dotted := strings.Cut(s, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if dotted {
+		whole += "." + frac
+	}
+	return whole + "/s"
+}
+
+func checkRamp(from, to float64, over time.Duration) error {
+	if err := checkSpan(over); err != nil {
+		return fmt.Errorf("ramp: %w", err)
+	}
+	if from == 0 && to == 0 {
+		return fmt.Errorf("ramp: both rates are 0: nothing would ever be due")
+	}
+	for _, r := range []float64{from, to} {
+		if r == 0 && !math.Signbit(r) {
+			continue
+		}
+		if err := CheckRate(r); err != nil {
+			return fmt.Errorf("ramp: %w", err)
+		}
+	}
+	return nil
+}
+
+func checkSteps(steps []Step) error {
+	if len(steps) == 0 {
+		return fmt.Errorf("steps: there are none")
+	}
+	var total time.Duration
+	zero := true
+	for i, s := range steps {
+		d := s.End - s.Start
+		if err := checkSpan(d); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+		if total += d; total > MaxSpan {
+			return fmt.Errorf("steps: together longer than %d days", MaxSpan/(24*time.Hour))
+		}
+		if s.Rate == 0 {
+			continue
+		}
+		zero = false
+		if err := CheckRate(s.Rate); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	if zero {
+		return fmt.Errorf("steps: all rates are 0: nothing would ever be due")
+	}
+	return nil
+}
+
+func checkSpan(d time.Duration) error {
+	switch {
+	case d <= 0:
+		return fmt.Errorf("the time %v is not above 0", d)
+	case d > MaxSpan:
+		return fmt.Errorf("the time %v is longer than %d days", d, MaxSpan/(24*time.Hour))
+	}
+	return nil
+}
+
+func must(err error) {
+	if err != nil {
+		panic("load: " + err.Error())
+	}
+}
+
+func perNanosecond(rate float64) *big.Rat {
+	num, den := fraction(rate)
+	return new(big.Rat).SetFrac(new(big.Int).SetUint64(num), new(big.Int).SetUint64(den))
+}

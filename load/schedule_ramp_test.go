@@ -1,0 +1,216 @@
+package load
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestRampCount(t *testing.T) {
+	tests := []struct {
+		name     string
+		from, to float64
+		over, t  time.Duration
+		want     uint64
+	}{
+		{"whole, up", 0, 100, 10 * time.Second, 10 * time.Second, 500},
+		{"half, up", 0, 100, 10 * time.Second, 5 * time.Second, 125},
+		{"whole, down", 100, 0, 10 * time.Second, 10 * time.Second, 500},
+		{"half, down", 100, 0, 10 * time.Second, 5 * time.Second, 375},
+		{"beyond the end", 100, 0, 10 * time.Second, time.Hour, 500},
+		{"level", 700_000, 700_000, 10 * time.Second, 10 * time.Second, 7_000_000},
+		{"of the help", 1000, 100_000, 30 * time.Second, 30 * time.Second, 1_515_000},
+		{"huge, a day", 1e6, 30e6, 24 * time.Hour, 24 * time.Hour, 15_500_000 * 86400},
+		{"fractional", 0.1, 0.3, 10 * time.Second, 10 * time.Second, 2},
+		{"a nanosecond", 1, 2, time.Minute, 1, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Ramp(tt.from, tt.to, tt.over).Count(tt.t); got != tt.want {
+				t.Errorf("Count(%v) = %d, want %d", tt.t, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRampProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := drawRate(t, "from"), drawRate(t, "to")
+		if rapid.Bool().Draw(t, "from zero") {
+			from = 0
+		}
+		over := time.Duration(rapid.Int64Range(1, int64(200*time.Hour)).Draw(t, "over"))
+		s := Ramp(from, to, over)
+		integral := func(t time.Duration) float64 {
+			x := t.Seconds()
+			return from*x + (to-from)*x*(x/over.Seconds())/2
+		}
+		checkSchedule(t, s, over, integral)
+	})
+}
+
+// TestSegmentIsExact compares with fractions of unbounded size.
+func TestSegmentIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := perNanosecond(drawRate(t, "from")), perNanosecond(drawRate(t, "to"))
+		over := rapid.Int64Range(1, int64(200*time.Hour)).Draw(t, "over")
+		x := rapid.Int64Range(0, over).Draw(t, "x")
+		s := newCurve([]piece{{time.Duration(over), from, to}})
+
+		xr := new(big.Rat).SetInt64(x)
+		want := new(big.Rat).Sub(to, from)
+		want.Mul(want, big.NewRat(1, 2)).Mul(want, xr).Quo(want, new(big.Rat).SetInt64(over))
+		want.Add(want, from).Mul(want, xr)
+		if got := s.Count(time.Duration(x)); got != ceil(want) {
+			t.Fatalf("Count(%d) = %d, want %d", x, got, ceil(want))
+		}
+	})
+}
+
+func TestStepsProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 8).Draw(t, "steps")
+		var steps []Step
+		var end time.Duration
+		for range n {
+			d := time.Duration(rapid.Int64Range(1, int64(10*time.Hour)).Draw(t, "length"))
+			rate := drawRate(t, "rate")
+			if rapid.IntRange(0, 3).Draw(t, "pause") == 0 && len(steps) > 0 {
+				rate = 0
+			}
+			steps = append(steps, Step{Rate: rate, End: d})
+			end += d
+		}
+		s := Steps(steps)
+		if s.End() != end {
+			t.Fatalf("End = %v, want %v", s.End(), end)
+		}
+		checkSchedule(t, s, end, func(t time.Duration) float64 {
+			var sum float64
+			for _, p := range s.Steps() {
+				sum += p.Rate * max(0, min(t, p.End)-p.Start).Seconds()
+			}
+			return sum
+		})
+	})
+}
+
+func TestSteps(t *testing.T) {
+	s := Steps([]Step{
+		{Rate: 20_000, End: 10 * time.Second},
+		{Rate: 0, Start: time.Hour, End: time.Hour + time.Second},
+		{Rate: 0.5, End: 3 * time.Second, Name: "slow"},
+		{Rate: 0.5, End: 3 * time.Second},
+	})
+	want := []Step{
+		{Name: "20,000/s", Rate: 20_000, Start: 0, End: 10 * time.Second},
+		{Name: "0/s", Rate: 0, Start: 10 * time.Second, End: 11 * time.Second},
+		{Name: "slow", Rate: 0.5, Start: 11 * time.Second, End: 14 * time.Second},
+		{Name: "0.5/s", Rate: 0.5, Start: 14 * time.Second, End: 17 * time.Second},
+	}
+	if diff := cmp.Diff(want, s.Steps()); diff != "" {
+		t.Error(diff)
+	}
+	// The two slow steps are one and a half events each, and three together.
+	if got := s.Count(Never); got != 200_003 {
+		t.Errorf("%d events, want 200,003", got)
+	}
+	// The event after the pause is due when the rate is back, not when the
+	// events of the step before were used up.
+	if got := s.Due(200_000); got != 11*time.Second {
+		t.Errorf("event after the pause is due at %v, want 11s", got)
+	}
+	if got := s.Rate(10500 * time.Millisecond); got != 0 {
+		t.Errorf("rate in the pause: %v", got)
+	}
+	if got := s.Due(200_003); got != Never {
+		t.Errorf("an event after the end is due at %v", got)
+	}
+}
+
+func TestStepsOfUnlikelyFractions(t *testing.T) {
+	// Fractions whose common denominator does not fit are rounded, and the
+	// schedule stays sorted and within one of the integral.
+	var steps []Step
+	var want float64
+	for i := range 50 {
+		rate := 1000 + 1/float64(10_007+2*i)
+		d := time.Duration(1_000_000_007 + 1_000_003*i)
+		want += rate * d.Seconds()
+		steps = append(steps, Step{Rate: rate, End: d})
+	}
+	s := Steps(steps)
+	if got := float64(s.Count(Never)); got < want || got > want+1 {
+		t.Errorf("%v events, want %v", got, want)
+	}
+	for n := uint64(0); n < s.Count(Never); n++ {
+		d := s.Due(n)
+		if s.Count(d) > n || s.Count(d+1) <= n {
+			t.Fatalf("Due(%d) = %d, Count there %d, Count after %d", n, d, s.Count(d), s.Count(d+1))
+		}
+	}
+}
+
+func TestBadRampsAndSteps(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+	}{
+		{"no time", checkRamp(1, 2, 0)},
+		{"too long", checkRamp(1, 2, 2*MaxSpan)},
+		{"nothing", checkRamp(0, 0, time.Second)},
+		{"negative", checkRamp(-1, 2, time.Second)},
+		{"no steps", checkSteps(nil)},
+		{"all pauses", checkSteps([]Step{{End: 1}})},
+		{"a step without length", checkSteps([]Step{{Rate: 1}})},
+		{"too long together", checkSteps([]Step{{Rate: 1, End: MaxSpan}, {Rate: 1, End: MaxSpan}})},
+		{"an absurd rate", checkSteps([]Step{{Rate: 1e15, End: 1}})},
+	}
+	for _, tt := range tests {
+		if tt.err == nil {
+			t.Errorf("%s: no error", tt.name)
+		}
+	}
+}
+
+func TestWide(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string) *big.Int {
+			b := new(big.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), 0, 22).Draw(t, label))
+			if rapid.Bool().Draw(t, label+" negative") {
+				b.Neg(b)
+			}
+			return b
+		}
+		a, b, x := draw("a"), draw("b"), rapid.Uint64().Draw(t, "x")
+		xb := new(big.Int).SetUint64(x)
+		for _, op := range []struct {
+			name string
+			got  wide
+			want *big.Int
+		}{
+			{"plus", wideOf(a).plus(wideOf(b)), new(big.Int).Add(a, b)},
+			{"minus", wideOf(a).minus(wideOf(b)), new(big.Int).Sub(a, b)},
+			{"times", wideOf(a).times(x), new(big.Int).Mul(a, xb)},
+		} {
+			if op.got != wideOf(op.want) {
+				t.Fatalf("%s: %v, want %v", op.name, op.got, op.want)
+			}
+		}
+		if got, want := wideOf(a).positive(), a.Sign() > 0; got != want {
+			t.Fatalf("positive: %v, want %v", got, want)
+		}
+		if got, want := wideOf(a).atMost(wideOf(b)), a.Cmp(b) <= 0; got != want {
+			t.Fatalf("atMost: %v, want %v", got, want)
+		}
+		want, _ := new(big.Float).SetInt(a).Float64()
+		if got := wideOf(a).float(); got < want-1e-14*abs(want) || got > want+1e-14*abs(want) {
+			t.Fatalf("float: %v, want %v", got, want)
+		}
+	})
+}
+
+func abs(x float64) float64 { return max(x, -x) }

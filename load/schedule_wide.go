@@ -1,0 +1,73 @@
+package load
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+)
+
+// A wide is a whole number modulo 2^256, lowest limb first: room for the
+// products of the schedules' arithmetic, without allocation. Negative numbers
+// are two's complement.
+type wide [4]uint64
+
+func wideOf(x *big.Int) wide {
+	m := new(big.Int).Mod(x, new(big.Int).Lsh(big.NewInt(1), 256))
+	var w wide
+	mask := new(big.Int).SetUint64(math.MaxUint64)
+	for i := range w {
+		w[i] = new(big.Int).And(m, mask).Uint64()
+		m.Rsh(m, 64)
+	}
+	return w
+}
+
+func (a wide) plus(b wide) (c wide) {
+	var carry uint64
+	c[0], carry = bits.Add64(a[0], b[0], 0)
+	c[1], carry = bits.Add64(a[1], b[1], carry)
+	c[2], carry = bits.Add64(a[2], b[2], carry)
+	c[3], _ = bits.Add64(a[3], b[3], carry)
+	return c
+}
+
+func (a wide) minus(b wide) (c wide) {
+	var borrow uint64
+	c[0], borrow = bits.Sub64(a[0], b[0], 0)
+	c[1], borrow = bits.Sub64(a[1], b[1], borrow)
+	c[2], borrow = bits.Sub64(a[2], b[2], borrow)
+	c[3], _ = bits.Sub64(a[3], b[3], borrow)
+	return c
+}
+
+// times is right for negative a, too: it wraps as two's complement does.
+func (a wide) times(x uint64) (c wide) {
+	h0, l0 := bits.Mul64(a[0], x)
+	h1, l1 := bits.Mul64(a[1], x)
+	h2, l2 := bits.Mul64(a[2], x)
+	var carry uint64
+	c[0] = l0
+	c[1], carry = bits.Add64(h0, l1, 0)
+	c[2], carry = bits.Add64(h1, l2, carry)
+	c[3], _ = bits.Add64(h2, a[3]*x, carry)
+	return c
+}
+
+func (a wide) negative() bool { return a[3]>>63 != 0 }
+
+func (a wide) zero() bool { return a[0]|a[1]|a[2]|a[3] == 0 }
+
+// positive reports whether a, taken as signed, is above zero.
+func (a wide) positive() bool { return !a.negative() && !a.zero() }
+
+// atMost reports a <= b, both taken as signed and less than 2^255 apart.
+func (a wide) atMost(b wide) bool { return !b.minus(a).negative() }
+
+// float returns about a, taken as signed.
+func (a wide) float() float64 {
+	if a.negative() {
+		return -wide{}.minus(a).float()
+	}
+	const limb = 1 << 64
+	return ((float64(a[3])*limb+float64(a[2]))*limb+float64(a[1]))*limb + float64(a[0])
+}

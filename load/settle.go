@@ -1,0 +1,153 @@
+package load
+
+import "time"
+
+// drain takes what has come in since the last look and accounts for it.
+func (t *thread) drain(now time.Duration) {
+	out, ready := t.inbox.take()
+	for _, r := range ready {
+		if r.lane < 0 {
+			lost := t.lost
+			t.lost = nil
+			for _, s := range lost {
+				t.enqueue(s, now)
+			}
+			continue
+		}
+		if ls := t.byID[r.lane]; ls != nil {
+			ls.full, ls.again = false, max(ls.again, r.at)
+			t.unblock(ls, r.at)
+		}
+	}
+	if len(out) == 0 {
+		return
+	}
+	final := out[:0]
+	for i := range out {
+		if t.again(&out[i], now) {
+			continue
+		}
+		t.settle(&out[i])
+		final = append(final, out[i])
+	}
+	if f := t.run.plan.Observe; f != nil && len(final) > 0 {
+		f(final)
+	}
+}
+
+// again fires a shot that failed once more, where the plan asks for it. The
+// shot keeps its place in the in-flight bound.
+func (t *thread) again(o *Outcome, now time.Duration) bool {
+	if int(o.Attempt) >= t.run.plan.Retry || o.Failed != o.Events || !t.firing(now) {
+		return false
+	}
+	s := o.Shot
+	if s.Attempt == 0 {
+		s.FirstSent = max(o.Sent, 0)
+	}
+	s.Attempt++
+	t.rec.at(o.Done, int(s.Phase)).Retries += uint64(o.Retries) + 1
+	ls := t.byID[int(o.Lane)]
+	ls.refire = append(ls.refire, s)
+	return true
+}
+
+// settle accounts for a shot whose fate is known for good.
+func (t *thread) settle(o *Outcome) {
+	ls := t.byID[int(o.Lane)]
+	if t.run.plan.Callers > 0 {
+		t.callers.push(o.Done)
+	} else {
+		ls.slots.push(o.Done)
+	}
+	ls.flying--
+	t.flying--
+	t.fly(max(o.Done, t.changed), -int64(o.Events))
+	t.unblock(ls, o.Done)
+
+	pg := t.rec.at(o.Done, int(o.Phase))
+	pg.Acked += uint64(o.Acked)
+	pg.Counts.Failed += uint64(o.Failed)
+	pg.Unknown += uint64(o.Unknown)
+	pg.Retries += uint64(o.Retries)
+	if o.Failed > 0 || (o.Unknown > 0 && !t.run.plan.Unanswered) {
+		pg.fail(o.Class, o.Text, o.Failed+o.Unknown)
+	}
+	came := uint64(o.Acked)
+	if t.run.plan.Unanswered {
+		came += uint64(o.Unknown)
+	}
+	at := t.run.phaseAt(o.Done)
+	t.arrived[at] += came
+	t.arrivedB[at] += uint64(float64(o.Bytes) * float64(came) / float64(max(o.Events, 1)))
+	t.time(pg, o)
+	if t.run.plan.Unanswered {
+		raise(&t.run.lastDone, int64(o.Done))
+	} else {
+		t.run.answer(o)
+	}
+	if l := &t.run.plan.Hold; l.Failures > 0 || l.FailureRate > 0 {
+		if int(o.Phase) >= t.run.firstHold() {
+			t.run.check(uint64(o.Acked), uint64(o.Failed+o.Unknown))
+		}
+	}
+}
+
+// time records both clocks of a shot: response time per event from its due
+// time, and service time per shot from its first byte.
+func (t *thread) time(pg *page, o *Outcome) {
+	sent := o.Sent
+	if o.Attempt > 0 {
+		sent = o.FirstSent
+	}
+	written := o.Sent >= 0
+	if written && !t.run.plan.Unanswered {
+		switch {
+		case o.Acked > 0:
+			pg.Answered++
+			hist(&pg.Service).Record(o.Done - sent)
+		case o.Failed > 0:
+			pg.Answered++
+			hist(&pg.FailedService).Record(o.Done - sent)
+		}
+	}
+	if o.DueFirst < 0 {
+		return // nothing was due at a certain time
+	}
+	if written {
+		hist(&pg.Lag).Record(sent - max(o.Ready, o.Free))
+		hist(&pg.Held).Record(max(0, o.Free-o.Ready))
+	}
+	if t.run.plan.Unanswered {
+		hist(&pg.Gather).RecordN(max(0, o.Ready-o.DueFirst), uint64(o.Events))
+		return
+	}
+	if o.DueFirst == o.DueLast {
+		n := uint64(o.Events)
+		if written {
+			hist(&pg.Gather).RecordN(max(0, o.Ready-o.DueFirst), n)
+		}
+		if o.Acked > 0 {
+			hist(&pg.Response).RecordN(o.Done-o.DueFirst, uint64(o.Acked))
+		}
+		if o.Unknown > 0 {
+			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, uint64(o.Unknown))
+		}
+		return
+	}
+	gather, response := hist(&pg.Gather), hist(&pg.Response)
+	acked := o.First + uint64(o.Acked)
+	unknown := o.First + uint64(o.Events) - uint64(o.Unknown)
+	for k, end := o.First, o.First+uint64(o.Events); k < end; k++ {
+		due := t.run.plan.Schedule.Due(t.run.deal.Event(o.Stripe, k))
+		if written {
+			gather.Record(max(0, o.Ready-due))
+		}
+		if k < acked {
+			response.Record(o.Done - due)
+		}
+		if k >= unknown {
+			hist(&pg.Censored).Record(o.Done - due)
+		}
+	}
+}

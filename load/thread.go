@@ -1,0 +1,433 @@
+package load
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// A thread drives some of the stripes and all lanes that serve them: it waits
+// until shots are ready, fires them where the in-flight bound has room, and
+// records what became of them. Everything in it belongs to one goroutine,
+// apart from the inbox and the few atomics read by the collector.
+type thread struct {
+	run     *Run
+	id      int
+	inbox   inbox
+	wait    waiter
+	rec     recorder
+	stripes []*stripe
+	asleep  heap         // scheduled stripes whose shot is not ready
+	lost    []*stripe    // ready, and served by no lane at the moment
+	gated   []*stripe    // waiting for the run's gate
+	lanes   []*laneState // met so far
+	byID    map[int]*laneState
+	turn    int           // where the next round over the lanes begins
+	left    int           // stripes of a schedule with events left
+	ended   time.Duration // when there was nothing left to fire; 0 before
+	callers slots         // closed loop: this thread's callers
+	free    int           // callers at rest
+
+	shots [64]Shot
+
+	inFlight atomic.Int64  // events
+	flying   int           // shots
+	changed  time.Duration // when inFlight last changed
+	area     []float64     // events in flight x seconds, per phase of time
+	arrived  []uint64      // events answered, per phase of time
+	arrivedB []uint64      // their bytes
+	unsent   []uint64      // events due and not sent, per phase
+	offered  []uint64      // events offered, per phase (only when stopped early)
+	idle     time.Duration // waited during the hold
+}
+
+// A stripe is a stream of events that keep their order.
+type stripe struct {
+	id    int32
+	phase int
+	next  uint64 // index of the first event not fired
+	end   uint64 // index of the first event after the phase
+	ready time.Duration
+}
+
+// A laneState is the engine's side of a lane.
+type laneState struct {
+	Lane
+	slots      slots
+	flying     int // shots in flight
+	seq        uint64
+	full       bool          // the lane took less than it was given
+	again      time.Duration // when it last said that it may be tried again
+	queue      fifo          // stripes with a shot ready
+	refire     []Shot
+	dirty      bool
+	blocked    bool // bound full, or lane full
+	blockedAt  time.Duration
+	blockedFor time.Duration // during the hold
+	met        time.Duration
+}
+
+// slots remembers when each free place of an in-flight bound became free,
+// oldest first.
+type slots struct {
+	at   []time.Duration
+	head int
+	n    int
+}
+
+func (s *slots) fill(n int, at time.Duration) {
+	s.at, s.head, s.n = make([]time.Duration, n), 0, n
+	for i := range s.at {
+		s.at[i] = at
+	}
+}
+
+func (s *slots) pop() time.Duration {
+	t := s.at[s.head]
+	s.head++
+	if s.head == len(s.at) {
+		s.head = 0
+	}
+	s.n--
+	return t
+}
+
+// peek is what the i-th next pop will return.
+func (s *slots) peek(i int) time.Duration { return s.at[(s.head+i)%len(s.at)] }
+
+func (s *slots) push(t time.Duration) {
+	s.at[(s.head+s.n)%len(s.at)] = t
+	s.n++
+}
+
+func newThread(r *Run, id, of int) *thread {
+	t := &thread{run: r, id: id, byID: map[int]*laneState{}}
+	if r.plan.Schedule != nil && !r.plan.Portable {
+		t.wait = newPrecise(r.start)
+	} else {
+		t.wait = newTimed(r.start)
+	}
+	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
+	n := len(r.phases) + 1
+	t.area, t.arrived, t.arrivedB = make([]float64, n), make([]uint64, n), make([]uint64, n)
+	t.unsent, t.offered = make([]uint64, n), make([]uint64, n)
+	if c := r.plan.Callers; c > 0 {
+		mine := c / of
+		if id < c%of {
+			mine++
+		}
+		t.callers.fill(mine, 0)
+	}
+	return t
+}
+
+func (t *thread) add(id int32) {
+	t.stripes = append(t.stripes, &stripe{id: id})
+}
+
+func (t *thread) scheduled() bool { return t.run.plan.Schedule != nil }
+
+// loop fires until nothing is left to fire and nothing is in flight, or the
+// drain is over.
+func (t *thread) loop() {
+	t.wait.prepare()
+	defer t.wait.close()
+	t.begin()
+	for {
+		now := t.run.Now()
+		t.drain(now)
+		firing := t.firing(now)
+		if firing {
+			t.rouse(now)
+			t.serve(now)
+		}
+		t.refire()
+		t.flush()
+		t.handOver(now)
+		wake, end := t.next(now, firing)
+		if end {
+			break
+		}
+		t.wait.wait(wake)
+		if woke := t.run.Now(); t.run.inHold(now) && woke < time.Duration(t.run.holdEnd.Load()) {
+			t.idle += woke - now
+		}
+	}
+	t.finish()
+}
+
+// begin puts every stripe where it waits for its first shot.
+func (t *thread) begin() {
+	now := t.run.Now()
+	t.left = len(t.stripes)
+	for _, s := range t.stripes {
+		if t.scheduled() {
+			s.end = t.run.deal.Before(s.id, t.run.phases[0].to)
+			t.sleep(s)
+			continue
+		}
+		t.enqueue(s, now)
+	}
+}
+
+// firing reports whether shots may still be fired.
+func (t *thread) firing(now time.Duration) bool {
+	if now >= time.Duration(t.run.stopAt.Load()) || now >= time.Duration(t.run.spentAt.Load()) {
+		return false
+	}
+	if t.scheduled() {
+		return t.left > 0
+	}
+	if now >= time.Duration(t.run.holdEnd.Load()) {
+		return false
+	}
+	if g := t.run.plan.Gate; g != nil && g.empty() {
+		return false
+	}
+	return t.run.hold.Load() > 0
+}
+
+// sleep sends a stripe to wait until its next shot is ready.
+func (t *thread) sleep(s *stripe) {
+	if t.advance(s) {
+		t.asleep.push(s)
+	}
+}
+
+// advance finds when a stripe's next shot is ready, in its next phase where
+// one is over. False: the schedule has no more events for it.
+func (t *thread) advance(s *stripe) bool {
+	for s.next >= s.end {
+		if s.phase+1 == len(t.run.phases) {
+			t.left--
+			return false
+		}
+		s.phase++
+		s.end = t.run.deal.Before(s.id, t.run.phases[s.phase].to)
+	}
+	if s.ready = t.readyAt(s); s.ready == Never {
+		t.left--
+		return false
+	}
+	return true
+}
+
+func (t *thread) due(s *stripe, k uint64) time.Duration {
+	return t.run.plan.Schedule.Due(t.run.deal.Event(s.id, k))
+}
+
+// readyAt is when the next shot of a stripe is ready: at once when its make-up
+// is fixed or nothing lingers, else when it is full or its linger is over.
+func (t *thread) readyAt(s *stripe) time.Duration {
+	first := t.due(s, s.next)
+	p := &t.run.plan
+	if first == Never || p.EventsPerShot > 0 || p.Linger == 0 {
+		return first
+	}
+	ready := first + p.Linger
+	if l := t.run.target.Route(s.id); l != nil {
+		if room := uint64(l.Room(s.id, s.next)); room > 0 && s.next+room <= s.end {
+			ready = min(ready, t.due(s, s.next+room-1))
+		}
+	}
+	return ready
+}
+
+// rouse queues the stripes whose shots are ready at their lanes.
+func (t *thread) rouse(now time.Duration) {
+	for len(t.asleep) > 0 && t.asleep[0].ready <= now {
+		t.enqueue(t.asleep.pop(), now)
+	}
+	if len(t.gated) > 0 && !t.gateShut() {
+		gated := t.gated
+		t.gated = nil
+		for _, s := range gated {
+			t.enqueue(s, now)
+		}
+	}
+}
+
+// enqueue puts a stripe with a shot ready at the end of its lane's queue.
+func (t *thread) enqueue(s *stripe, now time.Duration) {
+	l := t.run.target.Route(s.id)
+	if l == nil {
+		t.lost = append(t.lost, s)
+		return
+	}
+	t.lane(l, now).queue.push(s)
+}
+
+// lane returns the engine's side of a lane.
+func (t *thread) lane(l Lane, now time.Duration) *laneState {
+	ls := t.byID[l.ID()]
+	if ls == nil {
+		ls = &laneState{Lane: l, met: now}
+		if t.run.plan.Callers == 0 {
+			at := time.Duration(0)
+			if !t.scheduled() {
+				at = now
+			}
+			ls.slots.fill(t.run.plan.MaxInFlight, at)
+		}
+		t.byID[l.ID()] = ls
+		t.lanes = append(t.lanes, ls)
+		t.run.own(l.ID(), t)
+	}
+	return ls
+}
+
+// room is how many more shots the bound allows on a lane.
+func (t *thread) room(ls *laneState) int {
+	if ls.full {
+		return 0
+	}
+	if t.run.plan.Callers > 0 {
+		return t.callers.n
+	}
+	return ls.slots.n
+}
+
+// serve fires what the bound allows, the lanes in turn so that none starves
+// another of callers.
+func (t *thread) serve(now time.Duration) {
+	for i := range t.lanes {
+		ls := t.lanes[(t.turn+i)%len(t.lanes)]
+		for ls.queue.n > 0 && t.room(ls) > 0 && len(ls.refire) == 0 {
+			s := ls.queue.pop()
+			if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
+				t.enqueue(s, now) // its leader moved meanwhile
+				continue
+			}
+			if !t.fire(s, ls, now) {
+				break
+			}
+		}
+		if t.run.plan.Overload == Drop && t.scheduled() {
+			t.drop(&ls.queue, now)
+		}
+	}
+	t.turn++
+	if len(t.lost) > 0 && t.run.plan.Overload == Drop && t.scheduled() {
+		lost := t.lost
+		t.lost = nil
+		for _, s := range lost {
+			t.give(s, now)
+		}
+	}
+}
+
+// flush writes what was fired.
+func (t *thread) flush() {
+	for _, ls := range t.lanes {
+		if ls.dirty {
+			ls.dirty = false
+			ls.Flush()
+		}
+	}
+}
+
+// next says when the thread must wake, or that its work is done.
+func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end bool) {
+	r := t.run
+	if now >= time.Duration(r.abortAt.Load()) || (!firing && t.flying == 0) {
+		return 0, true
+	}
+	wake = time.Duration(t.rec.oldest+1) * t.rec.length
+	stop, hold := time.Duration(r.stopAt.Load()), time.Duration(r.holdEnd.Load())
+	deadline := Never
+	switch {
+	case stop != Never:
+		deadline = stop + r.plan.Drain
+	case hold != Never:
+		deadline = hold + r.plan.Drain
+	case !firing:
+		deadline = t.over(now) + r.plan.Drain
+	}
+	if now >= deadline {
+		return 0, true
+	}
+	wake = min(wake, deadline)
+	if firing {
+		if len(t.asleep) > 0 {
+			wake = min(wake, t.asleep[0].ready)
+		}
+		if !t.scheduled() && now < hold {
+			wake = min(wake, hold)
+		}
+	}
+	return wake, false
+}
+
+// over is when this thread had nothing left to fire.
+func (t *thread) over(now time.Duration) time.Duration {
+	if t.ended == 0 {
+		t.ended = now
+	}
+	return t.ended
+}
+
+// handOver gives the pages of past intervals to the collector.
+func (t *thread) handOver(now time.Duration) {
+	if i := int(now / t.rec.length); i > t.rec.oldest {
+		t.rec.turn(i, func(p *page) { t.run.pages.put(t.id, p) })
+		t.run.pages.mark(t.id, i)
+	}
+}
+
+// finish closes the lanes, settles what they settle, and counts what was due
+// and never sent.
+func (t *thread) finish() {
+	for _, ls := range t.lanes {
+		for _, s := range ls.refire { // failed before, and not to be tried again
+			t.settle(&Outcome{Shot: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
+		}
+		ls.refire = nil
+		if err := ls.Close(); err != nil {
+			t.run.pages.fault(fmt.Errorf("close lane %d: %w", ls.ID(), err))
+		}
+	}
+	now := t.run.Now()
+	t.drain(now)
+	for _, ls := range t.lanes {
+		ls.full = false
+		t.unblock(ls, now)
+	}
+	if t.flying != 0 {
+		t.run.pages.fault(fmt.Errorf("thread %d: %d shots were never settled", t.id, t.flying))
+	}
+	if t.scheduled() {
+		t.account(now)
+	}
+	t.rec.turn(1<<62, func(p *page) { t.run.pages.put(t.id, p) })
+	t.run.pages.leave(t.id)
+}
+
+// account counts the events that were due and never sent.
+func (t *thread) account(now time.Duration) {
+	r := t.run
+	stop := time.Duration(min(r.stopAt.Load(), r.spentAt.Load()))
+	due := uint64(noEnd)
+	if stop != Never {
+		due = r.plan.Schedule.Count(stop)
+	}
+	for _, s := range t.stripes {
+		for i := range r.phases {
+			ph := &r.phases[i]
+			from, to := r.deal.Before(s.id, ph.from), r.deal.Before(s.id, min(ph.to, max(due, ph.from)))
+			to = max(to, min(s.next, r.deal.Before(s.id, ph.to)))
+			t.offered[i] += to - from
+			k := max(from, s.next)
+			if k >= to {
+				continue
+			}
+			t.unsent[i] += to - k
+			if r.plan.Unanswered {
+				continue
+			}
+			h := hist(&t.rec.at(now, i).Censored)
+			for ; k < to; k++ {
+				h.Record(now - t.due(s, k))
+			}
+		}
+	}
+}
