@@ -1,0 +1,239 @@
+package trust
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// The bounds of Steady.
+const (
+	MostRise      = 0.10 // over the hold, of the mean
+	LeastSeries   = 5    // intervals
+	mostChance    = 0.05 // that a series without a trend looks like this
+	mostSeries    = 300  // points that slopes are drawn between; pairs grow with the square
+	shortInterval = 0.5  // of the usual length: the last interval of a phase is often a stub
+)
+
+// Steady says whether the run had settled: whether events in flight, or the
+// mean response time (service time, where there is none) of the intervals,
+// climbed over the hold by more than a tenth of their mean. Where the run has
+// several steps each is judged on its own, and the worst is told.
+//
+// The slope is that of Theil and Sen, the median of the slopes between all
+// pairs of intervals, which a single stalled interval does not bend (P. K.
+// Sen, Estimates of the regression coefficient based on Kendall's tau, 1968).
+// A climb counts when Kendall's rank test on the same pairs gives it a chance
+// of less than 5 % in a series without trend. A schedule that itself climbs or
+// falls by more than a tenth cannot be judged.
+func Steady(r *load.Result) measure.Steady {
+	perShot := 1.0
+	if r.Hold.Shots > 0 {
+		perShot = max(float64(r.Hold.Sent)/float64(r.Hold.Shots), 1)
+	}
+	all := spans(r)
+	var worst *measure.Steady
+	var unknown measure.Steady
+	for _, s := range all {
+		v := steady(rows(r.Intervals, s.Start, s.End), r.Mode, perShot)
+		if len(all) > 1 && !v.OK {
+			v.Text += " (" + s.Name + ")"
+		}
+		switch {
+		case !v.Known:
+			unknown = v
+		case worst == nil || worst.OK && !v.OK || worst.OK == v.OK && rise(v) > rise(*worst):
+			worst = &v
+		}
+	}
+	if worst == nil {
+		return unknown
+	}
+	return *worst
+}
+
+func rise(s measure.Steady) float64 { return max(s.InFlightRise, s.ResponseRise) }
+
+// rows returns the intervals that lie within the span, without stubs.
+func rows(series []measure.Interval, start, end time.Duration) []measure.Interval {
+	var in []measure.Interval
+	longest := time.Duration(0)
+	for _, iv := range series {
+		if iv.Start >= start && iv.End <= end && iv.Phase == "hold" {
+			in = append(in, iv)
+			longest = max(longest, iv.Length())
+		}
+	}
+	return slices.DeleteFunc(in, func(iv measure.Interval) bool {
+		return float64(iv.Length()) < shortInterval*float64(longest)
+	})
+}
+
+func steady(in []measure.Interval, mode load.Mode, perShot float64) measure.Steady {
+	var inFlight, response, offered series
+	for _, iv := range in {
+		length := iv.Length()
+		offered.add(iv.Start+length/2, length, float64(iv.Offered)/length.Seconds())
+		inFlight.add(iv.End, length, float64(iv.InFlight))
+		times := iv.Response
+		if times.Count() == 0 {
+			times = iv.Service
+		}
+		if times.Count() > 0 {
+			response.add(iv.Start+length/2, length, float64(times.Mean())/float64(time.Microsecond))
+		}
+	}
+	if len(in) < LeastSeries {
+		return measure.Steady{OK: true, Text: fmt.Sprintf("the hold was too short to tell (%d whole intervals; it takes %d)", len(in), LeastSeries)}
+	}
+	span := in[len(in)-1].End - in[0].Start
+	if mode == load.OpenLoop {
+		if t := offered.trend(span); math.Abs(t.rise) > MostRise && t.chance < mostChance {
+			return measure.Steady{OK: true, Text: "the asked rate changed over the hold, so there is nothing to settle at"}
+		}
+	}
+
+	f, t := inFlight.trend(span), response.trend(span)
+	s := measure.Steady{
+		Known: true, OK: true,
+		InFlightSlope: f.slope, InFlightRise: f.rise,
+		ResponseSlope: t.slope, ResponseRise: t.rise,
+	}
+	var climbs []string
+	// Less than a shot more in flight is where in its shot the interval ended.
+	if f.climbs() && f.slope*span.Seconds() >= perShot {
+		climbs = append(climbs, fmt.Sprintf("events in flight climbed by %s over the hold (%+.3g/s)", units.FormatPercent(f.rise), f.slope))
+	}
+	if t.climbs() {
+		climbs = append(climbs, fmt.Sprintf("the mean response time climbed by %s over the hold (%s/s)",
+			units.FormatPercent(t.rise), "+"+units.FormatDuration(time.Duration(t.slope*float64(time.Microsecond)))))
+	}
+	if s.OK = len(climbs) == 0; s.OK {
+		s.Text = "neither events in flight nor response times climbed by more than " + units.FormatPercent(MostRise) + " over the hold"
+		return s
+	}
+	s.Text = strings.Join(climbs, "; ")
+	return s
+}
+
+// A series is values over time, with the time that each stands for.
+type series struct {
+	at, weight, value []float64
+}
+
+func (s *series) add(at, weight time.Duration, v float64) {
+	s.at = append(s.at, at.Seconds())
+	s.weight = append(s.weight, weight.Seconds())
+	s.value = append(s.value, v)
+}
+
+// thin returns the series with at most mostSeries points, means of neighbours.
+func (s *series) thin() series {
+	per := (len(s.at) + mostSeries - 1) / mostSeries
+	if per <= 1 {
+		return *s
+	}
+	var out series
+	for i := 0; i < len(s.at); i += per {
+		j := min(i+per, len(s.at))
+		var at, weight, value float64
+		for k := i; k < j; k++ {
+			weight += s.weight[k]
+			at += s.at[k] * s.weight[k]
+			value += s.value[k] * s.weight[k]
+		}
+		out.at, out.weight, out.value = append(out.at, at/weight), append(out.weight, weight), append(out.value, value/weight)
+	}
+	return out
+}
+
+// A trend is what a series does over a span of time.
+type trend struct {
+	slope  float64 // per second
+	rise   float64 // slope times span, as a share of the mean
+	chance float64 // of as strong a climb or fall in a series without trend
+}
+
+func (t trend) climbs() bool { return t.rise > MostRise && t.chance < mostChance }
+
+func (s *series) trend(span time.Duration) trend {
+	if len(s.at) < LeastSeries {
+		return trend{chance: 1}
+	}
+	p := s.thin()
+	n := len(p.at)
+	slopes := make([]float64, 0, n*(n-1)/2)
+	concordant := 0
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			d := p.value[j] - p.value[i]
+			switch {
+			case d > 0:
+				concordant++
+			case d < 0:
+				concordant--
+			}
+			if dt := p.at[j] - p.at[i]; dt > 0 {
+				slopes = append(slopes, d/dt)
+			}
+		}
+	}
+	slices.Sort(slopes)
+	var t trend
+	if len(slopes) > 0 {
+		m := len(slopes) / 2
+		t.slope = (slopes[m] + slopes[len(slopes)-1-m]) / 2
+	}
+	var mean, weight float64
+	for i := range n {
+		mean += p.value[i] * p.weight[i]
+		weight += p.weight[i]
+	}
+	mean /= weight
+	if mean > 0 {
+		t.rise = t.slope * span.Seconds() / mean
+	}
+	t.chance = kendall(concordant, n, ties(p.value))
+	return t
+}
+
+// kendall returns the one-sided chance of at least |s| in Mann and Kendall's
+// rank test for trend over n values: normal approximation with continuity
+// correction and ties (R. O. Gilbert, Statistical Methods for Environmental
+// Pollution Monitoring, 1987, 16.4). At n = 5 it is 1.4 % where the exact
+// answer for a perfect climb is 0.8 %.
+func kendall(s, n int, tied []int) float64 {
+	v := float64(n) * float64(n-1) * float64(2*n+5)
+	for _, t := range tied {
+		v -= float64(t) * float64(t-1) * float64(2*t+5)
+	}
+	if v <= 0 || s == 0 {
+		return 1
+	}
+	z := (math.Abs(float64(s)) - 1) / math.Sqrt(v/18)
+	return math.Erfc(z/math.Sqrt2) / 2
+}
+
+// ties returns the sizes of the groups of equal values.
+func ties(values []float64) []int {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	var out []int
+	for i := 0; i < len(sorted); {
+		j := i
+		for j < len(sorted) && sorted[j] == sorted[i] {
+			j++
+		}
+		if j-i > 1 {
+			out = append(out, j-i)
+		}
+		i = j
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+// Package trust judges a finished run: whether the generator itself was what
+// limited it (Judge), and whether the run had settled (Steady).
+//
+// It answers for the rules and their words and refuses to know protocols,
+// reports and exit codes. Its invariant: a verdict is a pure function of what
+// was measured, and it blames the generator alone. What the system did -
+// failures, drops, a response time that climbs - is a result and never a
+// reason for distrust.
+package trust
+
+import (
+	"fmt"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// The bounds of the rules. docs/method.md explains each.
+const (
+	MostLag      = time.Millisecond // lag p99 beyond it matters ...
+	MostLagShare = 0.10             // ... when it is also more than this share of response p99
+	MostBusy     = 0.95             // of a sending thread, or of all processors
+	LeastFull    = 0.90             // of the hold, without a schedule
+	MostPaused   = 0.01             // of the hold, stopped by the garbage collector
+	MostClock    = time.Second      // by which the two clocks of a run may differ
+)
+
+// Input is what is judged.
+type Input struct {
+	Result *load.Result
+
+	// Nowhere says that the target discards what it gets (null://, a
+	// discarding stand-in): that the generator is the limit is the point then.
+	Nowhere bool
+
+	// Processors is how many the generator may use; 0 when that is not known.
+	Processors int
+
+	// Clock is what was seen of clock trouble, such as steps of the wall
+	// clock; each becomes a reason.
+	Clock []string
+}
+
+// Judge says whether the generator was the limit. Reasons are sentences that
+// end with what to do.
+func Judge(in Input) measure.Trust {
+	r := in.Result
+	t := measure.Trust{Reasons: []string{}, Notes: []string{}}
+	reason := func(s string) {
+		if s != "" {
+			t.Reasons = append(t.Reasons, s)
+		}
+	}
+	note := func(s string) {
+		if s != "" {
+			t.Notes = append(t.Notes, s)
+		}
+	}
+
+	scheduled := r.Mode == load.OpenLoop
+	if scheduled {
+		for _, s := range spans(r) {
+			reason(late(s))
+		}
+		reason(busy(r))
+	}
+	switch cpu := saturated(r, in.Processors); {
+	case scheduled:
+		reason(cpu)
+	default:
+		note(cpu)
+	}
+	reason(paused(r))
+	reason(clock(r))
+	for _, c := range in.Clock {
+		reason(c)
+	}
+	switch {
+	case r.Mode != load.FullSpeed:
+	case in.Nowhere:
+		note("nothing takes these events in, so the rate is what this generator can do, and says nothing about a system")
+	case r.Hold.Shots > 0 && r.Full < LeastFull:
+		reason(fmt.Sprintf("the in-flight bound was full for %s of the hold only (at least %s): the generator was the limit and not the system; add --threads or --clients, lower --max-in-flight, or use a faster machine",
+			units.FormatPercent(r.Full), units.FormatPercent(LeastFull)))
+	}
+	t.OK = len(t.Reasons) == 0
+	return t
+}
+
+// spans are what is reported on its own: the steps where there are several,
+// else the hold.
+func spans(r *load.Result) []*measure.Tally {
+	if len(r.Steps) < 2 {
+		return []*measure.Tally{&r.Hold}
+	}
+	out := make([]*measure.Tally, len(r.Steps))
+	for i := range r.Steps {
+		out[i] = &r.Steps[i]
+	}
+	return out
+}
+
+// late judges the generator's own lateness against what a user would see.
+// Where nothing is acknowledged there is no response time to set it against,
+// and the first bound stands alone.
+func late(s *measure.Tally) string {
+	if s.Lag.Count() == 0 {
+		return ""
+	}
+	lag := s.Lag.Percentile(99)
+	if lag <= MostLag {
+		return ""
+	}
+	response := measure.Percentiles(s.Response, s.Censored, []float64{99})[0].D
+	if s.Response.Count() > 0 && float64(lag) <= MostLagShare*float64(response) {
+		return ""
+	}
+	where := ""
+	if s.Name != "" && s.Name != "hold" {
+		where = " in " + s.Name
+	}
+	against := ""
+	if s.Response.Count() > 0 {
+		against = fmt.Sprintf(", more than a tenth of the response p99 of %s", units.FormatDuration(response))
+	}
+	return fmt.Sprintf("lag p99 was %s%s%s: the generator fired late; lower the rate, add --threads, or use a faster or quieter machine",
+		units.FormatDuration(lag), where, against)
+}
+
+func busy(r *load.Result) string {
+	if r.Busy <= MostBusy {
+		return ""
+	}
+	return fmt.Sprintf("a sending thread was at work for %s of the hold (at most %s): the schedule was near what one thread can send; add --threads and --clients, or lower the rate",
+		units.FormatPercent(r.Busy), units.FormatPercent(MostBusy))
+}
+
+func saturated(r *load.Result, processors int) string {
+	length := r.Hold.Length()
+	if length <= 0 || processors <= 0 {
+		return ""
+	}
+	share := r.Usage.CPU.Seconds() / (length.Seconds() * float64(processors))
+	if share <= MostBusy {
+		return ""
+	}
+	return fmt.Sprintf("the generator used %s of %s (at most %s): nothing was left for it to be on time; lower the rate, or use a machine with more processors",
+		units.FormatPercent(share), plural(processors, "processor"), units.FormatPercent(MostBusy))
+}
+
+// paused judges the collector's pauses: they stop every thread, so they stand
+// in the times that were measured. They can touch a p99 only when they fill a
+// hundredth of the hold; the number of pauses times the longest is the most
+// that they can have filled.
+func paused(r *load.Result) string {
+	u, length := r.Usage, r.Hold.Length()
+	if length <= 0 || u.GCPauseMax <= MostLag {
+		return ""
+	}
+	share := float64(u.GCPauses) * u.GCPauseMax.Seconds() / length.Seconds()
+	if share <= MostPaused {
+		return ""
+	}
+	measured := r.Hold.Response
+	if measured.Count() == 0 {
+		measured = r.Hold.Service
+	}
+	if measured.Count() > 0 && float64(u.GCPauseMax) <= MostLagShare*float64(measured.Percentile(99)) {
+		return ""
+	}
+	return fmt.Sprintf("the generator's garbage collector stopped it for up to %s, %d times: those pauses stand in the times above; give it more memory (GOGC=400) or a smaller workload",
+		units.FormatDuration(u.GCPauseMax), u.GCPauses)
+}
+
+// clock compares the clock of the wall with the monotonic one that everything
+// is measured by. They part when the wall clock is set, which does no harm
+// here, and when the machine slept or was moved, which does; from inside a
+// process the two look the same.
+func clock(r *load.Result) string {
+	if r.Started.IsZero() || r.Ended.IsZero() {
+		return ""
+	}
+	end := max(r.Warmup.End, r.Hold.End, r.Drain.End)
+	wall := r.Ended.Round(0).Sub(r.Started.Round(0)) // Round(0) strips the monotonic reading
+	off := wall - end
+	if off.Abs() <= MostClock || off.Abs() <= wall/100 {
+		return ""
+	}
+	return fmt.Sprintf("the wall clock and the monotonic clock differ by %s over the run: the machine slept or was moved, or its clock was set; run again, with time synchronization settled",
+		units.FormatDuration(off.Abs()))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

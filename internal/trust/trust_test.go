@@ -1,0 +1,253 @@
+package trust
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+func times(pairs ...any) *measure.Histogram {
+	h := measure.NewHistogram()
+	for i := 0; i < len(pairs); i += 2 {
+		h.RecordN(pairs[i].(time.Duration), uint64(pairs[i+1].(int)))
+	}
+	return h
+}
+
+// calm is a run in which nothing is wrong.
+func calm(mode load.Mode) *load.Result {
+	start := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	return &load.Result{
+		Mode: mode, Started: start, Ended: start.Add(11 * time.Second),
+		Hold: measure.Tally{
+			Name: "hold", End: 10 * time.Second,
+			Counts: measure.Counts{Sent: 1000, Shots: 1000},
+			Set: measure.Set{
+				Lag:      times(50*time.Microsecond, 1000),
+				Response: times(5*time.Millisecond, 1000),
+				Service:  times(4*time.Millisecond, 1000),
+			},
+		},
+		Drain: measure.Tally{Name: "drain", Start: 10 * time.Second, End: 11 * time.Second},
+		Usage: measure.Usage{CPU: 2 * time.Second, GCPauses: 20, GCPauseMax: 200 * time.Microsecond},
+		Busy:  0.2, Full: 0.99,
+	}
+}
+
+func TestJudge(t *testing.T) {
+	tests := []struct {
+		name  string
+		mode  load.Mode
+		alter func(*Input)
+		// Fragments, one for each reason and note in order.
+		reasons, notes []string
+	}{
+		{name: "calm, open loop", mode: load.OpenLoop},
+		{name: "calm, closed loop", mode: load.ClosedLoop},
+		{name: "calm, full speed", mode: load.FullSpeed},
+		{name: "calm, consuming", mode: load.Consuming, alter: func(in *Input) { in.Result.Full = 0 }},
+		{
+			name: "late, and it shows", mode: load.OpenLoop,
+			alter:   func(in *Input) { in.Result.Hold.Lag = times(50*time.Microsecond, 980, 2*time.Millisecond, 20) },
+			reasons: []string{"lag p99 was 2 ms, more than a tenth of the response p99 of 5 ms: "},
+		},
+		{
+			name: "late, and hidden by far longer response times", mode: load.OpenLoop,
+			alter: func(in *Input) {
+				in.Result.Hold.Lag = times(2*time.Millisecond, 1000)
+				in.Result.Hold.Response = times(30*time.Millisecond, 1000)
+			},
+		},
+		{
+			name: "a tenth of a short response, under a millisecond", mode: load.OpenLoop,
+			alter: func(in *Input) {
+				in.Result.Hold.Lag = times(900*time.Microsecond, 1000)
+				in.Result.Hold.Response = times(time.Millisecond, 1000)
+			},
+		},
+		{
+			name: "late where nothing is acknowledged", mode: load.OpenLoop,
+			alter: func(in *Input) {
+				in.Result.Hold.Lag = times(2*time.Millisecond, 1000)
+				in.Result.Hold.Response = nil
+			},
+			reasons: []string{"lag p99 was 2 ms: the generator"},
+		},
+		{
+			name: "late in one of the steps", mode: load.OpenLoop,
+			alter: func(in *Input) {
+				fine, late := in.Result.Hold, in.Result.Hold
+				fine.Name, late.Name = "step 1: 10 k/s", "step 2: 20 k/s"
+				late.Lag = times(3*time.Millisecond, 1000)
+				in.Result.Steps = []measure.Tally{fine, late}
+			},
+			reasons: []string{"lag p99 was 3 ms in step 2: 20 k/s, more than"},
+		},
+		{
+			name: "late, and not judged without a schedule", mode: load.ClosedLoop,
+			alter: func(in *Input) { in.Result.Hold.Lag = times(time.Second, 1000) },
+		},
+		{
+			name: "a busy sending loop", mode: load.OpenLoop,
+			alter:   func(in *Input) { in.Result.Busy = 0.97 },
+			reasons: []string{"a sending thread was at work for 97% of the hold"},
+		},
+		{
+			name: "a busy sending loop at full speed", mode: load.FullSpeed,
+			alter: func(in *Input) { in.Result.Busy = 0.97 },
+		},
+		{
+			name: "all processors busy", mode: load.OpenLoop,
+			alter:   func(in *Input) { in.Result.Usage.CPU = 39 * time.Second },
+			reasons: []string{"the generator used 97.5% of 4 processors"},
+		},
+		{
+			name: "all processors busy, closed loop", mode: load.ClosedLoop,
+			alter: func(in *Input) { in.Result.Usage.CPU = 39 * time.Second },
+			notes: []string{"the generator used 97.5% of 4 processors"},
+		},
+		{
+			name: "one long pause does not touch a p99", mode: load.OpenLoop,
+			alter: func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 1, 20*time.Millisecond },
+		},
+		{
+			name: "many long pauses", mode: load.ClosedLoop,
+			alter:   func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 100, 3*time.Millisecond },
+			reasons: []string{"garbage collector stopped it for up to 3 ms, 100 times"},
+		},
+		{
+			name: "full speed, and the bound was not full", mode: load.FullSpeed,
+			alter:   func(in *Input) { in.Result.Full = 0.5 },
+			reasons: []string{"the in-flight bound was full for 50% of the hold only"},
+		},
+		{
+			name: "full speed to nowhere", mode: load.FullSpeed,
+			alter: func(in *Input) { in.Result.Full, in.Nowhere = 0.1, true },
+			notes: []string{"nothing takes these events in"},
+		},
+		{
+			name: "the machine slept", mode: load.OpenLoop,
+			alter:   func(in *Input) { in.Result.Ended = in.Result.Started.Add(70 * time.Second) },
+			reasons: []string{"the wall clock and the monotonic clock differ by 59 s"},
+		},
+		{
+			name: "trouble seen by others", mode: load.Consuming,
+			alter:   func(in *Input) { in.Clock = []string{"the hypervisor took 30% of the processor"} },
+			reasons: []string{"the hypervisor took 30%"},
+		},
+		{name: "an empty hold", mode: load.FullSpeed, alter: func(in *Input) { in.Result.Hold = measure.Tally{}; in.Result.Full = 0 }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := Input{Result: calm(tt.mode), Processors: 4}
+			if tt.alter != nil {
+				tt.alter(&in)
+			}
+			got := Judge(in)
+			if got.OK != (len(tt.reasons) == 0) {
+				t.Errorf("ok: got %v with reasons %q", got.OK, got.Reasons)
+			}
+			for _, side := range []struct {
+				name      string
+				got, want []string
+			}{{"reasons", got.Reasons, tt.reasons}, {"notes", got.Notes, tt.notes}} {
+				if len(side.got) != len(side.want) {
+					t.Errorf("%s: got %q, want %d", side.name, side.got, len(side.want))
+					continue
+				}
+				for i, want := range side.want {
+					if !strings.Contains(side.got[i], want) {
+						t.Errorf("%s: got %q, want something with %q", side.name, side.got[i], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// intervals makes one-second intervals of the hold.
+func intervals(n int, f func(i int, iv *measure.Interval)) []measure.Interval {
+	out := make([]measure.Interval, n)
+	for i := range out {
+		at := time.Duration(i) * time.Second
+		out[i] = measure.Interval{Phase: "hold", Start: at, End: at + time.Second, InFlight: 50, Counts: measure.Counts{Offered: 1000}}
+		out[i].Service = times(4*time.Millisecond, 100)
+		f(i, &out[i])
+	}
+	return out
+}
+
+func TestSteady(t *testing.T) {
+	ms := func(x float64) *measure.Histogram { return times(time.Duration(x*float64(time.Millisecond)), 100) }
+	wave := []float64{0, 2, -1, 1, -2, 2, 0, -1, 1, -2}
+	tests := []struct {
+		name   string
+		n      int
+		steps  []measure.Tally
+		f      func(i int, iv *measure.Interval)
+		ok     bool
+		known  bool
+		want   string
+		flight float64 // slope
+	}{
+		{name: "flat", n: 10, f: func(int, *measure.Interval) {}, ok: true, known: true, want: "neither"},
+		{name: "too short", n: 4, f: func(int, *measure.Interval) {}, ok: true, want: "too short to tell (4 whole intervals"},
+		{name: "noise", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 + wave[i]) }, ok: true, known: true, want: "neither"},
+		{name: "one stall", n: 10, f: func(i int, iv *measure.Interval) {
+			if i == 8 {
+				iv.InFlight, iv.Response = 5000, ms(900)
+			}
+		}, ok: true, known: true, want: "neither"},
+		{name: "in flight climbs", n: 10, f: func(i int, iv *measure.Interval) { iv.InFlight = 100 + 20*uint64(i) }, known: true, flight: 20, want: "events in flight climbed by 105% over the hold (+20/s)"},
+		{name: "in flight climbs by a part of a shot", n: 10, f: func(i int, iv *measure.Interval) { iv.InFlight = uint64(i) / 3 }, ok: true, known: true, flight: 0.33, want: "neither"},
+		{name: "response climbs", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 + float64(i)/2) }, known: true, want: "the mean response time climbed by 40.8% over the hold (+500 us/s)"},
+		{name: "response falls", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 - float64(i)/2) }, ok: true, known: true, want: "neither"},
+		{name: "service stands in", n: 10, f: func(i int, iv *measure.Interval) { iv.Service = ms(10 + float64(i)/2) }, known: true, want: "climbed"},
+		{name: "the schedule climbs", n: 10, f: func(i int, iv *measure.Interval) {
+			iv.Offered = 1000 + 100*uint64(i)
+			iv.InFlight = iv.Offered / 20
+		}, ok: true, want: "the asked rate changed"},
+		{name: "a long climb", n: 3600, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 + float64(i)/1000) }, known: true, want: "climbed by 30.5%"},
+		{
+			name: "the second step climbs", n: 20,
+			steps: []measure.Tally{{Name: "step 1", End: 10 * time.Second}, {Name: "step 2: 2 k/s", Start: 10 * time.Second, End: 20 * time.Second}},
+			f: func(i int, iv *measure.Interval) {
+				if i >= 10 {
+					iv.Offered = 2000
+					iv.InFlight = 100 + 50*uint64(i-10)
+				}
+			}, known: true, flight: 50, want: "(step 2: 2 k/s)",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &load.Result{
+				Mode: load.OpenLoop, Intervals: intervals(tt.n, tt.f), Steps: tt.steps,
+				Hold: measure.Tally{End: time.Duration(tt.n) * time.Second, Counts: measure.Counts{Sent: 10000, Shots: 1000}},
+			}
+			got := Steady(r)
+			if got.OK != tt.ok || got.Known != tt.known || !strings.Contains(got.Text, tt.want) {
+				t.Errorf("got ok %v, known %v, %q; want %v, %v, %q", got.OK, got.Known, got.Text, tt.ok, tt.known, tt.want)
+			}
+			if d := got.InFlightSlope - tt.flight; d > 0.05 || d < -0.05 {
+				t.Errorf("slope of in flight: got %v, want %v", got.InFlightSlope, tt.flight)
+			}
+		})
+	}
+}
+
+// The last interval of a phase is often a stub and must not count.
+func TestSteadyLeavesStubsOut(t *testing.T) {
+	in := intervals(5, func(int, *measure.Interval) {})
+	in[4].End = in[4].Start + 10*time.Millisecond
+	in = append(in, measure.Interval{Phase: "drain", Start: 5 * time.Second, End: 6 * time.Second})
+	got := rows(in, 0, time.Minute)
+	if diff := cmp.Diff(4, len(got)); diff != "" {
+		t.Error(diff)
+	}
+}
