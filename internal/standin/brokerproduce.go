@@ -1,0 +1,158 @@
+package standin
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// counter sums what a produce request carries.
+type counter struct {
+	acks int16
+	produced
+}
+
+func (c *counter) begin(acks int16, _ int)     { c.acks = acks }
+func (c *counter) topic([]byte, [16]byte, int) {}
+func (c *counter) endTopic()                   {}
+func (c *counter) partition(_ int32, p produced) {
+	c.batches += p.batches
+	c.records += p.records
+	c.bytes += p.bytes
+}
+
+// serveBrokerProduce forwards a produce request, in c.body, to the broker that
+// keeps its records, less what the error rules refuse.
+func (c *conn) serveBrokerProduce(h head) error {
+	if h.version < 3 || h.version > 13 {
+		return fmt.Errorf("%w: produce version %d, and 3 to 13 are spoken here", errFrame, h.version)
+	}
+	st := frameStream(c.body)
+	if _, err := st.next(12); err != nil {
+		return err
+	}
+	if err := skipClient(&st, h.version >= 9); err != nil {
+		return err
+	}
+	var sum counter
+	if err := walkProduce(&st, h.version, &sum); err != nil {
+		return err
+	}
+	if len(c.front.faults.rules) > 0 && sum.acks != 0 {
+		return c.serveFaultyProduce(h)
+	}
+	if sum.acks == 0 {
+		// No answer will come to be waited for.
+		if err := c.tell(c.body); err != nil {
+			return err
+		}
+	} else {
+		answer, err := c.forward(c.body)
+		if err != nil {
+			return err
+		}
+		c.out = append(c.out, answer...)
+	}
+	c.tally.batches.Add(uint64(sum.batches))
+	c.tally.events.Add(uint64(sum.records))
+	c.tally.bytes.Add(uint64(sum.bytes))
+	return nil
+}
+
+// serveFaultyProduce draws an error for each partition of the request in
+// c.body, forwards the partitions that were spared, and joins the answers.
+func (c *conn) serveFaultyProduce(h head) error {
+	req := kmsg.NewPtrProduceRequest()
+	if err := c.decode(h, req); err != nil {
+		return err
+	}
+	resp := req.ResponseKind().(*kmsg.ProduceResponse)
+	var spared []kmsg.ProduceRequestTopic
+	for _, rt := range req.Topics {
+		at := kmsg.NewProduceResponseTopic()
+		at.Topic, at.TopicID = rt.Topic, rt.TopicID
+		keep := rt
+		keep.Partitions = nil
+		for _, rp := range rt.Partitions {
+			st := frameStream(rp.Records)
+			p, err := walkBatches(&st, len(rp.Records))
+			if err != nil {
+				return err
+			}
+			code := c.front.faults.produceError()
+			if code == 0 {
+				c.tally.batches.Add(uint64(p.batches))
+				c.tally.events.Add(uint64(p.records))
+				c.tally.bytes.Add(uint64(p.bytes))
+				keep.Partitions = append(keep.Partitions, rp)
+				continue
+			}
+			c.tally.refused.Add(uint64(p.records))
+			ap := kmsg.NewProduceResponseTopicPartition()
+			ap.Partition, ap.ErrorCode, ap.BaseOffset = rp.Partition, code, -1
+			at.Partitions = append(at.Partitions, ap)
+		}
+		if len(keep.Partitions) > 0 {
+			spared = append(spared, keep)
+		}
+		if len(at.Partitions) > 0 {
+			resp.Topics = append(resp.Topics, at)
+		}
+	}
+	if len(spared) > 0 {
+		req.Topics = spared
+		took := req.ResponseKind().(*kmsg.ProduceResponse)
+		if err := c.askBroker(h, req, took); err != nil {
+			return err
+		}
+		resp.Topics = joinTopics(took.Topics, resp.Topics)
+		resp.ThrottleMillis = took.ThrottleMillis
+	}
+	c.reply(h, resp)
+	return nil
+}
+
+// joinTopics puts the partitions of b into the topics of a: an answer names
+// each topic once.
+func joinTopics(a, b []kmsg.ProduceResponseTopic) []kmsg.ProduceResponseTopic {
+	for _, bt := range b {
+		found := false
+		for i := range a {
+			if a[i].Topic == bt.Topic && a[i].TopicID == bt.TopicID {
+				a[i].Partitions = append(a[i].Partitions, bt.Partitions...)
+				found = true
+				break
+			}
+		}
+		if !found {
+			a = append(a, bt)
+		}
+	}
+	return a
+}
+
+// askBroker makes a request of the broker on the client's own connection, with
+// its correlation id, and reads the answer into resp.
+func (c *conn) askBroker(h head, req kmsg.Request, resp kmsg.Response) error {
+	frame := append([]byte(nil), c.body[:12]...)
+	frame = append(frame, 255, 255) // no client id
+	if req.IsFlexible() {
+		frame = append(frame, 0)
+	}
+	frame = req.AppendTo(frame)
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	answer, err := c.forward(frame)
+	if err != nil {
+		return err
+	}
+	skip := 8
+	if resp.IsFlexible() {
+		skip++
+	}
+	if len(answer) < skip {
+		return errFrame
+	}
+	resp.SetVersion(h.version)
+	return resp.ReadFrom(answer[skip:])
+}

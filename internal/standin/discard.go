@@ -1,0 +1,261 @@
+package standin
+
+import (
+	"encoding/binary"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Kafka's error codes that the front itself answers with.
+const (
+	codeOffsetOutOfRange = 1
+	codeCorruptMessage   = 2
+	codeUnknownTopic     = 3
+	codeUnknownTopicID   = 100
+)
+
+// serveProduce takes a produce request for the discard broker: counts its
+// batches, gives them offsets and drops them, while they arrive.
+func (c *conn) serveProduce(h head) error {
+	if err := skipClient(c.in, h.version >= 9); err != nil {
+		return err
+	}
+	a := &c.answer
+	a.start(h)
+	if err := walkProduce(c.in, h.version, a); err != nil {
+		return err
+	}
+	a.finish()
+	if a.err != nil {
+		return a.err
+	}
+	if a.events > 0 {
+		c.tally.batches.Add(a.batches)
+		c.tally.events.Add(a.events)
+		c.tally.bytes.Add(a.bytes)
+		c.front.log.wake()
+	}
+	return nil
+}
+
+// A produceAnswer writes the answer to a produce request while it is walked.
+// The layout is ProduceResponse.json of Apache Kafka 4.3; of its tagged fields
+// none is needed by a broker that leads everything.
+type produceAnswer struct {
+	conn    *conn
+	head    head
+	at      int
+	acks    int16
+	top     *topic
+	last    *topic // found by the request before: most ask for the same one
+	err     error
+	batches uint64
+	events  uint64
+	bytes   uint64
+}
+
+func (a *produceAnswer) start(h head) {
+	a.head, a.err = h, nil
+	a.batches, a.events, a.bytes = 0, 0, 0
+	a.at = a.conn.beginReply(h, h.version >= 9)
+}
+
+func (a *produceAnswer) flexible() bool { return a.head.version >= 9 }
+
+func (a *produceAnswer) begin(acks int16, topics int) {
+	a.acks = acks
+	a.conn.out = appendLength(a.conn.out, topics, a.flexible())
+}
+
+func (a *produceAnswer) topic(name []byte, id [16]byte, partitions int) {
+	out := a.conn.out
+	log := a.conn.front.log
+	table := log.table.Load()
+	var err error
+	if a.head.version >= 13 {
+		if a.top = a.last; a.top == nil || a.top.id != id || table.byID[id] != a.top {
+			a.top, err = log.byID(id)
+		}
+		out = append(out, id[:]...)
+	} else {
+		if a.top = a.last; a.top == nil || a.top.name != string(name) || table.byID[a.top.id] != a.top {
+			a.top, err = log.byName(name)
+		}
+		out = appendString(out, name, a.flexible())
+	}
+	if err != nil && a.err == nil {
+		a.err = err
+	}
+	a.last = a.top
+	a.conn.out = appendLength(out, partitions, a.flexible())
+}
+
+func (a *produceAnswer) partition(index int32, p produced) {
+	code, base := int16(0), int64(-1)
+	part := a.top.partition(index)
+	switch {
+	case part == nil && a.head.version >= 13 && a.top == nil:
+		code = codeUnknownTopicID
+	case part == nil:
+		code = codeUnknownTopic
+	case p.bad:
+		code = codeCorruptMessage
+	default:
+		// Without an answer there is nobody to tell of an error.
+		if a.acks != 0 {
+			code = a.conn.front.faults.produceError()
+		}
+	}
+	if code != 0 {
+		a.conn.tally.refused.Add(uint64(p.records))
+	} else {
+		base = a.conn.front.log.append(part, p.records)
+		a.batches += uint64(p.batches)
+		a.events += uint64(p.records)
+		a.bytes += uint64(p.bytes)
+	}
+	a.conn.out = appendProduced(a.conn.out, a.head.version, index, code, base)
+}
+
+func (a *produceAnswer) endTopic() {
+	if a.flexible() {
+		a.conn.out = append(a.conn.out, 0)
+	}
+}
+
+func (a *produceAnswer) finish() {
+	c := a.conn
+	if a.acks == 0 {
+		c.out = c.out[:a.at]
+		return
+	}
+	c.out = append(c.out, 0, 0, 0, 0) // throttle time
+	if a.flexible() {
+		c.out = append(c.out, 0)
+	}
+	c.endReply(a.at, 0)
+}
+
+// appendProduced appends one partition's part of a produce answer.
+func appendProduced(out []byte, version int16, index int32, code int16, base int64) []byte {
+	out = binary.BigEndian.AppendUint32(out, uint32(index))
+	out = binary.BigEndian.AppendUint16(out, uint16(code))
+	out = binary.BigEndian.AppendUint64(out, uint64(base))
+	out = append(out, 255, 255, 255, 255, 255, 255, 255, 255) // log append time: none
+	if version >= 5 {
+		start := int64(0)
+		if code != 0 {
+			start = -1
+		}
+		out = binary.BigEndian.AppendUint64(out, uint64(start)) // log start offset
+	}
+	if version >= 9 {
+		return append(out, 1, 0, 0) // no record errors, no message, no tags
+	}
+	if version >= 8 {
+		out = append(out, 0, 0, 0, 0, 255, 255)
+	}
+	return out
+}
+
+func appendLength(out []byte, n int, compact bool) []byte {
+	if compact {
+		return binary.AppendUvarint(out, uint64(n)+1)
+	}
+	return binary.BigEndian.AppendUint32(out, uint32(n))
+}
+
+func appendString(out []byte, s []byte, compact bool) []byte {
+	if compact {
+		out = binary.AppendUvarint(out, uint64(len(s))+1)
+	} else {
+		out = binary.BigEndian.AppendUint16(out, uint16(len(s)))
+	}
+	return append(out, s...)
+}
+
+// serveListOffsets answers for the discard broker: every partition begins at 0
+// and ends where the last produced record was put.
+func (c *conn) serveListOffsets(h head) error {
+	req := kmsg.NewPtrListOffsetsRequest()
+	if err := c.decode(h, req); err != nil {
+		return err
+	}
+	log := c.front.log
+	resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+	for _, rt := range req.Topics {
+		t, err := log.byName([]byte(rt.Topic))
+		if err != nil {
+			return err
+		}
+		at := kmsg.NewListOffsetsResponseTopic()
+		at.Topic = rt.Topic
+		for _, rp := range rt.Partitions {
+			ap := kmsg.NewListOffsetsResponseTopicPartition()
+			ap.Partition = rp.Partition
+			if p := t.partition(rp.Partition); p == nil {
+				ap.ErrorCode = codeUnknownTopic
+			} else {
+				ap.LeaderEpoch = 0
+				ap.Offset, ap.Timestamp = log.offsetAt(p, rp.Timestamp)
+				if h.version == 0 {
+					ap.OldStyleOffsets = []int64{ap.Offset}
+				}
+			}
+			at.Partitions = append(at.Partitions, ap)
+		}
+		resp.Topics = append(resp.Topics, at)
+	}
+	c.reply(h, resp)
+	return nil
+}
+
+// offsetAt resolves a time of a ListOffsets request. All made-up records carry
+// one time.
+func (l *discardLog) offsetAt(p *logPartition, at int64) (offset, timestamp int64) {
+	end := p.end.Load()
+	switch {
+	case at == -1: // end of the log
+		return end, -1
+	case at == -2 || at == -4: // its start
+		return 0, -1
+	case end == 0:
+		return -1, -1
+	case at == -3: // the record with the largest time
+		return end - 1, l.batch.millis
+	case at >= 0 && at <= l.batch.millis:
+		return 0, l.batch.millis
+	default: // later than every record, or a tiered log's, which there is none
+		return -1, -1
+	}
+}
+
+// serveEpochEnds answers OffsetForLeaderEpoch: there is one epoch, for ever.
+func (c *conn) serveEpochEnds(h head) error {
+	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
+	if err := c.decode(h, req); err != nil {
+		return err
+	}
+	resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+	for _, rt := range req.Topics {
+		t, err := c.front.log.byName([]byte(rt.Topic))
+		if err != nil {
+			return err
+		}
+		at := kmsg.NewOffsetForLeaderEpochResponseTopic()
+		at.Topic = rt.Topic
+		for _, rp := range rt.Partitions {
+			ap := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+			ap.Partition = rp.Partition
+			if p := t.partition(rp.Partition); p == nil {
+				ap.ErrorCode = codeUnknownTopic
+			} else {
+				ap.LeaderEpoch, ap.EndOffset = 0, p.end.Load()
+			}
+			at.Partitions = append(at.Partitions, ap)
+		}
+		resp.Topics = append(resp.Topics, at)
+	}
+	c.reply(h, resp)
+	return nil
+}

@@ -1,0 +1,14 @@
+// Package standin answers for embedded servers: something to fire at for the
+// demo, for calibration and for tests, in a child process of its own.
+//
+// There are two Kafka stand-ins behind one front. The broker (kfake) is a real
+// little broker which keeps what it takes. The discard broker keeps nothing: it
+// takes produce requests and answers fetches as fast as this machine can, so
+// that the limit of any client can be measured against the same thing.
+//
+// The package refuses to know who fires at it: it imports nothing of the
+// engine, and nothing of the engine's vocabulary of runs reaches it.
+//
+// Its invariant: what a stand-in acknowledged, it counted first (Counts), and
+// offsets it hands out per partition never repeat.
+package standin

@@ -1,0 +1,223 @@
+package standin
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// maxFetchWait bounds how long a fetch waits, whatever it asks for: the end of
+// the stand-in must not wait for a client's patience.
+const maxFetchWait = 30 * time.Second
+
+// fetchScratch is what answering a fetch needs, kept from one to the next.
+type fetchScratch struct {
+	parts []fetchPart
+}
+
+// A fetchPart is what one asked partition gets.
+type fetchPart struct {
+	part  *logPartition
+	index int32
+	code  int16
+	end   int64
+	from  int64 // base offset of the first batch
+	bytes int   // of batches served
+	last  int   // records in the last batch; 0 serves nothing
+	count int   // batches
+}
+
+// serveFetch answers with made-up batches. The answer is written straight from
+// the one batch there is, with the eight bytes of each base offset between.
+//
+// Fetch sessions (KIP-227) are declined by answering with session id 0, so each
+// request names its partitions.
+func (c *conn) serveFetch(h head) error {
+	req := kmsg.NewPtrFetchRequest()
+	if err := c.decode(h, req); err != nil {
+		return err
+	}
+	topics := make([]*topic, len(req.Topics))
+	for i := range req.Topics {
+		var err error
+		if h.version >= 13 {
+			topics[i], err = c.front.log.byID(req.Topics[i].TopicID)
+		} else {
+			topics[i], err = c.front.log.byName([]byte(req.Topics[i].Topic))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	bytes, failed := c.planFetch(req, topics)
+	if !failed && bytes < int(max(req.MinBytes, 0)) && req.MaxWaitMillis > 0 {
+		if err := c.flush(); err != nil {
+			return err
+		}
+		bytes = c.waitFetch(req, topics)
+	}
+	c.answerFetch(h, req, bytes)
+	return nil
+}
+
+// waitFetch waits until there are MinBytes, the time is up, or the stand-in
+// ends.
+func (c *conn) waitFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int) {
+	log := c.front.log
+	log.waiters.Add(1)
+	defer log.waiters.Add(-1)
+	wait := time.NewTimer(min(time.Duration(req.MaxWaitMillis)*time.Millisecond, maxFetchWait))
+	defer wait.Stop()
+	for {
+		grown := log.growth() // before looking, or what comes between is missed
+		var failed bool
+		if bytes, failed = c.planFetch(req, topics); failed || bytes >= int(req.MinBytes) {
+			return bytes
+		}
+		select {
+		case <-grown:
+		case <-wait.C:
+			return bytes
+		case <-c.front.ctx.Done():
+			return bytes
+		}
+	}
+}
+
+// planFetch decides what each partition gets, in c.fetch.parts.
+func (c *conn) planFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int, failed bool) {
+	batch := c.front.log.batch
+	parts := c.fetch.parts[:0]
+	for i := range req.Topics {
+		for j := range req.Topics[i].Partitions {
+			rp := &req.Topics[i].Partitions[j]
+			p := fetchPart{index: rp.Partition, part: topics[i].partition(rp.Partition), end: -1}
+			switch {
+			case p.part == nil && req.Version >= 13 && topics[i] == nil:
+				p.code = codeUnknownTopicID
+			case p.part == nil:
+				p.code = codeUnknownTopic
+			default:
+				p.end = p.part.end.Load()
+				if rp.FetchOffset < 0 || rp.FetchOffset > p.end {
+					p.code = codeOffsetOutOfRange
+				}
+			}
+			if p.code != 0 {
+				failed = true
+			} else {
+				// The first batch of an answer goes out however large it
+				// is, or a small limit would stop a consumer for ever.
+				p.plan(batch, rp.FetchOffset, min(int(rp.PartitionMaxBytes), int(req.MaxBytes)-bytes), bytes == 0)
+				bytes += p.bytes
+			}
+			parts = append(parts, p)
+		}
+	}
+	c.fetch.parts = parts
+	return bytes, failed
+}
+
+// plan fills p with batches from the one that holds offset from, up to limit
+// bytes. Batches lie at multiples of their length, so that an offset always
+// lies in the same batch, as in a real log; the last may be shorter.
+func (p *fetchPart) plan(b *synthetic, from int64, limit int, atLeastOne bool) {
+	k := int64(b.events)
+	p.from = from - from%k
+	for at := p.from; at < p.end; at += k {
+		n := int(min(k, p.end-at))
+		size := b.size(n)
+		if p.bytes+size > limit && (p.count > 0 || !atLeastOne) {
+			return
+		}
+		p.bytes += size
+		p.count++
+		p.last = n
+	}
+}
+
+// events is how many records p serves.
+func (p *fetchPart) events(b *synthetic) int {
+	if p.count == 0 {
+		return 0
+	}
+	return (p.count-1)*b.events + p.last
+}
+
+// answerFetch writes the answer planned in c.fetch.parts. The layout is
+// FetchResponse.json of Apache Kafka 4.3.
+func (c *conn) answerFetch(h head, req *kmsg.FetchRequest, bytes int) {
+	be := binary.BigEndian
+	flexible := h.version >= 12
+	batch := c.front.log.batch
+	at := c.beginReply(h, flexible)
+	out := c.out
+	out = append(out, 0, 0, 0, 0) // throttle time
+	if h.version >= 7 {
+		out = append(out, 0, 0, 0, 0, 0, 0) // error code, session id
+	}
+	out = appendLength(out, len(req.Topics), flexible)
+	parts := c.fetch.parts
+	beside := 0 // bytes of the answer that are not copied into out
+	for i := range req.Topics {
+		rt := &req.Topics[i]
+		if h.version >= 13 {
+			out = append(out, rt.TopicID[:]...)
+		} else {
+			out = appendString(out, []byte(rt.Topic), flexible)
+		}
+		out = appendLength(out, len(rt.Partitions), flexible)
+		for range rt.Partitions {
+			p := &parts[0]
+			parts = parts[1:]
+			out = be.AppendUint32(out, uint32(p.index))
+			out = be.AppendUint16(out, uint16(p.code))
+			out = be.AppendUint64(out, uint64(p.end)) // high watermark
+			out = be.AppendUint64(out, uint64(p.end)) // last stable offset
+			if h.version >= 5 {
+				start := int64(0)
+				if p.code != 0 {
+					start = -1
+				}
+				out = be.AppendUint64(out, uint64(start))
+			}
+			if flexible {
+				out = append(out, 0) // no aborted transactions: null
+			} else {
+				out = append(out, 255, 255, 255, 255)
+			}
+			if h.version >= 11 {
+				out = append(out, 255, 255, 255, 255) // no preferred replica
+			}
+			out = appendLength(out, p.bytes, flexible)
+			for k := range p.count {
+				base := p.from + int64(k)*int64(batch.events)
+				if k == p.count-1 && p.last < batch.events {
+					n := len(out)
+					out = append(out, batch.data[:batchHead]...)
+					batch.head(out[n:], base, p.last)
+					c.segs = append(c.segs, segment{len(out), batch.data[batchHead:batch.ends[p.last]]})
+					beside += batch.ends[p.last] - batchHead
+					continue
+				}
+				out = be.AppendUint64(out, uint64(base))
+				c.segs = append(c.segs, segment{len(out), batch.data[8:]})
+				beside += len(batch.data) - 8
+			}
+			c.tally.served.Add(uint64(p.events(batch)))
+			if flexible {
+				out = append(out, 0)
+			}
+		}
+		if flexible {
+			out = append(out, 0)
+		}
+	}
+	if flexible {
+		out = append(out, 0)
+	}
+	c.tally.servedBytes.Add(uint64(bytes))
+	c.out = out
+	c.endReply(at, beside)
+}

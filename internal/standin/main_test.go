@@ -1,0 +1,11 @@
+package standin
+
+import (
+	"os"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	Hook()
+	os.Exit(m.Run())
+}

@@ -1,0 +1,297 @@
+package standin
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// KafkaOptions says what a Kafka stand-in is. The zero value is a broker at
+// 127.0.0.1:9092 that keeps its data in a temporary folder.
+type KafkaOptions struct {
+	Listen    string // address to listen on; port 0 takes a free one
+	Advertise string // address told to clients; default: the one listened on
+
+	Discard    bool    // keep nothing, serve made-up records
+	Partitions int     // of topics made on demand; default 3
+	Topics     []Topic // made at the start
+
+	DataDir    string // where the broker keeps its data; default: a temporary folder, removed at the end
+	InMemory   bool   // keep the data in memory instead
+	Retain     int64  // bytes kept per partition; default 256 MiB
+	MaxMessage int64  // largest record batch in bytes (message.max.bytes); default Kafka's 1,048,588
+
+	Events      uint64 // made-up records in each partition of the discard broker at the start; default 10^12
+	EventSize   int    // bytes of each; default 100
+	BatchEvents int    // of them in a batch; default 1000, fewer when a batch would pass 1 MB
+
+	Delay  time.Duration // each answer is held back so long
+	Stall  Stall
+	Errors []ErrorRule // answers to produce requests, per partition
+	Seed   uint64      // of the draw of errors
+
+	TLSCert, TLSKey string // PEM files; TLS is spoken when set
+	TLSClientCA     string // PEM file; a client certificate is asked for when set
+	SASL            []Login
+
+	Log io.Writer // words about connections that ended badly; nil: none
+}
+
+// A Topic is one made at the start.
+type Topic struct {
+	Name       string
+	Partitions int
+}
+
+// A Login is one SASL user that may do everything.
+type Login struct {
+	Mechanism string // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
+	User      string
+	Password  string
+}
+
+func (o KafkaOptions) withDefaults() KafkaOptions {
+	def := func(p *int, v int) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:9092"
+	}
+	if o.Retain == 0 {
+		o.Retain = 256 << 20
+	}
+	if o.MaxMessage == 0 {
+		o.MaxMessage = 1048588
+	}
+	if o.Events == 0 {
+		o.Events = 1e12
+	}
+	def(&o.Partitions, 3)
+	def(&o.EventSize, 100)
+	if o.BatchEvents == 0 {
+		o.BatchEvents = max(1, min(1000, 1000000/(o.EventSize+16)))
+	}
+	o.Topics = slices.Clone(o.Topics)
+	for i := range o.Topics {
+		def(&o.Topics[i].Partitions, o.Partitions)
+	}
+	return o
+}
+
+// Check tells what is wrong with the options, defaults filled in.
+func (o KafkaOptions) Check() error {
+	o = o.withDefaults()
+	host, port, err := net.SplitHostPort(o.Listen)
+	switch {
+	case err != nil:
+		return fmt.Errorf("listen address %q: want host:port, such as 127.0.0.1:9092: %w", o.Listen, err)
+	case o.Partitions < 1 || o.Partitions > 10000:
+		return fmt.Errorf("%d partitions: want 1 to 10000", o.Partitions)
+	case o.EventSize < 1 || o.EventSize > 64<<20:
+		return fmt.Errorf("events of %d bytes: want 1 B to 64 MiB", o.EventSize)
+	case o.BatchEvents < 1 || o.BatchEvents > 1<<20 || int64(o.BatchEvents)*int64(o.EventSize+16) > 256<<20:
+		return fmt.Errorf("batches of %d events: want 1 to 1048576, and at most 256 MiB", o.BatchEvents)
+	case o.Events > 1<<62:
+		return fmt.Errorf("%d events: want at most 2^62", o.Events)
+	case o.Retain < 1:
+		return fmt.Errorf("%d bytes kept per partition: want more than none", o.Retain)
+	case o.MaxMessage < 1 || o.MaxMessage > maxFrame:
+		return fmt.Errorf("record batches of at most %d bytes: want 1 B to 100 MiB", o.MaxMessage)
+	case o.Delay < 0:
+		return fmt.Errorf("a delay of %v: want 0 or more", o.Delay)
+	case (o.TLSCert == "") != (o.TLSKey == ""):
+		return errors.New("TLS needs both a certificate and its key")
+	case o.TLSClientCA != "" && o.TLSCert == "":
+		return errors.New("asking for client certificates needs TLS: a certificate and its key")
+	case o.Discard && len(o.SASL) > 0:
+		return errors.New("the discard broker knows no logins; use the broker that keeps its data")
+	}
+	_, _ = host, port
+	total := 0.0
+	for _, r := range o.Errors {
+		if r.Share < 0 || r.Share > 1 {
+			return fmt.Errorf("error %s in %v of the answers: want 0%% to 100%%", r.Name, r.Share)
+		}
+		total += r.Share
+	}
+	if total > 1 {
+		return fmt.Errorf("errors in %v%% of the answers: want at most 100%% in sum", total*100)
+	}
+	for _, l := range o.SASL {
+		if !slices.Contains(mechanisms, l.Mechanism) {
+			return fmt.Errorf("login mechanism %q: want one of %s", l.Mechanism, strings.Join(mechanisms, ", "))
+		}
+	}
+	return nil
+}
+
+var mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
+
+func (o KafkaOptions) logf(format string, args ...any) {
+	if o.Log != nil {
+		fmt.Fprintf(o.Log, format+"\n", args...)
+	}
+}
+
+func (o KafkaOptions) tlsConfig() (*tls.Config, error) {
+	if o.TLSCert == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("reading the TLS certificate: %w", err)
+	}
+	c := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	if o.TLSClientCA != "" {
+		pem, err := os.ReadFile(o.TLSClientCA)
+		if err != nil {
+			return nil, fmt.Errorf("reading the client certificates' authority: %w", err)
+		}
+		c.ClientCAs = x509.NewCertPool()
+		if !c.ClientCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no PEM certificate", o.TLSClientCA)
+		}
+		c.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	return c, nil
+}
+
+// A Stall makes a stand-in neither read nor answer for Length, every Every, for
+// the first time Every after its start. The zero value never stalls.
+type Stall struct {
+	Every, Length time.Duration
+}
+
+// ParseStall parses "10s/1s": every 10 s, for 1 s.
+func ParseStall(s string) (Stall, error) {
+	every, length, ok := strings.Cut(s, "/")
+	if !ok {
+		return Stall{}, fmt.Errorf("stall %q: want EVERY/LENGTH, such as 10s/1s", s)
+	}
+	e, err := time.ParseDuration(every)
+	if err != nil {
+		return Stall{}, fmt.Errorf("stall %q: %q is no duration: want a number and a unit, such as 10s", s, every)
+	}
+	l, err := time.ParseDuration(length)
+	if err != nil {
+		return Stall{}, fmt.Errorf("stall %q: %q is no duration: want a number and a unit, such as 1s", s, length)
+	}
+	if e <= 0 || l <= 0 || l >= e {
+		return Stall{}, fmt.Errorf("stall %q: want a length above 0 and below the %v between two", s, e)
+	}
+	return Stall{Every: e, Length: l}, nil
+}
+
+func (s Stall) String() string {
+	if s == (Stall{}) {
+		return ""
+	}
+	return s.Every.String() + "/" + s.Length.String()
+}
+
+// left is how much of a stall is left at the time since the start; 0 outside of
+// one.
+func (s Stall) left(since time.Duration) time.Duration {
+	if s.Every <= 0 || since < s.Every {
+		return 0
+	}
+	return max(0, s.Length-since%s.Every)
+}
+
+// An ErrorRule refuses a share of what is produced, with an error of Kafka's.
+type ErrorRule struct {
+	Name  string // Kafka's name, lower case with dashes, such as not-leader-or-follower
+	Code  int16
+	Share float64 // 0 to 1, of the partitions in produce requests
+}
+
+// errorAliases are short names for the errors that are injected most.
+var errorAliases = map[string]string{
+	"timeout":      "request-timed-out",
+	"not-leader":   "not-leader-or-follower",
+	"too-large":    "message-too-large",
+	"unauthorized": "topic-authorization-failed",
+	"throttled":    "throttling-quota-exceeded",
+}
+
+// ParseErrorRule parses "timeout@1%": the error's name, and the share of
+// answers that carry it.
+func ParseErrorRule(s string) (ErrorRule, error) {
+	name, share, ok := strings.Cut(s, "@")
+	if !ok {
+		return ErrorRule{}, fmt.Errorf("error rule %q: want NAME@SHARE, such as timeout@1%%", s)
+	}
+	percent, ok := strings.CutSuffix(share, "%")
+	v, err := strconv.ParseFloat(percent, 64)
+	if !ok || err != nil || !(v >= 0 && v <= 100) {
+		return ErrorRule{}, fmt.Errorf("error rule %q: %q is no share: want a percentage from 0%% to 100%%, such as 1%%", s, share)
+	}
+	full := strings.ToLower(name)
+	if a, ok := errorAliases[full]; ok {
+		full = a
+	}
+	for code := int16(1); code < 200; code++ {
+		e := kerr.TypedErrorForCode(code)
+		if e == nil || e == kerr.UnknownServerError {
+			continue
+		}
+		if strings.ReplaceAll(strings.ToLower(e.Message), "_", "-") == full {
+			return ErrorRule{Name: full, Code: code, Share: v / 100}, nil
+		}
+	}
+	return ErrorRule{}, fmt.Errorf("error rule %q: Kafka has no error %q: want a name such as timeout, not-leader, too-large, unauthorized or throttled, or any of Kafka's own in lower case with dashes", s, name)
+}
+
+func (r ErrorRule) String() string {
+	return r.Name + "@" + strconv.FormatFloat(r.Share*100, 'g', -1, 64) + "%"
+}
+
+// ParseTopic parses "NAME" or "NAME:PARTITIONS".
+func ParseTopic(s string) (Topic, error) {
+	name, n, ok := strings.Cut(s, ":")
+	t := Topic{Name: name}
+	if name == "" {
+		return t, fmt.Errorf("topic %q: want NAME or NAME:PARTITIONS", s)
+	}
+	if ok {
+		var err error
+		if t.Partitions, err = strconv.Atoi(n); err != nil || t.Partitions < 1 {
+			return t, fmt.Errorf("topic %q: want NAME or NAME:PARTITIONS, such as carronade:12", s)
+		}
+	}
+	return t, nil
+}
+
+// ParseLogin parses "MECHANISM:USER:PASSWORD"; the password may be env:NAME or
+// file:PATH.
+func ParseLogin(s string) (Login, error) {
+	mechanism, rest, _ := strings.Cut(s, ":")
+	user, password, ok := strings.Cut(rest, ":")
+	if !ok || user == "" {
+		return Login{}, errors.New("login: want MECHANISM:USER:PASSWORD, such as SCRAM-SHA-256:alice:env:PASSWORD")
+	}
+	if name, ok := strings.CutPrefix(password, "env:"); ok {
+		if password, ok = os.LookupEnv(name); !ok {
+			return Login{}, fmt.Errorf("login of %s: no environment variable %s", user, name)
+		}
+	} else if path, ok := strings.CutPrefix(password, "file:"); ok {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return Login{}, fmt.Errorf("login of %s: %w", user, err)
+		}
+		password = strings.TrimRight(string(b), "\r\n")
+	}
+	return Login{Mechanism: strings.ToUpper(mechanism), User: user, Password: password}, nil
+}

@@ -1,0 +1,148 @@
+package standin
+
+import "encoding/binary"
+
+// batchHead is the size of a record batch's header (format v2), from the base
+// offset to the record count.
+const batchHead = 61
+
+// A produceVisitor is told what a produce request carries, in its order.
+type produceVisitor interface {
+	begin(acks int16, topics int)
+	topic(name []byte, id [16]byte, partitions int) // name is valid during the call
+	partition(index int32, p produced)
+	endTopic()
+}
+
+// produced sums the record batches sent to one partition by one request.
+type produced struct {
+	batches int
+	records int64 // as the batches' headers say
+	bytes   int64 // of the batches, headers included
+	bad     bool  // not batches of format v2
+}
+
+// walkProduce reads the body of a produce request, version 3 to 13, whose
+// header is read already. Of the record batches only the headers are looked
+// at; the records are skipped, which on Linux drops them inside the kernel.
+//
+// The layout is ProduceRequest.json of Apache Kafka 4.3.
+func walkProduce(s *stream, version int16, v produceVisitor) error {
+	flexible := version >= 9
+	if _, err := s.text(flexible); err != nil { // transactional id
+		return err
+	}
+	acks, err := s.int16()
+	if err != nil {
+		return err
+	}
+	if _, err = s.int32(); err != nil { // timeout
+		return err
+	}
+	topics, err := s.length(flexible, true)
+	if err != nil {
+		return err
+	}
+	v.begin(acks, max(topics, 0))
+	for ; topics > 0; topics-- {
+		if err := walkProduceTopic(s, version, v); err != nil {
+			return err
+		}
+	}
+	if flexible {
+		if err := s.tags(); err != nil {
+			return err
+		}
+	}
+	if s.left != 0 {
+		return errFrame
+	}
+	return nil
+}
+
+func walkProduceTopic(s *stream, version int16, v produceVisitor) error {
+	flexible := version >= 9
+	var id [16]byte
+	var name []byte
+	var err error
+	if version >= 13 {
+		var b []byte
+		if b, err = s.next(16); err == nil {
+			copy(id[:], b)
+		}
+	} else {
+		name, err = s.text(flexible)
+	}
+	if err != nil {
+		return err
+	}
+	// The name is only valid until the next read, and the count of
+	// partitions comes behind it.
+	s.name = append(s.name[:0], name...)
+	partitions, err := s.length(flexible, true)
+	if err != nil {
+		return err
+	}
+	v.topic(s.name, id, max(partitions, 0))
+	for ; partitions > 0; partitions-- {
+		index, err := s.int32()
+		if err != nil {
+			return err
+		}
+		n, err := s.length(flexible, true)
+		if err != nil {
+			return err
+		}
+		p, err := walkBatches(s, max(n, 0))
+		if err != nil {
+			return err
+		}
+		if flexible {
+			if err := s.tags(); err != nil {
+				return err
+			}
+		}
+		v.partition(index, p)
+	}
+	if flexible {
+		if err := s.tags(); err != nil {
+			return err
+		}
+	}
+	v.endTopic()
+	return nil
+}
+
+// walkBatches counts n bytes of record batches by their headers. Bytes that
+// are no batch of format v2 are skipped and told, as a broker answers them
+// with an error and goes on with the connection.
+func walkBatches(s *stream, n int) (p produced, err error) {
+	if n > s.left {
+		return p, errFrame
+	}
+	p.bytes = int64(n)
+	for n > 0 {
+		if n < batchHead {
+			p.bad = true
+			return p, s.skip(n)
+		}
+		if err := s.peek(batchHead); err != nil {
+			return p, err
+		}
+		h := s.buf[s.r : s.r+batchHead]
+		size := int64(int32(binary.BigEndian.Uint32(h[8:]))) + 12
+		magic := h[16]
+		records := int32(binary.BigEndian.Uint32(h[57:]))
+		if magic != 2 || size < batchHead || size > int64(n) || records < 0 {
+			p.bad = true
+			return p, s.skip(n)
+		}
+		if err := s.skip(int(size)); err != nil {
+			return p, err
+		}
+		n -= int(size)
+		p.batches++
+		p.records += int64(records)
+	}
+	return p, nil
+}

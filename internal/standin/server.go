@@ -1,0 +1,226 @@
+package standin
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Server is a running stand-in.
+type Server interface {
+	// Addr is the address it listens on, host:port.
+	Addr() string
+	// Counts is what it has answered so far. It is safe to call at any time,
+	// also after Close.
+	Counts() Counts
+	// Close ends it, with its connections and its data.
+	Close() error
+}
+
+// Counts is what a stand-in took and gave.
+type Counts struct {
+	Connections uint64 `json:"connections"` // accepted
+	Requests    uint64 `json:"requests"`    // answered, or taken where none is due (acks=0)
+	Batches     uint64 `json:"batches"`     // record batches taken
+	Events      uint64 `json:"events"`      // records taken, as the batches' headers say
+	Bytes       uint64 `json:"bytes"`       // of record batches taken, headers included
+	Refused     uint64 `json:"refused"`     // records answered with an error
+	Served      uint64 `json:"served"`      // records served by fetches (discard broker)
+	ServedBytes uint64 `json:"served_bytes"`
+}
+
+func (c *Counts) add(o Counts) {
+	c.Connections += o.Connections
+	c.Requests += o.Requests
+	c.Batches += o.Batches
+	c.Events += o.Events
+	c.Bytes += o.Bytes
+	c.Refused += o.Refused
+	c.Served += o.Served
+	c.ServedBytes += o.ServedBytes
+}
+
+// String is the line printed at the end of a stand-in's life.
+func (c Counts) String() string {
+	s := fmt.Sprintf("%d connections, %d requests; took %d events in %d batches (%d bytes)",
+		c.Connections, c.Requests, c.Events, c.Batches, c.Bytes)
+	if c.Refused > 0 {
+		s += fmt.Sprintf(", refused %d", c.Refused)
+	}
+	if c.Served > 0 {
+		s += fmt.Sprintf("; served %d events (%d bytes)", c.Served, c.ServedBytes)
+	}
+	return s
+}
+
+// A tally is one connection's counts. Each connection adds to its own, so the
+// additions never meet on one cache line; reading sums them.
+type tally struct {
+	requests, batches, events, bytes, refused, served, servedBytes atomic.Uint64
+
+	_ [64]byte
+}
+
+func (t *tally) counts() Counts {
+	return Counts{
+		Requests: t.requests.Load(), Batches: t.batches.Load(), Events: t.events.Load(),
+		Bytes: t.bytes.Load(), Refused: t.refused.Load(),
+		Served: t.served.Load(), ServedBytes: t.servedBytes.Load(),
+	}
+}
+
+// A front accepts connections, reads frames, answers what it answers itself
+// and forwards the rest to the broker behind it.
+type front struct {
+	opts   KafkaOptions
+	ln     net.Listener
+	broker *broker
+	log    *discardLog // nil: the broker takes the records
+	faults *faults
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	closed func() error
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+	past  Counts // of connections that are gone
+}
+
+// Start starts a Kafka stand-in. The returned server runs until Close.
+func Start(opts KafkaOptions) (Server, error) {
+	opts = opts.withDefaults()
+	if err := opts.Check(); err != nil {
+		return nil, err
+	}
+	tlsConfig, err := opts.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", opts.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", opts.Listen, err)
+	}
+	advertise := opts.Advertise
+	if advertise == "" {
+		advertise = advertised(ln.Addr())
+	}
+	broker, err := startBroker(opts, advertise)
+	if err != nil {
+		ln.Close()
+		return nil, err
+	}
+	f := &front{opts: opts, broker: broker, conns: make(map[*conn]struct{})}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.faults = newFaults(opts, time.Now())
+	if opts.Discard {
+		f.log = newDiscardLog(opts, broker)
+	}
+	f.ln = f.faults.listener(ln)
+	if tlsConfig != nil {
+		f.ln = tls.NewListener(f.ln, tlsConfig)
+	}
+	f.closed = sync.OnceValue(f.end)
+	f.wg.Add(1)
+	go f.accept()
+	return f, nil
+}
+
+// advertised is what clients are told to connect to. A wildcard is no address,
+// so they are sent to this machine's loopback then; other machines need
+// KafkaOptions.Advertise.
+func advertised(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func (f *front) Addr() string { return f.ln.Addr().String() }
+
+func (f *front) Counts() Counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sum := f.past
+	for c := range f.conns {
+		sum.add(c.tally.counts())
+	}
+	return sum
+}
+
+func (f *front) Close() error { return f.closed() }
+
+func (f *front) end() error {
+	f.cancel()
+	err := f.ln.Close()
+	f.mu.Lock()
+	for c := range f.conns {
+		c.close()
+	}
+	f.mu.Unlock()
+	// The broker first: a connection may be waiting for its answer.
+	if e := f.broker.close(); err == nil {
+		err = e
+	}
+	f.wg.Wait()
+	return err
+}
+
+func (f *front) accept() {
+	defer f.wg.Done()
+	for {
+		nc, err := f.ln.Accept()
+		if err != nil {
+			if f.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			// Out of descriptors, most likely: try again when some may
+			// be free, instead of turning in a circle.
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-f.ctx.Done():
+				return
+			}
+			continue
+		}
+		c := newConn(f, nc)
+		f.mu.Lock()
+		if f.ctx.Err() != nil {
+			f.mu.Unlock()
+			nc.Close()
+			return
+		}
+		f.conns[c] = struct{}{}
+		f.past.Connections++
+		f.wg.Add(1)
+		f.mu.Unlock()
+		go func() {
+			defer f.wg.Done()
+			err := c.serve()
+			c.close()
+			f.mu.Lock()
+			delete(f.conns, c)
+			f.past.add(c.tally.counts())
+			f.mu.Unlock()
+			if err != nil && f.ctx.Err() == nil && !quietEnd(err) {
+				f.opts.logf("connection from %s: %v", nc.RemoteAddr(), err)
+			}
+		}()
+	}
+}
+
+// quietEnd reports whether err is a client's ordinary way of going.
+func quietEnd(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || isReset(err)
+}
