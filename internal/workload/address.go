@@ -1,0 +1,141 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/target"
+)
+
+// ParseTarget reads a target's URL and finds the kind that answers to its
+// scheme. Several hosts may stand in it, kafka://a:9092,b:9092/topic; they are
+// left as written in URL.Host (Hosts takes them apart).
+func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		e := &Error{Where: "target", Err: fmt.Errorf("%q is no URL: it has no scheme", text), Hint: "targets look like " + examples(kinds)}
+		if looksLikeHost(text) && len(kinds) > 0 {
+			e.Hint = fmt.Sprintf("did you mean %s://%s?", kinds[0].Schemes()[0], text)
+		}
+		return nil, nil, e
+	}
+	var known []string
+	var kind target.Kind
+	for _, k := range kinds {
+		known = append(known, k.Schemes()...)
+		if slices.Contains(k.Schemes(), scheme) {
+			kind = k
+		}
+	}
+	if kind == nil {
+		e := &Error{Where: "target", Err: fmt.Errorf("nothing here speaks %q; the schemes are %s", scheme, strings.Join(known, ", "))}
+		if near := Nearest(scheme, known); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %s://%s?", near, hideUser(rest))
+		}
+		return nil, nil, e
+	}
+
+	// net/url wants at most one port and that at the end, so the hosts are
+	// taken out before it sees the rest.
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	hosts, tail := rest[:end], rest[end:]
+	if strings.Contains(hosts, "@") {
+		return nil, nil, &Error{
+			Where: "target", Err: errors.New("a URL must not carry a user or a password: it would be seen in reports and in the process list"),
+			Hint: "give them as settings of their own; secrets as env:NAME or file:PATH",
+		}
+	}
+	u, err := url.Parse(scheme + "://host" + tail)
+	if err != nil {
+		var inner *url.Error
+		if errors.As(err, &inner) {
+			err = inner.Err
+		}
+		return nil, nil, &Error{Where: "target", Err: fmt.Errorf("%q is no URL: %w", text, err), Hint: "targets look like " + examples(kinds)}
+	}
+	u.Host = hosts
+	for _, h := range Hosts(u) {
+		if err := checkHost(h); err != nil {
+			return nil, nil, &Error{Where: "target", Err: fmt.Errorf("%q: %w", text, err), Hint: "targets look like " + examples(kinds)}
+		}
+	}
+	return kind, u, nil
+}
+
+// Hosts are the hosts of a target's URL, each with its port where it has one.
+func Hosts(u *url.URL) []string {
+	if u.Host == "" {
+		return nil
+	}
+	return strings.Split(u.Host, ",")
+}
+
+func checkHost(h string) error {
+	host, port := h, ""
+	if i := strings.LastIndexByte(h, ':'); i >= 0 && !strings.HasSuffix(h, "]") {
+		host, port = h[:i], h[i+1:]
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("%q has no valid port: it is a number from 1 to 65535", h)
+		}
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, closed := strings.CutSuffix(inner, "]")
+		if !closed || net.ParseIP(inner) == nil {
+			return fmt.Errorf("%q is no IPv6 address", host)
+		}
+		return nil
+	}
+	if host == "" {
+		return errors.New("a host is empty")
+	}
+	if strings.ContainsAny(host, ": \t[]\\\"'%") {
+		return fmt.Errorf("%q is no host name", host)
+	}
+	return nil
+}
+
+// looksLikeHost recognises host:port[/topic], typed without a scheme.
+func looksLikeHost(text string) bool {
+	hosts, _, _ := strings.Cut(text, "/")
+	if hosts == "" || strings.Contains(hosts, "@") {
+		return false
+	}
+	for h := range strings.SplitSeq(hosts, ",") {
+		if checkHost(h) != nil {
+			return false
+		}
+	}
+	return strings.ContainsAny(hosts, ":.") || hosts == "localhost"
+}
+
+func hideUser(rest string) string {
+	if i := strings.IndexByte(rest, '@'); i >= 0 {
+		return rest[i+1:]
+	}
+	return rest
+}
+
+// examples lists one URL a kind, for hints.
+func examples(kinds []target.Kind) string {
+	var list []string
+	for _, k := range kinds {
+		s := k.Schemes()[0]
+		switch s {
+		case "null":
+			list = append(list, "null://")
+		case "kafka":
+			list = append(list, "kafka://127.0.0.1:9092/orders")
+		default:
+			list = append(list, s+"://HOST:PORT")
+		}
+	}
+	return strings.Join(list, " or ")
+}

@@ -1,0 +1,196 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxDocument bounds a workload file. They are a screenful; what is larger was
+// not meant.
+const maxDocument = 1 << 20
+
+// A Document is what somebody wrote, setting by setting, not yet checked.
+type Document struct {
+	Entries []Entry
+}
+
+// An Entry is one setting as written.
+type Entry struct {
+	Name   string   // of the setting, or "target"
+	Values []string // as typed; several only for a list
+	Where  string   // "--rate", or "load.yaml:3: rate"
+}
+
+// Add appends what was given for a setting. A list gathers the values of
+// several entries, anything else keeps the last.
+func (d *Document) Add(name, where string, values ...string) {
+	d.Entries = append(d.Entries, Entry{Name: name, Values: values, Where: where})
+}
+
+// ReadFile reads a workload file; "-" is standard input.
+func ReadFile(path string) (*Document, error) {
+	in := os.Stdin
+	name := path
+	if path == "-" {
+		name = "stdin"
+	} else {
+		f, err := os.Open(path)
+		if err != nil {
+			var inner *os.PathError
+			if errors.As(err, &inner) {
+				err = inner.Err
+			}
+			return nil, &Error{Where: path, Err: fmt.Errorf("cannot read the workload: %w", err)}
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
+	if err != nil {
+		return nil, &Error{Where: name, Err: fmt.Errorf("cannot read the workload: %w", err)}
+	}
+	return ParseDocument(name, data)
+}
+
+// ParseDocument reads a workload written in YAML (or JSON, which is YAML): one
+// mapping whose keys are settings. Values stay the text that was written, so
+// that they mean what they mean as flags. A list is a sequence, or a mapping
+// of names to values where its entries are NAME=VALUE. Name is used in errors.
+func ParseDocument(name string, data []byte) (doc *Document, err error) {
+	// The parser has a history of panics on malformed input.
+	defer func() {
+		if p := recover(); p != nil {
+			doc, err = nil, &Error{Where: name, Err: errors.New("is no YAML that can be read"), Hint: fileHint}
+		}
+	}()
+	if len(data) > maxDocument {
+		return nil, &Error{Where: name, Err: fmt.Errorf("is larger than %d KiB, which no workload is", maxDocument>>10), Hint: fileHint}
+	}
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, yamlError(name, err)
+	}
+	var body ast.Node
+	for _, d := range file.Docs {
+		if d == nil || d.Body == nil || d.Body.Type() == ast.NullType {
+			continue
+		}
+		if body != nil {
+			return nil, &Error{Where: place(name, d.Body), Err: errors.New("a second document begins here; a workload is one"), Hint: fileHint}
+		}
+		body = d.Body
+	}
+	if body == nil {
+		return nil, &Error{Where: name, Err: errors.New("is empty"), Hint: fileHint}
+	}
+	pairs, ok := mapping(body)
+	if !ok {
+		return nil, &Error{Where: place(name, body), Err: errors.New("must be a mapping of settings to values"), Hint: fileHint}
+	}
+	doc = new(Document)
+	for _, pair := range pairs {
+		key, err := scalar(pair.Key)
+		if err != nil {
+			return nil, &Error{Where: place(name, pair.Key), Err: fmt.Errorf("a key %w", err), Hint: fileHint}
+		}
+		e := Entry{Name: key, Where: place(name, pair.Key) + ": " + key}
+		if e.Values, err = values(pair.Value); err != nil {
+			return nil, &Error{Where: e.Where, Err: err}
+		}
+		doc.Entries = append(doc.Entries, e)
+	}
+	return doc, nil
+}
+
+const fileHint = "a workload file has lines such as \"rate: 50k/s\"; the keys are the names of the flags"
+
+// place is "name:line", which editors and terminals make a link of.
+func place(name string, n ast.Node) string {
+	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
+		return name
+	}
+	return fmt.Sprintf("%s:%d", name, n.GetToken().Position.Line)
+}
+
+func yamlError(name string, err error) error {
+	var e yaml.Error
+	if !errors.As(err, &e) {
+		return &Error{Where: name, Err: err, Hint: fileHint}
+	}
+	where := name
+	if t := e.GetToken(); t != nil && t.Position != nil {
+		where = fmt.Sprintf("%s:%d", name, t.Position.Line)
+	}
+	return &Error{Where: where, Err: errors.New(e.GetMessage()), Hint: fileHint}
+}
+
+func mapping(n ast.Node) ([]*ast.MappingValueNode, bool) {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, true
+	}
+	return nil, false
+}
+
+// values are the texts of a scalar, a sequence of scalars, or a mapping of
+// scalars as NAME=VALUE.
+func values(n ast.Node) ([]string, error) {
+	if pairs, ok := mapping(n); ok {
+		var out []string
+		for _, pair := range pairs {
+			k, err := scalar(pair.Key)
+			if err != nil {
+				return nil, err
+			}
+			v, err := scalar(pair.Value)
+			if err != nil {
+				return nil, fmt.Errorf("%s %w", k, err)
+			}
+			out = append(out, k+"="+v)
+		}
+		return out, nil
+	}
+	if list, ok := n.(*ast.SequenceNode); ok {
+		var out []string
+		for _, item := range list.Values {
+			v, err := scalar(item)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+		return out, nil
+	}
+	v, err := scalar(n)
+	if err != nil {
+		return nil, err
+	}
+	return []string{v}, nil
+}
+
+// scalar is a scalar's text as it was written, without its quotes: 50_000,
+// 10s and 1e6 arrive as they would from a command line.
+func scalar(n any) (string, error) {
+	switch n := n.(type) {
+	case *ast.LiteralNode:
+		return strings.TrimRight(n.Value.Value, "\n"), nil
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return strings.TrimSpace(n.(ast.Node).GetToken().Value), nil
+	case *ast.NullNode:
+		return "", errors.New("has no value")
+	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode, *ast.TagNode:
+		return "", errors.New("uses anchors, aliases or tags, which a workload does not take")
+	}
+	return "", errors.New("must be a plain value")
+}

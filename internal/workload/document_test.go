@@ -1,0 +1,96 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseDocument(t *testing.T) {
+	for _, tt := range []struct {
+		name, in string
+		want     map[string][]string
+	}{
+		{"texts stay as written", "rate: 50_000\nfor: 20s\ncount: 1e6\nsize: '100-2000'\nverify: true\n", map[string][]string{
+			"rate": {"50_000"}, "for": {"20s"}, "count": {"1e6"}, "size": {"100-2000"}, "verify": {"true"},
+		}},
+		{"lists and mappings", "header: [a=1, b=2]\nlabel: {team: payments, n: 3}\n", map[string][]string{
+			"header": {"a=1", "b=2"}, "label": {"team=payments", "n=3"},
+		}},
+		{"one line", "rate: 1/s", map[string][]string{"rate": {"1/s"}}},
+		{"JSON", `{"rate": 5, "for": "1s"}`, map[string][]string{"rate": {"5"}, "for": {"1s"}}},
+		{"comments", "# a comment\nrate: 1/s # another\n", map[string][]string{"rate": {"1/s"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			doc, err := ParseDocument("f.yaml", []byte(tt.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string][]string{}
+			for _, e := range doc.Entries {
+				got[e.Name] = e.Values
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestParseDocumentFaults(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"empty", "", "is empty"},
+		{"only a comment", "# nothing\n", "is empty"},
+		{"a list", "- a\n- b\n", "must be a mapping"},
+		{"two documents", "rate: 1\n---\nrate: 2\n", "second document"},
+		{"a key twice", "rate: 1\nrate: 2\n", "f.yaml:2"},
+		{"no value", "rate:\n", "has no value"},
+		{"nested", "rate: {a: {b: c}}\n", "must be a plain value"},
+		{"an anchor", "rate: &a 1\nfor: *a\n", "anchors"},
+		{"a tab", "rate:\n\t- 1\n", "f.yaml:2"},
+		{"too large", strings.Repeat("#", maxDocument+1), "larger than"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ParseDocument("f.yaml", []byte(tt.in))
+			if err == nil {
+				t.Fatal("got no error")
+			}
+			if got := err.Error(); !strings.HasPrefix(got, "f.yaml") || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want f.yaml and %q in it", got, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzParseDocument(f *testing.F) {
+	for _, s := range []string{"rate: 1", "a: [b, {c: d}]", "{", "\t", "? x", "a: &b *b", "- - -", "a: |\n b", "\"", "<<: *x", "!!str a: b"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		doc, err := ParseDocument("f", data)
+		if (doc == nil) == (err == nil) {
+			t.Fatalf("got %v and %v, want one of them", doc, err)
+		}
+		if err == nil {
+			_, _ = Resolve(kinds, nil, doc)
+		}
+	})
+}
+
+func TestNearest(t *testing.T) {
+	among := []string{"rate", "retry", "repeat", "linger", "max-in-flight"}
+	for _, tt := range []struct{ text, want string }{
+		{"rat", "rate"},
+		{"lingr", "linger"},
+		{"lniger", "linger"},
+		{"max-inflight", "max-in-flight"},
+		{"compression", ""},
+		{"x", ""},
+		{"max", "max-in-flight"},
+	} {
+		if got := Nearest(tt.text, among); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}

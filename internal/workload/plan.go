@@ -1,0 +1,182 @@
+package workload
+
+import (
+	"errors"
+	"time"
+
+	"carronade/load"
+	"carronade/payload"
+	"carronade/target"
+)
+
+// schedule builds the schedule with its warm-up before it, and says how long
+// that is; nil without a rate or a shape. A shape begins after the warm-up,
+// which fires at the rate the shape begins with.
+func (w *Workload) schedule() (load.Schedule, time.Duration, error) {
+	warm, events, err := w.warmup()
+	if err != nil {
+		return nil, 0, err
+	}
+	if text := w.String("rate"); text != "" {
+		rate := w.rate()
+		s := load.Constant(rate)
+		if events > 0 {
+			warm = s.Due(events)
+		}
+		return s, warm, nil
+	}
+	text := w.String("shape")
+	if text == "" {
+		return nil, warm, nil
+	}
+	shape, err := load.ParseShape(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	if warm == 0 && events == 0 {
+		return shape, 0, nil
+	}
+	rate := shape.Rate(0)
+	if load.CheckRate(rate) != nil {
+		rate = float64(shape.Count(time.Second))
+	}
+	if load.CheckRate(rate) != nil {
+		return nil, 0, &Error{
+			Err:  errors.New("cannot go before a shape that begins with silence"),
+			Hint: "put the warm-up into the shape: constant(1k/s):2s+...",
+		}
+	}
+	before := load.Constant(rate)
+	if events > 0 {
+		warm = before.Due(events)
+	}
+	return load.Joined(load.Until(before, warm), shape), warm, nil
+}
+
+func (w *Workload) warmup() (time.Duration, uint64, error) {
+	if !w.Has("warmup") {
+		return 0, 0, nil
+	}
+	return parseWarmup(w.String("warmup"))
+}
+
+func (w *Workload) rate() float64 { return target.Values{"rate": w.values["rate"].texts}.Rate("rate") }
+
+// Plan is what the engine needs to know. It builds a schedule of its own with
+// each call.
+func (w *Workload) Plan() (load.Plan, error) {
+	s, warm, err := w.schedule()
+	if err != nil {
+		return load.Plan{}, err
+	}
+	p := load.Plan{
+		Schedule: s,
+		Callers:  int(w.Count("callers")),
+
+		MaxInFlight:   int(w.Count("max-in-flight")),
+		EventsPerShot: int(w.Count("events-per-shot")),
+		Linger:        w.Duration("linger"),
+		BufferBytes:   w.bufferMemory(),
+		EventBytes:    w.eventBytes(),
+
+		WarmupTime: warm,
+		Hold: load.Limits{
+			Time:   w.Duration("for"),
+			Events: w.Count("count"),
+			Bytes:  uint64(w.size("bytes")),
+		},
+		Drain:    w.Duration("drain"),
+		Interval: w.Duration("interval"),
+		Retry:    int(w.Count("retry")),
+		Threads:  int(w.Count("threads")),
+	}
+	p.Hold.Failures = w.Count("failures")
+	if w.Has("failure-rate") {
+		p.Hold.FailureRate = target.Values{"": w.values["failure-rate"].texts}.Share("")
+	}
+	if w.String("overload") == "drop" {
+		p.Overload = load.Drop
+	}
+	if s == nil {
+		if _, p.WarmupEvents, err = w.warmup(); err != nil {
+			return load.Plan{}, err
+		}
+	}
+	if shape, ok := s.(load.Stepped); ok && w.Has("shape") {
+		p.Steps = shape.Steps()
+	} else if w.Has("shape") {
+		// Joined to a warm-up the shape's own steps are asked for again.
+		shape, err := load.ParseShape(w.String("shape"))
+		if err != nil {
+			return load.Plan{}, err
+		}
+		if st, ok := shape.(load.Stepped); ok {
+			p.Steps = st.Steps()
+		}
+	}
+	// The bound belongs to a connection, callers to the whole run: with the
+	// default bound, fewer connections than callers must not turn a closed
+	// loop into a queue.
+	if p.Callers > p.MaxInFlight && !w.Given("max-in-flight") {
+		p.MaxInFlight = p.Callers
+	}
+	// A caller of a round trip waits for its event, so its shot is one.
+	if p.Callers > 0 && w.Op == RoundTrip && !w.Has("events-per-shot") {
+		p.EventsPerShot = 1
+	}
+	return p, nil
+}
+
+// Spec is what the target needs to know. The caller sets RunID and Logf.
+func (w *Workload) Spec() (target.Spec, error) {
+	p, err := w.Plan()
+	if err != nil {
+		return target.Spec{}, err
+	}
+	s := target.Spec{
+		URL:     w.URL,
+		Op:      w.Op,
+		Options: w.options(),
+		Given:   make(map[string]bool),
+		Seed:    w.Seed(),
+
+		Scheduled:     p.Schedule != nil,
+		EventsPerShot: p.EventsPerShot,
+		MaxInFlight:   p.MaxInFlight,
+		Callers:       p.Callers,
+		Linger:        p.Linger,
+		Verify:        w.Verify(),
+		RoundTrip:     w.Op == RoundTrip,
+		Count:         p.Hold.Events,
+		Clients:       max(1, int(w.Count("clients"))),
+
+		Logf: func(string, ...any) {},
+	}
+	// A kind applies presets itself, below what somebody gave.
+	for name, v := range w.values {
+		s.Given[name] = v.from > FromPreset
+	}
+	return s, nil
+}
+
+func (w *Workload) size(name string) int64 { return target.Values{"": w.values[name].texts}.Size("") }
+
+func (w *Workload) bufferMemory() int64 {
+	if s := find(w.table, "buffer-memory"); s == nil || s.Type != target.Size || !w.Has("buffer-memory") {
+		return 0
+	}
+	return w.size("buffer-memory")
+}
+
+// eventBytes is the mean size of an event, where the kind has sizes; 0 when it
+// is not known. Only a bound on waiting bytes asks for it.
+func (w *Workload) eventBytes() float64 {
+	if w.bufferMemory() == 0 || !w.Has("size") {
+		return 0
+	}
+	g, err := payload.New(payload.Spec{Seed: w.Seed(), Size: w.String("size"), Payload: "random", Key: "none"})
+	if err != nil {
+		return 0 // the target says what is wrong with it
+	}
+	return g.MeanSize()
+}

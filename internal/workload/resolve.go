@@ -1,0 +1,246 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"carronade/target"
+)
+
+// Resolve makes a workload of what was typed and what a file says (either may
+// be nil): flag before file before default. It checks everything that can be
+// checked without touching the network; several faults come joined, each an
+// *Error.
+func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
+	w := &Workload{values: make(map[string]value)}
+	given := func(name string) (Entry, bool) {
+		for _, d := range []*Document{flags, file} {
+			if d == nil {
+				continue
+			}
+			for _, e := range slices.Backward(d.Entries) {
+				if e.Name == name && len(e.Values) > 0 {
+					return e, true
+				}
+			}
+		}
+		return Entry{}, false
+	}
+
+	e, ok := given("target")
+	if !ok {
+		return nil, &Error{Err: errors.New("no target was given"), Hint: "a target is a URL, such as " + examples(kinds)}
+	}
+	if len(e.Values) != 1 {
+		return nil, &Error{Where: e.Where, Err: errors.New("must be one URL")}
+	}
+	var err error
+	if w.Kind, w.URL, err = ParseTarget(kinds, e.Values[0]); err != nil {
+		return nil, err
+	}
+	w.text = e.Values[0]
+	w.table = Table(w.Kind)
+
+	// The operation comes first: it decides what else has a meaning.
+	w.Op = find(w.table, "op").Default
+	if e, ok := given("op"); ok {
+		if err := find(w.table, "op").Check(e.Values[0]); err != nil {
+			return nil, at(e.Where, err)
+		}
+		w.Op = e.Values[0]
+	}
+
+	var faults []error
+	fault := func(err error) {
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	for i, d := range []*Document{file, flags} {
+		if d == nil {
+			continue
+		}
+		from := FromFile + Origin(i)
+		for _, e := range d.Entries {
+			if e.Name != "target" {
+				fault(w.set(kinds, e, from))
+			}
+		}
+	}
+	if len(faults) == 0 {
+		fault(w.preset())
+	}
+	for i := range w.table {
+		s := &w.table[i]
+		_, set := w.values[s.Name]
+		if !set && s.Default != "" && s.Means(w.Op) && !s.FlagOnly {
+			w.values[s.Name] = value{texts: []string{s.Default}}
+		}
+	}
+	if len(faults) == 0 {
+		faults = w.conflicts(given)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return w, nil
+}
+
+// set takes one entry in.
+func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
+	s := find(w.table, e.Name)
+	if s == nil {
+		return w.unknown(kinds, e, from)
+	}
+	switch {
+	case s.FlagOnly && from == FromFile:
+		return &Error{Where: e.Where, Err: errors.New("says where output goes, which is no part of a workload"), Hint: "give --" + s.Name + " on the command line"}
+	case !s.Means(w.Op):
+		if s.Type == target.Bool && len(e.Values) == 1 && e.Values[0] == "false" {
+			return nil
+		}
+		return &Error{Where: e.Where, Err: fmt.Errorf("has no meaning for the operation %s", w.Op), Hint: meaningHint(s, w.Kind.Ops())}
+	case s.Type != target.List && len(e.Values) != 1:
+		return &Error{Where: e.Where, Err: fmt.Errorf("takes one value, not %d", len(e.Values))}
+	}
+	for _, text := range e.Values {
+		if err := s.Check(text); err != nil {
+			return at(e.Where, err)
+		}
+	}
+	if s.FlagOnly {
+		return nil
+	}
+	v := value{texts: e.Values, from: from}
+	if old := w.values[s.Name]; s.Type == target.List && old.from == from {
+		v.texts = slices.Concat(old.texts, e.Values)
+	}
+	w.values[s.Name] = v
+	return nil
+}
+
+// preset takes in what given options stand for.
+func (w *Workload) preset() error {
+	p, ok := w.Kind.(target.Presetter)
+	if !ok {
+		return nil
+	}
+	presets, warnings, err := p.Presets(w.URL, w.options())
+	if err != nil {
+		return err
+	}
+	w.Warnings = append(w.Warnings, warnings...)
+	for _, name := range slices.Sorted(maps.Keys(presets)) {
+		s := find(w.table, name)
+		if _, set := w.values[name]; set || s == nil || !s.Means(w.Op) {
+			continue
+		}
+		if err := s.Check(presets[name]); err != nil {
+			return at(name+", as preset", err)
+		}
+		w.values[name] = value{texts: []string{presets[name]}, from: FromPreset}
+	}
+	return nil
+}
+
+// options are the values of the kind's options so far, with the defaults of
+// those that have none.
+func (w *Workload) options() target.Values {
+	v := make(target.Values)
+	for _, o := range w.Kind.Options() {
+		if given, ok := w.values[o.Name]; ok {
+			v[o.Name] = given.texts
+		} else if s := find(w.table, o.Name); s.Default != "" && s.Means(w.Op) {
+			v[o.Name] = []string{s.Default}
+		}
+	}
+	return v
+}
+
+func meaningHint(s *Setting, ops []string) string {
+	var fit []string
+	for _, op := range ops {
+		if s.Means(op) {
+			fit = append(fit, op)
+		}
+	}
+	if len(fit) == 0 {
+		return "leave it out"
+	}
+	return "it goes with --op " + strings.Join(fit, " or --op ")
+}
+
+// unknown says what an unknown setting may have been meant as.
+func (w *Workload) unknown(kinds []target.Kind, e Entry, from Origin) error {
+	for _, k := range kinds {
+		if slices.ContainsFunc(k.Options(), func(o target.Option) bool { return o.Name == e.Name }) {
+			return &Error{
+				Where: e.Where, Err: fmt.Errorf("has no meaning for a %s target", w.Kind.Name()),
+				Hint: fmt.Sprintf("it is an option of %s targets", k.Name()),
+			}
+		}
+	}
+	err := &Error{Where: e.Where, Err: errors.New("there is no such setting"), Hint: "carronade run --help lists them all"}
+	if near := Nearest(e.Name, Names([]target.Kind{w.Kind})); near != "" {
+		if from == FromFlag {
+			near = "--" + near
+		}
+		err.Hint = "did you mean " + near + "?"
+	}
+	return err
+}
+
+// Names lists the names of all settings of the kinds, each once.
+func Names(kinds []target.Kind) []string {
+	names := []string{"target"}
+	for _, k := range append([]target.Kind{nil}, kinds...) {
+		for _, s := range Table(k) {
+			if !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return names
+}
+
+// conflicts checks settings against each other.
+func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
+	var faults []error
+	fault := func(name, hint, format string, args ...any) {
+		e, ok := given(name)
+		if !ok {
+			e.Where = name
+		}
+		faults = append(faults, &Error{Where: e.Where, Err: fmt.Errorf(format, args...), Hint: hint})
+	}
+	var paces []string
+	for _, name := range []string{"rate", "shape", "callers"} {
+		if w.Has(name) {
+			paces = append(paces, name)
+		}
+	}
+	if len(paces) > 1 {
+		fault(paces[1], "a rate or a shape makes an open loop, callers make a closed one: keep one of them",
+			"cannot go together with %s", strings.Join(append(paces[:1:1], paces[2:]...), " and "))
+		return faults
+	}
+	if w.String("overload") == "drop" && w.Given("overload") && !w.Has("rate") && !w.Has("shape") {
+		fault("overload", "add --rate or --shape", "dropping needs a schedule: without one nothing is due")
+	}
+	if len(paces) == 1 && paces[0] == "callers" && w.Has("max-unsent") {
+		fault("max-unsent", "leave it out", "has no meaning in a closed loop: nothing is due")
+	}
+	if n, m := w.Count("events-per-shot"), w.Count("callers"); n > 0 && m > 0 && n*m > 1e9 {
+		fault("callers", "lower one of them", "%d callers of %d events each are more than memory holds", m, n)
+	}
+	if len(faults) == 0 {
+		if _, _, err := w.schedule(); err != nil {
+			e, _ := given("warmup")
+			faults = append(faults, at(e.Where, err))
+		}
+	}
+	return faults
+}

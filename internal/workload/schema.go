@@ -1,0 +1,83 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"carronade/target"
+)
+
+// Schema is the JSON schema of workload files for the kinds, for editors: what
+// completes keys and marks wrong ones while somebody types. It is made from
+// the table and ends with a newline.
+func Schema(kinds []target.Kind) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"carronade workload","type":"object","additionalProperties":false,"properties":{`)
+	b.WriteString(`"target":`)
+	b.Write(quote(map[string]string{"type": "string", "description": "URL of the system under test, such as " + examples(kinds)}))
+	seen := map[string]bool{"target": true}
+	for _, k := range append([]target.Kind{nil}, kinds...) {
+		table := Table(k)
+		for i := range table {
+			s := &table[i]
+			if seen[s.Name] || s.FlagOnly {
+				continue
+			}
+			seen[s.Name] = true
+			b.WriteByte(',')
+			b.Write(quote(s.Name))
+			b.WriteByte(':')
+			b.Write(quote(s.schema()))
+		}
+	}
+	b.WriteString("}}")
+	var out bytes.Buffer
+	if err := json.Indent(&out, b.Bytes(), "", "  "); err != nil {
+		panic(err) // it is ours
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+func (s *Setting) schema() map[string]any {
+	m := map[string]any{"description": s.Help}
+	if s.Kind != "" {
+		m["description"] = s.Kind + ": " + s.Help
+	}
+	switch s.Type {
+	case target.Bool:
+		m["type"] = "boolean"
+	case target.List:
+		text := map[string]any{"type": []string{"string", "number", "boolean"}}
+		m["anyOf"] = []any{
+			text,
+			map[string]any{"type": "array", "items": text},
+			map[string]any{"type": "object", "additionalProperties": text},
+		}
+	case target.Int, target.Float, target.Size, target.Rate, target.Share:
+		m["type"] = []string{"number", "string"}
+	case target.Duration:
+		m["type"] = "string"
+	default:
+		m["type"] = []string{"string", "number", "boolean"}
+	}
+	if len(s.Choices) > 0 && s.Type != target.List {
+		var choices []any
+		for _, c := range s.Choices {
+			choices = append(choices, c)
+			if n, err := strconv.Atoi(c); err == nil {
+				choices = append(choices, n)
+			}
+		}
+		m["enum"] = choices
+		delete(m, "type")
+	}
+	if s.Default != "" && s.Name != "op" {
+		m["default"] = s.Default
+		if s.Type == target.Bool {
+			m["default"] = s.Default == "true"
+		}
+	}
+	return m
+}

@@ -1,0 +1,154 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/target"
+	"carronade/units"
+)
+
+// A Setting is one row of the table: a setting of the load, or an option of a
+// kind of target.
+type Setting struct {
+	target.Option
+
+	// Kind is the name of the kind whose option this is; "" for a setting of
+	// the load, which every kind has.
+	Kind string
+	// Word stands for the value in help, such as "RATE".
+	Word string
+	// NotOps are operations for which the setting has no meaning. (Option.Ops
+	// are those for which it has one.)
+	NotOps []string
+	// FlagOnly settings say where output goes. They cannot stand in a file and
+	// are no part of the workload.
+	FlagOnly bool
+	// Verbatim settings are not shown as part of what was done.
+	Verbatim bool
+
+	check func(text string) error
+}
+
+// Check says what is wrong with a value, nil when nothing is. The error names
+// neither the setting nor, for a secret, the text.
+func (s *Setting) Check(text string) error {
+	if s.Secret {
+		return checkReference(text)
+	}
+	if text == "" {
+		return errors.New("has no value")
+	}
+	if len(s.Choices) > 0 && !slices.Contains(s.Choices, text) {
+		err := &Error{Err: fmt.Errorf("must be one of %s, not %q", strings.Join(s.Choices, ", "), text)}
+		if near := Nearest(text, s.Choices); near != "" {
+			err.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return err
+	}
+	if err := checkType(s.Type, text); err != nil {
+		return err
+	}
+	if s.check != nil {
+		return s.check(text)
+	}
+	return nil
+}
+
+// Means reports whether the setting has a meaning for an operation.
+func (s *Setting) Means(op string) bool {
+	return !slices.Contains(s.NotOps, op) && (len(s.Ops) == 0 || slices.Contains(s.Ops, op))
+}
+
+// Placeholder is the word that stands for the value in help; "" for a switch.
+func (s *Setting) Placeholder() string {
+	switch {
+	case s.Type == target.Bool:
+		return ""
+	case s.Word != "":
+		return s.Word
+	case len(s.Choices) > 0:
+		return strings.Join(s.Choices, "|")
+	}
+	switch s.Type {
+	case target.Int:
+		return "N"
+	case target.Float:
+		return "X"
+	case target.List, target.String:
+		return "TEXT"
+	}
+	return strings.ToUpper(s.Type.String())
+}
+
+func checkType(t target.Type, text string) error {
+	switch t {
+	case target.Bool:
+		if text != "true" && text != "false" {
+			return fmt.Errorf("must be true or false, not %q", text)
+		}
+		return nil
+	case target.Float:
+		if f, err := strconv.ParseFloat(text, 64); err != nil || f != f || f-f != 0 {
+			return fmt.Errorf("must be a number, not %q", text)
+		}
+		return nil
+	case target.Int:
+		return second(units.ParseCount(text))
+	case target.Duration:
+		return second(units.ParseDuration(text))
+	case target.Size:
+		return second(units.ParseSize(text))
+	case target.Rate:
+		return second(units.ParseRate(text))
+	case target.Share:
+		return second(units.ParseShare(text))
+	}
+	return nil
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// checkReference accepts env:NAME and file:PATH. What else was typed may be
+// the secret itself, so the error does not repeat it.
+func checkReference(text string) error {
+	for _, prefix := range []string{"env:", "file:"} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok && rest != "" {
+			return nil
+		}
+	}
+	return &Error{
+		Err:  errors.New("takes a reference, not the secret itself"),
+		Hint: "write env:NAME for an environment variable or file:PATH for a file that holds it",
+	}
+}
+
+// An Error is one fault of a workload: where it stands, what it is, and how to
+// put it right.
+type Error struct {
+	Where string // "--rate", "load.yaml:3: rate", or ""
+	Err   error
+	Hint  string // one sentence, or ""
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Where == "" {
+		return e.Err.Error()
+	}
+	return e.Where + ": " + e.Err.Error()
+}
+
+// Unwrap returns the fault itself.
+func (e *Error) Unwrap() error { return e.Err }
+
+// at puts a place before a fault, keeping its hint.
+func at(where string, err error) error {
+	if inner, ok := errors.AsType[*Error](err); ok && inner.Where == "" {
+		return &Error{Where: where, Err: inner.Err, Hint: inner.Hint}
+	}
+	return &Error{Where: where, Err: err}
+}

@@ -1,0 +1,50 @@
+package workload
+
+import "slices"
+
+// Nearest returns the word of a list that somebody who typed text most likely
+// meant, "" when none is near: at most a third of its letters changed, swapped,
+// missing or too many, or text is a beginning of three letters or more.
+func Nearest(text string, among []string) string {
+	best, least := "", len([]rune(text))/3+1
+	for _, word := range among {
+		d := distance([]rune(text), []rune(word))
+		if d == 0 {
+			continue
+		}
+		if len(text) >= 3 && len(word) > len(text) && word[:len(text)] == text {
+			d = 1
+		}
+		if d < least || (d == least && best == "" && d <= 1) {
+			best, least = word, d
+		}
+	}
+	return best
+}
+
+// distance is the optimal string alignment distance (Damerau-Levenshtein
+// without repeated edits of a substring): insertions, deletions, replacements
+// and swaps of neighbours.
+func distance(a, b []rune) int {
+	before := make([]int, len(b)+1)
+	above := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = slices.Min([]int{above[j] + 1, row[j-1] + 1, above[j-1] + cost})
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, above, row = above, row, before
+	}
+	return above[len(b)]
+}

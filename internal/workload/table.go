@@ -1,0 +1,357 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/target"
+	"carronade/units"
+)
+
+// The operations that the load itself knows of; a kind may have others.
+const (
+	Produce   = "produce"
+	Consume   = "consume"
+	RoundTrip = "roundtrip"
+)
+
+// Headings of the load's own settings, in the order of help.
+const (
+	groupWork   = "what to do"
+	groupPace   = "pace"
+	groupEnd    = "when to stop"
+	groupLimits = "limits that decide the exit code"
+	groupShots  = "how shots are made and sent"
+	groupReport = "report and output"
+)
+
+// notReading marks settings without a meaning where nothing is fired.
+var notReading = []string{Consume}
+
+// loadTable is the table of the load's own settings, in the order of help and
+// documents. A kind's option of the same name replaces a row: it may have
+// another default, and keeps the type.
+func loadTable() []Setting {
+	return []Setting{
+		{
+			Option: target.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation (produce when nothing is said, for most targets)"},
+			Word:   "OP",
+		},
+		{
+			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Help: "read back what was fired and account for every event"},
+			NotOps: notReading,
+		},
+		{
+			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "decides payloads, keys and random schedules"},
+		},
+		{
+			Option:   target.Option{Name: "label", Type: target.List, Group: groupWork, Help: "a name for the report to carry (repeatable)"},
+			Word:     "K=V",
+			Verbatim: true,
+			check:    checkPair,
+		},
+		{
+			Option: target.Option{Name: "repeat", Type: target.Int, Default: "1", Group: groupWork, Help: "run it so often; a report each"},
+			check:  countBetween(1, 10_000),
+		},
+
+		{
+			Option: target.Option{Name: "rate", Type: target.Rate, Group: groupPace, Independent: true, Help: "open loop: events due per second, such as 50k/s"},
+			NotOps: notReading,
+			check:  checkRate,
+		},
+		{
+			Option: target.Option{Name: "shape", Group: groupPace, Independent: true, Help: "open loop at a changing rate (see: carronade help shapes)"},
+			Word:   "SHAPE",
+			NotOps: notReading,
+			check:  checkShape,
+		},
+		{
+			Option: target.Option{Name: "callers", Type: target.Int, Group: groupPace, Independent: true, Help: "closed loop: so many callers, each firing when answered"},
+			NotOps: notReading,
+			check:  countBetween(1, 1_000_000),
+		},
+
+		{
+			Option: target.Option{Name: "for", Type: target.Duration, Group: groupEnd, Help: "stop after so long, warm-up not counted"},
+			check:  durationBetween(time.Millisecond, 366*24*time.Hour),
+		},
+		{
+			Option: target.Option{Name: "count", Type: target.Int, Group: groupEnd, Help: "stop after so many events, such as 10m for ten million"},
+			check:  countBetween(1, 1e15),
+		},
+		{
+			Option: target.Option{Name: "bytes", Type: target.Size, Group: groupEnd, Help: "stop after so many bytes of events"},
+			check:  sizeAtLeast(1),
+		},
+		{
+			Option: target.Option{Name: "warmup", Group: groupEnd, Help: "not measured: a time, or a number of events"},
+			Word:   "TIME|N",
+			NotOps: notReading,
+			check:  checkWarmup,
+		},
+		{
+			Option: target.Option{Name: "drain", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "how long to wait for the last answers"},
+			NotOps: notReading,
+			check:  durationBetween(time.Millisecond, time.Hour),
+		},
+		{
+			Option: target.Option{Name: "idle-timeout", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "stop when nothing arrived for so long"},
+			NotOps: []string{Produce},
+			check:  durationBetween(time.Millisecond, 24*time.Hour),
+		},
+
+		{
+			Option: target.Option{Name: "failures", Type: target.Int, Group: groupLimits, Help: "stop when more than N events failed"},
+			NotOps: notReading,
+			check:  countBetween(1, 1e15),
+		},
+		{
+			Option: target.Option{Name: "failure-rate", Type: target.Share, Group: groupLimits, Help: "stop when more than this share failed, such as 1%"},
+			NotOps: notReading,
+			check:  checkShare,
+		},
+		{
+			Option: target.Option{Name: "max-dropped", Type: target.Int, Group: groupLimits, Help: "at most N events may be dropped"},
+			NotOps: notReading,
+		},
+		{
+			Option: target.Option{Name: "max-unsent", Type: target.Int, Group: groupLimits, Help: "at most N due events may stay unsent"},
+			NotOps: notReading,
+		},
+		{
+			Option: target.Option{Name: "require", Type: target.List, Choices: []string{"steady"}, Group: groupLimits, Help: "steady: in flight and response time must not climb"},
+			NotOps: notReading,
+		},
+
+		{
+			Option: target.Option{Name: "events-per-shot", Type: target.Int, Group: groupShots, Independent: true, Help: "events sent in one piece; left out: as many as gather"},
+			NotOps: notReading,
+			check:  countBetween(1, 10_000_000),
+		},
+		{
+			Option: target.Option{Name: "linger", Type: target.Duration, Default: "5ms", Group: groupShots, Independent: true, Help: "how long events may wait for their shot to fill"},
+			NotOps: notReading,
+			check:  durationBetween(0, time.Minute),
+		},
+		{
+			Option: target.Option{Name: "max-in-flight", Type: target.Int, Default: "5", Group: groupShots, Independent: true, Help: "shots in flight per connection"},
+			NotOps: notReading,
+			check:  countBetween(1, 1_000_000),
+		},
+		{
+			Option: target.Option{Name: "overload", Default: "queue", Choices: []string{"queue", "drop"}, Group: groupShots, Independent: true, Help: "what happens to due events while that bound is reached"},
+			NotOps: notReading,
+		},
+		{
+			Option: target.Option{Name: "retry", Type: target.Int, Default: "0", Group: groupShots, Independent: true, Help: "fire failed events again, at most so often"},
+			NotOps: notReading,
+			check:  countBetween(0, 1000),
+		},
+		{
+			Option: target.Option{Name: "threads", Type: target.Int, Group: groupShots, Independent: true, Help: "at most so many sending threads; left out: one per client"},
+			check:  countBetween(1, 1024),
+		},
+
+		{
+			Option:   target.Option{Name: "interval", Type: target.Duration, Default: "1s", Group: groupReport, Help: "of the series, and of the progress lines"},
+			Verbatim: true,
+			check:    durationBetween(10*time.Millisecond, 24*time.Hour),
+		},
+		{
+			Option:   target.Option{Name: "percentiles", Group: groupReport, Help: "more of them, such as 25,75,99.95"},
+			Word:     "P,P",
+			Verbatim: true,
+			check:    checkPercentiles,
+		},
+		{
+			Option:   target.Option{Name: "client-metrics", Type: target.Bool, Group: groupReport, Help: "what each connection did, by broker"},
+			Verbatim: true,
+		},
+		{
+			Option:   target.Option{Name: "hdr", Group: groupReport, Help: "write the histograms as an HdrHistogram log"},
+			Word:     "FILE",
+			Verbatim: true,
+		},
+		{
+			Option:   target.Option{Name: "json", Type: target.Bool, Group: groupReport, Help: "the report as JSON on stdout"},
+			FlagOnly: true,
+		},
+		{
+			Option:   target.Option{Name: "json-file", Group: groupReport, Help: "the report as JSON in a file, besides the text"},
+			Word:     "FILE",
+			FlagOnly: true,
+		},
+		{
+			Option:   target.Option{Name: "quiet", Type: target.Bool, Group: groupReport, Help: "no progress while it runs"},
+			FlagOnly: true,
+		},
+	}
+}
+
+// Table returns every setting that a workload for the kind may have: the
+// load's own and then the kind's options. With a nil kind, the load's alone.
+func Table(kind target.Kind) []Setting {
+	table := loadTable()
+	if kind == nil {
+		return table
+	}
+	if ops := kind.Ops(); len(ops) > 0 {
+		op := find(table, "op")
+		op.Choices, op.Default = ops, ops[0]
+	}
+	for _, o := range kind.Options() {
+		if own := find(table, o.Name); own != nil {
+			own.Default = o.Default
+			if o.Help != "" {
+				own.Help = o.Help
+			}
+			continue
+		}
+		table = append(table, Setting{Option: o, Kind: kind.Name()})
+	}
+	return table
+}
+
+func find(table []Setting, name string) *Setting {
+	i := slices.IndexFunc(table, func(s Setting) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &table[i]
+}
+
+func checkRate(text string) error {
+	r, err := units.ParseRate(text)
+	if err != nil {
+		return err
+	}
+	if r == 0 {
+		return &Error{
+			Err:  errors.New("must be above 0"),
+			Hint: "leave --rate out to fire as fast as the in-flight bound allows",
+		}
+	}
+	return load.CheckRate(r)
+}
+
+func checkShape(text string) error {
+	return second(load.ParseShape(text))
+}
+
+func checkShare(text string) error {
+	f, err := units.ParseShare(text)
+	switch {
+	case err != nil:
+		return err
+	case f <= 0 || f > 1:
+		return fmt.Errorf("%s is no share: it lies above 0%% and at most at 100%%", text)
+	}
+	return nil
+}
+
+func checkPair(text string) error {
+	k, _, ok := strings.Cut(text, "=")
+	if !ok || strings.TrimSpace(k) == "" {
+		return fmt.Errorf("must be NAME=VALUE, such as team=payments, not %q", text)
+	}
+	return nil
+}
+
+func countBetween(low, high uint64) func(string) error {
+	return func(text string) error {
+		n, err := units.ParseCount(text)
+		switch {
+		case err != nil:
+			return err
+		case n < low:
+			return fmt.Errorf("must be at least %d, not %s", low, text)
+		case n > high:
+			return fmt.Errorf("must be at most %s, not %s", units.FormatCount(high), text)
+		}
+		return nil
+	}
+}
+
+func sizeAtLeast(low int64) func(string) error {
+	return func(text string) error {
+		n, err := units.ParseSize(text)
+		if err == nil && n < low {
+			err = fmt.Errorf("must be at least %s, not %s", units.FormatSize(low), text)
+		}
+		return err
+	}
+}
+
+func durationBetween(low, high time.Duration) func(string) error {
+	return func(text string) error {
+		d, err := units.ParseDuration(text)
+		switch {
+		case err != nil:
+			return err
+		case d < low && low == time.Millisecond && d == 0:
+			return errors.New("must be above 0")
+		case d < low:
+			return fmt.Errorf("must be at least %v, not %s", low, text)
+		case d > high:
+			return fmt.Errorf("must be at most %s, not %s", units.FormatDuration(high), text)
+		}
+		return nil
+	}
+}
+
+func checkWarmup(text string) error {
+	_, _, err := parseWarmup(text)
+	return err
+}
+
+// parseWarmup reads a time or a number of events. A text that is both, such
+// as 10m, is refused rather than guessed at.
+func parseWarmup(text string) (time.Duration, uint64, error) {
+	d, noTime := units.ParseDuration(text)
+	n, noCount := units.ParseCount(text)
+	switch {
+	case noTime == nil && noCount == nil && n != 0:
+		return 0, 0, &Error{
+			Err:  fmt.Errorf("%s is both a time and a number of events", text),
+			Hint: fmt.Sprintf("write %ds for the time, %d for the events", int64(d/time.Second), n),
+		}
+	case noTime == nil && d > 24*time.Hour:
+		return 0, 0, fmt.Errorf("must be at most a day, not %s", text)
+	case noTime == nil:
+		return d, 0, nil
+	case noCount == nil:
+		return 0, n, nil
+	}
+	return 0, 0, fmt.Errorf("must be a time such as 2s or a number of events such as 50k, not %q", text)
+}
+
+// parsePercentiles reads percentiles above 0 and at most 100, with commas
+// between them, and sorts them.
+func parsePercentiles(text string) ([]float64, error) {
+	var ps []float64
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimPrefix(strings.TrimSpace(part), "p")
+		p, err := strconv.ParseFloat(part, 64)
+		if err != nil || !(p > 0 && p <= 100) {
+			return nil, fmt.Errorf("%q is no percentile: they lie above 0 and at most at 100, such as 25,75,99.95", part)
+		}
+		if !slices.Contains(ps, p) {
+			ps = append(ps, p)
+		}
+	}
+	if len(ps) > 64 {
+		return nil, fmt.Errorf("%d percentiles are more than a report can show: at most 64", len(ps))
+	}
+	slices.Sort(ps)
+	return ps, nil
+}
+
+func checkPercentiles(text string) error {
+	return second(parsePercentiles(text))
+}

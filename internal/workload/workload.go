@@ -1,0 +1,195 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/target"
+	"carronade/units"
+)
+
+// A Workload is what to run: checked, with defaults filled in, and knowing
+// where each value came from. It is not changed once made, so that several
+// runs may share one.
+type Workload struct {
+	URL  *url.URL
+	Kind target.Kind
+	Op   string
+
+	// Warnings are words for people about what was asked.
+	Warnings []string
+
+	table  []Setting
+	values map[string]value
+	text   string // of the target, as typed
+}
+
+type value struct {
+	texts []string
+	from  Origin
+}
+
+// Origin is where a value came from, in rising rank.
+type Origin uint8
+
+// The origins.
+const (
+	FromDefault Origin = iota
+	FromPreset         // another setting stands for it: a profile, a client's own file
+	FromFile
+	FromFlag
+)
+
+// String returns the word used in the report's JSON.
+func (o Origin) String() string { return [...]string{"default", "preset", "file", "flag"}[o] }
+
+// A Resolved is one setting of a workload, for display.
+type Resolved struct {
+	Name  string
+	Texts []string
+	From  Origin
+	Group string
+}
+
+// Text is the value in one line.
+func (r Resolved) Text() string { return strings.Join(r.Texts, " ") }
+
+// Target is the target's URL as typed.
+func (w *Workload) Target() string { return w.text }
+
+// Settings lists, in the order of the table, every setting that has a value
+// and a meaning for the operation. Secrets appear as the references they are.
+func (w *Workload) Settings() []Resolved {
+	var out []Resolved
+	for i := range w.table {
+		s := &w.table[i]
+		v, ok := w.values[s.Name]
+		if !ok || s.FlagOnly {
+			continue
+		}
+		out = append(out, Resolved{Name: s.Name, Texts: v.texts, From: v.from, Group: s.Group})
+	}
+	return out
+}
+
+// MarshalJSON writes the workload as a document that -f reads again: the
+// target, and each setting as the text that a flag would have.
+func (w *Workload) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(`{"target":`)
+	b.Write(quote(w.text))
+	for _, r := range w.Settings() {
+		s := find(w.table, r.Name)
+		b.WriteByte(',')
+		b.Write(quote(r.Name))
+		b.WriteByte(':')
+		switch s.Type {
+		case target.Bool:
+			b.WriteString(r.Texts[0])
+		case target.List:
+			b.Write(quote(r.Texts))
+		default:
+			b.Write(quote(r.Texts[len(r.Texts)-1]))
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func quote(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // strings and lists of strings always encode
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// Given reports whether somebody set the value, himself or by a preset.
+func (w *Workload) Given(name string) bool { return w.values[name].from != FromDefault }
+
+// String returns a setting's text, "" when it has none.
+func (w *Workload) String(name string) string {
+	t := w.values[name].texts
+	if len(t) == 0 {
+		return ""
+	}
+	return t[len(t)-1]
+}
+
+// Has reports whether a setting has a value, be it the default.
+func (w *Workload) Has(name string) bool { return len(w.values[name].texts) > 0 }
+
+// Bool returns a switch; false when it was not set.
+func (w *Workload) Bool(name string) bool { return w.String(name) == "true" }
+
+// Count returns a number, 0 when it has no value.
+func (w *Workload) Count(name string) uint64 { return parsed(w, name, units.ParseCount) }
+
+// Duration returns a duration, 0 when it has no value.
+func (w *Workload) Duration(name string) time.Duration { return parsed(w, name, units.ParseDuration) }
+
+// parsed reads a value that Resolve has checked.
+func parsed[T any](w *Workload, name string, parse func(string) (T, error)) T {
+	var zero T
+	text := w.String(name)
+	if text == "" {
+		return zero
+	}
+	v, err := parse(text)
+	if err != nil {
+		panic("workload: " + name + " was not checked: " + err.Error())
+	}
+	return v
+}
+
+// Labels are the names and values that the report carries; nil when none.
+func (w *Workload) Labels() map[string]string {
+	var out map[string]string
+	for _, l := range w.values["label"].texts {
+		if out == nil {
+			out = make(map[string]string)
+		}
+		k, v, _ := strings.Cut(l, "=")
+		out[strings.TrimSpace(k)] = v
+	}
+	return out
+}
+
+// Percentiles are those asked for beyond the ones that every report has.
+func (w *Workload) Percentiles() []float64 { return parsed(w, "percentiles", parsePercentiles) }
+
+// Verify tells whether what was fired is to be read back.
+func (w *Workload) Verify() bool { return w.Bool("verify") }
+
+// Repeat is how often to run it, at least 1.
+func (w *Workload) Repeat() int { return max(1, int(w.Count("repeat"))) }
+
+// HDR is the file that the histograms go to, "" for none.
+func (w *Workload) HDR() string { return w.String("hdr") }
+
+// ClientMetrics tells whether the report shows what each connection did.
+func (w *Workload) ClientMetrics() bool { return w.Bool("client-metrics") }
+
+// IdleTimeout ends a run that consumes when nothing arrived for so long.
+func (w *Workload) IdleTimeout() time.Duration { return w.Duration("idle-timeout") }
+
+// Seed decides everything random about the run.
+func (w *Workload) Seed() uint64 { return w.Count("seed") }
+
+// OpenEnded reports whether nothing but a signal, or the target, ends the run.
+func (w *Workload) OpenEnded() bool {
+	if w.Has("for") || w.Has("count") || w.Has("bytes") {
+		return false
+	}
+	if w.Op == Consume {
+		return !w.Bool("until-end") && w.IdleTimeout() == 0
+	}
+	s, _, err := w.schedule()
+	return err != nil || s == nil || s.End() == load.Never
+}

@@ -1,0 +1,412 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// cannon is a kind with an option of each sort, and gun one without any.
+type cannon struct{}
+
+func (cannon) Name() string      { return "cannon" }
+func (cannon) Schemes() []string { return []string{"cannon", "cannon+tls"} }
+func (cannon) Ops() []string     { return []string{Produce, Consume, RoundTrip} }
+func (cannon) Open(context.Context, target.Spec) (target.Session, error) {
+	return nil, errors.New("a cannon of tests opens nothing")
+}
+
+func (cannon) Options() []target.Option {
+	return []target.Option{
+		{Name: "acks", Default: "1", Choices: []string{"0", "1", "all"}, Ops: []string{Produce, RoundTrip}, Independent: true},
+		{Name: "header", Type: target.List},
+		{Name: "password", Secret: true},
+		{Name: "idempotent", Type: target.Bool, Ops: []string{Produce}},
+		{Name: "max-in-flight", Type: target.Int, Default: "7"},
+		{Name: "group", Ops: []string{Consume}},
+		{Name: "clients", Type: target.Int, Default: "1"},
+	}
+}
+
+// Presets makes of a password of "env:JAVA" what a client's file would say.
+func (cannon) Presets(_ *url.URL, v target.Values) (map[string]string, []string, error) {
+	if v.String("password") != "env:JAVA" {
+		return nil, nil, nil
+	}
+	return map[string]string{"linger": "1ms", "acks": "all", "group": "g"}, []string{"a warning"}, nil
+}
+
+type gun struct{ cannon }
+
+func (gun) Name() string             { return "gun" }
+func (gun) Schemes() []string        { return []string{"gun"} }
+func (gun) Options() []target.Option { return []target.Option{{Name: "calibre"}} }
+
+var kinds = []target.Kind{cannon{}, gun{}}
+
+// flags reads "name=value" pairs as a command line would give them.
+func flags(pairs ...string) *Document {
+	var d Document
+	for _, p := range pairs {
+		name, v, _ := strings.Cut(p, "=")
+		d.Add(name, "--"+name, v)
+	}
+	return &d
+}
+
+func TestResolveRanksFlagBeforeFileBeforeDefault(t *testing.T) {
+	file, err := ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\nfor: 20s\nlinger: 1ms\nheader: {a: 1}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Resolve(kinds, flags("rate=20k/s", "header=b=2", "header=c=3"), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Text string
+		From Origin
+	}
+	got := map[string]row{}
+	for _, r := range w.Settings() {
+		got[r.Name] = row{r.Text(), r.From}
+	}
+	want := map[string]row{
+		"op": {"produce", FromDefault}, "seed": {"1", FromDefault}, "repeat": {"1", FromDefault},
+		"rate": {"20k/s", FromFlag}, "for": {"20s", FromFile}, "linger": {"1ms", FromFile},
+		"drain": {"10s", FromDefault}, "interval": {"1s", FromDefault}, "max-in-flight": {"7", FromDefault},
+		"overload": {"queue", FromDefault}, "retry": {"0", FromDefault},
+		"acks": {"1", FromDefault}, "header": {"b=2 c=3", FromFlag}, "clients": {"1", FromDefault},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("settings (-want +got):\n%s", d)
+	}
+	spec, err := w.Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !spec.Given["header"] || spec.Given["acks"] {
+		t.Errorf("given: got %v, want header and not acks", spec.Given)
+	}
+}
+
+func TestResolvePresetsRankBetweenGivenAndDefault(t *testing.T) {
+	w, err := Resolve(kinds, flags("target=cannon://h:1", "password=env:JAVA", "acks=0"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Duration("linger"); got != time.Millisecond || w.values["linger"].from != FromPreset {
+		t.Errorf("linger: got %v, want the preset 1ms", got)
+	}
+	if got := w.String("acks"); got != "0" {
+		t.Errorf("acks: got %s, want 0 as given", got)
+	}
+	if w.Has("group") {
+		t.Error("a preset without meaning for the operation was taken")
+	}
+	if d := cmp.Diff([]string{"a warning"}, w.Warnings); d != "" {
+		t.Errorf("warnings (-want +got):\n%s", d)
+	}
+	spec, err := w.Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Given["linger"] || !spec.Given["acks"] {
+		t.Errorf("given: got %v, want acks and not linger", spec.Given)
+	}
+}
+
+func TestResolveFaults(t *testing.T) {
+	const to = "target=cannon://h:1/t"
+	for _, tt := range []struct {
+		name  string
+		flags *Document
+		file  string
+		want  string // of the error
+		hint  string // part of a hint; "" when none is wanted
+	}{
+		{name: "no target", flags: flags("rate=1/s"), want: "no target", hint: "cannon://"},
+		{name: "no scheme", flags: flags("target=127.0.0.1:9092"), want: "no scheme", hint: "did you mean cannon://127.0.0.1:9092?"},
+		{name: "words for a target", flags: flags("target=orders"), want: "no scheme", hint: "targets look like"},
+		{name: "unknown scheme", flags: flags("target=canon://h:1"), want: "cannon, cannon+tls, gun", hint: "did you mean cannon://h:1?"},
+		{name: "user in the URL", flags: flags("target=cannon://me:canary@h:1"), want: "must not carry", hint: "env:NAME"},
+		{name: "bad port", flags: flags("target=cannon://h:99999"), want: "1 to 65535", hint: "targets look like"},
+		{name: "empty host between commas", flags: flags("target=cannon://a:1,,b:2"), want: "a host is empty", hint: "targets"},
+		{name: "space in a host", flags: flags("target=cannon://a b:1"), want: "no host name", hint: "targets"},
+
+		{name: "unknown flag", flags: flags(to, "rat=1"), want: "--rat: there is no such setting", hint: "--rate"},
+		{name: "unknown key", file: "target: cannon://h:1\nlingr: 1ms\n", want: "load.yaml:2: lingr: there is no such setting", hint: "did you mean linger?"},
+		{name: "nothing near", flags: flags(to, "zzzzzz=1"), want: "no such setting", hint: "--help"},
+		{name: "another kind's option", flags: flags(to, "calibre=9"), want: "no meaning for a cannon target", hint: "gun"},
+		{name: "unknown operation", flags: flags(to, "op=consum"), want: "must be one of produce", hint: `did you mean "consume"?`},
+		{name: "option of another operation", flags: flags(to, "group=g"), want: "no meaning for the operation produce", hint: "--op consume"},
+		{name: "pace of a consumer", flags: flags(to, "op=consume", "rate=1/s"), want: "no meaning for the operation consume", hint: "--op produce"},
+
+		{name: "rate of nothing", flags: flags(to, "rate=0"), want: "--rate: must be above 0", hint: "leave --rate out"},
+		{name: "negative rate", flags: flags(to, "rate=-1/s"), want: "--rate: "},
+		{name: "absurd rate", flags: flags(to, "rate=1e13/s"), want: "1e12"},
+		{name: "rate of words", flags: flags(to, "rate=fast"), want: "--rate: "},
+		{name: "duration without unit", flags: flags(to, "for=20"), want: "--for: "},
+		{name: "no time at all", flags: flags(to, "for=0"), want: "--for: must be above 0"},
+		{name: "count of nothing", flags: flags(to, "count=0"), want: "at least 1"},
+		{name: "share above one", flags: flags(to, "failure-rate=200%"), want: "--failure-rate: "},
+		{name: "share of nothing", flags: flags(to, "failure-rate=0"), want: "is no share"},
+		{name: "warm-up of two meanings", flags: flags(to, "warmup=10m"), want: "both a time and a number", hint: "600s"},
+		{name: "warm-up of none", flags: flags(to, "warmup=soon"), want: "a time such as 2s"},
+		{name: "percentile out of range", flags: flags(to, "percentiles=50,101"), want: "no percentile"},
+		{name: "label without a name", flags: flags(to, "label==x"), want: "NAME=VALUE"},
+		{name: "unknown requirement", flags: flags(to, "require=steedy"), want: "must be one of steady", hint: "steady"},
+		{name: "shape that is none", flags: flags(to, "shape=triangle(1,2)"), want: "--shape: "},
+		{name: "value not among the choices", flags: flags(to, "acks=2"), want: `must be one of 0, 1, all, not "2"`},
+		{name: "switch that is none", file: "target: cannon://h:1\nidempotent: maybe\n", want: "true or false"},
+		{name: "secret in the open", flags: flags(to, "password=canary"), want: "a reference", hint: "env:NAME"},
+
+		{name: "rate and callers", flags: flags(to, "rate=1/s", "callers=2"), want: "--callers: cannot go together with rate", hint: "open loop"},
+		{name: "rate and shape", flags: flags(to, "rate=1/s", "shape=constant(1/s)"), want: "--shape: cannot go together with rate", hint: "keep one"},
+		{name: "drop without schedule", flags: flags(to, "overload=drop"), want: "needs a schedule", hint: "--rate"},
+		{name: "too many in flight", flags: flags(to, "callers=1m", "events-per-shot=10m"), want: "more than memory holds", hint: "lower"},
+
+		{name: "two values for one", file: "target: cannon://h:1\nrate: [1/s, 2/s]\n", want: "takes one value, not 2"},
+		{name: "output in a file", file: "target: cannon://h:1\njson: true\n", want: "no part of a workload", hint: "--json"},
+		{name: "two targets", file: "target: [cannon://h:1, cannon://h:2]\n", want: "must be one URL"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var file *Document
+			if tt.file != "" {
+				var err error
+				if file, err = ParseDocument("load.yaml", []byte(tt.file)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := Resolve(kinds, tt.flags, file)
+			if err == nil {
+				t.Fatal("got no error")
+			}
+			if got := err.Error(); !strings.Contains(got, tt.want) {
+				t.Errorf("error: got %q, want %q in it", got, tt.want)
+			}
+			if strings.Contains(err.Error(), "canary") {
+				t.Errorf("the error repeats a secret: %q", err)
+			}
+			var e *Error
+			if !errors.As(err, &e) {
+				t.Fatalf("got a %T, want an *Error", err)
+			}
+			if !strings.Contains(e.Hint, tt.hint) || strings.Contains(e.Hint, "canary") {
+				t.Errorf("hint: got %q, want %q in it", e.Hint, tt.hint)
+			}
+		})
+	}
+}
+
+func TestResolveJoinsFaults(t *testing.T) {
+	_, err := Resolve(kinds, flags("target=cannon://h:1", "rate=0", "count=0"), nil)
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	for _, want := range []string{"--rate", "--count"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %q, want %s in it", err, want)
+		}
+	}
+}
+
+func TestParseTargetHosts(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want []string
+		path string
+	}{
+		{"cannon://a:1,b:2/t", []string{"a:1", "b:2"}, "/t"},
+		{"cannon://a:1,b/t", []string{"a:1", "b"}, "/t"},
+		{"cannon://[::1]:9092,b:1/x", []string{"[::1]:9092", "b:1"}, "/x"},
+		{"cannon+tls://a", []string{"a"}, ""},
+		{"cannon://", nil, ""},
+		{"gun://h/a/b?x=1", []string{"h"}, "/a/b"},
+	} {
+		_, u, err := ParseTarget(kinds, tt.text)
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		if d := cmp.Diff(tt.want, Hosts(u)); d != "" {
+			t.Errorf("%s: hosts (-want +got):\n%s", tt.text, d)
+		}
+		if u.Path != tt.path {
+			t.Errorf("%s: path: got %q, want %q", tt.text, u.Path, tt.path)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	const to = "target=cannon://h:1/t"
+	for _, tt := range []struct {
+		name  string
+		flags *Document
+		check func(t *testing.T, p load.Plan)
+	}{
+		{"nothing asked", flags(to), func(t *testing.T, p load.Plan) {
+			want := load.Plan{MaxInFlight: 7, Linger: 5 * time.Millisecond, Drain: 10 * time.Second, Interval: time.Second}
+			if d := cmp.Diff(want, p, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Observe" }, cmp.Ignore())); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		}},
+		{"a rate", flags(to, "rate=50k/s", "for=20s", "warmup=2s", "overload=drop"), func(t *testing.T, p load.Plan) {
+			if p.Schedule.Count(time.Second) != 50_000 || p.WarmupTime != 2*time.Second || p.Hold.Time != 20*time.Second || p.Overload != load.Drop {
+				t.Errorf("got %+v", p)
+			}
+		}},
+		{"a warm-up by events, with a rate", flags(to, "rate=1k/s", "warmup=500"), func(t *testing.T, p load.Plan) {
+			if p.WarmupTime != 500*time.Millisecond || p.WarmupEvents != 0 || p.Schedule.Count(p.WarmupTime) != 500 {
+				t.Errorf("got %v and %d", p.WarmupTime, p.WarmupEvents)
+			}
+		}},
+		{"a warm-up by events, without", flags(to, "warmup=500"), func(t *testing.T, p load.Plan) {
+			if p.WarmupTime != 0 || p.WarmupEvents != 500 {
+				t.Errorf("got %v and %d", p.WarmupTime, p.WarmupEvents)
+			}
+		}},
+		{"steps after a warm-up", flags(to, "shape=steps(1k/s:1s,2k/s:1s)", "warmup=2s"), func(t *testing.T, p load.Plan) {
+			if len(p.Steps) != 2 || p.Steps[1].Start != time.Second {
+				t.Errorf("steps: got %+v", p.Steps)
+			}
+			if got := p.Schedule.Count(4 * time.Second); got != 2000+1000+2000 {
+				t.Errorf("events: got %d, want 5000", got)
+			}
+		}},
+		{"callers beyond the bound", flags(to, "callers=500"), func(t *testing.T, p load.Plan) {
+			if p.Callers != 500 || p.MaxInFlight != 500 {
+				t.Errorf("got %d callers, %d in flight", p.Callers, p.MaxInFlight)
+			}
+		}},
+		{"callers and a bound of their own", flags(to, "callers=500", "max-in-flight=5"), func(t *testing.T, p load.Plan) {
+			if p.MaxInFlight != 5 {
+				t.Errorf("got %d in flight, want 5", p.MaxInFlight)
+			}
+		}},
+		{"a round trip's callers fire single events", flags(to, "op=roundtrip", "callers=1"), func(t *testing.T, p load.Plan) {
+			if p.EventsPerShot != 1 {
+				t.Errorf("got %d events a shot, want 1", p.EventsPerShot)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, err := Resolve(kinds, tt.flags, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := w.Plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.check(t, p)
+		})
+	}
+}
+
+// What a report says can be run again.
+func TestMarshalJSONIsAWorkloadFile(t *testing.T) {
+	w, err := Resolve(kinds, flags("target=cannon://a:1,b:2/t", "rate=5k/s", "header=k=v", "header=x=y", "password=env:P", "idempotent=true"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := ParseDocument("report.json", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Resolve(kinds, nil, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := json.Marshal(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(first), string(second)); d != "" {
+		t.Errorf("(-first +second):\n%s", d)
+	}
+}
+
+func TestBroken(t *testing.T) {
+	const to = "target=cannon://h:1/t"
+	bad := &load.Result{Stopped: load.ByFailures, Missing: 3}
+	bad.Hold.Dropped, bad.Hold.Unsent = 5, 6
+	for _, tt := range []struct {
+		name  string
+		flags *Document
+		want  []string
+	}{
+		{"no limit, nothing broken but the count", flags(to), []string{"missing", "failed"}},
+		{"drops within", flags(to, "max-dropped=5"), []string{"missing", "failed"}},
+		{"drops beyond", flags(to, "max-dropped=4"), []string{"missing", "failed", "dropped"}},
+		{"unsent beyond", flags(to, "max-unsent=0"), []string{"missing", "failed", "never sent"}},
+		{"too short to be steady", flags(to, "require=steady"), []string{"missing", "failed", "too short"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, err := Resolve(kinds, tt.flags, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := w.Broken(bad, nil)
+			if len(got) != len(tt.want) {
+				t.Fatalf("got %q, want %d of them", got, len(tt.want))
+			}
+			all := strings.Join(got, "\n")
+			for _, want := range tt.want {
+				if !strings.Contains(all, want) {
+					t.Errorf("got %q, want %q in it", all, want)
+				}
+			}
+		})
+	}
+}
+
+func TestTableIsConsistent(t *testing.T) {
+	for _, k := range []target.Kind{nil, cannon{}, gun{}} {
+		seen := map[string]bool{}
+		for _, s := range Table(k) {
+			if seen[s.Name] {
+				t.Errorf("%s stands twice in the table", s.Name)
+			}
+			seen[s.Name] = true
+			if s.Kind == "" && s.Help == "" {
+				t.Errorf("%s has no help", s.Name)
+			}
+			if s.Default != "" {
+				if err := s.Check(s.Default); err != nil {
+					t.Errorf("%s: its default: %v", s.Name, err)
+				}
+			}
+		}
+	}
+}
+
+func TestSchemaIsJSON(t *testing.T) {
+	var v struct {
+		Properties map[string]any `json:"properties"`
+	}
+	if err := json.Unmarshal(Schema(kinds), &v); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"target", "rate", "acks", "calibre"} {
+		if v.Properties[name] == nil {
+			t.Errorf("the schema lacks %s", name)
+		}
+	}
+	if v.Properties["json"] != nil {
+		t.Error("the schema lets --json into a file")
+	}
+}
