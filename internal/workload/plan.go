@@ -102,10 +102,8 @@ func (w *Workload) Plan() (load.Plan, error) {
 			return load.Plan{}, err
 		}
 	}
-	if shape, ok := s.(load.Stepped); ok && w.Has("shape") {
-		p.Steps = shape.Steps()
-	} else if w.Has("shape") {
-		// Joined to a warm-up the shape's own steps are asked for again.
+	if w.Has("shape") {
+		// Asked of the shape alone: joined to a warm-up, that is a step too.
 		shape, err := load.ParseShape(w.String("shape"))
 		if err != nil {
 			return load.Plan{}, err
