@@ -259,15 +259,22 @@ func (c *conn) reply(h head, resp kmsg.Response) {
 	c.endReply(at, 0)
 }
 
-// beginReply appends the head of an answer and returns where it began.
+// beginReply appends the head of an answer and returns where it began. Nothing
+// may be read from the connection until endReply: reading may write what has
+// gathered.
 func (c *conn) beginReply(h head, flexible bool) int {
 	at := len(c.out)
-	c.out = append(c.out, 0, 0, 0, 0)
-	c.out = binary.BigEndian.AppendUint32(c.out, uint32(h.corr))
-	if flexible {
-		c.out = append(c.out, 0) // no tagged fields
-	}
+	c.out = appendReplyHead(c.out, h, flexible)
 	return at
+}
+
+func appendReplyHead(out []byte, h head, flexible bool) []byte {
+	out = append(out, 0, 0, 0, 0)
+	out = binary.BigEndian.AppendUint32(out, uint32(h.corr))
+	if flexible {
+		out = append(out, 0) // no tagged fields
+	}
+	return out
 }
 
 // endReply writes the length of the answer begun at at; extra bytes of it lie

@@ -44,7 +44,7 @@ func (c *conn) serveProduce(h head) error {
 type produceAnswer struct {
 	conn    *conn
 	head    head
-	at      int
+	out     []byte // not the connection's, which is written while the request still arrives
 	acks    int16
 	top     *topic
 	last    *topic // found by the request before: most ask for the same one
@@ -57,18 +57,18 @@ type produceAnswer struct {
 func (a *produceAnswer) start(h head) {
 	a.head, a.err = h, nil
 	a.batches, a.events, a.bytes = 0, 0, 0
-	a.at = a.conn.beginReply(h, h.version >= 9)
+	a.out = appendReplyHead(a.out[:0], h, h.version >= 9)
 }
 
 func (a *produceAnswer) flexible() bool { return a.head.version >= 9 }
 
 func (a *produceAnswer) begin(acks int16, topics int) {
 	a.acks = acks
-	a.conn.out = appendLength(a.conn.out, topics, a.flexible())
+	a.out = appendLength(a.out, topics, a.flexible())
 }
 
 func (a *produceAnswer) topic(name []byte, id [16]byte, partitions int) {
-	out := a.conn.out
+	out := a.out
 	log := a.conn.front.log
 	table := log.table.Load()
 	var err error
@@ -87,7 +87,7 @@ func (a *produceAnswer) topic(name []byte, id [16]byte, partitions int) {
 		a.err = err
 	}
 	a.last = a.top
-	a.conn.out = appendLength(out, partitions, a.flexible())
+	a.out = appendLength(out, partitions, a.flexible())
 }
 
 func (a *produceAnswer) partition(index int32, p produced) {
@@ -114,26 +114,27 @@ func (a *produceAnswer) partition(index int32, p produced) {
 		a.events += uint64(p.records)
 		a.bytes += uint64(p.bytes)
 	}
-	a.conn.out = appendProduced(a.conn.out, a.head.version, index, code, base)
+	a.out = appendProduced(a.out, a.head.version, index, code, base)
 }
 
 func (a *produceAnswer) endTopic() {
 	if a.flexible() {
-		a.conn.out = append(a.conn.out, 0)
+		a.out = append(a.out, 0)
 	}
 }
 
+// finish hands the answer to the connection, unless none is due.
 func (a *produceAnswer) finish() {
-	c := a.conn
 	if a.acks == 0 {
-		c.out = c.out[:a.at]
 		return
 	}
-	c.out = append(c.out, 0, 0, 0, 0) // throttle time
+	out := append(a.out, 0, 0, 0, 0) // throttle time
 	if a.flexible() {
-		c.out = append(c.out, 0)
+		out = append(out, 0)
 	}
-	c.endReply(a.at, 0)
+	binary.BigEndian.PutUint32(out, uint32(len(out)-4))
+	a.out = out
+	a.conn.out = append(a.conn.out, out...)
 }
 
 // appendProduced appends one partition's part of a produce answer.

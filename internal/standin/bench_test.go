@@ -1,0 +1,155 @@
+package standin
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// produceFrame is a produce request, version 12, with one batch of the given
+// records and size each.
+func produceFrame(topic string, partition int32, records, size int) []byte {
+	batch := newSynthetic(records, size, time.UnixMilli(1)).data
+	req := kmsg.NewPtrProduceRequest()
+	req.SetVersion(12)
+	req.Acks, req.TimeoutMillis = 1, 30000
+	rt := kmsg.NewProduceRequestTopic()
+	rt.Topic = topic
+	rp := kmsg.NewProduceRequestTopicPartition()
+	rp.Partition, rp.Records = partition, batch
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	return frameOf(req)
+}
+
+// frameOf encodes a request whole, length and header included.
+func frameOf(req kmsg.Request) []byte {
+	frame := make([]byte, 4, 64)
+	frame = binary.BigEndian.AppendUint16(frame, uint16(req.Key()))
+	frame = binary.BigEndian.AppendUint16(frame, uint16(req.GetVersion()))
+	frame = append(frame, 0, 0, 0, 1, 0, 4, 'b', 'a', 'r', 'e')
+	if req.IsFlexible() {
+		frame = append(frame, 0)
+	}
+	frame = req.AppendTo(frame)
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	return frame
+}
+
+// BenchmarkSink fires encoded requests of one 107 KB batch at a discard broker
+// in a process of its own: what the sink can take, and what it costs.
+func BenchmarkSink(b *testing.B) {
+	for _, c := range []struct {
+		conns, inflight, records int
+	}{{1, 5, 1000}, {1, 16, 1000}, {2, 5, 1000}, {2, 16, 1000}, {1, 16, 152}, {1, 64, 1}} {
+		b.Run(fmt.Sprintf("conns=%d/inflight=%d/records=%d", c.conns, c.inflight, c.records), func(b *testing.B) {
+			child, err := Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:4")
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() {
+				if err := child.Stop(); err != nil {
+					b.Fatal(err, child.Words())
+				}
+				if testing.Verbose() {
+					b.Log(child.Words())
+				}
+			}()
+			before := cpuOf(b, child.Pid())
+			own := cpuOf(b, os.Getpid())
+			b.ResetTimer()
+			done := make(chan error, c.conns)
+			for i := range c.conns {
+				go func() {
+					done <- bare(child.Addr(), produceFrame("t", int32(i), c.records, 100), c.inflight, b.N/c.conns+1)
+				}()
+			}
+			for range c.conns {
+				if err := <-done; err != nil {
+					b.Fatal(err)
+				}
+			}
+			elapsed := b.Elapsed()
+			b.StopTimer()
+			n := float64(b.N) * float64(c.records)
+			b.ReportMetric(n/elapsed.Seconds()/1e6, "Mevents/s")
+			b.ReportMetric(float64(cpuOf(b, child.Pid())-before)/n, "sink-cpu-ns/event")
+			b.ReportMetric(float64(cpuOf(b, os.Getpid())-own)/n, "own-cpu-ns/event")
+		})
+	}
+}
+
+// bare is the least that a producer can be: it writes one frame over and over,
+// at most inflight of them unanswered.
+func bare(addr string, frame []byte, inflight, n int) error {
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	free := make(chan struct{}, inflight)
+	failed := make(chan error, 1)
+	go func() {
+		buf := make([]byte, 64<<10)
+		r, w := 0, 0
+		for got := 0; got < n; got++ {
+			for w-r < 4 || w-r < 4+int(binary.BigEndian.Uint32(buf[r:])) {
+				w = copy(buf, buf[r:w])
+				r = 0
+				m, err := nc.Read(buf[w:])
+				if err != nil {
+					failed <- err
+					return
+				}
+				w += m
+			}
+			size := 4 + int(binary.BigEndian.Uint32(buf[r:]))
+			// Behind head and tags: count, name, count, index, error.
+			at := r + 9 + 1 + 2 + 1 + 4
+			if code := binary.BigEndian.Uint16(buf[at:]); code != 0 {
+				failed <- fmt.Errorf("refused with code %d", code)
+				return
+			}
+			r += size
+			<-free
+		}
+		failed <- nil
+	}()
+	for range n {
+		select {
+		case free <- struct{}{}:
+		case err := <-failed:
+			return err
+		}
+		if _, err := nc.Write(frame); err != nil {
+			return err
+		}
+	}
+	if err := <-failed; err != nil && err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// cpuOf is the CPU time of a process so far, from /proc; 0 elsewhere.
+func cpuOf(tb testing.TB, pid int) time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	if err1 != nil || err2 != nil {
+		tb.Fatal(err1, err2)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
