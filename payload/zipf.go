@@ -5,12 +5,11 @@ import (
 	"math/bits"
 )
 
-// zipf draws 0..n-1 with P(k) proportional to 1/(k+1)^s: from a table where n is
-// small, else by rejection-inversion
-// (Hörmann, Derflinger: Rejection-inversion to generate variates from monotone
-// discrete distributions, ACM TOMACS 6(3), 1996): exact for any n and s > 0, in
-// constant memory, and accepting nearly always at the first trial. The standard
-// library's needs s > 1.
+// zipf draws 0..n-1 with P(k) proportional to 1/(k+1)^s, for any n and s > 0 (the
+// standard library's needs s > 1): from a table where n is small, else by
+// rejection-inversion (Hörmann, Derflinger: Rejection-inversion to generate
+// variates from monotone discrete distributions, ACM TOMACS 6(3), 1996), which is
+// as exact, takes no memory, and nearly always accepts the first trial.
 type zipf struct {
 	n, s        float64
 	first, last float64 // the integral at 1.5, less 1, and at n+0.5

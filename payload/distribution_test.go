@@ -1,0 +1,286 @@
+package payload
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// checkChiSquare compares counts with what probabilities expect, in cells merged
+// until each expects 10. The seeds are fixed, so the test does not flicker; 5
+// standard deviations are far more than luck explains.
+func checkChiSquare(t *testing.T, counts, probabilities []float64) {
+	t.Helper()
+	total := 0.0
+	for _, c := range counts {
+		total += c
+	}
+	statistic, cells, got, want := 0.0, 0, 0.0, 0.0
+	for i, p := range probabilities {
+		got, want = got+counts[i], want+p*total
+		if want >= 10 {
+			statistic += (got - want) * (got - want) / want
+			cells++
+			got, want = 0, 0
+		}
+	}
+	// Wilson and Hilferty: the cube root of chi-square over its degrees of
+	// freedom is very nearly normal.
+	k := float64(cells - 1)
+	z := (math.Cbrt(statistic/k) - (1 - 2/(9*k))) / math.Sqrt(2/(9*k))
+	if math.Abs(z) > 5 || cells < 2 {
+		t.Errorf("chi-square %.1f of %d cells is %.1f standard deviations off", statistic, cells, z)
+	}
+}
+
+func TestUniformKeys(t *testing.T) {
+	const keys = 1000
+	for seed := range uint64(3) {
+		g := generator(t, Spec{Seed: seed, Key: "uniform(1000)"})
+		counts, want := make([]float64, keys), make([]float64, keys)
+		for n := range uint64(500000) {
+			counts[g.KeyNumber(n)]++
+		}
+		for i := range want {
+			want[i] = 1.0 / keys
+		}
+		checkChiSquare(t, counts, want)
+	}
+}
+
+func TestZipf(t *testing.T) {
+	for _, n := range []int{1, 2, 10, 1000, maxAlias + 1} {
+		for _, s := range []float64{0.2, 0.99, 1, 1 + 1e-10, 1.1, 2, 5} {
+			want, sum := make([]float64, n), 0.0
+			for i := range want {
+				want[i] = math.Pow(float64(i+1), -s)
+				sum += want[i]
+			}
+			for i := range want {
+				want[i] /= sum
+			}
+			z := newZipf(uint64(n), s)
+			z.prepare() // invert must be right where the table stands in for it, too
+			methods := map[string]func(uint64) uint64{"invert": z.invert, "number": z.number}
+			if n > maxAlias {
+				delete(methods, "number") // is invert
+			}
+			for name, draw := range methods {
+				t.Run(fmt.Sprintf("%s/%d/%g", name, n, s), func(t *testing.T) {
+					counts := make([]float64, n)
+					for i := range uint64(100000) {
+						counts[draw(mix(42, i))]++
+					}
+					if n == 1 {
+						return
+					}
+					checkChiSquare(t, counts, want)
+				})
+			}
+		}
+	}
+	t.Run("more keys than memory", func(t *testing.T) {
+		g := generator(t, Spec{Seed: 1, Key: "zipf(9007199254740992,0.5)"})
+		var highest uint64
+		for n := range uint64(10000) {
+			highest = max(highest, g.KeyNumber(n))
+		}
+		// P(k < x) is sqrt(x/keys) here: the highest of 10,000 is near the end.
+		if highest >= maxKeys || highest < maxKeys/1000*995 {
+			t.Errorf("the highest key is %d", highest)
+		}
+	})
+}
+
+func TestSizes(t *testing.T) {
+	tests := []struct {
+		size     string
+		least    int
+		most     int
+		mean     float64
+		quartile float64 // the lower
+	}{
+		{"100", 100, 100, 100, 100},
+		{"100-2000", 100, 2000, 1050, 575},
+		{"0-1", 0, 1, 0.5, 0},
+		{"weighted(100:70,1KiB:30)", 100, 1024, 0.7*100 + 0.3*1024, 100},
+		{"weighted(1:1,5:0,9:1,50:0)", 1, 9, 5, 1},
+		{"weighted(" + strings.TrimSuffix(strings.Repeat("10:1,30:1,", 20), ",") + ")", 10, 30, 20, 10},
+		// Bounded at 4.009 sigma, the 1-1/32768 quantile; a mean of exp(sigma^2/2)
+		// times the median; the quartile at -0.6745 sigma.
+		{"lognormal(1KiB,0.5)", 138, 7600, 1024 * math.Exp(0.125), 1024 * math.Exp(-0.6745*0.5)},
+		{"lognormal(300,1)", 5, 16524, 300 * math.Exp(0.5), 300 * math.Exp(-0.6745)},
+	}
+	for _, test := range tests {
+		t.Run(test.size[:min(len(test.size), 40)], func(t *testing.T) {
+			g := generator(t, Spec{Seed: 1, Size: test.size})
+			const events = 200000
+			sizes, sum := make([]int, events), 0.0
+			for n := range sizes {
+				sizes[n] = g.Size(uint64(n))
+				sum += float64(sizes[n])
+			}
+			slices.Sort(sizes)
+			if sizes[0] < test.least || sizes[events-1] > test.most || g.MaxSize() != test.most {
+				t.Errorf("got %d to %d, MaxSize %d, want %d to %d", sizes[0], sizes[events-1], g.MaxSize(), test.least, test.most)
+			}
+			if got := g.MeanSize(); math.Abs(got-test.mean) > 0.003*test.mean {
+				t.Errorf("got a mean of %v, want %v", got, test.mean)
+			}
+			if got := sum / events; math.Abs(got-g.MeanSize()) > 0.01*test.mean {
+				t.Errorf("%d events have a mean of %v, MeanSize says %v", events, got, g.MeanSize())
+			}
+			if got := float64(sizes[events/4]); math.Abs(got-test.quartile) > 0.02*test.quartile {
+				t.Errorf("got a lower quartile of %v, want %v", got, test.quartile)
+			}
+		})
+	}
+}
+
+// TestSizeSaysNothing: sizes, keys and bytes of one event are independent.
+func TestSizeSaysNothing(t *testing.T) {
+	g := generator(t, Spec{Seed: 1, Size: "1-4", Key: "uniform(4)"})
+	counts := make([]float64, 4*4*4)
+	for n := range uint64(200000) {
+		b := g.AppendValue(nil, n)
+		counts[(g.Size(n)-1)*16+int(g.KeyNumber(n))*4+int(b[0]>>6)]++
+	}
+	want := make([]float64, len(counts))
+	for i := range want {
+		want[i] = 1.0 / float64(len(want))
+	}
+	checkChiSquare(t, counts, want)
+}
+
+// TestRandomBytes: every byte value, at every place and in every pair of
+// neighbours, is as frequent as another.
+func TestRandomBytes(t *testing.T) {
+	g := generator(t, Spec{Seed: 1, Size: "43"}) // a block of 32, a word, and a rest
+	flat := func(n int) []float64 {
+		w := make([]float64, n)
+		for i := range w {
+			w[i] = 1 / float64(n)
+		}
+		return w
+	}
+	places := make([][]float64, 43)
+	for i := range places {
+		places[i] = make([]float64, 256)
+	}
+	pairs := make([]float64, 1<<16)
+	var b []byte
+	for n := range uint64(40000) {
+		b = g.AppendValue(b[:0], n)
+		for i, c := range b {
+			places[i][c]++
+			if i > 0 {
+				pairs[int(b[i-1])<<8|int(c)]++
+			}
+		}
+	}
+	for _, counts := range places {
+		checkChiSquare(t, counts, flat(256))
+	}
+	checkChiSquare(t, pairs, flat(1<<16))
+}
+
+var codecs = []struct {
+	name     string
+	compress func(t *testing.T, b []byte) int
+}{
+	{"gzip", func(t *testing.T, b []byte) int {
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		written(t, w, b)
+		return out.Len()
+	}},
+	{"zstd", func(t *testing.T, b []byte) int {
+		w, err := zstd.NewWriter(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(w.EncodeAll(b, nil))
+	}},
+	{"lz4", func(t *testing.T, b []byte) int {
+		var out bytes.Buffer
+		w := lz4.NewWriter(&out)
+		written(t, w, b)
+		return out.Len()
+	}},
+	{"snappy", func(_ *testing.T, b []byte) int { return len(s2.EncodeSnappy(nil, b)) }},
+}
+
+func written(t *testing.T, w io.WriteCloser, b []byte) {
+	t.Helper()
+	if _, err := w.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCompression: batches of 256 KiB of events compress as was asked for, by
+// each codec and at each size.
+func TestCompression(t *testing.T) {
+	tests := []struct {
+		payload  string
+		low, top float64
+	}{
+		{"random", 1, 1.001},
+		{"text", 0.15, 0.75},
+		{"zero", 0, 0.06}, // snappy copies 64 bytes for 3,
+		{"compressible(0.1)", 0.07, 0.16},
+		{"compressible(0.25)", 0.22, 0.30},
+		{"compressible(0.5)", 0.47, 0.54},
+		{"compressible(0.75)", 0.72, 0.78},
+		{"compressible(1)", 1, 1.001},
+	}
+	for _, test := range tests {
+		for _, size := range []string{"100", "1KiB", "64KiB", "100-2000"} {
+			g := generator(t, Spec{Seed: 1, Payload: test.payload, Size: size})
+			var batch []byte
+			for n := uint64(0); len(batch) < 256<<10; n++ {
+				batch = g.AppendValue(batch, n)
+			}
+			for _, codec := range codecs {
+				t.Run(fmt.Sprintf("%s/%s/%s", test.payload, size, codec.name), func(t *testing.T) {
+					got := float64(codec.compress(t, batch)) / float64(len(batch))
+					t.Logf("%.3f", got)
+					if got < test.low || got > test.top {
+						t.Errorf("got %.3f, want %v to %v", got, test.low, test.top)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	if got := len(strings.Fields(wordList)); got != 256 {
+		t.Fatalf("got %d words, want 256", got)
+	}
+	known := map[string]bool{}
+	for _, w := range strings.Fields(wordList) {
+		if len(w) > 15 || known[w] {
+			t.Errorf("word %q is too long or there twice", w)
+		}
+		known[w] = true
+	}
+	value := string(generator(t, Spec{Payload: "text", Size: "1000"}).AppendValue(nil, 0))
+	all := strings.Split(value, " ")
+	for _, w := range all[:len(all)-1] {
+		if !known[w] {
+			t.Errorf("%q is no word", w)
+		}
+	}
+}

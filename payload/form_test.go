@@ -1,0 +1,212 @@
+package payload
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRefused(t *testing.T) {
+	tests := []struct {
+		name  string
+		spec  Spec
+		err   string // what the error must say
+		forms string
+	}{
+		{"size of no unit", Spec{Size: "10Q"}, `"Q"`, SizeForms},
+		{"negative size", Spec{Size: "-5"}, "negative", SizeForms},
+		{"range without end", Spec{Size: "5-"}, "empty", SizeForms},
+		{"range backwards", Spec{Size: "200-100"}, "ends before", SizeForms},
+		{"three ends", Spec{Size: "1-2-3"}, `"-3"`, SizeForms},
+		{"too large", Spec{Size: "2GiB"}, "1 GiB", SizeForms},
+		{"unknown distribution", Spec{Size: "pareto(1)"}, `"pareto"`, SizeForms},
+		{"unclosed", Spec{Size: "lognormal(1,1"}, "closing )", SizeForms},
+		{"rubbish behind", Spec{Size: "lognormal(1,1)x"}, "closing )", SizeForms},
+		{"weighted without choices", Spec{Size: "weighted()"}, "0 choices", SizeForms},
+		{"weighted bare", Spec{Size: "weighted"}, "0 choices", SizeForms},
+		{"weighted without weight", Spec{Size: "weighted(100)"}, "no weight", SizeForms},
+		{"weighted by nothing", Spec{Size: "weighted(100:0)"}, "all weights", SizeForms},
+		{"weighted below nothing", Spec{Size: "weighted(100:-1)"}, "not a weight", SizeForms},
+		{"weighted by NaN", Spec{Size: "weighted(100:NaN)"}, "not a weight", SizeForms},
+		{"weighted by too many", Spec{Size: "weighted(" + strings.Repeat("1:1,", 1000) + "1:1)"}, "1001 choices", SizeForms},
+		{"lognormal of one", Spec{Size: "lognormal(1KiB)"}, "median and a sigma", SizeForms},
+		{"lognormal without spread", Spec{Size: "lognormal(1KiB,0)"}, "sigma", SizeForms},
+		{"lognormal of NaN", Spec{Size: "lognormal(1KiB,NaN)"}, "sigma", SizeForms},
+		{"lognormal of nothing", Spec{Size: "lognormal(0,1)"}, "median is 0", SizeForms},
+		{"lognormal too large", Spec{Size: "lognormal(1MiB,3)"}, "4 sigma", SizeForms},
+		{"unknown key", Spec{Key: "random"}, `"random"`, KeyForms},
+		{"no keys", Spec{Key: "uniform(0)"}, "0 keys", KeyForms},
+		{"uniform bare", Spec{Key: "uniform"}, "number of keys", KeyForms},
+		{"too many keys", Spec{Key: "uniform(1e16)"}, "2^53", KeyForms},
+		{"zipf without exponent", Spec{Key: "zipf(10)"}, "exponent", KeyForms},
+		{"zipf of exponent 0", Spec{Key: "zipf(10,0)"}, "exponent", KeyForms},
+		{"zipf of NaN", Spec{Key: "zipf(10,nan)"}, "exponent", KeyForms},
+		{"seq of something", Spec{Key: "seq(5)"}, "takes nothing", KeyForms},
+		{"unclosed key", Spec{Key: "zipf(10,1"}, "closing )", KeyForms},
+		{"unknown payload", Spec{Payload: "json"}, `"json"`, PayloadForms},
+		{"random of something", Spec{Payload: "random(5)"}, "takes nothing", PayloadForms},
+		{"no ratio", Spec{Payload: "compressible"}, "is empty", PayloadForms},
+		{"ratio of nothing", Spec{Payload: "compressible(0)"}, "zero", PayloadForms},
+		{"ratio above all", Spec{Payload: "compressible(4)"}, "more than", PayloadForms},
+		{"no path", Spec{Payload: "file:"}, "no file", PayloadForms},
+		{"no path in parentheses", Spec{Payload: "file()"}, "no file", PayloadForms},
+		{"missing file", Spec{Payload: "file:/does/not/exist"}, "no such file", PayloadForms},
+		{"a directory", Spec{Payload: "file:/"}, "directory", PayloadForms},
+		{"an empty file", Spec{Payload: "file:" + os.DevNull}, "is empty", PayloadForms},
+		{"empty delimiter", Spec{Payload: "file(x,delim=)"}, "delimiter is empty", PayloadForms},
+		{"unknown escape", Spec{Payload: `file(x,delim=\q)`}, `\q`, PayloadForms},
+		{"open escape", Spec{Payload: `file(x,delim=\)`}, `ends in \`, PayloadForms},
+		{"half an escape", Spec{Payload: `file(x,delim=\x4)`}, `\x`, PayloadForms},
+		{"no hexadecimal", Spec{Payload: `file(x,delim=\x4g)`}, `\x4g`, PayloadForms},
+		{"header without value", Spec{Headers: []string{"a"}}, "NAME=VALUE", "such as"},
+		{"header without name", Spec{Headers: []string{"=a"}}, "NAME=VALUE", "such as"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := New(test.spec)
+			if err == nil {
+				t.Fatalf("got no error, want %q", test.err)
+			}
+			for _, want := range []string{test.err, test.forms} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	tests := []struct {
+		name, data, form string // PATH stands for the file
+		want             []string
+	}{
+		{"lines", "a\nbb\nccc\n", "file:PATH", []string{"a", "bb", "ccc", "a"}},
+		{"last line open", "a\nbb", "file(PATH)", []string{"a", "bb", "a"}},
+		{"empty lines are values", "a\n\nb\n\n", "file:PATH", []string{"a", "", "b", "", "a"}},
+		{"one empty line", "\n", "file:PATH", []string{"", ""}},
+		{"carriage returns are bytes", "a\r\nb\r\n", "file:PATH", []string{"a\r", "b\r"}},
+		{"zero bytes", "a\x00b\nc\x00", `file(PATH,delim=\0)`, []string{"a", "b\nc", "a"}},
+		{"longer delimiter", "a--b-c--", `file(PATH,delim=--)`, []string{"a", "b-c", "a"}},
+		{"overlapping delimiter", "aaa", `file(PATH,delim=aa)`, []string{"", "a", ""}},
+		{"a comma by its number", "a,b", `file(PATH,delim=\x2c)`, []string{"a", "b", "a"}},
+		{"escapes", "a\t\r\n\\b", `file(PATH,delim=\t\r\n\\)`, []string{"a", "b"}},
+		{"no delimiter in it", "abc", "file:PATH", []string{"abc", "abc"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(dir, "with, comma (and parentheses)")
+			if err := os.WriteFile(path, []byte(test.data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			g := generator(t, Spec{Payload: strings.ReplaceAll(test.form, "PATH", path)})
+			longest := 0
+			for n, want := range test.want {
+				if got := string(g.AppendValue(nil, uint64(n))); got != want || g.Size(uint64(n)) != len(want) {
+					t.Errorf("event %d: got %q of size %d, want %q", n, got, g.Size(uint64(n)), want)
+				}
+				longest = max(longest, len(want))
+			}
+			if got := g.MaxSize(); got != longest {
+				t.Errorf("got a maximum of %d, want %d", got, longest)
+			}
+		})
+	}
+	t.Run("at random", func(t *testing.T) {
+		path := filepath.Join(dir, "numbers")
+		if err := os.WriteFile(path, []byte("0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		g := generator(t, Spec{Seed: 1, Payload: "file(" + path + ", random)"})
+		counts := make([]float64, 10)
+		for n := range uint64(100000) {
+			counts[g.AppendValue(nil, n)[0]-'0']++
+		}
+		want := make([]float64, 10)
+		for i := range want {
+			want[i] = 0.1
+		}
+		checkChiSquare(t, counts, want)
+		if got, want := g.MeanSize(), 1.0; got != want {
+			t.Errorf("got a mean of %v, want %v", got, want)
+		}
+		if got := g.Describe(); !strings.Contains(got, "10 values, 1 B at most") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// FuzzCut: the values of a file and the delimiters between them are the file.
+func FuzzCut(f *testing.F) {
+	f.Add([]byte("a\nb\n"), "\n")
+	f.Add([]byte("a\nb"), "\n")
+	f.Add([]byte("\n\n"), "\n")
+	f.Add([]byte("aaa"), "aa")
+	f.Add([]byte("xaaa"), "aa")
+	f.Add([]byte{0, 0, 1}, "\x00")
+	f.Fuzz(func(t *testing.T, data []byte, delim string) {
+		if delim == "" {
+			return
+		}
+		file := cut(data, delim)
+		if len(data) == 0 {
+			if file != nil {
+				t.Errorf("values of nothing")
+			}
+			return
+		}
+		var values []string
+		for n := range file.count() {
+			line := string(file.line(0, uint64(n)))
+			if strings.Contains(line, delim) {
+				t.Errorf("value %q holds the delimiter %q", line, delim)
+			}
+			if len(line) > file.max {
+				t.Errorf("value of %d bytes, maximum %d", len(line), file.max)
+			}
+			values = append(values, line)
+		}
+		got := strings.Join(values, delim)
+		if got != string(data) && got+delim != string(data) {
+			t.Errorf("got %q of %q by %q", values, data, delim)
+		}
+	})
+}
+
+// FuzzNew: no text makes a specification panic, and what is taken makes events.
+func FuzzNew(f *testing.F) {
+	for _, s := range specs {
+		f.Add(s.Size, s.Payload, s.Key)
+	}
+	for _, s := range []string{"(", ")", "()", "weighted(", "weighted(:)", "weighted(1:1e400)", "lognormal(1,1e-300)", "zipf(9007199254740992,10)", "zipf(2,1e-300)", "5-5-5", "compressible(1e-2)"} {
+		f.Add(s, s, s)
+	}
+	f.Fuzz(func(t *testing.T, size, kind, key string) {
+		if strings.HasPrefix(strings.TrimSpace(kind), "file") {
+			return // paths of the fuzzer's making are not for reading
+		}
+		g, err := New(Spec{Seed: 1, Size: size, Payload: kind, Key: key})
+		if err != nil {
+			return
+		}
+		mean := g.MeanSize()
+		if !(mean >= 0) || g.MaxSize() > maxValue || mean > float64(g.MaxSize())+1e-6 {
+			t.Errorf("mean %v, maximum %d", mean, g.MaxSize())
+		}
+		for n := range uint64(10) {
+			if got := g.Size(n); got < 0 || got > g.MaxSize() {
+				t.Errorf("size %d, maximum %d", got, g.MaxSize())
+			}
+			if got := g.AppendKey(nil, n); len(got) > g.MaxKeySize() {
+				t.Errorf("key %q, at most %d bytes", got, g.MaxKeySize())
+			}
+			if g.Size(n) < 1<<16 {
+				if got := g.AppendValue(nil, n); len(got) != g.Size(n) {
+					t.Errorf("value of %d bytes, size %d", len(got), g.Size(n))
+				}
+			}
+		}
+	})
+}

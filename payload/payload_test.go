@@ -1,0 +1,269 @@
+package payload
+
+import (
+	"bytes"
+	"hash/crc32"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func generator(t testing.TB, s Spec) *Generator {
+	t.Helper()
+	g, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestDefaults(t *testing.T) {
+	g := generator(t, Spec{})
+	type facts struct {
+		Size, Max, MaxKey int
+		Mean              float64
+		Key               bool
+		KeyBytes          string
+		Headers           int
+		Says              string
+	}
+	got := facts{g.Size(7), g.MaxSize(), g.MaxKeySize(), g.MeanSize(), g.HasKey(), string(g.AppendKey(nil, 7)), len(g.Headers()), g.Describe()}
+	want := facts{Size: 100, Max: 100, Mean: 100, Says: "random, 100 B each; no key"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestBytesAreForever: reports name the seed, and whoever repeats a run gets the
+// bytes of then. A change of these sums breaks that, and wants a reason.
+func TestBytesAreForever(t *testing.T) {
+	tests := []struct {
+		name string
+		spec Spec
+		want uint32
+	}{
+		{"random", Spec{Seed: 1, Size: "1-2000"}, 0xb018ce14},
+		{"text", Spec{Seed: 1, Payload: "text", Size: "300"}, 0xbb57e0a9},
+		{"compressible", Spec{Seed: 1, Payload: "compressible(0.3)", Size: "1KiB"}, 0x4ece1eb1},
+		{"weighted", Spec{Seed: 1, Size: "weighted(1:1,20:2,300:1)"}, 0x3b674977},
+		{"uniform keys", Spec{Seed: 1, Key: "uniform(1000)"}, 0x51e80c16},
+		{"zipf keys of a table", Spec{Seed: 1, Key: "zipf(1000,1.1)"}, 0xb15633e5},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := generator(t, test.spec)
+			sum := crc32.NewIEEE()
+			var b []byte
+			for n := range uint64(1000) {
+				b = g.AppendKey(g.AppendValue(b[:0], n), n)
+				sum.Write(b)
+			}
+			if got := sum.Sum32(); got != test.want {
+				t.Errorf("got %#x, want %#x", got, test.want)
+			}
+		})
+	}
+}
+
+var specs = []Spec{
+	{},
+	{Size: "0"},
+	{Size: "7"},
+	{Size: "0-40"},
+	{Size: "1000-3000", Payload: "text"},
+	{Size: "0-600", Payload: "text"},
+	{Size: "0-600", Payload: "compressible(0.25)"},
+	{Size: "0-600", Payload: "compressible(100%)"},
+	{Size: "0-600", Payload: "zero"},
+	{Size: "weighted(100:70,1KiB:30)", Key: "seq"},
+	{Size: "lognormal(1KiB,0.5)", Key: "uniform(1000)"},
+	{Payload: "monotonic", Key: "zipf(1000,1.1)"},
+	{Payload: "monotonic", Key: "zipf(10m,0.8)"},
+	{Key: "uniform(1)", Headers: []string{"a=b"}},
+	{Key: "zipf(1,1)"},
+}
+
+// TestEvents: whatever is made of, an event's value has its size, within the
+// maximum, stands behind what was there, and is the same every time.
+func TestEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.SampledFrom(specs).Draw(t, "spec")
+		s.Seed = rapid.Uint64().Draw(t, "seed")
+		n := rapid.OneOf(rapid.Uint64Max(1000), rapid.Uint64()).Draw(t, "n")
+		g, err := New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "before")
+		value := g.AppendValue(bytes.Clone(before), n)
+		if !bytes.HasPrefix(value, before) {
+			t.Fatalf("bytes before the value were changed")
+		}
+		value = value[len(before):]
+		if len(value) != g.Size(n) || len(value) > g.MaxSize() {
+			t.Fatalf("got %d bytes, Size says %d, MaxSize %d", len(value), g.Size(n), g.MaxSize())
+		}
+		// A buffer with old bytes in it must make no difference.
+		again := g.AppendValue(bytes.Repeat([]byte{0xaa}, g.MaxSize())[:0], n)
+		if !bytes.Equal(value, again) {
+			t.Fatalf("made twice, the value differs")
+		}
+		other, err := New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(value, other.AppendValue(nil, n)) {
+			t.Fatalf("another generator of the same spec made another value")
+		}
+		key := g.AppendKey(bytes.Clone(before), n)
+		if !bytes.HasPrefix(key, before) {
+			t.Fatalf("bytes before the key were changed")
+		}
+		key = key[len(before):]
+		if len(key) > g.MaxKeySize() || g.HasKey() != (len(key) > 0) {
+			t.Fatalf("key %q: MaxKeySize %d, HasKey %v", key, g.MaxKeySize(), g.HasKey())
+		}
+		if g.HasKey() {
+			number, err := strconv.ParseUint(string(key), 10, 64)
+			if err != nil || number != g.KeyNumber(n) {
+				t.Fatalf("key %q: KeyNumber %d, %v", key, g.KeyNumber(n), err)
+			}
+		}
+	})
+}
+
+func TestEventsDiffer(t *testing.T) {
+	a, b := generator(t, Spec{Seed: 1}), generator(t, Spec{Seed: 2})
+	seen := map[string]bool{}
+	for n := range uint64(10000) {
+		seen[string(a.AppendValue(nil, n))] = true
+		seen[string(b.AppendValue(nil, n))] = true
+	}
+	if got, want := len(seen), 20000; got != want {
+		t.Errorf("of %d values %d are distinct", want, got)
+	}
+}
+
+func TestKeyText(t *testing.T) {
+	tests := []struct {
+		name, key string
+		n         uint64
+		want      string
+	}{
+		{"none", "none", 5, ""},
+		{"sequential", "seq", 5, "000000000005"},
+		{"sequential beyond its width", "seq", 1e15, "1000000000000000"},
+		{"sequential at the end", "seq", 1<<64 - 1, "18446744073709551615"},
+		{"one key", "uniform(1)", 5, "0"},
+		{"ten keys", "uniform(10)", 5, strconv.FormatUint(generator(t, Spec{Key: "uniform(10)"}).KeyNumber(5), 10)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := string(generator(t, Spec{Key: test.key}).AppendKey(nil, test.n)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	t.Run("one width", func(t *testing.T) {
+		g := generator(t, Spec{Key: "uniform(1001)"})
+		for n := range uint64(1000) {
+			if got := g.AppendKey(nil, n); len(got) != 4 {
+				t.Fatalf("key %q of event %d: want 4 digits", got, n)
+			}
+		}
+	})
+}
+
+func TestDecimal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint64().Draw(t, "n")
+		width := rapid.IntRange(1, 20).Draw(t, "width")
+		got := string(appendDecimal(nil, n, width))
+		want := strconv.FormatUint(n, 10)
+		if digits(n) != len(want) {
+			t.Fatalf("%d: got %d digits", n, digits(n))
+		}
+		want = strings.Repeat("0", max(0, width-len(want))) + want
+		if got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestMonotonic(t *testing.T) {
+	g := generator(t, Spec{Payload: "monotonic", Size: "1KiB"})
+	for _, n := range []uint64{0, 9, 10, 12345, 1<<64 - 1} {
+		want := strconv.FormatUint(n, 10)
+		if got := string(g.AppendValue(nil, n)); got != want || g.Size(n) != len(want) {
+			t.Errorf("got %q of size %d, want %q", got, g.Size(n), want)
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	g := generator(t, Spec{Headers: []string{"source=carronade", "empty=", "twice=a=b", "source=again"}})
+	want := []Header{
+		{"source", []byte("carronade")},
+		{"empty", []byte{}},
+		{"twice", []byte("a=b")},
+		{"source", []byte("again")},
+	}
+	if diff := cmp.Diff(want, g.Headers()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if got, want := g.Describe(), "random, 100 B each; no key; 4 headers, 39 B"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	tests := []struct {
+		spec Spec
+		want string
+	}{
+		{Spec{Size: "1KiB", Key: "zipf(1000,1.1)"}, "random, 1 KiB each; key zipf(1000,1.1)"},
+		{Spec{Size: "100-2000", Payload: "text"}, "text, 100-2000 bytes, 1.03 KiB in the mean; no key"},
+		{Spec{Payload: "monotonic", Headers: []string{"a=b"}}, "monotonic, 20 B at most; no key; 1 header, 2 B"},
+	}
+	for _, test := range tests {
+		t.Run(test.want, func(t *testing.T) {
+			if got := generator(t, test.spec).Describe(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestConcurrent is for the race detector.
+func TestConcurrent(t *testing.T) {
+	for _, s := range specs {
+		g := generator(t, s)
+		want := g.AppendKey(g.AppendValue(nil, 3), 3)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if got := g.AppendKey(g.AppendValue(nil, 3), 3); !bytes.Equal(got, want) {
+					t.Errorf("%+v: goroutines differ", s)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	for _, s := range specs {
+		g := generator(t, s)
+		b, n := make([]byte, 0, g.MaxSize()+g.MaxKeySize()), uint64(0)
+		if got := testing.AllocsPerRun(100, func() {
+			b = g.AppendKey(g.AppendValue(b[:0], n), n)
+			n++
+		}); got != 0 {
+			t.Errorf("%+v: got %v allocations an event, want none", s, got)
+		}
+	}
+}
