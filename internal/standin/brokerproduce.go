@@ -13,9 +13,9 @@ type counter struct {
 	produced
 }
 
-func (c *counter) begin(acks int16, _ int)     { c.acks = acks }
-func (c *counter) topic([]byte, [16]byte, int) {}
-func (c *counter) endTopic()                   {}
+func (c *counter) begin(_ []byte, acks int16, _ int) { c.acks = acks }
+func (c *counter) topic([]byte, [16]byte, int)       {}
+func (c *counter) endTopic()                         {}
 func (c *counter) partition(_ int32, p produced) {
 	c.batches += p.batches
 	c.records += p.records

@@ -2,6 +2,7 @@ package standin
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -24,6 +25,9 @@ func (c *conn) serveProduce(h head) error {
 	a.start(h)
 	if err := walkProduce(c.in, h.version, a); err != nil {
 		return err
+	}
+	if a.err == nil && len(a.joins) > 0 {
+		a.err = a.joinTransaction()
 	}
 	a.finish()
 	if a.err != nil {
@@ -49,6 +53,8 @@ type produceAnswer struct {
 	top     *topic
 	last    *topic // found by the request before: most ask for the same one
 	err     error
+	txn     []byte    // the transaction's id, or nil
+	joins   []txnJoin // partitions that take part in it
 	batches uint64
 	events  uint64
 	bytes   uint64
@@ -62,7 +68,9 @@ func (a *produceAnswer) start(h head) {
 
 func (a *produceAnswer) flexible() bool { return a.head.version >= 9 }
 
-func (a *produceAnswer) begin(acks int16, topics int) {
+func (a *produceAnswer) begin(transactional []byte, acks int16, topics int) {
+	a.txn = transactional
+	a.joins = a.joins[:0]
 	a.acks = acks
 	a.out = appendLength(a.out, topics, a.flexible())
 }
@@ -114,6 +122,9 @@ func (a *produceAnswer) partition(index int32, p produced) {
 		a.events += uint64(p.records)
 		a.bytes += uint64(p.bytes)
 	}
+	if a.txn != nil && code == 0 {
+		a.joins = append(a.joins, txnJoin{a.top.name, index, p.id, p.epoch, len(a.out) + 4})
+	}
 	a.out = appendProduced(a.out, a.head.version, index, code, base)
 }
 
@@ -121,6 +132,43 @@ func (a *produceAnswer) endTopic() {
 	if a.flexible() {
 		a.out = append(a.out, 0)
 	}
+}
+
+// A txnJoin is a partition that a transaction produced to.
+type txnJoin struct {
+	topic  string
+	index  int32
+	id     int64
+	epoch  int16
+	codeAt int // where its error code stands in the answer
+}
+
+// joinTransaction tells the broker, which keeps the transactions, what the
+// transaction produced to. Clients that speak KIP-890 leave this to the broker
+// that takes the records. Its refusals go into the answer; their offsets stay
+// taken, which costs nothing here.
+func (a *produceAnswer) joinTransaction() error {
+	for _, j := range a.joins {
+		req := kmsg.NewPtrAddPartitionsToTxnRequest()
+		req.SetVersion(3)
+		req.TransactionalID, req.ProducerID, req.ProducerEpoch = string(a.txn), j.id, j.epoch
+		rt := kmsg.NewAddPartitionsToTxnRequestTopic()
+		rt.Topic, rt.Partitions = j.topic, []int32{j.index}
+		req.Topics = append(req.Topics, rt)
+		if err := a.conn.dialInner(); err != nil {
+			return err
+		}
+		resp := kmsg.NewPtrAddPartitionsToTxnResponse()
+		if err := ask(a.conn.inner, req, resp); err != nil {
+			return fmt.Errorf("adding a partition to transaction %q: %w", a.txn, err)
+		}
+		for _, t := range resp.Topics {
+			for _, p := range t.Partitions {
+				binary.BigEndian.PutUint16(a.out[j.codeAt:], uint16(p.ErrorCode))
+			}
+		}
+	}
+	return nil
 }
 
 // finish hands the answer to the connection, unless none is due.

@@ -2,17 +2,20 @@ package standin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // both runs a test against both stand-ins.
 func both(t *testing.T, f func(t *testing.T, opts KafkaOptions)) {
-	t.Run("broker", func(t *testing.T) { f(t, KafkaOptions{Listen: "127.0.0.1:0", InMemory: true}) })
-	t.Run("discard", func(t *testing.T) { f(t, KafkaOptions{Listen: "127.0.0.1:0", Discard: true}) })
+	t.Run("broker", func(t *testing.T) { f(t, KafkaOptions{Listen: "127.0.0.1:0"}) })
+	t.Run("discard", func(t *testing.T) { f(t, KafkaOptions{Listen: "127.0.0.1:0", Discard: true, Events: 3000}) })
 }
 
 func start(t *testing.T, opts KafkaOptions) Server {
@@ -42,24 +45,255 @@ func client(t *testing.T, s Server, opts ...kgo.Opt) *kgo.Client {
 }
 
 func deadline(t *testing.T) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
 
+// values makes n records for topic t.
+func values(n int) (records []*kgo.Record) {
+	for i := range n {
+		records = append(records, &kgo.Record{Value: fmt.Appendf(nil, "value %d", i)})
+	}
+	return records
+}
+
+// consume reads n records.
+func consume(ctx context.Context, t *testing.T, cl *kgo.Client, n int) (records []*kgo.Record) {
+	t.Helper()
+	for len(records) < n {
+		fs := cl.PollFetches(ctx)
+		if err := fs.Err0(); err != nil {
+			t.Fatalf("after %d of %d records: %v", len(records), n, err)
+		}
+		fs.EachError(func(topic string, p int32, err error) { t.Fatalf("fetching %s/%d: %v", topic, p, err) })
+		records = append(records, fs.Records()...)
+	}
+	return records
+}
+
 func TestProduce(t *testing.T) {
+	codecs := []struct {
+		name  string
+		codec kgo.CompressionCodec
+		acks  kgo.Acks
+		plain bool // not idempotent
+	}{
+		{"none, all, idempotent", kgo.NoCompression(), kgo.AllISRAcks(), false},
+		{"none, leader", kgo.NoCompression(), kgo.LeaderAck(), true},
+		{"none, no acks", kgo.NoCompression(), kgo.NoAck(), true},
+		{"gzip", kgo.GzipCompression(), kgo.AllISRAcks(), false},
+		{"snappy", kgo.SnappyCompression(), kgo.AllISRAcks(), false},
+		{"lz4", kgo.Lz4Compression(), kgo.AllISRAcks(), false},
+		{"zstd", kgo.ZstdCompression(), kgo.AllISRAcks(), false},
+	}
+	both(t, func(t *testing.T, opts KafkaOptions) {
+		for _, c := range codecs {
+			t.Run(c.name, func(t *testing.T) {
+				s := start(t, opts)
+				kopts := []kgo.Opt{kgo.ProducerBatchCompression(c.codec), kgo.RequiredAcks(c.acks)}
+				if c.plain {
+					kopts = append(kopts, kgo.DisableIdempotentWrite())
+				}
+				cl := client(t, s, kopts...)
+				const want = 5000
+				if err := cl.ProduceSync(deadline(t), values(want)...).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+				// Without acks the client is ahead of the stand-in.
+				ctx := deadline(t)
+				for s.Counts().Events < want && ctx.Err() == nil {
+					if _, err := kadm.NewClient(cl).ListEndOffsets(ctx, "t"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got := s.Counts().Events; got != want {
+					t.Errorf("got %d events counted, want %d", got, want)
+				}
+				grown := int64(0)
+				ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, "t")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ends.Each(func(o kadm.ListedOffset) { grown += o.Offset })
+				if opts.Discard {
+					grown -= 3 * int64(opts.Events)
+				}
+				if grown != want {
+					t.Errorf("the end offsets grew by %d, want %d", grown, want)
+				}
+			})
+		}
+	})
+}
+
+func TestRoundTrip(t *testing.T) {
 	both(t, func(t *testing.T, opts KafkaOptions) {
 		s := start(t, opts)
-		cl := client(t, s)
-		var records []*kgo.Record
-		for i := range 5000 {
-			records = append(records, &kgo.Record{Value: fmt.Appendf(nil, "value %d", i)})
-		}
-		if err := cl.ProduceSync(deadline(t), records...).FirstErr(); err != nil {
+		ctx := deadline(t)
+		const n = 2000
+		if err := client(t, s).ProduceSync(ctx, values(n)...).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Counts().Events; got != 5000 {
-			t.Errorf("got %d events counted, want 5000", got)
+		want := n
+		if opts.Discard {
+			want += 3 * int(opts.Events)
+		}
+		cl := client(t, s, kgo.ConsumeTopics("t"))
+		next := map[int32]int64{}
+		for _, r := range consume(ctx, t, cl, want) {
+			if r.Offset != next[r.Partition] {
+				t.Fatalf("partition %d: got offset %d, want %d", r.Partition, r.Offset, next[r.Partition])
+			}
+			next[r.Partition]++
+			if opts.Discard && len(r.Value) != 100 {
+				t.Fatalf("got a made-up event of %d bytes, want 100", len(r.Value))
+			}
+		}
+		// The end is reached: what is produced now is what comes next.
+		if err := client(t, s).ProduceSync(ctx, values(1)...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if got := consume(ctx, t, cl, 1)[0]; got.Offset != next[got.Partition] {
+			t.Errorf("after the end: got offset %d, want %d", got.Offset, next[got.Partition])
+		}
+	})
+}
+
+func TestGroup(t *testing.T) {
+	both(t, func(t *testing.T, opts KafkaOptions) {
+		s := start(t, opts)
+		ctx := deadline(t)
+		const n = 3000
+		producer := client(t, s)
+		if err := producer.ProduceSync(ctx, values(n)...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		want := n
+		if opts.Discard {
+			want += 3 * int(opts.Events)
+		}
+		group := func() *kgo.Client {
+			return client(t, s, kgo.ConsumeTopics("t"), kgo.ConsumerGroup("g"), kgo.DisableAutoCommit())
+		}
+		one := group()
+		consume(ctx, t, one, want)
+		if err := one.CommitUncommittedOffsets(ctx); err != nil {
+			t.Fatal(err)
+		}
+		one.Close()
+		committed, err := kadm.NewClient(producer).FetchOffsets(ctx, "g")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := int64(0)
+		committed.Each(func(o kadm.OffsetResponse) { sum += o.At })
+		if sum != int64(want) {
+			t.Errorf("got committed offsets of %d in sum, want %d", sum, want)
+		}
+		// Two members share what follows.
+		two, three := group(), group()
+		got := make(chan int, 2)
+		pollCtx, stop := context.WithCancel(ctx)
+		defer stop()
+		poll := func(cl *kgo.Client) {
+			for pollCtx.Err() == nil {
+				got <- len(cl.PollFetches(pollCtx).Records())
+			}
+		}
+		go poll(two)
+		go poll(three)
+		if err := producer.ProduceSync(ctx, values(n)...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		for total := 0; total < n; {
+			select {
+			case k := <-got:
+				total += k
+			case <-ctx.Done():
+				t.Fatalf("two members read %d of %d", total, n)
+			}
+		}
+		stop()
+	})
+}
+
+func TestTransactions(t *testing.T) {
+	both(t, func(t *testing.T, opts KafkaOptions) {
+		s := start(t, opts)
+		ctx := deadline(t)
+		cl := client(t, s, kgo.TransactionalID("tx"))
+		for i, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
+			if err := cl.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			if err := cl.ProduceSync(ctx, values(10)...).FirstErr(); err != nil {
+				t.Fatalf("transaction %d: %v", i, err)
+			}
+			if err := cl.EndTransaction(ctx, end); err != nil {
+				t.Fatalf("transaction %d: %v", i, err)
+			}
+		}
+		if got := s.Counts().Events; got != 30 {
+			t.Errorf("got %d events, want 30", got)
+		}
+	})
+}
+
+func TestAdmin(t *testing.T) {
+	both(t, func(t *testing.T, opts KafkaOptions) {
+		opts.Topics = []Topic{{"seeded", 5}}
+		s := start(t, opts)
+		ctx := deadline(t)
+		cl, err := kgo.NewClient(kgo.SeedBrokers(s.Addr()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		adm := kadm.NewClient(cl)
+		if _, err := adm.CreateTopic(ctx, 2, 1, nil, "made"); err != nil {
+			t.Fatal(err)
+		}
+		topics, err := adm.ListTopics(ctx, "seeded", "made", "missing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(topics["seeded"].Partitions); got != 5 {
+			t.Errorf("got %d partitions of the seeded topic, want 5", got)
+		}
+		if got := topics["missing"].Err; !errors.Is(got, kerr.UnknownTopicOrPartition) {
+			t.Errorf("got %v for a missing topic, want %v", got, kerr.UnknownTopicOrPartition)
+		}
+		produce := func(partition int32) error {
+			p := client(t, s, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+			return p.ProduceSync(ctx, &kgo.Record{Topic: "made", Partition: partition, Value: []byte("v")}).FirstErr()
+		}
+		if err := produce(1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := adm.CreatePartitions(ctx, 2, "made"); err != nil {
+			t.Fatal(err)
+		}
+		if err := produce(3); err != nil {
+			t.Errorf("producing to an added partition: %v", err)
+		}
+		if _, err := adm.DeleteTopics(ctx, "made"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := adm.CreateTopic(ctx, 1, 1, nil, "made"); err != nil {
+			t.Fatal(err)
+		}
+		ends, err := adm.ListEndOffsets(ctx, "made")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := int64(0)
+		if opts.Discard {
+			want = int64(opts.Events)
+		}
+		if o, _ := ends.Lookup("made", 0); o.Offset != want {
+			t.Errorf("got end offset %d of a topic made anew, want %d", o.Offset, want)
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package standin
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // batchHead is the size of a record batch's header (format v2), from the base
 // offset to the record count.
@@ -8,8 +11,8 @@ const batchHead = 61
 
 // A produceVisitor is told what a produce request carries, in its order.
 type produceVisitor interface {
-	begin(acks int16, topics int)
-	topic(name []byte, id [16]byte, partitions int) // name is valid during the call
+	begin(transactional []byte, acks int16, topics int) // nil: no transaction; valid during the call
+	topic(name []byte, id [16]byte, partitions int)     // name is valid during the call
 	partition(index int32, p produced)
 	endTopic()
 }
@@ -20,6 +23,8 @@ type produced struct {
 	records int64 // as the batches' headers say
 	bytes   int64 // of the batches, headers included
 	bad     bool  // not batches of format v2
+	id      int64 // producer id and epoch of the last batch
+	epoch   int16
 }
 
 // walkProduce reads the body of a produce request, version 3 to 13, whose
@@ -29,8 +34,12 @@ type produced struct {
 // The layout is ProduceRequest.json of Apache Kafka 4.3.
 func walkProduce(s *stream, version int16, v produceVisitor) error {
 	flexible := version >= 9
-	if _, err := s.text(flexible); err != nil { // transactional id
+	transactional, err := s.text(flexible)
+	if err != nil {
 		return err
+	}
+	if transactional != nil {
+		transactional = bytes.Clone(transactional)
 	}
 	acks, err := s.int16()
 	if err != nil {
@@ -43,7 +52,7 @@ func walkProduce(s *stream, version int16, v produceVisitor) error {
 	if err != nil {
 		return err
 	}
-	v.begin(acks, max(topics, 0))
+	v.begin(transactional, acks, max(topics, 0))
 	for ; topics > 0; topics-- {
 		if err := walkProduceTopic(s, version, v); err != nil {
 			return err
@@ -132,6 +141,8 @@ func walkBatches(s *stream, n int) (p produced, err error) {
 		h := s.buf[s.r : s.r+batchHead]
 		size := int64(int32(binary.BigEndian.Uint32(h[8:]))) + 12
 		magic := h[16]
+		p.id = int64(binary.BigEndian.Uint64(h[43:]))
+		p.epoch = int16(binary.BigEndian.Uint16(h[51:]))
 		records := int32(binary.BigEndian.Uint32(h[57:]))
 		if magic != 2 || size < batchHead || size > int64(n) || records < 0 {
 			p.bad = true
