@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"strconv"
 	"time"
 )
 
@@ -84,6 +85,11 @@ func (c constant) Count(t time.Duration) uint64 {
 func (c constant) Rate(time.Duration) float64 { return c.rate }
 
 func (c constant) End() time.Duration { return Never }
+
+func (c constant) String() string { return "constant(" + rateText(c.rate) + ")" }
+
+// rateText returns a rate as shapes are written, and read again exactly.
+func rateText(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) + "/s" }
 
 // fraction returns a rate in events/s as a fraction in events a nanosecond,
 // both parts below 2^63. It takes the simplest fraction that rounds to the

@@ -31,8 +31,9 @@ const mBits = 190
 
 // newSegment takes the rates in events a nanosecond and the events before it,
 // exact; it returns the events before its end, exact or rounded up to where m
-// would otherwise not fit (by less than 2^-60 of an event).
-func newSegment(start, d uint64, f, r0, r1 *big.Rat) (segment, *big.Rat) {
+// would otherwise not fit (by less than 2^-60 of an event). m is a multiple of
+// every one of the factors.
+func newSegment(start, d uint64, f, r0, r1 *big.Rat, factors ...*big.Int) (segment, *big.Rat) {
 	dr := new(big.Rat).SetInt(new(big.Int).SetUint64(d))
 	a := r0
 	b := new(big.Rat).Sub(r1, r0)
@@ -40,11 +41,15 @@ func newSegment(start, d uint64, f, r0, r1 *big.Rat) (segment, *big.Rat) {
 
 	n := new(big.Int).Quo(f.Num(), f.Denom())
 	c := new(big.Rat).Sub(f, new(big.Rat).SetInt(n))
-	m := lcm(lcm(a.Denom(), b.Denom()), c.Denom())
+	line := lcm(a.Denom(), b.Denom())
+	for _, f := range factors {
+		line = lcm(line, f)
+	}
+	m := lcm(line, c.Denom())
 	if m.BitLen() > mBits {
 		// The fractions of earlier segments do not go together with this one.
 		// Rounding up keeps Count from falling at the joint.
-		m = lcm(a.Denom(), b.Denom())
+		m = line
 		for m.BitLen() < 64 {
 			m.Lsh(m, 1)
 		}
@@ -64,10 +69,9 @@ func newSegment(start, d uint64, f, r0, r1 *big.Rat) (segment, *big.Rat) {
 	s.cf, _ = c.Float64()
 	s.af, _ = a.Float64()
 	s.bf, _ = b.Float64()
-	s.r0, _ = r0.Float64()
-	s.r1, _ = r1.Float64()
-	s.r0 *= 1e9
-	s.r1 *= 1e9
+	perSecond := new(big.Rat).SetInt64(1e9)
+	s.r0, _ = new(big.Rat).Mul(r0, perSecond).Float64()
+	s.r1, _ = new(big.Rat).Mul(r1, perSecond).Float64()
 
 	end := new(big.Rat).Add(r0, r1) // f + d*(r0+r1)/2
 	end.Mul(end, dr).Mul(end, big.NewRat(1, 2))
@@ -211,11 +215,14 @@ func ceil(r *big.Rat) uint64 {
 
 // at returns the segment that holds x, which is before the end.
 func (c *curve) at(x uint64) *segment {
+	return &c.segments[c.index(x)]
+}
+
+func (c *curve) index(x uint64) int {
 	if len(c.segments) == 1 {
-		return &c.segments[0]
+		return 0
 	}
-	i := sort.Search(len(c.segments), func(i int) bool { return c.segments[i].start > x })
-	return &c.segments[i-1]
+	return sort.Search(len(c.segments), func(i int) bool { return c.segments[i].start > x }) - 1
 }
 
 func (c *curve) Count(t time.Duration) uint64 {

@@ -20,7 +20,16 @@ const MaxSpan = 100 * 24 * time.Hour
 // Count(t) = ceil(from*t + (to-from)/(2*over)*t^2), exactly.
 func Ramp(from, to float64, over time.Duration) Schedule {
 	must(checkRamp(from, to, over))
-	return newCurve([]piece{{over, perNanosecond(from), perNanosecond(to)}})
+	return ramp{newCurve([]piece{{over, perNanosecond(from), perNanosecond(to)}}), from, to}
+}
+
+type ramp struct {
+	*curve
+	from, to float64
+}
+
+func (r ramp) String() string {
+	return fmt.Sprintf("ramp(%s,%s,%v)", rateText(r.from), rateText(r.to), r.End())
 }
 
 // Steps returns the schedule of constant rates one after the other, which ends
@@ -54,6 +63,14 @@ type stepped struct {
 }
 
 func (s stepped) Steps() []Step { return append([]Step(nil), s.named...) }
+
+func (s stepped) String() string {
+	var parts []string
+	for _, p := range s.named {
+		parts = append(parts, fmt.Sprintf("%s:%v", rateText(p.Rate), p.End-p.Start))
+	}
+	return "steps(" + strings.Join(parts, ",") + ")"
+}
 
 // RateName returns a rate as steps are named, such as "20,000/s".
 func RateName(rate float64) string {

@@ -22,6 +22,15 @@ func wideOf(x *big.Int) wide {
 	return w
 }
 
+// big returns a, taken as unsigned.
+func (a wide) big() *big.Int {
+	x := new(big.Int)
+	for i := len(a) - 1; i >= 0; i-- {
+		x.Lsh(x, 64).Or(x, new(big.Int).SetUint64(a[i]))
+	}
+	return x
+}
+
 func (a wide) plus(b wide) (c wide) {
 	var carry uint64
 	c[0], carry = bits.Add64(a[0], b[0], 0)

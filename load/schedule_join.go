@@ -1,0 +1,297 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Joined returns schedules one after the other: each begins, with its event 0,
+// when the one before has ended, and nothing of a fraction of an event is
+// carried over. The steps of the whole are the steps of its parts, and the
+// parts which have none. All but the last must end (see Until); it panics
+// otherwise, and on no parts.
+func Joined(parts ...Schedule) Stepped {
+	if len(parts) == 0 {
+		panic("load: nothing to join")
+	}
+	j := &joined{parts: parts}
+	var at time.Duration
+	var n uint64
+	for i, p := range parts {
+		if at == Never {
+			panic(fmt.Sprintf("load: part %d of the joined schedules never ends: %v", i, parts[i-1]))
+		}
+		j.starts = append(j.starts, at)
+		j.firsts = append(j.firsts, n)
+		end := p.End()
+		j.steps = append(j.steps, stepsOf(p, at)...)
+		if end > Never-at {
+			at = Never
+		} else {
+			at += end
+			n += p.Count(end)
+		}
+	}
+	j.end = at
+	return j
+}
+
+type joined struct {
+	parts  []Schedule
+	starts []time.Duration
+	firsts []uint64
+	steps  []Step
+	end    time.Duration
+}
+
+func (j *joined) at(t time.Duration) int {
+	return sort.Search(len(j.starts), func(i int) bool { return j.starts[i] > t }) - 1
+}
+
+func (j *joined) Due(n uint64) time.Duration {
+	i := sort.Search(len(j.firsts), func(i int) bool { return j.firsts[i] > n }) - 1
+	d := j.parts[i].Due(n - j.firsts[i])
+	if d > Never-j.starts[i] {
+		return Never
+	}
+	return d + j.starts[i]
+}
+
+func (j *joined) Count(t time.Duration) uint64 {
+	if t <= 0 {
+		return 0
+	}
+	i := j.at(t)
+	c := j.parts[i].Count(t - j.starts[i])
+	if c > math.MaxUint64-j.firsts[i] {
+		return math.MaxUint64
+	}
+	return c + j.firsts[i]
+}
+
+func (j *joined) Rate(t time.Duration) float64 {
+	if t < 0 || t >= j.end {
+		return 0
+	}
+	i := j.at(t)
+	return j.parts[i].Rate(t - j.starts[i])
+}
+
+func (j *joined) End() time.Duration { return j.end }
+
+func (j *joined) Steps() []Step { return append([]Step(nil), j.steps...) }
+
+func (j *joined) String() string {
+	var texts []string
+	for _, p := range j.parts {
+		texts = append(texts, fmt.Sprint(p))
+	}
+	return strings.Join(texts, "+")
+}
+
+// stepsOf returns the steps of a schedule that begins at from; one that has
+// none is one step itself.
+func stepsOf(s Schedule, from time.Duration) []Step {
+	var steps []Step
+	if st, ok := s.(Stepped); ok {
+		steps = st.Steps()
+	}
+	if len(steps) == 0 {
+		steps = []Step{{Name: stepName(s), Rate: meanRate(s), End: s.End()}}
+	}
+	for i := range steps {
+		steps[i].Start += from
+		if steps[i].End > Never-from {
+			steps[i].End = Never
+		} else {
+			steps[i].End += from
+		}
+	}
+	return steps
+}
+
+func stepName(s Schedule) string {
+	switch x := s.(type) {
+	case constant:
+		return RateName(x.rate)
+	case *until:
+		return stepName(x.of)
+	case *limit:
+		return stepName(x.of)
+	}
+	return fmt.Sprint(s)
+}
+
+// meanRate is the asked rate over a whole step: what there is to compare its
+// throughput with.
+func meanRate(s Schedule) float64 {
+	switch x := s.(type) {
+	case constant:
+		return x.rate
+	case *until:
+		if c, ok := x.of.(constant); ok {
+			return c.rate
+		}
+	case *sine:
+		return x.mean
+	}
+	if end := s.End(); end != Never && end > 0 {
+		return float64(s.Count(end)) / end.Seconds()
+	}
+	return s.Rate(0)
+}
+
+// Until returns the schedule cut off at end: what is due then or later is
+// never due. It is Stepped when s is. It panics when end is not positive.
+func Until(s Schedule, end time.Duration) Schedule {
+	if end <= 0 {
+		panic(fmt.Sprintf("load: a schedule until %v", end))
+	}
+	if end >= s.End() {
+		return s
+	}
+	u := &until{of: s, end: end}
+	if st, ok := s.(Stepped); ok {
+		return cut{u, cutSteps(st.Steps(), end)}
+	}
+	return u
+}
+
+type until struct {
+	of  Schedule
+	end time.Duration
+}
+
+func (u *until) Due(n uint64) time.Duration {
+	d := u.of.Due(n)
+	if d >= u.end {
+		return Never
+	}
+	return d
+}
+
+func (u *until) Count(t time.Duration) uint64 { return u.of.Count(min(t, u.end)) }
+
+func (u *until) Rate(t time.Duration) float64 {
+	if t >= u.end {
+		return 0
+	}
+	return u.of.Rate(t)
+}
+
+func (u *until) End() time.Duration { return u.end }
+
+func (u *until) String() string { return fmt.Sprintf("%v:%v", u.of, u.end) }
+
+// Limit returns the first n events of a schedule. It ends when the next event
+// would be due, so that its length fits its rate, and after its last event in
+// any case. It is Stepped when s is. It panics when n is 0.
+func Limit(s Schedule, n uint64) Schedule {
+	if n == 0 {
+		panic("load: a schedule of no events")
+	}
+	if end := s.End(); end != Never && s.Count(end) <= n {
+		return s
+	}
+	l := &limit{of: s, n: n, end: s.Due(n)}
+	if last := s.Due(n - 1); last == Never {
+		l.end = s.End()
+	} else {
+		l.end = min(max(l.end, last+1), s.End())
+	}
+	if st, ok := s.(Stepped); ok {
+		return cut{l, cutSteps(st.Steps(), l.end)}
+	}
+	return l
+}
+
+type limit struct {
+	of  Schedule
+	n   uint64
+	end time.Duration
+}
+
+func (l *limit) Due(n uint64) time.Duration {
+	if n >= l.n {
+		return Never
+	}
+	return l.of.Due(n)
+}
+
+func (l *limit) Count(t time.Duration) uint64 { return min(l.of.Count(t), l.n) }
+
+func (l *limit) Rate(t time.Duration) float64 {
+	if t >= l.end {
+		return 0
+	}
+	return l.of.Rate(t)
+}
+
+func (l *limit) End() time.Duration { return l.end }
+
+func (l *limit) String() string { return fmt.Sprintf("%v, %d events", l.of, l.n) }
+
+// Part returns one stripe's share of a schedule: its events are those that the
+// deal gives to stripe i, numbered from 0. Several runs that fire one schedule
+// together have a part each. It is Stepped when s is.
+func Part(s Schedule, d Deal, i int32) Schedule {
+	const many = 1 << 32
+	p := &part{of: s, deal: d, stripe: i, share: float64(d.Before(i, many)) / many}
+	if st, ok := s.(Stepped); ok {
+		steps := st.Steps()
+		for k := range steps {
+			steps[k].Rate *= p.share
+		}
+		return cut{p, steps}
+	}
+	return p
+}
+
+type part struct {
+	of     Schedule
+	deal   Deal
+	stripe int32
+	share  float64
+}
+
+func (p *part) Due(n uint64) time.Duration {
+	e := p.deal.Event(p.stripe, n)
+	if e == math.MaxUint64 {
+		return Never
+	}
+	return p.of.Due(e)
+}
+
+func (p *part) Count(t time.Duration) uint64 { return p.deal.Before(p.stripe, p.of.Count(t)) }
+
+func (p *part) Rate(t time.Duration) float64 { return p.of.Rate(t) * p.share }
+
+func (p *part) End() time.Duration { return p.of.End() }
+
+func (p *part) String() string {
+	return fmt.Sprintf("%v, part %d of %d", p.of, p.stripe, p.deal.Stripes())
+}
+
+// A cut is a changed schedule that has kept its steps.
+type cut struct {
+	Schedule
+	steps []Step
+}
+
+func (c cut) Steps() []Step { return append([]Step(nil), c.steps...) }
+
+func (c cut) String() string { return fmt.Sprint(c.Schedule) }
+
+func cutSteps(steps []Step, end time.Duration) []Step {
+	var kept []Step
+	for _, s := range steps {
+		if s.Start < end {
+			s.End = min(s.End, end)
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,211 @@
+package load
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestJoined(t *testing.T) {
+	s := Joined(
+		Until(Constant(1000), 10*time.Second),
+		Steps([]Step{{Rate: 10, End: time.Second}, {Rate: 20, End: time.Second}}),
+		Until(Constant(1e-6), time.Second), // one event, at its start
+		Constant(2.5),
+	)
+	want := []Step{
+		{Name: "1,000/s", Rate: 1000, Start: 0, End: 10 * time.Second},
+		{Name: "10/s", Rate: 10, Start: 10 * time.Second, End: 11 * time.Second},
+		{Name: "20/s", Rate: 20, Start: 11 * time.Second, End: 12 * time.Second},
+		{Name: "0.000001/s", Rate: 1e-6, Start: 12 * time.Second, End: 13 * time.Second},
+		{Name: "2.5/s", Rate: 2.5, Start: 13 * time.Second, End: Never},
+	}
+	if diff := cmp.Diff(want, s.Steps()); diff != "" {
+		t.Error(diff)
+	}
+	dues := []struct {
+		n    uint64
+		want time.Duration
+	}{
+		{0, 0},
+		{9999, 9999 * time.Millisecond},
+		{10_000, 10 * time.Second},
+		{10_010, 11 * time.Second},
+		{10_030, 12 * time.Second},
+		{10_031, 13 * time.Second},
+		{10_036, 15 * time.Second},
+	}
+	for _, d := range dues {
+		if got := s.Due(d.n); got != d.want {
+			t.Errorf("Due(%d) = %v, want %v", d.n, got, d.want)
+		}
+	}
+	if got := s.Count(15*time.Second + 1); got != 10_037 {
+		t.Errorf("Count = %d, want 10,037", got)
+	}
+	if got := s.Rate(11500 * time.Millisecond); got != 20 {
+		t.Errorf("Rate = %v, want 20", got)
+	}
+	if got := s.End(); got != Never {
+		t.Errorf("End = %v, want never", got)
+	}
+}
+
+func TestJoinedNeedsEnds(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	Joined(Constant(1), Constant(2))
+}
+
+func TestJoinedOfShort(t *testing.T) {
+	s := Joined(Ramp(0, 10, time.Second), Until(Burst(5, time.Second), 2*time.Second))
+	if got := s.Count(Never); got != 15 {
+		t.Errorf("%d events, want 15", got)
+	}
+	if got := s.Due(15); got != Never {
+		t.Errorf("an event after the end is due at %v", got)
+	}
+	if got := s.End(); got != 3*time.Second {
+		t.Errorf("End = %v, want 3s", got)
+	}
+	if got := s.Rate(time.Hour); got != 0 {
+		t.Errorf("Rate after the end = %v", got)
+	}
+}
+
+// drawSchedule draws any schedule, with an end of at most some hours.
+func drawSchedule(t *rapid.T, label string) Schedule {
+	rate := func() float64 { return min(drawRate(t, label+" rate"), 1e7) }
+	span := func() time.Duration {
+		return time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(time.Hour)).Draw(t, label+" span"))
+	}
+	switch rapid.IntRange(0, 5).Draw(t, label) {
+	case 0:
+		return Until(Constant(rate()), span())
+	case 1:
+		return Ramp(rate(), rate(), span())
+	case 2:
+		return Steps([]Step{{Rate: rate(), End: span()}, {Rate: rate(), End: span()}})
+	case 3:
+		r := rate()
+		return Until(Sine(r, r/2, time.Minute), span())
+	case 4:
+		return Until(Burst(rapid.Uint64Range(1, 100).Draw(t, label+" n"), span()), span())
+	default:
+		return Until(Poisson(min(rate(), 1e4), rapid.Uint64().Draw(t, label+" seed")), span())
+	}
+}
+
+func TestCombinationProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Schedule(Joined(drawSchedule(t, "first"), drawSchedule(t, "second"), drawSchedule(t, "third")))
+		checkSchedule(t, s, Never, nil)
+		if s.Count(Never) > 1 {
+			n := rapid.Uint64Range(1, s.Count(Never)-1).Draw(t, "limit")
+			l := Limit(s, n)
+			checkSchedule(t, l, Never, nil)
+			if got := l.Count(l.End()); got != n {
+				t.Fatalf("limited to %d events, and %d are due until its end", n, got)
+			}
+			if got := l.Due(n); got != Never {
+				t.Fatalf("limited to %d events, and event %d is due at %v", n, n, got)
+			}
+		}
+		end := time.Duration(rapid.Int64Range(1, int64(s.End())).Draw(t, "end"))
+		u := Until(s, end)
+		checkSchedule(t, u, Never, nil)
+		if u.Count(Never) != s.Count(end) {
+			t.Fatalf("%d events until %v, want %d", u.Count(Never), end, s.Count(end))
+		}
+	})
+}
+
+func TestPartsPartition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := drawSchedule(t, "whole")
+		weights := rapid.SliceOfN(rapid.Float64Range(0.01, 3), 1, 5).Draw(t, "weights")
+		deal := Weighted(weights)
+		a := time.Duration(rapid.Int64Range(0, int64(whole.End())).Draw(t, "a"))
+		var sum uint64
+		var rate float64
+		for i := range weights {
+			p := Part(whole, deal, int32(i))
+			checkSchedule(t, p, Never, nil)
+			sum += p.Count(a)
+			rate += p.Rate(a)
+			if p.End() != whole.End() {
+				t.Fatalf("a part ends at %v, and the whole at %v", p.End(), whole.End())
+			}
+		}
+		if want := whole.Count(a); sum != want {
+			t.Fatalf("the parts have %d events until %v, and the whole %d", sum, a, want)
+		}
+		if want := whole.Rate(a); math.Abs(rate-want) > 1e-4*want {
+			t.Fatalf("the parts have rate %v, and the whole %v", rate, want)
+		}
+	})
+}
+
+func TestPartOfNothing(t *testing.T) {
+	p := Part(Constant(10), Weighted([]float64{1, 0}), 1)
+	if p.Due(0) != Never || p.Count(Never) != 0 || p.Rate(0) != 0 {
+		t.Errorf("a part without weight: Due(0) = %v, Count = %d, Rate = %v", p.Due(0), p.Count(Never), p.Rate(0))
+	}
+}
+
+func TestLimit(t *testing.T) {
+	tests := []struct {
+		name string
+		s    Schedule
+		n    uint64
+		want time.Duration
+	}{
+		{"constant", Constant(700_000), 7_000_000, 10 * time.Second},
+		{"bursts", Burst(1000, time.Second), 2000, 2 * time.Second},
+		{"part of a burst", Burst(1000, time.Second), 500, 1},
+		{"more than there are", Ramp(10, 10, time.Second), 1000, time.Second},
+		{"as many as there are", Ramp(10, 10, time.Second), 10, time.Second},
+		{"the next is never due", Constant(MinRate), 9_223_372_037, Never},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Limit(tt.s, tt.n).End(); got != tt.want {
+				t.Errorf("End = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStepsAreKept(t *testing.T) {
+	s := Steps([]Step{{Rate: 10, End: time.Second}, {Rate: 20, End: time.Second}, {Rate: 30, End: time.Second}})
+	want := []Step{
+		{Name: "10/s", Rate: 10, Start: 0, End: time.Second},
+		{Name: "20/s", Rate: 20, Start: time.Second, End: 1500 * time.Millisecond},
+	}
+	for name, got := range map[string]Schedule{
+		"until": Until(s, 1500*time.Millisecond),
+		"limit": Limit(s, 20),
+	} {
+		st, ok := got.(Stepped)
+		if !ok {
+			t.Errorf("%s: has lost its steps", name)
+			continue
+		}
+		if diff := cmp.Diff(want, st.Steps()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	half := Part(s, RoundRobin(2), 1).(Stepped).Steps()
+	if half[2].Rate != 15 || half[2].End != 3*time.Second {
+		t.Errorf("the half of a step is %+v", half[2])
+	}
+	if _, ok := Until(Constant(1), time.Second).(Stepped); ok {
+		t.Error("a constant rate has got steps")
+	}
+}

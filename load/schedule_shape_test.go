@@ -1,0 +1,167 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseShape(t *testing.T) {
+	tests := []struct {
+		name, text string
+		end        time.Duration
+		at         time.Duration
+		count      uint64
+		rate       float64
+		steps      int
+	}{
+		{"constant", "constant(50k/s)", Never, time.Second, 50_000, 50_000, 0},
+		{"constant for a while", "constant(50k/s):10s", 10 * time.Second, 5 * time.Second, 250_000, 50_000, 0},
+		{"spaces and case", " Constant( 50k/s ) : 10s ", 10 * time.Second, 5 * time.Second, 250_000, 50_000, 0},
+		{"ramp", "ramp(0/s,100/s,10s)", 10 * time.Second, 5 * time.Second, 125, 50, 0},
+		{"ramp cut", "ramp(0/s,100/s,10s):5s", 5 * time.Second, 5 * time.Second, 125, 0, 0},
+		{"steps", "steps(10k/s:10s,20k/s:10s)", 20 * time.Second, 15 * time.Second, 200_000, 20_000, 2},
+		{"stairs", "steps(10k/s..100k/s,10k/s,10s)", 100 * time.Second, 15 * time.Second, 200_000, 20_000, 10},
+		{"stairs down", "steps(30/s..10/s,10/s,10s)", 30 * time.Second, 25 * time.Second, 550, 10, 3},
+		{"stairs that do not fit", "steps(10/s..35/s,10/s,10s)", 30 * time.Second, 25 * time.Second, 450, 30, 3},
+		{"stairs of tenths", "steps(0.1/s..0.7/s,0.1/s,10s)", 70 * time.Second, 25 * time.Second, 5, 0.3, 7},
+		{"sine", "sine(50k/s,10k/s,60s)", Never, 60 * time.Second, 3_000_000, 50_000, 0},
+		{"burst", "burst(1000,1s)", Never, 10 * time.Second, 10_000, 1000, 0},
+		{"poisson", "poisson(5k/s,1)", Never, 0, 0, 5000, 0},
+		{"joined", "constant(1k/s):10s+ramp(1k/s,3k/s,10s)+constant(3k/s)", Never, 20 * time.Second, 30_000, 3000, 3},
+		{"joined with steps", "constant(1k/s):10s + steps(10/s..20/s,10/s,1s)", 12 * time.Second, 12 * time.Second, 10_030, 0, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := ParseShape(tt.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.End(); got != tt.end {
+				t.Errorf("End = %v, want %v", got, tt.end)
+			}
+			if got := s.Count(tt.at); got != tt.count {
+				t.Errorf("Count(%v) = %d, want %d", tt.at, got, tt.count)
+			}
+			if got := s.Rate(tt.at); got != tt.rate {
+				t.Errorf("Rate(%v) = %v, want %v", tt.at, got, tt.rate)
+			}
+			var steps int
+			if st, ok := s.(Stepped); ok {
+				steps = len(st.Steps())
+			}
+			if steps != tt.steps {
+				t.Errorf("%d steps, want %d", steps, tt.steps)
+			}
+		})
+	}
+}
+
+func TestParseShapeErrors(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"empty", "", "shapes are"},
+		{"unknown", "square(1k/s)", `there is no shape "square"`},
+		{"a bare rate", "50k/s", "there is no shape"},
+		{"no parentheses", "constant", "constant(RATE)"},
+		{"open", "constant(1k/s", "a ( without its )"},
+		{"closed twice", "constant(1k/s))", "a ) without its ("},
+		{"no value", "constant()", "empty value"},
+		{"too many values", "constant(1,2)", "constant(RATE)"},
+		{"too few values", "ramp(1,2)", "ramp(RATE,RATE,TIME)"},
+		{"a bad rate", "constant(fast)", "fast"},
+		{"rate zero", "constant(0/s)", "not above 0"},
+		{"an absurd rate", "constant(1000000000g/s)", ""},
+		{"a time without unit", "ramp(1,2,3)", "3"},
+		{"words after", "constant(1k/s)10s", ":TIME"},
+		{"nested", "constant(ramp(1,2,3s))", "is no value"},
+		{"plus at the end", "constant(1k/s):1s+", "shapes are"},
+		{"endless, and more", "constant(1k/s)+constant(2k/s)", "phase 1 never ends"},
+		{"longer than itself", "ramp(1/s,2/s,10s):20s", "ends after 10s"},
+		{"no time", "constant(1k/s):0s", "not above 0"},
+		{"in the second phase", "constant(1k/s):1s+ramp(1,2)", "phase 2"},
+		{"a step without time", "steps(1k/s)", "RATE:TIME"},
+		{"both forms", "steps(1/s..2/s:10s)", "steps("},
+		{"stairs that stand", "steps(1/s..2/s,0/s,1s)", "leads nowhere"},
+		{"too many stairs", "steps(1/s..1m/s,1/s,1s)", "more than 10000 steps"},
+		{"only pauses", "steps(0/s:10s)", "all rates are 0"},
+		{"a sine below zero", "sine(1/s,2/s,1m)", "amplitude"},
+		{"no burst", "burst(0,1s)", "0 events"},
+		{"a seed of letters", "poisson(1/s,x)", "seed"},
+		{"a year", "constant(1/s):9000h", "longer than 100 days"},
+		{"a year together", "constant(1/s):2000h+constant(1/s):2000h", "longer than 100 days"},
+		{"steps of a year", "steps(1/s:2000h,2/s:2000h)", "longer than 100 days"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := ParseShape(tt.text)
+			if err == nil {
+				t.Fatalf("no error, but %v", s)
+			}
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%q does not say %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestShapesReadBack checks that what a schedule calls itself is its shape.
+func TestShapesReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Schedule(Joined(drawSchedule(t, "first"), drawSchedule(t, "second")))
+		text := fmt.Sprint(s)
+		back, err := ParseShape(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Duration(rapid.Int64Range(0, int64(s.End())).Draw(t, "at"))
+		if got, want := back.Count(at), s.Count(at); got != want {
+			t.Fatalf("%s: Count(%v) = %d, want %d", text, at, got, want)
+		}
+	})
+}
+
+// TestShapeForms checks that every example in the help is a shape.
+func TestShapeForms(t *testing.T) {
+	examples := 0
+	for line := range strings.SplitSeq(ShapeForms, "\n") {
+		_, rest, ok := strings.Cut(line, "such as ")
+		if !ok {
+			continue
+		}
+		examples++
+		if _, err := ParseShape(rest); err != nil {
+			t.Error(err)
+		}
+		if len(line) > 80 {
+			t.Errorf("too wide: %s", line)
+		}
+	}
+	if examples < 9 {
+		t.Errorf("only %d examples found", examples)
+	}
+}
+
+func FuzzParseShape(f *testing.F) {
+	for _, seed := range []string{
+		"constant(50k/s)", "ramp(1k/s,100k/s,30s)", "steps(10k/s:10s,20k/s:10s)", "steps(10k/s..100k/s,10k/s,10s)",
+		"sine(50k/s,10k/s,60s)", "burst(1000,1s)", "poisson(5k/s,3)", "constant(1k/s):10s+ramp(1/s,2/s,3s)", "((", "+:", "steps(..,,)",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseShape(text)
+		if err != nil {
+			return
+		}
+		// What was read can be used.
+		for _, at := range []time.Duration{0, 1, time.Second, time.Hour, Never} {
+			c := s.Count(at)
+			if d := s.Due(c); d < at {
+				t.Errorf("%q: Count(%d) = %d, and that event is due at %d", text, at, c, d)
+			}
+		}
+	})
+}

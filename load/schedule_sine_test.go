@@ -1,0 +1,133 @@
+package load
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func sineIntegral(mean, amplitude float64, period time.Duration) func(time.Duration) float64 {
+	return func(t time.Duration) float64 {
+		k := float64(t / period)
+		x := (t % period).Seconds()
+		p := period.Seconds()
+		return mean*p*k + mean*x + amplitude*p/(2*math.Pi)*(1-math.Cos(2*math.Pi*x/p))
+	}
+}
+
+func TestSineCount(t *testing.T) {
+	tests := []struct {
+		name            string
+		mean, amplitude float64
+		period, t       time.Duration
+		want            uint64
+	}{
+		{"a period", 50_000, 10_000, time.Minute, time.Minute, 3_000_000},
+		{"a week", 50_000, 50_000, time.Minute, 7 * 24 * time.Hour, 50_000 * 7 * 86400},
+		{"half a period", 100, 100, 10 * time.Second, 5 * time.Second, 819}, // 500 + 1000/pi
+		{"periods of a third of an event", 1. / 3, 0.1, time.Second, 3000 * time.Second, 1000},
+		{"no swing", 700_000, 0, time.Second, 10 * time.Second, 7_000_000},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Sine(tt.mean, tt.amplitude, tt.period).Count(tt.t); got != tt.want {
+				t.Errorf("Count(%v) = %d, want %d", tt.t, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSineProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mean := drawRate(t, "mean")
+		amplitude := mean * rapid.SampledFrom([]float64{0, 0.2, 0.999, 1}).Draw(t, "share")
+		period := time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(10*time.Minute)).Draw(t, "period"))
+		checkSchedule(t, Sine(mean, amplitude, period), 200*time.Hour, sineIntegral(mean, amplitude, period))
+	})
+}
+
+// TestSineAtItsTrough looks at every nanosecond-near neighbourhood where the
+// rate is zero and an error of rounding would make Count fall.
+func TestSineAtItsTrough(t *testing.T) {
+	s := Sine(1e7, 1e7, time.Second)
+	var last uint64
+	for x := 749 * time.Millisecond; x < 751*time.Millisecond; x += 101 {
+		c := s.Count(x)
+		if c < last {
+			t.Fatalf("Count(%d) = %d after %d", x, c, last)
+		}
+		last = c
+	}
+	if got := s.Rate(750 * time.Millisecond); got > 1e-3 {
+		t.Errorf("rate at the trough: %v", got)
+	}
+}
+
+func TestSineStaysNear(t *testing.T) {
+	const mean, amplitude, period = 1e6, 1e6, time.Minute
+	s, f := Sine(mean, amplitude, period), sineIntegral(mean, amplitude, period)
+	for x := time.Duration(1); x < period; x += 12_345_679 {
+		if got, want := float64(s.Count(x)), f(x); got < want-0.05 || got > want+1.05 {
+			t.Fatalf("Count(%d) = %v, want ceil of %v", x, got, want)
+		}
+	}
+}
+
+func TestBadSines(t *testing.T) {
+	tests := []struct {
+		name            string
+		mean, amplitude float64
+		period          time.Duration
+	}{
+		{"no mean", 0, 0, time.Second},
+		{"below zero", 1, 2, time.Second},
+		{"negative", 1, -1, time.Second},
+		{"no number", 1, math.NaN(), time.Second},
+		{"no period", 1, 1, 0},
+		{"a long period", 1, 1, 1000 * time.Hour},
+	}
+	for _, tt := range tests {
+		if checkSine(tt.mean, tt.amplitude, tt.period) == nil {
+			t.Errorf("%s: no error", tt.name)
+		}
+	}
+}
+
+func TestBurst(t *testing.T) {
+	s := Burst(1000, time.Second)
+	tests := []struct {
+		name string
+		t    time.Duration
+		want uint64
+	}{
+		{"at the start", 0, 0},
+		{"the first", 1, 1000},
+		{"before the second", time.Second, 1000},
+		{"the second", time.Second + 1, 2000},
+		{"a week", 7 * 24 * time.Hour, 604_800_000},
+	}
+	for _, tt := range tests {
+		if got := s.Count(tt.t); got != tt.want {
+			t.Errorf("%s: Count(%d) = %d, want %d", tt.name, tt.t, got, tt.want)
+		}
+	}
+	if got := s.Due(1999); got != time.Second {
+		t.Errorf("Due(1999) = %v, want 1s", got)
+	}
+	if got := s.Due(math.MaxUint64); got != Never {
+		t.Errorf("the last number is due at %v", got)
+	}
+	if got := s.Rate(0); got != 1000 {
+		t.Errorf("Rate = %v, want 1000", got)
+	}
+}
+
+func TestBurstProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint64Range(1, 10_000).Draw(t, "n")
+		every := time.Duration(rapid.Int64Range(1000, int64(time.Hour)).Draw(t, "every"))
+		checkSchedule(t, Burst(n, every), 24*time.Hour, nil)
+	})
+}
