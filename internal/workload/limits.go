@@ -8,48 +8,66 @@ import (
 	"carronade/measure"
 )
 
-// Broken says which of the limits that were asked for do not hold, in words
-// for people; nil when all do. Drops, failures, unsteadiness and losses are
-// results: they break nothing unless somebody set a limit to them. ledger is
-// nil when nothing was read back.
-func (w *Workload) Broken(r *load.Result, ledger *measure.Ledger) []string {
-	var out []string
-	broken := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	switch r.Stopped {
-	case load.ByFailures:
-		broken("more than %s events failed (--failures)", w.String("failures"))
-	case load.ByFailureRate:
-		broken("more than %s of the answered events failed (--failure-rate)", w.String("failure-rate"))
+// A Check is one limit that was set, and whether it holds.
+type Check struct {
+	Name string // of the setting, such as "max-dropped"
+	OK   bool
+	Text string // what was found, and what is allowed
+}
+
+// Checks judges the limits that were asked for, and only those: drops,
+// failures, unsteadiness and losses are results, and break nothing unless
+// somebody set a limit to them. ledger is nil when nothing was read back.
+func (w *Workload) Checks(r *load.Result, ledger *measure.Ledger) []Check {
+	var out []Check
+	check := func(name string, ok bool, format string, args ...any) {
+		out = append(out, Check{name, ok, fmt.Sprintf(format, args...)})
 	}
 	c := r.Hold.Counts
-	if w.Has("max-dropped") && c.Dropped > w.Count("max-dropped") {
-		broken("%d events were dropped, %s are allowed (--max-dropped)", c.Dropped, w.String("max-dropped"))
+	atMost := func(name, word string, n uint64) {
+		if w.Has(name) {
+			check(name, n <= w.Count(name), "%d events were %s, %s allowed", n, word, w.String(name))
+		}
 	}
-	if w.Has("max-unsent") && c.Unsent > w.Count("max-unsent") {
-		broken("%d events were due and never sent, %s are allowed (--max-unsent)", c.Unsent, w.String("max-unsent"))
+	if w.Has("failures") {
+		check("failures", r.Stopped != load.ByFailures && c.Failed <= w.Count("failures"),
+			"%d events failed, %s allowed", c.Failed, w.String("failures"))
 	}
-	if r.Missing > 0 {
-		broken("%d events are missing of the %s asked for (--count)", r.Missing, w.String("count"))
+	if w.Has("failure-rate") {
+		share := 0.0
+		if n := c.Acked + c.Failed; n > 0 {
+			share = float64(c.Failed) / float64(n)
+		}
+		check("failure-rate", r.Stopped != load.ByFailureRate && share <= w.share("failure-rate"),
+			"%.3g%% of the answered events failed, %s allowed", 100*share, w.String("failure-rate"))
+	}
+	atMost("max-dropped", "dropped", c.Dropped)
+	atMost("max-unsent", "due and never sent", c.Unsent)
+	if w.Has("count") && r.Stopped != load.Interrupted {
+		check("count", r.Missing == 0, "%d events are missing of the %s asked for", r.Missing, w.String("count"))
 	}
 	if slices.Contains(w.values["require"].texts, "steady") {
+		text := "in flight and response time did not climb"
 		switch {
 		case !r.Steady.Known:
-			broken("the run was too short to tell whether it was steady (--require steady)")
+			text = "the run was too short to tell whether it was steady"
 		case !r.Steady.OK:
-			broken("the run was not steady (--require steady)")
+			text = "the run was not steady"
 		}
+		check("require", r.Steady.Known && r.Steady.OK, "%s", text)
 	}
 	if w.Verify() && ledger != nil {
-		for _, v := range []struct {
-			n    uint64
-			word string
-		}{{ledger.Lost, "lost"}, {ledger.Duplicated, "duplicated"}, {ledger.Reordered, "reordered"}, {ledger.Corrupted, "corrupted"}} {
-			if v.n > 0 {
-				broken("%d events were %s (--verify)", v.n, v.word)
-			}
-		}
-		if !ledger.Complete {
-			broken("not everything could be read back (--verify)")
+		bad := ledger.Lost + ledger.Duplicated + ledger.Reordered + ledger.Corrupted
+		switch {
+		case bad > 0:
+			check("verify", false, "%d lost, %d duplicated, %d reordered, %d corrupted",
+				ledger.Lost, ledger.Duplicated, ledger.Reordered, ledger.Corrupted)
+		case !ledger.Complete:
+			check("verify", false, "not everything could be read back")
+		case ledger.Inexact > 0:
+			check("verify", true, "nothing wrong was found; %d events could not be checked one by one", ledger.Inexact)
+		default:
+			check("verify", true, "every acked event was found once, in order and unaltered")
 		}
 	}
 	return out

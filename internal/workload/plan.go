@@ -7,6 +7,7 @@ import (
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target"
+	"carronade/units"
 )
 
 // schedule builds the schedule with its warm-up before it, and says how long
@@ -29,7 +30,7 @@ func (w *Workload) schedule() (load.Schedule, time.Duration, error) {
 	if text == "" {
 		return nil, warm, nil
 	}
-	shape, err := load.ParseShape(text)
+	shape, err := load.ParseShapeSeed(text, w.Seed())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -60,7 +61,9 @@ func (w *Workload) warmup() (time.Duration, uint64, error) {
 	return parseWarmup(w.String("warmup"))
 }
 
-func (w *Workload) rate() float64 { return target.Values{"rate": w.values["rate"].texts}.Rate("rate") }
+func (w *Workload) rate() float64 { return parsed(w, "rate", units.ParseRate) }
+
+func (w *Workload) share(name string) float64 { return parsed(w, name, units.ParseShare) }
 
 // Plan is what the engine needs to know. It builds a schedule of its own with
 // each call.
@@ -92,7 +95,7 @@ func (w *Workload) Plan() (load.Plan, error) {
 	}
 	p.Hold.Failures = w.Count("failures")
 	if w.Has("failure-rate") {
-		p.Hold.FailureRate = target.Values{"": w.values["failure-rate"].texts}.Share("")
+		p.Hold.FailureRate = w.share("failure-rate")
 	}
 	if w.String("overload") == "drop" {
 		p.Overload = load.Drop
@@ -104,7 +107,7 @@ func (w *Workload) Plan() (load.Plan, error) {
 	}
 	if w.Has("shape") {
 		// Asked of the shape alone: joined to a warm-up, that is a step too.
-		shape, err := load.ParseShape(w.String("shape"))
+		shape, err := load.ParseShapeSeed(w.String("shape"), w.Seed())
 		if err != nil {
 			return load.Plan{}, err
 		}
@@ -157,7 +160,7 @@ func (w *Workload) Spec() (target.Spec, error) {
 	return s, nil
 }
 
-func (w *Workload) size(name string) int64 { return target.Values{"": w.values[name].texts}.Size("") }
+func (w *Workload) size(name string) int64 { return parsed(w, name, units.ParseSize) }
 
 func (w *Workload) bufferMemory() int64 {
 	if s := find(w.table, "buffer-memory"); s == nil || s.Type != target.Size || !w.Has("buffer-memory") {

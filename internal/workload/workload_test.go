@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/load"
+	"carronade/measure"
 	"carronade/target"
 )
 
@@ -340,35 +341,47 @@ func TestMarshalJSONIsAWorkloadFile(t *testing.T) {
 	}
 }
 
-func TestBroken(t *testing.T) {
+func TestChecksJudgeOnlyWhatWasAsked(t *testing.T) {
 	const to = "target=cannon://h:1/t"
 	bad := &load.Result{Stopped: load.ByFailures, Missing: 3}
-	bad.Hold.Dropped, bad.Hold.Unsent = 5, 6
+	bad.Hold.Counts = measure.Counts{Dropped: 5, Unsent: 6, Acked: 90, Failed: 10}
+	type verdict struct {
+		Name string
+		OK   bool
+	}
 	for _, tt := range []struct {
-		name  string
-		flags *Document
-		want  []string
+		name   string
+		flags  *Document
+		ledger *measure.Ledger
+		want   []verdict
 	}{
-		{"no limit, nothing broken but the count", flags(to), []string{"missing", "failed"}},
-		{"drops within", flags(to, "max-dropped=5"), []string{"missing", "failed"}},
-		{"drops beyond", flags(to, "max-dropped=4"), []string{"missing", "failed", "dropped"}},
-		{"unsent beyond", flags(to, "max-unsent=0"), []string{"missing", "failed", "never sent"}},
-		{"too short to be steady", flags(to, "require=steady"), []string{"missing", "failed", "too short"}},
+		{"nothing asked", flags(to), nil, nil},
+		{"drops within", flags(to, "max-dropped=5"), nil, []verdict{{"max-dropped", true}}},
+		{"drops beyond", flags(to, "max-dropped=4"), nil, []verdict{{"max-dropped", false}}},
+		{"unsent beyond", flags(to, "max-unsent=0"), nil, []verdict{{"max-unsent", false}}},
+		{"failures", flags(to, "failures=10"), nil, []verdict{{"failures", false}}},
+		{"share within", flags(to, "failure-rate=10%"), nil, []verdict{{"failure-rate", true}}},
+		{"share beyond", flags(to, "failure-rate=9%"), nil, []verdict{{"failure-rate", false}}},
+		{"a count", flags(to, "count=100"), nil, []verdict{{"count", false}}},
+		{"too short to be steady", flags(to, "require=steady"), nil, []verdict{{"require", false}}},
+		{"all found", flags(to, "verify=true"), &measure.Ledger{Complete: true}, []verdict{{"verify", true}}},
+		{"some lost", flags(to, "verify=true"), &measure.Ledger{Complete: true, Lost: 1}, []verdict{{"verify", false}}},
+		{"not all read", flags(to, "verify=true"), &measure.Ledger{}, []verdict{{"verify", false}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, err := Resolve(kinds, tt.flags, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := w.Broken(bad, nil)
-			if len(got) != len(tt.want) {
-				t.Fatalf("got %q, want %d of them", got, len(tt.want))
-			}
-			all := strings.Join(got, "\n")
-			for _, want := range tt.want {
-				if !strings.Contains(all, want) {
-					t.Errorf("got %q, want %q in it", all, want)
+			var got []verdict
+			for _, c := range w.Checks(bad, tt.ledger) {
+				got = append(got, verdict{c.Name, c.OK})
+				if c.Text == "" {
+					t.Errorf("%s says nothing", c.Name)
 				}
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
 	}
