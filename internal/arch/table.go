@@ -50,7 +50,7 @@ var Rooms = []Room{
 	{Name: "internal/ledger", May: []string{"load", "measure"}},
 	{Name: "internal/trust", May: []string{"load", "measure", "units"}},
 	{Name: "internal/system", May: []string{"measure"}},
-	{Name: "internal/workload", May: []string{"load", "measure", "payload", "target", "units"}},
+	{Name: "internal/workload", May: []string{"load", "payload", "target", "units"}},
 	{Name: "internal/report", May: []string{"internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/live", May: []string{"load", "measure", "units"}},
 	{Name: "internal/run", May: []string{
