@@ -28,27 +28,27 @@ type file struct {
 // last value and begins no other; empty values elsewhere are values.
 func readFile(path, delim string, shuffled bool) (*file, error) {
 	if path == "" {
-		return nil, errors.New("names no file")
+		return nil, errors.New("payload names no file: want file:PATH, such as file:lines.txt")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the payload file: %w", err)
+		return nil, fmt.Errorf("reading the payload file: %w: check the path that --payload names", err)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
-		return nil, fmt.Errorf("payload file %s has %s, and may have %s", path, units.FormatSize(info.Size()), units.FormatSize(maxFile))
+		return nil, fmt.Errorf("payload file %s has %s, and may have %s: cut it, since it is held in memory", path, units.FormatSize(info.Size()), units.FormatSize(maxFile))
 	}
 	// A pipe has no size; it is bounded all the same.
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading the payload file: %w", err)
+		return nil, fmt.Errorf("reading the payload file: %w: check the path that --payload names", err)
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("payload file %s has more than %s", path, units.FormatSize(maxFile))
+		return nil, fmt.Errorf("payload file %s has more than %s: cut it, since it is held in memory", path, units.FormatSize(maxFile))
 	}
 	out := cut(data, delim)
 	if out == nil {
-		return nil, fmt.Errorf("payload file %s is empty", path)
+		return nil, fmt.Errorf("payload file %s is empty: want at least one value in it", path)
 	}
 	out.shuffled = shuffled
 	return out, nil

@@ -1,26 +1,41 @@
 package payload
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"carronade/units"
 )
 
 // The forms that people may type, for help and for errors.
 const (
-	SizeForms = "BYTES, such as 100 or 1KiB; MIN-MAX, such as 100-2000; " +
+	SizeForms = "BYTES, such as 100, 1KiB (1024) or 1kB (1000); MIN-MAX, such as 100-2000; " +
 		"weighted(SIZE:WEIGHT,...), such as weighted(100:70,1KiB:30); lognormal(MEDIAN,SIGMA), such as lognormal(1KiB,0.5)"
 	KeyForms     = "none; seq; uniform(KEYS), such as uniform(1000); zipf(KEYS,EXPONENT), such as zipf(1000,1.1)"
 	PayloadForms = "random; text; zero; monotonic; compressible(RATIO), such as compressible(0.25); " +
 		`file:PATH; file(PATH[,random][,delim=TEXT]), such as file(lines.txt,random) or file(blobs.bin,delim=\0)`
 )
 
-// wrong makes the one form of error of a specification.
-func wrong(what, text string, why any, forms string) error {
-	if err, ok := why.(error); ok {
-		return fmt.Errorf("%s %q: %w: want %s", what, text, err, forms)
+// wrong makes the error of a specification: what it was, why not, and the forms.
+func wrong(what, text string, why error, forms string) error {
+	const most = 60
+	short := text
+	if len(text) > most {
+		short = strings.ToValidUTF8(text[:most], "") + "..."
 	}
-	return fmt.Errorf("%s %q %v: want %s", what, text, why, forms)
+	var number *units.Error
+	switch {
+	case errors.As(why, &number) && number.Text == text:
+		// Said of the whole text, once is enough.
+		return fmt.Errorf("%s %q %w: want %s", what, short, number.Why, forms)
+	case number != nil:
+		return fmt.Errorf("%s %q: %s %q %w: want %s", what, short, number.Kind, number.Text, number.Why, forms)
+	}
+	return fmt.Errorf("%s %q: %w: want %s", what, short, why, forms)
 }
+
+var errUnclosed = errors.New("there is no closing )")
 
 // call takes "name(a,b)" apart. A text without parentheses is all name.
 func call(s string) (name, args string, ok bool) {

@@ -49,11 +49,11 @@ func TestRefused(t *testing.T) {
 		{"no ratio", Spec{Payload: "compressible"}, "is empty", PayloadForms},
 		{"ratio of nothing", Spec{Payload: "compressible(0)"}, "zero", PayloadForms},
 		{"ratio above all", Spec{Payload: "compressible(4)"}, "more than", PayloadForms},
-		{"no path", Spec{Payload: "file:"}, "no file", PayloadForms},
-		{"no path in parentheses", Spec{Payload: "file()"}, "no file", PayloadForms},
-		{"missing file", Spec{Payload: "file:/does/not/exist"}, "no such file", PayloadForms},
-		{"a directory", Spec{Payload: "file:/"}, "directory", PayloadForms},
-		{"an empty file", Spec{Payload: "file:" + os.DevNull}, "is empty", PayloadForms},
+		{"no path", Spec{Payload: "file:"}, "no file", "want file:PATH"},
+		{"no path in parentheses", Spec{Payload: "file()"}, "no file", "want file:PATH"},
+		{"missing file", Spec{Payload: "file:/does/not/exist"}, "no such file", "--payload"},
+		{"a directory", Spec{Payload: "file:/"}, "directory", "--payload"},
+		{"an empty file", Spec{Payload: "file:" + os.DevNull}, "is empty", "at least one"},
 		{"empty delimiter", Spec{Payload: "file(x,delim=)"}, "delimiter is empty", PayloadForms},
 		{"unknown escape", Spec{Payload: `file(x,delim=\q)`}, `\q`, PayloadForms},
 		{"open escape", Spec{Payload: `file(x,delim=\)`}, `ends in \`, PayloadForms},
@@ -72,6 +72,9 @@ func TestRefused(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("error %q does not say %q", err, want)
 				}
+			}
+			if got := strings.Count(err.Error(), "want "); got > 1 {
+				t.Errorf("error %q says what is wanted %d times", err, got)
 			}
 		})
 	}

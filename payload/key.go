@@ -50,7 +50,7 @@ func parseKeys(s string) (keys, error) {
 	out := keys{text: s}
 	name, args, ok := call(s)
 	if !ok {
-		return out, wrong("key", s, "lacks a closing )", KeyForms)
+		return out, wrong("key", s, errUnclosed, KeyForms)
 	}
 	if err := out.parse(name, s != name, arguments(args)); err != nil {
 		return out, wrong("key", s, err, KeyForms)

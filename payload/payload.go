@@ -6,6 +6,9 @@
 // other, in any order and from any number of goroutines. It refuses to know
 // where the bytes go: no protocol, batch, partition or clock is seen here.
 //
+// Of lognormal sizes and zipf keys this holds on machines of one architecture:
+// another's logarithm may differ in its last bit, and so, hardly ever, may an event.
+//
 // The text forms of sizes, keys and payloads, as people type them, are those of
 // [SizeForms], [KeyForms] and [PayloadForms].
 package payload

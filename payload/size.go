@@ -66,7 +66,7 @@ func parseSizes(s string) (sizes, error) {
 	out := sizes{text: s}
 	name, args, ok := call(s)
 	if !ok {
-		return out, wrong("size", s, "lacks a closing )", SizeForms)
+		return out, wrong("size", s, errUnclosed, SizeForms)
 	}
 	var err error
 	switch {

@@ -44,19 +44,25 @@ func parseValues(s string) (values, error) {
 	if path, ok := strings.CutPrefix(s, "file:"); ok {
 		out.kind = lines
 		var err error
-		if out.file, err = readFile(path, "\n", false); err != nil {
-			return out, wrong("payload", s, err, PayloadForms)
-		}
-		return out, nil
+		out.file, err = readFile(path, "\n", false)
+		return out, err
 	}
 	name, args, ok := call(s)
 	if !ok {
-		return out, wrong("payload", s, "lacks a closing )", PayloadForms)
+		return out, wrong("payload", s, errUnclosed, PayloadForms)
 	}
 	if err := out.parse(name, name != s, args); err != nil {
 		return out, wrong("payload", s, err, PayloadForms)
 	}
-	return out, nil
+	if out.kind != lines {
+		return out, nil
+	}
+	path, delim, shuffled, err := fileArguments(args)
+	if err != nil {
+		return out, wrong("payload", s, err, PayloadForms)
+	}
+	out.file, err = readFile(path, delim, shuffled)
+	return out, err
 }
 
 func (v *values) parse(name string, called bool, args string) error {
@@ -80,13 +86,8 @@ func (v *values) parse(name string, called bool, args string) error {
 		v.kind, v.ratio = compressible, ratio
 		return nil
 	case "file":
-		v.kind = lines
-		path, delim, shuffled, err := fileArguments(args)
-		if err != nil {
-			return err
-		}
-		v.file, err = readFile(path, delim, shuffled)
-		return err
+		v.kind = lines // read when all is understood
+		return nil
 	}
 	return fmt.Errorf("%q is not a kind of payload", name)
 }

@@ -37,14 +37,28 @@ var (
 	errRange     = errors.New("is out of range")
 )
 
-// wrong makes the one form of error of this package: the kind of quantity, the
-// text, what is wrong with it, and the way out.
+// An Error says why a text was refused. It is the type of every error of this
+// package, so that who reads sizes within a larger form can say what form that is
+// instead of Want.
+type Error struct {
+	Kind string // what was to be read: "duration", "size", "rate", "count" or "share"
+	Text string // cut at 60 bytes
+	Why  error  // the rest of a sentence that begins with the text: "is empty"
+	Want string // what is expected, with examples
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s %q %v: want %s", e.Kind, e.Text, e.Why, e.Want)
+}
+
+func (e *Error) Unwrap() error { return e.Why }
+
 func wrong(kind, text string, why error, want string) error {
 	const most = 60
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "..."
 	}
-	return fmt.Errorf("%s %q %w: want %s", kind, text, why, want)
+	return &Error{Kind: kind, Text: text, Why: why, Want: want}
 }
 
 func notUnit(unit, kind string) error {
