@@ -1,0 +1,275 @@
+package kafkatest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Config says what to start. The zero Config is one plaintext node.
+type Config struct {
+	Nodes      int               // 1 when zero; with three, topics get three replicas and need two in sync
+	Secure     bool              // SASL_SSL (SCRAM, PLAIN, OAUTHBEARER) and mTLS listeners, and an authorizer that allows nothing to users but Admin
+	Heap       string            // of each node, as in -Xmx; 1g for one node, 512m for several when empty
+	Properties map[string]string // of the brokers, over those chosen here
+}
+
+// A Cluster is one or several running nodes, numbered from 1. Its methods may
+// be called from several goroutines, those that start and stop nodes from one
+// at a time.
+type Cluster struct {
+	cfg   Config
+	jars  string
+	id    string
+	dir   string
+	nodes []*Node
+	pki   *pki // nil without security
+
+	mu    sync.Mutex
+	admin *kadm.Client
+}
+
+// readyTimeout bounds a start: it takes 5 s on two idle cores, and may share
+// them with everything else.
+const readyTimeout = 2 * time.Minute
+
+// Start starts a cluster that ends with the test. When the test failed, the
+// nodes' logs are kept and named.
+func Start(t testing.TB, cfg Config) *Cluster {
+	t.Helper()
+	c, err := start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.close(t.Failed())
+		if t.Failed() {
+			t.Logf("the nodes' logs are kept: %s", filepath.Join(c.dir, "node-*.log"))
+		}
+	})
+	return c
+}
+
+func start(cfg Config) (c *Cluster, err error) {
+	if cfg.Nodes == 0 {
+		cfg.Nodes = 1
+	}
+	if cfg.Heap == "" {
+		cfg.Heap = "1g"
+		if cfg.Nodes > 1 {
+			cfg.Heap = "512m"
+		}
+	}
+	c = &Cluster{cfg: cfg}
+	if c.jars, err = jars(); err != nil {
+		return nil, err
+	}
+	if c.dir, err = os.MkdirTemp("", "carronade-kafka-"); err != nil {
+		return nil, fmt.Errorf("kafkatest: make a directory for the nodes: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			c.close(false)
+		}
+	}()
+	var id [16]byte
+	rand.Read(id[:])
+	c.id = base64.RawURLEncoding.EncodeToString(id[:])
+	if cfg.Secure {
+		if c.pki, err = newPKI(filepath.Join(c.dir, "pki")); err != nil {
+			return nil, err
+		}
+	}
+	for i := range cfg.Nodes {
+		n := &Node{cluster: c, id: i + 1, dir: filepath.Join(c.dir, fmt.Sprintf("node-%d", i+1))}
+		for _, port := range []*int{&n.port, &n.mtlsPort, &n.controllerPort} {
+			if *port, err = freePort(); err != nil {
+				return nil, err
+			}
+		}
+		c.nodes = append(c.nodes, n)
+	}
+	formatted := make(chan error)
+	for _, n := range c.nodes {
+		go func() { formatted <- n.format() }()
+	}
+	for range c.nodes {
+		if e := <-formatted; e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range c.nodes {
+		if err = n.launch(); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.await()
+}
+
+// close ends all nodes at once: a node asked to end would wait for the others.
+func (c *Cluster) close(keepLogs bool) {
+	c.mu.Lock()
+	if c.admin != nil {
+		c.admin.Close()
+		c.admin = nil
+	}
+	c.mu.Unlock()
+	for _, n := range c.nodes {
+		if n.process != nil {
+			n.process.kill()
+		}
+	}
+	if !keepLogs {
+		os.RemoveAll(c.dir)
+		return
+	}
+	for _, n := range c.nodes {
+		os.RemoveAll(n.dir)
+	}
+}
+
+// await waits until every node that should be up answers for itself and knows
+// of all the others and of a controller.
+func (c *Cluster) await() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	up := 0
+	for _, n := range c.nodes {
+		if !n.down {
+			up++
+		}
+	}
+	for _, n := range c.nodes {
+		if n.down {
+			continue
+		}
+		if err := poll(ctx, 100*time.Millisecond, func() error { return n.ready(ctx, up) }); err != nil {
+			return fmt.Errorf("kafkatest: wait for node %d: %w\n%s", n.id, err, tail(n.logFile(), 3000))
+		}
+	}
+	return nil
+}
+
+// ready asks the node itself, by a client of its own: a longer-lived one would
+// answer from what it remembers, and from other nodes.
+func (n *Node) ready(ctx context.Context, up int) error {
+	if n.process.ended() {
+		return fatal{fmt.Errorf("it ended: %w", n.process.err)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	cl, err := kgo.NewClient(append(n.cluster.ClientOpts(), kgo.SeedBrokers(n.Addr()), kgo.RequestRetries(0))...)
+	if err != nil {
+		return fatal{err}
+	}
+	defer cl.Close()
+	m, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, cl)
+	if err != nil {
+		return err
+	}
+	if len(m.Brokers) < up || m.ControllerID < 0 {
+		return fmt.Errorf("%d of %d nodes are up, the controller is %d", len(m.Brokers), up, m.ControllerID)
+	}
+	return nil
+}
+
+// Bootstrap returns the addresses of all nodes, host:port joined by commas: the
+// SASL_SSL listener when the cluster is secure.
+func (c *Cluster) Bootstrap() string {
+	addrs := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		addrs[i] = n.Addr()
+	}
+	return strings.Join(addrs, ",")
+}
+
+// Node returns a node by its id, from 1.
+func (c *Cluster) Node(id int) *Node { return c.nodes[id-1] }
+
+// Nodes returns all nodes.
+func (c *Cluster) Nodes() []*Node { return c.nodes }
+
+// client returns the administrator's client, made at the first call.
+func (c *Cluster) client() (*kadm.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.admin == nil {
+		cl, err := kgo.NewClient(c.ClientOpts()...)
+		if err != nil {
+			return nil, fmt.Errorf("kafkatest: make a client: %w", err)
+		}
+		c.admin = kadm.NewClient(cl)
+	}
+	return c.admin, nil
+}
+
+// ClientOpts are a franz-go client's options for speaking to the cluster with
+// all rights.
+func (c *Cluster) ClientOpts() []kgo.Opt {
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(strings.Split(c.Bootstrap(), ",")...),
+		kgo.DisableClientMetrics(),
+		kgo.RetryTimeout(10 * time.Second),
+		kgo.MetadataMinAge(100 * time.Millisecond),
+	}
+	if c.pki != nil {
+		opts = append(opts, c.pki.clientOpts()...)
+	}
+	return opts
+}
+
+// freePort picks a port below the range that the kernel gives to clients, so
+// that no client takes it while its node is down.
+func freePort() (int, error) {
+	const low, high = 12000, 32000
+	for range 200 {
+		var b [2]byte
+		rand.Read(b[:])
+		port := low + (int(b[0])<<8|int(b[1]))%(high-low)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		l.Close()
+		return port, nil
+	}
+	return 0, errors.New("kafkatest: found no free port on 127.0.0.1")
+}
+
+// fatal marks an error which waiting does not mend.
+type fatal struct{ error }
+
+// poll calls f until it succeeds, fails for good or the context ends, whose
+// error is then joined with f's last.
+func poll(ctx context.Context, every time.Duration, f func() error) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		err := f()
+		var f fatal
+		if err == nil || errors.As(err, &f) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package kafkatest
+
+import (
+	"bufio"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A Batch is a record batch as Kafka's DumpLogSegments found it on a disk.
+type Batch struct {
+	Partition     int32
+	Base, Last    int64 // offsets
+	Count         int
+	BaseSequence  int   // -1 when not idempotent
+	ProducerID    int64 // -1 when not idempotent
+	Epoch         int
+	Transactional bool
+	Control       bool
+	Size          int64  // on disk, header included
+	Codec         string // "none", "gzip", ...
+	CRC           uint32
+	Valid         bool // the checksum fits
+	Records       []BatchRecord
+}
+
+// A BatchRecord is a record in a batch, by what the tool says of it.
+type BatchRecord struct {
+	Offset     int64
+	KeySize    int // -1: no key
+	ValueSize  int
+	Sequence   int
+	HeaderKeys string // joined by commas
+}
+
+// Dump runs DumpLogSegments with deep iteration over every segment of a topic
+// on the node's disk and returns the batches, partition by partition in order.
+// Records have been decompressed and parsed by Kafka then; one that cannot be
+// fails the test with the tool's own words.
+func (n *Node) Dump(t testing.TB, topic string) []Batch {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(n.DataDir(), topic+"-*", "*.log"))
+	if err != nil {
+		t.Fatalf("kafkatest: find the segments of %s: %v", topic, err)
+	}
+	files = slices.DeleteFunc(files, func(name string) bool {
+		_, ok := partitionOf(filepath.Base(filepath.Dir(name)), topic)
+		return !ok
+	})
+	if len(files) == 0 {
+		t.Fatalf("kafkatest: node %d has no segments of %s", n.id, topic)
+	}
+	out := Tool(t, "DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
+	batches, err := parseDump(out, topic)
+	if err != nil {
+		t.Fatalf("kafkatest: read what DumpLogSegments says of %s: %v", topic, err)
+	}
+	slices.SortStableFunc(batches, func(a, b Batch) int {
+		if a.Partition != b.Partition {
+			return int(a.Partition) - int(b.Partition)
+		}
+		return int(a.Base - b.Base)
+	})
+	return batches
+}
+
+// partitionOf reads the partition from a directory's name, "topic-12".
+func partitionOf(dir, topic string) (int32, bool) {
+	text, ok := strings.CutPrefix(dir, topic+"-")
+	p, err := strconv.ParseInt(text, 10, 32)
+	return int32(p), ok && err == nil
+}
+
+// parseDump reads the tool's text: for each file a line "Dumping FILE", then a
+// line a batch, each followed by "| offset: ..." lines of its records. Fields
+// are "name: value", parted by blanks.
+func parseDump(text, topic string) (batches []Batch, err error) {
+	var partition int32
+	known := false
+	lines := bufio.NewScanner(strings.NewReader(text))
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		switch {
+		case strings.HasPrefix(line, "Dumping "):
+			dir := filepath.Base(filepath.Dir(strings.TrimPrefix(line, "Dumping ")))
+			if partition, known = partitionOf(dir, topic); !known {
+				return nil, fmt.Errorf("a file of another topic: %q", line)
+			}
+		case strings.HasPrefix(line, "baseOffset: "):
+			f := fieldsOf(line)
+			b := Batch{
+				Partition: partition,
+				Base:      f.int("baseOffset"), Last: f.int("lastOffset"), Count: int(f.int("count")),
+				BaseSequence: int(f.int("baseSequence")), ProducerID: f.int("producerId"), Epoch: int(f.int("producerEpoch")),
+				Transactional: f.is("isTransactional"), Control: f.is("isControl"),
+				Size: f.int("size"), Codec: f.m["compresscodec"], CRC: uint32(f.int("crc")), Valid: f.is("isvalid"),
+			}
+			if f.err != nil || !known {
+				return nil, fmt.Errorf("batch %q: %w", line, f.err)
+			}
+			batches = append(batches, b)
+		case strings.HasPrefix(line, "| offset: "):
+			if len(batches) == 0 {
+				return nil, fmt.Errorf("a record before any batch: %q", line)
+			}
+			f := fieldsOf(strings.TrimPrefix(line, "| "))
+			b := &batches[len(batches)-1]
+			if b.Control {
+				continue
+			}
+			b.Records = append(b.Records, BatchRecord{
+				Offset: f.int("offset"), KeySize: int(f.int("keySize")), ValueSize: int(f.int("valueSize")),
+				Sequence: int(f.int("sequence")), HeaderKeys: strings.Trim(f.m["headerKeys"], "[]"),
+			})
+			if f.err != nil {
+				return nil, fmt.Errorf("record %q: %w", line, f.err)
+			}
+		}
+	}
+	return batches, lines.Err()
+}
+
+// fields are the values of one line by name; err is the first that was missing
+// or no number.
+type fields struct {
+	m   map[string]string
+	err error
+}
+
+func fieldsOf(line string) *fields {
+	f := &fields{m: make(map[string]string)}
+	words := strings.Fields(line)
+	for i := 0; i+1 < len(words); i++ {
+		if name, ok := strings.CutSuffix(words[i], ":"); ok {
+			if _, twice := f.m[name]; !twice { // a payload may look like a field; it comes last
+				f.m[name] = words[i+1]
+			}
+		}
+	}
+	return f
+}
+
+func (f *fields) int(name string) int64 {
+	v, err := strconv.ParseInt(f.m[name], 10, 64)
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("%s: %w", name, err)
+	}
+	return v
+}
+
+func (f *fields) is(name string) bool {
+	v, err := strconv.ParseBool(f.m[name])
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("%s: %w", name, err)
+	}
+	return v
+}
+
+// A Record is what Kafka's console consumer printed of one record. A missing
+// key or value is "null", missing headers are "NO_HEADERS".
+type Record struct {
+	Partition int32
+	Offset    int64
+	Headers   string // k:v joined by commas
+	Key       string
+	Value     string
+}
+
+// Consume reads n records of a topic from its beginning with Kafka's own
+// console consumer, an independent opinion on keys, headers and values. Keys
+// and values must be text without tabs and line breaks.
+func (c *Cluster) Consume(t testing.TB, topic string, n int) []Record {
+	t.Helper()
+	args := []string{"--topic", topic, "--from-beginning", "--max-messages", strconv.Itoa(n), "--timeout-ms", "60000"}
+	for _, p := range []string{"partition", "offset", "headers", "key", "value"} {
+		args = append(args, "--formatter-property", "print."+p+"=true")
+	}
+	var records []Record
+	for line := range strings.Lines(c.Tool(t, "ConsoleConsumer", args...)) {
+		r, err := parseRecord(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			t.Fatalf("kafkatest: read what the console consumer says: %v", err)
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// parseRecord reads "Partition:0\tOffset:3\th:v\tkey\tvalue".
+func parseRecord(line string) (r Record, err error) {
+	parts := strings.SplitN(line, "\t", 5)
+	if len(parts) != 5 {
+		return r, fmt.Errorf("%d fields instead of 5: %q", len(parts), line)
+	}
+	p, err := strconv.ParseInt(strings.TrimPrefix(parts[0], "Partition:"), 10, 32)
+	if err != nil {
+		return r, fmt.Errorf("partition of %q: %w", line, err)
+	}
+	o, err := strconv.ParseInt(strings.TrimPrefix(parts[1], "Offset:"), 10, 64)
+	if err != nil {
+		return r, fmt.Errorf("offset of %q: %w", line, err)
+	}
+	return Record{int32(p), o, parts[2], parts[3], parts[4]}, nil
+}

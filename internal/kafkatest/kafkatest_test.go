@@ -1,0 +1,268 @@
+package kafkatest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
+
+// produce fires records with franz-go, which is independent of our own engine.
+func produce(t *testing.T, c *Cluster, topic string, records []*kgo.Record, opts ...kgo.Opt) {
+	t.Helper()
+	cl, err := kgo.NewClient(append(append(c.ClientOpts(), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner())), opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func values(n int) (records []*kgo.Record) {
+	for range n {
+		records = append(records, &kgo.Record{Value: []byte("some value")})
+	}
+	return records
+}
+
+func TestTools(t *testing.T) {
+	c := Shared(t)
+	topic := c.CreateTopic(t, 2, 1)
+	out := c.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "1000", "--record-size", "100", "--throughput", "-1")
+	if !strings.Contains(out, "1000 records sent") {
+		t.Errorf("the perf tool says %q", out)
+	}
+	if got := c.EndSum(t, topic); got != 1000 {
+		t.Errorf("the end offsets add up to %d, want 1000", got)
+	}
+	if got := c.EndOffsets(t, topic); len(got) != 2 {
+		t.Errorf("got end offsets of %d partitions, want 2", len(got))
+	}
+}
+
+func TestDump(t *testing.T) {
+	c := Shared(t)
+	topic := c.CreateTopic(t, 2, 1)
+	headers := []kgo.RecordHeader{{Key: "a", Value: []byte("b")}, {Key: "c", Value: []byte("d")}}
+	produce(t, c, topic, []*kgo.Record{
+		{Key: []byte("k1"), Value: []byte("v1"), Headers: headers},
+		{Value: []byte("payload: v2")},
+	}, kgo.ProducerBatchCompression(kgo.NoCompression()))
+	produce(t, c, topic, []*kgo.Record{{Partition: 1, Value: []byte(strings.Repeat("z", 1000))}}, kgo.ProducerBatchCompression(kgo.GzipCompression()))
+
+	got := c.Node(1).Dump(t, topic)
+	for i := range got {
+		if !got[i].Valid || got[i].CRC == 0 || got[i].Size == 0 || got[i].ProducerID < 0 {
+			t.Errorf("batch %d: %+v", i, got[i])
+		}
+		got[i].CRC, got[i].Size, got[i].ProducerID = 0, 0, 0
+	}
+	want := []Batch{
+		{Partition: 0, Base: 0, Last: 1, Count: 2, Codec: "none", Valid: true, Records: []BatchRecord{
+			{Offset: 0, KeySize: 2, ValueSize: 2, Sequence: 0, HeaderKeys: "a,c"},
+			{Offset: 1, KeySize: -1, ValueSize: 11, Sequence: 1},
+		}},
+		{Partition: 1, Base: 0, Last: 0, Count: 1, Codec: "gzip", Valid: true, Records: []BatchRecord{
+			{Offset: 0, KeySize: -1, ValueSize: 1000},
+		}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("batches (-want +got):\n%s", diff)
+	}
+	records := c.Consume(t, topic, 3)
+	if len(records) != 3 {
+		t.Fatalf("consumed %d records, want 3", len(records))
+	}
+	for _, r := range records {
+		if r.Partition == 0 && r.Offset == 0 {
+			if diff := cmp.Diff(Record{0, 0, "a:b,c:d", "k1", "v1"}, r); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+		}
+	}
+
+	// A flipped bit must be seen, or a dump proves nothing.
+	name := filepath.Join(c.Node(1).DataDir(), topic+"-0", "00000000000000000000.log")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := strings.Index(string(data), "payload: v2")
+	if i < 0 {
+		t.Fatal("the value is not in the log")
+	}
+	data[i] ^= 1
+	flipped := filepath.Join(t.TempDir(), topic+"-0", filepath.Base(name))
+	if err := os.MkdirAll(filepath.Dir(flipped), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(flipped, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bad, err := parseDump(Tool(t, "DumpLogSegments", "--deep-iteration", "--files", flipped), topic)
+	if err != nil || len(bad) != 1 || bad[0].Valid {
+		t.Errorf("a flipped bit is not seen: %+v, %v", bad, err)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	c := Start(t, Config{Heap: "512m"})
+	n := c.Node(1)
+	topic := c.CreateTopic(t, 1, 1)
+	produce(t, c, topic, values(10))
+
+	n.Freeze(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := c.Admin(t).ListEndOffsets(ctx, topic); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a frozen node answers: %v", err)
+	}
+	n.Thaw(t)
+	if got := c.EndSum(t, topic); got != 10 {
+		t.Errorf("after thawing there are %d records, want 10", got)
+	}
+
+	n.Stop(t)
+	n.Start(t)
+	if got := c.EndSum(t, topic); got != 10 {
+		t.Errorf("after a restart there are %d records, want 10", got)
+	}
+
+	n.Kill()
+	n.WipeRecords(t)
+	n.Start(t)
+	if got := c.EndSum(t, topic); got != 0 {
+		t.Errorf("after wiping the records there are %d, want 0", got)
+	}
+	produce(t, c, topic, values(5))
+	if got := c.EndSum(t, topic); got != 5 {
+		t.Errorf("after wiping and producing there are %d records, want 5", got)
+	}
+
+	n.Kill()
+	n.Wipe(t)
+	n.Start(t)
+	all, err := c.Admin(t).ListTopics(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := all[topic].Err; !errors.Is(got, kerr.UnknownTopicOrPartition) {
+		t.Errorf("after wiping all the topic says %v, want %v", got, kerr.UnknownTopicOrPartition)
+	}
+}
+
+func TestThreeNodes(t *testing.T) {
+	c := SharedThree(t)
+	topic := c.CreateTopic(t, 3, 3)
+	produce(t, c, topic, values(10))
+	c.AwaitInSync(t, topic)
+	from := c.LeaderOf(t, topic, 0)
+	to := c.Node(from.ID()%3 + 1)
+	c.MoveLeader(t, topic, 0, to)
+	if got := c.LeaderOf(t, topic, 0); got != to {
+		t.Fatalf("the leader is node %v, want %d", got.ID(), to.ID())
+	}
+	to.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := poll(ctx, 100*time.Millisecond, func() error {
+		if n := c.LeaderOf(t, topic, 0); n == nil || n == to {
+			return errors.New("the dead node leads")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	produce(t, c, topic, values(10))
+	to.Start(t)
+	c.AwaitInSync(t, topic)
+	if got := c.EndSum(t, topic); got != 20 {
+		t.Errorf("there are %d records, want 20", got)
+	}
+}
+
+func TestSecure(t *testing.T) {
+	c := SharedSecure(t)
+	topic := c.CreateTopic(t, 1, 1)
+	c.Grant(t, Alice, topic, "write", "read", "describe")
+	c.Grant(t, CertUser, topic, "write", "describe")
+	ca, err := os.ReadFile(c.CAFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	certificate, err := tls.LoadX509KeyPair(c.ClientCert())
+	if err != nil {
+		t.Fatal(err)
+	}
+	withPassword := func(user, password string) scram.Auth { return scram.Auth{User: user, Pass: password} }
+	tests := []struct {
+		name string
+		addr string
+		auth sasl.Mechanism
+		cert []tls.Certificate
+		ok   bool
+	}{
+		{"PLAIN", c.Bootstrap(), plain.Auth{User: Alice, Pass: Password(Alice)}.AsMechanism(), nil, true},
+		{"SCRAM-SHA-256", c.Bootstrap(), withPassword(Alice, Password(Alice)).AsSha256Mechanism(), nil, true},
+		{"SCRAM-SHA-512", c.Bootstrap(), withPassword(Alice, Password(Alice)).AsSha512Mechanism(), nil, true},
+		{"OAUTHBEARER", c.Bootstrap(), oauth.Auth{Token: OAuthToken(Alice)}.AsMechanism(), nil, true},
+		{"certificate", c.Node(1).MTLSAddr(), nil, []tls.Certificate{certificate}, true},
+		{"no certificate", c.Node(1).MTLSAddr(), nil, nil, false},
+		{"wrong password", c.Bootstrap(), withPassword(Alice, "guess").AsSha256Mechanism(), nil, false},
+		{"no rights", c.Bootstrap(), withPassword(Mallory, Password(Mallory)).AsSha512Mechanism(), nil, false},
+	}
+	var want int64
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			opts := []kgo.Opt{
+				kgo.SeedBrokers(tt.addr), kgo.DefaultProduceTopic(topic), kgo.DisableClientMetrics(),
+				kgo.DialTLSConfig(&tls.Config{RootCAs: pool, Certificates: tt.cert}),
+				kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()),
+			}
+			if tt.auth != nil {
+				opts = append(opts, kgo.SASL(tt.auth))
+			}
+			cl, err := kgo.NewClient(opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cl.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			if err := cl.ProduceSync(ctx, values(1)...).FirstErr(); (err == nil) != tt.ok {
+				t.Errorf("producing: %v", err)
+			}
+			if tt.ok {
+				want++
+			}
+		})
+	}
+	// The properties file is for Java's clients: one of them reads it.
+	c.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "3", "--record-size", "10", "--throughput", "-1")
+	want += 3
+	if got := c.EndSum(t, topic); got != want {
+		t.Errorf("%d records arrived, want %d", got, want)
+	}
+}

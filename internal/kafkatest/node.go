@@ -1,0 +1,229 @@
+package kafkatest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Node is one broker, controller included.
+type Node struct {
+	cluster *Cluster
+	id      int
+	dir     string // settings and data
+	port    int    // the listener for clients
+
+	mtlsPort, controllerPort int
+
+	process *process // nil before the first start
+	down    bool     // ended on request
+}
+
+// ID is the node's id, from 1.
+func (n *Node) ID() int { return n.id }
+
+// Addr is the address of the node's listener for clients, host:port.
+func (n *Node) Addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
+
+// MTLSAddr is the address of a secure node's listener that asks for a client
+// certificate and for no password.
+func (n *Node) MTLSAddr() string { return fmt.Sprintf("127.0.0.1:%d", n.mtlsPort) }
+
+// DataDir is the directory with the node's partitions.
+func (n *Node) DataDir() string { return filepath.Join(n.dir, "data") }
+
+// PID is the process id of the node's JVM.
+func (n *Node) PID() int { return n.process.cmd.Process.Pid }
+
+func (n *Node) logFile() string { return n.dir + ".log" }
+
+// settings writes the node's properties and returns the file's name.
+func (n *Node) settings() (string, error) {
+	c := n.cluster
+	voters := make([]string, len(c.nodes))
+	for i, o := range c.nodes {
+		voters[i] = fmt.Sprintf("%d@127.0.0.1:%d", o.id, o.controllerPort)
+	}
+	replicas, inSync := "1", "1"
+	if len(c.nodes) >= 3 {
+		replicas, inSync = "3", "2"
+	}
+	p := map[string]string{
+		"process.roles":                            "broker,controller",
+		"node.id":                                  fmt.Sprint(n.id),
+		"controller.quorum.voters":                 strings.Join(voters, ","),
+		"controller.listener.names":                "CONTROLLER",
+		"listeners":                                fmt.Sprintf("PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d", n.Addr(), n.controllerPort),
+		"listener.security.protocol.map":           "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+		"inter.broker.listener.name":               "PLAINTEXT",
+		"log.dirs":                                 n.DataDir(),
+		"num.partitions":                           "1",
+		"auto.create.topics.enable":                "true",
+		"default.replication.factor":               replicas,
+		"min.insync.replicas":                      inSync,
+		"offsets.topic.replication.factor":         replicas,
+		"offsets.topic.num.partitions":             "4",
+		"transaction.state.log.replication.factor": replicas,
+		"transaction.state.log.min.isr":            inSync,
+		"transaction.state.log.num.partitions":     "4",
+		"group.initial.rebalance.delay.ms":         "0",
+		// A dead node is noticed in seconds rather than nine of them.
+		"broker.session.timeout.ms":    "4000",
+		"broker.heartbeat.interval.ms": "500",
+		// A test that runs wild must not fill the disk.
+		"log.segment.bytes":               "268435456",
+		"log.retention.bytes":             "4294967296",
+		"log.retention.check.interval.ms": "10000",
+	}
+	if c.pki != nil {
+		maps.Copy(p, c.pki.brokerProperties(n))
+	}
+	maps.Copy(p, c.cfg.Properties)
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(p)) {
+		fmt.Fprintf(&b, "%s=%s\n", k, p[k])
+	}
+	name := filepath.Join(n.dir, "server.properties")
+	if err := os.MkdirAll(n.dir, 0o755); err != nil {
+		return "", err
+	}
+	return name, os.WriteFile(name, []byte(b.String()), 0o600)
+}
+
+// format prepares the data directory for the cluster.
+func (n *Node) format() error {
+	file, err := n.settings()
+	if err != nil {
+		return fmt.Errorf("kafkatest: write the settings of node %d: %w", n.id, err)
+	}
+	args := []string{"format", "-t", n.cluster.id, "-c", file}
+	if n.cluster.pki != nil {
+		args = append(args, scramUsers()...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "java", javaArgs(n.cluster.jars, "256m", "kafka.tools.StorageTool", args...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("kafkatest: format the storage of node %d: %w\n%s", n.id, err, out)
+	}
+	return nil
+}
+
+func (n *Node) launch() (err error) {
+	args := append([]string{"-Dorg.apache.logging.log4j.level=INFO", "-XX:+UseG1GC"},
+		javaArgs(n.cluster.jars, n.cluster.cfg.Heap, "kafka.Kafka", filepath.Join(n.dir, "server.properties"))...)
+	n.process, err = launch(n.logFile(), "java", args...)
+	n.down = false
+	if err != nil {
+		return fmt.Errorf("kafkatest: start node %d: %w", n.id, err)
+	}
+	return nil
+}
+
+// Kill ends the node as a power cut would (kill -9).
+func (n *Node) Kill() {
+	n.down = true
+	n.process.kill()
+}
+
+// Stop ends the node in good order.
+func (n *Node) Stop(t testing.TB) {
+	t.Helper()
+	n.down = true
+	if err := n.process.stop(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Start starts the node again after Kill or Stop, with what its disk holds, and
+// waits until all nodes that should be up are.
+func (n *Node) Start(t testing.TB) {
+	t.Helper()
+	n.StartOnly(t)
+	if err := n.cluster.await(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// StartOnly is Start without the waiting.
+func (n *Node) StartOnly(t testing.TB) {
+	t.Helper()
+	if !n.process.ended() {
+		t.Fatalf("kafkatest: node %d runs already", n.id)
+	}
+	if err := n.launch(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Freeze stops the node without ending it (SIGSTOP): its connections stay open
+// and nothing answers.
+func (n *Node) Freeze(t testing.TB) {
+	t.Helper()
+	if err := freeze(n.process.cmd.Process); err != nil {
+		t.Fatalf("kafkatest: freeze node %d: %v", n.id, err)
+	}
+}
+
+// Thaw lets a frozen node go on (SIGCONT).
+func (n *Node) Thaw(t testing.TB) {
+	t.Helper()
+	if err := thaw(n.process.cmd.Process); err != nil {
+		t.Fatalf("kafkatest: thaw node %d: %v", n.id, err)
+	}
+}
+
+// FreezeFor freezes the node for so long, and returns how long it really was.
+func (n *Node) FreezeFor(t testing.TB, d time.Duration) time.Duration {
+	t.Helper()
+	n.Freeze(t)
+	start := time.Now()
+	<-time.After(d)
+	n.Thaw(t)
+	return time.Since(start)
+}
+
+// WipeRecords removes every record from a stopped node's disk, as a lost data
+// disk would, and leaves the cluster's metadata: topics are still there after
+// the next start, and empty.
+func (n *Node) WipeRecords(t testing.TB) {
+	t.Helper()
+	if !n.process.ended() {
+		t.Fatalf("kafkatest: node %d runs: stop it before wiping it", n.id)
+	}
+	entries, err := os.ReadDir(n.DataDir())
+	if err != nil {
+		t.Fatalf("kafkatest: wipe node %d: %v", n.id, err)
+	}
+	for _, e := range entries {
+		switch e.Name() {
+		case "__cluster_metadata-0", "meta.properties", "bootstrap.checkpoint":
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(n.DataDir(), e.Name())); err != nil {
+			t.Fatalf("kafkatest: wipe node %d: %v", n.id, err)
+		}
+	}
+}
+
+// Wipe removes everything from a stopped node's disk and formats it anew. A
+// single node forgets its topics with that.
+func (n *Node) Wipe(t testing.TB) {
+	t.Helper()
+	if !n.process.ended() {
+		t.Fatalf("kafkatest: node %d runs: stop it before wiping it", n.id)
+	}
+	if err := os.RemoveAll(n.DataDir()); err != nil {
+		t.Fatalf("kafkatest: wipe node %d: %v", n.id, err)
+	}
+	if err := n.format(); err != nil {
+		t.Fatal(err)
+	}
+}

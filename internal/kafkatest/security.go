@@ -1,0 +1,234 @@
+package kafkatest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+)
+
+// The users of a secure cluster. A client certificate makes the user CertUser.
+const (
+	Admin    = "admin"   // may everything
+	Alice    = "alice"   // may what a test grants
+	Mallory  = "mallory" // may nothing
+	CertUser = "CN=carronade-client"
+)
+
+// Mechanism is a way to say who one is on the SASL_SSL listener.
+type Mechanism string
+
+// The mechanisms.
+const (
+	Plain       Mechanism = "PLAIN"
+	ScramSHA256 Mechanism = "SCRAM-SHA-256"
+	ScramSHA512 Mechanism = "SCRAM-SHA-512"
+	OAuthBearer Mechanism = "OAUTHBEARER" // unsecured tokens, see OAuthToken
+)
+
+// Password is a user's password. It is recognisable, so that a test can look
+// for it where it must not appear.
+func Password(user string) string { return "secret-of-" + user }
+
+// OAuthToken is an unsecured token (RFC 7515, appendix A.5) which says that its
+// bearer is the user; the cluster takes it for an hour.
+func OAuthToken(user string) string {
+	part := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	now := time.Now().Unix()
+	return part(`{"alg":"none"}`) + "." + part(fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, user, now-60, now+3600)) + "."
+}
+
+// pki is a certificate authority with a server's and a client's certificate,
+// as PEM files.
+type pki struct {
+	dir  string
+	pool *x509.CertPool
+}
+
+func newPKI(dir string) (*pki, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("kafkatest: make a directory for certificates: %w", err)
+	}
+	p := &pki{dir: dir, pool: x509.NewCertPool()}
+	if err := p.issue(); err != nil {
+		return nil, fmt.Errorf("kafkatest: make certificates: %w", err)
+	}
+	return p, nil
+}
+
+func (p *pki) issue() error {
+	now := time.Now()
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "carronade-test-ca"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	server := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "carronade-test-server"},
+		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	client := &x509.Certificate{
+		SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: strings.TrimPrefix(CertUser, "CN=")},
+		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	for _, leaf := range []struct {
+		name string
+		cert *x509.Certificate
+	}{{"ca", ca}, {"server", server}, {"client", client}} {
+		key := caKey
+		if leaf.cert != ca {
+			if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+				return err
+			}
+		}
+		der, err := x509.CreateCertificate(rand.Reader, leaf.cert, ca, &key.PublicKey, caKey)
+		if err != nil {
+			return err
+		}
+		pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			return err
+		}
+		cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+		private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+		if leaf.cert == ca && !p.pool.AppendCertsFromPEM(cert) {
+			return errors.New("the authority's own certificate was not taken")
+		}
+		files := map[string][]byte{".pem": cert, "-key.pem": private, "-both.pem": append(private, cert...)}
+		for suffix, data := range files {
+			if err := os.WriteFile(filepath.Join(p.dir, leaf.name+suffix), data, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pki) file(name string) string { return filepath.Join(p.dir, name) }
+
+// brokerProperties are the listeners, stores and users of a secure node.
+// Between nodes PLAIN serves; the controllers speak plaintext among themselves.
+func (p *pki) brokerProperties(n *Node) map[string]string {
+	var users strings.Builder
+	for _, u := range []string{Admin, Alice, Mallory} {
+		fmt.Fprintf(&users, ` user_%s="%s"`, u, Password(u))
+	}
+	const sasl = "listener.name.sasl_ssl."
+	return map[string]string{
+		"listeners": fmt.Sprintf("SASL_SSL://%s,SSL://%s,CONTROLLER://127.0.0.1:%d",
+			n.Addr(), n.MTLSAddr(), n.controllerPort),
+		"listener.security.protocol.map":       "CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL",
+		"inter.broker.listener.name":           "SASL_SSL",
+		"sasl.enabled.mechanisms":              "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+		"sasl.mechanism.inter.broker.protocol": "PLAIN",
+		sasl + "plain.sasl.jaas.config": fmt.Sprintf("org.apache.kafka.common.security.plain.PlainLoginModule required username=\"%s\" password=\"%s\"%s;",
+			Admin, Password(Admin), users.String()),
+		sasl + "scram-sha-256.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		sasl + "scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		sasl + "oauthbearer.sasl.jaas.config":   "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"admin\";",
+		"ssl.keystore.type":                     "PEM",
+		"ssl.keystore.location":                 p.file("server-both.pem"),
+		"ssl.truststore.type":                   "PEM",
+		"ssl.truststore.location":               p.file("ca.pem"),
+		"listener.name.ssl.ssl.client.auth":     "required",
+		"authorizer.class.name":                 "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+		// The controller's plaintext listener makes everybody ANONYMOUS; it is
+		// not for clients.
+		"super.users": "User:" + Admin + ";User:ANONYMOUS",
+	}
+}
+
+// scramUsers are the arguments by which the storage is formatted with users.
+func scramUsers() (args []string) {
+	for _, u := range []string{Admin, Alice, Mallory} {
+		for _, m := range []Mechanism{ScramSHA256, ScramSHA512} {
+			args = append(args, "--add-scram", fmt.Sprintf("%s=[name=%s,password=%s]", m, u, Password(u)))
+		}
+	}
+	return args
+}
+
+// clientOpts are the administrator's, for franz-go.
+func (p *pki) clientOpts() []kgo.Opt {
+	return []kgo.Opt{
+		kgo.DialTLSConfig(&tls.Config{RootCAs: p.pool, MinVersion: tls.VersionTLS12}),
+		kgo.SASL(plain.Auth{User: Admin, Pass: Password(Admin)}.AsMechanism()),
+	}
+}
+
+// CAFile is the PEM file of the authority that signed the cluster's certificates.
+func (c *Cluster) CAFile() string { return c.pki.file("ca.pem") }
+
+// ClientCert are the PEM files of a client certificate, for MTLSAddr.
+func (c *Cluster) ClientCert() (cert, key string) {
+	return c.pki.file("client.pem"), c.pki.file("client-key.pem")
+}
+
+// ClientProperties writes a Java client's properties file for a user, without
+// bootstrap servers, and returns its name.
+func (c *Cluster) ClientProperties(t testing.TB, user string, m Mechanism) string {
+	t.Helper()
+	login := fmt.Sprintf("org.apache.kafka.common.security.scram.ScramLoginModule required username=\"%s\" password=\"%s\";", user, Password(user))
+	switch m {
+	case Plain:
+		login = strings.Replace(login, "scram.ScramLoginModule", "plain.PlainLoginModule", 1)
+	case OAuthBearer:
+		login = fmt.Sprintf("org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"%s\";", user)
+	}
+	return c.writeProperties(t, user, [][2]string{
+		{"security.protocol", "SASL_SSL"},
+		{"ssl.truststore.type", "PEM"},
+		{"ssl.truststore.location", c.CAFile()},
+		{"sasl.mechanism", string(m)},
+		{"sasl.jaas.config", login},
+	})
+}
+
+// MTLSProperties is ClientProperties for the listener at MTLSAddr.
+func (c *Cluster) MTLSProperties(t testing.TB) string {
+	t.Helper()
+	return c.writeProperties(t, "mtls", [][2]string{
+		{"security.protocol", "SSL"},
+		{"ssl.truststore.type", "PEM"},
+		{"ssl.truststore.location", c.CAFile()},
+		{"ssl.keystore.type", "PEM"},
+		{"ssl.keystore.location", c.pki.file("client-both.pem")},
+	})
+}
+
+func (c *Cluster) writeProperties(t testing.TB, user string, rows [][2]string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%s=%s\n", r[0], r[1])
+	}
+	name := filepath.Join(t.TempDir(), user+".properties")
+	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+		t.Fatalf("kafkatest: write the properties of %s: %v", user, err)
+	}
+	return name
+}

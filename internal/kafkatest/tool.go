@@ -1,0 +1,82 @@
+package kafkatest
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// javaArgs are the arguments of java for a class of Kafka's jars.
+func javaArgs(jars, heap, class string, args ...string) []string {
+	return append([]string{
+		"-Xmx" + heap, "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true",
+		"-cp", filepath.Join(jars, "*"), class,
+	}, args...)
+}
+
+// toolTimeout bounds a tool that should end by itself.
+const toolTimeout = 3 * time.Minute
+
+// className completes a tool's short name: "TopicCommand" and the like live in
+// org.apache.kafka.tools, "ConsoleConsumer" a package below.
+func className(class string) string {
+	switch {
+	case strings.Contains(class, "."):
+		return class
+	case class == "ConsoleConsumer":
+		return "org.apache.kafka.tools.consumer.ConsoleConsumer"
+	case class == "GroupCommand", class == "ConsumerGroupCommand":
+		return "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+	}
+	return "org.apache.kafka.tools." + class
+}
+
+// Tool runs one of Kafka's Java tools to its end and returns its stdout; a
+// failing tool fails the test with all it said. A class without dots is looked
+// for where Kafka keeps its tools: TopicCommand, ProducerPerformance,
+// ConsumerPerformance, EndToEndLatency, DumpLogSegments, GetOffsetShell,
+// ConsoleConsumer. It works against any server that speaks Kafka.
+func Tool(t testing.TB, class string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), toolTimeout)
+	defer cancel()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, "java", javaArgs(Jars(t), "512m", className(class), args...)...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := startHere(cmd); err != nil {
+		t.Fatalf("kafkatest: start %s: %v", class, err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("kafkatest: %s %s: %v\n%s%s", class, strings.Join(args, " "), err, out.Bytes(), errs.Bytes())
+	}
+	return out.String()
+}
+
+// ToolCommand is Tool for a caller that watches it run: the command is made, to be
+// started with [Launch], and ends with the context. heap is as in -Xmx; empty is 512m.
+func ToolCommand(t testing.TB, ctx context.Context, heap, class string, args ...string) *exec.Cmd { //nolint:revive // the test comes first, as in testing's own helpers
+	t.Helper()
+	if heap == "" {
+		heap = "512m"
+	}
+	cmd := exec.CommandContext(ctx, "java", javaArgs(Jars(t), heap, className(class), args...)...)
+	return cmd
+}
+
+// Tool runs one of Kafka's tools against the cluster: --bootstrap-server, and
+// the administrator's properties when it is secure, come first.
+func (c *Cluster) Tool(t testing.TB, class string, args ...string) string {
+	t.Helper()
+	first := []string{"--bootstrap-server", c.Bootstrap()}
+	if c.pki != nil {
+		first = append(first, "--command-config", c.ClientProperties(t, Admin, ScramSHA256))
+	}
+	return Tool(t, class, append(first, args...)...)
+}
+
+// Launch starts a command so that it ends with this process, however that ends.
+func Launch(cmd *exec.Cmd) error { return startHere(cmd) }
