@@ -67,26 +67,31 @@ func (l *faultListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	fc := &faultConn{Conn: c, f: l.f, done: make(chan struct{})}
+	fc.changed.L = &fc.mu
 	if l.f.delay > 0 {
-		fc.queue = make(chan delayed, delayQueue)
 		go fc.write()
 	}
 	return fc, nil
 }
 
-// delayQueue is how many writes may wait on one connection before the next
+// delayBytes is how many bytes may wait on one connection before the next
 // write waits too.
-const delayQueue = 4096
+const delayBytes = 64 << 20
 
 // A faultConn delays what is written to it, in order, and neither reads nor
 // writes during a stall.
 type faultConn struct {
 	net.Conn
-	f     *faults
-	queue chan delayed
-	once  sync.Once
-	done  chan struct{}
-	err   atomic.Pointer[error]
+	f    *faults
+	once sync.Once
+	done chan struct{}
+
+	mu      sync.Mutex
+	changed sync.Cond // on any of these
+	queue   []delayed
+	waiting int // bytes in queue
+	closed  bool
+	err     error // of the connection, found by write
 }
 
 type delayed struct {
@@ -107,41 +112,58 @@ func (c *faultConn) Read(p []byte) (int, error) {
 }
 
 func (c *faultConn) Write(p []byte) (int, error) {
-	if c.queue == nil {
+	if c.f.delay == 0 {
 		if err := c.thaw(); err != nil {
 			return 0, err
 		}
 		return c.Conn.Write(p)
 	}
-	if err := c.err.Load(); err != nil {
-		return 0, *err
+	due := time.Now().Add(c.f.delay)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.waiting > delayBytes && c.err == nil && !c.closed {
+		c.changed.Wait()
 	}
-	d := delayed{due: time.Now().Add(c.f.delay), data: append([]byte(nil), p...)}
-	select {
-	case c.queue <- d:
-		return len(p), nil
-	case <-c.done:
+	if c.closed {
 		return 0, net.ErrClosed
 	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	c.queue = append(c.queue, delayed{due, append([]byte(nil), p...)})
+	c.waiting += len(p)
+	c.changed.Broadcast()
+	return len(p), nil
 }
 
+// write writes what Write took, each when it is due.
 func (c *faultConn) write() {
 	for {
-		select {
-		case d := <-c.queue:
-			err := c.sleep(time.Until(d.due))
-			if err == nil {
-				err = c.thaw()
-			}
-			if err == nil {
-				_, err = c.Conn.Write(d.data)
-			}
-			if err != nil {
-				c.err.Store(&err)
-				c.Close()
-				return
-			}
-		case <-c.done:
+		c.mu.Lock()
+		for len(c.queue) == 0 && !c.closed {
+			c.changed.Wait()
+		}
+		if c.closed {
+			c.mu.Unlock()
+			return
+		}
+		d := c.queue[0]
+		c.queue = c.queue[1:]
+		c.mu.Unlock()
+		err := c.sleep(time.Until(d.due))
+		if err == nil {
+			err = c.thaw()
+		}
+		if err == nil {
+			_, err = c.Conn.Write(d.data)
+		}
+		c.mu.Lock()
+		c.waiting -= len(d.data)
+		c.err = err
+		c.changed.Broadcast()
+		c.mu.Unlock()
+		if err != nil {
+			c.Close()
 			return
 		}
 	}
@@ -170,6 +192,12 @@ func (c *faultConn) sleep(d time.Duration) error {
 }
 
 func (c *faultConn) Close() error {
-	c.once.Do(func() { close(c.done) })
+	c.once.Do(func() {
+		close(c.done)
+		c.mu.Lock()
+		c.closed = true
+		c.changed.Broadcast()
+		c.mu.Unlock()
+	})
 	return c.Conn.Close()
 }

@@ -10,7 +10,9 @@ import (
 // Bind adds the flags of a Kafka stand-in to fs; parsing sets o, whose values
 // at the time of the call are the defaults shown.
 func (o *KafkaOptions) Bind(fs *pflag.FlagSet) {
+	retain := o.Retain
 	*o = o.withDefaults()
+	o.Retain = retain // its default depends on another flag
 	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on; port 0 takes a free one")
 	fs.StringVar(&o.Advertise, "advertise", o.Advertise, "address told to clients (default: the one listened on)")
 	fs.BoolVar(&o.Discard, "discard", o.Discard, "keep nothing and serve made-up events, as fast as can be")
@@ -18,7 +20,7 @@ func (o *KafkaOptions) Bind(fs *pflag.FlagSet) {
 	fs.Var(&list[Topic]{&o.Topics, ParseTopic, "topic"}, "topic", "make topic `NAME[:PARTITIONS]` at the start (repeatable)")
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "where the broker keeps its data (default: a temporary folder, removed at the end)")
 	fs.BoolVar(&o.InMemory, "in-memory", o.InMemory, "keep the data in memory instead")
-	fs.Int64Var(&o.Retain, "retain", o.Retain, "bytes kept per partition")
+	fs.Int64Var(&o.Retain, "retain", o.Retain, "bytes kept per partition (default: 1 GiB, in memory 128 MiB)")
 	fs.Int64Var(&o.MaxMessage, "max-message", o.MaxMessage, "largest record batch taken, in bytes")
 	fs.Uint64Var(&o.Events, "events", o.Events, "with --discard: made-up events in each partition at the start")
 	fs.IntVar(&o.EventSize, "event-size", o.EventSize, "with --discard: bytes of each made-up event")

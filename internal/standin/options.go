@@ -28,7 +28,7 @@ type KafkaOptions struct {
 
 	DataDir    string // where the broker keeps its data; default: a temporary folder, removed at the end
 	InMemory   bool   // keep the data in memory instead
-	Retain     int64  // bytes kept per partition; default 256 MiB
+	Retain     int64  // bytes kept per partition; default 1 GiB, in memory 128 MiB
 	MaxMessage int64  // largest record batch in bytes (message.max.bytes); default Kafka's 1,048,588
 
 	Events      uint64 // made-up records in each partition of the discard broker at the start; default 10^12
@@ -70,7 +70,10 @@ func (o KafkaOptions) withDefaults() KafkaOptions {
 		o.Listen = "127.0.0.1:9092"
 	}
 	if o.Retain == 0 {
-		o.Retain = 256 << 20
+		o.Retain = 1 << 30
+		if o.InMemory {
+			o.Retain = 128 << 20
+		}
 	}
 	if o.MaxMessage == 0 {
 		o.MaxMessage = 1048588
@@ -247,11 +250,19 @@ func ParseErrorRule(s string) (ErrorRule, error) {
 		if e == nil || e == kerr.UnknownServerError {
 			continue
 		}
-		if strings.ReplaceAll(strings.ToLower(e.Message), "_", "-") == full {
+		if errorName(e) == full {
 			return ErrorRule{Name: full, Code: code, Share: v / 100}, nil
 		}
 	}
 	return ErrorRule{}, fmt.Errorf("error rule %q: Kafka has no error %q: want a name such as timeout, not-leader, too-large, unauthorized or throttled, or any of Kafka's own in lower case with dashes", s, name)
+}
+
+// errorName is Kafka's name of an error as these rules write it.
+func errorName(e *kerr.Error) string {
+	if e == kerr.NotLeaderForPartition {
+		return "not-leader-or-follower" // its name since Kafka 2.6
+	}
+	return strings.ReplaceAll(strings.ToLower(e.Message), "_", "-")
 }
 
 func (r ErrorRule) String() string {
