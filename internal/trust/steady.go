@@ -77,6 +77,7 @@ func rows(series []measure.Interval, start, end time.Duration) []measure.Interva
 
 func steady(in []measure.Interval, mode load.Mode, perShot float64) measure.Steady {
 	var inFlight, response, offered series
+	name := "service"
 	for _, iv := range in {
 		length := iv.Length()
 		offered.add(iv.Start+length/2, length, float64(iv.Offered)/length.Seconds())
@@ -84,6 +85,8 @@ func steady(in []measure.Interval, mode load.Mode, perShot float64) measure.Stea
 		times := iv.Response
 		if times.Count() == 0 {
 			times = iv.Service
+		} else {
+			name = "response"
 		}
 		if times.Count() > 0 {
 			response.add(iv.Start+length/2, length, float64(times.Mean())/float64(time.Microsecond))
@@ -111,11 +114,11 @@ func steady(in []measure.Interval, mode load.Mode, perShot float64) measure.Stea
 		climbs = append(climbs, fmt.Sprintf("events in flight climbed by %s over the hold (%+.3g/s)", units.FormatPercent(f.rise), f.slope))
 	}
 	if t.climbs() {
-		climbs = append(climbs, fmt.Sprintf("the mean response time climbed by %s over the hold (%s/s)",
+		climbs = append(climbs, fmt.Sprintf("the mean %s time climbed by %s over the hold (%s/s)", name,
 			units.FormatPercent(t.rise), "+"+units.FormatDuration(time.Duration(t.slope*float64(time.Microsecond)))))
 	}
 	if s.OK = len(climbs) == 0; s.OK {
-		s.Text = "neither events in flight nor response times climbed by more than " + units.FormatPercent(MostRise) + " over the hold"
+		s.Text = "neither in flight nor " + name + " times climbed by more than " + units.FormatPercent(MostRise)
 		return s
 	}
 	s.Text = strings.Join(climbs, "; ")

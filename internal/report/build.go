@@ -1,0 +1,225 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// Input is everything a report is made of. Nil and zero fields are left out.
+type Input struct {
+	Version string // of the program
+	RunID   string
+
+	Target      string // the URL, without secrets
+	Op          string
+	Labels      map[string]string
+	Repetition  int // from 1
+	Repetitions int
+
+	Workload any       // resolved; anything that encodes as JSON
+	Settings []Setting // the same, as rows
+
+	Result      *load.Result
+	Percentiles []float64 // beyond the standard ones
+	Processors  int       // that the generator may use
+
+	Trust       measure.Trust
+	Ledger      *measure.Ledger
+	Checks      []Check  // of the limits that were set
+	Problems    []string // output that could not be written
+	Warnings    []string
+	Facts       map[string]any
+	Clients     []measure.Client
+	Host        any // encodes as JSON; a fmt.Stringer is shown by its text
+	Calibration *Calibration
+}
+
+// Build makes the document. It keeps parts of the input.
+func Build(in Input) *Document {
+	r := in.Result
+	b := builder{extra: in.Percentiles, rateOf: rateOf(r)}
+	d := &Document{
+		Schema: Schema, Version: in.Version, RunID: in.RunID,
+		Target: in.Target, Op: in.Op, Mode: r.Mode, Labels: in.Labels,
+		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1),
+		StartedAt: r.Started, EndedAt: r.Ended, Stopped: r.Stopped,
+		Partial: r.Stopped == load.Interrupted || r.Stopped == load.ByTarget,
+		Trust:   in.Trust, Steady: r.Steady,
+		Checks: checks(in), Problems: orEmpty(in.Problems), Warnings: orEmpty(in.Warnings),
+		Workload: in.Workload, Settings: orEmpty(in.Settings),
+		Totals: b.totals(&r.Hold), Times: b.times(&r.Hold),
+		Steps:    []Phase{},
+		Phases:   []Phase{},
+		Stall:    Stall{LongestS: r.Stall.Longest.Seconds(), LongestAtS: r.Stall.LongestAt.Seconds(), Share: r.Stall.Share},
+		Failures: orEmpty(r.Failures), Classes: r.Classes,
+		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
+		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Clients: in.Clients,
+	}
+	if d.Classes == nil {
+		d.Classes = map[string]uint64{}
+	}
+	if d.Facts == nil {
+		d.Facts = map[string]any{}
+	}
+	d.Trust.Reasons, d.Trust.Notes = orEmpty(d.Trust.Reasons), orEmpty(d.Trust.Notes)
+	if len(r.Steps) > 1 {
+		for i := range r.Steps {
+			d.Steps = append(d.Steps, b.phase(&r.Steps[i]))
+		}
+	}
+	for _, t := range []*measure.Tally{&r.Warmup, &r.Hold, &r.Drain} {
+		if t.End > t.Start || !t.Counts.IsZero() {
+			d.Phases = append(d.Phases, b.phase(t))
+		}
+	}
+	d.Intervals = make([]Interval, len(r.Intervals))
+	for i := range r.Intervals {
+		d.Intervals[i] = b.interval(&r.Intervals[i])
+	}
+	for _, l := range r.Logs {
+		d.LagEvents[l.Log] = l.Behind
+	}
+	d.Totals.Missing = r.Missing
+	if r.Mode == load.Consuming {
+		d.Totals.RebalanceS = r.Rebalance.Seconds()
+		d.Totals.FetchS = max(d.Totals.ElapsedS-d.Totals.RebalanceS, 0)
+	}
+	d.Generator = generator(in, d.Totals)
+	if h, ok := in.Host.(fmt.Stringer); ok {
+		d.HostText = h.String()
+	}
+	return d
+}
+
+// checks are the limits that were set and those that a run always has: a count
+// that was asked for is reached, and what was verified is all there.
+func checks(in Input) []Check {
+	out := orEmpty(in.Checks)
+	r := in.Result
+	if r.Missing > 0 {
+		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s events missing from the number asked for", units.FormatCount(r.Missing))})
+	}
+	if l := in.Ledger; l != nil {
+		c := Check{Name: "verify", OK: l.Lost == 0 && l.Corrupted == 0, Text: "nothing was lost or altered"}
+		if !c.OK {
+			c.Text = fmt.Sprintf("%s lost, %s corrupted", plural(l.Lost, "event"), plural(l.Corrupted, "event"))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func generator(in Input, t Totals) Generator {
+	u := in.Result.Usage
+	g := Generator{
+		Usage: usage(u), MaxRSSBytes: u.MaxRSS, Processors: in.Processors,
+		Busy: in.Result.Busy, BoundFull: in.Result.Full, ReadBytes: in.Result.WireRead,
+	}
+	if in.Processors > 0 && t.ElapsedS > 0 {
+		g.CPUShare = g.CPUS / (t.ElapsedS * float64(in.Processors))
+	}
+	if n := max(t.Sent, t.Consumed); n > 0 {
+		g.CPUUSPerEvent = g.CPUS * 1e6 / float64(n)
+	}
+	return g
+}
+
+// rateOf says what the rates of a run count. Where nothing is acknowledged
+// (acks=0, UDP) nothing arrives that could be counted, and they are of sending.
+func rateOf(r *load.Result) string {
+	switch {
+	case r.Mode == load.Consuming:
+		return RateConsumed
+	case r.Hold.Service == nil && r.Hold.Answered == 0:
+		return RateSent
+	}
+	return RateAcked
+}
+
+type builder struct {
+	extra  []float64
+	rateOf string
+}
+
+func (b *builder) phase(t *measure.Tally) Phase {
+	return Phase{
+		Name: t.Name, Rate: t.Rate, StartS: t.Start.Seconds(), EndS: t.End.Seconds(),
+		Totals: b.totals(t), Times: b.times(t),
+	}
+}
+
+func (b *builder) totals(t *measure.Tally) Totals {
+	out := Totals{
+		Counts: t.Counts, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight,
+		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), RateOf: b.rateOf,
+	}
+	if b.rateOf == RateSent {
+		out.EventsPerS = perSecond(t.Sent, t.Length())
+		out.BytesPerS = perSecond(t.Bytes, t.Length())
+	}
+	return out
+}
+
+func perSecond(n uint64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+func (b *builder) times(t *measure.Tally) Times {
+	return Times{
+		Response:      measure.Summarize(t.Response, t.Censored, b.extra),
+		Service:       measure.Summarize(t.Service, nil, b.extra),
+		Lag:           measure.Summarize(t.Lag, nil, b.extra),
+		Gather:        measure.Summarize(t.Gather, nil, b.extra),
+		Held:          measure.Summarize(t.Held, nil, b.extra),
+		FailedService: measure.Summarize(t.FailedService, nil, b.extra),
+		EndToEnd:      measure.Summarize(t.EndToEnd, nil, b.extra),
+	}
+}
+
+func (b *builder) interval(iv *measure.Interval) Interval {
+	n := iv.Acked
+	switch b.rateOf {
+	case RateConsumed:
+		n = iv.Consumed
+	case RateSent:
+		n = iv.Sent
+	}
+	return Interval{
+		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts,
+		EventsPerS: perSecond(n, iv.Length()),
+		InFlight:   iv.InFlight, LagEvents: iv.LagEvents,
+		Response:  measure.Summarize(iv.Response, iv.Censored, b.extra),
+		Service:   measure.Summarize(iv.Service, nil, b.extra),
+		Lag:       measure.Summarize(iv.Lag, nil, b.extra),
+		EndToEnd:  measure.Summarize(iv.EndToEnd, nil, b.extra),
+		Generator: usage(iv.Generator),
+	}
+}
+
+func usage(u measure.Usage) Usage {
+	return Usage{
+		CPUS: u.CPU.Seconds(), RSSBytes: u.RSS, GCPauses: u.GCPauses,
+		GCPauseMaxUS: float64(u.GCPauseMax) / float64(time.Microsecond), GCCPUS: u.GCCPU.Seconds(),
+	}
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func plural(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return units.FormatCount(n) + " " + what + "s"
+}

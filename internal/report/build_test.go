@@ -1,0 +1,225 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+func encode(t *testing.T, d *Document) map[string]any {
+	t.Helper()
+	var file bytes.Buffer
+	if err := d.WriteJSON(&file); err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(file.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// at follows a path such as "totals.acked"; numbers index lists.
+func at(t *testing.T, doc any, path string) any {
+	t.Helper()
+	for name := range strings.SplitSeq(path, ".") {
+		switch x := doc.(type) {
+		case map[string]any:
+			v, ok := x[name]
+			if !ok {
+				t.Fatalf("%s: there is no %q", path, name)
+			}
+			doc = v
+		case []any:
+			if len(x) == 0 {
+				t.Fatalf("%s: an empty list", path)
+			}
+			doc = x[0]
+		default:
+			t.Fatalf("%s: %v has no %q", path, doc, name)
+		}
+	}
+	return doc
+}
+
+// The names that other programs rely on, in every mode.
+func TestPromisedNames(t *testing.T) {
+	always := strings.Fields(`schema workload started_at ended_at phases intervals failures steady.ok trust.ok trust.reasons
+		response service lag gather held end_to_end ledger host lag_events steps
+		generator.cpu_s generator.max_rss_bytes generator.gc_pause_max_us`)
+	for _, n := range strings.Fields("offered sent dropped unsent acked failed unknown retries shots bytes wire_bytes elapsed_s events_per_s bytes_per_s in_flight_mean consumed rebalance_s fetch_s") {
+		always = append(always, "totals."+n)
+	}
+	for name, input := range inputs {
+		t.Run(name, func(t *testing.T) {
+			doc := encode(t, Build(input()))
+			for _, path := range always {
+				at(t, doc, path)
+			}
+			if got := at(t, doc, "schema"); got != Schema {
+				t.Errorf("schema: got %v, want %v", got, Schema)
+			}
+			if _, err := time.Parse(time.RFC3339, at(t, doc, "started_at").(string)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("times", func(t *testing.T) {
+		doc := encode(t, Build(overloaded()))
+		for _, of := range []string{"response", "service", "lag", "gather", "held", "steps.0.response", "phases.0.lag", "intervals.0.service"} {
+			if strings.HasPrefix(of, "steps") {
+				doc = encode(t, Build(steps()))
+			}
+			for _, n := range strings.Fields("count mean_us min_us p50_us p90_us p95_us p99_us p999_us p9999_us max_us") {
+				if of == "phases.0.lag" {
+					continue // a warm-up whose lag was not kept is null
+				}
+				at(t, doc, of+"."+n)
+			}
+		}
+		at(t, encode(t, Build(overloaded())), "service.p25_us")
+	})
+	t.Run("no such number", func(t *testing.T) {
+		doc := encode(t, Build(closedLoop()))
+		for _, n := range []string{"response", "lag"} {
+			if got := at(t, doc, n); got != nil {
+				t.Errorf("%s of a closed loop: got %v, want null", n, got)
+			}
+		}
+	})
+	t.Run("consume", func(t *testing.T) {
+		doc := encode(t, Build(consume()))
+		if got := at(t, doc, "lag_events.bench-b"); got != 70_000.0 {
+			t.Errorf("lag_events: got %v", got)
+		}
+		if got := at(t, doc, "totals.fetch_s"); got != 9.69 {
+			t.Errorf("fetch_s: got %v", got)
+		}
+		if got := at(t, doc, "totals.missing"); got != 1e6 {
+			t.Errorf("missing: got %v", got)
+		}
+	})
+	t.Run("client metrics", func(t *testing.T) {
+		at(t, encode(t, Build(overloaded())), "client_metrics.0.throttle_s")
+	})
+}
+
+func TestRates(t *testing.T) {
+	tests := []struct {
+		name  string
+		input Input
+		of    string
+		want  float64
+	}{
+		{"acked: what arrived in the hold over its length", openLoop(), RateAcked, 50_000},
+		{"acked late does not count", overloaded(), RateAcked, 48_050},
+		{"nothing is acknowledged", unacknowledged(), RateSent, 50_000},
+		{"nothing was answered, which is something else", interrupted(), RateAcked, 0},
+		{"consumed", consume(), RateConsumed, 1.9e6},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Build(tt.input).Totals
+			if got.RateOf != tt.of || got.EventsPerS != tt.want {
+				t.Errorf("got %v %s/s, want %v %s/s", got.EventsPerS, got.RateOf, tt.want, tt.of)
+			}
+		})
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	tests := []struct {
+		name  string
+		alter func(*Input)
+		want  int
+	}{
+		{"done", func(*Input) {}, ExitDone},
+		{"failures are results", func(in *Input) { in.Result.Hold.Failed = 5 }, ExitDone},
+		{"not steady is a result", func(in *Input) { in.Result.Steady = measure.Steady{Known: true} }, ExitDone},
+		{"a limit that holds", func(in *Input) { in.Checks = []Check{{OK: true}} }, ExitDone},
+		{"a limit that does not", func(in *Input) { in.Checks = []Check{{OK: true}, {}} }, ExitCheck},
+		{"fewer than asked for", func(in *Input) { in.Result.Missing = 1 }, ExitCheck},
+		{"verified, and lost", func(in *Input) { in.Ledger = &measure.Ledger{Lost: 1} }, ExitCheck},
+		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, ExitCheck},
+		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, ExitDone},
+		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, ExitTrust},
+		{"not trusted outranks a limit", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitTrust},
+		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, ExitProblem},
+		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, ExitProblem},
+		{"interrupted outranks all", func(in *Input) {
+			in.Result.Stopped = load.Interrupted
+			in.Trust.OK = false
+			in.Problems = []string{"disk full"}
+		}, ExitInterrupted},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := openLoop()
+			tt.alter(&in)
+			if got := Build(in).ExitCode(); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestReadRefusesOtherSchemas(t *testing.T) {
+	for _, text := range []string{`{"schema":"carronade.report/99"}`, `{}`, `[]`, `{"schema":`} {
+		if _, err := Read(strings.NewReader(text)); err == nil {
+			t.Errorf("%s: read without an error", text)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	tests := []struct {
+		name, text string
+		n          int
+		want       []string
+	}{
+		{"short", "a b", 10, []string{"a b"}},
+		{"at the edge", "aaaa bbbbb", 10, []string{"aaaa bbbbb"}},
+		{"beyond", "aaaa bbbbbb", 10, []string{"aaaa", "bbbbbb"}},
+		{"a long word", "a bbbbbbbbbbbbb c", 5, []string{"a", "bbbbb", "bbbbb", "bbb c"}},
+		{"nothing", "", 5, []string{""}},
+		{"others' control characters", "a\x1b[31mb\nc", 80, []string{"a [31mb c"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, wrap(tt.text, tt.n)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestClock(t *testing.T) {
+	tests := []struct {
+		us   float64
+		want string
+	}{
+		{0, "0   "},
+		{0.25, "250 ns"},
+		{0.9996, "1.00 us"},
+		{1, "1.00 us"},
+		{12.345, "12.3 us"},
+		{999.4, "999 us"},
+		{999.6, "1.00 ms"},
+		{9_996, "10.0 ms"},
+		{1_234_567, "1.23  s"},
+		{61e6, "1m01s"},
+		{3600e6, "1h00m"},
+	}
+	for _, tt := range tests {
+		if got := clock(tt.us); got != tt.want {
+			t.Errorf("clock(%v): got %q, want %q", tt.us, got, tt.want)
+		}
+	}
+}

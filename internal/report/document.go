@@ -1,0 +1,231 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// Schema names the form of the document. Fields may be added to it; one that
+// changes its meaning or goes makes it the next number.
+const Schema = "carronade.report/1"
+
+// A Document is the report of one run. Names end in their unit where they have
+// one; times are histograms in microseconds; counts are events unless they say
+// otherwise. Every field is described in docs/report.md.
+type Document struct {
+	Schema  string `json:"schema"`
+	Version string `json:"version"`
+	RunID   string `json:"run_id"`
+
+	Target      string            `json:"target"`
+	Op          string            `json:"op"`
+	Mode        load.Mode         `json:"mode"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Repetition  int               `json:"repetition"`
+	Repetitions int               `json:"repetitions"`
+
+	StartedAt time.Time   `json:"started_at"`
+	EndedAt   time.Time   `json:"ended_at"`
+	Stopped   load.Reason `json:"stopped"`
+	Partial   bool        `json:"partial"`
+
+	Trust    measure.Trust  `json:"trust"`
+	Steady   measure.Steady `json:"steady"`
+	Checks   []Check        `json:"checks"`
+	Problems []string       `json:"problems"`
+	Warnings []string       `json:"warnings"`
+
+	Workload any       `json:"workload"`
+	Settings []Setting `json:"settings"`
+
+	Totals Totals `json:"totals"`
+	Times
+	Steps  []Phase `json:"steps"`
+	Phases []Phase `json:"phases"`
+
+	Intervals []Interval        `json:"intervals"`
+	Stall     Stall             `json:"stall"`
+	Failures  []measure.Failure `json:"failures"`
+	Classes   map[string]uint64 `json:"classes"`
+
+	Ledger    *measure.Ledger  `json:"ledger"`
+	Logs      []load.LogResult `json:"logs"`
+	LagEvents map[string]int64 `json:"lag_events"`
+
+	Generator   Generator        `json:"generator"`
+	Calibration *Calibration     `json:"calibration"`
+	Host        any              `json:"host"`
+	HostText    string           `json:"host_text"`
+	Facts       map[string]any   `json:"facts"`
+	Clients     []measure.Client `json:"client_metrics,omitempty"`
+}
+
+// A Setting is one resolved setting of the workload, as text.
+type Setting struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default bool   `json:"default"` // nobody set it
+}
+
+// A Check is one limit that was set, and what became of it.
+type Check struct {
+	Name string `json:"name"` // of the setting: "failure-rate"
+	OK   bool   `json:"ok"`
+	Text string `json:"text"` // what was wanted and what was found
+}
+
+// Totals counts the events of the hold, of a step or of a phase.
+type Totals struct {
+	measure.Counts
+
+	ElapsedS     float64 `json:"elapsed_s"`
+	EventsPerS   float64 `json:"events_per_s"`
+	BytesPerS    float64 `json:"bytes_per_s"`
+	RateOf       string  `json:"rate_of"`
+	InFlightMean float64 `json:"in_flight_mean"`
+
+	RebalanceS float64 `json:"rebalance_s"`
+	FetchS     float64 `json:"fetch_s"`
+	Missing    uint64  `json:"missing"`
+}
+
+// The values of Totals.RateOf: what events_per_s counts.
+const (
+	RateAcked    = "acked"
+	RateSent     = "sent" // nothing is acknowledged
+	RateConsumed = "consumed"
+)
+
+// Times are the times of the hold, of a step or of a phase. Null: the number
+// does not exist for this run.
+type Times struct {
+	Response      *measure.Summary `json:"response"`
+	Service       *measure.Summary `json:"service"`
+	Lag           *measure.Summary `json:"lag"`
+	Gather        *measure.Summary `json:"gather"`
+	Held          *measure.Summary `json:"held"`
+	FailedService *measure.Summary `json:"failed_service"`
+	EndToEnd      *measure.Summary `json:"end_to_end"`
+}
+
+// A Phase is warm-up, hold or drain, or a step of the hold.
+type Phase struct {
+	Name   string  `json:"name"`
+	Rate   float64 `json:"rate"`
+	StartS float64 `json:"start_s"`
+	EndS   float64 `json:"end_s"`
+	Totals Totals  `json:"totals"`
+	Times
+}
+
+// An Interval is one row of the series.
+type Interval struct {
+	Phase  string  `json:"phase"`
+	StartS float64 `json:"start_s"`
+	EndS   float64 `json:"end_s"`
+	measure.Counts
+	EventsPerS float64          `json:"events_per_s"`
+	InFlight   uint64           `json:"in_flight"`
+	LagEvents  int64            `json:"lag_events"`
+	Response   *measure.Summary `json:"response"`
+	Service    *measure.Summary `json:"service"`
+	Lag        *measure.Summary `json:"lag"`
+	EndToEnd   *measure.Summary `json:"end_to_end"`
+	Generator  Usage            `json:"generator"`
+}
+
+// Usage is what the generator's process consumed.
+type Usage struct {
+	CPUS         float64 `json:"cpu_s"`
+	RSSBytes     uint64  `json:"rss_bytes"`
+	GCPauses     uint64  `json:"gc_pauses"`
+	GCPauseMaxUS float64 `json:"gc_pause_max_us"`
+	GCCPUS       float64 `json:"gc_cpu_s"`
+}
+
+// Generator is what the run cost the machine it ran on, over the hold.
+type Generator struct {
+	Usage
+	MaxRSSBytes   uint64  `json:"max_rss_bytes"`
+	Processors    int     `json:"processors"`
+	CPUShare      float64 `json:"cpu_share"`
+	CPUUSPerEvent float64 `json:"cpu_us_per_event"`
+	Busy          float64 `json:"busy"`
+	BoundFull     float64 `json:"bound_full"`
+	ReadBytes     uint64  `json:"read_bytes"`
+}
+
+// Stall describes the gaps in the answers.
+type Stall struct {
+	LongestS   float64 `json:"longest_s"`
+	LongestAtS float64 `json:"longest_at_s"`
+	Share      float64 `json:"share"`
+}
+
+// A Calibration is what this machine generated when that was measured. It is
+// cited beside a result and decides nothing.
+type Calibration struct {
+	At              time.Time `json:"at"`
+	NullPerS        float64   `json:"null_events_per_s"`    // to nowhere
+	DiscardPerS     float64   `json:"discard_events_per_s"` // into a discarding stand-in
+	EventBytes      float64   `json:"event_bytes"`          // of the events it was measured with
+	CarronadeAtThat string    `json:"version"`
+}
+
+// Exit codes of the program, as product words give them.
+const (
+	ExitDone        = 0
+	ExitCheck       = 1
+	ExitProblem     = 2
+	ExitTrust       = 3
+	ExitInterrupted = 130
+)
+
+// ExitCode is what the program leaves with after this run. An interruption
+// outranks the rest; output that could not be written outranks what it would
+// have said; and what a generator at its limit measured cannot hold or break a
+// limit.
+func (d *Document) ExitCode() int {
+	switch {
+	case d.Stopped == load.Interrupted:
+		return ExitInterrupted
+	case len(d.Problems) > 0 || d.Stopped == load.ByTarget:
+		return ExitProblem
+	case !d.Trust.OK:
+		return ExitTrust
+	}
+	for _, c := range d.Checks {
+		if !c.OK {
+			return ExitCheck
+		}
+	}
+	return ExitDone
+}
+
+// WriteJSON writes the document as indented JSON.
+func (d *Document) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(d); err != nil {
+		return fmt.Errorf("write the report as JSON: %w", err)
+	}
+	return nil
+}
+
+// Read reads a document that WriteJSON wrote.
+func Read(r io.Reader) (*Document, error) {
+	var d Document
+	if err := json.NewDecoder(r).Decode(&d); err != nil {
+		return nil, fmt.Errorf("read a report: %w", err)
+	}
+	if d.Schema != Schema {
+		return nil, fmt.Errorf("read a report: its schema is %q and this program reads %q", d.Schema, Schema)
+	}
+	return &d, nil
+}

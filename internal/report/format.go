@@ -1,0 +1,129 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"carronade/measure"
+	"carronade/units"
+)
+
+// figure prints v with three significant digits, closing zeros kept, so that
+// the numbers of a column have one shape.
+func figure(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case a >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// clock prints a time for a column: its unit takes two places, so that numbers
+// stand above each other: "1.20 ms", " 850 us", "12.3  s".
+func clock(us float64) string {
+	for _, u := range []struct {
+		name  string
+		of    float64 // in us
+		below float64
+	}{{"ns", 1e-3, 999.5}, {"us", 1, 999.5}, {"ms", 1e3, 999.5}, {" s", 1e6, 60}} {
+		if v := us / u.of; math.Abs(v) < u.below {
+			if u.name == "ns" {
+				if v == 0 {
+					return "0   "
+				}
+				return fmt.Sprintf("%.0f ns", v)
+			}
+			return figure(v) + " " + u.name
+		}
+	}
+	return units.FormatDuration(time.Duration(us * 1e3))
+}
+
+// value prints a percentile, as a lower bound where it is one.
+func value(v measure.Value) string {
+	switch {
+	case v.D >= measure.Over:
+		return "> 1 h"
+	case v.AtLeast:
+		return ">= " + clock(micros(v.D))
+	}
+	return clock(micros(v.D))
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// seconds prints seconds in words.
+func seconds(s float64) string { return units.FormatDuration(time.Duration(s * float64(time.Second))) }
+
+// percentileName is a row's name: "p99.9".
+func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
+
+// share prints n's share of the whole; none is left blank, so that the rows
+// with something in them stand out.
+func share(n, of uint64) string {
+	if n == 0 || of == 0 {
+		return ""
+	}
+	return units.FormatPercent(float64(n) / float64(of))
+}
+
+// width counts runes, which is columns for everything printed here.
+func width(s string) int { return utf8.RuneCountInString(s) }
+
+func padLeft(s string, n int) string  { return strings.Repeat(" ", max(n-width(s), 0)) + s }
+func padRight(s string, n int) string { return s + strings.Repeat(" ", max(n-width(s), 0)) }
+
+// wrap breaks text at blanks into lines of at most n columns. A word that is
+// longer is cut, so that one address cannot break the page.
+func wrap(text string, n int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(clean(text)) {
+		for width(word) > n {
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			runes := []rune(word)
+			lines, word = append(lines, string(runes[:n])), string(runes[n:])
+		}
+		switch {
+		case line == "":
+			line = word
+		case width(line)+1+width(word) <= n:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	if line != "" || len(lines) == 0 {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// clean makes others' words safe to print: what a system answers must not move
+// the cursor.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// cut shortens s to n columns.
+func cut(s string, n int) string {
+	s = clean(s)
+	if width(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:max(n-3, 0)]) + "..."
+}

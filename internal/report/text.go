@@ -1,0 +1,266 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/units"
+)
+
+// Text writes the report for people: what came of it first, what was done
+// next, then every number. It fits 80 columns and has no ANSI unless the style
+// says so. The error is that of w.
+func (d *Document) Text(w io.Writer, style Style) error {
+	p := &page{style: style}
+	d.head(p)
+	d.workload(p)
+	d.events(p)
+	d.steps(p)
+	d.times(p)
+	d.series(p)
+	d.failures(p)
+	d.ledger(p)
+	d.logs(p)
+	d.system(p)
+	d.clients(p)
+	d.generator(p)
+	return p.to(w)
+}
+
+// head is the answer: what was reached, and whether to believe it.
+func (d *Document) head(p *page) {
+	title := d.Op + " " + d.Target
+	for i, l := range wrap(title, Columns) {
+		if i == 0 && d.Repetitions > 1 {
+			l += fmt.Sprintf("  (%d of %d)", d.Repetition, d.Repetitions)
+		}
+		p.line(p.paint(bold, l))
+	}
+	p.line("")
+	for _, l := range wrap(d.verdict(), Columns-2) {
+		p.line("  " + l)
+	}
+	p.line("")
+
+	if d.Partial {
+		p.pairIn(yellow, "partial", "the run was cut short after "+seconds(d.Totals.ElapsedS)+" of the hold ("+ended(d.Stopped)+"); this is what was measured until then")
+	}
+	if d.Trust.OK {
+		p.pair("trusted", "nothing speaks against the generator and its clocks")
+	} else {
+		p.pairIn(red, "NOT TRUSTED", "could not be trusted, because the generator itself was a limit or its clock failed:")
+		for _, r := range d.Trust.Reasons {
+			p.pair("", r)
+		}
+	}
+	for _, n := range d.Trust.Notes {
+		p.pair("note", n)
+	}
+	switch {
+	case d.Steady.Text == "":
+	case !d.Steady.Known:
+		p.pair("steady?", d.Steady.Text)
+	case d.Steady.OK:
+		p.pair("steady", d.Steady.Text)
+	default:
+		p.pairIn(yellow, "not steady", d.Steady.Text)
+	}
+	for _, c := range d.Checks {
+		if c.OK {
+			p.pair("holds", c.Name+": "+c.Text)
+		} else {
+			p.pairIn(red, "BROKEN", c.Name+": "+c.Text)
+		}
+	}
+	for _, s := range d.Problems {
+		p.pairIn(red, "problem", s)
+	}
+	for _, s := range d.Warnings {
+		p.pairIn(yellow, "warning", s)
+	}
+}
+
+// verdict is the run in one sentence.
+func (d *Document) verdict() string {
+	t := d.Totals
+	reached := units.FormatRate(t.EventsPerS) + " " + t.RateOf
+	if d.Mode == load.OpenLoop && t.ElapsedS > 0 {
+		reached += " (" + units.FormatRate(float64(t.Offered)/t.ElapsedS) + " asked)"
+	}
+	reached += " over " + seconds(t.ElapsedS)
+	if n := len(d.Steps); n > 0 {
+		best := slices.MaxFunc(d.Steps, func(a, b Phase) int { return cmp.Compare(a.Totals.EventsPerS, b.Totals.EventsPerS) })
+		reached = fmt.Sprintf("%d steps over %s, at most %s %s (%s asked)", n, seconds(t.ElapsedS),
+			units.FormatRate(best.Totals.EventsPerS), t.RateOf, units.FormatRate(best.Rate))
+	}
+	parts := []string{reached}
+	if len(d.Steps) == 0 {
+		parts = append(parts, units.FormatSize(int64(t.BytesPerS))+"/s")
+	}
+	if len(d.Steps) == 0 { // else each step has its own
+		if v, ok := d.Response.At(99); ok {
+			parts = append(parts, "response p99 "+tidy(value(v)))
+		} else if v, ok := d.Service.At(99); ok {
+			parts = append(parts, "service p99 "+tidy(value(v)))
+		}
+		if v, ok := d.EndToEnd.At(99); ok {
+			parts = append(parts, "end to end p99 "+tidy(value(v)))
+		}
+	}
+	var bad []string
+	for _, n := range []struct {
+		name string
+		n    uint64
+	}{{"failed", t.Failed}, {"unknown", t.Unknown}, {"dropped", t.Dropped}, {"unsent", t.Unsent}} {
+		if n.n > 0 && !(n.name == "unknown" && t.RateOf == RateSent) {
+			bad = append(bad, units.FormatCount(n.n)+" "+n.name)
+		}
+	}
+	switch {
+	case len(bad) > 0:
+		parts = append(parts, bad...)
+	case d.Mode != load.Consuming && t.RateOf == RateAcked:
+		parts = append(parts, "nothing failed")
+	case t.RateOf == RateSent:
+		parts = append(parts, "nothing is acknowledged")
+	}
+	if l := d.Ledger; l != nil {
+		parts = append(parts, units.FormatCount(l.Lost)+" lost")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// tidy takes out the blanks that columns need.
+func tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// workload is what was done.
+func (d *Document) workload(p *page) {
+	p.section("Workload")
+	var set, usual []string
+	for _, s := range d.Settings {
+		if s.Default {
+			if s.Value != "" {
+				usual = append(usual, s.Name+" "+s.Value)
+			}
+			continue
+		}
+		set = append(set, s.Name+" "+s.Value)
+	}
+	p.pair("load", string(d.Mode))
+	if len(set) > 0 {
+		p.pair("set", strings.Join(set, ", "))
+	}
+	if len(usual) > 0 {
+		p.pair("by default", strings.Join(usual, ", "))
+	}
+	if len(d.Labels) > 0 {
+		var l []string
+		for _, k := range slices.Sorted(maps.Keys(d.Labels)) {
+			l = append(l, k+"="+d.Labels[k])
+		}
+		p.pair("labels", strings.Join(l, ", "))
+	}
+	var spans []string
+	for _, ph := range d.Phases {
+		if ph.EndS > ph.StartS {
+			spans = append(spans, ph.Name+" "+seconds(ph.EndS-ph.StartS))
+		}
+	}
+	when := d.StartedAt.UTC().Format(time.DateTime) + " UTC: " + strings.Join(spans, ", ")
+	p.pair("when", when+"; "+ended(d.Stopped))
+}
+
+// ended says in words why the hold ended.
+func ended(r load.Reason) string {
+	words := map[load.Reason]string{
+		load.ByTime:        "its time was up",
+		load.ByEvents:      "its number of events was reached",
+		load.ByBytes:       "its number of bytes was reached",
+		load.ByFailures:    "too many events had failed",
+		load.ByFailureRate: "too large a share had failed",
+		load.BySchedule:    "the schedule ended",
+		load.ByIdle:        "nothing arrived any more",
+		load.ByEnd:         "the end of the logs was reached",
+		load.Interrupted:   "it was interrupted",
+		load.ByTarget:      "the target could not go on",
+	}
+	if w, ok := words[r]; ok {
+		return w
+	}
+	return "ended by " + string(r)
+}
+
+// events are the counts, in two blocks.
+func (d *Document) events(p *page) {
+	t := d.Totals
+	p.section("Events")
+	var left, right table
+	right.left = 1
+	count := func(indent, name string, n, of uint64) {
+		left.row(indent+name, units.FormatCount(n), share(n, of))
+	}
+	if d.Mode == load.Consuming {
+		left.row("consumed", units.FormatCount(t.Consumed), "")
+		if t.Missing > 0 {
+			left.row("missing", units.FormatCount(t.Missing), "")
+		}
+		left.row("rebalancing", seconds(t.RebalanceS), "")
+		left.row("fetching", seconds(t.FetchS), "")
+	} else {
+		count("", "offered", t.Offered, 0)
+		count("", "sent", t.Sent, t.Offered)
+		count("  ", "acked", t.Acked, t.Offered)
+		count("  ", "failed", t.Failed, t.Offered)
+		count("  ", "unknown", t.Unknown, t.Offered)
+		count("", "dropped", t.Dropped, t.Offered)
+		count("", "unsent", t.Unsent, t.Offered)
+		if t.Consumed > 0 || d.EndToEnd != nil {
+			count("", "consumed", t.Consumed, t.Offered)
+		}
+	}
+	if n := max(t.Sent, t.Consumed); n > 0 && t.Bytes > 0 {
+		right.row("bytes", units.FormatSize(int64(t.Bytes)), units.FormatSize(int64(t.Bytes/n))+" an event")
+	} else {
+		right.row("bytes", units.FormatSize(int64(t.Bytes)), "")
+	}
+	right.row("on the wire", units.FormatSize(int64(t.WireBytes)), "")
+	if d.Mode != load.Consuming {
+		each := ""
+		if t.Shots > 0 {
+			each = units.FormatCountShort(t.Sent/t.Shots) + " events a shot"
+		}
+		right.row("shots", units.FormatCount(t.Shots), each)
+		right.row("retries", units.FormatCount(t.Retries), "")
+		right.row("in flight", units.FormatCountShort(uint64(t.InFlightMean+0.5)), "events, mean")
+		right.row("no answer", seconds(d.Stall.LongestS), fmt.Sprintf("at most, at %s", seconds(d.Stall.LongestAtS)))
+		right.row("stalled", units.FormatPercent(d.Stall.Share), "of the hold")
+	}
+	l, r := left.lines(2, 9), right.rows
+	var rt table
+	for _, row := range r {
+		rt.row(row[0], row[1])
+	}
+	rl := rt.lines(2, 9)
+	for i := range max(len(l), len(rl)) {
+		a, b := "", ""
+		if i < len(l) {
+			a = l[i]
+		}
+		if i < len(rl) {
+			b = rl[i]
+			if extra := r[i][2]; extra != "" {
+				b += "  " + extra
+			}
+		}
+		p.line("  " + padRight(a, 34) + "  " + b)
+	}
+	if len(d.Steps) > 0 {
+		p.note("all steps together; each on its own below")
+	}
+}

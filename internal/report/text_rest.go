@@ -1,0 +1,258 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// mostRows bounds the tables that have a row a partition.
+const mostRows = 12
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// ledger is what was read back.
+func (d *Document) ledger(p *page) {
+	l := d.Ledger
+	if l == nil {
+		return
+	}
+	p.section("Ledger")
+	var t table
+	t.row("", "acked", "read", "lost", "duplicated", "reordered", "corrupted", "recovered")
+	row := func(name string, of measure.LedgerLog) {
+		cells := []string{cut(name, 20)}
+		for _, n := range []uint64{of.Acked, of.Read, of.Lost, of.Duplicated, of.Reordered, of.Corrupted, of.Recovered} {
+			cells = append(cells, ledgerCount(n))
+		}
+		t.row(cells...)
+	}
+	row("all", measure.LedgerLog{
+		Acked: l.Acked, Read: l.Read, Lost: l.Lost, Duplicated: l.Duplicated,
+		Reordered: l.Reordered, Corrupted: l.Corrupted, Recovered: l.Recovered,
+	})
+	// Only the partitions where something is wrong: the rest says nothing.
+	bad := slices.DeleteFunc(slices.Clone(l.Logs), func(g measure.LedgerLog) bool {
+		return g.Lost+g.Duplicated+g.Reordered+g.Corrupted+g.Recovered+g.Inexact == 0
+	})
+	for _, g := range bad[:min(len(bad), mostRows)] {
+		row(g.Log, g)
+	}
+	p.table(&t, 1)
+	if n := len(bad) - mostRows; n > 0 {
+		p.note(fmt.Sprintf("and %d more partitions with findings, in the JSON", n))
+	}
+	said := []string{"told apart by " + orWord(l.Method, "what they are")}
+	if l.Complete {
+		said = append(said, "read to the end")
+	}
+	if l.Inexact > 0 {
+		said = append(said, plural(l.Inexact, "event")+" could not be checked one by one")
+	}
+	if l.Foreign > 0 {
+		said = append(said, plural(l.Foreign, "event")+" of others found and left out")
+	}
+	if !l.Complete {
+		said = append(said, "the read-back did not reach the end: what is missing may still be there")
+	}
+	p.note(strings.Join(said, "; "))
+}
+
+// ledgerCount is exact as long as the table fits.
+func ledgerCount(n uint64) string {
+	if n < 10_000_000 {
+		return units.FormatCount(n)
+	}
+	return units.FormatCountShort(n)
+}
+
+func orWord(s, word string) string {
+	if s == "" {
+		return word
+	}
+	return s
+}
+
+// logs is what was consumed, a row a partition.
+func (d *Document) logs(p *page) {
+	if len(d.Logs) == 0 {
+		return
+	}
+	p.section("Logs")
+	rows := slices.Clone(d.Logs)
+	// Those that are furthest behind first: they are what is looked for.
+	slices.SortStableFunc(rows, func(a, b load.LogResult) int { return cmp.Compare(b.Behind, a.Behind) })
+	var t table
+	t.row("", "consumed", "bytes", "behind")
+	var sum load.LogResult
+	for i, l := range rows {
+		sum.Consumed += l.Consumed
+		sum.Bytes += l.Bytes
+		if l.Behind < 0 || sum.Behind < 0 {
+			sum.Behind = -1
+		} else {
+			sum.Behind += l.Behind
+		}
+		if i < mostRows {
+			t.row(cut(l.Log, 40), units.FormatCount(l.Consumed), units.FormatSize(int64(l.Bytes)), behind(l.Behind))
+		}
+	}
+	if len(rows) > 1 {
+		t.row("all", units.FormatCount(sum.Consumed), units.FormatSize(int64(sum.Bytes)), behind(sum.Behind))
+	}
+	p.table(&t, 1)
+	if n := len(rows) - mostRows; n > 0 {
+		p.note(fmt.Sprintf("and %d more, less behind, in the JSON", n))
+	}
+}
+
+func behind(n int64) string {
+	if n < 0 {
+		return "unknown"
+	}
+	return units.FormatCount(uint64(n))
+}
+
+// system is what was found out about the system.
+func (d *Document) system(p *page) {
+	if len(d.Facts) == 0 {
+		return
+	}
+	p.section("System")
+	for _, k := range sortedKeys(d.Facts) {
+		p.pair(strings.ReplaceAll(k, "_", " "), fact(d.Facts[k]))
+	}
+}
+
+// fact prints any value as words: lists with commas, maps as key value.
+func fact(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return "unknown"
+	case string:
+		return x
+	case bool:
+		if x {
+			return "yes"
+		}
+		return "no"
+	case time.Duration:
+		return units.FormatDuration(x)
+	case float64:
+		if x == float64(int64(x)) {
+			return grouped(int64(x))
+		}
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	case int:
+		return grouped(int64(x))
+	case int64:
+		return grouped(x)
+	case []any:
+		var parts []string
+		for _, e := range x[:min(len(x), mostRows)] {
+			parts = append(parts, fact(e))
+		}
+		if n := len(x) - mostRows; n > 0 {
+			parts = append(parts, fmt.Sprintf("and %d more", n))
+		}
+		return strings.Join(parts, ", ")
+	case map[string]any:
+		var parts []string
+		for _, k := range sortedKeys(x) {
+			parts = append(parts, strings.ReplaceAll(k, "_", " ")+" "+fact(x[k]))
+		}
+		return strings.Join(parts, ", ")
+	}
+	// Any other type is shown as what it is in the JSON.
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	var generic any
+	if err := json.Unmarshal(data, &generic); err != nil {
+		return string(data)
+	}
+	return fact(generic)
+}
+
+func grouped(n int64) string {
+	if n < 0 {
+		return "-" + units.FormatCount(uint64(-n))
+	}
+	return units.FormatCount(uint64(n))
+}
+
+// clients is what the connections to each broker did.
+func (d *Document) clients(p *page) {
+	if len(d.Clients) == 0 {
+		return
+	}
+	p.section("Clients")
+	var t table
+	t.row("broker", "requests", "batches", "a batch", "bytes", "ratio", "throttled", "reconnects")
+	for _, c := range d.Clients {
+		t.row(cut(c.Broker, 17), units.FormatCountShort(c.Requests), units.FormatCountShort(c.Batches), figure(c.EventsPerBatch),
+			units.FormatSize(int64(c.Bytes)), figure(c.CompressionRatio), seconds(c.ThrottleSeconds), units.FormatCountShort(c.Reconnects))
+	}
+	lines := t.lines(1, 0)
+	for i, l := range lines {
+		if i == 0 {
+			l = p.paint(dim, l)
+		}
+		p.line("  " + l)
+	}
+}
+
+// generator is what it cost this machine.
+func (d *Document) generator(p *page) {
+	g := d.Generator
+	p.section("Generator")
+	cpu := seconds(g.CPUS)
+	if g.Processors > 0 {
+		cpu += fmt.Sprintf(", %s of %s", units.FormatPercent(g.CPUShare), plural(uint64(g.Processors), "processor"))
+	}
+	if g.CPUUSPerEvent > 0 {
+		cpu += ", " + tidy(clock(g.CPUUSPerEvent)) + " an event"
+	}
+	p.pair("CPU", cpu)
+	p.pair("memory", units.FormatSize(int64(g.MaxRSSBytes))+" at most")
+	p.pair("collector", joinNonEmpty(plural(g.GCPauses, "pause"), "the longest "+tidy(clock(g.GCPauseMaxUS)), seconds(g.GCCPUS)+" of CPU"))
+	threads := ""
+	if g.Busy > 0 && d.Mode != load.Consuming {
+		threads = "the busiest was at work for " + units.FormatPercent(g.Busy) + " of the hold"
+	}
+	if d.Mode == load.FullSpeed {
+		threads = joinNonEmpty(threads, "the in-flight bound was full for "+units.FormatPercent(g.BoundFull))
+	}
+	if threads != "" {
+		p.pair("sending", threads)
+	}
+	if d.HostText != "" {
+		p.pair("machine", d.HostText)
+	}
+	if c := d.Calibration; c != nil {
+		text := joinNonEmpty(rateOrNone(c.NullPerS, "to nowhere"), rateOrNone(c.DiscardPerS, "into a discarding stand-in"))
+		text += " (" + c.At.UTC().Format(time.DateOnly) + ", " + units.FormatSize(int64(c.EventBytes)) + " an event)"
+		if c.DiscardPerS > 0 && d.Totals.EventsPerS > 0 && d.Mode != load.Consuming {
+			text += "; this run reached " + units.FormatPercent(d.Totals.EventsPerS/c.DiscardPerS) + " of the latter"
+		}
+		p.pair("calibrated", text)
+	}
+	p.pair("program", strings.TrimSpace("carronade "+d.Version)+", run "+orWord(d.RunID, "without id"))
+}
+
+func rateOrNone(r float64, where string) string {
+	if r <= 0 {
+		return ""
+	}
+	return units.FormatRate(r) + " " + where
+}

@@ -1,0 +1,373 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var started = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+// spread is n durations around a median, without randomness: the quantiles of
+// a log-normal distribution.
+func spread(median time.Duration, sigma float64, n int) *measure.Histogram {
+	h := measure.NewHistogram()
+	for i := range n {
+		q := (float64(i) + 0.5) / float64(n)
+		h.Record(time.Duration(float64(median) * math.Exp(sigma*math.Sqrt2*math.Erfinv(2*q-1))))
+	}
+	return h
+}
+
+func same(d time.Duration, n int) *measure.Histogram {
+	h := measure.NewHistogram()
+	h.RecordN(d, uint64(n))
+	return h
+}
+
+type host string
+
+func (h host) String() string { return string(h) }
+
+// openLoop is a calm produce run of 20 s at 50,000/s.
+func openLoop() Input {
+	hold := measure.Tally{
+		Name: "hold", Rate: 50_000, Start: 2 * time.Second, End: 22 * time.Second,
+		Counts: measure.Counts{
+			Offered: 1_000_000, Sent: 1_000_000, Acked: 1_000_000, Shots: 4000, Answered: 4000,
+			Bytes: 100_000_000, WireBytes: 107_300_000,
+		},
+		Set: measure.Set{
+			Response: spread(3100*time.Microsecond, 0.35, 10_000), Service: spread(850*time.Microsecond, 0.4, 4000),
+			Lag: spread(40*time.Microsecond, 0.5, 4000), Gather: spread(2*time.Millisecond, 0.3, 10_000), Held: same(0, 4000),
+		},
+		Arrived: 1_000_000, ArrivedBytes: 100_000_000, InFlight: 42.4,
+	}
+	r := &load.Result{
+		Started: started, Ended: started.Add(22100 * time.Millisecond), Stopped: load.ByTime, Mode: load.OpenLoop,
+		Warmup: measure.Tally{Name: "warm-up", End: 2 * time.Second, Counts: measure.Counts{Offered: 100_000, Sent: 100_000, Acked: 100_000}},
+		Hold:   hold,
+		Drain:  measure.Tally{Name: "drain", Start: 22 * time.Second, End: 22100 * time.Millisecond},
+		Stall:  measure.Stall{Longest: 23 * time.Millisecond, LongestAt: 14500 * time.Millisecond},
+		Steady: measure.Steady{OK: true, Known: true, Text: "neither in flight nor response times climbed by more than 10%"},
+		Usage:  measure.Usage{CPU: 2240 * time.Millisecond, RSS: 40 << 20, MaxRSS: 44 << 20, GCPauses: 31, GCPauseMax: 118 * time.Microsecond, GCCPU: 60 * time.Millisecond},
+		Busy:   0.08, WireRead: 400_000,
+	}
+	for i := range 22 {
+		phase := "hold"
+		if i < 2 {
+			phase = "warm-up"
+		}
+		iv := measure.Interval{
+			Phase: phase, Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second,
+			Counts:   measure.Counts{Offered: 50_000, Sent: 50_000, Acked: 50_000 - uint64(i%3)*200, Shots: 200},
+			InFlight: 40 + uint64(i%5), LagEvents: -1,
+			Generator: measure.Usage{CPU: 112 * time.Millisecond, RSS: 40 << 20},
+		}
+		iv.Response = spread(time.Duration(3000+100*(i%7))*time.Microsecond, 0.3, 200)
+		iv.Service = spread(850*time.Microsecond, 0.3, 200)
+		r.Intervals = append(r.Intervals, iv)
+	}
+	return Input{
+		Version: "v0.1.0", RunID: "5c1f09b2", Target: "kafka://127.0.0.1:9092/bench", Op: "produce",
+		Labels: map[string]string{"branch": "main", "host": "a"},
+		Settings: []Setting{
+			{"rate", "50000/s", false},
+			{"for", "20s", false},
+			{"warmup", "2s", false},
+			{"acks", "1", true},
+			{"batch-size", "256KiB", true},
+			{"compression", "none", true},
+			{"linger", "5ms", true},
+			{"max-in-flight", "5", true},
+			{"seed", "1", true},
+			{"group", "", true},
+		},
+		Workload: map[string]any{"rate": "50000/s", "for": "20s"},
+		Result:   r, Processors: 2,
+		Trust: measure.Trust{OK: true},
+		Facts: map[string]any{
+			"brokers": []any{"1 at 127.0.0.1:9092"}, "cluster_id": "kfake", "partitions": 3, "replicas": 1, "auto_created": true,
+		},
+		Host:        host("4 x Intel Xeon, 8 GiB, Linux 6.1 (x86_64), go1.26"),
+		Calibration: &Calibration{At: started.AddDate(0, 0, -2), NullPerS: 31.2e6, DiscardPerS: 12.4e6, EventBytes: 100},
+	}
+}
+
+// overloaded is one where everything went wrong.
+func overloaded() Input {
+	in := openLoop()
+	r := in.Result
+	r.Hold.Counts = measure.Counts{
+		Offered: 1_000_000, Sent: 990_000, Dropped: 4_000, Unsent: 6_000, Acked: 970_000, Failed: 12_345, Unknown: 7_655,
+		Shots: 3960, Answered: 3900, Retries: 17, Bytes: 99_000_000, WireBytes: 106_000_000,
+	}
+	r.Hold.Arrived, r.Hold.ArrivedBytes = 961_000, 96_100_000
+	r.Hold.Response = spread(400*time.Millisecond, 1, 970_000)
+	r.Hold.Censored = spread(5*time.Second, 0.2, 13_655)
+	r.Hold.Held = spread(300*time.Millisecond, 1, 4000)
+	r.Hold.FailedService = spread(900*time.Millisecond, 0.5, 60)
+	r.Hold.Response.Record(2 * time.Hour)
+	r.Hold.Service.Record(300)
+	r.Stall = measure.Stall{Longest: 2010 * time.Millisecond, LongestAt: 10 * time.Second, Share: 0.134}
+	r.Steady = measure.Steady{Known: true, Text: "events in flight climbed by 134% over the hold (+20/s); the mean response time climbed by 98% over the hold (+31.5 ms/s)"}
+	r.Failures = []measure.Failure{
+		{Class: "timeout", Text: "REQUEST_TIMED_OUT: The request timed out while \x1b[31mwaiting for acknowledgment from the followers of the partition.", Events: 12_000, Shots: 50},
+		{Class: "refused", Text: "write to 127.0.0.1:9092: connection reset by peer", Events: 8_000, Shots: 40},
+	}
+	r.Classes = map[string]uint64{"timeout": 12_000, "refused": 8_000, "canceled": 6}
+	in.Trust = measure.Trust{
+		Reasons: []string{"lag p99 was 4.1 ms, more than a tenth of the response p99 of 12 ms: the generator fired late; lower the rate, add --threads, or use a faster or quieter machine"},
+		Notes:   []string{"the generator used 97.5% of 2 processors"},
+	}
+	in.Checks = []Check{{Name: "max-dropped", Text: "at most 0 dropped, and 4,000 were"}, {Name: "failures", OK: true, Text: "at most 20,000 failed, and 12,345 did"}}
+	in.Problems = []string{"write the HDR log /full/run.hlog: no space left on device"}
+	in.Warnings = []string{"topic bench was made by the broker, with 1 partition and 1 replica"}
+	in.Ledger = &measure.Ledger{
+		Acked: 970_000, Read: 971_010, Lost: 10, Duplicated: 1000, Reordered: 3, Recovered: 20, Inexact: 5, Foreign: 12, Method: "batches",
+		Logs: []measure.LedgerLog{{Log: "bench-0", Acked: 500_000, Read: 500_000}, {Log: "bench-1", Acked: 470_000, Read: 471_010, Lost: 10, Duplicated: 1000, Reordered: 3, Recovered: 20, Inexact: 5}},
+	}
+	in.Clients = []measure.Client{
+		{Broker: "1 127.0.0.1:9092", Requests: 3960, Batches: 3960, EventsPerBatch: 250, Bytes: 99_000_000, CompressionRatio: 1, Reconnects: 2},
+		{Broker: "2 broker-with-a-long-name.example.net:9092", Requests: 123_456_789, Batches: 99, EventsPerBatch: 1.5, Bytes: 1 << 40, CompressionRatio: 0.234, ThrottleSeconds: 12.5},
+	}
+	in.Percentiles = []float64{25, 75}
+	in.Repetition, in.Repetitions = 2, 3
+	return in
+}
+
+func steps() Input {
+	in := openLoop()
+	r := in.Result
+	base := r.Hold
+	for i, rate := range []float64{10_000, 20_000, 40_000, 80_000} {
+		s := base
+		s.Name, s.Rate = "step", rate
+		s.Start = time.Duration(2+5*i) * time.Second
+		s.End = s.Start + 5*time.Second
+		s.Offered = uint64(rate * 5)
+		s.Acked = s.Offered
+		s.Arrived = s.Offered
+		s.Response = spread(time.Duration(i*i+1)*3*time.Millisecond, 0.3, 1000)
+		r.Steps = append(r.Steps, s)
+	}
+	r.Steps[3].Arrived, r.Steps[3].Acked = 300_000, 390_000
+	r.Steps[3].Censored = same(2*time.Second, 100)
+	r.Stopped = load.BySchedule
+	return in
+}
+
+func closedLoop() Input {
+	in := openLoop()
+	r := in.Result
+	r.Mode = load.ClosedLoop
+	r.Hold.Response, r.Hold.Lag, r.Hold.Gather, r.Hold.Held = nil, nil, nil, nil
+	for i := range r.Intervals {
+		r.Intervals[i].Response = nil
+	}
+	r.Warmup, r.Drain = measure.Tally{}, measure.Tally{}
+	in.Settings = []Setting{{"callers", "16", false}, {"for", "20s", false}}
+	in.Host, in.Calibration, in.Facts, in.Labels = nil, nil, nil, nil
+	return in
+}
+
+func fullSpeed() Input {
+	in := closedLoop()
+	in.Result.Mode = load.FullSpeed
+	in.Target = "null://"
+	in.Result.Busy, in.Result.Full = 0.99, 0.12
+	in.Trust.Notes = []string{"nothing takes these events in, so the rate is what this generator can do, and says nothing about a system"}
+	in.Result.Hold.Service = same(400, 1000)
+	return in
+}
+
+func unacknowledged() Input {
+	in := openLoop()
+	r := in.Result
+	r.Hold.Unknown, r.Hold.Acked, r.Hold.Answered = r.Hold.Sent, 0, 0
+	r.Hold.Response, r.Hold.Service = nil, nil
+	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0
+	for i := range r.Intervals {
+		r.Intervals[i].Response, r.Intervals[i].Service, r.Intervals[i].Acked = nil, nil, 0
+	}
+	return in
+}
+
+func consume() Input {
+	in := openLoop()
+	r := in.Result
+	in.Op = "consume"
+	r.Mode, r.Stopped = load.Consuming, load.ByIdle
+	r.Warmup, r.Drain = measure.Tally{}, measure.Tally{}
+	r.Hold = measure.Tally{
+		Name: "hold", End: 10 * time.Second,
+		Counts:  measure.Counts{Consumed: 19_000_000, Bytes: 1_900_000_000, WireBytes: 2_100_000_000},
+		Arrived: 19_000_000, ArrivedBytes: 1_900_000_000,
+	}
+	r.Rebalance, r.Missing = 310*time.Millisecond, 1_000_000
+	r.Stall, r.Steady = measure.Stall{}, measure.Steady{}
+	for i := range r.Intervals {
+		iv := &r.Intervals[i]
+		*iv = measure.Interval{Phase: "hold", Start: iv.Start, End: iv.End, Counts: measure.Counts{Consumed: 1_900_000 + uint64(i)*1000}, LagEvents: 20_000_000 - int64(i)*900_000}
+	}
+	r.Intervals = r.Intervals[:10]
+	for i := range 14 {
+		r.Logs = append(r.Logs, load.LogResult{Log: "bench-" + string(rune('a'+i)), Consumed: uint64(1_300_000 + i), Bytes: 130_000_000, Behind: int64(i * 70_000)})
+	}
+	return in
+}
+
+func roundTrip() Input {
+	in := openLoop()
+	in.Op = "roundtrip"
+	in.Result.Hold.Consumed = 1_000_000
+	in.Result.Hold.EndToEnd = spread(5*time.Millisecond, 0.3, 10_000)
+	in.Ledger = &measure.Ledger{Acked: 1_000_000, Read: 1_000_000, Complete: true, Method: "batches and stamps"}
+	in.Result.Warmup = measure.Tally{}
+	for i := range in.Result.Intervals {
+		in.Result.Intervals[i].EndToEnd = spread(5*time.Millisecond, 0.2, 100)
+	}
+	return in
+}
+
+func interrupted() Input {
+	in := openLoop()
+	r := in.Result
+	r.Stopped = load.Interrupted
+	r.Hold.Counts = measure.Counts{Offered: 100, Sent: 100, Unknown: 100, Shots: 3}
+	r.Hold.End = r.Hold.Start + 20*time.Millisecond
+	r.Hold.Set = measure.Set{
+		Response: measure.NewHistogram(), Service: measure.NewHistogram(), Lag: same(30*time.Microsecond, 3),
+		Censored: spread(15*time.Millisecond, 0.1, 100),
+	}
+	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0
+	r.Intervals = r.Intervals[:2]
+	r.Steady = measure.Steady{OK: true, Text: "the hold was too short to tell (0 whole intervals; it takes 5)"}
+	return in
+}
+
+var inputs = map[string]func() Input{
+	"open-loop": openLoop, "overloaded": overloaded, "steps": steps, "closed-loop": closedLoop, "full-speed": fullSpeed,
+	"unacknowledged": unacknowledged, "consume": consume, "round-trip": roundTrip, "interrupted": interrupted,
+}
+
+// golden compares got with a file of testdata, or writes it with -update.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; write it with: go test ./internal/report -update", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestText(t *testing.T) {
+	for name, input := range inputs {
+		t.Run(name, func(t *testing.T) {
+			d := Build(input())
+			var text bytes.Buffer
+			if err := d.Text(&text, Style{}); err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range strings.Split(text.String(), "\n") {
+				if width(l) > Columns {
+					t.Errorf("line %d has %d columns: %q", i+1, width(l), l)
+				}
+				if strings.TrimRight(l, " ") != l {
+					t.Errorf("line %d ends in blanks: %q", i+1, l)
+				}
+			}
+			if strings.Contains(text.String(), "\x1b") {
+				t.Error("ANSI without being asked for")
+			}
+			golden(t, name+".txt", text.Bytes())
+
+			// A stored report prints as it did on the day.
+			var file, again bytes.Buffer
+			if err := d.WriteJSON(&file); err != nil {
+				t.Fatal(err)
+			}
+			stored, err := Read(&file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stored.Text(&again, Style{}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(text.String(), again.String()); diff != "" {
+				t.Errorf("read back and printed:\n%s", diff)
+			}
+
+			// Color and plainness change no letter.
+			var colored bytes.Buffer
+			if err := d.Text(&colored, Style{Color: true}); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(colored.String(), "\x1b[1m") {
+				t.Error("no color when it was asked for")
+			}
+			if diff := cmp.Diff(text.String(), stripped(colored.String())); diff != "" {
+				t.Errorf("colored:\n%s", diff)
+			}
+		})
+	}
+}
+
+// stripped is text without ANSI, and without the blanks at the ends of lines
+// that color hides.
+func stripped(s string) string {
+	for _, code := range []string{bold, dim, red, yellow, plain} {
+		s = strings.ReplaceAll(s, code, "")
+	}
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestGoldenFilesHaveTests(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".txt")
+		if inputs[name] == nil {
+			t.Errorf("%s belongs to no test: delete it", f)
+		}
+	}
+}
+
+func TestASCII(t *testing.T) {
+	var text bytes.Buffer
+	if err := Build(openLoop()).Text(&text, Style{ASCII: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range text.String() {
+		if r > 0x7e {
+			t.Fatalf("got %q in a page of ASCII", r)
+		}
+	}
+}

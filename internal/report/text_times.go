@@ -1,0 +1,259 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// times is the table of all times side by side, a row a percentile.
+func (d *Document) times(p *page) {
+	type column struct {
+		name, of string
+		s        *measure.Summary
+	}
+	var cols []column
+	for _, c := range []column{
+		{"response", "an event", d.Response},
+		{"service", "a shot", d.Service},
+		{"lag", "a shot", d.Lag},
+		{"gather", "an event", d.Gather},
+		{"held", "a shot", d.Held},
+		{"end to end", "an event", d.EndToEnd},
+	} {
+		if !c.s.IsEmpty() {
+			cols = append(cols, c)
+		}
+	}
+	if len(cols) == 0 && d.Mode == load.Consuming {
+		return // a reader has none but in a round trip
+	}
+	p.section("Times")
+	if len(cols) == 0 {
+		p.note("nothing was answered, so there are none")
+		return
+	}
+	if len(d.Steps) > 0 {
+		p.note("all steps together")
+	}
+
+	var t table
+	line := func(name string, cell func(c column) string) {
+		row := []string{name}
+		for _, c := range cols {
+			row = append(row, cell(c))
+		}
+		t.row(row...)
+	}
+	// A mean, smallest and largest of answered ones does not exist where
+	// nothing was answered.
+	exact := func(us func(s *measure.Summary) float64) func(column) string {
+		return func(c column) string {
+			if c.s.Count == 0 {
+				return "-"
+			}
+			return clock(us(c.s))
+		}
+	}
+	line("", func(c column) string { return c.name })
+	line("", func(c column) string { return c.of })
+	line("mean", exact(func(s *measure.Summary) float64 { return s.Mean }))
+	line("min", exact(func(s *measure.Summary) float64 { return s.Min }))
+	for _, v := range cols[0].s.Percentiles {
+		line(percentileName(v.P), func(c column) string {
+			if v, ok := c.s.At(v.P); ok {
+				return value(v)
+			}
+			return "-"
+		})
+	}
+	line("max", exact(func(s *measure.Summary) float64 { return s.Max }))
+	line("count", func(c column) string { return units.FormatCountShort(c.s.Count) })
+	for i, l := range t.lines(1, 10) {
+		if i < 2 {
+			l = p.paint(dim, l)
+		}
+		p.line("  " + l)
+	}
+
+	if n := d.Response; n != nil && n.Censored > 0 {
+		p.note(fmt.Sprintf("%s without an answer %s in the response percentiles at the age that was reached; >= marks what is known as a lower bound only; mean, min and max are of acked ones",
+			plural(n.Censored, "event"), verb(n.Censored, "stands", "stand")))
+	}
+	for _, c := range cols {
+		if c.s.Above > 0 {
+			p.note(fmt.Sprintf("%s: %s beyond 1 h", c.name, units.FormatCount(c.s.Above)))
+		}
+		if c.s.Below > 0 && c.name != "lag" && c.name != "held" && c.name != "gather" {
+			p.note(fmt.Sprintf("%s: %s under 1 us, where the histogram's cells end", c.name, units.FormatCount(c.s.Below)))
+		}
+	}
+	switch {
+	case d.Mode == load.OpenLoop && d.Response == nil:
+		p.note("nothing is acknowledged, so there are no response and service times")
+	case d.Mode == load.ClosedLoop:
+		p.note("a closed loop has no due times and so no response times: while the system stalls, callers wait and fire less; see the longest time without an answer")
+	}
+}
+
+func verb(n uint64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// steps is a row a step.
+func (d *Document) steps(p *page) {
+	if len(d.Steps) == 0 {
+		return
+	}
+	p.section("Steps")
+	var t table
+	// Where nothing is acknowledged there are no times.
+	at := func(s *measure.Summary, pc float64) string {
+		if v, ok := s.At(pc); ok {
+			return value(v)
+		}
+		return "-"
+	}
+	t.row("", "asked", d.Totals.RateOf, "response", "", "service", "lag", "in", "not")
+	t.row("", "", "", "p50", "p99", "p99", "p99", "flight", "acked")
+	for i, s := range d.Steps {
+		c := s.Totals
+		t.row(fmt.Sprint(i+1), units.FormatRate(s.Rate), units.FormatRate(c.EventsPerS), at(s.Response, 50), at(s.Response, 99),
+			at(s.Service, 99), at(s.Lag, 99), units.FormatCountShort(uint64(c.InFlightMean+0.5)),
+			units.FormatCountShort(c.Offered-min(c.Acked, c.Offered)))
+	}
+	lines := t.lines(2, 0)
+	if len(lines) > 0 && width(lines[len(lines)-1]) > Columns-2 {
+		lines = t.lines(1, 0)
+	}
+	for i, l := range lines {
+		if i < 2 {
+			l = p.paint(dim, l)
+		}
+		p.line("  " + l)
+	}
+}
+
+const sparkWidth = 44
+
+// series shows how the hold went, a character a stretch of time.
+func (d *Document) series(p *page) {
+	var rows []Interval
+	for _, iv := range d.Intervals {
+		if iv.Phase == "hold" && iv.EndS > iv.StartS {
+			rows = append(rows, iv)
+		}
+	}
+	if len(rows) < 3 {
+		return
+	}
+	p99 := func(s *measure.Summary) float64 {
+		v, ok := s.At(99)
+		if !ok {
+			return math.NaN()
+		}
+		return micros(v.D)
+	}
+	graphs := []struct {
+		name string
+		of   func(Interval) float64
+		join func(a, b float64) float64 // neighbours, when there are more than columns
+		show func(float64) string
+	}{
+		{d.Totals.RateOf, func(iv Interval) float64 { return iv.EventsPerS }, nil, units.FormatRate},
+		{"response p99", func(iv Interval) float64 { return p99(iv.Response) }, math.Max, func(v float64) string { return tidy(clock(v)) }},
+		{"service p99", func(iv Interval) float64 { return p99(iv.Service) }, math.Max, func(v float64) string { return tidy(clock(v)) }},
+		{"end to end", func(iv Interval) float64 { return p99(iv.EndToEnd) }, math.Max, func(v float64) string { return tidy(clock(v)) }},
+		{"in flight", func(iv Interval) float64 { return float64(iv.InFlight) }, math.Max, func(v float64) string { return units.FormatCountShort(uint64(v)) }},
+		{"behind", func(iv Interval) float64 {
+			if iv.LagEvents < 0 {
+				return math.NaN()
+			}
+			return float64(iv.LagEvents)
+		}, math.Max, func(v float64) string { return units.FormatCountShort(uint64(v)) }},
+	}
+	per := (len(rows) + sparkWidth - 1) / sparkWidth
+	p.section("Series")
+	var t table
+	t.left = 2
+	step := (rows[len(rows)-1].EndS - rows[0].StartS) / float64(len(rows)) * float64(per)
+	t.row("", "each column is "+seconds(step), "least", "most")
+	for _, g := range graphs {
+		consuming := d.Mode == load.Consuming
+		if consuming && (g.name == "in flight") || !consuming && g.name == "behind" {
+			continue
+		}
+		var values []float64
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for i := 0; i < len(rows); i += per {
+			v, n := math.NaN(), 0.0
+			for _, iv := range rows[i:min(i+per, len(rows))] {
+				x := g.of(iv)
+				if math.IsNaN(x) {
+					continue
+				}
+				lo, hi = min(lo, x), max(hi, x)
+				switch {
+				case n == 0:
+					v = x
+				case g.join == nil:
+					v = (v*n + x) / (n + 1)
+				default:
+					v = g.join(v, x)
+				}
+				n++
+			}
+			values = append(values, v)
+		}
+		if math.IsInf(hi, -1) {
+			continue // no such number in this run
+		}
+		t.row(g.name, units.Spark(values, 0, p.style.ASCII), g.show(lo), g.show(hi))
+	}
+	p.table(&t, 1)
+}
+
+// failures by class, then their texts.
+func (d *Document) failures(p *page) {
+	if len(d.Failures) == 0 && len(d.Classes) == 0 {
+		return
+	}
+	p.section("Failures")
+	classes := map[string]bool{}
+	for _, f := range d.Failures {
+		head := fmt.Sprintf("%s in %s", plural(f.Events, "event"), plural(f.Shots, "shot"))
+		if f.Text != "" {
+			head += ": " + f.Text
+		}
+		p.pair(f.Class, head)
+		classes[f.Class] = true
+	}
+	for _, class := range sortedKeys(d.Classes) {
+		if !classes[class] && d.Classes[class] > 0 {
+			p.pair(class, plural(d.Classes[class], "event"))
+		}
+	}
+	if s := d.FailedService; !s.IsEmpty() {
+		p50, _ := s.At(50)
+		p99, _ := s.At(99)
+		p.note(fmt.Sprintf("shots that failed took %s at p50, %s at p99, %s at most", tidy(value(p50)), tidy(value(p99)), tidy(clock(s.Max))))
+	}
+	p.note("counted over the whole run, warm-up and drain included")
+}
+
+func joinNonEmpty(parts ...string) string {
+	var out []string
+	for _, s := range parts {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,16 @@
+package measure
+
+// A Client is what a target's connections to one server (a Kafka broker) did
+// over a run.
+type Client struct {
+	Broker           string  `json:"broker"`            // its id and address
+	Requests         uint64  `json:"requests"`          // of the operation measured, not metadata
+	Batches          uint64  `json:"batches"`           // carried by them
+	Events           uint64  `json:"events"`            // in those
+	EventsPerBatch   float64 `json:"events_per_batch"`  // mean
+	Bytes            uint64  `json:"bytes"`             // of the batches before compression
+	WireBytes        uint64  `json:"wire_bytes"`        // both directions
+	CompressionRatio float64 `json:"compression_ratio"` // batch bytes after over before compression; 1: none
+	ThrottleSeconds  float64 `json:"throttle_s"`        // asked for by the broker, summed
+	Reconnects       uint64  `json:"reconnects"`        // connections beyond the first of each client
+}
