@@ -82,10 +82,8 @@ func (c *collector) gather(going bool) {
 		default:
 		}
 	}
-	if !going {
-		upto = 1 << 62
-	}
-	r.join.turn(upto, func(p *page) {
+	upto = min(upto, int(r.Now()/r.plan.Interval)) // threads that have ended hold nothing back
+	r.join.turn(upto, !going, func(p *page) {
 		c.add(p)
 		p.reset()
 		select {

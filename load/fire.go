@@ -170,6 +170,9 @@ func (t *thread) sent(shot *Shot, s *stripe, ls *laneState, phase int, now time.
 	}
 	s.next += uint64(shot.Events)
 	t.fly(now, int64(shot.Events))
+	if t.flying == 0 {
+		t.flewAt = now
+	}
 	t.flying++
 	ls.flying++
 	pg := t.rec.at(now, phase)

@@ -92,11 +92,17 @@ func (r *Run) Consumed(o *Outcome, at time.Duration) {
 	}
 }
 
-// turn takes out the pages of intervals before i.
-func (j *joiner) turn(i int, give func(*page)) {
+// turn takes out the pages of intervals before i, or all of them.
+func (j *joiner) turn(i int, all bool, give func(*page)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if i > j.rec.oldest {
 		j.rec.turn(i, give)
+	}
+	if all {
+		for _, p := range j.rec.open {
+			give(p)
+		}
+		j.rec.open, j.rec.last = nil, nil
 	}
 }

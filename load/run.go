@@ -297,10 +297,11 @@ func (r *Run) unclaim(n, phase int) {
 	}
 }
 
-// answer notes that a shot was settled, for the gaps between answers.
-func (r *Run) answer(o *Outcome) {
+// answer notes that a shot was settled, for the gaps between answers. A gap
+// begins with the newest answer, or when shots came to be in flight.
+func (r *Run) answer(o *Outcome, flying time.Duration) {
 	raise(&r.lastDone, int64(o.Done))
-	since := max(r.lastAnswer.Load(), int64(max(o.Sent, 0)))
+	since := max(r.lastAnswer.Load(), int64(flying))
 	if gap := int64(o.Done) - since; gap > 0 && r.inHold(o.Done) {
 		since = max(since, r.holdAt.Load())
 		if gap = int64(o.Done) - since; gap > r.longest.Load() {

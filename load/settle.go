@@ -84,7 +84,7 @@ func (t *thread) settle(o *Outcome) {
 	if t.run.plan.Unanswered {
 		raise(&t.run.lastDone, int64(o.Done))
 	} else {
-		t.run.answer(o)
+		t.run.answer(o, t.flewAt)
 	}
 	if l := &t.run.plan.Hold; l.Failures > 0 || l.FailureRate > 0 {
 		if int(o.Phase) >= t.run.firstHold() {

@@ -32,6 +32,7 @@ type thread struct {
 
 	inFlight atomic.Int64  // events
 	flying   int           // shots
+	flewAt   time.Duration // when flying last rose from nothing
 	changed  time.Duration // when inFlight last changed
 	area     []float64     // events in flight x seconds, per phase of time
 	arrived  []uint64      // events answered, per phase of time

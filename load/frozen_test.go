@@ -1,0 +1,160 @@
+package load
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fake is a target in virtual time: one lane per client, whose service of a
+// shot takes what the serve function says.
+type fake struct {
+	deal    Deal
+	clients int
+	sink    Sink
+	lanes   []*fakeLane
+	room    int
+	// answer says when a shot written at a time is answered, and how.
+	answer func(lane int, s Shot, at time.Duration) (done time.Duration, o Outcome)
+	wg     sync.WaitGroup
+}
+
+type fakeLane struct {
+	f     *fake
+	id    int
+	stop  chan struct{}
+	mu    sync.Mutex
+	open  map[uint64]Shot
+	timer []*time.Timer
+}
+
+func newFake(deal Deal, clients int, answer func(lane int, s Shot, at time.Duration) (time.Duration, Outcome)) *fake {
+	f := &fake{deal: deal, clients: clients, room: 1 << 20, answer: answer}
+	for i := range clients {
+		f.lanes = append(f.lanes, &fakeLane{f: f, id: i, open: map[uint64]Shot{}})
+	}
+	return f
+}
+
+func (f *fake) Deal() Deal                   { return f.deal }
+func (f *fake) Client(s int32) int           { return int(s) % f.clients }
+func (f *fake) Clients() int                 { return f.clients }
+func (f *fake) Start(s Sink)                 { f.sink = s }
+func (f *fake) Route(s int32) Lane           { return f.lanes[f.Client(s)] }
+func (f *fake) Wire() (written, read uint64) { return 0, 0 }
+
+func (l *fakeLane) ID() int                { return l.id }
+func (l *fakeLane) Room(int32, uint64) int { return l.f.room }
+func (l *fakeLane) Flush()                 {}
+
+func (l *fakeLane) Fire(shots []Shot) int {
+	now := l.f.sink.Now()
+	for i := range shots {
+		shots[i].Bytes = int64(shots[i].Events) * 10
+		s := shots[i]
+		done, o := l.f.answer(l.id, s, now)
+		o.Shot, o.Lane, o.Sent, o.Done, o.Place = s, int32(l.id), now, done, -1
+		if o.Acked+o.Failed+o.Unknown == 0 {
+			o.Acked = s.Events
+		}
+		l.mu.Lock()
+		l.open[s.Seq] = s
+		l.mu.Unlock()
+		if done == Never {
+			continue
+		}
+		time.AfterFunc(done-now, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if _, ok := l.open[s.Seq]; !ok {
+				return
+			}
+			delete(l.open, s.Seq)
+			l.f.sink.Settle([]Outcome{o})
+		})
+	}
+	return len(shots)
+}
+
+func (l *fakeLane) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.open {
+		l.f.sink.Settle([]Outcome{{Shot: s, Lane: int32(l.id), Sent: s.Free, Done: l.f.sink.Now(), Unknown: s.Events, Class: Canceled, Text: "closed", Place: -1}})
+	}
+	clear(l.open)
+	return nil
+}
+
+// frozen answers after 1 ms of service, one shot at a time when serial, except
+// that from freeze on, for 500 ms, it neither works nor answers.
+func frozen(freeze time.Duration) func(int, Shot, time.Duration) (time.Duration, Outcome) {
+	const service, ice = time.Millisecond, 500 * time.Millisecond
+	return func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+		if at >= freeze && at < freeze+ice {
+			at = freeze + ice
+		}
+		return at + service, Outcome{}
+	}
+}
+
+func TestFrozenTarget(t *testing.T) {
+	over := func(h interface {
+		EachBucket(func(time.Duration, uint64))
+	},
+	) (n uint64) {
+		h.EachBucket(func(top time.Duration, c uint64) {
+			if top > 20*time.Millisecond {
+				n += c
+			}
+		})
+		return n
+	}
+	for _, tt := range []struct {
+		name              string
+		bound             int
+		overload          Overload
+		response, service uint64 // over 20 ms; for response 0 means not checked
+		dropped           uint64
+	}{
+		{"bound 1000", 1000, Queue, 97, 97, 0},
+		{"bound 1, queue", 1, Queue, 121, 1, 0},
+		{"bound 1, drop", 1, Drop, 1, 1, 100},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(Single(), 1, frozen(time.Second))
+				res, err := Fire(t.Context(), Plan{
+					Schedule: Constant(200), MaxInFlight: tt.bound, EventsPerShot: 1,
+					Overload: tt.overload, Hold: Limits{Time: 3 * time.Second}, Portable: true,
+				}, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := &res.Hold
+				if h.Offered != 600 {
+					t.Errorf("offered %d, want 600", h.Offered)
+				}
+				if got := over(h.Response); got != tt.response {
+					t.Errorf("%d response times over 20 ms, want %d", got, tt.response)
+				}
+				if got := over(h.Service); got != tt.service {
+					t.Errorf("%d service times over 20 ms, want %d", got, tt.service)
+				}
+				if h.Dropped != tt.dropped {
+					t.Errorf("dropped %d, want %d", h.Dropped, tt.dropped)
+				}
+				if h.Unsent != 0 || h.Failed != 0 || h.Unknown != 0 {
+					t.Errorf("unsent %d failed %d unknown %d, want none", h.Unsent, h.Failed, h.Unknown)
+				}
+				if got, want := res.Stall.Longest, 501*time.Millisecond; got != want {
+					t.Errorf("longest time without an answer %v, want %v", got, want)
+				}
+				if got := len(res.Intervals); got != 4 && got != 3 {
+					t.Errorf("%d intervals, want 3 or 4", got)
+				}
+			})
+		})
+	}
+}
