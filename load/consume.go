@@ -1,0 +1,336 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/measure"
+)
+
+// A ReadPlan is what the engine needs to know to consume.
+type ReadPlan struct {
+	Warmup   time.Duration // excluded from the hold
+	Hold     Limits        // Time, Events and Bytes end it
+	Idle     time.Duration // ends when nothing arrived for so long; 0: never
+	Interval time.Duration // 0 means 1 s
+
+	Observe func(lane int, a []Arrival)
+	Usage   func() measure.Usage
+	Watch   func(Snapshot)
+}
+
+// A Reading is a consuming run. Like a Run it is a value, and its methods are
+// safe for concurrent use.
+type Reading struct {
+	plan  ReadPlan
+	src   Source
+	start time.Time
+	lanes []*readLane
+	logs  []readLog
+
+	left   atomic.Int64 // events still wanted
+	bytes  atomic.Int64
+	last   atomic.Int64 // when the newest events arrived; -1 before the first
+	gap    atomic.Int64 // longest time between arrivals
+	gapAt  atomic.Int64
+	gaps   atomic.Int64 // sum of those over stallAfter
+	holdAt time.Duration
+
+	once   sync.Once
+	stop   context.CancelFunc
+	endAt  atomic.Int64
+	reason Reason
+	done   chan struct{}
+	result *Result
+	err    error
+}
+
+// A readLane is what one delivering goroutine counts. Its lock is contended
+// only by the collector, once an interval.
+type readLane struct {
+	mu     sync.Mutex
+	counts [2]measure.Counts // warm-up, hold: since the last interval
+}
+
+type readLog struct {
+	events, bytes atomic.Int64
+	_             [48]byte // logs are counted by different goroutines
+}
+
+// NewReading readies a consuming run.
+func NewReading(plan ReadPlan, src Source) *Reading {
+	if plan.Interval == 0 {
+		plan.Interval = defaultInterval
+	}
+	r := &Reading{plan: plan, src: src, holdAt: plan.Warmup, done: make(chan struct{})}
+	r.left.Store(1<<63 - 1)
+	if n := plan.Hold.Events; n > 0 {
+		r.left.Store(int64(n))
+	}
+	r.last.Store(-1)
+	r.endAt.Store(int64(Never))
+	for range max(1, src.Lanes()) {
+		r.lanes = append(r.lanes, &readLane{})
+	}
+	r.logs = make([]readLog, len(src.Logs()))
+	return r
+}
+
+// Consume reads to the end of a plan. When the context ends, the run is
+// stopped and reported as interrupted. An error of the source is returned with
+// what was read until then.
+func Consume(ctx context.Context, plan ReadPlan, src Source) (*Result, error) {
+	r := NewReading(plan, src)
+	r.Start()
+	select {
+	case <-ctx.Done():
+		r.Stop(Interrupted)
+	case <-r.done:
+	}
+	return r.Wait()
+}
+
+// Start begins to read.
+func (r *Reading) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.stop = cancel
+	r.start = time.Now()
+	ended := make(chan error, 1)
+	go func() { ended <- r.src.Receive(ctx, r.now, r.arrived) }()
+	go r.collect(ctx, ended)
+}
+
+// Stop ends the reading now.
+func (r *Reading) Stop(why Reason) { r.end(why, r.now()) }
+
+// Wait returns the result once the reading has ended.
+func (r *Reading) Wait() (*Result, error) {
+	<-r.done
+	return r.result, r.err
+}
+
+// Done is closed when the reading has ended.
+func (r *Reading) Done() <-chan struct{} { return r.done }
+
+func (r *Reading) now() time.Duration { return time.Since(r.start) }
+
+func (r *Reading) end(why Reason, at time.Duration) {
+	r.once.Do(func() {
+		r.reason = why
+		r.endAt.Store(int64(at))
+		r.stop()
+	})
+}
+
+// arrived is the sink of the source.
+func (r *Reading) arrived(lane int, as []Arrival) {
+	l := r.lanes[lane]
+	var reached time.Duration
+	l.mu.Lock()
+	for i := range as {
+		a := &as[i]
+		if a.Events == 0 {
+			continue
+		}
+		hold := 0
+		n := int64(a.Events)
+		if a.At >= r.holdAt {
+			hold = 1
+			if a.At >= time.Duration(r.endAt.Load()) {
+				continue
+			}
+			if r.plan.Hold.Events > 0 {
+				if n = takeFrom(&r.left, n); n == 0 {
+					continue
+				}
+			}
+		}
+		bytes := max(a.Bytes, 0)
+		if n < int64(a.Events) { // the count was reached within the piece
+			bytes = bytes * n / int64(a.Events)
+		}
+		c := &l.counts[hold]
+		c.Consumed += uint64(n)
+		c.Bytes += uint64(bytes)
+		c.Shots++
+		r.logs[a.Log].events.Add(n)
+		r.logs[a.Log].bytes.Add(bytes)
+		r.gapTo(a.At)
+		if hold == 1 {
+			sum := r.bytes.Add(bytes)
+			if (r.plan.Hold.Bytes > 0 && uint64(sum) >= r.plan.Hold.Bytes) || (r.plan.Hold.Events > 0 && r.left.Load() == 0) {
+				reached = max(reached, a.At)
+			}
+		}
+	}
+	l.mu.Unlock()
+	if f := r.plan.Observe; f != nil {
+		f(lane, as)
+	}
+	if reached > 0 {
+		why := ByEvents
+		if r.plan.Hold.Events == 0 || r.left.Load() > 0 {
+			why = ByBytes
+		}
+		r.end(why, reached)
+	}
+}
+
+// gapTo notes an arrival for the gaps between arrivals.
+func (r *Reading) gapTo(at time.Duration) {
+	before := time.Duration(r.last.Load())
+	raise(&r.last, int64(at))
+	if before < r.holdAt || at <= before {
+		return
+	}
+	if gap := int64(at - before); gap > r.gap.Load() {
+		r.gap.Store(gap)
+		r.gapAt.Store(int64(before))
+	}
+	if gap := at - before; gap > stallAfter {
+		r.gaps.Add(int64(gap))
+	}
+}
+
+// collect closes the intervals, watches for the end, and makes the result.
+func (r *Reading) collect(ctx context.Context, ended <-chan error) {
+	c := &readCollector{r: r, series: measure.NewSeries(measure.DefaultSeries)}
+	tick := time.NewTicker(min(r.plan.Interval, 50*time.Millisecond))
+	defer tick.Stop()
+	var err error
+	for going := true; going; {
+		select {
+		case err = <-ended:
+			going = false
+		case <-tick.C:
+			now := r.now()
+			for end := time.Duration(c.next+1) * r.plan.Interval; now >= end && ctx.Err() == nil; end += r.plan.Interval {
+				c.interval(end)
+			}
+			if t := r.plan.Hold.Time; t > 0 && now >= r.holdAt+t {
+				r.end(ByTime, r.holdAt+t)
+			}
+			if last := max(time.Duration(r.last.Load()), 0); r.plan.Idle > 0 && now-last >= r.plan.Idle && now-r.src.Rebalancing() >= r.plan.Idle {
+				r.end(ByIdle, last) // the wait is not part of the elapsed time
+			}
+		}
+	}
+	last := max(time.Duration(r.last.Load()), 0)
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		err = nil
+		r.end(ByEnd, last)
+	default:
+		r.end(ByTarget, r.now())
+	}
+	c.interval(max(r.now(), time.Duration(c.next)*r.plan.Interval))
+	r.result = c.finish()
+	r.err = err
+	close(r.done)
+}
+
+type readCollector struct {
+	r      *Reading
+	series *measure.Series
+	next   int
+	total  [2]measure.Counts
+	usage  measure.Usage
+	wire   uint64
+}
+
+// interval closes the interval that ends at end.
+func (c *readCollector) interval(end time.Duration) {
+	r := c.r
+	var sums [2]measure.Counts
+	for _, l := range r.lanes {
+		l.mu.Lock()
+		for i := range sums {
+			sums[i].Add(l.counts[i])
+			l.counts[i] = measure.Counts{}
+		}
+		l.mu.Unlock()
+	}
+	_, read := r.src.Wire()
+	iv := measure.Interval{Start: time.Duration(c.next) * r.plan.Interval, End: end, LagEvents: -1}
+	if r.plan.Usage != nil {
+		iv.Generator = r.plan.Usage()
+	}
+	for _, n := range r.src.Behind() {
+		if n >= 0 {
+			iv.LagEvents = max(iv.LagEvents, 0) + n
+		}
+	}
+	c.next++
+	newest := 0
+	if end > r.holdAt {
+		newest = 1
+		c.usage = c.usage.Join(iv.Generator)
+	}
+	sums[newest].WireBytes += read - c.wire
+	c.wire = read
+	whole := iv
+	for i, name := range []string{"warm-up", "hold"} {
+		if i != newest && sums[i].IsZero() {
+			continue
+		}
+		row := iv
+		row.Phase, row.Counts = name, sums[i]
+		if i != newest {
+			row.Generator = measure.Usage{}
+		}
+		c.total[i].Add(sums[i])
+		c.series.Add(row)
+		whole.Phase = name
+		whole.Counts.Add(sums[i])
+	}
+	if r.plan.Watch == nil {
+		return
+	}
+	s := Snapshot{At: end, Phase: whole.Phase, Interval: whole, Left: Never}
+	s.Total.Add(c.total[0])
+	s.Total.Add(c.total[1])
+	if t := r.plan.Hold.Time; t > 0 {
+		s.Left = max(0, r.holdAt+t-end)
+	}
+	r.plan.Watch(s)
+}
+
+func (c *readCollector) finish() *Result {
+	r := c.r
+	end := time.Duration(r.endAt.Load())
+	holdAt := min(r.holdAt, end)
+	res := &Result{
+		Started: r.start, Ended: time.Now(), Stopped: r.reason, Mode: Consuming, Classes: map[string]uint64{},
+		Usage: c.usage, Intervals: c.series.Intervals(), Rebalance: r.src.Rebalancing(),
+	}
+	_, res.WireRead = r.src.Wire()
+	tally := func(i int, name string, start, end time.Duration) measure.Tally {
+		return measure.Tally{
+			Name: name, Start: start, End: end, Counts: c.total[i],
+			Arrived: c.total[i].Consumed, ArrivedBytes: c.total[i].Bytes,
+		}
+	}
+	if r.plan.Warmup > 0 {
+		res.Warmup = tally(0, "warm-up", 0, holdAt)
+	}
+	res.Hold = tally(1, "hold", holdAt, end)
+	if n := r.plan.Hold.Events; n > res.Hold.Consumed {
+		res.Missing = n - res.Hold.Consumed
+	}
+	behind := r.src.Behind()
+	for i, name := range r.src.Logs() {
+		l := LogResult{Log: name, Consumed: uint64(r.logs[i].events.Load()), Bytes: uint64(r.logs[i].bytes.Load()), Behind: -1}
+		if i < len(behind) {
+			l.Behind = behind[i]
+		}
+		res.Logs = append(res.Logs, l)
+	}
+	res.Stall = measure.Stall{Longest: time.Duration(r.gap.Load()), LongestAt: time.Duration(r.gapAt.Load())}
+	if n := res.Hold.Length(); n > 0 {
+		res.Stall.Share = min(1, float64(r.gaps.Load())/float64(n))
+	}
+	return res
+}
