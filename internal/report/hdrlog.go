@@ -1,0 +1,124 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"carronade/measure"
+)
+
+// A Log writes the histograms of each interval in HdrHistogram's interval log,
+// format 1.3 with V2 compressed histograms, as Java's HistogramLogWriter does
+// (org.HdrHistogram 2.2.2): HistogramLogProcessor and HistogramLogAnalyzer
+// read it. Values are microseconds, interval maxima milliseconds. Each line has
+// a tag: response, service, lag or end_to_end for the hold and what follows it
+// up to the end of the run, with "warm-up." before it for the warm-up. The
+// histograms of a tag add up to those of the report, but for events without an
+// answer, which have no time.
+//
+// A disk that is full must not end a run. The first error is kept, nothing
+// more is written, and Close returns it. A Log has one owner.
+type Log struct {
+	w       io.Writer
+	close   func() error
+	name    string
+	started bool
+	err     error
+	buf     bytes.Buffer
+}
+
+// NewLog returns a log to w, called name in errors.
+func NewLog(w io.Writer, name string) *Log { return &Log{w: w, name: name} }
+
+// CreateLog returns a log to a new file, which replaces an older one.
+func CreateLog(path string) (*Log, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("create the HDR log: %w", err)
+	}
+	return &Log{w: f, close: f.Close, name: path}, nil
+}
+
+// Begin writes the head of the log: when the run started, and about what it
+// is, one line a comment.
+func (l *Log) Begin(started time.Time, about ...string) {
+	l.started = true
+	for _, a := range about {
+		fmt.Fprintf(&l.buf, "#%s\n", clean(a))
+	}
+	ms := started.UnixMilli()
+	at := fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
+	fmt.Fprintf(&l.buf, "#[Histogram log format version %s]\n", hdrhistogram.HISTOGRAM_LOG_FORMAT_VERSION)
+	fmt.Fprintf(&l.buf, "#[BaseTime: %s (seconds since epoch)]\n", at)
+	fmt.Fprintf(&l.buf, "#[StartTime: %s (seconds since epoch), %s]\n", at, started.UTC().Format(time.RFC3339))
+	l.buf.WriteString(`"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"` + "\n")
+	l.flush()
+}
+
+// Interval writes a line for each histogram of the interval that the run has,
+// empty ones as well, so that lines of a tag follow each other without a gap.
+func (l *Log) Interval(iv *measure.Interval) {
+	if l.err != nil {
+		return
+	}
+	if !l.started {
+		l.Begin(time.Now().Add(-iv.End))
+	}
+	prefix := ""
+	if iv.Phase == "warm-up" {
+		prefix = "warm-up."
+	}
+	for _, h := range []struct {
+		tag string
+		h   *measure.Histogram
+	}{{"response", iv.Response}, {"service", iv.Service}, {"lag", iv.Lag}, {"end_to_end", iv.EndToEnd}} {
+		if h.h == nil {
+			continue
+		}
+		encoded, err := h.h.ToHDR().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		if err != nil {
+			l.fail(err)
+			return
+		}
+		fmt.Fprintf(&l.buf, "Tag=%s%s,%.3f,%.3f,%.3f,%s\n", prefix, h.tag,
+			iv.Start.Seconds(), iv.Length().Seconds(), micros(h.h.Max())/1e3, encoded)
+	}
+	l.flush()
+}
+
+// flush hands a whole interval to the file at once, so that a log which is
+// read while it grows ends with a whole line.
+func (l *Log) flush() {
+	if l.err == nil {
+		if _, err := l.buf.WriteTo(l.w); err != nil {
+			l.fail(err)
+		}
+	}
+	l.buf.Reset()
+}
+
+func (l *Log) fail(err error) {
+	if l.err == nil {
+		l.err = fmt.Errorf("write the HDR log %s: %w", l.name, err)
+	}
+}
+
+// Err returns the first error; after it nothing was written.
+func (l *Log) Err() error { return l.err }
+
+// Close closes the file, when the log made it, and returns the first error of
+// all.
+func (l *Log) Close() error {
+	if l.close != nil {
+		if err := l.close(); err != nil {
+			l.fail(err)
+		}
+		l.close = nil
+	}
+	return l.err
+}
