@@ -35,6 +35,7 @@ type Option struct {
 	Type        Type
 	Default     string // as typed; "" is none
 	Help        string // one line, lower case, no full stop
+	Word        string // stands for the value in help, such as "FILE"; "": the type's own
 	Choices     []string
 	Group       string   // heading in help: "batching", "security", ...
 	Ops         []string // operations it has a meaning for; empty: all

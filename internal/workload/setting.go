@@ -19,8 +19,6 @@ type Setting struct {
 	// Kind is the name of the kind whose option this is; "" for a setting of
 	// the load, which every kind has.
 	Kind string
-	// Word stands for the value in help, such as "RATE".
-	Word string
 	// NotOps are operations for which the setting has no meaning. (Option.Ops
 	// are those for which it has one.)
 	NotOps []string
@@ -68,10 +66,10 @@ func (s *Setting) Placeholder() string {
 	switch {
 	case s.Type == target.Bool:
 		return ""
-	case s.Word != "":
-		return s.Word
 	case len(s.Choices) > 0:
 		return strings.Join(s.Choices, "|")
+	case s.Word != "":
+		return s.Word
 	}
 	switch s.Type {
 	case target.Int:

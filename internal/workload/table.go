@@ -39,8 +39,7 @@ var notReading = []string{Consume}
 func loadTable() []Setting {
 	return []Setting{
 		{
-			Option: target.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation (produce when nothing is said, for most targets)"},
-			Word:   "OP",
+			Option: target.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation; without it a target's first (see: carronade help targets)", Word: "OP"},
 		},
 		{
 			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Help: "read back what was fired and account for every event"},
@@ -50,8 +49,7 @@ func loadTable() []Setting {
 			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "decides payloads, keys and random schedules"},
 		},
 		{
-			Option:   target.Option{Name: "label", Type: target.List, Group: groupWork, Help: "a name for the report to carry (repeatable)"},
-			Word:     "K=V",
+			Option:   target.Option{Name: "label", Type: target.List, Group: groupWork, Help: "a name for the report to carry (repeatable)", Word: "K=V"},
 			Verbatim: true,
 			check:    checkPair,
 		},
@@ -66,8 +64,7 @@ func loadTable() []Setting {
 			check:  checkRate,
 		},
 		{
-			Option: target.Option{Name: "shape", Group: groupPace, Independent: true, Help: "open loop at a changing rate (see: carronade help shapes)"},
-			Word:   "SHAPE",
+			Option: target.Option{Name: "shape", Group: groupPace, Independent: true, Help: "open loop at a changing rate (see: carronade help shapes)", Word: "SHAPE"},
 			NotOps: notReading,
 			check:  checkShape,
 		},
@@ -90,8 +87,7 @@ func loadTable() []Setting {
 			check:  sizeAtLeast(1),
 		},
 		{
-			Option: target.Option{Name: "warmup", Group: groupEnd, Help: "not measured: a time, or a number of events"},
-			Word:   "TIME|N",
+			Option: target.Option{Name: "warmup", Group: groupEnd, Help: "not measured: a time, or a number of events", Word: "TIME|N"},
 			NotOps: notReading,
 			check:  checkWarmup,
 		},
@@ -164,8 +160,7 @@ func loadTable() []Setting {
 			check:    durationBetween(10*time.Millisecond, 24*time.Hour),
 		},
 		{
-			Option:   target.Option{Name: "percentiles", Group: groupReport, Help: "more of them, such as 25,75,99.95"},
-			Word:     "P,P",
+			Option:   target.Option{Name: "percentiles", Group: groupReport, Help: "more of them, such as 25,75,99.95", Word: "P,P"},
 			Verbatim: true,
 			check:    checkPercentiles,
 		},
@@ -174,8 +169,7 @@ func loadTable() []Setting {
 			Verbatim: true,
 		},
 		{
-			Option:   target.Option{Name: "hdr", Group: groupReport, Help: "write the histograms as an HdrHistogram log"},
-			Word:     "FILE",
+			Option:   target.Option{Name: "hdr", Group: groupReport, Help: "write the histograms as an HdrHistogram log", Word: "FILE"},
 			Verbatim: true,
 		},
 		{
@@ -183,8 +177,7 @@ func loadTable() []Setting {
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "json-file", Group: groupReport, Help: "the report as JSON in a file, besides the text"},
-			Word:     "FILE",
+			Option:   target.Option{Name: "json-file", Group: groupReport, Help: "the report as JSON in a file, besides the text", Word: "FILE"},
 			FlagOnly: true,
 		},
 		{

@@ -65,7 +65,7 @@ func options() []target.Option {
 			Help: "number batches so that a retry cannot duplicate; asks for acks=all",
 		},
 		{
-			Name: "partitioner", Default: "roundrobin", Ops: firing, Group: groupProduce, Independent: true,
+			Name: "partitioner", Word: "NAME", Default: "roundrobin", Ops: firing, Group: groupProduce, Independent: true,
 			Help: partitionerForms,
 		},
 		{
@@ -78,19 +78,19 @@ func options() []target.Option {
 		},
 
 		{
-			Name: "size", Default: "100", Ops: firing, Group: groupEvents, Independent: true,
+			Name: "size", Word: "SIZE", Default: "100", Ops: firing, Group: groupEvents, Independent: true,
 			Help: "bytes of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5)",
 		},
 		{
-			Name: "payload", Default: "random", Ops: firing, Group: groupEvents, Independent: true,
+			Name: "payload", Word: "KIND", Default: "random", Ops: firing, Group: groupEvents, Independent: true,
 			Help: "what values are made of: random, text, compressible(0.25), monotonic, file(PATH)",
 		},
 		{
-			Name: "key", Default: "none", Ops: firing, Group: groupEvents, Independent: true,
+			Name: "key", Word: "KEYS", Default: "none", Ops: firing, Group: groupEvents, Independent: true,
 			Help: "none, seq, uniform(1000), zipf(1000,1.1)",
 		},
 		{
-			Name: "header", Type: target.List, Ops: firing, Group: groupEvents, Independent: true,
+			Name: "header", Word: "K=V", Type: target.List, Ops: firing, Group: groupEvents, Independent: true,
 			Help: "k=v, on every record; repeatable",
 		},
 		{
@@ -115,16 +115,16 @@ func options() []target.Option {
 			Help: "share of the transactions that are aborted",
 		},
 		{
-			Name: "transactional-id", Ops: firing, Group: groupTxn,
+			Name: "transactional-id", Word: "NAME", Ops: firing, Group: groupTxn,
 			Help: "prefix of the transactional ids; each client adds its number",
 		},
 
 		{
-			Name: "group", Ops: reading, Group: groupConsume, Independent: true,
+			Name: "group", Word: "NAME", Ops: reading, Group: groupConsume, Independent: true,
 			Help: "consumer group to join (engine client)",
 		},
 		{
-			Name: "from", Default: "earliest", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
+			Name: "from", Word: "WHERE", Default: "earliest", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
 			Help: positionForms,
 		},
 		{
@@ -157,34 +157,34 @@ func options() []target.Option {
 		},
 
 		{
-			Name: "create-topic", Group: groupTopic, Independent: true,
+			Name: "create-topic", Word: "SPEC", Group: groupTopic, Independent: true,
 			Help: "make the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2",
 		},
 
 		{Name: "send-buffer", Type: target.Size, Group: groupConn, Independent: true, Help: "the connections' send buffer (SO_SNDBUF)"},
 		{Name: "recv-buffer", Type: target.Size, Group: groupConn, Independent: true, Help: "the connections' receive buffer (SO_RCVBUF)"},
-		{Name: "client-id", Default: "carronade", Group: groupConn, Help: "name under which the clients connect"},
-		{Name: "rack", Group: groupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (engine client)"},
-		{Name: "client-config", Group: groupConn, Help: "a Java client's properties file"},
-		{Name: "client-property", Type: target.List, Group: groupConn, Help: "one more line of that file: k=v; repeatable"},
+		{Name: "client-id", Word: "NAME", Default: "carronade", Group: groupConn, Help: "name under which the clients connect"},
+		{Name: "rack", Word: "NAME", Group: groupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (engine client)"},
+		{Name: "client-config", Word: "FILE", Group: groupConn, Help: "a Java client's properties file"},
+		{Name: "client-property", Word: "K=V", Type: target.List, Group: groupConn, Help: "one more line of that file: k=v; repeatable"},
 
 		{Name: "tls", Type: target.Bool, Default: "false", Group: groupSecurity, Independent: true, Help: "speak TLS; implied by the other tls options"},
-		{Name: "tls-ca", Group: groupSecurity, Help: "PEM file of the authorities to trust; without it, the system's"},
-		{Name: "tls-cert", Group: groupSecurity, Help: "PEM file of the client's certificate"},
-		{Name: "tls-key", Group: groupSecurity, Help: "PEM file of its private key"},
-		{Name: "tls-server-name", Group: groupSecurity, Help: "name to expect in the broker's certificate, instead of its address"},
+		{Name: "tls-ca", Word: "FILE", Group: groupSecurity, Help: "PEM file of the authorities to trust; without it, the system's"},
+		{Name: "tls-cert", Word: "FILE", Group: groupSecurity, Help: "PEM file of the client's certificate"},
+		{Name: "tls-key", Word: "FILE", Group: groupSecurity, Help: "PEM file of its private key"},
+		{Name: "tls-server-name", Word: "NAME", Group: groupSecurity, Help: "name to expect in the broker's certificate, instead of its address"},
 		{Name: "tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: groupSecurity, Help: "believe any certificate; the report says so"},
 		{
 			Name: "sasl-mechanism", Group: groupSecurity, Independent: true,
 			Choices: []string{mechPlain, mechScram256, mechScram512, mechOAuth, mechAWS},
 			Help:    "how to log in",
 		},
-		{Name: "user", Group: groupSecurity, Help: "name to log in with (AWS_MSK_IAM: the access key)"},
+		{Name: "user", Word: "NAME", Group: groupSecurity, Help: "name to log in with (AWS_MSK_IAM: the access key)"},
 		{
-			Name: "password", Secret: true, Group: groupSecurity,
+			Name: "password", Word: "REF", Secret: true, Group: groupSecurity,
 			Help: "env:NAME or file:PATH of the password (OAUTHBEARER: the token; AWS_MSK_IAM: the secret key)",
 		},
-		{Name: "session-token", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of the session token (AWS_MSK_IAM)"},
+		{Name: "session-token", Word: "REF", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of the session token (AWS_MSK_IAM)"},
 	}
 }
 
