@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/units"
+)
+
+const calibrateLong = `Measures what this machine can generate: to nowhere (null://), and into a
+discarding stand-in that runs beside it as a process of its own. The result is
+kept for this host and cited in its reports, so that a reader can see how far a
+run was from the generator's own limit. It never decides anything.`
+
+// calibrationSchema names the form of the kept file and of --json.
+const calibrationSchema = "carronade.calibration/1"
+
+// calibration is what is kept.
+type calibration struct {
+	Schema     string `json:"schema"`
+	Host       string `json:"host"`
+	Processors int    `json:"processors"`
+	report.Calibration
+	NullCPUUS    float64 `json:"null_cpu_us_per_event"`
+	DiscardCPUUS float64 `json:"discard_cpu_us_per_event"`
+}
+
+// calibrationEvents are the events it is measured with, in bytes.
+const calibrationEvents = 100
+
+func (s *session) calibrateCommand() *cobra.Command {
+	var (
+		asJSON bool
+		span   = 3 * time.Second
+	)
+	cmd := &cobra.Command{
+		Use: "calibrate", Short: "what this machine can generate, kept and cited in reports",
+		Long: calibrateLong, Args: args(0, 0, "nothing"),
+		RunE: s.run(func(cmd *cobra.Command, _ []string) error {
+			c, err := s.calibrate(cmd.Context(), span)
+			if err != nil {
+				return err
+			}
+			path, err := keepCalibration(c)
+			if err != nil {
+				s.warn(fmt.Sprintf("the calibration could not be kept, and no report will cite it: %v", err))
+			}
+			if asJSON {
+				return writeJSON(s.out, c)
+			}
+			c.text(s.out, path)
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().DurationVar(&span, "for", span, "how long each of the two is measured")
+	return cmd
+}
+
+func (s *session) calibrate(ctx context.Context, span time.Duration) (*calibration, error) {
+	if span < 100*time.Millisecond || span > time.Hour {
+		return nil, &words{err: fmt.Errorf("--for: %v is no length for a calibration", span), hint: "3s is enough on a quiet machine"}
+	}
+	c := &calibration{Schema: calibrationSchema, Host: hostName(), Processors: runtime.GOMAXPROCS(0)}
+	c.At, c.EventBytes, c.CarronadeAtThat = time.Now().UTC().Truncate(time.Second), calibrationEvents, version()
+	var err error
+	s.note("to nowhere, for %s ...", units.FormatDuration(span))
+	if c.NullPerS, c.NullCPUUS, err = s.fullSpeed(ctx, "null://", span); err != nil {
+		return nil, err
+	}
+	sink, err := s.spawn(ctx, ctx, "kafka", "--discard", "--listen", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s.note("into a discarding stand-in beside it, for %s ...", units.FormatDuration(span))
+	c.DiscardPerS, c.DiscardCPUUS, err = s.fullSpeed(ctx, "kafka://"+sink.Addr()+"/calibrate", span)
+	if stopErr := sink.Stop(); err == nil {
+		err = stopErr
+	}
+	return c, err
+}
+
+// fullSpeed fires as fast as it goes and returns events/s and CPU in us per
+// event.
+func (s *session) fullSpeed(ctx context.Context, to string, span time.Duration) (perS, cpu float64, err error) {
+	var d workload.Document
+	for _, row := range [][2]string{
+		{"target", to}, {"for", span.String()}, {"warmup", min(time.Second, span).String()}, {"size", fmt.Sprint(calibrationEvents)}, {"interval", "200ms"},
+	} {
+		d.Add(row[0], "the calibration's "+row[0], row[1])
+	}
+	w, err := workload.Resolve(s.Kinds, &d, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	doc, err := s.execute(ctx, w, outputs{quiet: true, files: []string{""}, hdr: []string{""}}, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	if ctx.Err() != nil {
+		return 0, 0, context.Canceled
+	}
+	if doc.Totals.EventsPerS == 0 {
+		return 0, 0, fmt.Errorf("calibrating against %s: nothing was taken", to)
+	}
+	return doc.Totals.EventsPerS, doc.Generator.CPUUSPerEvent, nil
+}
+
+func (c *calibration) text(w io.Writer, path string) {
+	fmt.Fprintf(w, "what this machine can generate (%d processors, events of %s)\n\n", c.Processors, units.FormatSize(int64(c.EventBytes)))
+	row := func(name string, perS, cpu float64) {
+		fmt.Fprintf(w, "  %-26s %14s %12s   %.3f us of CPU an event\n", name, units.FormatRate(perS), units.FormatSize(int64(perS*c.EventBytes))+"/s", cpu)
+	}
+	row("to nowhere", c.NullPerS, c.NullCPUUS)
+	row("into a discarding server", c.DiscardPerS, c.DiscardCPUUS)
+	if path != "" {
+		fmt.Fprintf(w, "\nkept in %s; reports of this host cite it\n", path)
+	}
+}
+
+// calibrationPath is where this host's calibration is kept. Home folders are
+// shared between machines, so the host's name is part of it.
+func calibrationPath() (string, error) {
+	dir := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("finding the home folder: %w", err)
+		}
+		dir = filepath.Join(home, ".local", "share")
+		if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+			if dir, err = os.UserConfigDir(); err != nil {
+				return "", fmt.Errorf("finding the user's folder: %w", err)
+			}
+		}
+	}
+	return filepath.Join(dir, "carronade", "calibration", hostName()+".json"), nil
+}
+
+// hostName is the host's name, as part of a file's.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "host"
+	}
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
+			return '_'
+		}
+		return r
+	}, name)
+}
+
+func keepCalibration(c *calibration) (string, error) {
+	path, err := calibrationPath()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	return path, writeFile(path, func(w io.Writer) error { return writeJSON(w, c) })
+}
+
+// keptCalibration returns this host's calibration, nil when there is none that
+// still describes it: another number of processors is another machine.
+func keptCalibration() *report.Calibration {
+	path, err := calibrationPath()
+	if err != nil {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var c calibration
+	if json.Unmarshal(data, &c) != nil || c.Schema != calibrationSchema || c.Processors != runtime.GOMAXPROCS(0) {
+		return nil
+	}
+	return &c.Calibration
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return errors.Join(errors.New("writing JSON"), err)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"carronade/target"
+)
+
+// A Program is one command line with everything it may touch.
+type Program struct {
+	Kinds []target.Kind
+	Args  []string // without the program's name
+	In    io.Reader
+	Out   io.Writer // results
+	Err   io.Writer // progress, and words to people
+	// Signals delivers interrupts; nil: none come. The first stops a run,
+	// the second leaves at once.
+	Signals <-chan os.Signal
+	// Exit leaves at once. Nil: os.Exit.
+	Exit func(code int)
+}
+
+// Exit codes. What each means is product-wide and part of `help exit-codes`.
+const (
+	exitOK          = 0
+	exitBroken      = 1   // done, but a limit that was asked for does not hold
+	exitFailed      = 2   // could not be done
+	exitUntrusted   = 3   // done, but the generator was the limit
+	exitInterrupted = 130 // interrupted; the partial report is kept and marked
+)
+
+// OS returns the program as the operating system started it.
+func OS(kinds []target.Kind) *Program {
+	// A reader that leaves early (`| head`) must not kill a run: its report
+	// may also go to a file, and its exit code counts.
+	signal.Ignore(syscall.SIGPIPE)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	return &Program{Kinds: kinds, Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Signals: signals}
+}
+
+// Main runs the command line and returns its exit code.
+func (p *Program) Main() int {
+	out := &stdout{w: p.Out}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	s := &session{Program: p, out: out, interrupt: stop}
+	defer s.watchSignals()()
+
+	root := s.root()
+	root.SetArgs(p.Args)
+	root.SetOut(out)
+	root.SetErr(p.Err)
+	root.SetIn(p.In)
+	_, err := root.ExecuteContextC(ctx)
+	code := exitOK
+	var c exitCode
+	switch {
+	case err == nil:
+	case errors.As(err, &c):
+		code = c.code
+		if c.err != nil {
+			s.say(c.err)
+		}
+	default:
+		code = exitFailed
+		s.say(err)
+	}
+	if out.err != nil {
+		s.say(&words{err: errors.New("cannot write to stdout: " + reason(out.err)), hint: "what was measured is lost unless it also went to a file (--json-file)"})
+		code = exitFailed
+	}
+	return code
+}
+
+// A session is a Program that runs.
+type session struct {
+	*Program
+	out       *stdout
+	interrupt func()
+	// restore puts the terminal right before leaving at once.
+	restore func()
+}
+
+// watchSignals stops what runs at the first signal and leaves at the second.
+// The returned function ends the watch.
+func (s *session) watchSignals() func() {
+	done := make(chan struct{})
+	go func() {
+		for n := 1; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-s.Signals:
+			}
+			if n == 1 {
+				s.interrupt()
+				continue
+			}
+			exit := s.Exit
+			if exit == nil {
+				exit = os.Exit
+			}
+			exit(exitInterrupted)
+		}
+	}()
+	return func() { close(done) }
+}
+
+// exitCode is an error that decides the exit code; err may be nil when
+// everything was said already.
+type exitCode struct {
+	code int
+	err  error
+}
+
+func (e exitCode) Error() string {
+	if e.err == nil {
+		return "done"
+	}
+	return e.err.Error()
+}
+
+func (e exitCode) Unwrap() error { return e.err }
+
+// stdout takes what a reader who left early no longer wants, and keeps any
+// other error for the end.
+type stdout struct {
+	w   io.Writer
+	err error
+	cut bool
+}
+
+func (o *stdout) Write(p []byte) (int, error) {
+	if o.cut || o.err != nil {
+		return len(p), nil
+	}
+	n, err := o.w.Write(p)
+	switch {
+	case err == nil:
+		return n, nil
+	case errors.Is(err, syscall.EPIPE):
+		o.cut = true
+	default:
+		o.err = err
+	}
+	return len(p), nil
+}
+
+// run makes a command's function; the error of an interrupted one is not an
+// error to a person.
+func (s *session) run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := f(cmd, args)
+		var c exitCode
+		if err != nil && !errors.As(err, &c) && cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
+			return exitCode{exitInterrupted, &words{err: errors.New("interrupted before anything was done"), quiet: true}}
+		}
+		return err
+	}
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+const rootLong = `Carronade fires events at the systems that take events in, and says, with
+evidence, what they can take.`
+
+const rootExample = `
+  carronade demo
+  carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 20s
+  carronade run kafka://127.0.0.1:9092/orders --help`
+
+// root builds the tree of commands. A tree serves one command line: flags
+// keep what was typed.
+func (s *session) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "carronade",
+		Long:          rootLong,
+		Example:       rootExample,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpFunc(s.page)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { s.page(cmd, nil); return nil })
+	root.SetFlagErrorFunc(flagFault)
+	root.AddGroup(
+		&cobra.Group{ID: "start", Title: "start here"},
+		&cobra.Group{ID: "tools", Title: "tools"},
+		&cobra.Group{ID: "more", Title: "more"},
+	)
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("start", s.demoCommand(), s.runCommand(), s.calibrateCommand())
+	add("tools", s.topicsCommand(), s.standinCommand(), s.hostCommand())
+	add("more", s.versionCommand())
+	root.SetHelpCommand(s.helpCommand())
+	root.SetHelpCommandGroupID("more")
+	root.SetCompletionCommandGroupID("more")
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Short = "completion for bash, zsh, fish and powershell"
+			c.Long = sentence(c.Short)
+		}
+	}
+	plainUse(root)
+	return root
+}
+
+// Commands stand in help in the order in which they are added, which is the
+// order in which somebody meets them. Cobra keeps this switch for the process.
+func init() { cobra.EnableCommandSorting = false }
+
+// plainUse keeps cobra from adding its own [flags] to the line of usage.
+func plainUse(cmd *cobra.Command) {
+	cmd.DisableFlagsInUseLine = true
+	for _, c := range cmd.Commands() {
+		plainUse(c)
+	}
+}
+
+// group is a command that only holds others.
+func group(use, short, long string, cmds ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(cmds...)
+	return c
+}
+
+func (s *session) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "which build this is", Args: args(0, 0, "nothing"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "carronade", version())
+			return err
+		},
+	}
+}
+
+// version says which build this is, from what the Go toolchain recorded.
+func version() string {
+	v, revision, dirty := "devel", "", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if m := info.Main.Version; m != "" && m != "(devel)" {
+			v = m
+		}
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision" && len(s.Value) >= 12:
+				revision = " " + s.Value[:12]
+			case s.Key == "vcs.modified" && s.Value == "true":
+				dirty = "+changes"
+			}
+		}
+	}
+	return fmt.Sprintf("%s%s%s %s %s/%s", v, revision, dirty, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

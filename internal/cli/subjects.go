@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/payload"
+)
+
+// A subject is help on something that is no command.
+type subject struct {
+	name, short string
+	text        func(s *session) string
+}
+
+func subjects() []subject {
+	return []subject{
+		{"targets", "how a target is written", (*session).targetsText},
+		{"shapes", "rates that change: --shape", func(*session) string {
+			return "--shape makes an open loop whose rate changes:\n\n" + indent(load.ShapeForms) + `
+A shape of several steps reports each step on its own. --warmup fires at the
+rate that the shape begins with, and the shape begins after it.
+`
+		}},
+		{"events", "what events are made of: --size, --payload, --key", func(*session) string {
+			return "What events are made of. The same seed gives the same events.\n" +
+				forms("--size SIZE", payload.SizeForms) + forms("--payload PAYLOAD", payload.PayloadForms) + forms("--key KEY", payload.KeyForms)
+		}},
+		{"units", "how numbers are written", func(*session) string { return unitsText }},
+		{"files", "workloads in files: -f FILE", func(*session) string { return filesText }},
+		{"exit-codes", "what the exit code says", func(*session) string { return exitText }},
+		{"words", "what the words of a report mean", func(*session) string { return wordsText }},
+	}
+}
+
+func (s *session) helpCommand() *cobra.Command {
+	list := subjects()
+	var names []string
+	long := "Help on a command or a subject.\n\nsubjects\n"
+	for _, sub := range list {
+		names = append(names, sub.name)
+		var b strings.Builder
+		writeRow(&b, 14, sub.name, sub.short)
+		long += b.String()
+	}
+	return &cobra.Command{
+		Use:       "help [COMMAND|SUBJECT]",
+		Short:     "on a command, or on: " + strings.Join(names, ", "),
+		Long:      strings.TrimRight(long, "\n"),
+		ValidArgs: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			if len(args) == 0 {
+				return root.Help()
+			}
+			for _, sub := range list {
+				if sub.name == args[0] {
+					_, err := io.WriteString(cmd.OutOrStdout(), strings.TrimRight(sub.text(s), "\n")+"\n")
+					return err
+				}
+			}
+			at, rest, err := root.Find(args)
+			if err == nil && len(rest) == 0 {
+				return at.Help()
+			}
+			w := &words{err: fmt.Errorf("%q is no command and no subject of help", strings.Join(args, " ")), hint: "the subjects are " + strings.Join(names, ", ")}
+			for _, c := range root.Commands() {
+				names = append(names, c.Name())
+			}
+			if near := workload.Nearest(args[0], names); near != "" {
+				w.hint = "did you mean carronade help " + near + "?"
+			}
+			return w
+		},
+	}
+}
+
+func (s *session) targetsText() string {
+	var b strings.Builder
+	b.WriteString("A target is a URL; its scheme picks the protocol.\n")
+	about := map[string][]string{
+		"kafka": {
+			"kafka://HOST:PORT,HOST:PORT/TOPIC",
+			"Apache Kafka. Several hosts are several brokers to ask first; the port is 9092 when left out, the topic carronade.",
+		},
+		"null": {"null://", "Nothing is sent. What can this machine generate?"},
+	}
+	for _, k := range s.Kinds {
+		rows, ok := about[k.Name()]
+		if !ok {
+			rows = []string{k.Schemes()[0] + "://HOST:PORT", sentence("schemes: " + strings.Join(k.Schemes(), ", "))}
+		}
+		fmt.Fprintf(&b, "\n  %s\n", rows[0])
+		for _, line := range wrap(rows[1], helpWidth-6) {
+			fmt.Fprintf(&b, "      %s\n", line)
+		}
+		for _, line := range wrap("operations (--op): "+strings.Join(k.Ops(), ", "), helpWidth-6) {
+			fmt.Fprintf(&b, "      %s\n", line)
+		}
+	}
+	b.WriteString("\nNo user and no password stands in a URL: see `carronade run --help`, security.\n")
+	return b.String()
+}
+
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+	}
+	return b.String()
+}
+
+// forms lays "form, such as x; form; ..." out, a form a line.
+func forms(title, text string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\n", title)
+	for part := range strings.SplitSeq(text, ";") {
+		for i, line := range wrap(part, helpWidth-4) {
+			fmt.Fprintf(&b, "%s%s\n", "    "[:2+2*min(i, 1)], line)
+		}
+	}
+	return b.String()
+}
+
+const unitsText = `A number may carry a unit; a duration must.
+
+  durations    500us 5ms 20s 5m 1h30m 7d
+  rates        50000/s 50k/s 0.5/s 3/m 2/h; a bare number is events per second
+  counts       1000000 1_000_000 1m 1e6; k, m and g are thousand, million and
+               thousand million
+  sizes        100 64KiB 1.5MiB (powers of 1024), 64kB 1MB (powers of 1000); a
+               bare number is bytes
+  shares       1% or 0.01
+`
+
+const filesText = `A workload can stand in a file, in YAML or JSON. Its keys are the names of the
+flags, and its values are what the flags take:
+
+  target: kafka://127.0.0.1:9092/orders
+  rate: 50k/s
+  for: 20s
+  compression: lz4
+  header: {source: carronade}
+
+  carronade run -f orders.yaml --rate 80k/s
+
+A flag ranks before the file, the file before the defaults. The workload of a
+report in JSON is such a file. "carronade run --schema" prints a JSON schema
+for editors.
+`
+
+const exitText = `  0     done, and every limit that was asked for holds
+  1     done, but a limit that was asked for does not hold
+  2     could not be done: usage, workload, connection, or the report could not
+        be written
+  3     done, but the measurement is not trustworthy: the generator was the
+        limit, or its clock or schedule failed
+  130   interrupted; the partial report is kept and marked
+
+Drops, failures and losses are results: they decide the exit code through the
+limits --failures, --failure-rate, --max-dropped, --max-unsent, --require,
+--verify, and --count when it was not reached. Where several codes fit, 130 goes
+before 2, 2 before 3, and 3 before 1.
+`
+
+const wordsText = `  event           what the system counts: a Kafka record
+  shot            what travels and is answered in one piece: a record batch
+  lane            one independent sender: a connection or a client
+  open loop       events are due by a schedule, whatever the system does
+  closed loop     callers fire again when their last shot is answered
+  due, sent, done when the schedule wanted the event, when it was handed to the
+                  system, when the answer came
+  gather          waited for its batch, by design
+  held            waited for the in-flight bound: the system's doing
+  lag             the generator's own lateness, and nothing else
+  service time    done - sent, per shot
+  response time   done - due, per event: what a user would wait
+  offered         = sent + dropped + unsent
+  sent            = acked + failed + unknown
+  dropped         the in-flight bound was reached, and the policy is to drop
+  unsent          due, and not sent when the run ended
+  unknown         sent, and without a certain answer
+  lost            acked, and not found when read back
+  duplicated, reordered, corrupted
+                  found twice, out of order, altered
+  recovered       unknown, and found after all
+`
