@@ -1,0 +1,243 @@
+// Package null is the target that sends nothing: null://. What it does with an
+// event is what a generator cannot do without: the record is encoded (ahead, or
+// anew for each shot with --fresh), its batch stamped, and every byte read for
+// the checksum. What is left is what this machine can generate.
+//
+// Its invariant: every shot is acked the moment it is flushed.
+package null
+
+import (
+	"context"
+	"time"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/payload"
+	"carronade/target"
+)
+
+// Kind is the null target. It has no state.
+type Kind struct{}
+
+// Name implements target.Kind.
+func (Kind) Name() string { return "null" }
+
+// Schemes implements target.Kind.
+func (Kind) Schemes() []string { return []string{"null"} }
+
+// Ops implements target.Kind.
+func (Kind) Ops() []string { return []string{"produce"} }
+
+// Options implements target.Kind. Those it shares with other kinds have the
+// same names and mean the same.
+func (Kind) Options() []target.Option {
+	return []target.Option{
+		{Name: "clients", Type: target.Int, Default: "1", Group: "connection", Independent: true, Help: "independent clients"},
+		{Name: "batch-size", Type: target.Size, Default: "256KiB", Group: "producing", Independent: true, Help: "most bytes of a batch"},
+		{Name: "size", Word: "SIZE", Default: "100", Group: "events", Independent: true, Help: "bytes of a value"},
+		{Name: "payload", Word: "KIND", Default: "random", Group: "events", Independent: true, Help: "what values are made of"},
+		{Name: "key", Word: "KEYS", Default: "none", Group: "events", Independent: true, Help: "none, seq, uniform(1000), zipf(1000,1.1)"},
+		{Name: "header", Word: "K=V", Type: target.List, Group: "events", Independent: true, Help: "k=v, on every record; repeatable"},
+		{Name: "pool", Type: target.Size, Default: "1MiB", Group: "events", Independent: true, Help: "distinct payloads kept encoded by each lane"},
+		{Name: "fresh", Type: target.Bool, Default: "false", Group: "events", Independent: true, Help: "bytes never made before, encoded as they go"},
+	}
+}
+
+// Open implements target.Kind. It fails only on a payload that cannot be made.
+func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
+	o := spec.Options
+	gen, err := payload.New(payload.Spec{
+		Seed: spec.Seed, Size: o.String("size"), Payload: o.String("payload"), Key: o.String("key"), Headers: o.List("header"),
+	})
+	if err != nil {
+		return nil, &target.Error{Doing: "make the payload", Err: err, Hint: "see carronade run --help, events"}
+	}
+	s := &session{fresh: o.Bool("fresh"), deal: load.RoundRobin(max(1, o.Int("clients")))}
+	for i := range s.deal.Stripes() {
+		l := &lane{id: i, session: s, press: press{gen: gen, limit: max(1024, int(o.Size("batch-size"))), most: spec.EventsPerShot}}
+		l.press.init(o.Size("pool"))
+		s.lanes = append(s.lanes, l)
+	}
+	return s, nil
+}
+
+// A session is both the session and the target of a run.
+type session struct {
+	fresh bool
+	deal  load.Deal
+	lanes []*lane
+	sink  load.Sink
+	start time.Time
+}
+
+func (s *session) Target() load.Target { return s }
+func (s *session) Source() load.Source { return nil }
+func (s *session) Facts() map[string]any {
+	return map[string]any{"events": s.lanes[0].press.gen.Describe()}
+}
+func (s *session) Warnings() []string           { return nil }
+func (s *session) Close() error                 { return nil }
+func (s *session) Deal() load.Deal              { return s.deal }
+func (s *session) Client(stripe int32) int      { return int(stripe) }
+func (s *session) Clients() int                 { return len(s.lanes) }
+func (s *session) Start(sink load.Sink)         { s.sink, s.start = sink, time.Now() }
+func (s *session) Route(stripe int32) load.Lane { return s.lanes[stripe] }
+func (s *session) Wire() (written, read uint64) { return 0, 0 }
+
+// A lane encodes and settles.
+type lane struct {
+	*session
+	id    int
+	press press
+	out   []load.Outcome
+}
+
+func (l *lane) ID() int { return l.id }
+
+func (l *lane) Room(int32, uint64) int {
+	if l.fresh {
+		return l.press.room()
+	}
+	return l.press.next().events()
+}
+
+func (l *lane) Fire(shots []load.Shot) int {
+	for i := range shots {
+		s := &shots[i]
+		sent := l.sink.Now()
+		var sum uint32
+		s.Bytes, sum = l.press.strike(int(s.Events), s.First, l.fresh, l.start.Add(sent).UnixMilli())
+		l.out = append(l.out, load.Outcome{
+			Shot: *s, Lane: int32(l.id), Sent: sent, Done: l.sink.Now(), Acked: s.Events, Place: -1, Sum: sum,
+		})
+	}
+	return len(shots)
+}
+
+func (l *lane) Flush() {
+	l.sink.Settle(l.out)
+	l.out = l.out[:0]
+}
+
+func (l *lane) Close() error {
+	l.Flush()
+	return nil
+}
+
+// A press makes batches. It belongs to one lane.
+type press struct {
+	gen     *payload.Generator
+	limit   int // bytes of a batch
+	most    int // events of a batch; 0: as many as fit
+	headers []byte
+	extra   int // bytes of the headers as events count them
+	drafts  []draft
+	at      int
+	scratch []byte
+	key     []byte
+	mean    float64
+}
+
+// A draft is a batch encoded ahead: header and records.
+type draft struct {
+	batch []byte
+	ends  []uint32 // where each record ends
+	bytes []uint32 // event bytes up to there
+}
+
+func (d *draft) events() int { return len(d.ends) }
+
+func (p *press) init(pool int64) {
+	var hs []kafka.RecordHeader
+	for _, h := range p.gen.Headers() {
+		hs = append(hs, kafka.RecordHeader{Key: h.Key, Value: h.Value})
+		p.extra += len(h.Key) + len(h.Value)
+	}
+	p.headers = kafka.AppendHeaders(nil, hs)
+	var n uint64
+	for held := 0; len(p.drafts) == 0 || held+p.limit <= int(pool); {
+		d := p.draft(&n)
+		held += len(d.batch)
+		p.drafts = append(p.drafts, d)
+		p.mean = float64(len(d.batch)) / float64(d.events())
+	}
+}
+
+func (p *press) draft(n *uint64) draft {
+	d := draft{batch: make([]byte, kafka.HeaderSize, p.limit)}
+	total := 0
+	for p.most == 0 || d.events() < p.most {
+		need := kafka.RecordSize(int32(d.events()), p.keyLen(*n), p.gen.Size(*n), len(p.headers))
+		if d.events() > 0 && len(d.batch)+need > p.limit {
+			break
+		}
+		var size int
+		d.batch, size = p.record(d.batch, int32(d.events()), *n)
+		total += size
+		d.ends = append(d.ends, uint32(len(d.batch)))
+		d.bytes = append(d.bytes, uint32(total))
+		*n++
+	}
+	return d
+}
+
+func (p *press) keyLen(n uint64) int {
+	if !p.gen.HasKey() {
+		return -1
+	}
+	p.key = p.gen.AppendKey(p.key[:0], n)
+	return len(p.key)
+}
+
+// record appends the record of event n and returns the event's bytes.
+func (p *press) record(dst []byte, delta int32, n uint64) ([]byte, int) {
+	var key []byte
+	if p.gen.HasKey() {
+		p.key = p.gen.AppendKey(p.key[:0], n)
+		key = p.key
+	}
+	size := p.gen.Size(n)
+	dst = kafka.OpenRecord(dst, delta, key, size, len(p.headers))
+	dst = p.gen.AppendValue(dst, n)
+	return append(dst, p.headers...), len(key) + size + p.extra
+}
+
+func (p *press) next() *draft { return &p.drafts[p.at%len(p.drafts)] }
+
+// room is about how many fresh events fit a batch.
+func (p *press) room() int {
+	n := max(1, int(float64(p.limit)/p.mean))
+	if p.most > 0 {
+		n = min(n, p.most)
+	}
+	return n
+}
+
+// strike stamps and checksums a batch of n events, all of its bytes, and
+// returns the events' bytes.
+func (p *press) strike(n int, first uint64, fresh bool, millis int64) (bytes int64, sum uint32) {
+	var batch []byte
+	if fresh {
+		if p.scratch == nil {
+			p.scratch = make([]byte, kafka.HeaderSize, p.limit+p.limit/8)
+		}
+		batch = p.scratch[:kafka.HeaderSize]
+		for i := range n {
+			var size int
+			batch, size = p.record(batch, int32(i), first+uint64(i))
+			bytes += int64(size)
+		}
+		p.scratch = batch
+	} else {
+		d := p.next()
+		p.at++
+		n = min(n, d.events())
+		batch, bytes = d.batch[:d.ends[n-1]], int64(d.bytes[n-1])
+	}
+	h := kafka.Header{
+		Length: int32(len(batch) - 12), LeaderEpoch: -1, LastOffsetDelta: int32(n - 1),
+		BaseTimestamp: millis, MaxTimestamp: millis, ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1, NumRecords: int32(n),
+	}
+	h.Put(batch)
+	return bytes, kafka.Seal(batch, kafka.SumOf(batch[kafka.HeaderSize:]))
+}
