@@ -13,7 +13,7 @@ import (
 
 // spec returns a spec as the workload package makes it: defaults filled in,
 // and the names of what was given.
-func spec(t *testing.T, rawURL string, given map[string][]string) target.Spec {
+func spec(t testing.TB, rawURL string, given map[string][]string) target.Spec {
 	t.Helper()
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -1,0 +1,243 @@
+package kafka
+
+import (
+	"fmt"
+	"math"
+
+	"carronade/internal/wire/kafka"
+	"carronade/payload"
+)
+
+// A stock is the record batches encoded ahead of a run. Their records are
+// never written to after they were made: what changes from shot to shot is the
+// 61 bytes of the batch header, which are made anew for each. So one stock
+// serves all lanes and any number of shots in flight, stays in the processor's
+// cache, and needs no bookkeeping of what is still being sent.
+//
+// The checksum that covers both is joined from two (see wire/kafka, Seal).
+type stock struct {
+	drafts  []draft
+	byPart  [][]draft // by partition, where keys choose it; else nil
+	memory  [][]byte  // off the heap
+	headers []byte    // of every record, encoded
+	stamped bool      // every value has room for a stamp
+	events  int
+	raw     int64 // bytes of records
+
+	codec  kafka.Codec
+	packed int64 // bytes of all drafts whole, compressed
+}
+
+// A draft is the records of one batch, made whole. Any number of its records
+// from the first on is a batch, too.
+type draft struct {
+	id     int32
+	recs   []byte   // off the heap
+	ends   []uint32 // where each record ends in recs
+	sums   []uint32 // CRC-32C of recs up to there
+	bytes  []uint32 // event bytes up to there
+	values []uint32 // where each value begins; nil unless stamps are wanted
+	whole  kafka.Sum
+
+	full    []byte // the whole, compressed
+	fullSum kafka.Sum
+}
+
+// most bounds the drafts, and with them the tables beside the records, where
+// events or shots are tiny.
+const mostDrafts = 4096
+
+// stockConfig is what a stock is made from.
+type stockConfig struct {
+	gen           *payload.Generator
+	codec         kafka.Codec
+	batchSize     int   // bytes of a batch with its header, uncompressed
+	eventsPerShot int   // 0: as many as fit
+	pool          int64 // bytes of records
+	stamps        bool  // keep where values begin
+	cycle         *keyCycle
+}
+
+// encodedHeaders are the headers that every record has.
+func encodedHeaders(gen *payload.Generator) (encoded []byte, eventBytes int) {
+	hs := make([]kafka.RecordHeader, 0, len(gen.Headers()))
+	for _, h := range gen.Headers() {
+		hs = append(hs, kafka.RecordHeader{Key: h.Key, Value: h.Value})
+		eventBytes += len(h.Key) + len(h.Value)
+	}
+	return kafka.AppendHeaders(nil, hs), eventBytes
+}
+
+// newStock encodes the batches.
+func newStock(c stockConfig) (*stock, error) {
+	s := &stock{codec: c.codec, stamped: c.stamps && c.codec == kafka.None}
+	var headerBytes int
+	s.headers, headerBytes = encodedHeaders(c.gen)
+	if c.cycle == nil {
+		n := uint64(0)
+		if err := s.fill(c, &s.drafts, headerBytes, c.pool, func() uint64 { n++; return n - 1 }); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	// Keys choose the partition, so each partition has batches of its own: at
+	// least one, which may be more than the pool was meant to hold.
+	s.byPart = make([][]draft, len(c.cycle.events))
+	for p, events := range c.cycle.events {
+		if len(events) == 0 {
+			continue
+		}
+		n := 0
+		next := func() uint64 { n++; return uint64(events[(n-1)%len(events)]) }
+		if err := s.fill(c, &s.byPart[p], headerBytes, c.pool/int64(len(c.cycle.events)), next); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// fill makes drafts of the events that next gives until they have the bytes
+// asked for; at least one.
+func (s *stock) fill(c stockConfig, to *[]draft, headerBytes int, bytes int64, next func() uint64) error {
+	var z *kafka.Compressor
+	if s.codec != kafka.None {
+		var err error
+		if z, err = kafka.NewCompressor(s.codec); err != nil {
+			return err
+		}
+	}
+	limit := c.batchSize - kafka.HeaderSize
+	var buf []byte
+	pending, held := next(), int64(0)
+	for len(*to) == 0 || held+int64(limit) <= bytes && s.events < math.MaxInt32 && len(*to) < mostDrafts {
+		d := draft{id: int32(len(*to))}
+		buf = buf[:0]
+		var key []byte
+		sum, total := uint32(0), 0
+		for {
+			if c.gen.HasKey() {
+				key = c.gen.AppendKey(key[:0], pending)
+			}
+			size := c.gen.Size(pending)
+			delta := int32(len(d.ends))
+			need := kafka.RecordSize(delta, keyLen(key), size, len(s.headers))
+			if delta > 0 && len(buf)+need > limit {
+				break
+			}
+			if len(buf)+need > math.MaxInt32/2 {
+				return fmt.Errorf("encode batches: a record of %d bytes is more than Kafka's protocol can carry", need)
+			}
+			at := len(buf)
+			buf = kafka.OpenRecord(buf, delta, key, size, len(s.headers))
+			if c.stamps {
+				d.values = append(d.values, uint32(len(buf)))
+				s.stamped = s.stamped && size >= kafka.StampSize
+			}
+			buf = c.gen.AppendValue(buf, pending)
+			buf = append(buf, s.headers...)
+			sum = kafka.UpdateCRC(sum, buf[at:])
+			total += len(key) + size + headerBytes
+			d.ends = append(d.ends, uint32(len(buf)))
+			d.sums = append(d.sums, sum)
+			d.bytes = append(d.bytes, uint32(total))
+			pending = next()
+			if len(d.ends) == c.eventsPerShot {
+				break
+			}
+		}
+		recs, err := s.keep(buf)
+		if err != nil {
+			return fmt.Errorf("encode batches: %w", err)
+		}
+		d.recs, d.whole = recs, kafka.SumAt(sum, len(recs))
+		if z != nil {
+			packed, err := z.Append(nil, recs)
+			if err != nil {
+				return fmt.Errorf("encode batches: %w", err)
+			}
+			if d.full, err = s.keep(packed); err != nil {
+				return fmt.Errorf("encode batches: %w", err)
+			}
+			d.fullSum = kafka.SumOf(d.full)
+			s.packed += int64(len(d.full))
+		}
+		held += int64(len(recs))
+		s.raw += int64(len(recs))
+		s.events += len(d.ends)
+		*to = append(*to, d)
+	}
+	return nil
+}
+
+// keep copies b off the heap, in pieces of a mapping that holds many.
+func (s *stock) keep(b []byte) ([]byte, error) {
+	const piece = 1 << 20
+	var room []byte
+	if n := len(s.memory); n > 0 {
+		room = s.memory[n-1]
+	}
+	if cap(room)-len(room) < len(b) {
+		m, err := offHeap(max(piece, len(b)))
+		if err != nil {
+			return nil, fmt.Errorf("map memory: %w", err)
+		}
+		room = m[:0]
+		s.memory = append(s.memory, room)
+	}
+	at := len(room)
+	room = append(room, b...)
+	s.memory[len(s.memory)-1] = room
+	return room[at:len(room):len(room)], nil
+}
+
+// free gives the memory back. Nothing may be in flight any more.
+func (s *stock) free() error {
+	var first error
+	for _, m := range s.memory {
+		if err := freeOffHeap(m[:cap(m)]); err != nil && first == nil {
+			first = err
+		}
+	}
+	s.memory, s.drafts, s.byPart = nil, nil, nil
+	return first
+}
+
+// pick returns the draft for the shot of a stripe that begins with its event
+// first: always the same one, so that what was said about its room holds when
+// it is fired. nil: the partition has no keys.
+func (s *stock) pick(stripe, partition int32, first uint64) *draft {
+	ds := s.drafts
+	if s.byPart != nil {
+		ds = s.byPart[partition]
+	}
+	switch len(ds) {
+	case 0:
+		return nil
+	case 1:
+		return &ds[0]
+	}
+	// Fibonacci hashing, by its high bits.
+	h := (first + uint64(uint32(stripe))<<40 + 1) * 0x9e3779b97f4a7c15
+	return &ds[(h>>32)*uint64(len(ds))>>32]
+}
+
+// events is how many records the draft has.
+func (d *draft) events() int { return len(d.ends) }
+
+// size is the bytes of the first k records.
+func (d *draft) size(k int) int { return int(d.ends[k-1]) }
+
+// sum is their checksum.
+func (d *draft) sum(k int) kafka.Sum {
+	if k == len(d.ends) {
+		return d.whole
+	}
+	return kafka.SumAt(d.sums[k-1], int(d.ends[k-1]))
+}
+
+func keyLen(key []byte) int {
+	if key == nil {
+		return -1
+	}
+	return len(key)
+}

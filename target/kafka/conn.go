@@ -1,0 +1,504 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"carronade/internal/wire/kafka"
+)
+
+// A link is one connection to a broker: a queue of requests, of which the
+// first have been written and wait for their answers, which come in the same
+// order. Whoever finds the link idle writes; on Linux and without TLS that is
+// the sending thread itself, by a writev that does not block. What the socket
+// does not take is left to the link's flusher, which waits for it.
+//
+// Everything but the reader's buffer is guarded by the sender's lock, which is
+// given up during system calls; writing says that somebody is in one.
+type link struct {
+	l      *lane
+	nc     net.Conn
+	raw    syscall.RawConn // nil: the flusher writes everything, blocking
+	format kafka.ProduceFormat
+	cond   *sync.Cond // on the sender's lock: handed, dead and writing have changed
+
+	// The queue: a ring, requests head..tail-1 by running number.
+	ring   []*request
+	head   uint64 // the oldest unanswered
+	next   uint64 // the first not written whole
+	tail   uint64
+	offset int    // bytes written of request next
+	upto   uint64 // requests below it may have been written in part
+	unsent int    // bytes queued and not written
+
+	writing bool // somebody owns the writing
+	handed  bool // and it is the flusher
+	dead    bool
+	cause   error
+	dirty   bool // in sender.dirty
+
+	attempt     atomic.Int64 // when the last write began, offset in the run
+	vec         vector
+	marks       []mark // what the vector holds, by request
+	limbo       []*request
+	correlation int32
+	hints       []hint // where partitions have gone
+}
+
+// A mark is what a vector holds of one request.
+type mark struct {
+	bytes int
+	rest  bool // all that was left of it
+}
+
+// A hint is a broker's word about a partition's new leader.
+type hint struct{ partition, leader, epoch int32 }
+
+// A request is a produce request: glue (heads, tails, batch headers) and the
+// records of its slots between.
+type request struct {
+	correlation int32
+	slots       []*slot
+	glue        []byte
+	segs        [][]byte
+	size        int
+	sent        time.Duration // its first byte was written; -1
+}
+
+var (
+	errClosed  = errors.New("closed")
+	errTimeout = errors.New("no answer within the request timeout")
+)
+
+func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {
+	k := &link{l: l, nc: nc, format: f, ring: make([]*request, 16), cond: sync.NewCond(&l.s.mu)}
+	k.setup()
+	return k
+}
+
+// push queues a request with the slots given, of different partitions each.
+func (k *link) push(r *request, slots []*slot) {
+	r.slots = append(r.slots[:0], slots...)
+	r.sent = -1
+	k.correlation++
+	r.correlation = k.correlation
+	k.assemble(r)
+	if k.tail-k.head == uint64(len(k.ring)) {
+		bigger := make([]*request, 2*len(k.ring))
+		for n := k.head; n < k.tail; n++ {
+			bigger[n%uint64(len(bigger))] = k.at(n)
+		}
+		k.ring = bigger
+	}
+	k.ring[k.tail%uint64(len(k.ring))] = r
+	k.tail++
+	k.unsent += r.size
+	m := &k.l.metrics
+	m.Requests++
+	m.Batches += uint64(len(slots))
+	m.Bytes += uint64(r.size)
+	for _, sl := range slots {
+		m.Records += uint64(sl.count)
+		m.RawBytes += uint64(sl.raw)
+		m.SentBytes += uint64(len(sl.recs))
+		sl.wire += int64(kafka.HeaderSize + len(sl.recs))
+	}
+	slots[0].wire += int64(r.size) // the request's own bytes go to its first batch
+	for _, sl := range slots {
+		slots[0].wire -= int64(kafka.HeaderSize + len(sl.recs))
+	}
+}
+
+func (k *link) at(n uint64) *request { return k.ring[n%uint64(len(k.ring))] }
+
+// smallRecords are copied between the glue: a piece of its own costs the
+// kernel more than copying so few bytes.
+const smallRecords = 2 << 10
+
+// assemble makes the bytes of a request.
+func (k *link) assemble(r *request) {
+	s := k.l.s
+	need := k.format.MaxHead() + len(r.slots)*(kafka.MaxPartition+kafka.HeaderSize)
+	for _, sl := range r.slots {
+		if len(sl.recs) <= smallRecords {
+			need += len(sl.recs)
+		}
+	}
+	if cap(r.glue) < need { // pieces of it are kept: it must not move
+		r.glue = make([]byte, 0, need)
+	}
+	g := k.format.AppendHead(r.glue[:0], r.correlation, len(r.slots))
+	r.segs = r.segs[:0]
+	r.size = 0
+	from := 0
+	for _, sl := range r.slots {
+		size := kafka.HeaderSize + len(sl.recs)
+		g = k.format.AppendPartition(g, sl.part, size)
+		at := len(g)
+		g = g[:at+kafka.HeaderSize]
+		if sl.millis == 0 {
+			sl.millis = s.p.wall.Add(s.now).UnixMilli()
+		}
+		h := kafka.Header{
+			Length: int32(size - 12), LeaderEpoch: -1, Attributes: int16(s.p.codec),
+			LastOffsetDelta: sl.count - 1, BaseTimestamp: sl.millis, MaxTimestamp: sl.millis,
+			ProducerID: sl.pid, ProducerEpoch: sl.epoch, BaseSequence: sl.seq, NumRecords: sl.count,
+		}
+		h.Put(g[at:])
+		sl.crc = kafka.Seal(g[at:], sl.sum)
+		if len(sl.recs) <= smallRecords {
+			g = append(g, sl.recs...)
+		} else {
+			r.segs = append(r.segs, g[from:len(g):len(g)], sl.recs)
+			r.size += len(g) - from + len(sl.recs)
+			from = len(g)
+		}
+		g = k.format.AppendPartitionEnd(g)
+	}
+	g = k.format.AppendTail(g)
+	if from < len(g) {
+		r.segs = append(r.segs, g[from:])
+		r.size += len(g) - from
+	}
+	r.glue = g
+	kafka.PutSize(g, r.size)
+}
+
+// pump writes what is queued, unless somebody is at it.
+func (k *link) pump() {
+	if k.writing || k.dead || k.next == k.tail {
+		return
+	}
+	k.writing = true
+	if k.raw != nil {
+		for k.next < k.tail && !k.dead {
+			if !k.write(false) {
+				break
+			}
+		}
+		if k.next == k.tail || k.dead {
+			k.rest()
+			return
+		}
+	}
+	k.handed = true
+	k.cond.Broadcast()
+}
+
+// rest ends writing.
+func (k *link) rest() {
+	k.writing, k.handed = false, false
+	for i, r := range k.limbo {
+		k.free(r)
+		k.limbo[i] = nil
+	}
+	k.limbo = k.limbo[:0]
+	if k.dead {
+		k.cond.Broadcast()
+	}
+}
+
+// flusher writes what the socket would not take at once.
+func (k *link) flusher() {
+	s := k.l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		for !k.handed && !k.dead {
+			k.cond.Wait()
+		}
+		if !k.handed {
+			return
+		}
+		for k.next < k.tail && !k.dead {
+			k.write(true)
+			s.deliver()
+			k.l.ready(s.p.sink.Now())
+		}
+		k.rest()
+		k.l.ready(s.p.sink.Now())
+	}
+}
+
+// write writes as much of the queue as fits a vector, and gives up the lock
+// meanwhile. With wait it waits until the socket takes some. False: the socket
+// took less than it was given, or the link is dead.
+func (k *link) write(wait bool) bool {
+	s := k.l.s
+	k.vec.reset()
+	k.marks = k.marks[:0]
+	skip, total := k.offset, 0
+	n := k.next
+	for ; n < k.tail; n++ {
+		r := k.at(n)
+		got := k.vec.add(r.segs, skip)
+		k.marks = append(k.marks, mark{got, got == r.size-skip})
+		total += got
+		if got < r.size-skip {
+			n++
+			break // the vector is full
+		}
+		skip = 0
+	}
+	k.upto = n
+	s.mu.Unlock()
+	wrote, err := k.send(wait)
+	s.mu.Lock()
+	s.p.written.Add(uint64(wrote))
+	k.advance(wrote)
+	if err != nil {
+		k.kill(err)
+	}
+	return wrote == total && !k.dead
+}
+
+// advance notes that n bytes were written.
+func (k *link) advance(n int) {
+	s := k.l.s
+	at := time.Duration(k.attempt.Load())
+	k.unsent -= n
+	for _, m := range k.marks {
+		if n == 0 {
+			break
+		}
+		if k.next >= k.head { // else it is answered already
+			k.stamp(k.at(k.next), at)
+		}
+		if n < m.bytes || !m.rest {
+			w := min(n, m.bytes)
+			k.offset += w
+			n -= w
+			continue // the vector ended here: n is 0
+		}
+		n -= m.bytes
+		k.next++
+		k.offset = 0
+	}
+	k.upto = k.next
+	if k.offset > 0 {
+		k.upto++
+	}
+	if k.format.Acks == 0 {
+		for k.head < k.next {
+			r := k.pop()
+			for _, sl := range r.slots {
+				s.gone(sl)
+			}
+			k.free(r)
+		}
+	}
+}
+
+// stamp notes when the first byte of a request was written.
+func (k *link) stamp(r *request, at time.Duration) {
+	if r.sent >= 0 {
+		return
+	}
+	r.sent = at
+	for _, sl := range r.slots {
+		if sl.sent < 0 {
+			sl.sent = at
+			if k.handed {
+				// It waited behind a socket that took no more: the
+				// system's doing, not the generator's.
+				sl.shot.Free = max(sl.shot.Free, at)
+			}
+		}
+	}
+}
+
+// pop takes the oldest request out of the queue.
+func (k *link) pop() *request {
+	i := k.head % uint64(len(k.ring))
+	r := k.ring[i]
+	k.ring[i] = nil
+	k.head++
+	return r
+}
+
+// free takes back a request and those of its slots that are settled.
+func (k *link) free(r *request) {
+	s := k.l.s
+	for i, sl := range r.slots {
+		if sl.live < 0 {
+			s.release(sl)
+		}
+		r.slots[i] = nil
+	}
+	r.slots = r.slots[:0]
+	clear(r.segs)
+	s.freeRequests = append(s.freeRequests, r)
+}
+
+// kill ends the connection; the reader notices, and cleans up.
+func (k *link) kill(cause error) {
+	if k.dead {
+		return
+	}
+	k.dead, k.cause = true, cause
+	k.nc.Close()
+	k.cond.Broadcast()
+}
+
+const (
+	readBuffer = 64 << 10
+	// mostAnswer bounds an answer to a produce request: 100,000 partitions
+	// with a long message each.
+	mostAnswer = 32 << 20
+)
+
+// run reads answers until the connection ends.
+func (k *link) run() {
+	s := k.l.s
+	buf := make([]byte, readBuffer)
+	have := 0
+	for {
+		n, err := k.nc.Read(buf[have:])
+		// One look at the clock for all answers that this wake-up brought.
+		now := s.p.sink.Now()
+		s.p.read.Add(uint64(n))
+		have += n
+		used, perr := k.take(buf[:have], now)
+		if perr != nil {
+			err = perr
+		}
+		if err != nil {
+			if err == io.EOF {
+				err = errHangUp
+			}
+			s.mu.Lock()
+			k.kill(err)
+			s.mu.Unlock()
+			return
+		}
+		have = copy(buf, buf[used:have])
+		if have == len(buf) {
+			buf = append(buf, make([]byte, len(buf))...)
+		}
+	}
+}
+
+var errHangUp = errors.New("the broker closed the connection")
+
+// take answers to all whole answers in b, and settles what they decide.
+func (k *link) take(b []byte, now time.Duration) (used int, err error) {
+	s := k.l.s
+	s.mu.Lock()
+	s.now = now
+	all := len(b)
+	for {
+		f, rest, ferr := kafka.NextFrame(b, mostAnswer)
+		if ferr != nil || rest == nil {
+			err = ferr
+			break
+		}
+		b = rest
+		if k.dead {
+			break // what was sent is being given up elsewhere
+		}
+		if k.head >= k.upto {
+			err = &protocolError{fmt.Errorf("answer %d to a request that was not sent", f.Correlation)}
+			break
+		}
+		if r := k.at(k.head); r.correlation != f.Correlation {
+			err = &protocolError{fmt.Errorf("answer %d where %d was due", f.Correlation, r.correlation)}
+			break
+		}
+		if err = k.answer(f.Body, now); err != nil {
+			break
+		}
+	}
+	k.l.ready(now)
+	var hints []hint
+	hints, k.hints = k.hints, nil
+	s.finish()
+	s.mu.Unlock()
+	for _, h := range hints {
+		s.p.book.moved(h.partition, h.leader, h.epoch)
+	}
+	return all - len(b), err
+}
+
+// A protocolError is an answer that makes no sense.
+type protocolError struct{ err error }
+
+func (e *protocolError) Error() string { return e.err.Error() }
+func (e *protocolError) Unwrap() error { return e.err }
+
+// answer deals with the answer to the oldest request.
+func (k *link) answer(body []byte, now time.Duration) error {
+	s := k.l.s
+	var throttle int32
+	var err error
+	s.answers, throttle, err = kafka.ParseProduce(body, k.format.Version, s.answers[:0])
+	if err != nil {
+		return &protocolError{err}
+	}
+	number := k.head
+	r := k.at(number)
+	if len(s.answers) != len(r.slots) {
+		return &protocolError{fmt.Errorf("an answer for %d partitions to a request for %d", len(s.answers), len(r.slots))}
+	}
+	k.stamp(r, time.Duration(k.attempt.Load())) // the writer may not have come back yet
+	// All is checked before anything is believed.
+	for i := range s.answers {
+		if !r.match(i, s.answers[i].Partition) {
+			return &protocolError{fmt.Errorf("an answer for partition %d, which was not asked", s.answers[i].Partition)}
+		}
+	}
+	for i, sl := range r.slots {
+		if sl.live >= 0 {
+			k.judge(sl, &s.answers[i], now)
+		}
+	}
+	k.pop()
+	if number >= k.next {
+		k.limbo = append(k.limbo, r)
+	} else {
+		k.free(r)
+	}
+	if throttle > 0 {
+		k.l.throttle(now, time.Duration(throttle)*time.Millisecond)
+	}
+	return nil
+}
+
+// match brings the slot of a partition to place i, where it most often is.
+func (r *request) match(i int, partition int32) bool {
+	for j := i; j < len(r.slots); j++ {
+		if r.slots[j].part == partition {
+			r.slots[i], r.slots[j] = r.slots[j], r.slots[i]
+			return true
+		}
+	}
+	return false
+}
+
+// throttle keeps a lane quiet for as long as the broker asked for (KIP-219:
+// it does not read from the connection meanwhile).
+func (l *lane) throttle(now, wait time.Duration) {
+	l.metrics.Throttled++
+	l.metrics.Throttle += wait
+	if now+wait <= l.quiet {
+		return
+	}
+	l.quiet = now + wait
+	s := l.s
+	time.AfterFunc(wait, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if l.closed {
+			return
+		}
+		s.now = s.p.sink.Now()
+		s.dispatch()
+		l.ready(max(s.now, l.quiet))
+		s.finish()
+	})
+}

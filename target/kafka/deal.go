@@ -1,0 +1,73 @@
+package kafka
+
+import (
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/payload"
+)
+
+// A stripe is one client's share of one partition: stripe s belongs to client
+// s / n and to the partition used[s % n], where n partitions are used.
+type stripes struct {
+	clients int
+	used    []int32 // partitions
+	deal    load.Deal
+	cycle   *keyCycle // murmur2 only
+}
+
+// cycleEvents is after how many events the keys of a run begin again, where
+// they choose the partition: long enough for a skewed distribution to show, and
+// short enough for its tables (20 bytes an event) to be small.
+const cycleEvents = 1 << 16
+
+// A keyCycle is the events 0..cycleEvents-1 by the partition their key chooses.
+type keyCycle struct {
+	events [][]uint32 // by partition, ascending
+	parts  []int32    // by event
+}
+
+func newKeyCycle(gen *payload.Generator, partitions int) *keyCycle {
+	c := &keyCycle{events: make([][]uint32, partitions), parts: make([]int32, cycleEvents)}
+	var key []byte
+	for n := range uint64(cycleEvents) {
+		key = gen.AppendKey(key[:0], n)
+		p := kafka.PartitionOf(key, partitions)
+		c.parts[n] = p
+		c.events[p] = append(c.events[p], uint32(n))
+	}
+	return c
+}
+
+// newStripes deals the events of a run. blockEvents is how many events fit a
+// batch, for the sticky partitioner.
+func newStripes(p partitioner, clients, partitions int, gen *payload.Generator, blockEvents int) stripes {
+	s := stripes{clients: clients}
+	if p.kind == "fixed" {
+		s.used = []int32{p.fixed}
+	} else {
+		for i := range partitions {
+			s.used = append(s.used, int32(i))
+		}
+	}
+	n := clients * len(s.used)
+	switch p.kind {
+	case "sticky":
+		s.deal = load.Blocks(n, uint64(max(1, blockEvents)))
+	case "murmur2":
+		s.cycle = newKeyCycle(gen, partitions)
+		// The clients take events in turn; each sends an event where its key
+		// belongs.
+		seq := make([]int32, 0, cycleEvents)
+		for e, part := range s.cycle.parts {
+			seq = append(seq, int32(e%clients*partitions)+part)
+		}
+		s.deal = load.Sequence(seq, n)
+	default: // roundrobin, fixed
+		s.deal = load.RoundRobin(n)
+	}
+	return s
+}
+
+func (s *stripes) client(stripe int32) int { return int(stripe) / len(s.used) }
+
+func (s *stripes) partition(stripe int32) int32 { return s.used[int(stripe)%len(s.used)] }

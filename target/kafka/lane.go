@@ -1,0 +1,288 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/target"
+)
+
+// A lane is one sender's connection to one broker, made again whenever it is
+// lost. It implements load.Lane.
+type lane struct {
+	s      *sender
+	id     int
+	broker int32
+
+	gathered []*slot // fired, not yet flushed; of the sending thread
+
+	// Guarded by s.mu.
+	addr    string
+	link    *link // nil while there is none
+	wanting bool  // said that it is full, and owes a Ready
+	closed  bool
+	quiet   time.Duration // throttled until then
+	downAt  time.Duration // since when there is no connection
+	downErr error
+	metrics BrokerMetrics
+}
+
+// ID implements load.Lane.
+func (l *lane) ID() int { return l.id }
+
+// Room implements load.Lane.
+func (l *lane) Room(stripe int32, first uint64) int {
+	return l.s.mill.room(stripe, first)
+}
+
+// Fire implements load.Lane.
+func (l *lane) Fire(shots []load.Shot) (taken int) {
+	s := l.s
+	now := s.p.sink.Now()
+	s.mu.Lock()
+	for range shots {
+		if !l.accepts(now) {
+			l.wanting = true
+			break
+		}
+		sl := s.newSlot()
+		sl.home, sl.live = l, len(s.live)
+		if n := len(s.freeBufs); n > 0 && s.mill.buffers {
+			sl.buf = s.freeBufs[n-1]
+			s.freeBufs = s.freeBufs[:n-1]
+		}
+		s.live = append(s.live, sl)
+		l.gathered = append(l.gathered, sl)
+		taken++
+	}
+	s.mu.Unlock()
+	fresh := l.gathered[len(l.gathered)-taken:]
+	for i, sl := range fresh {
+		shots[i].Bytes = s.mill.grind(sl, &shots[i], now)
+		sl.shot = shots[i]
+		sl.part = s.p.stripes.partition(shots[i].Stripe)
+		sl.count = shots[i].Events
+		sl.sent = -1
+		sl.deadline = now + s.p.cfg.deliveryTimeout
+		sl.pid, sl.epoch, sl.seq = -1, -1, -1
+	}
+	return taken
+}
+
+// accepts reports whether a shot may be taken. Without a connection none is,
+// so that events wait where they are counted as waiting; after a long time
+// without one they are taken and fail, so that a run against a broker that
+// never comes back ends.
+func (l *lane) accepts(now time.Duration) bool {
+	switch k := l.link; {
+	case l.closed:
+		return false
+	case k == nil:
+		return l.downErr != nil && now-l.downAt > l.s.p.cfg.requestTimeout
+	case now < l.quiet:
+		return false
+	default:
+		// What waits behind a full socket is bounded by one request.
+		return !k.handed || k.unsent < l.s.p.cfg.maxRequest
+	}
+}
+
+// Flush implements load.Lane.
+func (l *lane) Flush() {
+	if len(l.gathered) == 0 {
+		return
+	}
+	s := l.s
+	now := s.p.sink.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = now
+	s.launch(l, l.gathered)
+	clear(l.gathered)
+	l.gathered = l.gathered[:0]
+	s.finish()
+}
+
+// Close implements load.Lane: what is unanswered is given up.
+func (l *lane) Close() error {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	clear(l.gathered)
+	l.gathered = nil
+	if s.p.sink == nil { // never started
+		if l.link != nil {
+			l.link.nc.Close()
+		}
+		return nil
+	}
+	now := s.p.sink.Now()
+	for i := len(s.live) - 1; i >= 0; i-- {
+		sl := s.live[i]
+		if sl.home != l {
+			continue
+		}
+		if sl.sent >= 0 || sl.maybe {
+			s.unknown(sl, now, load.Canceled, "the run ended before an answer came")
+		} else {
+			s.failed(sl, now, load.Canceled, "the run ended before it was written")
+		}
+	}
+	s.forget()
+	if l.link != nil {
+		l.link.kill(errClosed)
+	}
+	s.deliver()
+	return nil
+}
+
+// forget drops settled slots from the lists of those to be sent.
+func (s *sender) forget() {
+	keep := s.later[:0]
+	for _, sl := range s.later {
+		if sl.live >= 0 {
+			keep = append(keep, sl)
+		}
+	}
+	clear(s.later[len(keep):])
+	s.later = keep
+	for i := range s.shares {
+		sh := &s.shares[i]
+		if len(sh.queue) == 0 {
+			continue
+		}
+		n, wired := 0, 0
+		for j, sl := range sh.queue {
+			if sl.live < 0 {
+				continue
+			}
+			if j < sh.wired {
+				wired++
+			}
+			sh.queue[n] = sl
+			n++
+		}
+		clear(sh.queue[n:])
+		sh.queue, sh.wired = sh.queue[:n], wired
+	}
+}
+
+// dial makes a connection that is ready for produce requests.
+func (l *lane) dial(ctx context.Context) (*link, error) {
+	cfg := l.s.p.cfg
+	l.s.mu.Lock()
+	addr := l.addr
+	l.s.mu.Unlock()
+	nc, versions, err := dialVersions(ctx, cfg, addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect to broker %d at %s: %w", l.broker, addr, err)
+	}
+	most := int16(kafka.MaxProduceVersion)
+	if l.s.p.topicID == [16]byte{} {
+		most = 12 // topics have no ids yet
+	}
+	version, ok := versions.pick(kafka.ProduceKey, kafka.MinProduceVersion, most)
+	if !ok {
+		nc.Close()
+		return nil, &target.Error{Doing: fmt.Sprintf("speak with broker %d at %s", l.broker, addr), Err: errNoFormat, Hint: "add --engine client"}
+	}
+	k := newLink(l, nc, kafka.ProduceFormat{
+		Version: version, ClientID: cfg.clientID, Acks: cfg.acks,
+		TimeoutMillis: int32(min(cfg.requestTimeout.Milliseconds(), 1<<31-1)),
+		Topic:         cfg.topic, TopicID: l.s.p.topicID,
+	})
+	return k, nil
+}
+
+// Pauses between attempts to connect; the Java client's reconnect.backoff.ms
+// and reconnect.backoff.max.ms.
+const (
+	reconnectFirst = 50 * time.Millisecond
+	reconnectMost  = time.Second
+)
+
+// keep keeps a connection until the lane or the producer is closed.
+func (l *lane) keep() {
+	s := l.s
+	pause := time.Duration(0)
+	for {
+		s.mu.Lock()
+		k, closed := l.link, l.closed
+		s.mu.Unlock()
+		if closed || s.p.ctx.Err() != nil {
+			if k != nil {
+				k.nc.Close()
+			}
+			return
+		}
+		if k == nil {
+			var err error
+			if k, err = l.dial(s.p.ctx); err != nil {
+				if s.p.ctx.Err() != nil {
+					return
+				}
+				l.down(err)
+				pause = min(max(2*pause, reconnectFirst), reconnectMost)
+				select {
+				case <-s.p.ctx.Done():
+					return
+				case <-time.After(jittered(pause)):
+				}
+				continue
+			}
+		}
+		pause = 0
+		s.p.tasks.Go(k.flusher)
+		if l.up(k) {
+			k.run()
+		}
+		l.lost(k)
+	}
+}
+
+// down notes that there is no connection.
+func (l *lane) down(err error) {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.p.sink.Now()
+	if l.downErr == nil {
+		l.downAt = s.now
+		s.p.cfg.logf("%v", err)
+	}
+	l.downErr = err
+	s.p.book.ask()
+	l.ready(s.now)
+}
+
+// up begins to use a connection. False: the lane was closed meanwhile.
+func (l *lane) up(k *link) bool {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.p.sink.Now()
+	l.link, l.downErr = k, nil
+	if l.closed {
+		k.kill(errClosed)
+		return false
+	}
+	s.dispatch()
+	l.ready(s.now)
+	s.finish()
+	return true
+}
+
+// ready keeps the promise of a lane that was full.
+func (l *lane) ready(now time.Duration) {
+	if l.wanting && !l.closed && l.accepts(now) {
+		l.wanting = false
+		l.s.p.sink.Ready(l.id, now)
+	}
+}

@@ -1,0 +1,340 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/target"
+)
+
+// noLeader is the leader of a partition that has none.
+const noLeader = -1
+
+// A view is what is known of the topic at one time. It is not changed.
+type view struct {
+	brokers map[int32]string // host:port by node id
+	leaders []int32          // by partition; noLeader
+	epochs  []int32          // of the leaders; -1 when not told
+	topicID [16]byte         // zero before Kafka 2.8
+}
+
+// A metaBook keeps the view of a topic up to date: again every so often, and
+// soon after somebody asks. Safe for concurrent use.
+type metaBook struct {
+	cfg  *config
+	view atomic.Pointer[view]
+	kick chan struct{}
+	mu   sync.Mutex // orders changes of the view
+	tell func(*view)
+
+	// Of the refreshing goroutine (before it runs: of the opener):
+	conn     net.Conn
+	addr     string
+	versions versionRanges
+	turn     int
+}
+
+const (
+	metaEvery   = 30 * time.Second       // nobody asked
+	metaSpacing = 100 * time.Millisecond // somebody asks and asks; retry.backoff.ms of the Java client
+	metaTimeout = 10 * time.Second
+)
+
+func newMetaBook(cfg *config) *metaBook {
+	return &metaBook{cfg: cfg, kick: make(chan struct{}, 1)}
+}
+
+// ask wants a new view soon.
+func (b *metaBook) ask() {
+	select {
+	case b.kick <- struct{}{}:
+	default:
+	}
+}
+
+// keep refreshes the view until the context ends.
+func (b *metaBook) keep(ctx context.Context) {
+	defer b.hangUp()
+	timer := time.NewTimer(metaEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.kick:
+		case <-timer.C:
+		}
+		wait := metaEvery
+		v, err := b.fetch(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return
+		case err != nil:
+			b.cfg.logf("metadata of topic %s: %v", b.cfg.topic, err)
+			wait = time.Second
+		case slices.Contains(v.leaders, noLeader):
+			wait = metaSpacing
+			fallthrough
+		default:
+			b.learn(v)
+		}
+		timer.Reset(wait)
+		// Many ask at once when a broker goes away.
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(metaSpacing):
+		}
+	}
+}
+
+// learn takes a fetched view, unless what was told meanwhile is newer.
+func (b *metaBook) learn(v *view) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if old := b.view.Load(); old != nil && old.topicID == v.topicID {
+		for p := range min(len(v.leaders), len(old.leaders)) {
+			if v.epochs[p] >= 0 && v.epochs[p] < old.epochs[p] {
+				v.leaders[p], v.epochs[p] = old.leaders[p], old.epochs[p]
+			}
+		}
+	}
+	b.view.Store(v)
+	if b.tell != nil {
+		b.tell(v)
+	}
+}
+
+// moved takes what a broker said about a partition's new leader (KIP-951).
+func (b *metaBook) moved(partition, leader, epoch int32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.view.Load()
+	if int(partition) >= len(old.leaders) || epoch <= old.epochs[partition] || old.brokers[leader] == "" {
+		return
+	}
+	v := *old
+	v.leaders, v.epochs = slices.Clone(old.leaders), slices.Clone(old.epochs)
+	v.leaders[partition], v.epochs[partition] = leader, epoch
+	b.view.Store(&v)
+	b.tell(&v)
+}
+
+func (b *metaBook) hangUp() {
+	if b.conn != nil {
+		b.conn.Close()
+		b.conn = nil
+	}
+}
+
+// fetch asks one broker after the other until one tells about the topic.
+func (b *metaBook) fetch(ctx context.Context) (*view, error) {
+	addrs := slices.Clone(b.cfg.seeds)
+	if v := b.view.Load(); v != nil {
+		for _, a := range v.brokers {
+			if !slices.Contains(addrs, a) {
+				addrs = append(addrs, a)
+			}
+		}
+	}
+	var first error
+	for range len(addrs) + 1 {
+		if b.conn == nil {
+			b.turn++
+			b.addr = addrs[b.turn%len(addrs)]
+		}
+		v, err := b.fetchOne(ctx)
+		if err == nil {
+			return v, nil
+		}
+		if kafkaError := (*kerr.Error)(nil); errors.As(err, &kafkaError) {
+			return nil, err // a broker's own words: others would say the same
+		}
+		b.hangUp()
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return nil, first
+}
+
+func (b *metaBook) fetchOne(ctx context.Context) (*view, error) {
+	if b.conn == nil {
+		conn, versions, err := dialVersions(ctx, b.cfg, b.addr)
+		if err != nil {
+			return nil, err
+		}
+		b.conn, b.versions = conn, versions
+	}
+	req := kmsg.NewPtrMetadataRequest()
+	version, ok := b.versions.pick(int16(kmsg.Metadata), 1, 12)
+	if !ok {
+		return nil, fmt.Errorf("ask %s for metadata: no version in common", b.addr)
+	}
+	req.SetVersion(version)
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = &b.cfg.topic
+	req.Topics = append(req.Topics, t)
+	answer, err := ask(ctx, b.conn, b.cfg.clientID, req)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for metadata: %w", b.addr, err)
+	}
+	return readView(answer.(*kmsg.MetadataResponse), b.cfg.topic)
+}
+
+// readView picks from an answer what concerns the topic.
+func readView(m *kmsg.MetadataResponse, topic string) (*view, error) {
+	v := &view{brokers: make(map[int32]string, len(m.Brokers))}
+	for _, b := range m.Brokers {
+		v.brokers[b.NodeID] = net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
+	}
+	for i := range m.Topics {
+		t := &m.Topics[i]
+		if t.Topic == nil || *t.Topic != topic {
+			continue
+		}
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !(errors.Is(err, kerr.LeaderNotAvailable) && len(t.Partitions) > 0) {
+			return nil, fmt.Errorf("topic %s: %w", topic, err)
+		}
+		v.topicID = t.TopicID
+		n := len(t.Partitions)
+		v.leaders, v.epochs = make([]int32, n), make([]int32, n)
+		for i := range t.Partitions {
+			p := &t.Partitions[i]
+			if p.Partition < 0 || int(p.Partition) >= n {
+				return nil, fmt.Errorf("topic %s: partition %d of %d", topic, p.Partition, n)
+			}
+			v.leaders[p.Partition], v.epochs[p.Partition] = p.Leader, p.LeaderEpoch
+			if m.GetVersion() < 7 {
+				v.epochs[p.Partition] = -1
+			}
+			if v.brokers[p.Leader] == "" {
+				v.leaders[p.Partition] = noLeader
+			}
+		}
+		if n == 0 {
+			return nil, fmt.Errorf("topic %s has no partitions", topic)
+		}
+		return v, nil
+	}
+	return nil, fmt.Errorf("topic %s: %w", topic, kerr.UnknownTopicOrPartition)
+}
+
+// versionRanges are the versions of requests that a broker takes.
+type versionRanges map[int16][2]int16
+
+// pick is the highest version of a request that both sides know.
+func (v versionRanges) pick(key, low, high int16) (int16, bool) {
+	r, ok := v[key]
+	if !ok || r[1] < low || r[0] > high {
+		return 0, false
+	}
+	return min(r[1], high), true
+}
+
+// dialVersions connects to a broker and asks what it takes.
+func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, versionRanges, error) {
+	conn, err := cfg.security.Dial(ctx, addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.Version = 0 // the one that every broker knows
+	answer, err := ask(ctx, conn, cfg.clientID, req)
+	if err == nil {
+		err = kerr.ErrorForCode(answer.(*kmsg.ApiVersionsResponse).ErrorCode)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, nil, fmt.Errorf("ask %s for its versions: %w", addr, err)
+	}
+	v := versionRanges{}
+	for _, k := range answer.(*kmsg.ApiVersionsResponse).ApiKeys {
+		v[k.ApiKey] = [2]int16{k.MinVersion, k.MaxVersion}
+	}
+	return conn, v, nil
+}
+
+// ask is roundTrip, bounded by the context and by metaTimeout.
+func ask(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
+	if err := conn.SetDeadline(time.Now().Add(metaTimeout)); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	resp, err := roundTrip(conn, clientID, req)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resp, conn.SetDeadline(time.Time{})
+}
+
+// newProducerID gets an id from any broker of the view.
+func newProducerID(ctx context.Context, cfg *config, v *view) (id int64, epoch int16, err error) {
+	err = errors.New("no broker is known")
+	for _, addr := range v.brokers {
+		if id, epoch, err = producerIDFrom(ctx, cfg, addr); err == nil {
+			return id, epoch, nil
+		}
+	}
+	return -1, -1, fmt.Errorf("get a producer id: %w", err)
+}
+
+func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16, error) {
+	conn, versions, err := dialVersions(ctx, cfg, addr)
+	if err != nil {
+		return -1, -1, err
+	}
+	defer conn.Close()
+	req := kmsg.NewPtrInitProducerIDRequest()
+	version, ok := versions.pick(int16(kmsg.InitProducerID), 0, 4)
+	if !ok {
+		return -1, -1, &target.Error{
+			Doing: "get a producer id from " + addr, Err: errors.New("the broker gives none"),
+			Hint: "leave out --idempotent",
+		}
+	}
+	req.SetVersion(version)
+	req.TransactionTimeoutMillis = 60_000
+	for {
+		answer, err := ask(ctx, conn, cfg.clientID, req)
+		if err != nil {
+			return -1, -1, err
+		}
+		r := answer.(*kmsg.InitProducerIDResponse)
+		err = kerr.ErrorForCode(r.ErrorCode)
+		if err == nil {
+			return r.ProducerID, r.ProducerEpoch, nil
+		}
+		if !kerr.IsRetriable(err) {
+			return -1, -1, err
+		}
+		select { // a cluster that has just started has no coordinator yet
+		case <-ctx.Done():
+			return -1, -1, err
+		case <-time.After(metaSpacing):
+		}
+	}
+}
+
+// jittered is d, up to a fifth more or less, so that lanes which lost the same
+// broker do not come back in step.
+func jittered(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}

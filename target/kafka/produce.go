@@ -1,0 +1,297 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/payload"
+	"carronade/target"
+)
+
+// A producer is the wire produce engine. It answers for batches, connections,
+// leaders and retries; each of its senders is one client with connections of
+// its own. It implements load.Target.
+//
+// A shot is one record batch. Shots of different partitions that are fired
+// together and have the same leader share a request. With acks=0 nothing is
+// answered: such shots are settled as unknown when their last byte was handed
+// to the system, with Done = Sent.
+type producer struct {
+	cfg     *config
+	gen     *payload.Generator
+	stock   *stock
+	stripes stripes
+	book    *metaBook
+	senders []*sender
+	codec   kafka.Codec
+	topicID [16]byte
+
+	sink  load.Sink
+	wall  time.Time // when the run began
+	lanes atomic.Int32
+
+	written, read atomic.Uint64
+
+	ctx   context.Context
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+}
+
+// newProducer opens the wire engine for a topic that exists: it learns the
+// leaders, connects to them and encodes the batches. The context bounds the
+// opening alone.
+func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
+	p := &producer{cfg: cfg, book: newMetaBook(cfg)}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	if p.codec, err = kafka.ParseCodec(cfg.compression); err != nil {
+		return nil, err
+	}
+	p.gen, err = payload.New(payload.Spec{Seed: cfg.seed, Size: cfg.size, Payload: cfg.payload, Key: cfg.key, Headers: cfg.headers})
+	if err != nil {
+		return nil, err
+	}
+	v, err := p.book.fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.book.view.Store(v)
+	p.topicID = v.topicID
+	n := len(v.leaders)
+	if cfg.partitioner.kind == "fixed" && int(cfg.partitioner.fixed) >= n {
+		return nil, &target.Error{
+			Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no number %d", cfg.topic, n, cfg.partitioner.fixed),
+			Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", n-1),
+		}
+	}
+	if err := p.prepare(n); err != nil {
+		return nil, err
+	}
+	for i := range cfg.clients {
+		s := newSender(p, i, n)
+		p.senders = append(p.senders, s)
+		if cfg.idempotent {
+			if s.pid, s.epoch, err = newProducerID(ctx, cfg, v); err != nil {
+				return nil, err
+			}
+			s.adopt()
+		}
+		s.mu.Lock()
+		s.learn(v)
+		s.mu.Unlock()
+	}
+	return p, p.connect(ctx)
+}
+
+// prepare deals the events and encodes the batches.
+func (p *producer) prepare(partitions int) error {
+	cfg := p.cfg
+	c := stockConfig{
+		gen: p.gen, codec: p.codec, batchSize: cfg.batchSize, eventsPerShot: cfg.eventsPerShot, pool: cfg.pool,
+		stamps: cfg.verify || cfg.roundTrip,
+	}
+	// The sticky partitioner changes partition with each batch: it has to know
+	// first how many events make one.
+	perBatch := max(1, int(float64(cfg.batchSize-kafka.HeaderSize)/(p.gen.MeanSize()+10)))
+	if cfg.eventsPerShot > 0 {
+		perBatch = cfg.eventsPerShot
+	}
+	p.stripes = newStripes(cfg.partitioner, cfg.clients, partitions, p.gen, perBatch)
+	c.cycle = p.stripes.cycle
+	if cfg.fresh {
+		c.pool, c.codec = 0, kafka.None // one batch a partition, to learn whether stamps fit
+	}
+	var err error
+	p.stock, err = newStock(c)
+	return err
+}
+
+// connect opens a connection for every lane there is, all at once.
+func (p *producer) connect(ctx context.Context) error {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first error
+	)
+	for _, s := range p.senders {
+		for _, l := range s.lanes {
+			wg.Go(func() {
+				k, err := l.dial(ctx)
+				mu.Lock()
+				defer mu.Unlock()
+				l.link = k
+				if err != nil && first == nil {
+					first = err
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return first
+}
+
+// errNoFormat is what an old broker gets.
+var errNoFormat = errors.New("the broker is older than Kafka 0.11: it has no record batches v2")
+
+// Deal implements load.Target.
+func (p *producer) Deal() load.Deal { return p.stripes.deal }
+
+// Clients implements load.Target.
+func (p *producer) Clients() int { return p.stripes.clients }
+
+// Client implements load.Target.
+func (p *producer) Client(stripe int32) int { return p.stripes.client(stripe) }
+
+// LogOf is the partition that a stripe's events go to.
+func (p *producer) LogOf(stripe int32) int32 { return p.stripes.partition(stripe) }
+
+// Partitions is how many the topic had when the run was opened.
+func (p *producer) Partitions() int { return len(p.senders[0].routes) }
+
+// Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
+func (p *producer) Stamped() bool { return p.stock.stamped && p.codec == kafka.None }
+
+// Ratio is how large the batches encoded ahead are after compression, as a
+// share of their size before it; 0 when nothing is compressed ahead.
+func (p *producer) Ratio() float64 {
+	if p.stock.raw == 0 || p.stock.packed == 0 {
+		return 0
+	}
+	return float64(p.stock.packed) / float64(p.stock.raw)
+}
+
+// Distinct is how many different events there are before they begin again; 0
+// when no two are alike.
+func (p *producer) Distinct() int {
+	if p.cfg.fresh {
+		return 0
+	}
+	return p.stock.events
+}
+
+// Start implements load.Target.
+func (p *producer) Start(sink load.Sink) {
+	p.sink = sink
+	p.wall = time.Now().Add(-sink.Now())
+	p.book.tell = func(v *view) {
+		for _, s := range p.senders {
+			s.update(v)
+		}
+	}
+	for _, s := range p.senders {
+		s.mu.Lock()
+		s.started = true
+		for _, l := range s.lanes {
+			p.tasks.Go(l.keep)
+		}
+		s.mu.Unlock()
+	}
+	p.tasks.Go(func() { p.book.keep(p.ctx) })
+	p.tasks.Go(p.watch)
+}
+
+// watchEvery is how often deadlines are looked at.
+const watchEvery = 20 * time.Millisecond
+
+// watch looks after deadlines, throttling and backoffs: what happens because
+// nothing happens.
+func (p *producer) watch() {
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-t.C:
+			for _, s := range p.senders {
+				s.watch()
+			}
+		}
+	}
+}
+
+// Route implements load.Target.
+func (p *producer) Route(stripe int32) load.Lane {
+	if l := p.senders[p.stripes.client(stripe)].routes[p.stripes.partition(stripe)].Load(); l != nil {
+		return l
+	}
+	return nil
+}
+
+// Wire implements load.Target.
+func (p *producer) Wire() (written, read uint64) { return p.written.Load(), p.read.Load() }
+
+// Close ends all connections and goroutines. Lanes are closed before, by the
+// engine; a lane that is not is closed here.
+func (p *producer) Close() error {
+	p.stop()
+	for _, s := range p.senders {
+		s.mu.Lock()
+		lanes := s.lanes
+		s.mu.Unlock()
+		for _, l := range lanes {
+			l.Close()
+		}
+	}
+	p.tasks.Wait()
+	p.book.hangUp()
+	if p.stock != nil {
+		return p.stock.free()
+	}
+	return nil
+}
+
+// A BrokerMetrics is what one broker got from all clients together.
+type BrokerMetrics struct {
+	Broker     int32         `json:"broker"`
+	Addr       string        `json:"addr"`
+	Requests   uint64        `json:"requests"`
+	Batches    uint64        `json:"batches"`
+	Records    uint64        `json:"records"`
+	Bytes      uint64        `json:"bytes"`       // of requests, as written
+	RawBytes   uint64        `json:"raw_bytes"`   // of records before compression
+	SentBytes  uint64        `json:"sent_bytes"`  // of records after it
+	Throttle   time.Duration `json:"throttle_ns"` // asked for by the broker
+	Throttled  uint64        `json:"throttled"`   // answers that asked
+	Reconnects uint64        `json:"reconnects"`
+}
+
+// Metrics returns the metrics of every broker that a lane was made for. Safe
+// for concurrent use.
+func (p *producer) Metrics() []BrokerMetrics {
+	var all []BrokerMetrics
+	at := map[int32]int{}
+	for _, s := range p.senders {
+		s.mu.Lock()
+		for _, l := range s.lanes {
+			i, ok := at[l.broker]
+			if !ok {
+				i = len(all)
+				at[l.broker] = i
+				all = append(all, BrokerMetrics{Broker: l.broker, Addr: l.addr})
+			}
+			m, n := &all[i], &l.metrics
+			m.Requests += n.Requests
+			m.Batches += n.Batches
+			m.Records += n.Records
+			m.Bytes += n.Bytes
+			m.RawBytes += n.RawBytes
+			m.SentBytes += n.SentBytes
+			m.Throttle += n.Throttle
+			m.Throttled += n.Throttled
+			m.Reconnects += n.Reconnects
+		}
+		s.mu.Unlock()
+	}
+	return all
+}

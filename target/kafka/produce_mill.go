@@ -1,0 +1,226 @@
+package kafka
+
+import (
+	"fmt"
+	"time"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+)
+
+// A mill makes the records of shots. It belongs to a sending thread. Most
+// shots only point at a draft; those of stamped, fresh or unusually compressed
+// ones are made in memory of their own.
+type mill struct {
+	p       *producer
+	buffers bool // shots need memory of their own
+	stamped bool
+
+	z      *kafka.Compressor
+	packed map[packKey]packed // prefixes compressed so far
+	kept   int64              // their bytes
+
+	headerBytes int
+	key         []byte
+	scratch     []byte
+	record      int // bytes of every record but for its offset, when all are alike; else 0
+	roomFor     struct {
+		stripe int32
+		first  uint64
+		room   int
+	}
+}
+
+// A packKey names the first events of a draft.
+type packKey struct {
+	part, draft, events int32
+}
+
+type packed struct {
+	recs []byte
+	sum  kafka.Sum
+}
+
+func (m *mill) init(p *producer) {
+	m.p = p
+	m.stamped = p.Stamped()
+	m.buffers = m.stamped || p.cfg.fresh
+	_, m.headerBytes = encodedHeaders(p.gen)
+	m.roomFor.stripe = -1
+	if p.codec != kafka.None {
+		m.packed = map[packKey]packed{}
+	}
+}
+
+// room is how many events the shot of a stripe may carry that begins with its
+// event first.
+func (m *mill) room(stripe int32, first uint64) int {
+	if m.p.cfg.fresh {
+		return m.freshRoom(stripe, first)
+	}
+	d := m.p.stock.pick(stripe, m.p.stripes.partition(stripe), first)
+	if d == nil {
+		return 0
+	}
+	return d.events()
+}
+
+// grind makes the records of a shot, and returns the events' bytes.
+func (m *mill) grind(sl *slot, shot *load.Shot, now time.Duration) int64 {
+	n := int(shot.Events)
+	if m.p.cfg.fresh {
+		return m.grindFresh(sl, shot, now)
+	}
+	part := m.p.stripes.partition(shot.Stripe)
+	d := m.p.stock.pick(shot.Stripe, part, shot.First)
+	size := d.size(n)
+	sl.raw = int32(size)
+	switch {
+	case m.stamped:
+		sl.buf = append(sl.buf[:0], d.recs[:size]...)
+		m.stamp(sl.buf, d.values[:n], shot, now)
+		sl.recs, sl.sum = sl.buf, kafka.SumOf(sl.buf)
+	case m.p.codec == kafka.None:
+		sl.recs, sl.sum = d.recs[:size:size], d.sum(n)
+	case n == d.events():
+		sl.recs, sl.sum = d.full, d.fullSum
+	default:
+		if m.p.stock.byPart == nil {
+			part = 0
+		}
+		m.pack(sl, packKey{part, d.id, int32(n)}, d.recs[:size])
+	}
+	return int64(d.bytes[n-1])
+}
+
+// mostKept bounds the bytes of compressed prefixes that a client keeps. Under
+// a schedule shots differ in their number of events, if by little.
+const mostKept = 16 << 20
+
+// pack compresses the first records of a draft, once where it can.
+func (m *mill) pack(sl *slot, key packKey, recs []byte) {
+	if p, ok := m.packed[key]; ok {
+		sl.recs, sl.sum = p.recs, p.sum
+		return
+	}
+	out := m.compress(nil, recs)
+	p := packed{out, kafka.SumOf(out)}
+	if m.kept += int64(len(out)); m.kept <= mostKept {
+		m.packed[key] = p
+	}
+	sl.recs, sl.sum = p.recs, p.sum
+}
+
+func (m *mill) compress(dst, recs []byte) []byte {
+	if m.z == nil {
+		z, err := kafka.NewCompressor(m.p.codec)
+		if err != nil {
+			panic(fmt.Sprintf("kafka: a codec that was set up before: %v", err))
+		}
+		m.z = z
+	}
+	out, err := m.z.Append(dst, recs)
+	if err != nil {
+		// Writing to memory does not fail.
+		panic(fmt.Sprintf("kafka: %v", err))
+	}
+	return out
+}
+
+// stamp writes a stamp into every value. Due times between the first and the
+// last are spread evenly, as the engine spreads them.
+func (m *mill) stamp(recs []byte, values []uint32, shot *load.Shot, now time.Duration) {
+	st := kafka.Stamp{Run: uint32(m.p.cfg.runID), Stripe: shot.Stripe, Index: shot.First, Due: now}
+	var step time.Duration
+	if shot.DueFirst >= 0 {
+		st.Due = shot.DueFirst
+		if n := len(values); n > 1 {
+			step = (shot.DueLast - shot.DueFirst) / time.Duration(n-1)
+		}
+	}
+	for _, at := range values {
+		st.Put(recs[at : at+kafka.StampSize])
+		st.Index++
+		st.Due += step
+	}
+}
+
+// number is the number in the run of the k-th event of a stripe. Where keys
+// choose the partition it is one of the cycle's, for the key; the value's own
+// is told apart by rounds.
+func (m *mill) number(stripe int32, k uint64) (key, value uint64) {
+	n := m.p.stripes.deal.Event(stripe, k)
+	if c := m.p.stripes.cycle; c != nil {
+		return n % uint64(len(c.parts)), n
+	}
+	return n, n
+}
+
+// freshRoom counts how many events from first on fit a batch.
+func (m *mill) freshRoom(stripe int32, first uint64) int {
+	if f := &m.roomFor; f.stripe == stripe && f.first == first {
+		return f.room
+	}
+	limit := m.p.cfg.batchSize - kafka.HeaderSize
+	size, n := 0, 0
+	for n != m.p.cfg.eventsPerShot || n == 0 {
+		key, value := m.number(stripe, first+uint64(n))
+		size += kafka.RecordSize(int32(n), m.keySize(key), m.p.gen.Size(value), len(m.p.stock.headers))
+		if n > 0 && size > limit {
+			break
+		}
+		n++
+	}
+	m.roomFor.stripe, m.roomFor.first, m.roomFor.room = stripe, first, n
+	return n
+}
+
+func (m *mill) keySize(n uint64) int {
+	if !m.p.gen.HasKey() {
+		return -1
+	}
+	m.key = m.p.gen.AppendKey(m.key[:0], n)
+	return len(m.key)
+}
+
+// grindFresh encodes events that were never sent before.
+func (m *mill) grindFresh(sl *slot, shot *load.Shot, now time.Duration) int64 {
+	gen, headers := m.p.gen, m.p.stock.headers
+	buf := sl.buf[:0]
+	if m.p.codec != kafka.None {
+		buf = m.scratch[:0]
+	}
+	var key []byte
+	total := int64(0)
+	st := kafka.Stamp{}
+	for i := range shot.Events {
+		kn, vn := m.number(shot.Stripe, shot.First+uint64(i))
+		if gen.HasKey() {
+			m.key = gen.AppendKey(m.key[:0], kn)
+			key = m.key
+		}
+		size := gen.Size(vn)
+		buf = kafka.OpenRecord(buf, i, key, size, len(headers))
+		at := len(buf)
+		buf = gen.AppendValue(buf, vn)
+		if m.stamped && size >= kafka.StampSize {
+			st = kafka.Stamp{Run: uint32(m.p.cfg.runID), Stripe: shot.Stripe, Index: shot.First + uint64(i), Due: now}
+			if shot.DueFirst >= 0 {
+				st.Due = shot.DueFirst
+				if shot.Events > 1 {
+					st.Due += (shot.DueLast - shot.DueFirst) / time.Duration(shot.Events-1) * time.Duration(i)
+				}
+			}
+			st.Put(buf[at : at+kafka.StampSize])
+		}
+		buf = append(buf, headers...)
+		total += int64(len(key) + size + m.headerBytes)
+	}
+	sl.raw = int32(len(buf))
+	if m.p.codec != kafka.None {
+		m.scratch = buf
+		buf = m.compress(sl.buf[:0], buf)
+	}
+	sl.buf, sl.recs, sl.sum = buf, buf, kafka.SumOf(buf)
+	return total
+}

@@ -1,0 +1,280 @@
+package kafka
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/load"
+)
+
+// A rig drives a producer as the engine does, with a bound on shots in flight
+// for each lane, and keeps every outcome.
+type rig struct {
+	t     testing.TB
+	p     *producer
+	start time.Time
+	bound int
+	// events bounds how many events a shot gets; 0: as many as there is room.
+	events int
+
+	mu       sync.Mutex
+	wake     chan struct{}
+	outcomes []load.Outcome
+	flying   map[int]int
+	settled  map[[2]uint64]int // by lane and number: how often
+}
+
+func newRig(t testing.TB, p *producer) *rig {
+	r := &rig{t: t, p: p, start: time.Now(), bound: 5, wake: make(chan struct{}, 1), flying: map[int]int{}, settled: map[[2]uint64]int{}}
+	p.Start(r)
+	return r
+}
+
+func (r *rig) Now() time.Duration { return time.Since(r.start) }
+
+func (r *rig) Settle(out []load.Outcome) {
+	r.mu.Lock()
+	for _, o := range out {
+		r.flying[int(o.Lane)]--
+		r.settled[[2]uint64{uint64(o.Lane), o.Seq}]++
+	}
+	r.outcomes = append(r.outcomes, out...)
+	r.mu.Unlock()
+	r.poke()
+}
+
+func (r *rig) Ready(int, time.Duration) { r.poke() }
+
+func (r *rig) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// fire fires the number of events given, dealt as the producer deals them, and
+// waits until all are settled. It returns the outcomes.
+func (r *rig) fire(total uint64) []load.Outcome {
+	r.t.Helper()
+	return r.fireAnd(total, func(int) {})
+}
+
+// fireAnd calls f with the number of events fired so far, between shots.
+func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
+	r.t.Helper()
+	deal := r.p.Deal()
+	next := make([]uint64, deal.Stripes())
+	seq := map[int]uint64{}
+	fired := uint64(0)
+	deadline := time.After(30 * time.Second)
+	for {
+		blocked := true
+		var lanes []load.Lane
+		for s := range next {
+			end := deal.Before(int32(s), total)
+			if next[s] == end {
+				continue
+			}
+			l := r.p.Route(int32(s))
+			if l == nil {
+				continue
+			}
+			r.mu.Lock()
+			full := r.flying[l.ID()] >= r.bound
+			r.mu.Unlock()
+			if full {
+				continue
+			}
+			room := l.Room(int32(s), next[s])
+			if room == 0 {
+				continue
+			}
+			if r.events > 0 {
+				room = min(room, r.events)
+			}
+			shot := load.Shot{Seq: seq[l.ID()], Stripe: int32(s), First: next[s], Events: int32(min(uint64(room), end-next[s])), DueFirst: -1, DueLast: -1}
+			if l.Fire([]load.Shot{shot}) == 0 {
+				continue
+			}
+			r.mu.Lock()
+			r.flying[l.ID()]++
+			r.mu.Unlock()
+			seq[l.ID()]++
+			next[s] += uint64(shot.Events)
+			fired += uint64(shot.Events)
+			lanes = append(lanes, l)
+			blocked = false
+		}
+		for _, l := range lanes {
+			l.Flush()
+		}
+		f(int(fired))
+		if fired == total {
+			break
+		}
+		if !blocked {
+			continue
+		}
+		select {
+		case <-r.wake:
+		case <-deadline:
+			r.t.Fatalf("%d of %d events fired: stuck", fired, total)
+		}
+	}
+	for {
+		r.mu.Lock()
+		n := 0
+		for _, k := range r.flying {
+			n += k
+		}
+		out := r.outcomes
+		r.mu.Unlock()
+		if n == 0 {
+			r.check(out, total)
+			return out
+		}
+		select {
+		case <-r.wake:
+		case <-deadline:
+			r.t.Fatalf("%d shots were never settled", n)
+		}
+	}
+}
+
+// check applies what must hold of any outcomes.
+func (r *rig) check(out []load.Outcome, total uint64) {
+	r.t.Helper()
+	events := uint64(0)
+	for _, o := range out {
+		if o.Acked+o.Failed+o.Unknown != o.Events {
+			r.t.Errorf("%d acked + %d failed + %d unknown of %d events", o.Acked, o.Failed, o.Unknown, o.Events)
+		}
+		if o.Sent > o.Done {
+			r.t.Errorf("sent at %v, done at %v", o.Sent, o.Done)
+		}
+		if o.Acked > 0 && o.Sent < 0 {
+			r.t.Error("acked and never sent")
+		}
+		events += uint64(o.Events)
+	}
+	for k, n := range r.settled {
+		if n != 1 {
+			r.t.Errorf("shot %d of lane %d was settled %d times", k[1], k[0], n)
+		}
+	}
+	if events != total {
+		r.t.Errorf("%d events settled, want %d", events, total)
+	}
+}
+
+// tallies are the sums of outcomes.
+type tallies struct{ acked, failed, unknown, retries int }
+
+func tally(out []load.Outcome) (c tallies) {
+	for _, o := range out {
+		c.acked += int(o.Acked)
+		c.failed += int(o.Failed)
+		c.unknown += int(o.Unknown)
+		c.retries += int(o.Retries)
+	}
+	return c
+}
+
+// fake is a cluster of kfake with the topic "events".
+func fake(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.SeedTopics(partitions, "events"), kfake.NumBrokers(1)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func fakeURL(addrs []string) string { return "kafka://" + strings.Join(addrs, ",") + "/events" }
+
+// opened is a producer for the options given, as "name=value".
+func opened(t testing.TB, addrs []string, change func(*config), given ...string) *producer {
+	t.Helper()
+	cfg := configFor(t, addrs, change, given...)
+	p, err := newProducer(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func configFor(t testing.TB, addrs []string, change func(*config), given ...string) *config {
+	t.Helper()
+	opts := map[string][]string{}
+	for _, g := range given {
+		k, v, _ := strings.Cut(g, "=")
+		opts[k] = append(opts[k], v)
+	}
+	cfg, err := parseConfig(spec(t, fakeURL(addrs), opts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(cfg)
+	}
+	return cfg
+}
+
+// readBack reads all records of the topic with a client that is not ours.
+func readBack(t testing.TB, addrs []string, want int) []*kgo.Record {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.ConsumeTopics("events"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, "events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	ends.Each(func(o kadm.ListedOffset) { total += int(o.Offset) })
+	if total != want {
+		t.Fatalf("%d records at the broker, want %d", total, want)
+	}
+	var recs []*kgo.Record
+	for len(recs) < want {
+		fs := cl.PollFetches(ctx)
+		if err := fs.Err(); err != nil {
+			t.Fatalf("read back %d of %d: %v", len(recs), want, err)
+		}
+		fs.EachRecord(func(r *kgo.Record) { recs = append(recs, r) })
+	}
+	return recs
+}
+
+func endOffsets(t testing.TB, addrs []string) map[int32]int64 {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	listed, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), "events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[int32]int64{}
+	listed.Each(func(o kadm.ListedOffset) { ends[o.Partition] = o.Offset })
+	return ends
+}

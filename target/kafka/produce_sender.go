@@ -1,0 +1,248 @@
+package kafka
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+)
+
+// A slot is a shot on its way: from Fire until it is settled. It stays with
+// the lane on which it was fired, whatever connection its attempts go over.
+type slot struct {
+	shot load.Shot
+	home *lane
+	part int32
+	live int // place in sender.live; -1: settled
+
+	recs   []byte    // the records as they travel
+	sum    kafka.Sum // of recs
+	count  int32
+	raw    int32  // bytes of the records before compression
+	buf    []byte // own memory, given back in the end
+	millis int64  // timestamp; 0 until the first attempt
+	crc    uint32 // of the last attempt
+
+	sent     time.Duration // first attempt's first byte; -1: none
+	deadline time.Duration // no attempt after it
+	after    time.Duration // no attempt before it
+	attempts int32
+	wire     int64
+	maybe    bool // an attempt was written and its fate is not known
+	class    load.Class
+	text     string // about the last attempt
+
+	// Idempotent producing only.
+	pid   int64
+	epoch int16
+	seq   int32
+	first bool // sent when nothing of its partition was unanswered
+}
+
+// A sender is one client: an identity of its own, and a lane to every broker.
+// Its lock guards everything that its sending thread, the readers and flushers
+// of its connections and the watch share; it is never held over a system call.
+// The sink is called with it held, which keeps calls of a lane apart.
+type sender struct {
+	p      *producer
+	id     int
+	routes []atomic.Pointer[lane] // by partition
+
+	mu       sync.Mutex
+	started  bool
+	lanes    []*lane
+	byBroker map[int32]*lane
+	shares   []share // by partition
+	live     []*slot // not settled
+	later    []*slot // waiting for a leader, a connection or a backoff
+	marks    uint64
+	now      time.Duration // of the last look at the clock with the lock held
+
+	freeSlots    []*slot
+	freeRequests []*request
+	freeBufs     [][]byte
+	outcomes     []load.Outcome // settled, not yet handed over
+	sending      []*slot        // scratch
+	dirty        []*link        // with requests queued, to be written
+	answers      []kafka.ProduceAnswer
+
+	pid      int64 // -1: not idempotent
+	epoch    int16
+	fetching bool // a new producer id
+
+	mill mill // of the sending thread
+}
+
+// A share is one sender's part of a partition. Of a sender that is not
+// idempotent only mark is used.
+type share struct {
+	mark uint64 // of the request being put together that has a batch for it
+
+	pid        int64
+	epoch      int16
+	next       int32   // sequence of the next record
+	queue      []*slot // unanswered, in order
+	wired      int     // how many of them, from the first on, are on the wire
+	recovering bool    // waits until none is, to send all again in order
+	bump       bool    // there is a gap: begin a new epoch
+	after      time.Duration
+}
+
+func newSender(p *producer, id, partitions int) *sender {
+	s := &sender{
+		p: p, id: id, pid: -1, epoch: -1,
+		routes:   make([]atomic.Pointer[lane], partitions),
+		shares:   make([]share, partitions),
+		byBroker: map[int32]*lane{},
+	}
+	s.mill.init(p)
+	return s
+}
+
+// adopt gives all partitions the producer id just got.
+func (s *sender) adopt() {
+	for i := range s.shares {
+		s.shares[i].pid, s.shares[i].epoch = s.pid, s.epoch
+	}
+}
+
+// update takes a new view.
+func (s *sender) update(v *view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.p.sink.Now()
+	s.learn(v)
+	s.dispatch()
+	s.finish()
+}
+
+// learn routes partitions to the lanes of their leaders, making lanes for
+// brokers that have none.
+func (s *sender) learn(v *view) {
+	found := false
+	for part := range min(len(s.routes), len(v.leaders)) {
+		id := v.leaders[part]
+		if id == noLeader {
+			s.routes[part].Store(nil)
+			continue
+		}
+		l := s.byBroker[id]
+		if l == nil {
+			l = &lane{s: s, id: int(s.p.lanes.Add(1) - 1), broker: id}
+			s.byBroker[id] = l
+			s.lanes = append(s.lanes, l)
+			if s.started {
+				s.p.tasks.Go(l.keep)
+			}
+		}
+		if s.routes[part].Swap(l) == nil {
+			found = true
+		}
+		// A leader that moved is worth trying at once.
+		s.shares[part].after = 0
+	}
+	for id, l := range s.byBroker {
+		if addr := v.brokers[id]; addr != "" {
+			l.addr = addr
+		}
+	}
+	if found && s.started {
+		s.p.sink.Ready(-1, s.now)
+	}
+}
+
+func (s *sender) newSlot() *slot {
+	if n := len(s.freeSlots); n > 0 {
+		sl := s.freeSlots[n-1]
+		s.freeSlots = s.freeSlots[:n-1]
+		return sl
+	}
+	return new(slot)
+}
+
+// release takes back a settled slot. Nothing refers to it any more.
+func (s *sender) release(sl *slot) {
+	if sl.buf != nil {
+		s.freeBufs = append(s.freeBufs, sl.buf[:0])
+	}
+	*sl = slot{}
+	s.freeSlots = append(s.freeSlots, sl)
+}
+
+func (s *sender) newRequest() *request {
+	if n := len(s.freeRequests); n > 0 {
+		r := s.freeRequests[n-1]
+		s.freeRequests = s.freeRequests[:n-1]
+		return r
+	}
+	return new(request)
+}
+
+// settle says what became of a slot. Its memory is not free yet: bytes of it
+// may still be in the hands of a writer.
+func (s *sender) settle(sl *slot, done time.Duration, o load.Outcome) {
+	o.Shot = sl.shot
+	o.Lane = int32(sl.home.id)
+	o.Sent, o.Done = sl.sent, done
+	o.Retries = max(0, sl.attempts-1)
+	o.Wire = sl.wire
+	o.Sum = sl.crc
+	if o.Acked == 0 || o.Place < 0 {
+		o.Place = -1
+	}
+	s.outcomes = append(s.outcomes, o)
+	last := len(s.live) - 1
+	s.live[sl.live] = s.live[last]
+	s.live[sl.live].live = sl.live
+	s.live[last] = nil
+	s.live = s.live[:last]
+	sl.live = -1
+}
+
+func (s *sender) acked(sl *slot, done time.Duration, place int64) {
+	s.settle(sl, done, load.Outcome{Acked: sl.shot.Events, Place: place})
+}
+
+// failed is for what the broker certainly did not append.
+func (s *sender) failed(sl *slot, done time.Duration, class load.Class, text string) {
+	s.settle(sl, done, load.Outcome{Failed: sl.shot.Events, Class: class, Text: text, Place: -1})
+}
+
+func (s *sender) unknown(sl *slot, done time.Duration, class load.Class, text string) {
+	s.settle(sl, done, load.Outcome{Unknown: sl.shot.Events, Class: class, Text: text, Place: -1})
+}
+
+// giveUp settles a slot whose attempts are over.
+func (s *sender) giveUp(sl *slot, done time.Duration, class load.Class, text string) {
+	if sl.maybe {
+		s.unknown(sl, done, class, text)
+		return
+	}
+	s.failed(sl, done, class, text)
+}
+
+// deliver hands over what was settled.
+func (s *sender) deliver() {
+	if len(s.outcomes) == 0 {
+		return
+	}
+	s.p.sink.Settle(s.outcomes)
+	clear(s.outcomes) // texts
+	s.outcomes = s.outcomes[:0]
+}
+
+// finish ends what was done with the lock held: outcomes are handed over, and
+// queued requests written. Writing gives up the lock meanwhile, so that it is
+// done when nothing is half done.
+func (s *sender) finish() {
+	s.deliver()
+	for len(s.dirty) > 0 {
+		k := s.dirty[len(s.dirty)-1]
+		s.dirty = s.dirty[:len(s.dirty)-1]
+		k.dirty = false
+		k.pump()
+	}
+	s.deliver()
+}

@@ -1,0 +1,259 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/target"
+)
+
+// What goes in comes out, for everything that changes how batches are made.
+func TestProduceArrives(t *testing.T) {
+	const events = 5000
+	tests := []struct {
+		name   string
+		given  []string
+		change func(*config)
+		shot   int // events a shot; 0: a batch
+	}{
+		{name: "plain"},
+		{name: "gzip", given: []string{"compression=gzip"}},
+		{name: "snappy", given: []string{"compression=snappy"}},
+		{name: "lz4", given: []string{"compression=lz4"}},
+		{name: "zstd", given: []string{"compression=zstd"}},
+		{name: "zstd, part of a batch", given: []string{"compression=zstd"}, shot: 37},
+		{name: "part of a batch", shot: 41},
+		{name: "one event a shot", given: []string{"batch-size=4KiB"}, change: func(c *config) { c.eventsPerShot = 1 }},
+		{name: "keys and headers", given: []string{"key=uniform(100)", "header=a=b", "header=source=carronade"}},
+		{name: "keys choose the partition", given: []string{"key=uniform(100)", "partitioner=murmur2"}},
+		{name: "keys choose, lz4, fresh", given: []string{"key=zipf(50,1.1)", "partitioner=murmur2", "compression=lz4", "fresh=true"}},
+		{name: "sticky", given: []string{"partitioner=sticky", "batch-size=8KiB"}},
+		{name: "fixed", given: []string{"partitioner=fixed(2)"}},
+		{name: "fresh", given: []string{"fresh=true", "size=20-300", "key=seq"}},
+		{name: "fresh zstd", given: []string{"fresh=true", "compression=zstd", "payload=text"}},
+		{name: "three clients", given: []string{"clients=3"}},
+		{name: "acks all", given: []string{"acks=all"}},
+		{name: "idempotent", given: []string{"acks=all", "idempotent=true"}, shot: 100},
+		{name: "stamps", change: func(c *config) { c.verify, c.runID = true, 77 }},
+		{name: "stamps, fresh", given: []string{"fresh=true"}, change: func(c *config) { c.verify, c.runID = true, 77 }, shot: 9},
+		{name: "tiny values", given: []string{"size=1"}, change: func(c *config) { c.verify = true }},
+		{name: "large values", given: []string{"size=100KiB", "batch-size=16KiB", "max-request=128KiB"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := fake(t, 4, kfake.NumBrokers(2))
+			p := opened(t, c.ListenAddrs(), tt.change, tt.given...)
+			r := newRig(t, p)
+			r.events = tt.shot
+			total := uint64(events)
+			if strings.HasPrefix(tt.name, "large") {
+				total = 100
+			}
+			out := r.fire(total)
+			if got, want := tally(out), (tallies{acked: int(total)}); got != want {
+				t.Fatalf("got %+v, want %+v; the first: %+v", got, want, out[0])
+			}
+			recs := readBack(t, c.ListenAddrs(), int(total))
+
+			// Places, bytes and order, as the outcomes say them.
+			type place struct {
+				part int32
+				base int64
+			}
+			at := map[place]load.Outcome{}
+			bytes := int64(0)
+			for _, o := range out {
+				at[place{p.LogOf(o.Stripe), o.Place}] = o
+				bytes += o.Bytes
+			}
+			if len(at) != len(out) {
+				t.Errorf("%d shots at %d places", len(out), len(at))
+			}
+			got, seen := int64(0), map[int32]uint64{}
+			parts := map[int32]int{}
+			for _, rec := range recs {
+				got += int64(len(rec.Key) + len(rec.Value))
+				for _, h := range rec.Headers {
+					got += int64(len(h.Key) + len(h.Value))
+				}
+				parts[rec.Partition]++
+				if p.cfg.partitioner.kind == "murmur2" && kafka.PartitionOf(rec.Key, 4) != rec.Partition {
+					t.Errorf("key %s in partition %d", rec.Key, rec.Partition)
+				}
+				if age := time.Since(rec.Timestamp); age < -time.Second || age > time.Minute {
+					t.Errorf("timestamp %v", rec.Timestamp)
+				}
+				if o, ok := at[place{rec.Partition, rec.Offset}]; ok && o.First != seen[o.Stripe] {
+					t.Errorf("stripe %d: event %d at offset %d, want event %d", o.Stripe, o.First, rec.Offset, seen[o.Stripe])
+				} else if ok {
+					seen[o.Stripe] += uint64(o.Events)
+				}
+				if s, ok := kafka.ParseStamp(rec.Value); p.cfg.verify && len(rec.Value) >= kafka.StampSize && (!ok || s.Run != 77 || p.LogOf(s.Stripe) != rec.Partition) {
+					t.Fatalf("stamp %+v, %v in partition %d", s, ok, rec.Partition)
+				}
+			}
+			if got != bytes {
+				t.Errorf("%d bytes of events read back, outcomes say %d", got, bytes)
+			}
+			if p.cfg.partitioner.kind == "fixed" && parts[2] != events {
+				t.Errorf("partitions: %v", parts)
+			}
+			if p.cfg.partitioner.kind == "roundrobin" {
+				if diff := cmp.Diff(map[int32]int{0: int(total) / 4, 1: int(total) / 4, 2: int(total) / 4, 3: int(total) / 4}, parts); diff != "" {
+					t.Errorf("partitions (-want +got):\n%s", diff)
+				}
+			}
+			if want := strings.HasPrefix(tt.name, "stamps"); p.Stamped() != want {
+				t.Errorf("Stamped() = %v", p.Stamped())
+			}
+			checkMetrics(t, p, out)
+		})
+	}
+}
+
+// checkMetrics compares the brokers' metrics with the outcomes.
+func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
+	t.Helper()
+	var got, want BrokerMetrics
+	for _, m := range p.Metrics() {
+		got.Records += m.Records
+		got.Batches += m.Batches
+		got.Bytes += m.Bytes
+	}
+	for _, o := range out {
+		want.Records += uint64(o.Events)
+		want.Batches++
+		want.Bytes += uint64(o.Wire)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-outcomes +brokers):\n%s", diff)
+	}
+	if w, _ := p.Wire(); w != want.Bytes {
+		t.Errorf("%d bytes written, outcomes say %d", w, want.Bytes)
+	}
+}
+
+func TestProduceWithoutAcks(t *testing.T) {
+	c := fake(t, 3)
+	p := opened(t, c.ListenAddrs(), nil, "acks=0")
+	r := newRig(t, p)
+	out := r.fire(20_000)
+	if got, want := tally(out), (tallies{unknown: 20_000}); got != want {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	for _, o := range out {
+		if o.Done != o.Sent || o.Class != load.OK {
+			t.Errorf("sent %v, done %v, class %v", o.Sent, o.Done, o.Class)
+		}
+	}
+	// Nothing says when they are there but their being there.
+	for got := 0; got < 20_000; {
+		got = 0
+		for _, end := range endOffsets(t, c.ListenAddrs()) {
+			got += int(end)
+		}
+		if r.Now() > 20*time.Second {
+			t.Fatalf("%d of 20000 arrived", got)
+		}
+	}
+}
+
+// Every version of the request is spoken, by name and by id.
+func TestProduceVersions(t *testing.T) {
+	for version := int16(kafka.MinProduceVersion); version <= kafka.MaxProduceVersion; version++ {
+		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
+			most := kversion.Stable()
+			most.SetMaxKeyVersion(kafka.ProduceKey, version)
+			c := fake(t, 3, kfake.MaxVersions(most))
+			asked := make(chan int16, 100)
+			c.ControlKey(kafka.ProduceKey, func(req kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				asked <- req.GetVersion()
+				return nil, nil, false
+			})
+			p := opened(t, c.ListenAddrs(), nil)
+			out := newRig(t, p).fire(3000)
+			if got, want := tally(out), (tallies{acked: 3000}); got != want {
+				t.Fatalf("got %+v, want %+v", got, want)
+			}
+			if got := <-asked; got != version {
+				t.Errorf("produced by v%d, want v%d", got, version)
+			}
+			readBack(t, c.ListenAddrs(), 3000)
+		})
+	}
+}
+
+func TestProduceRefusesOldBrokers(t *testing.T) {
+	most := kversion.Stable()
+	most.SetMaxKeyVersion(kafka.ProduceKey, 2)
+	c := fake(t, 1, kfake.MaxVersions(most))
+	p, err := newProducer(context.Background(), configFor(t, c.ListenAddrs(), nil))
+	if err == nil {
+		p.Close()
+		t.Fatal("an old broker was taken")
+	}
+	var hint *target.Error
+	if !errors.As(err, &hint) || !strings.Contains(hint.Hint, "--engine client") {
+		t.Errorf("error %v has no hint", err)
+	}
+}
+
+func TestProduceFixedPartitionMustExist(t *testing.T) {
+	c := fake(t, 2)
+	p, err := newProducer(context.Background(), configFor(t, c.ListenAddrs(), nil, "partitioner=fixed(2)"))
+	if err == nil {
+		p.Close()
+		t.Fatal("partition 2 of 2 was taken")
+	}
+	if !strings.Contains(err.Error(), "no number 2") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestProduceClose(t *testing.T) {
+	c := fake(t, 1)
+	// Answers never come.
+	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		return nil, nil, true
+	})
+	p := opened(t, c.ListenAddrs(), nil)
+	r := newRig(t, p)
+	l := p.Route(0)
+	for i := range 3 {
+		shot := []load.Shot{{Seq: uint64(i), First: uint64(i), Events: 1, DueFirst: -1}}
+		if l.Fire(shot) != 1 || shot[0].Bytes != 100 {
+			t.Fatalf("shot %d was not taken whole: %+v", i, shot)
+		}
+		if i < 2 {
+			l.Flush()
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.check(r.outcomes, 3)
+	if got, want := tally(r.outcomes), (tallies{unknown: 2, failed: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for _, o := range r.outcomes {
+		if o.Class != load.Canceled {
+			t.Errorf("class %v", o.Class)
+		}
+	}
+	if l.Fire([]load.Shot{{Seq: 9, Events: 1}}) != 0 {
+		t.Error("a closed lane took a shot")
+	}
+}

@@ -1,0 +1,493 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+)
+
+// Retries. Of a sender that is not idempotent, a shot goes again only where
+// the broker certainly did not append it: it was never written whole, or it
+// was answered with one of the errors that come before appending. Of an
+// idempotent one everything goes again until the delivery timeout, in order:
+// a partition whose batch failed waits until all its batches on the wire are
+// answered or lost, and then sends all unanswered ones again. A gap in the
+// sequence, left by a batch that was refused for good, is closed by beginning
+// a new epoch (KIP-360), which a producer without transactions may do alone.
+
+const (
+	// retryPause is the Java client's retry.backoff.ms. A new leader ends it.
+	retryPause = 100 * time.Millisecond
+	// mostWired is how many batches of one producer and partition a broker
+	// remembers, to know them again.
+	mostWired = 5
+)
+
+// notAppended are the errors that a broker answers before it looks at a batch:
+// it does not know the partition, or does not lead it.
+func notAppended(code int16) bool {
+	switch code {
+	case kerr.UnknownTopicOrPartition.Code, kerr.LeaderNotAvailable.Code, kerr.NotLeaderForPartition.Code, kerr.UnknownTopicID.Code:
+		return true
+	}
+	return false
+}
+
+// launch sends slots just fired.
+func (s *sender) launch(l *lane, slots []*slot) {
+	if s.pid < 0 {
+		if l.link == nil || l.link.dead || s.now < l.quiet {
+			s.later = append(s.later, slots...)
+			return
+		}
+		for _, sl := range slots {
+			sl.attempts++
+		}
+		s.send(l.link, slots)
+		return
+	}
+	s.sending = s.sending[:0]
+	for _, sl := range slots {
+		sh := &s.shares[sl.part]
+		sl.pid, sl.epoch, sl.seq = sh.pid, sh.epoch, sh.next
+		sh.next = (sh.next + sl.count) & math.MaxInt32
+		sh.queue = append(sh.queue, sl)
+		if sh.recovering {
+			continue
+		}
+		if s.routes[sl.part].Load() != l || l.link == nil || l.link.dead || s.now < l.quiet {
+			sh.recovering = true // dispatch sends it
+			continue
+		}
+		if sh.wired < mostWired && sh.wired == len(sh.queue)-1 {
+			s.wire(sh, sl)
+			s.sending = append(s.sending, sl)
+		}
+	}
+	if len(s.sending) > 0 {
+		s.send(l.link, s.sending)
+	}
+}
+
+// wire notes that a slot of an idempotent sender goes out now.
+func (s *sender) wire(sh *share, sl *slot) {
+	sl.first = sh.wired == 0
+	sl.attempts++
+	sh.wired++
+}
+
+// send queues slots on a link in as few requests as possible; finish writes
+// them.
+func (s *sender) send(k *link, slots []*slot) {
+	cfg := s.p.cfg
+	for len(slots) > 0 {
+		s.marks++
+		size, n := k.format.MaxHead(), 0
+		for n < len(slots) {
+			sl := slots[n]
+			sh := &s.shares[sl.part]
+			size += kafka.MaxPartition + kafka.HeaderSize + len(sl.recs)
+			// A fixed number of events a shot is meant as one request each;
+			// a broker takes one batch a partition in a request.
+			if n > 0 && (cfg.eventsPerShot > 0 || size > cfg.maxRequest || sh.mark == s.marks) {
+				break
+			}
+			sh.mark = s.marks
+			n++
+		}
+		k.push(s.newRequest(), slots[:n])
+		slots = slots[n:]
+	}
+	if !k.dirty {
+		k.dirty = true
+		s.dirty = append(s.dirty, k)
+	}
+}
+
+// dispatch sends what waits for a leader, a connection or the end of a pause.
+func (s *sender) dispatch() {
+	for i := range s.shares {
+		if s.shares[i].recovering {
+			s.resolve(int32(i))
+		}
+	}
+	if len(s.later) == 0 {
+		return
+	}
+	for _, l := range s.lanes {
+		k := l.link
+		if k == nil || k.dead || s.now < l.quiet {
+			continue
+		}
+		s.sending = s.sending[:0]
+		keep := s.later[:0]
+		for _, sl := range s.later {
+			to := s.routes[sl.part].Load()
+			if to == l && (s.now >= sl.after || s.shares[sl.part].after == 0) {
+				sl.attempts++
+				s.sending = append(s.sending, sl)
+				continue
+			}
+			keep = append(keep, sl)
+		}
+		clear(s.later[len(keep):])
+		s.later = keep
+		if len(s.sending) > 0 {
+			s.send(k, s.sending)
+		}
+	}
+}
+
+// judge deals with a broker's answer about one batch.
+func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
+	s := k.l.s
+	sh := &s.shares[sl.part]
+	if a.ErrorCode != 0 && a.LeaderID >= 0 {
+		k.hints = append(k.hints, hint{sl.part, a.LeaderID, a.LeaderEpoch})
+	}
+	if s.pid >= 0 {
+		k.judgeIdempotent(sh, sl, a, now)
+		return
+	}
+	if a.ErrorCode == 0 {
+		s.acked(sl, now, a.BaseOffset)
+		return
+	}
+	sl.class, sl.text = classOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
+	switch {
+	case notAppended(a.ErrorCode) && now < sl.deadline:
+		s.p.book.ask()
+		sl.after = now + jittered(retryPause)
+		sh.after = sl.after
+		s.later = append(s.later, sl)
+	case perhapsAppended(a.ErrorCode):
+		s.unknown(sl, now, sl.class, sl.text)
+	default:
+		s.failed(sl, now, sl.class, sl.text)
+	}
+}
+
+// perhapsAppended are the errors that leave open whether the batch is in the
+// log: too few replicas have it yet, or nobody knows.
+func perhapsAppended(code int16) bool {
+	switch code {
+	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code, kerr.NetworkException.Code, kerr.UnknownServerError.Code:
+		return true
+	}
+	return false
+}
+
+func (k *link) judgeIdempotent(sh *share, sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
+	s := k.l.s
+	sh.wired--
+	switch a.ErrorCode {
+	case 0, kerr.DuplicateSequenceNumber.Code:
+		place := a.BaseOffset
+		if a.ErrorCode != 0 {
+			place = -1 // it is there, and the broker has forgotten where
+		}
+		sh.remove(sl)
+		s.acked(sl, now, place)
+		if sh.recovering {
+			s.resolve(sl.part)
+		} else {
+			s.feed(sh)
+		}
+		return
+	}
+	err := kerr.ErrorForCode(a.ErrorCode)
+	sl.class, sl.text = classOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
+	sh.recovering = true
+	switch {
+	case a.ErrorCode == kerr.OutOfOrderSequenceNumber.Code:
+		// Of a batch sent behind others it is a consequence of their failure.
+		// Of one sent alone it says that the broker knows another sequence:
+		// it certainly did not append this one.
+		if sl.first {
+			sh.bump = true
+			sl.maybe = false
+		}
+	case a.ErrorCode == kerr.UnknownProducerID.Code, a.ErrorCode == kerr.InvalidProducerEpoch.Code, a.ErrorCode == kerr.ProducerFenced.Code:
+		sh.bump = true
+	case kerr.IsRetriable(err):
+		if perhapsAppended(a.ErrorCode) {
+			sl.maybe = true
+		}
+		s.p.book.ask()
+		sh.after = now + jittered(retryPause)
+	default:
+		sh.remove(sl)
+		sh.bump = true
+		s.failed(sl, now, sl.class, sl.text)
+	}
+	s.resolve(sl.part)
+}
+
+// remove takes a slot out of the queue; it is most often the first.
+func (sh *share) remove(sl *slot) {
+	for i, q := range sh.queue {
+		if q == sl {
+			copy(sh.queue[i:], sh.queue[i+1:])
+			sh.queue[len(sh.queue)-1] = nil
+			sh.queue = sh.queue[:len(sh.queue)-1]
+			return
+		}
+	}
+}
+
+// feed sends the batches that waited for others to be answered.
+func (s *sender) feed(sh *share) {
+	for !sh.recovering && sh.wired < mostWired && sh.wired < len(sh.queue) {
+		sl := sh.queue[sh.wired]
+		l := s.routes[sl.part].Load()
+		if l == nil || l.link == nil || l.link.dead || s.now < l.quiet {
+			sh.recovering = true
+			return
+		}
+		s.wire(sh, sl)
+		s.send(l.link, []*slot{sl})
+	}
+}
+
+// resolve ends the recovery of a partition, if nothing of it is on the wire
+// any more and there is somebody to send to.
+func (s *sender) resolve(part int32) {
+	sh := &s.shares[part]
+	if sh.wired > 0 {
+		return
+	}
+	for len(sh.queue) > 0 && s.now >= sh.queue[0].deadline {
+		sl := sh.queue[0]
+		sh.remove(sl)
+		if !sl.maybe {
+			sh.bump = true // its numbers will not be used
+		}
+		s.giveUp(sl, s.now, s.classFor(sl), s.textFor(sl))
+		s.release(sl)
+	}
+	l := s.routes[part].Load()
+	if s.now < sh.after || l == nil || l.link == nil || l.link.dead || s.now < l.quiet {
+		return
+	}
+	if sh.bump && !s.renumber(sh) {
+		return
+	}
+	sh.recovering, sh.bump = false, false
+	s.feed(sh)
+	if len(sh.queue) == 0 {
+		l.ready(s.now)
+	}
+}
+
+// renumber begins a new epoch for a partition. False: a new producer id has to
+// be got first.
+func (s *sender) renumber(sh *share) bool {
+	if sh.pid == s.pid && sh.epoch == s.epoch {
+		if s.epoch == math.MaxInt16 {
+			s.newID()
+			return false
+		}
+		s.epoch++
+	}
+	sh.pid, sh.epoch, sh.next = s.pid, s.epoch, 0
+	for _, sl := range sh.queue {
+		sl.pid, sl.epoch, sl.seq = sh.pid, sh.epoch, sh.next
+		sh.next = (sh.next + sl.count) & math.MaxInt32
+	}
+	return true
+}
+
+// newID gets another producer id when the epochs are used up.
+func (s *sender) newID() {
+	if s.fetching {
+		return
+	}
+	s.fetching = true
+	s.p.tasks.Go(func() {
+		id, epoch, err := newProducerID(s.p.ctx, s.p.cfg, s.p.book.view.Load())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.fetching = false // the watch asks again if need be
+		if err != nil {
+			s.p.cfg.logf("%v", err)
+			return
+		}
+		s.pid, s.epoch = id, epoch
+	})
+}
+
+// gone settles a slot whose request wants no answer and was written.
+func (s *sender) gone(sl *slot) {
+	if sl.live >= 0 {
+		s.unknown(sl, sl.sent, load.OK, "")
+	}
+}
+
+// lost cleans up after a connection.
+func (l *lane) lost(k *link) {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k.kill(errHangUp)
+	for k.writing {
+		if k.handed {
+			// The flusher may wait for its turn.
+			k.cond.Broadcast()
+		}
+		k.cond.Wait()
+	}
+	s.now = s.p.sink.Now()
+	l.link = nil
+	if !l.closed {
+		l.downAt, l.downErr = s.now, fmt.Errorf("connection to broker %d at %s: %w", l.broker, l.addr, k.cause)
+		l.metrics.Reconnects++
+		s.p.book.ask()
+	}
+	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.cause)
+	if errors.As(k.cause, new(*protocolError)) || errors.Is(k.cause, kafka.ErrLength) {
+		class = load.Protocol
+	}
+	for k.head < k.tail {
+		written := k.head < k.next
+		started := written || k.head == k.next && k.offset > 0
+		r := k.pop()
+		late := errors.Is(k.cause, errTimeout) && s.now-r.sent >= s.p.cfg.requestTimeout
+		for _, sl := range r.slots {
+			if sl.live < 0 {
+				continue
+			}
+			sl.class, sl.text = class, text
+			if late && written {
+				sl.class, sl.text = load.Timeout, fmt.Sprintf("no answer from broker %d within %v", l.broker, s.p.cfg.requestTimeout)
+			}
+			if !started {
+				sl.attempts-- // nothing of it left this machine
+			}
+			switch {
+			case s.pid >= 0:
+				sl.maybe = sl.maybe || written
+				sh := &s.shares[sl.part]
+				sh.wired--
+				sh.recovering = true
+			case written:
+				s.unknown(sl, s.now, sl.class, sl.text)
+			default:
+				// Part of a request is no request: the broker cannot have
+				// appended it.
+				s.later = append(s.later, sl)
+			}
+		}
+		k.free(r)
+	}
+	s.dispatch()
+	s.finish()
+}
+
+// watch looks after deadlines.
+func (s *sender) watch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.p.sink.Now()
+	s.now = now
+	for _, l := range s.lanes {
+		k := l.link
+		if k == nil || k.dead {
+			l.ready(now)
+			continue
+		}
+		if k.head < k.next {
+			if r := k.at(k.head); r.sent >= 0 && now-r.sent > s.p.cfg.requestTimeout {
+				k.kill(errTimeout)
+			}
+		} else if k.offset > 0 && now-k.at(k.next).sent > s.p.cfg.requestTimeout {
+			k.kill(errTimeout) // the broker does not read either
+		}
+	}
+	s.expire(now)
+	s.dispatch()
+	s.finish()
+}
+
+// expire gives up what waited too long for an attempt.
+func (s *sender) expire(now time.Duration) {
+	keep := s.later[:0]
+	for _, sl := range s.later {
+		if now < sl.deadline && !s.hopeless(sl, now) {
+			keep = append(keep, sl)
+			continue
+		}
+		s.giveUp(sl, now, s.classFor(sl), s.textFor(sl))
+		s.release(sl)
+	}
+	clear(s.later[len(keep):])
+	s.later = keep
+}
+
+// hopeless reports whether the slot's broker has been away for so long that
+// shots are taken only to fail.
+func (s *sender) hopeless(sl *slot, now time.Duration) bool {
+	l := s.routes[sl.part].Load()
+	return l != nil && l.link == nil && l.downErr != nil && now-l.downAt > s.p.cfg.requestTimeout
+}
+
+func (s *sender) classFor(sl *slot) load.Class {
+	if sl.class != load.OK {
+		return sl.class
+	}
+	return load.Refused
+}
+
+func (s *sender) textFor(sl *slot) string {
+	if sl.text != "" {
+		return sl.text
+	}
+	l := s.routes[sl.part].Load()
+	switch {
+	case l == nil:
+		return "the partition has no leader"
+	case l.downErr != nil:
+		return l.downErr.Error()
+	}
+	return "could not be written in time"
+}
+
+// classOf is the class of a broker's error.
+func classOf(code int16) load.Class {
+	switch code {
+	case kerr.RequestTimedOut.Code:
+		return load.Timeout
+	case kerr.ThrottlingQuotaExceeded.Code:
+		return load.Throttled
+	case kerr.MessageTooLarge.Code, kerr.RecordListTooLarge.Code:
+		return load.TooLarge
+	case kerr.TopicAuthorizationFailed.Code, kerr.ClusterAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code,
+		kerr.TransactionalIDAuthorizationFailed.Code, kerr.SaslAuthenticationFailed.Code, kerr.DelegationTokenAuthorizationFailed.Code:
+		return load.Unauthorized
+	case kerr.UnsupportedVersion.Code, kerr.InvalidRequest.Code, kerr.UnsupportedForMessageFormat.Code,
+		kerr.UnsupportedCompressionType.Code, kerr.CorruptMessage.Code:
+		return load.Protocol
+	}
+	return load.Rejected
+}
+
+// errorText is a broker's error by name, with its own words about it.
+func errorText(code int16, message []byte) string {
+	name := fmt.Sprintf("error %d", code)
+	words := string(message)
+	if e := kerr.TypedErrorForCode(code); e != nil {
+		name = e.Message
+		if words == "" {
+			words = e.Description
+		}
+	}
+	if words == "" {
+		return name
+	}
+	return name + ": " + words
+}
