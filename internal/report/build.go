@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"carronade/load"
@@ -80,6 +82,7 @@ func Build(in Input) *Document {
 	for i := range r.Intervals {
 		d.Intervals[i] = b.interval(&r.Intervals[i])
 	}
+	slices.SortStableFunc(d.Intervals, func(a, b Interval) int { return cmp.Compare(a.StartS, b.StartS) })
 	for _, l := range r.Logs {
 		d.LagEvents[l.Log] = l.Behind
 	}

@@ -166,6 +166,15 @@ func steps() Input {
 	r.Steps[3].Arrived, r.Steps[3].Acked = 300_000, 390_000
 	r.Steps[3].Censored = same(2*time.Second, 100)
 	r.Stopped = load.BySchedule
+	// Answers of the first step that came when the second had begun.
+	late := r.Intervals[7]
+	late.Counts = measure.Counts{Acked: 500}
+	r.Intervals[7].Acked -= 500
+	r.Intervals = append(r.Intervals, late)
+	// The last answers, after the hold.
+	tail := r.Intervals[21]
+	tail.Start, tail.End, tail.Acked = 22*time.Second, 22100*time.Millisecond, 5
+	r.Intervals = append(r.Intervals, tail)
 	return in
 }
 

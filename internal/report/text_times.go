@@ -143,14 +143,39 @@ func (d *Document) steps(p *page) {
 
 const sparkWidth = 44
 
-// series shows how the hold went, a character a stretch of time.
-func (d *Document) series(p *page) {
-	var rows []Interval
-	for _, iv := range d.Intervals {
-		if iv.Phase == "hold" && iv.EndS > iv.StartS {
-			rows = append(rows, iv)
+// holdRows are the intervals that began within the hold. Where two steps meet,
+// an interval has a row for each, which are one here: their rates add up, and
+// their times are those of the row with more answers.
+func (d *Document) holdRows() []Interval {
+	end := math.Inf(1)
+	for _, ph := range d.Phases {
+		if ph.Name == "hold" {
+			end = ph.EndS
 		}
 	}
+	var rows []Interval
+	for _, iv := range d.Intervals {
+		if iv.Phase != "hold" || iv.EndS <= iv.StartS || iv.StartS >= end {
+			continue
+		}
+		n := len(rows)
+		if n == 0 || rows[n-1].StartS != iv.StartS {
+			rows = append(rows, iv)
+			continue
+		}
+		last := &rows[n-1]
+		rate := last.EventsPerS + iv.EventsPerS
+		if iv.Acked+iv.Consumed >= last.Acked+last.Consumed {
+			*last = iv
+		}
+		last.EventsPerS = rate
+	}
+	return rows
+}
+
+// series shows how the hold went, a character a stretch of time.
+func (d *Document) series(p *page) {
+	rows := d.holdRows()
 	if len(rows) < 3 {
 		return
 	}

@@ -60,15 +60,21 @@ func Steady(r *load.Result) measure.Steady {
 
 func rise(s measure.Steady) float64 { return max(s.InFlightRise, s.ResponseRise) }
 
-// rows returns the intervals that lie within the span, without stubs.
+// rows returns the intervals that lie within the span, without stubs. Where
+// two steps meet, an interval has a row for each; they are one here.
 func rows(series []measure.Interval, start, end time.Duration) []measure.Interval {
 	var in []measure.Interval
 	longest := time.Duration(0)
 	for _, iv := range series {
-		if iv.Start >= start && iv.End <= end && iv.Phase == "hold" {
-			in = append(in, iv)
-			longest = max(longest, iv.Length())
+		if iv.Start < start || iv.End > end || iv.Phase != "hold" {
+			continue
 		}
+		longest = max(longest, iv.Length())
+		if n := len(in); n > 0 && in[n-1].Start == iv.Start {
+			in[n-1] = measure.Join(in[n-1], iv)
+			continue
+		}
+		in = append(in, iv)
 	}
 	return slices.DeleteFunc(in, func(iv measure.Interval) bool {
 		return float64(iv.Length()) < shortInterval*float64(longest)

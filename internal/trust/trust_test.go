@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -246,8 +247,14 @@ func TestSteadyLeavesStubsOut(t *testing.T) {
 	in := intervals(5, func(int, *measure.Interval) {})
 	in[4].End = in[4].Start + 10*time.Millisecond
 	in = append(in, measure.Interval{Phase: "drain", Start: 5 * time.Second, End: 6 * time.Second})
+	late := in[3] // late answers of the step before, in the same interval
+	late.Counts = measure.Counts{Acked: 7}
+	in = slices.Insert(in, 3, late)
 	got := rows(in, 0, time.Minute)
 	if diff := cmp.Diff(4, len(got)); diff != "" {
 		t.Error(diff)
+	}
+	if got[3].Acked != 7 || got[3].Offered != 1000 {
+		t.Errorf("two rows of an interval: got %+v", got[3].Counts)
 	}
 }

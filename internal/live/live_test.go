@@ -1,0 +1,323 @@
+package live
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A screen is a small terminal: text, \r, \n, cursor up, erase to the end of
+// the line and of the screen, and colors. Anything else fails the test.
+type screen struct {
+	t        *testing.T
+	columns  int
+	rows     [][]rune
+	row, col int
+}
+
+func (s *screen) cell() *[]rune {
+	for len(s.rows) <= s.row {
+		s.rows = append(s.rows, nil)
+	}
+	return &s.rows[s.row]
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	runes := []rune(string(p))
+	for i := 0; i < len(runes); i++ {
+		switch r := runes[i]; r {
+		case '\r':
+			s.col = 0
+		case '\n':
+			s.row, s.col = s.row+1, 0
+		case 0x1b:
+			n, j := 0, i+2
+			for ; j < len(runes) && runes[j] >= '0' && runes[j] <= '9'; j++ {
+				n = n*10 + int(runes[j]-'0')
+			}
+			switch runes[j] {
+			case 'A':
+				if n > s.row {
+					s.t.Errorf("moved %d rows up from row %d", n, s.row)
+				}
+				s.row -= min(n, s.row)
+			case 'K':
+				*s.cell() = (*s.cell())[:min(s.col, len(*s.cell()))]
+			case 'J':
+				*s.cell() = (*s.cell())[:min(s.col, len(*s.cell()))]
+				s.rows = s.rows[:s.row+1]
+			case 'm':
+			default:
+				s.t.Errorf("an escape that this terminal does not know: %q", string(runes[i:j+1]))
+			}
+			i = j
+		default:
+			if s.col == s.columns {
+				s.row, s.col = s.row+1, 0
+			}
+			c := s.cell()
+			for len(*c) <= s.col {
+				*c = append(*c, ' ')
+			}
+			(*c)[s.col] = r
+			s.col++
+		}
+	}
+	return len(p), nil
+}
+
+func (s *screen) String() string {
+	var b strings.Builder
+	for _, r := range s.rows {
+		b.WriteString(strings.TrimRight(string(r), " ") + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func times(d time.Duration, n uint64) *measure.Histogram {
+	h := measure.NewHistogram()
+	h.RecordN(d, n-1)
+	h.RecordN(3*d, 1)
+	return h
+}
+
+// snapshot is second i of a run of 20 s.
+func snapshot(i int) load.Snapshot {
+	at := time.Duration(i) * time.Second
+	n := uint64(50_000)
+	return load.Snapshot{
+		At: at, Phase: "hold", Left: 20*time.Second - at,
+		Interval: measure.Interval{
+			Phase: "hold", Start: at - time.Second, End: at, InFlight: 42, LagEvents: -1,
+			Counts: measure.Counts{Sent: n, Acked: n, Bytes: n * 100},
+			Set:    measure.Set{Response: times(3*time.Millisecond, 1000), Service: times(time.Millisecond, 200)},
+		},
+		Total: measure.Counts{Sent: n * uint64(i), Acked: n * uint64(i), Answered: 100 * uint64(i)},
+	}
+}
+
+func TestStatusOnATerminal(t *testing.T) {
+	scr := &screen{t: t, columns: 80}
+	w := New(scr, Terminal{Rewrite: true, Columns: func() int { return scr.columns }})
+	fmt.Fprintln(scr, "$ carronade run")
+	w.Phase("connecting to 127.0.0.1:9092")
+	if diff := cmp.Diff("$ carronade run\nconnecting to 127.0.0.1:9092", scr.String()); diff != "" {
+		t.Error(diff)
+	}
+	for i := range 3 {
+		w.Show(snapshot(i + 1))
+	}
+	want := `$ carronade run
+hold   3 s   17 s left
+  50 k/s acked   4.77 MiB/s   150,000 acked
+  response p50 3 ms   p99 3 ms   max 9 ms
+  42 in flight   nothing failed`
+	// A sparkline takes the rest of its line.
+	want = strings.Replace(want, "150,000 acked", "150,000 acked   ███", 1)
+	if diff := cmp.Diff(want, scr.String()); diff != "" {
+		t.Error(diff)
+	}
+
+	bad := snapshot(4)
+	bad.Total.Failed, bad.Total.Unknown = 1200, 7
+	bad.Interval.Censored = times(2*time.Second, 50)
+	bad.Interval.Response = nil
+	w.Show(bad)
+	want = `$ carronade run
+hold   4 s   16 s left
+  50 k/s acked   4.77 MiB/s   200,000 acked   ████
+  response p50 >= 2 s   p99 >= 6 s
+  42 in flight   1,200 failed   7 unknown`
+	if diff := cmp.Diff(want, scr.String()); diff != "" {
+		t.Error(diff)
+	}
+
+	w.Say("warning: leader of bench-0 moved")
+	w.Show(snapshot(5))
+	if got := scr.String(); !strings.HasPrefix(got, "$ carronade run\nwarning: leader of bench-0 moved\nhold   5 s") {
+		t.Errorf("words stand above the status:\n%s", got)
+	}
+	w.Close()
+	w.Close()
+	w.Show(snapshot(6))
+	if diff := cmp.Diff("$ carronade run\nwarning: leader of bench-0 moved", scr.String()); diff != "" {
+		t.Errorf("something was left behind:\n%s", diff)
+	}
+	if scr.row != 2 || scr.col != 0 {
+		t.Errorf("the cursor is left in row %d, column %d", scr.row, scr.col)
+	}
+}
+
+// On any width no line breaks, and a narrower terminal than before is left
+// clean.
+func TestWidths(t *testing.T) {
+	for columns := 12; columns < 160; columns++ {
+		scr := &screen{t: t, columns: columns}
+		w := New(scr, Terminal{Rewrite: true, Columns: func() int { return scr.columns }})
+		s := snapshot(1)
+		s.Total.Failed, s.Total.Dropped = 123456, 78
+		for i := range 70 {
+			s.At = time.Duration(i) * time.Second
+			w.Show(s)
+		}
+		if got := strings.Count(scr.String(), "\n") + 1; got != 4 {
+			t.Fatalf("%d columns: %d lines:\n%s", columns, got, scr)
+		}
+		for l := range strings.Lines(scr.String()) {
+			if width(strings.TrimSuffix(l, "\n")) >= columns {
+				t.Fatalf("%d columns: a line of %d", columns, width(l))
+			}
+		}
+		w.Close()
+		if got := scr.String(); got != "" {
+			t.Fatalf("%d columns: left behind: %q", columns, got)
+		}
+	}
+}
+
+func TestMovesUpByWhatANarrowerTerminalBroke(t *testing.T) {
+	columns := 80
+	var out bytes.Buffer
+	w := New(&out, Terminal{Rewrite: true, Color: true, Columns: func() int { return columns }})
+	w.Show(snapshot(1))
+	out.Reset()
+	columns = 30
+	w.Close()
+	// The lines had 22, 43, 41 and 33 columns and take 1, 2, 2 and 2 rows now.
+	if diff := cmp.Diff("\r\x1b[7A\x1b[J", out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The bytes of one redraw: one write, no place blank in between, no cursor
+// hidden.
+func TestBytesOfARedraw(t *testing.T) {
+	writes := &counting{}
+	w := New(writes, Terminal{Rewrite: true, Color: true, Columns: func() int { return 60 }})
+	w.Show(snapshot(1))
+	writes.reset()
+	s := snapshot(2)
+	s.Total.Failed = 3
+	w.Show(s)
+	want := "\r\x1b[4A" +
+		"\x1b[1mhold   2 s   18 s left\x1b[0m\x1b[K\n" +
+		"  50 k/s acked   4.77 MiB/s   100,000 acked   ██\x1b[K\n" +
+		"  response p50 3 ms   p99 3 ms   max 9 ms\x1b[K\n" +
+		"  \x1b[2m42 in flight   \x1b[0m\x1b[31m3 failed\x1b[0m\x1b[K\n" +
+		"\x1b[J"
+	if diff := cmp.Diff(want, writes.buf.String()); diff != "" {
+		t.Error(diff)
+	}
+	if writes.n != 1 {
+		t.Errorf("got %d writes, want one", writes.n)
+	}
+	s.At += 10 * time.Millisecond
+	w.Show(s)
+	if writes.n != 1 {
+		t.Error("redrawn after 10 ms")
+	}
+}
+
+type counting struct {
+	buf bytes.Buffer
+	n   int
+}
+
+func (c *counting) Write(p []byte) (int, error) { c.n++; return c.buf.Write(p) }
+func (c *counting) reset()                      { c.buf.Reset(); c.n = 0 }
+
+func TestPlainLines(t *testing.T) {
+	closed := snapshot(2)
+	closed.Interval.Response = nil
+	closed.Left = load.Never
+	consume := load.Snapshot{
+		At: 3 * time.Second, Phase: "hold", Left: load.Never,
+		Interval: measure.Interval{End: time.Second, LagEvents: 1_234_567, Counts: measure.Counts{Consumed: 19_000_000, Bytes: 1 << 30}},
+		Total:    measure.Counts{Consumed: 57_000_000},
+	}
+	unacknowledged := snapshot(4)
+	unacknowledged.Interval.Set = measure.Set{}
+	unacknowledged.Total = measure.Counts{Sent: 200_000, Unknown: 200_000}
+	roundTrip := snapshot(5)
+	roundTrip.Interval.EndToEnd = times(7*time.Millisecond, 100)
+	dropping := snapshot(6)
+	dropping.Total.Dropped, dropping.Total.Retries = 1234, 5
+	drain := snapshot(20)
+	drain.Phase = "drain"
+	tests := []struct {
+		name string
+		s    load.Snapshot
+		want string
+	}{
+		{"open loop", snapshot(1), "hold  1 s  19 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight"},
+		{"closed loop, no end", closed, "hold  2 s  until Ctrl-C  50 k/s acked  4.77 MiB/s  service p50 1 ms  p99 1 ms  max 3 ms  42 in flight"},
+		{"consume", consume, "hold  3 s  until Ctrl-C  19 M/s consumed  1 GiB/s  1,234,567 behind"},
+		{"nothing is acknowledged", unacknowledged, "hold  4 s  16 s left  50 k/s sent  4.77 MiB/s  42 in flight"},
+		{"round trip", roundTrip, "hold  5 s  15 s left  50 k/s acked  4.77 MiB/s  end to end p50 7 ms  p99 7 ms  max 21 ms  42 in flight"},
+		{"dropping", dropping, "hold  6 s  14 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight  1,234 dropped  5 retried"},
+		{"drain", drain, "drain  20 s  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			w := New(&out, Terminal{})
+			w.Show(tt.s)
+			w.Close()
+			if diff := cmp.Diff(tt.want+"\n", out.String()); diff != "" {
+				t.Error(diff)
+			}
+			if strings.Contains(out.String(), "\x1b") {
+				t.Error("ANSI where there is no terminal")
+			}
+		})
+	}
+}
+
+func TestQuiet(t *testing.T) {
+	var w *Watcher
+	w.Show(snapshot(1))
+	w.Phase("connecting")
+	w.Say("words")
+	w.Close()
+}
+
+func TestDetect(t *testing.T) {
+	f, err := os.Create(t.TempDir() + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tests := []struct {
+		name  string
+		env   map[string]string
+		ascii bool
+	}{
+		{"nothing set", nil, false},
+		{"UTF-8", map[string]string{"LANG": "en_US.UTF-8"}, false},
+		{"as some write it", map[string]string{"LC_ALL": "C.utf8", "LANG": "C"}, false},
+		{"C", map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}, true},
+		{"an old locale", map[string]string{"LANG": "de_DE.ISO-8859-1"}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Detect(f, func(k string) string { return tt.env[k] })
+			if got.Rewrite || got.Color {
+				t.Error("a file is taken for a terminal")
+			}
+			if got.ASCII != tt.ascii {
+				t.Errorf("ASCII: got %v, want %v", got.ASCII, tt.ascii)
+			}
+			if got.Columns() != 0 {
+				t.Errorf("a file has %d columns", got.Columns())
+			}
+		})
+	}
+}

@@ -1,0 +1,204 @@
+package live
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// history is how many intervals the sparkline looks back, at most.
+const history = 60
+
+// A status is what there is to show of a run, as pieces in the order of their
+// importance: what does not fit is left out from the end.
+type status struct {
+	head  []string // phase, time, time left
+	rate  []string
+	times []string
+	state []string
+	bad   []string // failures and the like; empty when there are none
+	rates []float64
+}
+
+// rateOf says what the rates count, as far as can be seen from a run in
+// progress. Where nothing is acknowledged no shot is ever answered.
+func rateOf(s *load.Snapshot) (name string, events uint64) {
+	switch {
+	case s.Total.Sent == 0 && s.Total.Consumed > 0:
+		return "consumed", s.Interval.Consumed
+	case s.Total.Answered == 0 && s.Total.Acked == 0 && s.Interval.Service == nil && s.Total.Sent > 0:
+		return "sent", s.Interval.Sent
+	}
+	return "acked", s.Interval.Acked
+}
+
+func perSecond(n uint64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// read makes the pieces of a snapshot. rates are those of the intervals
+// before, oldest first.
+func read(s *load.Snapshot, rates []float64) status {
+	name, n := rateOf(s)
+	length := s.Interval.Length()
+	st := status{rates: rates}
+
+	st.head = []string{s.Phase, units.FormatDuration(s.At.Round(100 * time.Millisecond))}
+	switch {
+	case s.Left > 0 && s.Left < load.Never:
+		st.head = append(st.head, units.FormatDuration(roundLeft(s.Left))+" left")
+	case s.Left == load.Never && s.Phase == "hold":
+		st.head = append(st.head, "until Ctrl-C")
+	}
+	total := s.Total.Acked
+	switch name {
+	case "consumed":
+		total = s.Total.Consumed
+	case "sent":
+		total = s.Total.Sent
+	}
+	st.rate = []string{
+		units.FormatRate(perSecond(n, length)) + " " + name,
+		units.FormatSize(int64(perSecond(s.Interval.Bytes, length))) + "/s",
+		units.FormatCount(total) + " " + name,
+	}
+
+	times, censored, what := s.Interval.Response, s.Interval.Censored, "response"
+	if times.Count() == 0 && censored.Count() == 0 {
+		times, what = s.Interval.Service, "service"
+	}
+	if h := s.Interval.EndToEnd; h.Count() > 0 {
+		times, censored, what = h, nil, "end to end"
+	}
+	if times.Count() > 0 || censored.Count() > 0 && what == "response" {
+		v := measure.Percentiles(times, censored, []float64{50, 99})
+		st.times = []string{what + " p50 " + value(v[0]), "p99 " + value(v[1])}
+		if times.Count() > 0 {
+			st.times = append(st.times, "max "+units.FormatDuration(times.Max()))
+		}
+	}
+
+	switch {
+	case name == "consumed" && s.Interval.LagEvents >= 0:
+		st.state = []string{units.FormatCount(uint64(s.Interval.LagEvents)) + " behind"}
+	case name != "consumed":
+		st.state = []string{units.FormatCount(s.Interval.InFlight) + " in flight"}
+	}
+	for _, c := range []struct {
+		n    uint64
+		what string
+		skip bool
+	}{
+		{s.Total.Failed, "failed", false},
+		{s.Total.Unknown, "unknown", name == "sent"},
+		{s.Total.Dropped, "dropped", false},
+		{s.Total.Retries, "retried", false},
+	} {
+		if c.n > 0 && !c.skip {
+			st.bad = append(st.bad, units.FormatCount(c.n)+" "+c.what)
+		}
+	}
+	return st
+}
+
+// roundLeft rounds what is left to what a person can use of it.
+func roundLeft(d time.Duration) time.Duration {
+	if d > 10*time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(100 * time.Millisecond)
+}
+
+func value(v measure.Value) string {
+	switch {
+	case v.D >= measure.Over:
+		return "> 1 h"
+	case v.AtLeast:
+		return ">= " + units.FormatDuration(v.D)
+	}
+	return units.FormatDuration(v.D)
+}
+
+// line is the status as one plain line.
+func (st *status) line() string {
+	var parts []string
+	for _, p := range [][]string{st.head, st.rate[:2], st.times, st.state, st.bad} {
+		if len(p) > 0 {
+			parts = append(parts, strings.Join(p, "  "))
+		}
+	}
+	return strings.Join(parts, "  ")
+}
+
+// lines is the status for a terminal of so many columns, of which the last
+// stays free: a character there makes some terminals begin a new line.
+func (st *status) lines(columns int, paint painter, ascii bool) []string {
+	room := max(columns-1, 10)
+	out := []string{paint.bold(fit(st.head, room))}
+	rate := fit(st.rate, room-2)
+	if free := min(room-2-width(rate)-3, history); free >= 8 && len(st.rates) > 1 {
+		tail := st.rates[max(len(st.rates)-free, 0):]
+		rate += "   " + units.Spark(tail, 0, ascii)
+	}
+	out = append(out, "  "+rate)
+	if len(st.times) > 0 {
+		out = append(out, "  "+fit(st.times, room-2))
+	}
+	state := fit(st.state, room-2)
+	bad := st.bad
+	if len(bad) == 0 {
+		return append(out, "  "+paint.dim(fit(append(append([]string{}, st.state...), "nothing failed"), room-2)))
+	}
+	rest := fit(bad, room-2-width(state)-3)
+	if state != "" && rest != "" {
+		state += "   "
+	}
+	return append(out, "  "+paint.dim(state)+paint.red(rest))
+}
+
+// fit joins pieces as long as they fit; the first is cut when even that is too
+// long.
+func fit(pieces []string, room int) string {
+	out := ""
+	for i, p := range pieces {
+		next := p
+		if i > 0 {
+			next = out + "   " + p
+		}
+		if width(next) > room {
+			if i == 0 {
+				return string([]rune(p)[:max(min(room, width(p)), 0)])
+			}
+			return out
+		}
+		out = next
+	}
+	return out
+}
+
+func width(s string) int {
+	n := 0
+	for range s {
+		n++
+	}
+	return n
+}
+
+// remember appends a rate, within bounds.
+func remember(rates []float64, r float64) []float64 {
+	if math.IsNaN(r) || math.IsInf(r, 0) {
+		r = 0
+	}
+	if len(rates) == history {
+		copy(rates, rates[1:])
+		rates = rates[:history-1]
+	}
+	return append(rates, r)
+}
