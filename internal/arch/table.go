@@ -39,7 +39,7 @@ var Rooms = []Room{
 	{Name: "payload", May: []string{"units"}},
 	{Name: "load", May: []string{"measure", "units"}},
 
-	{Name: "target", May: []string{"load", "payload", "units"}},
+	{Name: "target", May: []string{"load", "measure", "payload", "units"}},
 	{Name: "target/targettest", May: []string{"load", "measure", "payload", "target", "units"}},
 	{Name: "target/kafka", May: append([]string{"internal/wire/kafka"}, protocol...)},
 	{Name: "target/null", May: append([]string{"internal/wire/kafka"}, protocol...)},

@@ -1,0 +1,254 @@
+package acceptance
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"carronade/internal/kafkatest"
+)
+
+// kafka is the URL of a topic of a cluster.
+func kafka(c *kafkatest.Cluster, topic string) string {
+	return "kafka://" + c.Bootstrap() + "/" + topic
+}
+
+var (
+	codecs  = []string{"none", "gzip", "snappy", "lz4", "zstd"}
+	engines = []string{"wire", "client"}
+)
+
+// TestDelivery fires into real Kafka with each codec and engine and asks
+// Kafka what arrived: by end offsets, by its own reading of the disk, and by
+// its own consumer.
+func TestDelivery(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	for _, engine := range engines {
+		for _, codec := range codecs {
+			t.Run(engine+"/"+codec, func(t *testing.T) {
+				t.Parallel()
+				deliver(t, broker, "--engine", engine, "--compression", codec)
+			})
+		}
+		t.Run(engine+"/idempotent", func(t *testing.T) {
+			t.Parallel()
+			deliver(t, broker, "--engine", engine, "--compression", "none", "--idempotent", "--acks", "all")
+		})
+	}
+}
+
+// deliver fires numbered events, with the event's number as key and as value,
+// so that what Kafka's consumer prints can be checked one by one.
+func deliver(t *testing.T, broker *kafkatest.Cluster, flags ...string) {
+	const events, partitions = 3000, 3
+	topic := broker.CreateTopic(t, partitions, 1)
+	args := append([]string{
+		"run", kafka(broker, topic), "--count", strconv.Itoa(events), "--json", "--quiet",
+		"--key", "seq", "--header", "team=red", "--header", "shift=night", "--payload", "monotonic", "--fresh",
+		"--batch-size", "4KiB",
+	}, flags...)
+	d := run(t, args...).want(t, 0).document(t)
+	all := d.whole()
+	if all.Acked != events || d.Totals.Acked != events || all.Sent != events {
+		t.Errorf("totals: %+v, want %d acked", d.Totals.counts, events)
+	}
+	if got := broker.EndSum(t, topic); got != int64(all.Acked) {
+		t.Errorf("the end offsets grew by %d, acked are %d", got, all.Acked)
+	}
+
+	codec := flags[slices.Index(flags, "--compression")+1]
+	checkBatches(t, broker.Node(1).Dump(t, topic), events, codec, slices.Contains(flags, "--idempotent"))
+
+	var eventBytes uint64
+	seen := make(map[int]bool)
+	for _, r := range broker.Consume(t, topic, events) {
+		key, err := strconv.Atoi(r.Key)
+		if err != nil || seen[key] || key < 0 || key >= events {
+			t.Fatalf("key %q: twice, none of ours or no number: %+v", r.Key, r)
+		}
+		seen[key] = true
+		if value, err := strconv.Atoi(r.Value); err != nil || value != key {
+			t.Fatalf("event %d has the value %q", key, r.Value)
+		}
+		if r.Headers != "team:red,shift:night" {
+			t.Fatalf("event %d has the headers %q", key, r.Headers)
+		}
+		eventBytes += uint64(len(r.Key) + len(r.Value) + len("teamredshiftnight"))
+	}
+	if len(seen) != events {
+		t.Errorf("the console consumer printed %d events, want %d", len(seen), events)
+	}
+	if all.Bytes != eventBytes {
+		t.Errorf("the report counts %d bytes of events, Kafka's consumer %d", all.Bytes, eventBytes)
+	}
+}
+
+// checkBatches holds what DumpLogSegments found to what was fired.
+func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec string, idempotent bool) {
+	t.Helper()
+	type writer struct {
+		partition int32
+		id        int64
+		epoch     int
+	}
+	next := make(map[writer]int)  // sequence expected
+	ends := make(map[int32]int64) // offset expected
+	compressed, count := 0, 0
+	for _, b := range batches {
+		at := fmt.Sprintf("partition %d, batch at %d", b.Partition, b.Base)
+		if !b.Valid {
+			t.Errorf("%s: its checksum does not fit", at)
+		}
+		if b.Base != ends[b.Partition] || b.Last-b.Base+1 != int64(b.Count) || len(b.Records) != b.Count {
+			t.Errorf("%s: offsets %d to %d, says %d records, holds %d, expected to begin at %d", at, b.Base, b.Last, b.Count, len(b.Records), ends[b.Partition])
+		}
+		ends[b.Partition] = b.Last + 1
+		count += b.Count
+		if b.Codec == codec {
+			compressed++
+		}
+		for _, r := range b.Records {
+			if strings.Count(r.HeaderKeys, ",") != 1 || r.KeySize < 1 {
+				t.Fatalf("%s: record %d has header keys %q and a key of %d bytes", at, r.Offset, r.HeaderKeys, r.KeySize)
+			}
+		}
+		if !idempotent {
+			continue
+		}
+		w := writer{b.Partition, b.ProducerID, b.Epoch}
+		if b.ProducerID < 0 || b.BaseSequence != next[w] {
+			t.Errorf("%s: producer %d, sequence %d, want %d", at, b.ProducerID, b.BaseSequence, next[w])
+		}
+		next[w] = b.BaseSequence + b.Count
+	}
+	if count != events {
+		t.Errorf("the segments hold %d events, want %d", count, events)
+	}
+	// A client may leave a batch that would not shrink uncompressed.
+	if compressed*2 < len(batches) {
+		t.Errorf("%d of %d batches are compressed with %s", compressed, len(batches), codec)
+	}
+	if len(ends) != 3 {
+		t.Errorf("%d partitions were written, want 3", len(ends))
+	}
+}
+
+// TestVerify reads back what was fired, with each codec and engine, into a
+// topic that holds an older run's records.
+func TestVerify(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	topic := broker.CreateTopic(t, 4, 1)
+	before := int64(0)
+	for _, engine := range engines {
+		for _, codec := range []string{"none", "zstd"} {
+			t.Run(engine+"/"+codec, func(t *testing.T) {
+				d := run(t, "run", kafka(broker, topic), "--rate", "20k/s", "--for", "1s", "--warmup", "500ms", "--verify",
+					"--engine", engine, "--compression", codec, "--json", "--quiet").want(t, 0).document(t)
+				all := d.whole()
+				d.intact(t, all.Acked)
+				end := broker.EndSum(t, topic)
+				if got := uint64(end - before); got != all.Acked {
+					t.Errorf("the end offsets grew by %d, acked are %d", got, all.Acked)
+				}
+				before = end
+				if d.Totals.Offered != 20_000 {
+					t.Errorf("the hold offered %d events, want 20000", d.Totals.Offered)
+				}
+			})
+		}
+	}
+}
+
+// TestConsume reads a topic of known size with both engines.
+func TestConsume(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	topic := broker.CreateTopic(t, 3, 1)
+	const events = 50_000
+	run(t, "run", kafka(broker, topic), "--count", strconv.Itoa(events), "--size", "100", "--json", "--quiet").want(t, 0)
+	tests := []struct {
+		name  string
+		flags []string
+		want  uint64
+		code  int
+	}{
+		{"to the end", []string{"--until-end"}, events, 0},
+		{"to the end, decoded", []string{"--until-end", "--decode"}, events, 0},
+		{"until idle", []string{"--idle-timeout", "1s"}, events, 0},
+		{"a count", []string{"--count", "20000"}, 20_000, 0},
+		{"a count not reached", []string{"--count", "60000", "--idle-timeout", "1s"}, events, 1},
+		{"from the latest", []string{"--from", "latest", "--idle-timeout", "1s"}, 0, 0},
+	}
+	for _, engine := range engines {
+		for _, tt := range tests {
+			t.Run(engine+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				args := append([]string{"run", kafka(broker, topic), "--op", "consume", "--engine", engine, "--json", "--quiet"}, tt.flags...)
+				e := run(t, args...).want(t, tt.code)
+				d := e.document(t)
+				got := d.Totals.Consumed
+				if tt.want != got && !(tt.name == "a count" && got > tt.want && got < events) { // a fetch carries what it carries
+					t.Errorf("consumed %d events, want %d", got, tt.want)
+				}
+				if tt.name == "a count not reached" && !strings.Contains(e.stdout+e.stderr, "10000") && !strings.Contains(e.stdout+e.stderr, "10,000") {
+					t.Errorf("nothing says that 10,000 events are missing:\n%s", e.stderr)
+				}
+				if strings.Contains(tt.name, "idle") && d.Totals.ElapsedS >= 1 && d.Totals.ElapsedS > e.elapsed.Seconds()-1 {
+					t.Errorf("elapsed are %.2f s of %v: the idle wait is in it", d.Totals.ElapsedS, e.elapsed)
+				}
+			})
+		}
+	}
+	t.Run("a group", func(t *testing.T) {
+		t.Parallel()
+		d := run(t, "run", kafka(broker, topic), "--op", "consume", "--engine", "client", "--group", topic, "--clients", "2",
+			"--count", strconv.Itoa(events), "--idle-timeout", "15s", "--json", "--quiet").want(t, 0).document(t)
+		if d.Totals.Consumed != events {
+			t.Errorf("the group consumed %d events, want %d", d.Totals.Consumed, events)
+		}
+	})
+}
+
+// TestRoundTrip produces and consumes at once.
+func TestRoundTrip(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	for _, tt := range []struct {
+		name  string
+		flags []string
+	}{
+		{"plain", []string{"--size", "100"}},
+		{"one byte", []string{"--size", "1"}},
+		{"compressed", []string{"--size", "100", "--compression", "lz4"}},
+		{"client", []string{"--size", "100", "--engine", "client"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			topic := broker.CreateTopic(t, 2, 1)
+			d := run(t, append([]string{"run", kafka(broker, topic), "--op", "roundtrip", "--rate", "2000/s", "--for", "2s", "--json", "--quiet"}, tt.flags...)...).
+				want(t, 0).document(t)
+			if d.Totals.Acked != 4000 {
+				t.Errorf("acked %d events, want 4000", d.Totals.Acked)
+			}
+			switch e2e := d.EndToEnd; {
+			case e2e == nil:
+				t.Error("the report has no end_to_end")
+			case e2e.Count != 4000:
+				t.Errorf("end_to_end counts %d events, want 4000", e2e.Count)
+			case d.Response == nil || e2e.P50US <= 0 || e2e.MaxUS < e2e.P50US:
+				t.Errorf("end_to_end: %+v", *e2e)
+			}
+			if got := broker.EndSum(t, topic); got != 4000 {
+				t.Errorf("the end offsets grew by %d, want 4000", got)
+			}
+		})
+	}
+	t.Run("callers", func(t *testing.T) {
+		t.Parallel()
+		topic := broker.CreateTopic(t, 1, 1)
+		d := run(t, "run", kafka(broker, topic), "--op", "roundtrip", "--callers", "1", "--count", "200", "--json", "--quiet").want(t, 0).document(t)
+		if d.EndToEnd == nil || d.EndToEnd.Count != 200 || d.Response != nil {
+			t.Errorf("end_to_end %+v, response %+v: want 200 events and none", d.EndToEnd, d.Response)
+		}
+	})
+}

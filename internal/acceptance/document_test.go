@@ -1,0 +1,261 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The document of --json, by the names of the contract.
+type document struct {
+	Schema    string    `json:"schema"`
+	Workload  any       `json:"workload"`
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at"`
+	Totals    totals    `json:"totals"`
+
+	Response *times `json:"response"`
+	Service  *times `json:"service"`
+	Lag      *times `json:"lag"`
+	Gather   *times `json:"gather"`
+	Held     *times `json:"held"`
+	EndToEnd *times `json:"end_to_end"`
+
+	Steps     []phase          `json:"steps"`
+	Phases    []phase          `json:"phases"`
+	Intervals []interval       `json:"intervals"`
+	LagEvents map[string]int64 `json:"lag_events"`
+
+	Ledger *struct {
+		Acked, Read, Lost, Duplicated, Reordered, Corrupted, Recovered, Inexact uint64
+	} `json:"ledger"`
+	Failures []struct {
+		Class  string
+		Text   string
+		Events uint64
+	} `json:"failures"`
+	Trust struct {
+		OK      *bool
+		Reasons []string
+	} `json:"trust"`
+	Stall struct {
+		LongestS float64 `json:"longest_s"`
+		Share    float64
+	} `json:"stall"`
+	Stopped   string `json:"stopped"`
+	Generator struct {
+		CPUS         float64 `json:"cpu_s"`
+		MaxRSSBytes  uint64  `json:"max_rss_bytes"`
+		GCPauseMaxUS float64 `json:"gc_pause_max_us"`
+	} `json:"generator"`
+	Host  any            `json:"host"`
+	Facts map[string]any `json:"facts"`
+}
+
+type counts struct {
+	Offered, Sent, Dropped, Unsent, Acked, Failed, Unknown, Consumed, Retries, Shots, Bytes uint64
+	WireBytes                                                                               uint64 `json:"wire_bytes"`
+}
+
+type totals struct {
+	counts
+	ElapsedS   float64 `json:"elapsed_s"`
+	EventsPerS float64 `json:"events_per_s"`
+	BytesPerS  float64 `json:"bytes_per_s"`
+}
+
+type phase struct {
+	Name     string
+	Totals   totals
+	Response *times
+	Service  *times
+}
+
+type interval struct {
+	Phase  string
+	StartS float64 `json:"start_s"`
+	EndS   float64 `json:"end_s"`
+	counts
+}
+
+type times struct {
+	Count  uint64
+	MeanUS float64 `json:"mean_us"`
+	MinUS  float64 `json:"min_us"`
+	P50US  float64 `json:"p50_us"`
+	P90US  float64 `json:"p90_us"`
+	P99US  float64 `json:"p99_us"`
+	P999US float64 `json:"p999_us"`
+	MaxUS  float64 `json:"max_us"`
+}
+
+// must lists what a document of --json has at least, whatever was run.
+var must = []string{
+	"schema", "workload", "totals", "phases", "started_at", "ended_at", "response", "service", "lag", "gather", "held",
+	"intervals", "steady", "failures", "trust", "generator", "host",
+}
+
+// document parses the report on stdout and holds it to what every report of a
+// firing run promises.
+func (e ended) document(t testing.TB) *document {
+	t.Helper()
+	d, err := parseDocument(e.stdout)
+	if err != nil {
+		t.Fatalf("%v\nstderr:\n%.4000s\nstdout:\n%.2000s", err, e.stderr, e.stdout)
+	}
+	return d
+}
+
+func parseDocument(text string) (*document, error) {
+	var names map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &names); err != nil {
+		return nil, fmt.Errorf("stdout is no JSON document: %w", err)
+	}
+	for _, name := range must {
+		if _, ok := names[name]; !ok {
+			return nil, fmt.Errorf("the document has no %q", name)
+		}
+	}
+	d := new(document)
+	if err := json.Unmarshal([]byte(text), d); err != nil {
+		return nil, fmt.Errorf("the document does not have the contract's form: %w", err)
+	}
+	switch {
+	case d.Schema == "":
+		return nil, fmt.Errorf("the document has no schema")
+	case d.Trust.OK == nil:
+		return nil, fmt.Errorf("the document has no trust.ok")
+	case d.StartedAt.IsZero() || d.EndedAt.Before(d.StartedAt):
+		return nil, fmt.Errorf("the run began at %v and ended at %v", d.StartedAt, d.EndedAt)
+	}
+	return d, d.conserved()
+}
+
+// conserved checks the two identities wherever the document counts, and that
+// the parts add up.
+func (d *document) conserved() error {
+	check := func(where string, c counts) error {
+		if c.Offered != c.Sent+c.Dropped+c.Unsent {
+			return fmt.Errorf("%s: offered %d is not sent %d + dropped %d + unsent %d", where, c.Offered, c.Sent, c.Dropped, c.Unsent)
+		}
+		if c.Sent != c.Acked+c.Failed+c.Unknown {
+			return fmt.Errorf("%s: sent %d is not acked %d + failed %d + unknown %d", where, c.Sent, c.Acked, c.Failed, c.Unknown)
+		}
+		return nil
+	}
+	if err := check("totals", d.Totals.counts); err != nil {
+		return err
+	}
+	all := d.Totals.counts
+	for _, p := range d.Phases {
+		if err := check("phase "+p.Name, p.Totals.counts); err != nil {
+			return err
+		}
+		if p.Name != "hold" {
+			all.add(p.Totals.counts)
+		}
+	}
+	var sum, steps counts
+	for _, i := range d.Intervals {
+		sum.add(i.counts)
+	}
+	for _, s := range d.Steps {
+		if err := check("step "+s.Name, s.Totals.counts); err != nil {
+			return err
+		}
+		steps.add(s.Totals.counts)
+	}
+	if all.Sent != sum.Sent || all.Acked != sum.Acked || all.Failed != sum.Failed || all.Unknown != sum.Unknown {
+		return fmt.Errorf("the intervals add up to sent %d, acked %d, failed %d, unknown %d; all phases to %d, %d, %d, %d",
+			sum.Sent, sum.Acked, sum.Failed, sum.Unknown, all.Sent, all.Acked, all.Failed, all.Unknown)
+	}
+	if len(d.Steps) > 0 && steps.Offered != d.Totals.Offered {
+		return fmt.Errorf("the steps offered %d, the hold %d", steps.Offered, d.Totals.Offered)
+	}
+	return nil
+}
+
+func (c *counts) add(o counts) {
+	c.Offered += o.Offered
+	c.Sent += o.Sent
+	c.Dropped += o.Dropped
+	c.Unsent += o.Unsent
+	c.Acked += o.Acked
+	c.Failed += o.Failed
+	c.Unknown += o.Unknown
+	c.Consumed += o.Consumed
+	c.Bytes += o.Bytes
+	c.Shots += o.Shots
+}
+
+// whole is what the whole run counted, warm-up and drain included.
+func (d *document) whole() counts {
+	all := d.Totals.counts
+	for _, p := range d.Phases {
+		if p.Name != "hold" {
+			all.add(p.Totals.counts)
+		}
+	}
+	return all
+}
+
+// failed sums the events of a class of failure.
+func (d *document) failed(class string) (n uint64) {
+	for _, f := range d.Failures {
+		if f.Class == class {
+			n += f.Events
+		}
+	}
+	return n
+}
+
+// intact checks that a ledger found nothing wrong with so many acked events.
+func (d *document) intact(t testing.TB, acked uint64) {
+	t.Helper()
+	l := d.Ledger
+	switch {
+	case l == nil:
+		t.Fatal("the report has no ledger")
+	case l.Acked != acked:
+		t.Errorf("the ledger knows %d acked events, the totals %d", l.Acked, acked)
+	case l.Lost+l.Duplicated+l.Reordered+l.Corrupted+l.Inexact != 0:
+		t.Errorf("the ledger finds something: %+v", *l)
+	case l.Read < acked:
+		t.Errorf("the ledger read %d of %d events", l.Read, acked)
+	}
+}
+
+// TestConserved shows that the checks of a document can fail.
+func TestConserved(t *testing.T) {
+	const good = `{"schema":"s","workload":{},"started_at":"2026-01-01T00:00:00Z","ended_at":"2026-01-01T00:00:01Z",
+		"totals":{"offered":6,"sent":5,"dropped":1,"acked":3,"failed":1,"unknown":1},"phases":[{"name":"hold","totals":{}},{"name":"warm-up","totals":{"offered":1,"sent":1,"acked":1}}],
+		"response":null,"service":null,"lag":null,"gather":null,"held":null,"steps":[{"name":"1","totals":{"offered":6,"sent":6,"acked":6}}],
+		"intervals":[{"sent":6,"acked":4,"failed":1,"unknown":1}],"steady":{},"failures":[],"trust":{"ok":true},"generator":{},"host":{}}`
+	if _, err := parseDocument(good); err != nil {
+		t.Fatalf("a good document: %v", err)
+	}
+	tests := []struct{ name, from, to string }{
+		{"offered", `{"offered":6,"sent":5`, `{"offered":7,"sent":5`},
+		{"sent", `"acked":3`, `"acked":2`},
+		{"phase", `"offered":1,"sent":1`, `"offered":2,"sent":1`},
+		{"interval", `"sent":6,"acked":4`, `"sent":6,"acked":5`},
+		{"step", `"offered":6,"sent":6,"acked":6`, `"offered":5,"sent":5,"acked":5`},
+		{"missing name", `"lag":null,`, ``},
+		{"no trust", `"trust":{"ok":true}`, `"trust":{}`},
+		{"no JSON", `{"schema"`, `schema`},
+		{"other form", `"steps":[`, `"steps":7,"x":[`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bad := strings.Replace(good, tt.from, tt.to, 1)
+			if bad == good {
+				t.Fatal("the case changes nothing")
+			}
+			if _, err := parseDocument(bad); err == nil {
+				t.Error("nothing is found")
+			}
+		})
+	}
+}

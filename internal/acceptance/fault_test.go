@@ -1,0 +1,228 @@
+package acceptance
+
+import (
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// firing is what the program says, one line an interval, once it fires: tests
+// that disturb a run wait for it.
+const firing = "/s"
+
+// TestLeaderKilled kills the leader of a partition while idempotent batches are
+// in flight: nothing may be lost or doubled.
+func TestLeaderKilled(t *testing.T) {
+	c := kafkatest.SharedThree(t)
+	topic := c.CreateTopic(t, 6, 3)
+	s := start(t, "run", kafka(c, topic), "--acks", "all", "--idempotent", "--verify", "--rate", "2000/s", "--for", "15s", "--json")
+	s.awaitSaid(firing)
+	after(t, 3*time.Second)
+	dead := c.LeaderOf(t, topic, 0)
+	dead.Kill()
+	e := s.wait(3 * time.Minute)
+	dead.Start(t)
+	d := e.want(t, 0).document(t)
+	all := d.whole()
+	d.intact(t, all.Acked)
+	if d.Totals.Offered != 30_000 {
+		t.Errorf("offered %d events, want 30000", d.Totals.Offered)
+	}
+	if got := c.EndSum(t, topic); got != int64(all.Acked+d.Ledger.Recovered) {
+		t.Errorf("the end offsets grew by %d; acked are %d, recovered %d", got, all.Acked, d.Ledger.Recovered)
+	}
+	if d.Stall.LongestS < 0 || d.Response == nil || d.Response.MaxUS < 1e6 {
+		t.Errorf("a dead leader leaves no trace: stall %+v, response %+v", d.Stall, d.Response)
+	}
+	if sum := all.Failed + all.Unknown; sum > 0 && len(d.Failures) == 0 {
+		t.Errorf("%d events failed or are unknown, and no failure is named", sum)
+	}
+}
+
+// TestLeaderMoved moves leaders in good order under full accounting.
+func TestLeaderMoved(t *testing.T) {
+	c := kafkatest.SharedThree(t)
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			topic := c.CreateTopic(t, 2, 3)
+			s := start(t, "run", kafka(c, topic), "--engine", engine, "--acks", "all", "--idempotent", "--verify", "--rate", "1000/s", "--for", "8s", "--json")
+			s.awaitSaid(firing)
+			for range 3 {
+				from := c.LeaderOf(t, topic, 0)
+				c.MoveLeader(t, topic, 0, c.Node(from.ID()%3+1))
+				after(t, time.Second)
+			}
+			d := s.wait(patience).want(t, 0).document(t)
+			d.intact(t, 8000)
+			if d.Totals.Failed+d.Totals.Unknown != 0 {
+				t.Errorf("a moved leader cost events: %+v, %+v", d.Totals.counts, d.Failures)
+			}
+			if got := c.EndSum(t, topic); got != 8000 {
+				t.Errorf("the end offsets grew by %d, want 8000", got)
+			}
+		})
+	}
+}
+
+// TestWiped kills a single node in the middle of a run with acks=1 and empties
+// its disk: what was acknowledged before is lost, and the report says how much.
+func TestWiped(t *testing.T) {
+	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
+	topic := c.CreateTopic(t, 2, 1)
+	s := start(t, "run", kafka(c, topic), "--verify", "--rate", "1000/s", "--for", "15s", "--json")
+	s.awaitSaid(firing)
+	after(t, 2*time.Second)
+	n := c.Node(1)
+	n.Kill()
+	n.WipeRecords(t)
+	n.Start(t)
+	d := s.wait(patience).want(t, 1).document(t)
+	if d.Ledger == nil || d.Ledger.Lost == 0 {
+		t.Fatalf("the loss is not reported: %+v", d.Ledger)
+	}
+	all, l := d.whole(), d.Ledger
+	left := uint64(c.EndSum(t, topic))
+	if l.Acked != all.Acked || l.Inexact > all.Acked || l.Corrupted != 0 {
+		t.Errorf("acked are %d: %+v", all.Acked, *l)
+	}
+	// Of what lies there, all that is not recovered was acked; the rest of the
+	// acked is gone.
+	if l.Inexact == 0 && l.Lost != all.Acked-(left-l.Recovered) {
+		t.Errorf("lost %d; acked %d, on the disk %d, of these recovered %d", l.Lost, all.Acked, left, l.Recovered)
+	}
+}
+
+// TestRestarted kills a single node and starts it again: the run goes on, and
+// what failed is named.
+func TestRestarted(t *testing.T) {
+	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			topic := c.CreateTopic(t, 2, 1)
+			s := start(t, "run", kafka(c, topic), "--engine", engine, "--rate", "500/s", "--for", "14s", "--request-timeout", "5s", "--json")
+			s.awaitSaid(firing)
+			after(t, 2*time.Second)
+			n := c.Node(1)
+			n.Kill()
+			n.Start(t)
+			e := s.wait(patience).want(t, 0)
+			d := e.document(t)
+			if d.Totals.Offered != 7000 {
+				t.Errorf("offered %d events, want 7000", d.Totals.Offered)
+			}
+			last := d.Intervals[max(0, len(d.Intervals)-3):]
+			acked := uint64(0)
+			for _, i := range last {
+				acked += i.Acked
+			}
+			if acked == 0 {
+				t.Errorf("nothing was acked in the last intervals: %+v", last)
+			}
+			all := d.whole()
+			got := uint64(c.EndSum(t, topic))
+			if got < all.Acked || got > all.Acked+all.Unknown {
+				t.Errorf("the end offsets grew by %d; acked %d, unknown %d", got, all.Acked, all.Unknown)
+			}
+			if all.Failed+all.Unknown > 0 && len(d.Failures) == 0 {
+				t.Error("no failure is named")
+			}
+			if d.Stall.LongestS < 0.5 && all.Unknown == 0 && all.Failed == 0 && (d.Response == nil || d.Response.MaxUS < 1e6) {
+				t.Errorf("a dead broker leaves no trace: %+v", d.Stall)
+			}
+		})
+	}
+}
+
+// TestFrozen freezes a broker in an open loop. Every event due while it stands
+// still waits until the thaw, so with events due evenly over a hold of length T
+// and a freeze of length f the share of response times above x is (f-x)/T, and
+// the 99th percentile is f - T/100. Where the time was spent differs with the
+// bound; its sum does not.
+func TestFrozen(t *testing.T) {
+	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
+	const hold = 15 * time.Second
+	for _, tt := range []struct {
+		name  string
+		bound string
+		held  bool
+	}{
+		{"wide bound", "1000", false},
+		{"capped bound", "1", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			topic := c.CreateTopic(t, 1, 1)
+			// A short warm-up lets the broker compile its hot path first.
+			s := start(t, "run", kafka(c, topic), "--rate", "5000/s", "--for", hold.String(), "--warmup", "3s", "--size", "10",
+				"--max-in-flight", tt.bound, "--json")
+			s.awaitSaid("hold", firing)
+			after(t, 7*time.Second)
+			frozen := c.Node(1).FreezeFor(t, 2*time.Second)
+			d := s.wait(patience).want(t, 0).document(t)
+
+			if d.Response == nil || d.Held == nil || d.Service == nil {
+				t.Fatal("the report has no response, held or service")
+			}
+			want := (frozen - hold/100).Seconds()
+			got := d.Response.P99US / 1e6
+			t.Logf("frozen %v; response p99 %.3f s, closed form %.3f s; held max %.3f s, service max %.3f s", frozen, got, want, d.Held.MaxUS/1e6, d.Service.MaxUS/1e6)
+			if got < want*0.95 || got > want*1.05 {
+				t.Errorf("response p99 is %.3f s, the closed form %.3f s", got, want)
+			}
+			if d.Response.Count != 75_000 || d.Totals.Acked != 75_000 {
+				t.Errorf("response counts %d events, acked are %d, want 75000", d.Response.Count, d.Totals.Acked)
+			}
+			if !*d.Trust.OK {
+				t.Errorf("the run is not trusted: %q", d.Trust.Reasons)
+			}
+			held := d.Held.MaxUS / 1e6
+			if tt.held && held < frozen.Seconds()*0.9 {
+				t.Errorf("held is %.3f s at most: the bound's waiting is missing", held)
+			}
+			if !tt.held && held > frozen.Seconds()*0.5 {
+				t.Errorf("held is %.3f s at most though the bound is wide", held)
+			}
+		})
+	}
+	t.Run("closed loop", func(t *testing.T) {
+		topic := c.CreateTopic(t, 1, 1)
+		s := start(t, "run", kafka(c, topic), "--callers", "4", "--for", "6s", "--json")
+		s.awaitSaid(firing)
+		after(t, time.Second)
+		frozen := c.Node(1).FreezeFor(t, 2*time.Second)
+		d := s.wait(patience).want(t, 0).document(t)
+		if d.Response != nil || d.Lag != nil {
+			t.Errorf("a closed loop has no response and lag: %+v, %+v", d.Response, d.Lag)
+		}
+		if got := d.Stall.LongestS; got < frozen.Seconds()*0.95 || got > frozen.Seconds()+1 {
+			t.Errorf("the longest time without an answer is %.3f s, the freeze was %v", got, frozen)
+		}
+		if d.Service == nil || d.Service.MaxUS < frozen.Seconds()*0.95*1e6 {
+			t.Errorf("service does not show the freeze: %+v", d.Service)
+		}
+	})
+}
+
+// TestTooLarge fires records that the broker does not take.
+func TestTooLarge(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			topic := broker.CreateTopic(t, 1, 1, "max.message.bytes=10000")
+			d := run(t, "run", kafka(broker, topic), "--engine", engine, "--rate", "20/s", "--for", "1s", "--size", "20000", "--json", "--quiet").
+				want(t, 0).document(t)
+			if d.Totals.Acked != 0 || d.Totals.Failed != 20 || d.failed("too-large") != 20 {
+				t.Errorf("totals %+v, failures %+v: want 20 events too-large", d.Totals.counts, d.Failures)
+			}
+			if got := broker.EndSum(t, topic); got != 0 {
+				t.Errorf("%d records arrived all the same", got)
+			}
+		})
+	}
+	t.Run("a limit breaks", func(t *testing.T) {
+		t.Parallel()
+		topic := broker.CreateTopic(t, 1, 1, "max.message.bytes=10000")
+		run(t, "run", kafka(broker, topic), "--rate", "20/s", "--for", "1s", "--size", "20000", "--failure-rate", "1%", "--json", "--quiet").want(t, 1)
+	})
+}

@@ -1,0 +1,44 @@
+package acceptance
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"carronade/internal/kafkatest"
+)
+
+var totalCount = regexp.MustCompile(`Total count\s*=\s*(\d+)`)
+
+// TestHDR has HdrHistogram's own Java reader, which Kafka brings along, read
+// the log of a run.
+func TestHDR(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	log := filepath.Join(t.TempDir(), "run.hlog")
+	d := run(t, "run", kafka(broker, broker.CreateTopic(t, 1, 1)), "--rate", "2000/s", "--for", "3s", "--hdr", log, "--json", "--quiet").want(t, 0).document(t)
+	read := func(tag string) (uint64, string) {
+		cmd := exec.Command("java", "-cp", filepath.Join(kafkatest.Jars(t), "*"), "org.HdrHistogram.HistogramLogProcessor", "-i", log, "-tag", tag)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("HistogramLogProcessor: %v\n%s", err, out)
+		}
+		m := totalCount.FindSubmatch(out)
+		if m == nil {
+			t.Fatalf("HistogramLogProcessor found no histograms of %s:\n%s", tag, out)
+		}
+		n, err := strconv.ParseUint(string(m[1]), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n, string(out)
+	}
+	if n, out := read("response"); n != d.Response.Count || n != 6000 {
+		t.Errorf("the log holds %d response times, the report %d, fired were 6000\n%s", n, d.Response.Count, out)
+	}
+	if n, _ := read("service"); n != d.Service.Count {
+		t.Errorf("the log holds %d service times, the report %d", n, d.Service.Count)
+	}
+}

@@ -1,0 +1,196 @@
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// TestInterrupted presses Ctrl-C at each stage of a run. From firing on there
+// is a report each time; nothing hangs.
+func TestInterrupted(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	url := kafka(broker, broker.CreateTopic(t, 2, 1))
+	t.Run("connecting", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, "run", "kafka://"+deaf(t)+"/t", "--count", "1", "--json")
+		after(t, time.Second)
+		s.signal(os.Interrupt)
+		s.wait(3*time.Second).want(t, 130)
+	})
+	for _, engine := range engines {
+		t.Run(engine+"/warming up", func(t *testing.T) {
+			t.Parallel()
+			s := start(t, "run", url, "--engine", engine, "--rate", "1000/s", "--warmup", "1m", "--for", "1m", "--json")
+			s.awaitSaid(firing)
+			s.signal(os.Interrupt)
+			d := s.wait(15*time.Second).want(t, 130).document(t)
+			if all := d.whole(); all.Acked == 0 || d.Totals.Sent != 0 {
+				t.Errorf("the whole run counts %+v, its hold %+v", all, d.Totals.counts)
+			}
+		})
+		t.Run(engine+"/firing", func(t *testing.T) {
+			t.Parallel()
+			s := start(t, "run", url, "--engine", engine, "--rate", "1000/s", "--for", "1m", "--json")
+			s.awaitSaid(firing)
+			s.signal(os.Interrupt)
+			d := s.wait(15*time.Second).want(t, 130).document(t)
+			if d.Totals.Acked == 0 || d.Totals.Acked != d.Totals.Sent || d.Stopped == "" {
+				t.Errorf("stopped by %q with %+v", d.Stopped, d.Totals.counts)
+			}
+		})
+		t.Run(engine+"/as fast as can be", func(t *testing.T) {
+			t.Parallel()
+			s := start(t, "run", url, "--engine", engine, "--json")
+			s.awaitSaid(firing)
+			s.signal(os.Interrupt)
+			d := s.wait(15*time.Second).want(t, 130).document(t)
+			if d.Totals.Acked == 0 {
+				t.Errorf("nothing was acked: %+v", d.Totals.counts)
+			}
+		})
+		t.Run(engine+"/consuming", func(t *testing.T) {
+			t.Parallel()
+			s := start(t, "run", url, "--engine", engine, "--op", "consume", "--idle-timeout", "1m", "--json")
+			s.awaitSaid(firing)
+			s.signal(os.Interrupt)
+			s.wait(15*time.Second).want(t, 130).document(t)
+		})
+	}
+	t.Run("text", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, "run", url, "--rate", "1000/s", "--for", "1m")
+		s.awaitSaid(firing)
+		s.signal(os.Interrupt)
+		if e := s.wait(15*time.Second).want(t, 130); !strings.Contains(e.stdout, "interrupted") {
+			t.Errorf("the report does not say that it was interrupted:\n%s", e.stdout)
+		}
+	})
+}
+
+// TestInterruptedStanding presses Ctrl-C while a broker stands still: in the
+// drain, and twice.
+func TestInterruptedStanding(t *testing.T) {
+	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
+	for _, engine := range engines {
+		begin := func(t *testing.T, flags ...string) *session {
+			topic := c.CreateTopic(t, 1, 1)
+			s := start(t, append([]string{"run", kafka(c, topic), "--engine", engine, "--rate", "200/s", "--for", "3s", "--drain", "1m", "--json"}, flags...)...)
+			s.awaitSaid(firing)
+			c.Node(1).Freeze(t)
+			t.Cleanup(func() { c.Node(1).Thaw(t) })
+			return s
+		}
+		t.Run(engine+"/draining", func(t *testing.T) {
+			s := begin(t)
+			after(t, 4*time.Second) // the hold is over, the answers are not
+			s.signal(os.Interrupt)
+			d := s.wait(15*time.Second).want(t, 130).document(t)
+			if d.Totals.Unknown+d.Totals.Unsent == 0 {
+				t.Errorf("a standing broker left no event unanswered: %+v", d.Totals.counts)
+			}
+		})
+		t.Run(engine+"/twice", func(t *testing.T) {
+			s := begin(t)
+			s.signal(os.Interrupt)
+			after(t, 300*time.Millisecond)
+			s.signal(os.Interrupt)
+			if e := s.wait(5*time.Second).want(t, 130); e.elapsed > 10*time.Second {
+				t.Errorf("it left after %v", e.elapsed)
+			}
+		})
+	}
+	t.Run("reading back", func(t *testing.T) {
+		topic := c.CreateTopic(t, 1, 1)
+		s := start(t, "run", kafka(c, topic), "--for", "3s", "--size", "1KiB", "--verify", "--json")
+		s.awaitSaid("reading back", "read back", "verif")
+		c.Node(1).Freeze(t)
+		t.Cleanup(func() { c.Node(1).Thaw(t) })
+		s.signal(os.Interrupt)
+		d := s.wait(15*time.Second).want(t, 130).document(t)
+		if d.Totals.Acked == 0 || d.Ledger == nil || d.Ledger.Lost != 0 {
+			t.Errorf("totals %+v, ledger %+v: what was not read is not lost", d.Totals.counts, d.Ledger)
+		}
+	})
+}
+
+// TestDiskFull writes the results to where there is no room.
+func TestDiskFull(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Logf("this system has no /dev/full: a file that cannot be written stands in for it")
+	}
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	url := kafka(broker, broker.CreateTopic(t, 1, 1))
+	full := func(t *testing.T) string {
+		if _, err := os.Stat("/dev/full"); err == nil {
+			return "/dev/full"
+		}
+		return filepath.Join(t.TempDir(), "no", "such", "file")
+	}
+	t.Run("hdr", func(t *testing.T) {
+		e := run(t, "run", url, "--rate", "1000/s", "--for", "2s", "--hdr", full(t), "--json", "--quiet").want(t, 2).says(t, "error:", "space")
+		if d := e.document(t); d.Totals.Acked != 2000 {
+			t.Errorf("the run did not go on: %+v", d.Totals.counts)
+		}
+	})
+	t.Run("json file", func(t *testing.T) {
+		e := run(t, "run", url, "--count", "100", "--json-file", full(t), "--quiet").want(t, 2).says(t, "error:", "space")
+		if !strings.Contains(e.stdout, "acked") {
+			t.Errorf("the report is not on stdout:\n%s", e.stdout)
+		}
+	})
+	t.Run("stdout", func(t *testing.T) {
+		out, err := os.OpenFile(full(t), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		s := prepare(t, "run", url, "--count", "100", "--json", "--quiet")
+		s.cmd.Stdout = out
+		s.begin()
+		s.wait(patience).want(t, 2).says(t, "error:", "space")
+	})
+}
+
+// TestStdoutClosed closes the program's stdout before it has said anything, as
+// head does: it ends quietly.
+func TestStdoutClosed(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	url := kafka(broker, broker.CreateTopic(t, 1, 1))
+	for _, form := range []string{"--json", "--quiet"} {
+		t.Run(form, func(t *testing.T) {
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := prepare(t, "run", url, "--count", "100", form)
+			s.cmd.Stdout = write
+			s.begin()
+			write.Close()
+			read.Close()
+			e := s.wait(patience)
+			for _, noise := range []string{"panic", "broken pipe", "error:"} {
+				if strings.Contains(e.stderr, noise) {
+					t.Errorf("it says %q:\n%s", noise, e.stderr)
+				}
+			}
+		})
+	}
+}
+
+// TestTerminated asks the program to end as a service manager does.
+func TestTerminated(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	s := start(t, "run", kafka(broker, broker.CreateTopic(t, 1, 1)), "--rate", "100/s", "--for", "1m", "--json")
+	s.awaitSaid(firing)
+	s.signal(syscall.SIGTERM)
+	s.wait(15*time.Second).want(t, 130).document(t)
+}

@@ -1,0 +1,243 @@
+package acceptance
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// program is the path of the built carronade.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "carronade-acceptance-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "carronade")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "carronade")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build carronade: %v\n%s", err, out)
+		return 1
+	}
+	return kafkatest.Main(m)
+}
+
+// A session is a running carronade.
+type session struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	args   []string
+	began  time.Time
+	stdout bytes.Buffer
+
+	mu     sync.Mutex
+	stderr strings.Builder
+	lines  chan struct{} // signals new text on stderr; closed at its end
+
+	done chan struct{}
+	err  error
+}
+
+// An ended is how a run of the program ended.
+type ended struct {
+	code           int
+	stdout, stderr string
+	elapsed        time.Duration
+}
+
+// patience bounds a run of the program; those that should be quicker say so.
+const patience = 2 * time.Minute
+
+// start starts the program in a home of its own.
+func start(t testing.TB, args ...string) *session {
+	t.Helper()
+	s := prepare(t, args...)
+	s.begin()
+	return s
+}
+
+// prepare is start for a test that has a stdout of its own and begins itself.
+func prepare(t testing.TB, args ...string) *session {
+	s := &session{t: t, args: args, lines: make(chan struct{}, 1), done: make(chan struct{})}
+	s.cmd = exec.Command(program, args...)
+	s.cmd.Stdout = &s.stdout
+	return s
+}
+
+// begin starts what was prepared.
+func (s *session) begin() {
+	s.t.Helper()
+	home := s.t.TempDir()
+	s.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home, "NO_COLOR=1")
+	read, write, err := os.Pipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.cmd.Stderr = write
+	s.began = time.Now()
+	err = kafkatest.Launch(s.cmd)
+	write.Close()
+	if err != nil {
+		s.t.Fatalf("start carronade: %v", err)
+	}
+	read1 := make(chan struct{})
+	go func() {
+		defer close(read1)
+		defer close(s.lines)
+		defer read.Close()
+		r := bufio.NewReader(read)
+		for {
+			line, err := r.ReadString('\n')
+			s.mu.Lock()
+			s.stderr.WriteString(line)
+			s.mu.Unlock()
+			select {
+			case s.lines <- struct{}{}:
+			default:
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		<-read1
+		s.err = s.cmd.Wait()
+		close(s.done)
+	}()
+	s.t.Cleanup(func() {
+		select {
+		case <-s.done:
+		default:
+			s.cmd.Process.Kill()
+			<-s.done
+		}
+	})
+}
+
+// said is what the program wrote to stderr so far.
+func (s *session) said() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stderr.String()
+}
+
+// awaitSaid waits until stderr holds one of the texts.
+func (s *session) awaitSaid(texts ...string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	for {
+		said := s.said()
+		for _, text := range texts {
+			if strings.Contains(said, text) {
+				return
+			}
+		}
+		select {
+		case _, more := <-s.lines:
+			if !more {
+				s.t.Fatalf("carronade %s ended and never said one of %q:\n%s", strings.Join(s.args, " "), texts, s.said())
+			}
+		case <-ctx.Done():
+			s.t.Fatalf("carronade %s did not say one of %q in a minute:\n%s", strings.Join(s.args, " "), texts, s.said())
+		}
+	}
+}
+
+// signal sends a signal, as Ctrl-C does.
+func (s *session) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatalf("signal carronade: %v", err)
+	}
+}
+
+// wait waits for the end; a program that does not end in time fails the test
+// with what it said and its goroutines.
+func (s *session) wait(within time.Duration) ended {
+	s.t.Helper()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-s.done:
+	case <-timer.C:
+		s.cmd.Process.Signal(syscall.SIGQUIT)
+		select {
+		case <-s.done:
+		case <-time.After(5 * time.Second):
+			s.cmd.Process.Kill()
+			<-s.done
+		}
+		s.t.Fatalf("carronade %s still ran after %v:\n%.20000s", strings.Join(s.args, " "), within, s.said())
+	}
+	e := ended{stdout: s.stdout.String(), stderr: s.said(), elapsed: time.Since(s.began)}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(s.err, &exit):
+		e.code = exit.ExitCode()
+	case s.err != nil:
+		s.t.Fatalf("run carronade: %v", s.err)
+	}
+	for _, text := range []string{"panic:", "goroutine ", "runtime error"} {
+		if strings.Contains(e.stderr, text) || strings.Contains(e.stdout, text) {
+			s.t.Errorf("carronade %s broke:\n%.8000s", strings.Join(s.args, " "), e.stderr)
+		}
+	}
+	return e
+}
+
+// run runs the program to its end.
+func run(t testing.TB, args ...string) ended {
+	t.Helper()
+	return start(t, args...).wait(patience)
+}
+
+// want checks the exit code.
+func (e ended) want(t testing.TB, code int) ended {
+	t.Helper()
+	if e.code != code {
+		t.Fatalf("exit %d, want %d\nstderr:\n%.6000s\nstdout:\n%.3000s", e.code, code, e.stderr, e.stdout)
+	}
+	return e
+}
+
+// says checks that stderr holds each of the texts, whatever their case.
+func (e ended) says(t testing.TB, texts ...string) ended {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(strings.ToLower(e.stderr), strings.ToLower(text)) {
+			t.Errorf("stderr does not say %q:\n%.3000s", text, e.stderr)
+		}
+	}
+	return e
+}
+
+// after waits for a length of time that is part of a test's script, such as
+// how long a run has been firing before it is disturbed.
+func after(t testing.TB, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+		t.Fatal("the test ended")
+	}
+}

@@ -1,0 +1,250 @@
+package acceptance
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// soon bounds a refusal: the contract gives 10 s to find that there is no
+// broker, and the machine some to spare.
+const soon = 15 * time.Second
+
+// refused runs the program and checks that it gives up in time with exit 2, an
+// error and the way out, and no report.
+func refused(t *testing.T, args ...string) ended {
+	t.Helper()
+	e := start(t, append([]string{"run"}, args...)...).wait(soon+15*time.Second).want(t, 2)
+	if e.elapsed > soon {
+		t.Errorf("it took %v to give up", e.elapsed)
+	}
+	e.says(t, "error:", "hint:")
+	if e.stdout != "" {
+		t.Errorf("stdout is not empty: %.500s", e.stdout)
+	}
+	return e
+}
+
+// deaf is the address of a listener that never answers.
+func deaf(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+// closed is an address where nothing listens.
+func closed(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestNoBroker(t *testing.T) {
+	t.Parallel()
+	greeter, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { greeter.Close() })
+	go func() {
+		for {
+			c, err := greeter.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				fmt.Fprint(c, "SSH-2.0-OpenSSH_9.2\r\n")
+				buf := make([]byte, 4096)
+				for {
+					if _, err := c.Read(buf); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	tests := []struct {
+		name string
+		addr string
+		says []string
+	}{
+		{"nothing listens", closed(t), nil},
+		{"never answers", deaf(t), nil},
+		{"a web server", web.Listener.Addr().String(), nil},
+		{"greets first", greeter.Addr().String(), nil},
+		{"no such host", "no-such-host.invalid:9092", nil},
+		{"one of two is dead and so is the other", closed(t) + "," + closed(t), nil},
+	}
+	for _, engine := range engines {
+		for _, tt := range tests {
+			t.Run(engine+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				refused(t, "kafka://"+tt.addr+"/t", "--engine", engine, "--count", "1").says(t, strings.Split(tt.addr, ",")[0])
+			})
+		}
+	}
+}
+
+// TestMismatch meets brokers with the wrong security.
+func TestMismatch(t *testing.T) {
+	t.Parallel()
+	plain, secure := kafkatest.Shared(t), kafkatest.SharedSecure(t)
+	secret := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(secret, []byte("not-the-password-8741"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	topic := secure.CreateTopic(t, 1, 1)
+	mallory := secure.ClientProperties(t, kafkatest.Mallory, kafkatest.ScramSHA512)
+	tests := []struct {
+		name string
+		args []string
+		says []string
+	}{
+		{"TLS to plaintext", []string{kafka(plain, "t"), "--tls"}, []string{"TLS"}},
+		{"plaintext to TLS", []string{kafka(secure, "t")}, []string{"TLS"}},
+		{"unknown authority", []string{kafka(secure, "t"), "--tls"}, []string{"certificate"}},
+		{
+			"no login", []string{kafka(secure, "t"), "--tls-ca", secure.CAFile()}, []string{"SASL"},
+		},
+		{
+			"wrong password",
+			[]string{kafka(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "SCRAM-SHA-256", "--user", kafkatest.Alice, "--password", "file:" + secret},
+			[]string{"alice"},
+		},
+		{
+			"wrong password, PLAIN",
+			[]string{kafka(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "PLAIN", "--user", kafkatest.Alice, "--password", "file:" + secret},
+			[]string{"alice"},
+		},
+		{
+			"mechanism not offered",
+			[]string{kafka(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "AWS_MSK_IAM", "--user", kafkatest.Alice, "--password", "file:" + secret},
+			[]string{"AWS_MSK_IAM"},
+		},
+		{"no client certificate", []string{"kafka://" + secure.Node(1).MTLSAddr() + "/" + topic, "--tls-ca", secure.CAFile()}, []string{"certificate"}},
+		{"not authorised", []string{kafka(secure, topic), "--client-config", mallory}, []string{"authori"}},
+	}
+	for _, engine := range engines {
+		for _, tt := range tests {
+			t.Run(engine+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				e := refused(t, append(tt.args, "--engine", engine, "--count", "1")...).says(t, tt.says...)
+				for _, secret := range []string{"not-the-password-8741", kafkatest.Password(kafkatest.Mallory)} {
+					if strings.Contains(e.stderr+e.stdout, secret) {
+						t.Errorf("the password is shown:\n%s", e.stderr)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestMissingTopic asks a broker which makes no topics for one.
+func TestMissingTopic(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m", Properties: map[string]string{"auto.create.topics.enable": "false"}})
+	for _, engine := range engines {
+		for _, op := range []string{"produce", "consume"} {
+			t.Run(engine+"/"+op, func(t *testing.T) {
+				refused(t, kafka(c, "missing"), "--op", op, "--engine", engine, "--count", "1").says(t, "missing", "create-topic")
+			})
+		}
+	}
+	t.Run("made on demand", func(t *testing.T) {
+		run(t, "run", kafka(c, "made"), "--create-topic", "partitions=3,replicas=1", "--count", "300", "--json", "--quiet").want(t, 0)
+		if ends := c.EndOffsets(t, "made"); len(ends) != 3 {
+			t.Errorf("the topic has %d partitions, want 3", len(ends))
+		}
+	})
+}
+
+// TestAutoCreated leaves a missing topic to the broker and reads in the report
+// how it came.
+func TestAutoCreated(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	topic := kafkatest.TopicName(t)
+	e := run(t, "run", kafka(broker, topic), "--count", "100", "--json", "--quiet").want(t, 0)
+	e.document(t)
+	if got := broker.EndSum(t, topic); got != 100 {
+		t.Errorf("the end offsets grew by %d, want 100", got)
+	}
+	if !strings.Contains(e.stdout, "partitions") || !strings.Contains(e.stdout, "replicas") {
+		t.Errorf("the report does not say with what partitions and replicas the topic came")
+	}
+}
+
+// TestSecured fires over each kind of login, with a canary for a password.
+func TestSecured(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.SharedSecure(t)
+	topic := c.CreateTopic(t, 2, 1)
+	c.Grant(t, kafkatest.Alice, topic, "read", "write", "describe", "describe_configs")
+	c.Grant(t, kafkatest.CertUser, topic, "read", "write", "describe", "describe_configs")
+	cert, key := c.ClientCert()
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "file:" + path
+	}
+	password := file("password", kafkatest.Password(kafkatest.Alice))
+	token := file("token", kafkatest.OAuthToken(kafkatest.Alice))
+	login := func(mechanism, secret string) []string {
+		return []string{kafka(c, topic), "--tls-ca", c.CAFile(), "--sasl-mechanism", mechanism, "--user", kafkatest.Alice, "--password", secret}
+	}
+	tests := []struct {
+		name string
+		args []string
+	}{
+		{"PLAIN", login("PLAIN", password)},
+		{"SCRAM-SHA-256", login("SCRAM-SHA-256", password)},
+		{"SCRAM-SHA-512", login("SCRAM-SHA-512", password)},
+		{"OAUTHBEARER", []string{kafka(c, topic), "--tls-ca", c.CAFile(), "--sasl-mechanism", "OAUTHBEARER", "--password", token}},
+		{"certificate", []string{"kafka://" + c.Node(1).MTLSAddr() + "/" + topic, "--tls-ca", c.CAFile(), "--tls-cert", cert, "--tls-key", key}},
+		{"unverified", append(login("SCRAM-SHA-256", password)[:1:1], "--tls-insecure-skip-verify", "--sasl-mechanism", "SCRAM-SHA-256", "--user", kafkatest.Alice, "--password", password)},
+		{"Java's properties", []string{kafka(c, topic), "--client-config", c.ClientProperties(t, kafkatest.Alice, kafkatest.ScramSHA256)}},
+		{"Java's properties, certificate", []string{"kafka://" + c.Node(1).MTLSAddr() + "/" + topic, "--client-config", c.MTLSProperties(t)}},
+	}
+	const each = 500
+	for _, engine := range engines {
+		for _, tt := range tests {
+			t.Run(engine+"/"+tt.name, func(t *testing.T) {
+				e := run(t, append(append([]string{"run"}, tt.args...), "--engine", engine, "--count", fmt.Sprint(each), "--json", "--quiet")...).want(t, 0)
+				if d := e.document(t); d.Totals.Acked != each {
+					t.Errorf("acked %d events, want %d", d.Totals.Acked, each)
+				}
+				if strings.Contains(e.stdout+e.stderr, kafkatest.Password(kafkatest.Alice)) {
+					t.Error("the password is shown")
+				}
+				if tt.name == "unverified" && !strings.Contains(e.stdout, "skip-verify") {
+					t.Error("the report does not show that certificates were not verified")
+				}
+			})
+		}
+	}
+	if got, want := c.EndSum(t, topic), int64(each*len(engines)*len(tests)); got != want {
+		t.Errorf("the end offsets grew by %d, want %d", got, want)
+	}
+}

@@ -1,0 +1,199 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// TestWords gives the program what it cannot take: it says so at once, with
+// exit 2 and the way out, and connects to nothing.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	// Nothing listens there, so a program that connects first says something else.
+	url := "kafka://" + closed(t) + "/t"
+	tests := []struct {
+		name string
+		args []string
+		says []string
+	}{
+		{"unknown command", []string{"runn", url}, []string{"runn", "run"}},
+		{"command left out", []string{url}, []string{"carronade run"}},
+		{"no target", []string{"run"}, []string{"error:"}},
+		{"unknown scheme", []string{"run", "kafak://127.0.0.1:9092/t"}, []string{"kafak", "kafka"}},
+		{"no scheme", []string{"run", "127.0.0.1:9092"}, []string{"kafka://"}},
+		{"unknown flag", []string{"run", url, "--compresion", "lz4"}, []string{"--compresion", "--compression"}},
+		{"unknown value", []string{"run", url, "--compression", "gzipp"}, []string{"gzipp", "gzip"}},
+		{"duration without unit", []string{"run", url, "--for", "20"}, []string{"--for", "20s"}},
+		{"unknown unit", []string{"run", url, "--for", "20parsecs"}, []string{"--for", "20parsecs"}},
+		{"size without sense", []string{"run", url, "--batch-size", "lots"}, []string{"--batch-size", "lots"}},
+		{"rate zero", []string{"run", url, "--rate", "0"}, []string{"--rate"}},
+		{"rate negative", []string{"run", url, "--rate=-5"}, []string{"--rate"}},
+		{"rate absurd", []string{"run", url, "--rate", "1e30"}, []string{"--rate"}},
+		{"rate without sense", []string{"run", url, "--rate", "fast"}, []string{"--rate", "fast"}},
+		{"count zero", []string{"run", url, "--count", "0"}, []string{"--count"}},
+		{"callers negative", []string{"run", url, "--callers=-1"}, []string{"--callers"}},
+		{"rate and callers", []string{"run", url, "--rate", "5/s", "--callers", "2"}, []string{"--rate", "--callers"}},
+		{"shape broken", []string{"run", url, "--shape", "ramp(1k/s"}, []string{"--shape"}},
+		{"size broken", []string{"run", url, "--size", "100-"}, []string{"--size"}},
+		{"key broken", []string{"run", url, "--key", "uniform"}, []string{"--key"}},
+		{"header broken", []string{"run", url, "--header", "novalue"}, []string{"--header"}},
+		{"label broken", []string{"run", url, "--label", "novalue"}, []string{"--label"}},
+		{"unknown operation", []string{"run", url, "--op", "produse"}, []string{"produse", "produce"}},
+		{"acks two", []string{"run", url, "--acks", "2"}, []string{"--acks"}},
+		{"password in the open", []string{"run", url, "--user", "u", "--sasl-mechanism", "PLAIN", "--password", "canary-5512"}, []string{"env:"}},
+		{"password of nowhere", []string{"run", url, "--user", "u", "--sasl-mechanism", "PLAIN", "--password", "env:NO_SUCH_VARIABLE"}, []string{"NO_SUCH_VARIABLE"}},
+		{"topic option broken", []string{"run", url, "--create-topic", "partitions=many"}, []string{"--create-topic"}},
+		{"port absurd", []string{"run", "kafka://127.0.0.1:99999/t"}, []string{"99999"}},
+		{"file missing", []string{"run", "-f", "/no/such/file.yaml"}, []string{"/no/such/file.yaml"}},
+		{"client config missing", []string{"run", url, "--client-config", "/no/such/client.properties"}, []string{"/no/such/client.properties"}},
+		{"hdr unwritable", []string{"run", url, "--hdr", "/no/such/dir/x.hlog", "--count", "1"}, []string{"/no/such/dir"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := start(t, tt.args...).wait(20*time.Second).want(t, 2).says(t, append([]string{"error:", "hint:"}, tt.says...)...)
+			if strings.Contains(e.stderr, "canary-5512") {
+				t.Error("the password is shown")
+			}
+			if strings.Contains(e.stderr, "refused") {
+				t.Error("it connected before it checked what it was told")
+			}
+		})
+	}
+}
+
+// TestWorkloadFile gives the program files instead of flags.
+func TestWorkloadFile(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	topic := broker.CreateTopic(t, 1, 1)
+	file := func(t *testing.T, text string) string {
+		name := filepath.Join(t.TempDir(), "w.yaml")
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	t.Run("good", func(t *testing.T) {
+		name := file(t, "target: "+kafka(broker, topic)+"\ncount: 200\nsize: 10\n")
+		d := run(t, "run", "-f", name, "--count", "300", "--json", "--quiet").want(t, 0).document(t)
+		if d.Totals.Acked != 300 {
+			t.Errorf("acked %d events, want the flag's 300", d.Totals.Acked)
+		}
+	})
+	for _, tt := range []struct{ name, text, says string }{
+		{"unknown key", "target: kafka://127.0.0.1:1/t\ncompresion: lz4\n", "compression"},
+		{"no YAML", "target: [\n", "w.yaml"},
+		{"wrong unit", "target: kafka://127.0.0.1:1/t\nfor: 20\n", "for"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			start(t, "run", "-f", file(t, tt.text)).wait(20*time.Second).want(t, 2).says(t, "error:", tt.says)
+		})
+	}
+}
+
+// TestReport reads what a person and what a machine get.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	topic := broker.CreateTopic(t, 1, 1)
+	t.Run("text", func(t *testing.T) {
+		e := run(t, "run", kafka(broker, topic), "--rate", "1000/s", "--for", "2s", "--seed", "7").want(t, 0)
+		for n, line := range strings.Split(e.stdout, "\n") {
+			if len([]rune(line)) > 80 {
+				t.Errorf("line %d is %d columns wide: %q", n+1, len([]rune(line)), line)
+			}
+		}
+		if strings.ContainsRune(e.stdout+e.stderr, '\x1b') {
+			t.Error("there is an escape sequence and no terminal")
+		}
+		for _, word := range []string{"response", "service", "p99", "seed", topic} {
+			if !strings.Contains(e.stdout, word) {
+				t.Errorf("the report does not say %q:\n%s", word, e.stdout)
+			}
+		}
+	})
+	t.Run("more percentiles", func(t *testing.T) {
+		e := run(t, "run", kafka(broker, topic), "--rate", "1000/s", "--for", "1s", "--percentiles", "25,75", "--json", "--quiet").want(t, 0)
+		var d struct{ Response map[string]float64 }
+		if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"p25_us", "p75_us", "p99_us", "p9999_us"} {
+			if _, ok := d.Response[name]; !ok {
+				t.Errorf("response has no %s: %v", name, d.Response)
+			}
+		}
+	})
+	t.Run("steps", func(t *testing.T) {
+		d := run(t, "run", kafka(broker, topic), "--shape", "steps(500/s:1s,1000/s:1s)", "--json", "--quiet").want(t, 0).document(t)
+		if len(d.Steps) != 2 || d.Steps[0].Totals.Offered != 500 || d.Steps[1].Totals.Offered != 1000 || d.Steps[0].Response == nil {
+			t.Errorf("steps: %+v", d.Steps)
+		}
+	})
+	t.Run("repeat", func(t *testing.T) {
+		e := run(t, "run", kafka(broker, topic), "--count", "100", "--repeat", "3", "--json", "--quiet").want(t, 0)
+		dec := json.NewDecoder(strings.NewReader(e.stdout))
+		n := 0
+		for dec.More() {
+			var d document
+			if err := dec.Decode(&d); err != nil {
+				t.Fatal(err)
+			}
+			if d.Totals.Acked != 100 {
+				t.Errorf("repetition %d acked %d events", n, d.Totals.Acked)
+			}
+			n++
+		}
+		if n != 3 {
+			t.Errorf("%d reports came, want 3", n)
+		}
+	})
+	t.Run("acks 0", func(t *testing.T) {
+		d := run(t, "run", kafka(broker, topic), "--acks", "0", "--count", "5000", "--json", "--quiet").want(t, 0).document(t)
+		if d.Totals.Acked != 0 || d.Totals.Unknown != 5000 || d.Service != nil || d.Response != nil {
+			t.Errorf("totals %+v, service %v, response %v: nothing is acknowledged", d.Totals.counts, d.Service, d.Response)
+		}
+	})
+	t.Run("drops", func(t *testing.T) {
+		// One shot of one event in flight cannot keep up with this rate.
+		args := []string{
+			"run", kafka(broker, topic), "--rate", "200k/s", "--for", "1s", "--overload", "drop", "--max-in-flight", "1",
+			"--events-per-shot", "1", "--linger", "0s", "--json", "--quiet",
+		}
+		e := run(t, args...)
+		d := e.document(t)
+		if d.Totals.Dropped == 0 || d.Totals.Offered != 200_000 {
+			t.Errorf("totals: %+v", d.Totals.counts)
+		}
+		if e.code != 0 && e.code != 3 {
+			t.Errorf("exit %d: drops touch it through a limit alone", e.code)
+		}
+		run(t, append(args, "--max-dropped", "10")...).wantOne(t, 1, 3)
+	})
+}
+
+// wantOne checks that the exit code is one of several.
+func (e ended) wantOne(t testing.TB, codes ...int) {
+	t.Helper()
+	for _, c := range codes {
+		if e.code == c {
+			return
+		}
+	}
+	t.Errorf("exit %d, want one of %v\n%.3000s", e.code, codes, e.stderr)
+}
+
+// TestDemo is the first thing a newcomer runs.
+func TestDemo(t *testing.T) {
+	d := run(t, "demo", "--json").want(t, 0).document(t)
+	if d.Ledger == nil || d.Ledger.Lost != 0 || d.Ledger.Acked == 0 || d.EndToEnd == nil {
+		t.Errorf("ledger %+v, end to end %+v", d.Ledger, d.EndToEnd)
+	}
+}

@@ -1,0 +1,98 @@
+//go:build unix
+
+package arch
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDeps runs scripts/deps on machines that lack things, made of a PATH with
+// the commands a case has.
+func TestDeps(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatalf("the scripts are bash's: %v", err)
+	}
+	const (
+		root = "#!/bin/sh\necho 0\n"
+		user = "#!/bin/sh\necho 1000\n"
+		// It notes its arguments and installs a command for each package named.
+		apt = `#!/bin/sh
+echo "apt-get $*" >>"$LOG"
+case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN/$c"; /bin/chmod +x "$BIN/$c"; done;; esac
+`
+	)
+	tests := []struct {
+		name     string
+		have     []string
+		id       string
+		apt      bool
+		installs string
+		code     int
+		says     []string
+		apts     []string
+	}{
+		{name: "all there", have: []string{"git", "gcc", "java", "mvn", "kcat"}, id: root, apt: true},
+		{
+			name: "root on Debian", have: []string{"git", "gcc", "kcat"}, id: root, apt: true, installs: "java mvn",
+			says: []string{"installing default-jre-headless maven"}, apts: []string{"update", "install", "default-jre-headless maven"},
+		},
+		{
+			name: "installing did not help", have: []string{"git", "gcc", "kcat"}, id: root, apt: true, installs: "mvn", code: 1,
+			says: []string{"error: java is still missing"}, apts: []string{"install"},
+		},
+		{
+			name: "not root", have: []string{"git", "java", "mvn", "kcat"}, id: user, apt: true, code: 1,
+			says: []string{"error:", "missing here: gcc", "apt-get install gcc libc6-dev"},
+		},
+		{
+			name: "root elsewhere", have: []string{"git", "gcc", "java", "kcat"}, id: root, code: 1,
+			says: []string{"error:", "missing here: mvn", "hint:"},
+		},
+	}
+	script, err := filepath.Abs("../../scripts/deps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+			put := func(name, text string) {
+				if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range append(tt.have, "mkdir") {
+				put(name, "#!/bin/sh\n")
+			}
+			put("id", tt.id)
+			if tt.apt {
+				put("apt-get", apt)
+			}
+			cmd := exec.Command(bash, script)
+			cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "LOG=" + log, "INSTALLS=" + tt.installs}
+			out, _ := cmd.CombinedOutput()
+			if got := cmd.ProcessState.ExitCode(); got != tt.code {
+				t.Errorf("exit %d, want %d\n%s", got, tt.code, out)
+			}
+			for _, want := range tt.says {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			calls, _ := os.ReadFile(log)
+			for _, want := range tt.apts {
+				if !strings.Contains(string(calls), want) {
+					t.Errorf("apt-get was not called with %q:\n%s", want, calls)
+				}
+			}
+			if len(tt.apts) == 0 && len(calls) > 0 {
+				t.Errorf("apt-get was called:\n%s", calls)
+			}
+		})
+	}
+}
