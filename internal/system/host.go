@@ -1,0 +1,111 @@
+package system
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// A Host describes a machine. Its JSON stands in every report as `host`; what
+// could not be learnt is left out.
+type Host struct {
+	Name         string  `json:"name,omitempty"`
+	OS           string  `json:"os"`               // as Go names it: linux, darwin, windows
+	Kernel       string  `json:"kernel,omitempty"` // its release
+	Distribution string  `json:"distribution,omitempty"`
+	Arch         string  `json:"arch"`
+	CPU          string  `json:"cpu,omitempty"` // the processor's model
+	Cores        int     `json:"cores"`         // logical processors this process may use
+	CPULimit     float64 `json:"cpu_limit,omitempty"`
+	Memory       uint64  `json:"memory_bytes,omitempty"`
+	MemoryLimit  uint64  `json:"memory_limit_bytes,omitempty"` // of the container, when below Memory
+	Clock        string  `json:"clock,omitempty"`              // the kernel's clock source
+	Governor     string  `json:"governor,omitempty"`           // of the processor's frequency
+	Virtual      bool    `json:"virtual,omitempty"`            // a hypervisor is underneath
+	Go           string  `json:"go"`
+	MaxProcs     int     `json:"gomaxprocs"`
+	Limits       Limits  `json:"limits"`
+}
+
+// Limits are the host's bounds that a run can run into. Zero is unknown.
+type Limits struct {
+	OpenFiles    uint64 `json:"open_files,omitempty"`        // one per connection
+	OpenFilesMax uint64 `json:"open_files_max,omitempty"`    // what OpenFiles may be raised to
+	LocalPorts   int    `json:"local_ports,omitempty"`       // connections to one address
+	SendBuffer   int    `json:"send_buffer_bytes,omitempty"` // largest that TCP takes by itself
+	RecvBuffer   int    `json:"recv_buffer_bytes,omitempty"`
+}
+
+// Describe describes the host the process runs on. It reads a few files and
+// takes about a millisecond.
+func Describe() Host {
+	h := Host{
+		OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Cores: runtime.NumCPU(), Go: runtime.Version(), MaxProcs: runtime.GOMAXPROCS(0),
+	}
+	h.Name, _ = os.Hostname()
+	h.Limits.OpenFiles, h.Limits.OpenFilesMax = openFiles()
+	describe(&h)
+	return h
+}
+
+// String is the host in one line, for people.
+func (h Host) String() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if h.CPU != "" {
+		add("%d x %s", h.Cores, shortCPU(h.CPU))
+	} else {
+		add("%d x %s", h.Cores, h.Arch)
+	}
+	if h.CPULimit > 0 && h.CPULimit < float64(h.Cores) {
+		add("limited to %s of them", strconv.FormatFloat(h.CPULimit, 'g', 3, 64))
+	}
+	if m := h.Memory; m > 0 {
+		if h.MemoryLimit > 0 && h.MemoryLimit < m {
+			m = h.MemoryLimit
+		}
+		add("%s", gib(m))
+	}
+	system := strings.TrimSpace(osNames[h.OS] + " " + shortKernel(h.Kernel))
+	if osNames[h.OS] == "" {
+		system = h.OS
+	}
+	add("%s (%s)", system, h.Arch)
+	add("%s", h.Go)
+	return strings.Join(parts, ", ")
+}
+
+var osNames = map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows", "freebsd": "FreeBSD"}
+
+// shortCPU drops from a processor's name what says nothing: marks and "CPU",
+// "Processor", and the frequency it is sold by.
+func shortCPU(name string) string {
+	name, _, _ = strings.Cut(name, " @ ")
+	var words []string
+	for w := range strings.FieldsSeq(strings.NewReplacer("(R)", "", "(TM)", "", "(tm)", "").Replace(name)) {
+		if w != "CPU" && w != "Processor" {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// shortKernel is a kernel's release without what its builder appended.
+func shortKernel(release string) string {
+	short, _, _ := strings.Cut(release, "-")
+	return short
+}
+
+func gib(n uint64) string {
+	switch v := float64(n) / (1 << 30); {
+	case v >= 10:
+		return fmt.Sprintf("%.0f GiB", v)
+	case v >= 1:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") + " GiB"
+	default:
+		return fmt.Sprintf("%.0f MiB", v*1024)
+	}
+}

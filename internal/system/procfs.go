@@ -1,0 +1,249 @@
+package system
+
+import (
+	"bytes"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// What follows reads Linux's files under a root, so that it is tested
+// everywhere and against machines we do not have.
+
+// describeFiles fills h from /proc, /sys and /etc under root.
+func describeFiles(h *Host, root fs.FS) {
+	h.Kernel = line(root, "proc/sys/kernel/osrelease")
+	h.CPU = cpuModel(text(root, "proc/cpuinfo"))
+	h.Virtual = hasFlag(text(root, "proc/cpuinfo"), "hypervisor")
+	if kib, ok := field(text(root, "proc/meminfo"), "MemTotal:"); ok {
+		h.Memory = kib << 10
+	}
+	h.Distribution = distribution(text(root, "etc/os-release"))
+	h.Clock = line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")
+	h.Governor = line(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+	g := findCgroup(root)
+	h.CPULimit = g.cpuLimit(root)
+	if limit := g.memoryLimit(root); limit > 0 && (h.Memory == 0 || limit < h.Memory) {
+		h.MemoryLimit = limit
+	}
+	var low, high int
+	if f := strings.Fields(line(root, "proc/sys/net/ipv4/ip_local_port_range")); len(f) == 2 {
+		low, _ = strconv.Atoi(f[0])
+		high, _ = strconv.Atoi(f[1])
+		if low > 0 && high >= low {
+			h.Limits.LocalPorts = high - low + 1
+		}
+	}
+	h.Limits.SendBuffer = third(line(root, "proc/sys/net/ipv4/tcp_wmem"))
+	h.Limits.RecvBuffer = third(line(root, "proc/sys/net/ipv4/tcp_rmem"))
+}
+
+func text(root fs.FS, name string) string {
+	b, err := fs.ReadFile(root, name)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+func line(root fs.FS, name string) string {
+	s, _, _ := strings.Cut(text(root, name), "\n")
+	return strings.TrimSpace(s)
+}
+
+// third is the last of the three numbers of tcp_wmem and its like.
+func third(s string) int {
+	f := strings.Fields(s)
+	if len(f) != 3 {
+		return 0
+	}
+	n, _ := strconv.Atoi(f[2])
+	return n
+}
+
+// cpuModel finds the processor's name in /proc/cpuinfo. ARM has none there,
+// only numbers of an implementer and a part.
+func cpuModel(cpuinfo string) string {
+	for l := range strings.Lines(cpuinfo) {
+		k, v, ok := strings.Cut(l, ":")
+		switch k = strings.TrimSpace(k); {
+		case ok && (k == "model name" || k == "cpu model" || k == "Model"):
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+func hasFlag(cpuinfo, flag string) bool {
+	for l := range strings.Lines(cpuinfo) {
+		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == "flags" {
+			for f := range strings.FieldsSeq(v) {
+				if f == flag {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return false
+}
+
+// field finds a line "NAME NUMBER ..." and returns the number.
+func field(s, name string) (uint64, bool) {
+	for l := range strings.Lines(s) {
+		if f := strings.Fields(l); len(f) > 1 && f[0] == name {
+			n, err := strconv.ParseUint(f[1], 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+func distribution(osRelease string) string {
+	for l := range strings.Lines(osRelease) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(l), "PRETTY_NAME="); ok {
+			if s, err := strconv.Unquote(v); err == nil {
+				return s
+			}
+			return v
+		}
+	}
+	return ""
+}
+
+// A cgroup is the control group of the process: where a container's limits
+// stand. Empty paths are groups that there are not.
+type cgroup struct {
+	unified     string // version 2
+	cpu, memory string // version 1
+}
+
+// findCgroup reads /proc/self/cgroup. Inside a container the path there may be
+// the host's, which is not mounted; the mount's root is the container's own
+// group then.
+func findCgroup(root fs.FS) (g cgroup) {
+	const base = "sys/fs/cgroup"
+	at := func(mount, p, file string) string {
+		for _, dir := range []string{path.Join(mount, p), mount} {
+			if _, err := fs.Stat(root, path.Join(dir, file)); err == nil {
+				return dir
+			}
+		}
+		return ""
+	}
+	for l := range strings.Lines(text(root, "proc/self/cgroup")) {
+		f := strings.SplitN(strings.TrimSpace(l), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		if f[0] == "0" && f[1] == "" {
+			g.unified = at(base, f[2], "cgroup.controllers")
+			continue
+		}
+		for c := range strings.SplitSeq(f[1], ",") {
+			switch c {
+			case "cpu":
+				g.cpu = at(path.Join(base, f[1]), f[2], "cpu.stat")
+			case "memory":
+				g.memory = at(path.Join(base, "memory"), f[2], "memory.limit_in_bytes")
+			}
+		}
+	}
+	return g
+}
+
+// cpuLimit is how many processors' time the group may use; 0 is no limit. Only
+// the process's own group is asked: parents may be out of sight in a container.
+func (g cgroup) cpuLimit(root fs.FS) float64 {
+	var quota, period string
+	switch {
+	case g.unified != "":
+		quota, period, _ = strings.Cut(line(root, path.Join(g.unified, "cpu.max")), " ")
+	case g.cpu != "":
+		quota = line(root, path.Join(g.cpu, "cpu.cfs_quota_us"))
+		period = line(root, path.Join(g.cpu, "cpu.cfs_period_us"))
+	}
+	q, err1 := strconv.ParseFloat(quota, 64) // "max" and -1 are none
+	p, err2 := strconv.ParseFloat(period, 64)
+	if err1 != nil || err2 != nil || q <= 0 || p <= 0 {
+		return 0
+	}
+	return q / p
+}
+
+// memoryLimit is how many bytes the group may use; 0 is no limit.
+func (g cgroup) memoryLimit(root fs.FS) uint64 {
+	var s string
+	switch {
+	case g.unified != "":
+		s = line(root, path.Join(g.unified, "memory.max"))
+	case g.memory != "":
+		s = line(root, path.Join(g.memory, "memory.limit_in_bytes"))
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// throttled is how many nanoseconds the group's processes were kept waiting by
+// its processor limit so far.
+func (g cgroup) throttled(root fs.FS) uint64 {
+	if g.unified != "" {
+		usec, _ := field(text(root, path.Join(g.unified, "cpu.stat")), "throttled_usec")
+		return usec * 1000
+	}
+	if g.cpu != "" {
+		nsec, _ := field(text(root, path.Join(g.cpu, "cpu.stat")), "throttled_time")
+		return nsec
+	}
+	return 0
+}
+
+// stolen sums the machine's processor time, in clock ticks: all of it, and what
+// the hypervisor gave to others (the eighth column of /proc/stat, proc(5)).
+func stolen(stat string) (all, steal uint64) {
+	first, _, _ := strings.Cut(stat, "\n")
+	f := strings.Fields(first)
+	if len(f) < 9 || f[0] != "cpu" {
+		return 0, 0
+	}
+	for i, s := range f[1:9] { // guest time is part of user time already
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			return 0, 0
+		}
+		all += n
+		if i == 7 {
+			steal = n
+		}
+	}
+	return all, steal
+}
+
+// statusKiB finds a line "NAME NUMBER kB" in /proc/self/status, without
+// allocating; 0 when there is none.
+func statusKiB(b []byte, name string) (n uint64) {
+	for len(b) > 0 {
+		l := b
+		if i := bytes.IndexByte(b, '\n'); i >= 0 {
+			l, b = b[:i], b[i+1:]
+		} else {
+			b = nil
+		}
+		if len(l) < len(name) || string(l[:len(name)]) != name {
+			continue
+		}
+		for _, c := range l[len(name):] {
+			if c >= '0' && c <= '9' {
+				n = n*10 + uint64(c-'0')
+			} else if n > 0 {
+				break
+			}
+		}
+		return n
+	}
+	return 0
+}
