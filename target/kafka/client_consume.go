@@ -1,0 +1,401 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+)
+
+// A clientSource consumes by franz-go, as an application would: as members of
+// a group, whose partitions come and go, or from partitions dealt to the
+// clients for good. Records are decoded by the client; an arrival is what one
+// poll returned of one partition.
+type clientSource struct {
+	cl      *cluster
+	stamped bool
+	starts  []int64
+	clients []*clientReader
+	traffic traffic
+
+	delivered []atomic.Int64 // by partition, next to be delivered
+	high      []atomic.Int64 // by partition; -1
+	ends      []int64        // nil unless reading ends there
+	over      []atomic.Bool  // by partition: read to its end
+	left      atomic.Int64   // partitions that were not
+
+	mu       sync.Mutex
+	without  time.Duration // time without an assignment, of clients that have one again
+	assigned int           // times that partitions were assigned
+	revoked  int
+}
+
+// A clientReader is one client. Its callbacks and polls come from different
+// goroutines.
+type clientReader struct {
+	s      *clientSource
+	id     int
+	client *kgo.Client
+
+	mu    sync.Mutex
+	since time.Time // without an assignment since; zero while it has one
+	owned map[int32]bool
+
+	arrivals []load.Arrival
+	marks    []load.Stamp
+	nexts    []position64
+}
+
+// A position64 is an offset in a partition.
+type position64 struct {
+	part   int32
+	offset int64
+}
+
+func newClientSource(ctx context.Context, cl *cluster, stamped bool) (*clientSource, error) {
+	n := cl.partitions()
+	s := &clientSource{cl: cl, stamped: stamped, delivered: make([]atomic.Int64, n), high: make([]atomic.Int64, n), over: make([]atomic.Bool, n)}
+	s.traffic.init()
+	var err error
+	if s.starts, err = cl.starts(ctx); err != nil {
+		return nil, err
+	}
+	for i := range n {
+		s.delivered[i].Store(s.starts[i])
+		s.high[i].Store(-1)
+	}
+	return s, nil
+}
+
+// opts are the settings of client i.
+func (s *clientSource) opts(r *clientReader) []kgo.Opt {
+	c := s.cl.cfg
+	opts := append(c.baseOpts(),
+		kgo.FetchMinBytes(c.fetch.minBytes),
+		kgo.FetchMaxBytes(c.fetch.maxBytes),
+		kgo.FetchMaxPartitionBytes(c.fetch.maxPartition),
+		kgo.BrokerMaxReadBytes(max(100<<20, 2*c.fetch.maxBytes)),
+		kgo.FetchMaxWait(max(c.fetch.maxWait, 10*time.Millisecond)),
+		kgo.KeepControlRecords(), // not counted, but they are how a log may end
+		kgo.WithHooks(&s.traffic),
+	)
+	if c.rack != "" {
+		opts = append(opts, kgo.Rack(c.rack))
+	}
+	if c.fetch.committed {
+		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
+	if c.group == "" {
+		offsets := map[int32]kgo.Offset{}
+		for p := r.id; p < len(s.starts); p += c.clients {
+			offsets[int32(p)] = kgo.NewOffset().At(s.starts[p])
+		}
+		return append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.topic: offsets}))
+	}
+	return append(opts,
+		kgo.ConsumerGroup(c.group),
+		kgo.ConsumeTopics(c.topic),
+		kgo.ConsumeResetOffset(s.resetOffset()),
+		kgo.OnPartitionsAssigned(r.onAssigned),
+		kgo.OnPartitionsRevoked(r.onRevoked),
+		kgo.OnPartitionsLost(r.onRevoked),
+		kgo.BlockRebalanceOnPoll(), // what was polled is delivered before its partition goes to another member
+		kgo.AutoCommitMarks(),
+	)
+}
+
+// resetOffset is where a group begins that has committed nothing.
+func (s *clientSource) resetOffset() kgo.Offset {
+	switch c := s.cl.cfg; {
+	case c.op != opConsume || c.from.kind == "latest":
+		return kgo.NewOffset().AtEnd()
+	case c.from.kind == "time":
+		return kgo.NewOffset().AfterMilli(c.from.time.UnixMilli())
+	case c.from.kind == "offset":
+		return kgo.NewOffset().At(c.from.offset)
+	}
+	return kgo.NewOffset().AtStart()
+}
+
+func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range parts[r.s.cl.cfg.topic] {
+		r.owned[p] = true
+	}
+	s := r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.assigned++
+	if !r.since.IsZero() && len(r.owned) > 0 {
+		s.without += time.Since(r.since)
+		r.since = time.Time{}
+	}
+}
+
+func (r *clientReader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[string][]int32) {
+	// What was delivered must not be delivered again by the next owner.
+	if err := cl.CommitMarkedOffsets(ctx); err != nil && ctx.Err() == nil {
+		r.s.cl.cfg.logf("commit before a rebalance: %v", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range parts[r.s.cl.cfg.topic] {
+		delete(r.owned, p)
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.s.revoked++
+	if len(r.owned) == 0 && r.since.IsZero() {
+		r.since = time.Now()
+	}
+}
+
+// Logs implements load.Source.
+func (s *clientSource) Logs() []string { return s.cl.logs() }
+
+// Lanes implements load.Source.
+func (s *clientSource) Lanes() int { return s.cl.cfg.clients }
+
+// Behind implements load.Source.
+func (s *clientSource) Behind() []int64 {
+	b := make([]int64, len(s.delivered))
+	for i := range b {
+		b[i] = -1
+		if high := s.high[i].Load(); high >= 0 {
+			b[i] = max(0, high-s.delivered[i].Load())
+		}
+	}
+	return b
+}
+
+// Rebalancing implements load.Source: the time without an assignment, as the
+// mean over the clients.
+func (s *clientSource) Rebalancing() time.Duration {
+	if s.cl.cfg.group == "" {
+		return 0
+	}
+	s.mu.Lock()
+	total := s.without
+	s.mu.Unlock()
+	for _, r := range s.clients {
+		r.mu.Lock()
+		if !r.since.IsZero() {
+			total += time.Since(r.since)
+		}
+		r.mu.Unlock()
+	}
+	return total / time.Duration(max(1, len(s.clients)))
+}
+
+// Wire implements load.Source.
+func (s *clientSource) Wire() (written, read uint64) {
+	return s.traffic.written.Load(), s.traffic.read.Load()
+}
+
+// Starts returns, per log, the offset where reading began; a group may have
+// begun elsewhere, where it had committed.
+func (s *clientSource) Starts() []int64 { return append([]int64(nil), s.starts...) }
+
+// Positions returns, per log, the offset up to which everything was delivered.
+func (s *clientSource) Positions() []int64 {
+	o := make([]int64, len(s.delivered))
+	for i := range o {
+		o[i] = s.delivered[i].Load()
+	}
+	return o
+}
+
+// Ends asks, per log, for its end now.
+func (s *clientSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.ends(ctx) }
+
+// Metrics returns what each broker sent, to all clients together.
+func (s *clientSource) Metrics() []BrokerMetrics { return s.traffic.metrics() }
+
+// Receive implements load.Source.
+func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if s.cl.cfg.untilEnd {
+		ends, err := s.cl.ends(ctx)
+		if err != nil {
+			return err
+		}
+		s.ends = ends
+		left := 0
+		for p := range ends {
+			// A group goes on where it had committed, which may be the end:
+			// franz-go then tells nothing about the partition.
+			if s.delivered[p].Load() < ends[p] {
+				left++
+			} else {
+				s.over[p].Store(true)
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		s.left.Store(int64(left))
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	var clients []*clientReader
+	for i := range s.cl.cfg.clients {
+		r := &clientReader{s: s, id: i, owned: map[int32]bool{}}
+		if s.cl.cfg.group != "" {
+			r.since = time.Now()
+		} else if i >= len(s.starts) {
+			continue // more clients than partitions
+		}
+		var err error
+		if r.client, err = kgo.NewClient(s.opts(r)...); err != nil {
+			cancel(nil)
+			return fmt.Errorf("make a client: %w", err)
+		}
+		clients = append(clients, r)
+	}
+	s.clients = clients
+	for _, r := range clients {
+		wg.Go(func() {
+			// Group members leave, so that the others take over at once.
+			defer r.leave()
+			if err := r.poll(ctx, now, sink); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	<-ctx.Done()
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, errOver) {
+		return err
+	}
+	return nil
+}
+
+func (r *clientReader) leave() {
+	if r.s.cl.cfg.group != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		if err := r.client.CommitMarkedOffsets(ctx); err != nil {
+			r.s.cl.cfg.logf("commit at the end: %v", err)
+		}
+		cancel()
+	}
+	r.client.CloseAllowingRebalance()
+}
+
+// poll polls until the context ends.
+func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
+	s := r.s
+	for {
+		fetches := r.client.PollFetches(ctx)
+		at := now()
+		if ctx.Err() != nil {
+			r.client.AllowRebalance()
+			return nil
+		}
+		if err := s.fatal(fetches); err != nil {
+			return err
+		}
+		r.arrivals, r.marks, r.nexts = r.arrivals[:0], r.marks[:0], r.nexts[:0]
+		over := int64(0)
+		fetches.EachPartition(func(t kgo.FetchTopicPartition) {
+			if t.Topic != s.cl.cfg.topic || int(t.Partition) >= len(s.high) {
+				return
+			}
+			s.high[t.Partition].Store(t.HighWatermark)
+			if r.take(&t, at) {
+				over++
+			}
+		})
+		if len(r.arrivals) > 0 {
+			sink(r.id, r.arrivals)
+		}
+		for _, n := range r.nexts {
+			s.delivered[n.part].Store(n.offset)
+		}
+		if s.cl.cfg.group != "" {
+			fetches.EachRecord(func(rec *kgo.Record) { r.client.MarkCommitRecords(rec) })
+			r.client.AllowRebalance()
+		}
+		if over > 0 && s.left.Add(-over) == 0 {
+			return errOver
+		}
+	}
+}
+
+// take makes an arrival of one partition's records, and reports whether the
+// partition has now been read to its end.
+func (r *clientReader) take(t *kgo.FetchTopicPartition, at time.Duration) (over bool) {
+	s := r.s
+	first := len(r.marks)
+	end := int64(math.MaxInt64)
+	if s.ends != nil {
+		end = s.ends[t.Partition]
+	}
+	// The client does not keep the batches apart, so there is no checksum.
+	a := load.Arrival{Log: t.Partition, At: at, ProducerID: -1, Sequence: -1}
+	next := int64(-1)
+	for _, rec := range t.Records {
+		next = rec.Offset + 1
+		if rec.Attrs.IsControl() || rec.Offset >= end {
+			continue
+		}
+		if a.Events == 0 {
+			a.Base = rec.Offset
+		}
+		a.Events++
+		a.Bytes += int64(len(rec.Key) + len(rec.Value))
+		for i := range rec.Headers {
+			a.Bytes += int64(len(rec.Headers[i].Key) + len(rec.Headers[i].Value))
+		}
+		if s.stamped {
+			st, ok := kafka.ParseStamp(rec.Value)
+			r.marks = append(r.marks, load.Stamp{Run: st.Run, Stripe: st.Stripe, Index: st.Index, Due: st.Due, Offset: rec.Offset, Bad: !ok})
+		}
+	}
+	if next < 0 {
+		return false
+	}
+	r.nexts = append(r.nexts, position64{t.Partition, min(next, end)})
+	if a.Events > 0 {
+		a.Wire = a.Bytes
+		if s.stamped {
+			a.Stamps = r.marks[first:len(r.marks):len(r.marks)]
+		}
+		r.arrivals = append(r.arrivals, a)
+	}
+	return next >= end && !s.over[t.Partition].Swap(true)
+}
+
+// fatal returns an error that polling on would not mend.
+func (s *clientSource) fatal(fetches kgo.Fetches) error {
+	var fatal error
+	fetches.EachError(func(topic string, part int32, err error) {
+		if fatal == nil && !mendable(err) {
+			fatal = s.cl.cfg.explain(fmt.Sprintf("consume from %s, partition %d", topic, part), err)
+		}
+	})
+	return fatal
+}
+
+func (s *clientSource) facts() map[string]any {
+	f := map[string]any{"read_from": s.cl.cfg.startText(), "client": "franz-go"}
+	if g := s.cl.cfg.group; g != "" {
+		s.mu.Lock()
+		f["group"] = map[string]any{"name": g, "members": s.cl.cfg.clients, "assignments": s.assigned, "revocations": s.revoked}
+		s.mu.Unlock()
+	}
+	return f
+}
+
+func (s *clientSource) warnings() []string { return nil }
+
+func (s *clientSource) close() error { return nil }

@@ -1,0 +1,116 @@
+package kafka
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/payload"
+)
+
+const (
+	// mostDistinct bounds how many distinct events are kept ready.
+	mostDistinct = 1 << 16
+	// sampled is how many sizes are looked at to learn whether stamps fit,
+	// where events are made as they go.
+	sampled = 1 << 16
+)
+
+// A content makes the records of the client engine: from values made ahead,
+// which all clients share, or fresh ones. It is not changed after prepare.
+type content struct {
+	gen     *payload.Generator
+	cfg     *config
+	values  [][]byte // made ahead; nil when fresh
+	keys    [][]byte // likewise; nil without keys
+	headers []kgo.RecordHeader
+	fixed   int64 // bytes of headers, on every event
+	stamped bool
+	cyclic  bool // keys choose the partition: event n has key n % cycleEvents
+}
+
+func (c *content) prepare(gen *payload.Generator, cfg *config, cyclic bool) {
+	c.gen, c.cfg, c.cyclic = gen, cfg, cyclic
+	for _, h := range gen.Headers() {
+		c.headers = append(c.headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
+		c.fixed += int64(len(h.Key) + len(h.Value))
+	}
+	c.stamped = cfg.verify || cfg.roundTrip
+	if cfg.fresh {
+		for n := uint64(0); n < sampled && c.stamped; n++ {
+			c.stamped = gen.Size(n) >= kafka.StampSize
+		}
+	} else {
+		var bytes int64
+		for n := uint64(0); n < mostDistinct && (n == 0 || bytes < cfg.pool); n++ {
+			v := gen.AppendValue(nil, n)
+			bytes += int64(len(v))
+			c.values = append(c.values, v)
+			c.stamped = c.stamped && len(v) >= kafka.StampSize
+		}
+	}
+	if gen.HasKey() && (cyclic || !cfg.fresh) {
+		n := len(c.values)
+		if cyclic {
+			n = cycleEvents
+		}
+		for i := range n {
+			c.keys = append(c.keys, gen.AppendKey(nil, uint64(i)))
+		}
+	}
+}
+
+// fill makes the records of a shot and returns their bytes.
+func (c *content) fill(to *clientShot, shot *load.Shot, now time.Duration) (bytes int64) {
+	l := to.l
+	p := l.s.p
+	deal := p.stripes.deal
+	wall := time.Now()
+	run := uint32(c.cfg.runID)
+	due := now
+	to.bytes = to.bytes[:0]
+	for i := range to.records {
+		n := deal.Event(shot.Stripe, shot.First+uint64(i))
+		r := &to.records[i]
+		*r = kgo.Record{Topic: c.cfg.topic, Partition: l.partition, Timestamp: wall, Headers: c.headers}
+		switch {
+		case c.keys != nil:
+			r.Key = c.keys[n%uint64(len(c.keys))]
+		case c.gen.HasKey():
+			from := len(to.bytes)
+			to.bytes = c.gen.AppendKey(to.bytes, n)
+			r.Key = to.bytes[from:len(to.bytes):len(to.bytes)]
+		}
+		switch {
+		case c.values == nil:
+			from := len(to.bytes)
+			to.bytes = c.gen.AppendValue(to.bytes, n)
+			r.Value = to.bytes[from:len(to.bytes):len(to.bytes)]
+		case c.stamped:
+			from := len(to.bytes)
+			to.bytes = append(to.bytes, c.values[n%uint64(len(c.values))]...)
+			r.Value = to.bytes[from:len(to.bytes):len(to.bytes)]
+		default:
+			r.Value = c.values[n%uint64(len(c.values))]
+		}
+		if c.stamped && len(r.Value) >= kafka.StampSize {
+			if shot.DueFirst >= 0 {
+				due = dueOf(shot, i)
+			}
+			stampValue(r.Value, run, shot, i, due)
+		}
+		bytes += int64(len(r.Key)+len(r.Value)) + c.fixed
+	}
+	return bytes
+}
+
+// dueOf spreads the due times of a shot's events between the first's and the
+// last's, which is exact while the rate is constant.
+func dueOf(shot *load.Shot, i int) time.Duration {
+	if shot.Events < 2 {
+		return shot.DueFirst
+	}
+	return shot.DueFirst + time.Duration(int64(shot.DueLast-shot.DueFirst)*int64(i)/int64(shot.Events-1))
+}

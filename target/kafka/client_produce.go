@@ -1,0 +1,276 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/payload"
+	"carronade/target"
+)
+
+const (
+	// mostBuffered is how many records a client holds at once, waiting and in
+	// flight together: franz-go's own default is 50,000. Reaching it is what
+	// an application would feel as a Produce that blocks.
+	mostBuffered = 1 << 16
+	// shotsPerLane bounds what the engine keeps in flight on a lane; records
+	// are bounded by mostBuffered long before.
+	shotsPerLane = 1 << 12
+)
+
+// A clientProducer produces by franz-go's record path, as an application
+// would. A shot is the events handed to the client at one moment; it is
+// settled when the promises of all its records were called. The client batches
+// by itself, so a shot is no batch: its service time, from the first Produce
+// to the last promise, includes the client's own linger.
+//
+// A lane is one partition of one client. It implements load.Target.
+type clientProducer struct {
+	cl      *cluster
+	cfg     *config
+	gen     *payload.Generator
+	stripes stripes
+	content content
+	perShot int // most events of a shot
+	senders []*clientSender
+	sink    load.Sink
+	traffic traffic
+}
+
+// A clientSender is one franz-go client with its lanes. The engine's thread
+// calls its lanes, franz-go calls promises from a goroutine of its own, and a
+// transaction's end from another.
+type clientSender struct {
+	p      *clientProducer
+	client *kgo.Client
+	lanes  []*clientLane
+
+	buffered atomic.Int64 // records
+	refused  atomic.Bool  // a lane was full, and wants to be told of room
+
+	txn *transactor // nil without transactions
+}
+
+func newClientProducer(ctx context.Context, cl *cluster) (_ *clientProducer, err error) {
+	c := cl.cfg
+	p := &clientProducer{cl: cl, cfg: c}
+	p.gen, err = payload.New(payload.Spec{Seed: c.seed, Size: c.size, Payload: c.payload, Key: c.key, Headers: c.headers})
+	if err != nil {
+		return nil, err
+	}
+	n := cl.partitions()
+	if c.partitioner.kind == "fixed" && int(c.partitioner.fixed) >= n {
+		return nil, &target.Error{
+			Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no number %d", c.topic, n, c.partitioner.fixed),
+			Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", n-1),
+		}
+	}
+	if p.gen.MaxSize() > math.MaxInt32/2 {
+		return nil, fmt.Errorf("values of %d bytes are more than Kafka's protocol can carry", p.gen.MaxSize())
+	}
+	perBatch := max(1, int(float64(c.batchSize-kafka.HeaderSize)/(p.gen.MeanSize()+10)))
+	p.perShot = max(1, min(perBatch, mostBuffered/8))
+	if c.eventsPerShot > 0 {
+		p.perShot = min(c.eventsPerShot, mostBuffered)
+	}
+	p.stripes = newStripes(c.partitioner, c.clients, n, p.gen, perBatch)
+	p.content.prepare(p.gen, c, p.stripes.cycle != nil)
+	p.traffic.init()
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	for i := range c.clients {
+		s := &clientSender{p: p}
+		if s.client, err = kgo.NewClient(p.opts(i)...); err != nil {
+			return nil, fmt.Errorf("make a client: %w", err)
+		}
+		for k, part := range p.stripes.used {
+			s.lanes = append(s.lanes, &clientLane{s: s, id: i*len(p.stripes.used) + k, partition: part, live: map[*clientShot]bool{}})
+		}
+		p.senders = append(p.senders, s)
+		if err = s.open(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// opts are the settings of client i.
+func (p *clientProducer) opts(i int) []kgo.Opt {
+	c := p.cfg
+	opts := append(c.baseOpts(),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), // the deal has chosen already
+		kgo.DefaultProduceTopic(c.topic),
+		kgo.ProducerBatchMaxBytes(int32(max(c.batchSize, p.gen.MaxSize()+p.gen.MaxKeySize()+1024))),
+		kgo.BrokerMaxWriteBytes(int32(min(math.MaxInt32, max(100<<20, 2*c.maxRequest, 2*c.batchSize)))),
+		kgo.ProducerLinger(c.linger),
+		kgo.ProducerBatchCompression(codecOf(c.compression)),
+		kgo.MaxBufferedRecords(math.MaxInt32), // bounded here, without blocking
+		kgo.ProduceRequestTimeout(max(c.requestTimeout, 100*time.Millisecond)),
+		kgo.RecordDeliveryTimeout(max(c.deliveryTimeout, time.Second)),
+		kgo.WithHooks(&p.traffic),
+	)
+	switch c.acks {
+	case 0:
+		opts = append(opts, kgo.RequiredAcks(kgo.NoAck()))
+	case 1:
+		opts = append(opts, kgo.RequiredAcks(kgo.LeaderAck()))
+	default:
+		opts = append(opts, kgo.RequiredAcks(kgo.AllISRAcks()))
+	}
+	if !c.idempotent {
+		opts = append(opts, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(max(1, c.maxInFlight)))
+	}
+	if c.txn.on {
+		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", c.txn.id, i)))
+	}
+	return opts
+}
+
+func codecOf(name string) kgo.CompressionCodec {
+	switch name {
+	case "gzip":
+		return kgo.GzipCompression()
+	case "snappy":
+		return kgo.SnappyCompression()
+	case "lz4":
+		return kgo.Lz4Compression()
+	case "zstd":
+		return kgo.ZstdCompression()
+	}
+	return kgo.NoCompression()
+}
+
+// open makes the client ready, so that the first event does not pay for it.
+func (s *clientSender) open(ctx context.Context, i int) error {
+	c := s.p.cfg
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := s.client.Ping(ctx); err != nil {
+		return c.explain("connect client "+fmt.Sprint(i), err)
+	}
+	if !c.txn.on {
+		return nil
+	}
+	s.txn = newTransactor(s, c, i)
+	if _, _, err := s.client.ProducerID(ctx); err != nil {
+		return c.explain(fmt.Sprintf("begin transactions as %s-%d", c.txn.id, i), err)
+	}
+	return s.txn.begin()
+}
+
+// Deal implements load.Target.
+func (p *clientProducer) Deal() load.Deal { return p.stripes.deal }
+
+// Clients implements load.Target.
+func (p *clientProducer) Clients() int { return p.stripes.clients }
+
+// Client implements load.Target.
+func (p *clientProducer) Client(stripe int32) int { return p.stripes.client(stripe) }
+
+// LogOf is the partition that a stripe's events go to.
+func (p *clientProducer) LogOf(stripe int32) int32 { return p.stripes.partition(stripe) }
+
+// Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
+func (p *clientProducer) Stamped() bool { return p.content.stamped }
+
+// Gathers implements load.Gatherer: franz-go lingers and bounds what is in
+// flight itself.
+func (p *clientProducer) Gathers() (inFlight int) { return shotsPerLane }
+
+// Route implements load.Target. franz-go finds leaders itself, so there is
+// always a lane.
+func (p *clientProducer) Route(stripe int32) load.Lane {
+	n := len(p.stripes.used)
+	return p.senders[int(stripe)/n].lanes[int(stripe)%n]
+}
+
+// Wire implements load.Target.
+func (p *clientProducer) Wire() (written, read uint64) {
+	return p.traffic.written.Load(), p.traffic.read.Load()
+}
+
+// Metrics returns what each broker got, from all clients together.
+func (p *clientProducer) Metrics() []BrokerMetrics { return p.traffic.metrics() }
+
+// Start implements load.Target.
+func (p *clientProducer) Start(sink load.Sink) {
+	p.sink = sink
+	for _, s := range p.senders {
+		if s.txn != nil {
+			s.txn.start()
+		}
+	}
+}
+
+// Close ends all clients. What they still hold was settled by the lanes.
+func (p *clientProducer) Close() error {
+	var wg sync.WaitGroup
+	for _, s := range p.senders {
+		wg.Go(func() {
+			if s.txn != nil {
+				s.txn.end()
+			}
+			s.client.CloseAllowingRebalance()
+		})
+	}
+	wg.Wait()
+	return nil
+}
+
+func (p *clientProducer) facts() map[string]any {
+	f := map[string]any{"events": p.gen.Describe(), "stamped": p.Stamped(), "client": "franz-go"}
+	if !p.cfg.fresh {
+		f["distinct_events"] = len(p.content.values)
+	}
+	if r := p.traffic.ratio(); r > 0 && p.cfg.compression != "none" {
+		f["compressed_to"] = r
+	}
+	if p.cfg.txn.on {
+		var t transactionCounts
+		for _, s := range p.senders {
+			t.add(&s.txn.counts)
+		}
+		f["transactions"] = t.facts()
+	}
+	return f
+}
+
+func (p *clientProducer) warnings() []string {
+	var w []string
+	for _, s := range p.senders {
+		if s.txn == nil {
+			continue
+		}
+		if text := s.txn.fault(); text != "" {
+			w = append(w, text)
+		}
+	}
+	return w
+}
+
+// told wakes the engine when there is room again and somebody was refused.
+func (s *clientSender) told(n int64) {
+	left := s.buffered.Add(-n)
+	if left <= mostBuffered/2 && s.refused.CompareAndSwap(true, false) {
+		s.ready()
+	}
+}
+
+// ready tells the engine that every lane may be tried again.
+func (s *clientSender) ready() {
+	now := s.p.sink.Now()
+	for _, l := range s.lanes {
+		s.p.sink.Ready(l.id, now)
+	}
+}

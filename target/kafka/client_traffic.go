@@ -1,0 +1,130 @@
+package kafka
+
+import (
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A traffic counts what franz-go clients write and read, by its hooks. Safe
+// for concurrent use.
+type traffic struct {
+	written, read atomic.Uint64
+
+	mu      sync.Mutex
+	brokers map[int32]*BrokerMetrics
+	before  map[int32]bool // brokers that were connected to before
+}
+
+var (
+	_ kgo.HookBrokerWrite         = (*traffic)(nil)
+	_ kgo.HookBrokerRead          = (*traffic)(nil)
+	_ kgo.HookBrokerConnect       = (*traffic)(nil)
+	_ kgo.HookBrokerDisconnect    = (*traffic)(nil)
+	_ kgo.HookBrokerThrottle      = (*traffic)(nil)
+	_ kgo.HookProduceBatchWritten = (*traffic)(nil)
+)
+
+func (t *traffic) init() {
+	t.brokers = map[int32]*BrokerMetrics{}
+	t.before = map[int32]bool{}
+}
+
+// of returns a broker's row; the mutex is held.
+func (t *traffic) of(meta kgo.BrokerMetadata) *BrokerMetrics {
+	m := t.brokers[meta.NodeID]
+	if m == nil {
+		m = &BrokerMetrics{Broker: meta.NodeID, Addr: joinAddr(meta.Host, meta.Port)}
+		t.brokers[meta.NodeID] = m
+	}
+	return m
+}
+
+// OnBrokerWrite implements kgo.HookBrokerWrite.
+func (t *traffic) OnBrokerWrite(meta kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
+	t.written.Add(uint64(n))
+	if key != int16(kmsg.Produce) && key != int16(kmsg.Fetch) {
+		return
+	}
+	t.mu.Lock()
+	m := t.of(meta)
+	m.Requests++
+	m.Bytes += uint64(n)
+	t.mu.Unlock()
+}
+
+// OnBrokerRead implements kgo.HookBrokerRead.
+func (t *traffic) OnBrokerRead(_ kgo.BrokerMetadata, _ int16, n int, _, _ time.Duration, _ error) {
+	t.read.Add(uint64(n))
+}
+
+// OnBrokerConnect implements kgo.HookBrokerConnect.
+func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if err != nil || meta.NodeID < 0 {
+		return
+	}
+	t.mu.Lock()
+	if t.before[meta.NodeID] {
+		t.of(meta).Reconnects++
+		t.before[meta.NodeID] = false
+	}
+	t.mu.Unlock()
+}
+
+// OnBrokerDisconnect implements kgo.HookBrokerDisconnect.
+func (t *traffic) OnBrokerDisconnect(meta kgo.BrokerMetadata, _ net.Conn) {
+	t.mu.Lock()
+	t.before[meta.NodeID] = true
+	t.mu.Unlock()
+}
+
+// OnBrokerThrottle implements kgo.HookBrokerThrottle.
+func (t *traffic) OnBrokerThrottle(meta kgo.BrokerMetadata, d time.Duration, _ bool) {
+	t.mu.Lock()
+	m := t.of(meta)
+	m.Throttle += d
+	m.Throttled++
+	t.mu.Unlock()
+}
+
+// OnProduceBatchWritten implements kgo.HookProduceBatchWritten.
+func (t *traffic) OnProduceBatchWritten(meta kgo.BrokerMetadata, _ string, _ int32, b kgo.ProduceBatchMetrics) {
+	t.mu.Lock()
+	m := t.of(meta)
+	m.Batches++
+	m.Records += uint64(b.NumRecords)
+	m.RawBytes += uint64(b.UncompressedBytes)
+	m.SentBytes += uint64(b.CompressedBytes)
+	t.mu.Unlock()
+}
+
+// metrics returns a row for each broker, by id.
+func (t *traffic) metrics() []BrokerMetrics {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []BrokerMetrics
+	for _, m := range t.brokers {
+		if m.Broker >= 0 { // seeds have no number yet
+			all = append(all, *m)
+		}
+	}
+	slices.SortFunc(all, func(a, b BrokerMetrics) int { return int(a.Broker) - int(b.Broker) })
+	return all
+}
+
+// ratio is the bytes of records after compression, as a share of before.
+func (t *traffic) ratio() float64 {
+	var raw, sent uint64
+	for _, m := range t.metrics() {
+		raw, sent = raw+m.RawBytes, sent+m.SentBytes
+	}
+	if raw == 0 {
+		return 0
+	}
+	return float64(sent) / float64(raw)
+}

@@ -1,0 +1,171 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A transactor begins and ends the transactions of one client. Records are
+// settled when the broker has them, before their transaction ends; what became
+// of the transactions is told apart, in the facts.
+type transactor struct {
+	s       *clientSender
+	every   time.Duration
+	abort   float64
+	random  *rand.Rand // of the ending goroutine
+	timeout time.Duration
+
+	mu     sync.Mutex // held while events are fired, and while a transaction ends
+	open   bool
+	events int // fired in the open transaction
+	broken string
+
+	counts transactionCounts
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// transactionCounts is what became of transactions and the events in them.
+type transactionCounts struct {
+	committed, aborted, failed                   atomic.Uint64
+	committedEvents, abortedEvents, failedEvents atomic.Uint64
+	ending                                       atomic.Int64 // ns spent in ends
+}
+
+func (t *transactionCounts) add(o *transactionCounts) {
+	t.committed.Add(o.committed.Load())
+	t.aborted.Add(o.aborted.Load())
+	t.failed.Add(o.failed.Load())
+	t.committedEvents.Add(o.committedEvents.Load())
+	t.abortedEvents.Add(o.abortedEvents.Load())
+	t.failedEvents.Add(o.failedEvents.Load())
+	t.ending.Add(o.ending.Load())
+}
+
+func (t *transactionCounts) facts() map[string]any {
+	f := map[string]any{
+		"committed": t.committed.Load(), "committed_events": t.committedEvents.Load(),
+		"aborted": t.aborted.Load(), "aborted_events": t.abortedEvents.Load(),
+		"failed": t.failed.Load(), "failed_events": t.failedEvents.Load(),
+	}
+	if n := t.committed.Load() + t.aborted.Load(); n > 0 {
+		f["end_mean_us"] = float64(t.ending.Load()) / float64(n) / 1e3
+	}
+	return f
+}
+
+func newTransactor(s *clientSender, c *config, client int) *transactor {
+	return &transactor{
+		s: s, every: c.txn.interval, abort: c.txn.abort, timeout: c.requestTimeout,
+		random: rand.New(rand.NewPCG(c.seed, uint64(client))), done: make(chan struct{}),
+	}
+}
+
+// begin begins the next transaction. The mutex is held, or nobody else knows
+// of the transactor yet.
+func (t *transactor) begin() error {
+	if err := t.s.client.BeginTransaction(); err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	t.open, t.events = true, 0
+	return nil
+}
+
+// start ends a transaction at each interval, from a goroutine of its own.
+func (t *transactor) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.cancel = cancel
+	go func() {
+		defer close(t.done)
+		tick := time.NewTicker(t.every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			t.mu.Lock()
+			if t.open && t.events > 0 {
+				t.finish(t.random.Float64() < t.abort, true)
+			}
+			t.mu.Unlock()
+			// Lanes that found the mutex taken fire again.
+			t.s.ready()
+		}
+	}()
+}
+
+// finish ends the open transaction, and begins another when asked to.
+func (t *transactor) finish(abort, again bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
+	defer cancel()
+	began := time.Now()
+	events := uint64(t.events)
+	t.open = false
+	err := t.s.client.Flush(ctx)
+	how := kgo.TryCommit
+	if abort {
+		how = kgo.TryAbort
+	}
+	if err == nil {
+		err = t.s.client.EndTransaction(ctx, how)
+	}
+	if err != nil && !abort {
+		// A batch failed, or the coordinator was lost: an abort mends most of
+		// it, and the events are not committed for certain.
+		t.counts.failed.Add(1)
+		t.counts.failedEvents.Add(events)
+		if abortErr := errors.Join(t.s.client.AbortBufferedRecords(ctx), t.s.client.EndTransaction(ctx, kgo.TryAbort)); abortErr != nil {
+			t.broken = fmt.Sprintf("a transaction could not be ended (%v), and no further one was begun", abortErr)
+			return
+		}
+	} else if err != nil {
+		t.counts.failed.Add(1)
+		t.counts.failedEvents.Add(events)
+		t.broken = fmt.Sprintf("a transaction could not be aborted (%v), and no further one was begun", err)
+		return
+	} else {
+		t.counts.ending.Add(int64(time.Since(began)))
+		if abort {
+			t.counts.aborted.Add(1)
+			t.counts.abortedEvents.Add(events)
+		} else {
+			t.counts.committed.Add(1)
+			t.counts.committedEvents.Add(events)
+		}
+	}
+	if again {
+		if err := t.begin(); err != nil {
+			t.broken = err.Error()
+		}
+	}
+}
+
+// fault is what broke the transactions, "" while nothing did.
+func (t *transactor) fault() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.broken
+}
+
+// end ends the last transaction, committing what was fired.
+func (t *transactor) end() {
+	if t.cancel != nil {
+		t.cancel()
+		<-t.done
+		t.cancel = nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open {
+		t.finish(t.events == 0, false)
+	}
+}

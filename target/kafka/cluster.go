@@ -1,0 +1,385 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+const (
+	// metadataPause is between two looks at a topic that is being made.
+	metadataPause = 100 * time.Millisecond
+	// creationWait is how long a broker is given to make a topic by itself
+	// before it is believed not to.
+	creationWait = 3 * time.Second
+	// leaderWait is how long partitions of a topic may be without a leader
+	// before the run begins without them.
+	leaderWait = 4 * time.Second
+)
+
+// A broker is one node of the cluster.
+type broker struct {
+	id      int32
+	addr    string // as the cluster advertises it
+	rack    string
+	version string // as far as its API versions tell: "v3.7", "" unknown
+	// Highest versions of the hot requests that it speaks; -1 unknown.
+	produceMax, fetchMax int16
+	err                  error // why it could not be reached
+}
+
+// A cluster is what Open found, and a client for the rare requests. What it
+// says of leaders and brokers is as of Open; engines follow moves themselves.
+type cluster struct {
+	cfg     *config
+	control *kgo.Client // for metadata, offsets and other rare requests
+	admin   *kadm.Client
+
+	id         string
+	controller int32
+	brokers    []broker // by id
+	topicID    [16]byte // zero before Kafka 2.8
+	leaders    []int32  // by partition; -1 none
+	replicas   []int    // by partition
+	settings   map[string]string
+	madeBy     string // who made the topic: "", "carronade", "the broker"
+	warnings   []string
+}
+
+// partitions is how many partitions the topic had when it was opened.
+func (cl *cluster) partitions() int { return len(cl.leaders) }
+
+// broker returns a broker by its id, nil when it is not known.
+func (cl *cluster) broker(id int32) *broker {
+	for i := range cl.brokers {
+		if cl.brokers[i].id == id {
+			return &cl.brokers[i]
+		}
+	}
+	return nil
+}
+
+func (cl *cluster) close() { cl.control.Close() }
+
+// baseOpts are the settings of every franz-go client here.
+func (c *config) baseOpts() []kgo.Opt {
+	return append([]kgo.Opt{
+		kgo.SeedBrokers(c.seeds...),
+		kgo.ClientID(c.clientID),
+		kgo.DisableClientMetrics(), // a generator's own traffic would be measured with the rest
+		kgo.MetadataMinAge(250 * time.Millisecond),
+		kgo.RetryTimeout(c.requestTimeout),
+	}, c.security.kgoOpts()...)
+}
+
+// connect finds the cluster and the topic, making the topic where it is asked
+// to. All of it takes ten seconds at most.
+func (c *config) connect(ctx context.Context) (*cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := c.probe(ctx); err != nil {
+		return nil, err
+	}
+	control, err := kgo.NewClient(c.baseOpts()...)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	cl := &cluster{cfg: c, control: control, admin: kadm.NewClient(control)}
+	if err := cl.look(ctx); err != nil {
+		cl.close()
+		return nil, err
+	}
+	return cl, nil
+}
+
+func (cl *cluster) look(ctx context.Context) error {
+	if err := cl.findTopic(ctx); err != nil {
+		return err
+	}
+	if err := cl.meetBrokers(ctx); err != nil {
+		return err
+	}
+	cl.readSettings(ctx)
+	return nil
+}
+
+// findTopic waits until the topic is there with its leaders.
+func (cl *cluster) findTopic(ctx context.Context) error {
+	c := cl.cfg
+	doing := "find the topic " + c.topic
+	began := time.Now()
+	var asked, seen time.Time // when auto-creation was asked for; when the topic was first there
+	for {
+		meta, err := cl.metadata(ctx, c.topic, !asked.IsZero())
+		if err != nil {
+			return c.explain(doing, err)
+		}
+		t := &meta.Topics[0]
+		err = kerr.ErrorForCode(t.ErrorCode)
+		switch {
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero() && c.create != nil:
+			if err := cl.createTopic(ctx, *c.create); err != nil {
+				return err
+			}
+			asked, cl.madeBy = time.Now(), "carronade"
+			continue
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero():
+			asked, cl.madeBy = time.Now(), "the broker"
+			continue
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(asked) > creationWait:
+			return c.missingTopic(err)
+		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.LeaderNotAvailable):
+		case errors.Is(err, kerr.TopicAuthorizationFailed):
+			return c.forbidden(doing, "DESCRIBE (and CREATE, if it is missing)", err)
+		case err != nil && kerr.IsRetriable(err):
+		case err != nil:
+			return c.explain(doing, err)
+		default:
+			if seen.IsZero() {
+				seen = time.Now()
+			}
+			leaderless := cl.take(meta)
+			if err := cl.rights(t.AuthorizedOperations); err != nil {
+				return err
+			}
+			if len(leaderless) == 0 || time.Since(seen) > leaderWait {
+				if n := len(leaderless); n == cl.partitions() {
+					return c.explain(doing, fmt.Errorf("none of its %d partitions has a leader", n))
+				} else if n > 0 {
+					cl.warnings = append(cl.warnings, fmt.Sprintf("%d of %d partitions of %s have no leader, such as partition %d",
+						n, cl.partitions(), c.topic, leaderless[0]))
+				}
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return c.explain(doing, fmt.Errorf("not there after %s: %w", time.Since(began).Round(time.Millisecond), cmp.Or(err, ctx.Err())))
+		case <-time.After(metadataPause):
+		}
+	}
+}
+
+// metadata asks for the brokers and one topic.
+func (cl *cluster) metadata(ctx context.Context, topic string, create bool) (*kmsg.MetadataResponse, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = kmsg.StringPtr(topic)
+	req.Topics = append(req.Topics, t)
+	req.AllowAutoTopicCreation = create
+	req.IncludeTopicAuthorizedOperations = true
+	meta, err := req.RequestWith(ctx, cl.control)
+	if err != nil {
+		return nil, fmt.Errorf("ask for metadata: %w", err)
+	}
+	if len(meta.Topics) != 1 {
+		return nil, fmt.Errorf("ask for metadata: the answer has %d topics, not the one asked for", len(meta.Topics))
+	}
+	return meta, nil
+}
+
+// take takes over what metadata says, and returns the partitions without a
+// leader.
+func (cl *cluster) take(meta *kmsg.MetadataResponse) (leaderless []int32) {
+	if meta.ClusterID != nil {
+		cl.id = *meta.ClusterID
+	}
+	cl.controller = meta.ControllerID
+	cl.brokers = cl.brokers[:0]
+	for _, b := range meta.Brokers {
+		n := broker{id: b.NodeID, addr: net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))), produceMax: -1, fetchMax: -1}
+		if b.Rack != nil {
+			n.rack = *b.Rack
+		}
+		cl.brokers = append(cl.brokers, n)
+	}
+	slices.SortFunc(cl.brokers, func(a, b broker) int { return cmp.Compare(a.id, b.id) })
+	t := &meta.Topics[0]
+	cl.topicID = t.TopicID
+	cl.leaders = make([]int32, len(t.Partitions))
+	cl.replicas = make([]int, len(t.Partitions))
+	for _, p := range t.Partitions {
+		// Partitions count from 0 without a gap; another number is no answer.
+		if p.Partition < 0 || int(p.Partition) >= len(cl.leaders) {
+			continue
+		}
+		cl.leaders[p.Partition] = p.Leader
+		cl.replicas[p.Partition] = len(p.Replicas)
+		if p.Leader < 0 {
+			leaderless = append(leaderless, p.Partition)
+		}
+	}
+	slices.Sort(leaderless)
+	return leaderless
+}
+
+// rights tells early that a right is missing, where the broker tells which
+// there are (Metadata v8 on; KIP-430). Bits are numbered by AclOperation.
+func (cl *cluster) rights(ops int32) error {
+	const (
+		read    = 1 << 3
+		write   = 1 << 4
+		unknown = -1 << 31
+	)
+	if ops == unknown || ops == 0 {
+		return nil
+	}
+	c := cl.cfg
+	if c.op != opConsume && ops&write == 0 {
+		return c.forbidden("produce to the topic "+c.topic, "WRITE", kerr.TopicAuthorizationFailed)
+	}
+	if (c.op != opProduce || c.verify) && ops&read == 0 {
+		return c.forbidden("consume from the topic "+c.topic, "READ", kerr.TopicAuthorizationFailed)
+	}
+	return nil
+}
+
+// createTopic makes a topic; that it is there already is no error.
+func (cl *cluster) createTopic(ctx context.Context, spec TopicSpec) error {
+	err := createTopics(ctx, cl.control, []TopicSpec{spec}, cl.cfg.requestTimeout)[0]
+	switch {
+	case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
+		return nil
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return cl.cfg.forbidden("create the topic "+spec.Name, "CREATE", err)
+	}
+	wrapped := cl.cfg.explain("create the topic "+spec.Name, err)
+	return wrapped
+}
+
+// meetBrokers asks each broker for its versions, over connections as the
+// engines will make them: a broker that advertises an address which cannot be
+// reached from here is found now.
+func (cl *cluster) meetBrokers(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for i := range cl.brokers {
+		b := &cl.brokers[i]
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, openTimeout/2)
+			defer cancel()
+			b.err = cl.cfg.meet(ctx, b)
+		})
+	}
+	wg.Wait()
+	var first *broker
+	unreachable, leaders := 0, map[int32]bool{}
+	for _, l := range cl.leaders {
+		leaders[l] = true
+	}
+	for i := range cl.brokers {
+		b := &cl.brokers[i]
+		if b.err == nil || !leaders[b.id] {
+			continue
+		}
+		if errors.Is(b.err, errTooOld) {
+			return cl.cfg.explain(fmt.Sprintf("speak to broker %d at %s", b.id, b.addr), b.err)
+		}
+		unreachable++
+		if first == nil {
+			first = b
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	led := 0
+	for i := range cl.brokers {
+		if leaders[cl.brokers[i].id] {
+			led++
+		}
+	}
+	where := fmt.Sprintf("broker %d at %s, the address that it advertises", first.id, first.addr)
+	if unreachable == led {
+		err := cl.cfg.explain("connect to "+where, first.err)
+		return err
+	}
+	cl.warnings = append(cl.warnings, fmt.Sprintf("%s cannot be reached: %v", where, first.err))
+	return nil
+}
+
+// meet asks one broker for its API versions.
+func (c *config) meet(ctx context.Context, b *broker) error {
+	conn, err := c.security.Dial(ctx, b.addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	keys, err := askVersions(conn, c.clientID)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys.ApiKeys {
+		switch k.ApiKey {
+		case int16(kmsg.Produce):
+			b.produceMax = k.MaxVersion
+		case int16(kmsg.Fetch):
+			b.fetchMax = k.MaxVersion
+		}
+	}
+	b.version = kversion.FromApiVersionsResponse(keys).VersionGuess()
+	if c.engine == engineWire && (b.produceMax < 3 || b.fetchMax < 4) {
+		return errTooOld
+	}
+	return nil
+}
+
+// askVersions asks what a broker speaks. A broker that does not know v3
+// answers in v0 with UNSUPPORTED_VERSION (KIP-511), so v0 is asked then.
+func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error) {
+	for _, version := range []int16{3, 0} {
+		req := kmsg.NewPtrApiVersionsRequest()
+		req.Version = version
+		req.ClientSoftwareName = "carronade"
+		req.ClientSoftwareVersion = "1"
+		answer, err := roundTrip(conn, clientID, req)
+		if err != nil {
+			return nil, fmt.Errorf("ask for the API versions: %w", err)
+		}
+		keys := answer.(*kmsg.ApiVersionsResponse)
+		err = kerr.ErrorForCode(keys.ErrorCode)
+		switch {
+		case version == 3 && errors.Is(err, kerr.UnsupportedVersion):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("ask for the API versions: %w", err)
+		}
+		return keys, nil
+	}
+	return nil, errors.New("ask for the API versions: none fits")
+}
+
+// interesting are the topic's settings that decide how fast it is.
+var interesting = []string{
+	"cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas",
+	"flush.messages", "flush.ms", "segment.bytes", "retention.bytes", "retention.ms", "unclean.leader.election.enable",
+}
+
+// readSettings reads the topic's settings for the report. It is no fault when
+// the user may not.
+func (cl *cluster) readSettings(ctx context.Context) {
+	rs, err := cl.admin.DescribeTopicConfigs(ctx, cl.cfg.topic)
+	if err != nil || len(rs) != 1 || rs[0].Err != nil {
+		return
+	}
+	cl.settings = map[string]string{}
+	for _, kv := range rs[0].Configs {
+		own := kv.Source == kmsg.ConfigSourceDynamicTopicConfig
+		if !kv.Sensitive && kv.Value != nil && (own || slices.Contains(interesting, kv.Key)) {
+			cl.settings[kv.Key] = *kv.Value
+		}
+	}
+}

@@ -1,0 +1,390 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"carronade/load"
+)
+
+const (
+	// Between two attempts to find a lost partition's leader.
+	minLostPause = 20 * time.Millisecond
+	maxLostPause = time.Second
+	// halves is over how many connections a client reads what one broker
+	// leads: while one answer is taken in, the broker prepares the other.
+	halves = 2
+)
+
+// A wireSource reads partitions by raw fetches and counts batches by their
+// headers. Each partition belongs to one client, and at any time to one stream
+// (a connection and its goroutine) or to the manager, which looks for its
+// leader. Whoever has it continues where the last delivery ended, so that
+// every event is delivered exactly once.
+type wireSource struct {
+	cl    *cluster
+	parts []*part
+	lanes []sync.Mutex // streams may share a lane when leaders move about
+
+	// stamped says that the run's own events carry stamps, to be looked for.
+	stamped bool
+
+	now  func() time.Duration
+	sink func(lane int, a []load.Arrival)
+
+	lost chan lostPart // partitions whose stream could not go on
+
+	mu      sync.Mutex
+	topicID [16]byte
+	addrs   map[int32]string // brokers
+	streams map[streamKey]*stream
+	seq     int // streams made
+	wg      sync.WaitGroup
+
+	written, read            atomic.Uint64
+	throttled                atomic.Int64 // ns
+	resets, moves, reconnect atomic.Uint64
+	abortedBatches           atomic.Uint64
+	abortedEvents            atomic.Uint64
+}
+
+type streamKey struct {
+	client, half int
+	broker       int32
+}
+
+// A part is one partition and how far it was read. Its plain fields belong to
+// the stream that has it, else to the manager.
+type part struct {
+	id     int32
+	client int
+	half   int
+	leader int32
+	epoch  int32 // of the leader, -1 unknown
+	start  int64 // where reading began
+	offset int64 // to be fetched next
+	end    int64 // not to be read beyond; math.MaxInt64 when there is no such
+	fails  int   // in a row
+	held   bool  // by a stream; guarded by wireSource.mu
+	txn    openTransactions
+
+	delivered atomic.Int64 // next to be delivered
+	high      atomic.Int64 // end of what may be read, as last told; -1
+}
+
+// done reports whether everything asked for was read.
+func (p *part) done() bool { return p.offset >= p.end }
+
+// A lostPart is handed to the manager, with why.
+type lostPart struct {
+	p     *part
+	err   error
+	reset bool // its offset is out of the log's range
+}
+
+// errOver says that a partition was read to its end.
+var errOver = errors.New("read to the end")
+
+func newWireSource(ctx context.Context, cl *cluster, stamped bool) (*wireSource, error) {
+	starts, err := cl.starts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := cl.partitions()
+	s := &wireSource{cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.topicID}
+	clients := min(cl.cfg.clients, n)
+	if clients < cl.cfg.clients {
+		cl.warnings = append(cl.warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.cfg.clients-clients, cl.cfg.clients, n))
+	}
+	for i := range s.parts {
+		p := &part{id: int32(i), client: i % clients, half: i / clients % halves, leader: cl.leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
+		p.delivered.Store(p.offset)
+		p.high.Store(-1)
+		s.parts[i] = p
+	}
+	s.lanes = make([]sync.Mutex, min(n, clients*halves*max(1, len(cl.brokers))))
+	return s, nil
+}
+
+// Logs implements load.Source.
+func (s *wireSource) Logs() []string { return s.cl.logs() }
+
+// logs names the partitions.
+func (cl *cluster) logs() []string {
+	names := make([]string, cl.partitions())
+	for i := range names {
+		names[i] = cl.cfg.topic + "-" + strconv.Itoa(i)
+	}
+	return names
+}
+
+// Lanes implements load.Source.
+func (s *wireSource) Lanes() int { return len(s.lanes) }
+
+// Behind implements load.Source.
+func (s *wireSource) Behind() []int64 {
+	b := make([]int64, len(s.parts))
+	for i, p := range s.parts {
+		b[i] = -1
+		if high := p.high.Load(); high >= 0 {
+			b[i] = max(0, high-p.delivered.Load())
+		}
+	}
+	return b
+}
+
+// Rebalancing implements load.Source: nothing is assigned by a group here.
+func (s *wireSource) Rebalancing() time.Duration { return 0 }
+
+// Wire implements load.Source.
+func (s *wireSource) Wire() (written, read uint64) { return s.written.Load(), s.read.Load() }
+
+// Starts returns, per log, the offset where reading began.
+func (s *wireSource) Starts() []int64 {
+	o := make([]int64, len(s.parts))
+	for i, p := range s.parts {
+		o[i] = p.start
+	}
+	return o
+}
+
+// Positions returns, per log, the offset up to which everything was delivered.
+func (s *wireSource) Positions() []int64 {
+	o := make([]int64, len(s.parts))
+	for i, p := range s.parts {
+		o[i] = p.delivered.Load()
+	}
+	return o
+}
+
+// Ends asks, per log, for its end now.
+func (s *wireSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.ends(ctx) }
+
+// Receive implements load.Source. It may be called again after it returned,
+// and goes on where it was.
+func (s *wireSource) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	s.now, s.sink = now, sink
+	s.lost = make(chan lostPart, len(s.parts))
+	s.streams = map[streamKey]*stream{}
+	s.addrs = map[int32]string{}
+	for i := range s.cl.brokers {
+		s.addrs[s.cl.brokers[i].id] = s.cl.brokers[i].addr
+	}
+	defer func() {
+		cancel()
+		s.wg.Wait()
+	}()
+	if s.cl.cfg.untilEnd {
+		ends, err := s.cl.ends(ctx)
+		if err != nil {
+			return err
+		}
+		for i, p := range s.parts {
+			p.end = ends[i]
+		}
+	}
+	return s.manage(ctx)
+}
+
+// manage hands partitions to streams and takes them back until the context
+// ends, all are read to their ends, or something cannot be mended.
+func (s *wireSource) manage(ctx context.Context) error {
+	left := 0
+	var homeless []*part
+	for _, p := range s.parts {
+		p.fails = 0
+		if !p.done() {
+			left++
+			homeless = append(homeless, p)
+		}
+	}
+	stale := false // leaders must be asked for again
+	for left > 0 {
+		var wait <-chan time.Time
+		if stale && len(homeless) > 0 {
+			fails := 0
+			for _, p := range homeless {
+				fails = max(fails, p.fails)
+			}
+			if fails > 1 {
+				// The first failure is a moved leader more often than not, and
+				// costs no pause.
+				wait = time.After(min(maxLostPause, minLostPause<<min(fails, 10)))
+			} else {
+				wait = time.After(0)
+			}
+		} else if len(homeless) > 0 {
+			homeless = s.assign(ctx, homeless)
+			if len(homeless) > 0 {
+				stale = true
+				for _, p := range homeless {
+					p.fails++
+				}
+				continue
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case l := <-s.lost:
+			switch {
+			case l.err == errOver:
+				left--
+				continue
+			case l.err != nil && ctx.Err() == nil && !mendable(l.err):
+				return s.cl.cfg.explain(fmt.Sprintf("fetch from %s, partition %d", s.cl.cfg.topic, l.p.id), l.err)
+			}
+			if l.reset {
+				if err := s.reset(ctx, l.p); err != nil {
+					s.cl.cfg.logf("partition %d: %v", l.p.id, err)
+				}
+			}
+			l.p.fails++
+			homeless = append(homeless, l.p)
+			stale = true
+		case <-wait:
+			if err := s.refresh(ctx); err != nil {
+				s.cl.cfg.logf("ask for the leaders of %s: %v", s.cl.cfg.topic, err)
+				for _, p := range homeless {
+					p.fails++
+				}
+				continue
+			}
+			stale = false
+		}
+	}
+	return nil
+}
+
+// mendable reports whether fetching may succeed later.
+func mendable(err error) bool {
+	var ke *kerr.Error
+	switch {
+	case errors.Is(err, errBatch):
+		return false
+	case errors.As(err, &ke):
+		return ke.Retriable || errors.Is(ke, kerr.UnknownTopicID) || errors.Is(ke, kerr.InconsistentTopicID) ||
+			errors.Is(ke, kerr.OffsetOutOfRange) || errors.Is(ke, kerr.UnknownServerError)
+	}
+	return true // a connection
+}
+
+// assign hands each partition to the stream of its leader and returns those
+// that have none.
+func (s *wireSource) assign(ctx context.Context, parts []*part) (homeless []*part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range parts {
+		addr, ok := s.addrs[p.leader]
+		if p.leader < 0 || !ok {
+			homeless = append(homeless, p)
+			continue
+		}
+		key := streamKey{client: p.client, half: p.half, broker: p.leader}
+		st := s.streams[key]
+		if st == nil {
+			st = newStream(s, key, addr)
+			s.streams[key] = st
+			s.wg.Go(func() { st.run(ctx) })
+		}
+		p.held = true
+		st.added = append(st.added, p)
+	}
+	return homeless
+}
+
+// refresh asks for leaders and addresses and takes them over for partitions
+// that the manager has.
+func (s *wireSource) refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
+	defer cancel()
+	meta, err := s.cl.metadata(ctx, s.cl.cfg.topic, false)
+	if err != nil {
+		return err
+	}
+	t := &meta.Topics[0]
+	if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !errors.Is(err, kerr.LeaderNotAvailable) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range meta.Brokers {
+		s.addrs[b.NodeID] = joinAddr(b.Host, b.Port)
+	}
+	s.topicID = t.TopicID
+	for _, tp := range t.Partitions {
+		if tp.Partition < 0 || int(tp.Partition) >= len(s.parts) {
+			continue // added since the run began: not read
+		}
+		p := s.parts[tp.Partition]
+		if p.held {
+			continue // its stream knows better, or will find out
+		}
+		if p.leader != tp.Leader {
+			s.moves.Add(1)
+		}
+		p.leader, p.epoch = tp.Leader, -1
+	}
+	return nil
+}
+
+// reset moves a partition whose offset is out of the log's range: to the
+// start when retention overtook it, else to the end.
+func (s *wireSource) reset(ctx context.Context, p *part) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
+	defer cancel()
+	start, err := s.cl.offsets(ctx, position{kind: "earliest"})
+	if err != nil {
+		return err
+	}
+	end, err := s.cl.offsets(ctx, position{kind: "latest"})
+	if err != nil {
+		return err
+	}
+	to := end[p.id]
+	if p.offset < start[p.id] {
+		to = start[p.id]
+	}
+	s.resets.Add(1)
+	s.cl.cfg.logf("partition %d: offset %d is out of range, going on at %d", p.id, p.offset, to)
+	p.offset, p.txn = to, openTransactions{}
+	p.delivered.Store(to)
+	return nil
+}
+
+func (s *wireSource) facts() map[string]any {
+	f := map[string]any{"isolation": "uncommitted", "read_from": s.cl.cfg.startText()}
+	if s.cl.cfg.fetch.committed {
+		f["isolation"] = "committed"
+	}
+	for name, n := range map[string]uint64{
+		"offset_resets": s.resets.Load(), "leader_moves": s.moves.Load(), "reconnects": s.reconnect.Load(),
+		"aborted_batches_skipped": s.abortedBatches.Load(), "aborted_events_skipped": s.abortedEvents.Load(),
+	} {
+		if n > 0 {
+			f[name] = n
+		}
+	}
+	if d := s.throttled.Load(); d > 0 {
+		f["fetch_throttle_s"] = time.Duration(d).Seconds()
+	}
+	return f
+}
+
+func (s *wireSource) warnings() []string {
+	if n := s.resets.Load(); n > 0 {
+		return []string{fmt.Sprintf("%d times an offset was out of its log's range (retention overtook the reader, or the log was cut): what lay between was not read", n)}
+	}
+	return nil
+}
+
+func (s *wireSource) close() error { return nil }

@@ -1,0 +1,109 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+func joinAddr(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
+
+// startText says where reading begins, for the report.
+func (c *config) startText() string {
+	if c.op == opConsume {
+		return c.from.String()
+	}
+	return "the end at the start of the run"
+}
+
+// starts finds, per partition, the offset where reading begins: where the
+// option says when consuming, else where the log ends now.
+func (cl *cluster) starts(ctx context.Context) ([]int64, error) {
+	c := cl.cfg
+	if c.op != opConsume {
+		return cl.offsets(ctx, position{kind: "latest"})
+	}
+	if c.from.kind != "offset" {
+		return cl.offsets(ctx, c.from)
+	}
+	first, err := cl.offsets(ctx, position{kind: "earliest"})
+	if err != nil {
+		return nil, err
+	}
+	last, err := cl.offsets(ctx, position{kind: "latest"})
+	if err != nil {
+		return nil, err
+	}
+	starts := make([]int64, len(first))
+	outside := 0
+	for i := range starts {
+		starts[i] = min(max(c.from.offset, first[i]), last[i])
+		if starts[i] != c.from.offset {
+			outside++
+		}
+	}
+	if outside > 0 {
+		cl.warnings = append(cl.warnings, fmt.Sprintf("offset %d lies outside %d of %d partitions, which are read from their nearest end", c.from.offset, outside, len(starts)))
+	}
+	return starts, nil
+}
+
+// ends asks, per partition, for the end of what may be read now.
+func (cl *cluster) ends(ctx context.Context) ([]int64, error) {
+	return cl.offsets(ctx, position{kind: "latest"})
+}
+
+// offsets asks the leaders, per partition, for the offset of a position. With
+// the isolation level "committed" the end is the last stable offset.
+func (cl *cluster) offsets(ctx context.Context, at position) ([]int64, error) {
+	c := cl.cfg
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	doing := fmt.Sprintf("ask for the offsets (%s) of %s", at, c.topic)
+	for {
+		listed, err := cl.list(ctx, at)
+		if err == nil {
+			var o []int64
+			if o, err = cl.each(listed); err == nil {
+				return o, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, c.explain(doing, err)
+		case <-time.After(metadataPause):
+		}
+	}
+}
+
+func (cl *cluster) list(ctx context.Context, at position) (kadm.ListedOffsets, error) {
+	topic := cl.cfg.topic
+	switch {
+	case at.kind == "earliest":
+		return cl.admin.ListStartOffsets(ctx, topic)
+	case at.kind == "time":
+		return cl.admin.ListOffsetsAfterMilli(ctx, at.time.UnixMilli(), topic)
+	case cl.cfg.fetch.committed:
+		return cl.admin.ListCommittedOffsets(ctx, topic)
+	}
+	return cl.admin.ListEndOffsets(ctx, topic)
+}
+
+func (cl *cluster) each(listed kadm.ListedOffsets) ([]int64, error) {
+	o := make([]int64, cl.partitions())
+	for i := range o {
+		l, ok := listed.Lookup(cl.cfg.topic, int32(i))
+		if !ok {
+			return nil, fmt.Errorf("the answer lacks partition %d", i)
+		}
+		if l.Err != nil {
+			return nil, fmt.Errorf("partition %d: %w", i, l.Err)
+		}
+		o[i] = l.Offset
+	}
+	return o, nil
+}

@@ -1,0 +1,312 @@
+package kafka
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+)
+
+// A stream fetches some partitions that one broker leads, over one
+// connection, one request at a time. The buffer for answers and everything
+// else is used again, so that a steady stream allocates nothing for records.
+type stream struct {
+	src  *wireSource
+	key  streamKey
+	addr string
+	lane int
+
+	added []*part // handed over by the manager; guarded by wireSource.mu
+
+	// Everything below belongs to the stream's goroutine.
+	parts   []*part
+	turn    int // which partition comes first in the next request
+	conn    net.Conn
+	version int16
+	corr    int32
+	format  *kmsg.RequestFormatter
+	req     *kmsg.FetchRequest
+	out     []byte
+	buf     []byte
+	have    int // bytes in buf
+	at      time.Duration
+
+	arrivals []load.Arrival
+	decoder  decoder
+	each     func(*kafka.FetchPartition) error // st.partition, made once
+	gone     []lostPart                        // partitions to hand back after this answer
+}
+
+func newStream(src *wireSource, key streamKey, addr string) *stream {
+	c := src.cl.cfg
+	st := &stream{
+		src: src, key: key, addr: addr, lane: src.seq % len(src.lanes),
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(c.clientID)),
+		req:    kmsg.NewPtrFetchRequest(),
+	}
+	src.seq++
+	st.each = st.partition
+	st.decoder.init(c, src.stamped)
+	st.req.ReplicaID = -1
+	st.req.MaxWaitMillis = int32(c.fetch.maxWait.Milliseconds())
+	st.req.MinBytes = c.fetch.minBytes
+	st.req.MaxBytes = c.fetch.maxBytes
+	st.req.SessionEpoch = -1 // no session: each request says all
+	if c.fetch.committed {
+		st.req.IsolationLevel = 1
+	}
+	return st
+}
+
+// run fetches until it has no partitions any more, the connection fails or
+// the context ends. It hands back all it has.
+func (st *stream) run(ctx context.Context) {
+	err := st.serve(ctx)
+	if st.conn != nil {
+		st.conn.Close()
+	}
+	s := st.src
+	s.mu.Lock()
+	if s.streams[st.key] == st {
+		delete(s.streams, st.key)
+	}
+	left := slices.Concat(st.parts, st.added)
+	st.parts, st.added = nil, nil
+	for _, p := range left {
+		p.held = false
+	}
+	s.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		s.reconnect.Add(1)
+		s.cl.cfg.logf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
+	}
+	for _, p := range left {
+		s.lost <- lostPart{p: p, err: err} // there is room for each partition
+	}
+}
+
+func (st *stream) serve(ctx context.Context) error {
+	if err := st.connect(ctx); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { st.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	for ctx.Err() == nil {
+		if !st.takeIn() {
+			return nil
+		}
+		if err := st.ask(); err != nil {
+			return err
+		}
+		frame, err := st.answer()
+		if err != nil {
+			return err
+		}
+		wait, err := st.handle(frame)
+		if err != nil {
+			return err
+		}
+		if wait > 0 {
+			// KIP-219: the broker has answered, and reads no more for so long.
+			st.src.throttled.Add(int64(wait))
+			select {
+			case <-ctx.Done():
+			case <-time.After(wait):
+			}
+		}
+	}
+	return nil
+}
+
+// takeIn takes over what the manager added. False: there is nothing to do, and
+// the stream is over.
+func (st *stream) takeIn() bool {
+	s := st.src
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.parts = append(st.parts, st.added...)
+	st.added = st.added[:0]
+	st.req.Topics = st.req.Topics[:0]
+	if len(st.parts) == 0 {
+		delete(s.streams, st.key)
+		return false
+	}
+	t := kmsg.NewFetchRequestTopic()
+	t.Topic, t.TopicID = s.cl.cfg.topic, s.topicID
+	st.req.Topics = append(st.req.Topics, t)
+	return true
+}
+
+// connect dials and chooses the version to speak.
+func (st *stream) connect(ctx context.Context) error {
+	c := st.src.cl.cfg
+	conn, err := c.security.Dial(ctx, st.addr)
+	if err != nil {
+		return err
+	}
+	st.conn = conn
+	conn.SetDeadline(time.Now().Add(c.requestTimeout))
+	keys, err := askVersions(conn, c.clientID)
+	if err != nil {
+		return err
+	}
+	st.version = -1
+	for _, k := range keys.ApiKeys {
+		if k.ApiKey == int16(kmsg.Fetch) {
+			st.version = min(k.MaxVersion, kafka.MaxFetchVersion)
+		}
+	}
+	if st.version < kafka.MinFetchVersion {
+		return errTooOld
+	}
+	if st.src.topicID == ([16]byte{}) {
+		st.version = min(st.version, 12) // names until then, ids from then on
+	}
+	return nil
+}
+
+// ask writes a request for all partitions of the stream, beginning with
+// another each time: the bound on the answer's size must starve none.
+func (st *stream) ask() error {
+	c := st.src.cl.cfg
+	t := &st.req.Topics[0]
+	t.Partitions = t.Partitions[:0]
+	for i := range st.parts {
+		p := st.parts[(st.turn+i)%len(st.parts)]
+		fp := kmsg.NewFetchRequestTopicPartition()
+		fp.Partition = p.id
+		fp.CurrentLeaderEpoch = p.epoch
+		fp.FetchOffset = p.offset
+		fp.LogStartOffset = -1
+		fp.PartitionMaxBytes = c.fetch.maxPartition
+		t.Partitions = append(t.Partitions, fp)
+	}
+	st.turn++
+	st.corr++
+	st.req.Version = st.version
+	st.out = st.format.AppendRequest(st.out[:0], st.req, st.corr)
+	st.conn.SetDeadline(time.Now().Add(c.requestTimeout + c.fetch.maxWait))
+	n, err := st.conn.Write(st.out)
+	st.src.written.Add(uint64(n))
+	return err
+}
+
+// answer reads one answer whole, without its size and correlation id. It lies
+// in the stream's buffer until the next call.
+func (st *stream) answer() ([]byte, error) {
+	if st.buf == nil {
+		st.buf = make([]byte, 64<<10)
+	}
+	size := -1
+	have := 0
+	for {
+		n, err := st.conn.Read(st.buf[have:])
+		have += n
+		st.src.read.Add(uint64(n))
+		if size < 0 && have >= 4 {
+			size = int(binary.BigEndian.Uint32(st.buf))
+			// One batch may exceed the bound asked for, so there is leeway.
+			if size < 4 || size > maxControlAnswer+int(st.req.MaxBytes) {
+				return nil, &alienError{[4]byte(st.buf)}
+			}
+			if need := 4 + size; need > len(st.buf) {
+				// Grown in steps, so that answers of slightly differing sizes
+				// do not each need another.
+				grown := make([]byte, max(need+need/8, 2*len(st.buf)))
+				copy(grown, st.buf[:have])
+				st.buf = grown
+			}
+		}
+		if size >= 0 && have >= 4+size {
+			break
+		}
+		if err != nil {
+			if err == io.EOF && have > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	st.at = st.src.now()
+	if have > 4+size {
+		return nil, errors.New("the broker sent more than was asked for")
+	}
+	if got := int32(binary.BigEndian.Uint32(st.buf[4:])); got != st.corr {
+		return nil, fmt.Errorf("the answer is to request %d, not to %d", got, st.corr)
+	}
+	return st.buf[8 : 4+size], nil
+}
+
+// handle walks an answer, delivers what it holds, and hands back partitions
+// that cannot go on here. It returns for how long the broker wants silence.
+func (st *stream) handle(frame []byte) (time.Duration, error) {
+	st.arrivals, st.gone = st.arrivals[:0], st.gone[:0]
+	st.decoder.reset()
+	a, err := kafka.WalkFetch(frame, st.version, st.each)
+	if err != nil {
+		return 0, err
+	}
+	if err := kerr.ErrorForCode(a.ErrorCode); err != nil {
+		return 0, err
+	}
+	s := st.src
+	if len(st.arrivals) > 0 {
+		s.lanes[st.lane].Lock()
+		s.sink(st.lane, st.arrivals)
+		s.lanes[st.lane].Unlock()
+	}
+	for _, p := range st.parts {
+		p.delivered.Store(p.offset)
+	}
+	for _, l := range st.gone {
+		st.parts = slices.DeleteFunc(st.parts, func(p *part) bool { return p == l.p })
+		s.mu.Lock()
+		l.p.held = false
+		s.mu.Unlock()
+		s.lost <- l
+	}
+	return time.Duration(a.ThrottleMillis) * time.Millisecond, nil
+}
+
+// partition takes in the answer for one partition.
+func (st *stream) partition(fp *kafka.FetchPartition) error {
+	i := slices.IndexFunc(st.parts, func(p *part) bool { return p.id == fp.Partition })
+	if i < 0 {
+		return fmt.Errorf("the answer has partition %d, which was not asked for", fp.Partition)
+	}
+	p := st.parts[i]
+	if err := kerr.ErrorForCode(fp.ErrorCode); err != nil {
+		st.gone = append(st.gone, lostPart{p: p, err: err, reset: errors.Is(err, kerr.OffsetOutOfRange)})
+		return nil
+	}
+	p.fails = 0
+	high := fp.HighWatermark
+	if st.req.IsolationLevel == 1 && fp.LastStableOffset >= 0 {
+		high = fp.LastStableOffset
+	}
+	p.high.Store(high)
+	var err error
+	if st.arrivals, err = st.decoder.take(p, fp, st.at, st.arrivals); err != nil {
+		return fmt.Errorf("partition %d at offset %d: %w", p.id, p.offset, err)
+	}
+	s := st.src
+	if n := st.decoder.skippedBatches; n > 0 {
+		s.abortedBatches.Add(n)
+		s.abortedEvents.Add(st.decoder.skippedEvents)
+		st.decoder.skippedBatches, st.decoder.skippedEvents = 0, 0
+	}
+	if p.done() {
+		st.gone = append(st.gone, lostPart{p: p, err: errOver})
+	}
+	return nil
+}

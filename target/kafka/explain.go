@@ -1,0 +1,141 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"carronade/target"
+)
+
+// What a connection that should have worked turned out to reach.
+var (
+	errSpeaksTLS   = errors.New("the listener speaks TLS, and plaintext was tried")
+	errSpeaksPlain = errors.New("the listener speaks plaintext, and TLS was tried")
+	errWantsLogin  = errors.New("the listener wants a login (SASL)")
+	errNoLogin     = errors.New("the listener takes no login (SASL)")
+	errNoAnswer    = errors.New("connected, but nothing was answered in time")
+	errHungUp      = errors.New("connected, but the connection was closed without an answer")
+	errTooOld      = errors.New("the broker is older than Kafka 0.11 (record batches v2)")
+)
+
+// explain turns an error of connecting into one with a way out. doing names
+// what was tried, with the address.
+func (c *config) explain(doing string, err error) error {
+	if already := (*target.Error)(nil); errors.As(err, &already) {
+		return err
+	}
+	return &target.Error{Doing: doing, Err: err, Hint: c.hint(err)}
+}
+
+// hint says what to check.
+func (c *config) hint(err error) string {
+	var (
+		dns      *net.DNSError
+		auth     *authError
+		alien    *alienError
+		unknown  x509.UnknownAuthorityError
+		hostname x509.HostnameError
+		invalid  x509.CertificateInvalidError
+		alert    tls.AlertError
+	)
+	switch {
+	case errors.Is(err, errSpeaksTLS):
+		return "add --tls (and --tls-ca FILE, unless its certificate is signed by an authority of the system)"
+	case errors.Is(err, errSpeaksPlain):
+		return "leave out --tls, or take the port of the TLS listener (often 9093)"
+	case errors.Is(err, errWantsLogin):
+		return "add --sasl-mechanism, --user and --password env:NAME"
+	case errors.Is(err, errNoLogin):
+		return "leave out --sasl-mechanism, or take the port of the SASL listener"
+	case errors.Is(err, errTooOld):
+		return "add --engine client, which also speaks to brokers before 0.11"
+	case errors.As(err, &auth):
+		return auth.hint()
+	case errors.As(err, &unknown):
+		return "add --tls-ca FILE with the authority's certificate (PEM)"
+	case errors.As(err, &hostname):
+		return "add --tls-server-name with a name that the certificate holds, or connect by such a name"
+	case errors.As(err, &invalid):
+		return "check the certificate's dates and this machine's clock"
+	case errors.As(err, &alert):
+		if c.security.tls != nil && len(c.security.tls.Certificates) == 0 {
+			return "the broker may want a client certificate: add --tls-cert FILE --tls-key FILE"
+		}
+		return "the broker did not accept the TLS settings: check the client's certificate and its authority"
+	case errors.As(err, &dns):
+		return "check the spelling of the host's name, and this machine's name service"
+	case errors.As(err, &alien):
+		return "another protocol answers there: check the port (Kafka's is often 9092)"
+	case isRefused(err):
+		return "nothing listens there: is the broker running, and is this its address? (carronade standin kafka starts a small one)"
+	case errors.Is(err, errNoAnswer), errors.Is(err, errHungUp), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return "another protocol may be listening there, or the broker be stuck: check the port and the broker's log"
+	case isTimeout(err):
+		return "check the address, the firewall between, and whether the broker is stuck"
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed),
+		errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
+		return "the user lacks a right: grant it with kafka-acls, or log in as another"
+	}
+	return "check the address and the broker's log"
+}
+
+// hint says what to check when a login was refused.
+func (e *authError) hint() string {
+	switch {
+	case errors.Is(e.err, kerr.UnsupportedSaslMechanism) && len(e.offered) > 0:
+		return "the listener offers " + strings.Join(slices.Sorted(slices.Values(e.offered)), ", ") + ": choose by --sasl-mechanism"
+	case errors.Is(e.err, kerr.UnsupportedSaslMechanism):
+		return "choose another --sasl-mechanism, one that the listener has enabled"
+	}
+	return "check --user and --password, and that the user exists for " + e.mechanism
+}
+
+func isRefused(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), "refused it") // Windows
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// isHangUp reports whether the other side ended the connection.
+func isHangUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "forcibly closed") // Windows
+}
+
+// missingTopic is the error of a topic that is not there and is not made.
+func (c *config) missingTopic(err error) error {
+	return &target.Error{
+		Doing: fmt.Sprintf("find the topic %s", c.topic),
+		Err:   fmt.Errorf("it does not exist, and the broker does not create it by itself (%w)", err),
+		Hint:  "add --create-topic partitions=3,replicas=1, or type: carronade topics create",
+	}
+}
+
+// forbidden is the error of a right that is missing.
+func (c *config) forbidden(doing, right string, err error) error {
+	who := "the user"
+	if c.security.user != "" {
+		who = c.security.user
+	} else if c.security.mechanism == nil {
+		who = "an anonymous client"
+	}
+	return &target.Error{
+		Doing: doing, Err: err,
+		Hint: fmt.Sprintf("%s needs the right %s on the topic %s: grant it with kafka-acls, or log in as another", who, right, c.topic),
+	}
+}

@@ -1,0 +1,87 @@
+package kafka
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// facts are what was found out about the cluster, for the report.
+func (cl *cluster) facts() map[string]any {
+	c := cl.cfg
+	brokers := make([]map[string]any, 0, len(cl.brokers))
+	for _, b := range cl.brokers {
+		f := map[string]any{"id": b.id, "address": b.addr}
+		if b.version != "" {
+			f["version"] = b.version
+		}
+		if b.rack != "" {
+			f["rack"] = b.rack
+		}
+		if n := count(cl.leaders, b.id); n > 0 {
+			f["leads"] = n
+		}
+		brokers = append(brokers, f)
+	}
+	topic := map[string]any{
+		"name":       c.topic,
+		"partitions": cl.partitions(),
+		"replicas":   slices.Max(append(cl.replicas, 0)),
+		"leaders":    layout(cl.leaders),
+	}
+	if cl.madeBy != "" {
+		topic["created_by"] = cl.madeBy
+	}
+	if len(cl.settings) > 0 {
+		topic["settings"] = maps.Clone(cl.settings)
+	}
+	f := map[string]any{
+		"cluster_id": cl.id,
+		"controller": cl.controller,
+		"brokers":    brokers,
+		"topic":      topic,
+		"engine":     c.engine,
+		"security":   c.security.String(),
+	}
+	if c.security.skipVerify {
+		f["tls_verified"] = false
+	}
+	return f
+}
+
+func count(list []int32, x int32) int {
+	n := 0
+	for _, v := range list {
+		if v == x {
+			n++
+		}
+	}
+	return n
+}
+
+// layout writes which broker leads which partitions, in bounded space:
+// "1: 0 3 6, 2: 1 4 7, 3: 2 5 8".
+func layout(leaders []int32) string {
+	const shown = 64
+	led := map[int32][]string{}
+	for p, l := range leaders {
+		if p == shown {
+			break
+		}
+		led[l] = append(led[l], fmt.Sprint(p))
+	}
+	var parts []string
+	for _, l := range slices.Sorted(maps.Keys(led)) {
+		who := fmt.Sprint(l)
+		if l < 0 {
+			who = "none"
+		}
+		parts = append(parts, who+": "+strings.Join(led[l], " "))
+	}
+	text := strings.Join(parts, ", ")
+	if n := len(leaders); n > shown {
+		text += fmt.Sprintf(" (the first %d of %d)", shown, n)
+	}
+	return text
+}

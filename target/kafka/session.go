@@ -1,0 +1,172 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// A firing is the firing side of either engine.
+type firing interface {
+	load.Target
+	// Stamped reports whether every event carries a stamp.
+	Stamped() bool
+	// LogOf is the partition that a stripe's events go to.
+	LogOf(stripe int32) int32
+	// facts are added to the cluster's, for the report.
+	facts() map[string]any
+	warnings() []string
+	// Close ends all connections. The lanes are closed before.
+	Close() error
+}
+
+// A reading is the consuming side of either engine.
+type reading interface {
+	load.Source
+	facts() map[string]any
+	warnings() []string
+	close() error
+}
+
+// A session is a cluster opened for one run.
+type session struct {
+	cl  *cluster
+	out firing  // nil when only consuming
+	in  reading // nil when only producing
+}
+
+// Open implements target.Kind. It connects to the cluster, finds the topic or
+// makes it, and learns where its partitions begin and end. An error names the
+// address and what to check, and comes within about ten seconds.
+func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) {
+	c, err := parseConfig(spec)
+	if err != nil {
+		return nil, err
+	}
+	cl, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{cl: cl}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *session) open(ctx context.Context) error {
+	c := s.cl.cfg
+	stamped := false
+	if c.op != opConsume {
+		out, err := newFiring(ctx, s.cl)
+		if err != nil {
+			return err
+		}
+		s.out, stamped = out, out.Stamped()
+	}
+	if c.op == opProduce && !c.verify {
+		return nil
+	}
+	// Nothing is fired before the run starts, so the reading side begins
+	// where the logs end now, and misses nothing.
+	in, err := newReading(ctx, s.cl, stamped)
+	if err != nil {
+		return err
+	}
+	s.in = in
+	return nil
+}
+
+func newFiring(ctx context.Context, cl *cluster) (firing, error) {
+	if cl.cfg.engine == engineClient {
+		return newClientProducer(ctx, cl)
+	}
+	p, err := newProducer(ctx, cl.cfg)
+	if err != nil {
+		return nil, cl.cfg.explain("open the wire engine", err)
+	}
+	return wireFiring{p}, nil
+}
+
+// newReading opens the consuming side. What a producing run verifies is read
+// by the wire engine, whatever it was produced with: it sees the batches.
+func newReading(ctx context.Context, cl *cluster, stamped bool) (reading, error) {
+	if cl.cfg.engine == engineClient && cl.cfg.op != opProduce {
+		return newClientSource(ctx, cl, stamped)
+	}
+	return newWireSource(ctx, cl, stamped)
+}
+
+// wireFiring says for the wire engine what a report wants to know.
+type wireFiring struct{ *producer }
+
+func (w wireFiring) facts() map[string]any {
+	f := map[string]any{"events": w.gen.Describe(), "stamped": w.Stamped()}
+	if r := w.Ratio(); r > 0 {
+		f["compressed_to"] = r
+	}
+	if n := w.Distinct(); n > 0 {
+		f["distinct_events"] = n
+	}
+	return f
+}
+
+func (wireFiring) warnings() []string { return nil }
+
+// Target implements target.Session.
+func (s *session) Target() load.Target {
+	if s.out == nil {
+		return nil
+	}
+	return s.out
+}
+
+// Source implements target.Session. Producing with verification has one, too:
+// it reads from where the logs ended when the session was opened.
+func (s *session) Source() load.Source {
+	if s.in == nil {
+		return nil
+	}
+	return s.in
+}
+
+// Facts implements target.Session.
+func (s *session) Facts() map[string]any {
+	f := s.cl.facts()
+	if s.out != nil {
+		maps.Copy(f, s.out.facts())
+	}
+	if s.in != nil {
+		maps.Copy(f, s.in.facts())
+	}
+	return f
+}
+
+// Warnings implements target.Session.
+func (s *session) Warnings() []string {
+	w := append([]string(nil), s.cl.cfg.warnings...)
+	w = append(w, s.cl.warnings...)
+	if s.out != nil {
+		w = append(w, s.out.warnings()...)
+	}
+	if s.in != nil {
+		w = append(w, s.in.warnings()...)
+	}
+	return w
+}
+
+// Close implements target.Session.
+func (s *session) Close() error {
+	var errs []error
+	if s.out != nil {
+		errs = append(errs, s.out.Close())
+	}
+	if s.in != nil {
+		errs = append(errs, s.in.close())
+	}
+	s.cl.close()
+	return errors.Join(errs...)
+}
