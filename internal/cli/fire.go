@@ -2,7 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
+	"carronade/internal/live"
+	"carronade/internal/report"
+	"carronade/internal/run"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -24,4 +29,29 @@ func (s *session) fire(ctx context.Context, w *workload.Workload, o outputs) err
 		}
 	}
 	return outcome
+}
+
+// execute runs a workload once and shows its progress.
+func (s *session) execute(ctx context.Context, w *workload.Workload, o outputs, i int) (*report.Document, error) {
+	var watcher *live.Watcher // nil is quiet
+	if !o.quiet {
+		watcher = live.New(s.Err, terminal(s.Err))
+	}
+	s.restore.Store(watcher)
+	defer func() {
+		watcher.Close()
+		s.restore.Store(nil)
+	}()
+	if n := w.Repeat(); n > 1 {
+		watcher.Say(fmt.Sprintf("repetition %d of %d", i+1, n))
+	}
+	return run.Execute(ctx, run.Job{
+		Workload: w, Version: version(),
+		Repetition: i + 1, Repetitions: w.Repeat(),
+		HDR:         o.hdr[i],
+		Watch:       watcher.Show,
+		Logf:        func(format string, args ...any) { watcher.Say(fmt.Sprintf(format, args...)) },
+		Host:        system.Describe(),
+		Calibration: keptCalibration(),
+	})
 }

@@ -83,7 +83,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	for _, g := range groups {
 		fmt.Fprintf(b, "\n%s\n", g.Title)
 		for _, c := range cmd.Commands() {
-			if c.GroupID == g.ID && c.IsAvailableCommand() {
+			if c.GroupID == g.ID && (c.IsAvailableCommand() || c.Name() == "help") {
 				writeRow(b, 14, c.Name(), c.Short)
 			}
 		}

@@ -6,10 +6,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/live"
 	"carronade/target"
 )
 
@@ -85,8 +87,9 @@ type session struct {
 	*Program
 	out       *stdout
 	interrupt func()
-	// restore puts the terminal right before leaving at once.
-	restore func()
+	// restore is the watcher whose status stands on the terminal, to be taken
+	// off before leaving at once.
+	restore atomic.Pointer[live.Watcher]
 }
 
 // watchSignals stops what runs at the first signal and leaves at the second.
@@ -104,6 +107,7 @@ func (s *session) watchSignals() func() {
 				s.interrupt()
 				continue
 			}
+			s.restore.Load().Close()
 			exit := s.Exit
 			if exit == nil {
 				exit = os.Exit

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -142,6 +144,8 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	}
 	var err error
 	switch {
+	case o.json && len(o.files) > 1:
+		err = writeLine(s.out, d)
 	case o.json:
 		err = d.WriteJSON(s.out)
 	default:
@@ -164,6 +168,20 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 		return nil
 	}
 	return exitCode{code, errors.Join(problems...)}
+}
+
+// writeLine writes a report as one line: several are a stream.
+func writeLine(w io.Writer, d *report.Document) error {
+	var whole, line bytes.Buffer
+	if err := d.WriteJSON(&whole); err != nil {
+		return err
+	}
+	if err := json.Compact(&line, whole.Bytes()); err != nil {
+		return err
+	}
+	line.WriteByte('\n')
+	_, err := w.Write(line.Bytes())
+	return err
 }
 
 // writeFile writes a file whole. Devices and pipes are written in place; a

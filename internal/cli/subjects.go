@@ -50,7 +50,7 @@ func (s *session) helpCommand() *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:       "help [COMMAND|SUBJECT]",
-		Short:     "on a command, or on: " + strings.Join(names, ", "),
+		Short:     "on a command, or on a subject such as shapes or exit-codes",
 		Long:      strings.TrimRight(long, "\n"),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {

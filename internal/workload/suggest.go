@@ -6,16 +6,16 @@ import "slices"
 // meant, "" when none is near: at most a third of its letters changed, swapped,
 // missing or too many, or text is a beginning of three letters or more.
 func Nearest(text string, among []string) string {
-	best, least := "", len([]rune(text))/3+1
+	if len(text) < 3 {
+		return "" // anything is near to so little
+	}
+	best, least := "", max(1, len([]rune(text))/3)+1
 	for _, word := range among {
 		d := distance([]rune(text), []rune(word))
-		if d == 0 {
-			continue
-		}
-		if len(text) >= 3 && len(word) > len(text) && word[:len(text)] == text {
+		if len(word) > len(text) && word[:len(text)] == text {
 			d = 1
 		}
-		if d < least || (d == least && best == "" && d <= 1) {
+		if d > 0 && d < least {
 			best, least = word, d
 		}
 	}

@@ -234,7 +234,13 @@ func checkRate(text string) error {
 }
 
 func checkShape(text string) error {
-	return second(load.ParseShape(text))
+	_, err := load.ParseShape(text)
+	if err == nil {
+		return nil
+	}
+	// The forms fill a screen, which a subject of help has for them.
+	what, _, _ := strings.Cut(err.Error(), "; shapes are")
+	return &Error{Err: errors.New(what), Hint: "carronade help shapes lists the forms"}
 }
 
 func checkShare(text string) error {

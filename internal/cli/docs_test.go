@@ -1,0 +1,311 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/standin"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/payload"
+	"carronade/target"
+	"carronade/target/all"
+)
+
+var update = flag.Bool("update", false, "write what documents and golden files should be")
+
+const root = "../.."
+
+// documents are the texts whose examples are run.
+func documents(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil || len(list) == 0 {
+		t.Fatalf("got %d documents and %v, want some", len(list), err)
+	}
+	return append([]string{root + "/README.md"}, list...)
+}
+
+// Every block of a document that begins with "$ carronade" is run, and what it
+// prints compared with what the document says, numbers apart. The broker of
+// the examples, 127.0.0.1:9092, is a stand-in at a free port. A block that
+// begins with "$ cat FILE" makes the file instead.
+func TestExamplesOfDocumentsRun(t *testing.T) {
+	total := 0
+	for _, path := range documents(t) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := examples(string(data))
+		total += len(blocks)
+		if len(blocks) == 0 {
+			continue
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			broker := ""
+			if strings.Contains(string(data), "127.0.0.1:9092") {
+				c, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = c.Stop() })
+				broker = c.Addr()
+			}
+			for _, b := range blocks {
+				b.check(t, dir, broker)
+			}
+		})
+	}
+	if total == 0 {
+		t.Error("no document has an example")
+	}
+}
+
+func carronade(t *testing.T) string {
+	t.Helper()
+	exe, err := exec.LookPath("carronade")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// An example is a command and what it prints.
+type example struct {
+	line    int
+	command string
+	want    []string
+}
+
+// examples finds the commands in fenced blocks.
+func examples(text string) []example {
+	var out []example
+	fenced, ours := false, false
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			fenced, ours = !fenced, false
+		case !fenced:
+		case strings.HasPrefix(line, "$ carronade") || strings.HasPrefix(line, "$ cat "):
+			ours = true
+			out = append(out, example{line: i + 1, command: strings.TrimPrefix(line, "$ ")})
+		case ours && strings.HasSuffix(out[len(out)-1].command, "\\") && len(out[len(out)-1].want) == 0:
+			e := &out[len(out)-1]
+			e.command = strings.TrimSuffix(e.command, "\\") + strings.TrimSpace(line)
+		case ours:
+			e := &out[len(out)-1]
+			e.want = append(e.want, line)
+		}
+	}
+	return out
+}
+
+func (e *example) check(t *testing.T, dir, broker string) {
+	t.Helper()
+	if name, ok := strings.CutPrefix(e.command, "cat "); ok {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(e.swap(strings.Join(e.want, "\n"), broker)+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "sh", "-c", e.swap(e.command, broker))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir+"/data", "NO_COLOR=1", "LANG=C.UTF-8")
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	if err := cmd.Run(); err != nil {
+		t.Errorf("line %d: %s: %v\n%s%s", e.line, e.command, err, out.String(), words.String())
+		return
+	}
+	if len(e.want) == 0 {
+		return
+	}
+	got := mask(strings.Split(strings.TrimRight(out.String(), "\n"), "\n"))
+	want := mask(e.want)
+	if !matches(want, got) {
+		t.Errorf("line %d: %s (-want +got, masked):\n%s\n\nit printed:\n%s", e.line, e.command, cmp.Diff(want, got), out.String())
+	}
+}
+
+func (e *example) swap(text, broker string) string {
+	return strings.ReplaceAll(text, "127.0.0.1:9092", broker)
+}
+
+var (
+	numbers = regexp.MustCompile(`\S*[0-9]\S*( (ns|us|ms|s|min|h|B|KiB|MiB|GiB|k|M|G|k/s|M/s|G/s|/s)\b(/s)?)?`)
+	blocks  = regexp.MustCompile(`[▁▂▃▄▅▆▇█ ]*[▁▂▃▄▅▆▇█]+`)
+	spaces  = regexp.MustCompile(`[ \t]+`)
+)
+
+// mask takes out what differs from run to run: numbers with their units,
+// sparklines, and the width of columns.
+func mask(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		line = blocks.ReplaceAllString(line, " ~")
+		line = numbers.ReplaceAllString(line, "#")
+		line = spaces.ReplaceAllString(strings.TrimRight(line, " "), " ")
+		out[i] = line
+	}
+	return out
+}
+
+// matches compares lines; "..." in what is wanted stands for any lines.
+func matches(want, got []string) bool {
+	if len(want) == 0 {
+		return len(got) == 0
+	}
+	if strings.TrimSpace(want[0]) == "..." {
+		for i := range len(got) + 1 {
+			if matches(want[1:], got[i:]) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(got) > 0 && want[0] == got[0] && matches(want[1:], got[1:])
+}
+
+func TestMatchesCanFail(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		want, got []string
+		ok        bool
+	}{
+		{"the same", []string{"a", "b"}, []string{"a", "b"}, true},
+		{"another", []string{"a"}, []string{"b"}, false},
+		{"more", []string{"a"}, []string{"a", "b"}, false},
+		{"fewer", []string{"a", "b"}, []string{"a"}, false},
+		{"dots", []string{"a", "...", "z"}, []string{"a", "b", "c", "z"}, true},
+		{"dots for nothing", []string{"a", "...", "z"}, []string{"a", "z"}, true},
+		{"dots and another", []string{"a", "...", "z"}, []string{"a", "b"}, false},
+		{"numbers", mask([]string{"acked  12,345  1.2 ms ▁▂▃"}), mask([]string{"acked 9 80 us ▇ ▇"}), true},
+	} {
+		if got := matches(tt.want, tt.got); got != tt.ok {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.ok)
+		}
+	}
+}
+
+// docs/workload.md has each setting, made from the table: the parts between
+// the marks are written by `go test ./internal/cli -run Documented -update`.
+func TestEverySettingIsDocumented(t *testing.T) {
+	path := root + "/docs/workload.md"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	parts := map[string]string{
+		"load":    settingsTable(workload.Table(nil), ""),
+		"shapes":  "```\n" + load.ShapeForms + "\n```\n",
+		"size":    list(payload.SizeForms),
+		"payload": list(payload.PayloadForms),
+		"key":     list(payload.KeyForms),
+	}
+	for _, k := range all.Kinds() {
+		parts[k.Name()] = settingsTable(workload.Table(k), k.Name())
+	}
+	for name, want := range parts {
+		begin, end := fmt.Sprintf("<!-- %s: made from the table -->\n", name), fmt.Sprintf("<!-- end of %s -->", name)
+		before, rest, ok := strings.Cut(text, begin)
+		got, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Errorf("%s lacks the marks of %q", path, name)
+			continue
+		}
+		if got != want {
+			if !*update {
+				t.Errorf("%s: %s (-want +got):\n%s", path, name, cmp.Diff(want, got))
+			}
+			text = before + begin + want + end + after
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// settingsTable is a kind's settings in Markdown, a table a heading.
+func settingsTable(table []workload.Setting, kind string) string {
+	var titles []string
+	rows := make(map[string][]string)
+	for _, s := range table {
+		if s.Kind != kind || s.Name == "op" && kind != "" {
+			continue
+		}
+		if rows[s.Group] == nil {
+			titles = append(titles, s.Group)
+		}
+		form := s.Placeholder()
+		if s.Type == target.Bool {
+			form = "true, false"
+		}
+		def := s.Default
+		if s.Type == target.Bool && def == "false" {
+			def = ""
+		}
+		about := s.Help
+		if s.FlagOnly {
+			about += "; a flag only"
+		}
+		if len(s.Ops) > 0 {
+			about += " (" + strings.Join(s.Ops, ", ") + ")"
+		}
+		rows[s.Group] = append(rows[s.Group], fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.Name, cell(form), cell(def), cell(about)))
+	}
+	var b strings.Builder
+	for _, title := range titles {
+		fmt.Fprintf(&b, "\n**%s**\n\n| setting | value | default | |\n|---|---|---|---|\n%s", title, strings.Join(rows[title], ""))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", ", ") }
+
+func list(forms string) string {
+	var b strings.Builder
+	b.WriteString("\n")
+	for form := range strings.SplitSeq(forms, ";") {
+		fmt.Fprintf(&b, "- `%s`\n", strings.TrimSpace(form))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// The schema that editors are pointed at is the table's.
+func TestSchemaIsCommitted(t *testing.T) {
+	path := root + "/docs/workload.schema.json"
+	want := workload.Schema(all.Kinds())
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s (-want +got; -update writes it):\n%s", path, d)
+	}
+}
