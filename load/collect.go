@@ -169,6 +169,7 @@ func (c *collector) interval(i int, end time.Duration) {
 		}
 	}
 	slices.Sort(phases)
+	var rows []measure.Interval
 	whole := measure.Interval{Start: start, End: end, InFlight: uint64(max(flying, 0)), Generator: usage, LagEvents: -1}
 	for _, ph := range phases {
 		row := whole
@@ -188,36 +189,42 @@ func (c *collector) interval(i int, end time.Duration) {
 			row.Offered = r.dueWithin(ph, start, end)
 			c.counts.Offered += row.Offered
 		}
-		whole.Phase = row.Phase
-		whole.Counts.Add(row.Counts)
-		whole.Set.Merge(&row.Set)
-		c.keep(row)
-		if s != nil {
-			s.Counts = measure.Counts{}
-			s.Set.Each(func(_ string, h **measure.Histogram) {
-				if *h != nil {
-					(*h).Reset()
-				}
-			})
-			c.spare = append(c.spare, s)
+		if len(phases) == 1 {
+			whole = row
+		} else {
+			whole.Phase = row.Phase
+			whole.Counts.Add(row.Counts)
+			whole.Set.Merge(&row.Set)
 		}
+		kept := c.keep(row)
+		rows = append(rows, *kept)
 	}
 	if now >= r.firstHold() {
 		c.usage = c.usage.Join(usage)
 	}
 	if r.plan.Watch != nil {
-		c.watch(whole, end)
+		c.watch(whole, rows, end)
+	}
+	for _, s := range sums { // whole may have shown their histograms until here
+		s.Counts = measure.Counts{}
+		s.Set.Each(func(_ string, h **measure.Histogram) {
+			if *h != nil {
+				(*h).Reset()
+			}
+		})
+		c.spare = append(c.spare, s)
 	}
 }
 
 // keep holds a row back until the next of its phase, since what only shows at
 // the end of a run (events never sent) belongs to the last one.
-func (c *collector) keep(row measure.Interval) {
+func (c *collector) keep(row measure.Interval) *measure.Interval {
 	row.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })
 	if old := c.rows[row.Phase]; old != nil {
 		c.series.Add(*old)
 	}
 	c.rows[row.Phase] = &row
+	return &row
 }
 
 // dueWithin is how many events of a phase are due from start to before end.
@@ -239,9 +246,9 @@ func (r *Run) rowName(ph int) string {
 }
 
 // watch shows an interval to whoever watches.
-func (c *collector) watch(iv measure.Interval, at time.Duration) {
+func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.Duration) {
 	r := c.run
-	s := Snapshot{At: at, Interval: iv, Total: c.counts, Left: Never}
+	s := Snapshot{At: at, Interval: iv, Rows: rows, Total: c.counts, Left: Never}
 	ph := r.phaseAt(at)
 	switch {
 	case ph == len(r.phases):

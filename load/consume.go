@@ -272,6 +272,7 @@ func (c *readCollector) interval(end time.Duration) {
 	sums[newest].WireBytes += read - c.wire
 	c.wire = read
 	whole := iv
+	var rows []measure.Interval
 	for i, name := range []string{"warm-up", "hold"} {
 		if i != newest && sums[i].IsZero() {
 			continue
@@ -285,11 +286,12 @@ func (c *readCollector) interval(end time.Duration) {
 		c.series.Add(row)
 		whole.Phase = name
 		whole.Counts.Add(sums[i])
+		rows = append(rows, row)
 	}
 	if r.plan.Watch == nil {
 		return
 	}
-	s := Snapshot{At: end, Phase: whole.Phase, Interval: whole, Left: Never}
+	s := Snapshot{At: end, Phase: whole.Phase, Interval: whole, Rows: rows, Left: Never}
 	s.Total.Add(c.total[0])
 	s.Total.Add(c.total[1])
 	if t := r.plan.Hold.Time; t > 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/load"
+	"carronade/measure"
 )
 
 // A Kind is one protocol. A Kind has no state; each run opens its own Session.
@@ -92,3 +93,27 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Placed is implemented by firing sides whose events can be read back: it ties
+// what was fired to where it is found.
+type Placed interface {
+	// LogOf is the log (an index into Source.Logs) a stripe's events go to.
+	LogOf(stripe int32) int32
+	// Stamped reports whether every event carries a stamp in its own bytes.
+	Stamped() bool
+}
+
+// Seekable is implemented by sources that know where in each log they are.
+type Seekable interface {
+	// Starts is where reading began, Positions up to where everything was
+	// delivered.
+	Starts() []int64
+	Positions() []int64
+	// Ends asks the system where each log ends now.
+	Ends(ctx context.Context) ([]int64, error)
+}
+
+// Metered is implemented by sessions that count by broker.
+type Metered interface {
+	Brokers() []measure.Client
+}
