@@ -1,0 +1,35 @@
+package run
+
+import (
+	"context"
+
+	"carronade/load"
+)
+
+// consume runs a consuming workload.
+func (e *execution) consume(ctx context.Context) (outcome, error) {
+	var out outcome
+	w := e.Workload
+	p, err := w.Plan()
+	if err != nil {
+		return out, err
+	}
+	plan := load.ReadPlan{
+		Warmup: p.WarmupTime, Hold: p.Hold, Idle: w.IdleTimeout(), Interval: p.Interval,
+		Usage: e.usage, Watch: e.watch,
+	}
+	r := load.NewReading(plan, e.session.Source())
+	if err := e.openHDR(); err != nil {
+		return out, err
+	}
+	r.Start()
+	select {
+	case <-ctx.Done():
+		r.Stop(load.Interrupted)
+	case <-e.Abort:
+		r.Stop(load.Interrupted)
+	case <-r.Done():
+	}
+	out.result, err = r.Wait()
+	return out, err
+}

@@ -1,0 +1,107 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"carronade/internal/ledger"
+	"carronade/load"
+	"carronade/target"
+)
+
+// ledgerBytes bounds what the ledger remembers.
+const ledgerBytes = 64 << 20
+
+// fire runs a firing workload: produce, or a round trip.
+func (e *execution) fire(ctx context.Context) (outcome, error) {
+	var out outcome
+	w := e.Workload
+	plan, err := w.Plan()
+	if err != nil {
+		return out, err
+	}
+	plan.Usage, plan.Watch = e.usage, e.watch
+	tgt := e.session.Target()
+	plan.Unanswered = w.Has("acks") && w.String("acks") == "0"
+
+	var back *readback
+	if src := e.session.Source(); src != nil {
+		if back, err = e.newReadback(tgt, src); err != nil {
+			return out, err
+		}
+		plan.Observe = back.fired
+		if w.Op == "roundtrip" {
+			tgt = back.join(tgt, plan.Callers > 0)
+			plan.Settled = func() { back.catchUp(plan.Drain, e.Abort) }
+		}
+	}
+	r, err := load.New(plan, tgt)
+	if err != nil {
+		return out, err
+	}
+	if back != nil {
+		back.run = r
+	}
+	if err := e.openHDR(); err != nil {
+		return out, err
+	}
+	r.Start()
+	// What is fired by a schedule is read back as it goes; at full speed that
+	// would cost what is measured, so there it is read afterwards.
+	if back != nil && (w.Op == "roundtrip" || plan.Schedule != nil) {
+		back.start()
+	}
+	e.await(ctx, r)
+	out.result, err = r.Wait()
+	if back != nil {
+		if w.Op == "produce" {
+			e.Logf("reading back what was fired")
+			back.start()
+			back.catchUp(w.IdleTimeout(), e.Abort)
+		}
+		verdict, verr := back.finish()
+		if w.Verify() {
+			out.ledger = &verdict
+		}
+		if verr != nil {
+			out.warnings = append(out.warnings, "reading back failed: "+verr.Error())
+		}
+		out.result.Logs = back.logs()
+	}
+	return out, err
+}
+
+// await stops the run when the context ends, and aborts it when that is asked
+// for.
+func (e *execution) await(ctx context.Context, r *load.Run) {
+	stop, abort := ctx.Done(), e.Abort
+	for {
+		select {
+		case <-stop:
+			stop = nil
+			r.Stop(load.Interrupted)
+		case <-abort:
+			r.Abort()
+			<-r.Done()
+			return
+		case <-r.Done():
+			return
+		}
+	}
+}
+
+// newReadback ties the firing side to the reading one.
+func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, error) {
+	placed, ok1 := tgt.(target.Placed)
+	seek, ok2 := src.(target.Seekable)
+	if !ok1 || !ok2 {
+		return nil, errors.New("this target cannot tell where its events went, so they cannot be read back")
+	}
+	b := &readback{src: src, seek: seek, began: time.Now(), counts: make([]counted, len(src.Logs()))}
+	b.book = ledger.New(ledger.Config{
+		Logs: len(src.Logs()), Start: seek.Starts(), LogOf: placed.LogOf,
+		RunID: uint32(e.spec.RunID), Stamped: placed.Stamped(), Memory: ledgerBytes,
+	})
+	return b, nil
+}

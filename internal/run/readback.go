@@ -1,0 +1,170 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/internal/ledger"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/target"
+)
+
+// A readback reads what a run fired, for the ledger and, in a round trip, for
+// the end-to-end times.
+type readback struct {
+	src  load.Source
+	seek target.Seekable
+	book *ledger.Ledger
+	pair *ledger.Join // round trips only
+	run  *load.Run
+
+	began  time.Time
+	once   sync.Once
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+	last   atomic.Int64 // when something arrived, since began
+	counts []counted
+
+	gate *gate // closed-loop round trips only
+}
+
+type counted struct{ events, bytes atomic.Int64 }
+
+// fired takes the outcomes of the run.
+func (b *readback) fired(out []load.Outcome) {
+	b.book.Fired(out)
+	if b.pair != nil && b.gate == nil {
+		b.pair.Fired(out)
+	}
+}
+
+// start begins to read; later calls do nothing.
+func (b *readback) start() {
+	b.once.Do(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		b.cancel, b.done = cancel, make(chan struct{})
+		b.last.Store(int64(time.Since(b.began)))
+		go func() {
+			defer close(b.done)
+			err := b.src.Receive(ctx, b.run.Now, b.arrived)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				b.err = err
+			}
+		}()
+	})
+}
+
+func (b *readback) arrived(_ int, as []load.Arrival) {
+	b.last.Store(int64(time.Since(b.began)))
+	for i := range as {
+		c := &b.counts[as[i].Log]
+		c.events.Add(int64(as[i].Events))
+		c.bytes.Add(max(as[i].Bytes, 0))
+	}
+	b.book.Arrived(as)
+	if b.pair != nil {
+		b.pair.Arrived(as)
+	}
+}
+
+// catchUp waits until everything up to the logs' ends was read, or nothing has
+// arrived for so long.
+func (b *readback) catchUp(idle time.Duration, abort <-chan struct{}) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	ends := b.ends()
+	for !b.reached(ends) {
+		select {
+		case <-b.done:
+			return
+		case <-abort:
+			return
+		case <-tick.C:
+		}
+		if time.Since(b.began)-time.Duration(b.last.Load()) > idle {
+			return
+		}
+		if ends == nil {
+			ends = b.ends()
+		}
+	}
+}
+
+// ends asks where the logs end, nil when that cannot be found out.
+func (b *readback) ends() []int64 {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	ends, err := b.seek.Ends(ctx)
+	if err != nil {
+		return nil
+	}
+	return ends
+}
+
+func (b *readback) reached(ends []int64) bool {
+	if ends == nil {
+		return false
+	}
+	for i, at := range b.seek.Positions() {
+		if at < ends[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// finish stops reading and asks for the verdict.
+func (b *readback) finish() (measure.Ledger, error) {
+	ends := b.ends()
+	complete := b.reached(ends)
+	if b.cancel != nil {
+		b.cancel()
+		<-b.done
+	}
+	if ends == nil {
+		ends = b.seek.Positions()
+	}
+	v := b.book.Verdict(complete, ends)
+	names := b.src.Logs()
+	for i := range v.Logs {
+		if i < len(names) {
+			v.Logs[i].Log = names[i]
+		}
+	}
+	return v, b.err
+}
+
+// logs are the rows of what was read.
+func (b *readback) logs() []load.LogResult {
+	behind := b.src.Behind()
+	out := make([]load.LogResult, 0, len(b.counts))
+	for i, name := range b.src.Logs() {
+		r := load.LogResult{Log: name, Consumed: uint64(b.counts[i].events.Load()), Bytes: uint64(b.counts[i].bytes.Load()), Behind: -1}
+		if i < len(behind) {
+			r.Behind = behind[i]
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// join makes the readback measure a round trip. With callers, an answer reaches
+// its caller when its event was consumed.
+func (b *readback) join(t load.Target, callers bool) load.Target {
+	b.pair = ledger.NewJoin(func(o load.Outcome, at time.Duration) {
+		b.run.Consumed(&o, at)
+		if b.gate != nil {
+			b.gate.release(o)
+		}
+	})
+	if !callers {
+		return t
+	}
+	b.gate = &gate{Target: t, b: b, held: map[gateKey]heldOutcome{}}
+	return b.gate
+}

@@ -1,0 +1,199 @@
+// Package run turns a workload into a report: it opens the target, fires or
+// reads, checks what was delivered, judges the generator and builds the
+// document. All commands go through it. It knows no protocol, no terminal and
+// no flag.
+//
+// Its invariant: once firing has begun there is a report, whatever happens.
+package run
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/system"
+	"carronade/internal/trust"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/target"
+)
+
+// A Job is one execution of a workload.
+type Job struct {
+	Workload    *workload.Workload
+	Version     string // of the program
+	Repetition  int    // from 1
+	Repetitions int
+
+	HDR string // file for the log of interval histograms; "" is none
+
+	// Watch sees each interval as it closes; nil: nobody watches.
+	Watch func(load.Snapshot)
+	// Logf takes words for people about what is going on; nil: none.
+	Logf func(format string, args ...any)
+	// Abort ends the run at once when it is closed, answers or not; the
+	// context's end merely stops it. nil: never.
+	Abort <-chan struct{}
+
+	Host        any
+	Calibration *report.Calibration
+}
+
+// Execute runs a job to its end. When the context ends while the target is
+// opened, there is no report and the context's error is returned; from then on
+// there always is one. An error of the target while opening is a *target.Error.
+func Execute(ctx context.Context, job Job) (*report.Document, error) {
+	w := job.Workload
+	spec, err := w.Spec()
+	if err != nil {
+		return nil, err
+	}
+	if job.Logf == nil {
+		job.Logf = func(string, ...any) {}
+	}
+	spec.Logf = job.Logf
+	spec.RunID = rand.Uint64() //nolint:gosec // an identity, not a secret
+	s, err := w.Kind.Open(ctx, spec)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	e := &execution{Job: job, session: s, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
+	e.before = s.Facts()
+	var out outcome
+	if w.Op == "consume" {
+		out, err = e.consume(ctx)
+	} else {
+		out, err = e.fire(ctx)
+	}
+	if err != nil && out.result == nil {
+		return nil, joinClose(err, s.Close())
+	}
+	d := e.report(out, err)
+	if cerr := s.Close(); cerr != nil {
+		job.Logf("close: %v", cerr)
+	}
+	return d, nil
+}
+
+func joinClose(err, closing error) error {
+	if closing == nil {
+		return err
+	}
+	return fmt.Errorf("%w (and closing: %w)", err, closing)
+}
+
+// An execution is a job in progress.
+type execution struct {
+	Job
+	session target.Session
+	spec    target.Spec
+	sampler *system.Sampler
+	clock   *system.Watch
+	before  map[string]any
+	hdr     *report.Log
+}
+
+// An outcome is what a run left.
+type outcome struct {
+	result   *load.Result
+	ledger   *measure.Ledger
+	warnings []string
+	problems []string
+}
+
+// usage samples the generator and looks at the clock, once an interval.
+func (e *execution) usage() measure.Usage {
+	e.clock.Look()
+	return e.sampler.Sample()
+}
+
+// watch shows an interval to the job's watcher and the log of histograms.
+func (e *execution) watch(s load.Snapshot) {
+	if e.hdr != nil {
+		for i := range s.Rows {
+			e.hdr.Interval(&s.Rows[i])
+		}
+	}
+	if e.Watch != nil {
+		e.Watch(s)
+	}
+}
+
+// openHDR opens the log of histograms, where one was asked for.
+func (e *execution) openHDR() error {
+	if e.HDR == "" {
+		return nil
+	}
+	l, err := report.CreateLog(e.HDR)
+	if err != nil {
+		return err
+	}
+	l.Begin(time.Now(), "carronade "+e.Version, "target "+e.Workload.Target())
+	e.hdr = l
+	return nil
+}
+
+// report builds the document.
+func (e *execution) report(out outcome, failure error) *report.Document {
+	w, r := e.Workload, out.result
+	r.Steady = trust.Steady(r)
+	if e.hdr != nil {
+		if err := e.hdr.Close(); err != nil {
+			out.problems = append(out.problems, fmt.Sprintf("--hdr: %v", err))
+		}
+	}
+	if failure != nil {
+		out.problems = append(out.problems, failure.Error())
+	}
+	facts := e.session.Facts()
+	for k, v := range changed(e.before, facts) {
+		facts[k] = v
+	}
+	in := report.Input{
+		Version: e.Version, RunID: strconv.FormatUint(e.spec.RunID, 16),
+		Target: w.Target(), Op: w.Op, Labels: w.Labels(),
+		Repetition: e.Repetition, Repetitions: e.Repetitions,
+		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: runtime.GOMAXPROCS(0),
+		Trust: trust.Judge(trust.Input{
+			Result: r, Nowhere: nowhere(w, facts), Processors: runtime.GOMAXPROCS(0), Clock: e.clock.Troubles(),
+		}),
+		Ledger: out.ledger, Problems: out.problems,
+		Warnings: append(append(append([]string(nil), w.Warnings...), e.session.Warnings()...), out.warnings...),
+		Facts:    facts, Host: e.Host, Calibration: e.Calibration,
+	}
+	for _, s := range w.Settings() {
+		in.Settings = append(in.Settings, report.Setting{Name: s.Name, Value: s.Text(), Default: s.From == workload.FromDefault})
+	}
+	for _, c := range w.Checks(r) {
+		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
+	}
+	if m, ok := e.session.(target.Metered); ok && w.ClientMetrics() {
+		in.Clients = m.Brokers()
+	}
+	return report.Build(in)
+}
+
+// nowhere reports whether what is fired is thrown away where it arrives.
+func nowhere(w *workload.Workload, facts map[string]any) bool {
+	discards, _ := facts["discards"].(bool)
+	return discards || w.Kind.Name() == "null"
+}
+
+// changed is what was different before a run, under "before ..." names.
+func changed(before, after map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range before {
+		if now, ok := after[k]; ok && k == "leaders" && fmt.Sprint(now) != fmt.Sprint(v) {
+			out["leaders_before"] = v
+		}
+	}
+	return out
+}
