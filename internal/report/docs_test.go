@@ -1,0 +1,143 @@
+package report
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/measure"
+)
+
+// A field is a row of docs/report.md: a path and a type.
+type field struct{ path, kind string }
+
+// fields lists the JSON of a type, a row a name. A type that stood before is
+// one row, "like ..." what it was.
+func fields(t *testing.T, typ reflect.Type, prefix string, seen map[reflect.Type]string) []field {
+	t.Helper()
+	var out []field
+	for f := range typ.Fields() {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		ft := f.Type
+		if f.Anonymous && tag == "" {
+			out = append(out, fields(t, ft, prefix, seen)...)
+			continue
+		}
+		if tag == "" {
+			t.Fatalf("%s.%s has no JSON name", typ, f.Name)
+		}
+		path, list := prefix+tag, ""
+		if ft.Kind() == reflect.Slice {
+			ft, path, list = ft.Elem(), path+"[]", "list of "
+		}
+		if ft.Kind() == reflect.Pointer {
+			ft = ft.Elem()
+		}
+		if ft.Kind() != reflect.Struct || ft == reflect.TypeFor[time.Time]() || ft == reflect.TypeFor[measure.Summary]() {
+			out = append(out, field{prefix + tag, list + kind(t, ft)})
+			continue
+		}
+		if before, ok := seen[ft]; ok {
+			out = append(out, field{path, "like `" + before + "`"})
+			continue
+		}
+		seen[ft] = path
+		out = append(out, fields(t, ft, path+".", seen)...)
+	}
+	return out
+}
+
+func kind(t *testing.T, typ reflect.Type) string {
+	t.Helper()
+	switch typ {
+	case reflect.TypeFor[time.Time]():
+		return "RFC 3339"
+	case reflect.TypeFor[measure.Summary]():
+		return "times"
+	}
+	switch typ.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "bool"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "whole number"
+	case reflect.Float64:
+		return "number"
+	case reflect.Map:
+		return "object"
+	case reflect.Interface:
+		return "any"
+	}
+	t.Fatalf("no word for %s", typ)
+	return ""
+}
+
+var docRow = regexp.MustCompile("(?m)^\\| `([a-z0-9_.\\[\\]]+)` \\| ([^|]+) \\| ([^|]*) \\| ([^|]+) \\|$")
+
+// docs/report.md has a row for every field of the document, with its type, its
+// unit and its meaning, and no others.
+func TestDocumentIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
+		if strings.HasPrefix(m[1], "times.") {
+			continue
+		}
+		got = append(got, m[1]+": "+strings.TrimSpace(m[2]))
+	}
+	for _, f := range fields(t, reflect.TypeFor[Document](), "", map[reflect.Type]string{}) {
+		want = append(want, f.path+": "+f.kind)
+	}
+	if len(want) < 100 {
+		t.Fatalf("the document has %d fields?", len(want))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/report.md (-fields +rows):\n%s", diff)
+	}
+}
+
+// The rows of a time are those that a summary has.
+func TestTimesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
+		if name, ok := strings.CutPrefix(m[1], "times."); ok {
+			got = append(got, name)
+		}
+	}
+	data, err := json.Marshal(measure.Summarize(measure.NewHistogram(), nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names map[string]any
+	if err := json.Unmarshal(data, &names); err != nil {
+		t.Fatal(err)
+	}
+	for name := range names {
+		want = append(want, name)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/report.md (-fields +rows):\n%s", diff)
+	}
+	if !strings.Contains(string(page), "`"+Schema+"`") {
+		t.Errorf("docs/report.md does not name the schema %s", Schema)
+	}
+}
