@@ -18,14 +18,14 @@ type fetchScratch struct {
 
 // A fetchPart is what one asked partition gets.
 type fetchPart struct {
-	part  *logPartition
-	index int32
-	code  int16
-	end   int64
-	from  int64 // base offset of the first batch
-	bytes int   // of batches served
-	last  int   // records in the last batch; 0 serves nothing
-	count int   // batches
+	part   *logPartition
+	index  int32
+	code   int16
+	end    int64
+	from   int64 // base offset of the first batch
+	bytes  int   // of batches served
+	count  int   // of batches
+	events int
 }
 
 // serveFetch answers with made-up batches. The answer is written straight from
@@ -101,7 +101,7 @@ func (c *conn) planFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int, fa
 			default:
 				p.end = p.part.end.Load()
 				if rp.FetchOffset < 0 || rp.FetchOffset > p.end {
-					p.code = codeOffsetOutOfRange
+					p.code, p.end = codeOffsetOutOfRange, -1
 				}
 			}
 			if p.code != 0 {
@@ -119,30 +119,23 @@ func (c *conn) planFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int, fa
 	return bytes, failed
 }
 
-// plan fills p with batches from the one that holds offset from, up to limit
-// bytes. Batches lie at multiples of their length, so that an offset always
-// lies in the same batch, as in a real log; the last may be shorter.
+// plan fills p with batches from offset from on, up to limit bytes. Batches end
+// at multiples of their length, or at the log's end; the first begins at the
+// very offset that was asked for. So whatever a client asks, no record comes
+// twice, and counting by the batches' headers is exact.
 func (p *fetchPart) plan(b *synthetic, from int64, limit int, atLeastOne bool) {
-	k := int64(b.events)
-	p.from = from - from%k
-	for at := p.from; at < p.end; at += k {
-		n := int(min(k, p.end-at))
+	p.from = from
+	for at := from; at < p.end; {
+		n := b.span(at, p.end)
 		size := b.size(n)
 		if p.bytes+size > limit && (p.count > 0 || !atLeastOne) {
 			return
 		}
 		p.bytes += size
+		p.events += n
 		p.count++
-		p.last = n
+		at += int64(n)
 	}
-}
-
-// events is how many records p serves.
-func (p *fetchPart) events(b *synthetic) int {
-	if p.count == 0 {
-		return 0
-	}
-	return (p.count-1)*b.events + p.last
 }
 
 // answerFetch writes the answer planned in c.fetch.parts. The layout is
@@ -191,21 +184,22 @@ func (c *conn) answerFetch(h head, req *kmsg.FetchRequest, bytes int) {
 				out = append(out, 255, 255, 255, 255) // no preferred replica
 			}
 			out = appendLength(out, p.bytes, flexible)
-			for k := range p.count {
-				base := p.from + int64(k)*int64(batch.events)
-				if k == p.count-1 && p.last < batch.events {
-					n := len(out)
+			for base := p.from; base < p.from+int64(p.events); {
+				n := batch.span(base, p.from+int64(p.events))
+				if n < batch.events {
+					h := len(out)
 					out = append(out, batch.data[:batchHead]...)
-					batch.head(out[n:], base, p.last)
-					c.segs = append(c.segs, segment{len(out), batch.data[batchHead:batch.ends[p.last]]})
-					beside += batch.ends[p.last] - batchHead
-					continue
+					batch.head(out[h:], base, n)
+					c.segs = append(c.segs, segment{len(out), batch.data[batchHead:batch.ends[n]]})
+					beside += batch.ends[n] - batchHead
+				} else {
+					out = be.AppendUint64(out, uint64(base))
+					c.segs = append(c.segs, segment{len(out), batch.data[8:]})
+					beside += len(batch.data) - 8
 				}
-				out = be.AppendUint64(out, uint64(base))
-				c.segs = append(c.segs, segment{len(out), batch.data[8:]})
-				beside += len(batch.data) - 8
+				base += int64(n)
 			}
-			c.tally.served.Add(uint64(p.events(batch)))
+			c.tally.served.Add(uint64(p.events))
 			if flexible {
 				out = append(out, 0)
 			}

@@ -68,5 +68,12 @@ func (b *synthetic) head(h []byte, base int64, k int) {
 	be.PutUint32(h[17:], sum)
 }
 
+// span is how many records the batch at offset at has, in a log that ends at
+// end.
+func (b *synthetic) span(at, end int64) int {
+	k := int64(b.events)
+	return int(min(k-at%k, end-at))
+}
+
 // size is how many bytes a batch of the first k records takes.
 func (b *synthetic) size(k int) int { return b.ends[k] }

@@ -1,0 +1,73 @@
+package standin
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// checkBatches takes record batches apart and checks each whole: lengths,
+// checksum, and every record in it.
+func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
+	t.Helper()
+	for len(data) > 0 {
+		size := int(binary.BigEndian.Uint32(data[8:])) + 12
+		if size > len(data) {
+			t.Fatalf("a batch of %d bytes in %d", size, len(data))
+		}
+		var b kmsg.RecordBatch
+		if err := b.ReadFrom(data[:size]); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := uint32(b.CRC), crc32.Checksum(data[21:size], crc32.MakeTable(crc32.Castagnoli)); got != want {
+			t.Errorf("checksum %x, want %x", got, want)
+		}
+		if b.Magic != 2 || b.NumRecords != b.LastOffsetDelta+1 {
+			t.Errorf("got %d records of format %d up to %d", b.NumRecords, b.Magic, b.LastOffsetDelta)
+		}
+		rest := b.Records
+		for i := range b.NumRecords {
+			n, used := binary.Varint(rest)
+			var r kmsg.Record
+			if err := r.ReadFrom(rest[:used+int(n)]); err != nil {
+				t.Fatalf("record %d: %v", i, err)
+			}
+			if r.OffsetDelta != i || r.Key != nil {
+				t.Errorf("record %d has delta %d, key %q", i, r.OffsetDelta, r.Key)
+			}
+			rest = rest[used+int(n):]
+		}
+		if len(rest) > 0 {
+			t.Errorf("%d bytes behind the last record", len(rest))
+		}
+		batches = append(batches, b)
+		data = data[size:]
+	}
+	return batches
+}
+
+func TestSynthetic(t *testing.T) {
+	for _, c := range []struct{ events, size int }{{1, 1}, {1, 1 << 20}, {10, 0}, {300, 100}, {70000, 3}} {
+		t.Run(fmt.Sprintf("%dx%d", c.events, c.size), func(t *testing.T) {
+			b := newSynthetic(c.events, c.size, time.UnixMilli(1700000000000))
+			for _, k := range []int{1, c.events / 2, c.events - 1, c.events} {
+				if k < 1 {
+					continue
+				}
+				data := append([]byte(nil), b.data[:b.size(k)]...)
+				b.head(data[:batchHead], 12345, k)
+				got := checkBatches(t, data)
+				if len(got) != 1 || got[0].FirstOffset != 12345 || int(got[0].NumRecords) != k {
+					t.Errorf("got %d batches, want one of %d records at 12345", len(got), k)
+				}
+				if got[0].MaxTimestamp != 1700000000000 {
+					t.Errorf("got time %d", got[0].MaxTimestamp)
+				}
+			}
+		})
+	}
+}
