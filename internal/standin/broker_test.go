@@ -1,0 +1,223 @@
+package standin
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// certificate makes a self-signed certificate for 127.0.0.1, in two PEM files.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &priv.PublicKey, priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", keyDER)
+}
+
+func TestSecurity(t *testing.T) {
+	cert, key := certificate(t)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	b, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.AppendCertsFromPEM(b)
+	tlsOpt := kgo.DialTLSConfig(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
+	mutual := kgo.DialTLSConfig(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
+	login := func(user, pass string) kgo.Opt {
+		return kgo.SASL(scram.Auth{User: user, Pass: pass}.AsSha256Mechanism())
+	}
+	alice := []Login{{"SCRAM-SHA-256", "alice", "secret"}, {"PLAIN", "bob", "open"}}
+	tests := []struct {
+		name string
+		opts KafkaOptions
+		with []kgo.Opt
+		ok   bool
+	}{
+		{"TLS", KafkaOptions{TLSCert: cert, TLSKey: key}, []kgo.Opt{tlsOpt}, true},
+		{"TLS, discard", KafkaOptions{TLSCert: cert, TLSKey: key, Discard: true}, []kgo.Opt{tlsOpt}, true},
+		{"TLS, plaintext client", KafkaOptions{TLSCert: cert, TLSKey: key}, nil, false},
+		{"plaintext, TLS client", KafkaOptions{}, []kgo.Opt{tlsOpt}, false},
+		{"client certificate", KafkaOptions{TLSCert: cert, TLSKey: key, TLSClientCA: cert}, []kgo.Opt{mutual}, true},
+		{"no client certificate", KafkaOptions{TLSCert: cert, TLSKey: key, TLSClientCA: cert}, []kgo.Opt{tlsOpt}, false},
+		{"SCRAM", KafkaOptions{SASL: alice}, []kgo.Opt{login("alice", "secret")}, true},
+		{"PLAIN", KafkaOptions{SASL: alice}, []kgo.Opt{kgo.SASL(plain.Auth{User: "bob", Pass: "open"}.AsMechanism())}, true},
+		{"SCRAM over TLS", KafkaOptions{SASL: alice, TLSCert: cert, TLSKey: key}, []kgo.Opt{tlsOpt, login("alice", "secret")}, true},
+		{"wrong password", KafkaOptions{SASL: alice}, []kgo.Opt{login("alice", "guess")}, false},
+		{"no login", KafkaOptions{SASL: alice}, nil, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.opts.Listen, test.opts.InMemory = "127.0.0.1:0", true
+			test.opts.Topics = []Topic{{"t", 1}}
+			s := start(t, test.opts)
+			ctx, patience := deadline(t), 20*time.Second
+			if !test.ok {
+				patience = 500 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			err := client(t, s, append(test.with, kgo.RetryTimeout(patience))...).ProduceSync(ctx, values(10)...).FirstErr()
+			if (err == nil) != test.ok {
+				t.Errorf("got %v, want success %v", err, test.ok)
+			}
+			want := uint64(0)
+			if test.ok {
+				want = 10
+			}
+			if got := s.Counts().Events; got != want {
+				t.Errorf("counted %d events, want %d", got, want)
+			}
+		})
+	}
+}
+
+func TestStartFails(t *testing.T) {
+	cert, key := certificate(t)
+	tests := []struct {
+		name string
+		opts KafkaOptions
+	}{
+		{"no such certificate", KafkaOptions{TLSCert: "/nowhere", TLSKey: "/nowhere"}},
+		{"an authority that is none", KafkaOptions{TLSCert: cert, TLSKey: key, TLSClientCA: key}},
+		{"no such address", KafkaOptions{Listen: "256.0.0.1:0"}},
+		{"a folder that is a file", KafkaOptions{Listen: "127.0.0.1:0", DataDir: filepath.Join(cert, "data")}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if s, err := Start(test.opts); err == nil {
+				s.Close()
+				t.Error("it started, want an error")
+			}
+		})
+	}
+}
+
+// TestDataKept starts a broker anew where another ended.
+func TestDataKept(t *testing.T) {
+	opts := KafkaOptions{Listen: "127.0.0.1:0", DataDir: t.TempDir()}
+	s, err := Start(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client(t, s).ProduceSync(deadline(t), values(100)...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cl := client(t, start(t, opts), kgo.ConsumeTopics("t"))
+	if got := consume(deadline(t), t, cl, 100); len(got) != 100 {
+		t.Errorf("got %d records back, want 100", len(got))
+	}
+}
+
+// TestRetained produces more than may be kept, and waits for the data to come
+// within the bound; and at the end, for the folder to be gone.
+func TestRetained(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	const retain = 4 << 20
+	s, err := Start(KafkaOptions{Listen: "127.0.0.1:0", Retain: retain, Topics: []Topic{{"t", 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := bare(s.Addr(), produceFrame("t", 0, 1000, 500), 5, 64); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Counts().Bytes; got < 6*retain {
+		t.Fatalf("produced %d bytes, too few to tell", got)
+	}
+	ctx, tick := deadline(t), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for used(t) > 2*retain {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%d bytes are kept, want %d or so", used(t), retain)
+		case <-tick.C:
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := used(t); got != 0 {
+		t.Errorf("%d bytes are left behind", got)
+	}
+}
+
+// used is how many bytes lie in the temporary folder.
+func used(t *testing.T) (n int64) {
+	t.Helper()
+	_ = filepath.WalkDir(os.TempDir(), func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // removed meanwhile
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			n += info.Size()
+		}
+		return nil
+	})
+	return n
+}
+
+// TestProduceAllocates holds the discard broker to its promise: a request costs
+// it no memory. The client is in the same process, and allocates nothing.
+func TestProduceAllocates(t *testing.T) {
+	s := start(t, KafkaOptions{Listen: "127.0.0.1:0", Discard: true, Topics: []Topic{{"t", 1}}})
+	frame := produceFrame("t", 0, 1000, 100)
+	if err := bare(s.Addr(), frame, 5, 100); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	const n = 2000
+	if err := bare(s.Addr(), frame, 5, n); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := float64(after.Mallocs-before.Mallocs) / n; got > 0.25 {
+		t.Errorf("a request allocates %.2f times, want none (connecting aside)", got)
+	}
+}

@@ -1,0 +1,200 @@
+package standin
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// parentEnv makes the test's binary a parent that spawns a stand-in, tells its
+// address, and waits to be killed.
+const parentEnv = "STANDIN_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	Hook()
+	if os.Getenv(parentEnv) != "" {
+		child, err := Spawn(context.Background(), "", "kafka", "--listen", "127.0.0.1:0", "--discard")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(child.Addr())
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestSpawn(t *testing.T) {
+	child, err := Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if child.Pid() == os.Getpid() {
+		t.Error("the child is this process")
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(child.Addr()), kgo.DefaultProduceTopic("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if err := cl.ProduceSync(deadline(t), values(100)...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if got := child.Usage(); got != 0 {
+		t.Errorf("got %v of CPU before the end, want none told yet", got)
+	}
+	for range 2 { // twice is not an error
+		if err := child.Stop(); err != nil {
+			t.Fatalf("%v; it said: %s", err, child.Words())
+		}
+	}
+	if runtime.GOOS != "windows" && child.Usage() <= 0 {
+		t.Error("the child took no CPU at all")
+	}
+	if want := "took 100 events"; !strings.Contains(child.Words(), want) {
+		t.Errorf("got words %q, want them to hold %q", child.Words(), want)
+	}
+}
+
+func TestSpawnFails(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	tests := []struct {
+		name string
+		exe  string
+		args []string
+		want string
+	}{
+		{"no such program", "/nowhere/carronade", []string{"kafka"}, "no such file"},
+		{"no such stand-in", "", []string{"pigeon"}, "no such stand-in"},
+		{"no such flag", "", []string{"kafka", "--wings"}, "unknown flag: --wings"},
+		{"bad value", "", []string{"kafka", "--stall", "often"}, "want EVERY/LENGTH"},
+		{"address taken", "", []string{"kafka", "--listen", taken.Addr().String()}, "address already in use"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			child, err := Spawn(t.Context(), test.exe, test.args...)
+			if err == nil {
+				t.Fatalf("it listens on %s, want an error", child.Addr())
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want it to hold %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestSpawnEndsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	child, err := Spawn(ctx, "", "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-child.Ended()
+	if err := child.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestChildKilled(t *testing.T) {
+	child, err := Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-child.Ended()
+	if err := child.Stop(); err == nil {
+		t.Error("stopping a child that ended by itself is no error, want one")
+	}
+}
+
+// TestParentKilled kills a parent without warning: its stand-in goes with it.
+func TestParentKilled(t *testing.T) {
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), parentEnv+"=1")
+	parent.Stderr = os.Stderr
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = parent.Wait() }()
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := net.Dial("tcp", strings.TrimSpace(addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v, want the connection gone with the parent's parent", err)
+	}
+}
+
+// TestStandalone runs the stand-in and looks at all it prints; TERM comes
+// at the end.
+func TestStandalone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no TERM on Windows")
+	}
+	cmd := exec.Command(os.Args[0], "standin", "kafka", "--listen", "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), childEnv+"=1")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(first, "listening on 127.0.0.1:") || strings.HasSuffix(first, ":0\n") {
+		t.Errorf("got %q, want the address", first)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(lines)
+	if err != nil || len(rest) > 0 {
+		t.Errorf("got %q, %v behind the address, want nothing", rest, err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v, want cleanly", err)
+	}
+}

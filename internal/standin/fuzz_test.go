@@ -1,0 +1,181 @@
+package standin
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// pieces hands out data in pieces of at most n bytes.
+type pieces struct {
+	data []byte
+	n    int
+}
+
+func (p *pieces) read(b []byte) (int, error) {
+	if len(p.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.data[:min(p.n, len(p.data))])
+	p.data = p.data[n:]
+	return n, nil
+}
+
+func (p *pieces) discard(n int) (int, error) {
+	if len(p.data) == 0 {
+		return 0, io.EOF
+	}
+	n = min(n, p.n, len(p.data))
+	p.data = p.data[n:]
+	return n, nil
+}
+
+// seen is what a walk of a produce request told.
+type seen struct {
+	Acks          int16
+	Transactional string
+	Parts         []seenPart
+	open, shut    int
+}
+
+type seenPart struct {
+	Topic string
+	ID    [16]byte
+	Index int32
+	Bytes int64
+	Bad   bool
+	Count int64
+}
+
+func (s *seen) begin(txn []byte, acks int16, _ int) { s.Acks, s.Transactional = acks, string(txn) }
+func (s *seen) topic(name []byte, id [16]byte, _ int) {
+	s.open++
+	s.Parts = append(s.Parts, seenPart{Topic: string(name), ID: id, Index: -1})
+}
+
+func (s *seen) partition(index int32, p produced) {
+	last := s.Parts[len(s.Parts)-1]
+	s.Parts = append(s.Parts, seenPart{last.Topic, last.ID, index, p.bytes, p.bad, p.records})
+}
+func (s *seen) endTopic() { s.shut++ }
+
+// walk walks the body of a produce request, arriving in pieces.
+func walk(body []byte, version int16, piece int) (*seen, error) {
+	st := newStream(&pieces{body, piece})
+	st.frame(len(body))
+	got := &seen{}
+	err := walkProduce(st, version, got)
+	return got, err
+}
+
+// FuzzProduce walks whatever arrives as a produce request: without a panic,
+// the same in pieces of any size, and as kmsg decodes it where kmsg does.
+func FuzzProduce(f *testing.F) {
+	good := newSynthetic(3, 20, time.UnixMilli(1)).data
+	for version := int16(3); version <= 13; version++ {
+		req := kmsg.NewPtrProduceRequest()
+		req.SetVersion(version)
+		req.Acks = -1
+		req.TransactionID = kmsg.StringPtr("tx")
+		for range 2 {
+			rt := kmsg.NewProduceRequestTopic()
+			rt.Topic, rt.TopicID = "topic", [16]byte{7}
+			for i := range int32(2) {
+				rp := kmsg.NewProduceRequestTopicPartition()
+				rp.Partition = i
+				rp.Records = append(append([]byte(nil), good...), good...)
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			req.Topics = append(req.Topics, rt)
+		}
+		f.Add(req.AppendTo(nil), version, 100)
+		f.Add(req.AppendTo(nil)[:60], version, 1)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, version int16, piece int) {
+		if version < 3 || version > 13 || piece < 1 {
+			return
+		}
+		got, err := walk(body, version, piece)
+		whole, wholeErr := walk(body, version, len(body)+1)
+		if (err == nil) != (wholeErr == nil) {
+			t.Fatalf("in pieces of %d: %v; whole: %v", piece, err, wholeErr)
+		}
+		if err != nil {
+			if !errors.Is(err, errFrame) && !errors.Is(err, io.EOF) {
+				t.Fatalf("an error of no known kind: %v", err)
+			}
+			return
+		}
+		if diff := cmp.Diff(whole, got, cmp.AllowUnexported(seen{})); diff != "" {
+			t.Errorf("in pieces of %d (-whole +pieces):\n%s", piece, diff)
+		}
+		if got.open != got.shut {
+			t.Errorf("%d topics begun and %d ended", got.open, got.shut)
+		}
+		req := kmsg.NewPtrProduceRequest()
+		req.SetVersion(version)
+		if req.ReadFrom(body) != nil {
+			return
+		}
+		want := &seen{Acks: req.Acks, open: len(req.Topics), shut: len(req.Topics)}
+		if req.TransactionID != nil {
+			want.Transactional = *req.TransactionID
+		}
+		for _, rt := range req.Topics {
+			want.Parts = append(want.Parts, seenPart{Topic: rt.Topic, ID: rt.TopicID, Index: -1})
+			for _, rp := range rt.Partitions {
+				st := frameStream(rp.Records)
+				p, err := walkBatches(&st, len(rp.Records))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want.Parts = append(want.Parts, seenPart{rt.Topic, rt.TopicID, rp.Partition, int64(len(rp.Records)), p.bad, p.records})
+			}
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(seen{})); diff != "" {
+			t.Errorf("(-kmsg +walk):\n%s", diff)
+		}
+	})
+}
+
+// FuzzConnection feeds a connection of either stand-in whatever, in pieces.
+func FuzzConnection(f *testing.F) {
+	metadata := kmsg.NewPtrMetadataRequest()
+	metadata.SetVersion(12)
+	fetch := kmsg.NewPtrFetchRequest()
+	fetch.SetVersion(11)
+	list := kmsg.NewPtrListOffsetsRequest()
+	list.SetVersion(7)
+	f.Add(append(frameOf(metadata), produceFrame("t", 0, 3, 10)...), true, 7)
+	f.Add(frameOf(fetch), true, 1000)
+	f.Add(frameOf(list), true, 1000)
+	f.Add(produceFrame("t", 0, 3, 10), false, 100)
+	servers := map[bool]*front{}
+	for _, discard := range []bool{true, false} {
+		s, err := Start(KafkaOptions{Listen: "127.0.0.1:0", Discard: discard, InMemory: true, Topics: []Topic{{"t", 1}}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Cleanup(func() { s.Close() })
+		servers[discard] = s.(*front)
+	}
+	f.Fuzz(func(_ *testing.T, data []byte, discard bool, piece int) {
+		if piece < 1 || len(data) < 6 {
+			return
+		}
+		// The broker behind is not ours to fuzz: what it decodes by itself,
+		// and may wait for, is left out.
+		if key := int16(data[4])<<8 | int16(data[5]); key != 0 && !(discard && (key == 1 || key == 2 || key == 23)) {
+			return
+		}
+		here, there := pipe(pipeAddr("a:1"), pipeAddr("b:2"))
+		c := newConn(servers[discard], there)
+		c.in.src = &pieces{data, piece}
+		_ = c.serve()
+		here.Close()
+	})
+}
