@@ -73,6 +73,9 @@ func New(plan Plan, target Target) (*Run, error) {
 	if plan.Interval == 0 {
 		plan.Interval = defaultInterval
 	}
+	if g, ok := target.(Gatherer); ok {
+		plan.Linger, plan.MaxInFlight = 0, g.Gathers()
+	}
 	r := &Run{plan: plan, target: target, deal: target.Deal(), phases: plan.phases(), done: make(chan struct{})}
 	switch {
 	case plan.Schedule != nil:

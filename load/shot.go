@@ -129,3 +129,12 @@ type Target interface {
 	// Wire returns bytes written and read so far, all lanes together.
 	Wire() (written, read uint64)
 }
+
+// A Gatherer is a Target whose lanes gather and bound by themselves, as a
+// client library does. The engine then hands over events as they come due,
+// without a linger of its own, and keeps at most InFlight shots in flight on a
+// lane instead of the plan's bound: the lane refuses more when it is full.
+type Gatherer interface {
+	Target
+	Gathers() (inFlight int)
+}
