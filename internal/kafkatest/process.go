@@ -33,7 +33,7 @@ var starter = sync.OnceValue(func() chan<- func() {
 })
 
 // launch starts a command with its output in a file, which is appended to.
-func launch(logFile string, name string, args ...string) (*process, error) {
+func launch(logFile, name string, args ...string) (*process, error) {
 	out, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
