@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -170,9 +171,10 @@ func (c *collector) interval(i int, end time.Duration) {
 	}
 	slices.Sort(phases)
 	var rows []measure.Interval
-	whole := measure.Interval{Start: start, End: end, InFlight: uint64(max(flying, 0)), Generator: usage, LagEvents: -1}
+	blank := measure.Interval{Start: start, End: end, InFlight: uint64(max(flying, 0)), Generator: usage, LagEvents: -1}
+	whole := blank
 	for _, ph := range phases {
-		row := whole
+		row := blank
 		row.Phase = r.rowName(ph)
 		s := sums[ph]
 		if s != nil {
@@ -290,7 +292,7 @@ func (c *collector) sums() error {
 		got.Add(iv.Counts)
 	}
 	if got != want {
-		return errors.New("the intervals do not add up to the phases")
+		return fmt.Errorf("the intervals add up to %+v, the phases to %+v", got, want)
 	}
 	return nil
 }

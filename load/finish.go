@@ -12,7 +12,7 @@ import (
 func (c *collector) finish(started time.Time) *Result {
 	r := c.run
 	now := r.Now()
-	res := &Result{Started: started, Ended: time.Now(), Mode: r.mode, Usage: c.usage, Classes: map[string]uint64{}}
+	res := &Result{Started: started, Ended: time.Now(), Mode: r.mode, Unanswered: r.plan.Unanswered, Usage: c.usage, Classes: map[string]uint64{}}
 	end := c.holdEnd(res)
 	first := r.firstHold()
 	holdStart := min(time.Duration(r.holdAt.Load()), end)

@@ -15,6 +15,8 @@ type Result struct {
 	Stopped Reason // why the hold ended
 	Mode    Mode
 
+	Unanswered bool // the plan's: nothing is acknowledged, and rates are of sent events
+
 	Warmup measure.Tally // zero when there was none
 	Hold   measure.Tally
 	Drain  measure.Tally // only its length and what arrived in it: nothing is due in a drain

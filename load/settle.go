@@ -38,7 +38,7 @@ func (t *thread) drain(now time.Duration) {
 // again fires a shot that failed once more, where the plan asks for it. The
 // shot keeps its place in the in-flight bound.
 func (t *thread) again(o *Outcome, now time.Duration) bool {
-	if int(o.Attempt) >= t.run.plan.Retry || o.Failed != o.Events || !t.firing(now) {
+	if int(o.Attempt) >= t.run.plan.Retry || o.Failed != o.Events || t.stopped(now) {
 		return false
 	}
 	s := o.Shot

@@ -171,16 +171,20 @@ func (t *thread) begin() {
 	}
 }
 
-// firing reports whether shots may still be fired.
+// stopped reports whether firing has been ended, by a limit or by somebody.
+func (t *thread) stopped(now time.Duration) bool {
+	r := t.run
+	return now >= time.Duration(min(r.stopAt.Load(), r.spentAt.Load())) ||
+		(!t.scheduled() && now >= time.Duration(r.holdEnd.Load()))
+}
+
+// firing reports whether there are shots that may still be fired.
 func (t *thread) firing(now time.Duration) bool {
-	if now >= time.Duration(t.run.stopAt.Load()) || now >= time.Duration(t.run.spentAt.Load()) {
+	if t.stopped(now) {
 		return false
 	}
 	if t.scheduled() {
 		return t.left > 0
-	}
-	if now >= time.Duration(t.run.holdEnd.Load()) {
-		return false
 	}
 	if g := t.run.plan.Gate; g != nil && g.empty() {
 		return false

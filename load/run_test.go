@@ -1,0 +1,427 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"carronade/measure"
+)
+
+// constantly answers every shot after d.
+func constantly(d time.Duration) func(int, Shot, time.Duration) (time.Duration, Outcome) {
+	return func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) { return at + d, Outcome{} }
+}
+
+// fireTest runs a plan in virtual time.
+func fireTest(t *testing.T, p Plan, f *fake) *Result {
+	t.Helper()
+	p.Portable = true
+	res, err := Fire(t.Context(), p, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// TestConservation fires random plans at targets that answer, fail, forget and
+// never answer at random. The identities and the sums of the series are
+// asserted by the engine itself; the histograms are counted here.
+func TestConservation(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		stripes := rapid.IntRange(1, 7).Draw(rt, "stripes")
+		clients := rapid.IntRange(1, stripes).Draw(rt, "clients")
+		p := Plan{
+			MaxInFlight:   rapid.IntRange(1, 6).Draw(rt, "bound"),
+			EventsPerShot: rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "events per shot"),
+			Overload:      rapid.SampledFrom([]Overload{Queue, Drop}).Draw(rt, "overload"),
+			Retry:         rapid.IntRange(0, 2).Draw(rt, "retry"),
+			Threads:       rapid.IntRange(1, 4).Draw(rt, "threads"),
+			Interval:      rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(rt, "interval"),
+			Drain:         300 * time.Millisecond,
+			Linger:        rapid.SampledFrom([]time.Duration{0, 5 * time.Millisecond}).Draw(rt, "linger"),
+		}
+		switch rapid.SampledFrom([]string{"open", "closed", "full"}).Draw(rt, "mode") {
+		case "open":
+			p.Schedule = Constant(rapid.Float64Range(1, 3000).Draw(rt, "rate"))
+		case "closed":
+			p.Callers = rapid.IntRange(1, 9).Draw(rt, "callers")
+		}
+		if rapid.Bool().Draw(rt, "warm") {
+			p.WarmupTime = 250 * time.Millisecond
+		}
+		p.Hold.Time = rapid.SampledFrom([]time.Duration{0, 700 * time.Millisecond}).Draw(rt, "time")
+		if p.Hold.Time == 0 || rapid.Bool().Draw(rt, "counted") {
+			p.Hold.Events = uint64(rapid.IntRange(1, 900).Draw(rt, "events"))
+		}
+		stopAt := rapid.SampledFrom([]time.Duration{0, 333 * time.Millisecond}).Draw(rt, "stop")
+
+		var faults []string // rapid's own failure must not cross the bubble
+		fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			f := newFake(RoundRobin(stripes), clients, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+				done := at + time.Duration(rng.IntN(int(20*time.Millisecond))) + 50*time.Microsecond
+				switch rng.IntN(10) {
+				case 0:
+					return done, Outcome{Failed: s.Events, Class: Rejected, Text: "no"}
+				case 1:
+					return done, Outcome{Unknown: s.Events, Class: Timeout, Text: "who knows"}
+				case 2:
+					if rng.IntN(10) == 0 {
+						return Never, Outcome{}
+					}
+				case 3:
+					return done, Outcome{Acked: s.Events - 1, Failed: 1, Class: TooLarge, Text: "one of them"}
+				}
+				return done, Outcome{}
+			})
+			f.room = 64
+			p.Portable = true
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if stopAt > 0 {
+				time.AfterFunc(stopAt, cancel)
+			}
+			// A shot that is never answered holds a slot for ever; where nothing
+			// else ends the run, the clock does.
+			limit := time.AfterFunc(20*time.Second, cancel)
+			defer limit.Stop()
+			res, err := Fire(ctx, p, f)
+			if err != nil {
+				fault("%v", err)
+			}
+			for _, h := range []*measure.Tally{&res.Warmup, &res.Hold} {
+				if p.Schedule != nil && h.Response != nil && h.Response.Count() != h.Acked {
+					fault("%s: %d response times, %d acked", h.Name, h.Response.Count(), h.Acked)
+				}
+				var answered uint64
+				if h.Service != nil {
+					answered += h.Service.Count()
+				}
+				if h.FailedService != nil {
+					answered += h.FailedService.Count()
+				}
+				if answered != h.Answered {
+					fault("%s: %d service times, %d answered", h.Name, answered, h.Answered)
+				}
+				if p.Schedule != nil && h.Unknown+h.Unsent > 0 && h.Censored.Count() != h.Unknown+h.Unsent {
+					fault("%s: %d censored, %d unknown + %d unsent", h.Name, h.Censored.Count(), h.Unknown, h.Unsent)
+				}
+			}
+			if p.Hold.Events > 0 && res.Hold.Offered > p.Hold.Events {
+				fault("offered %d of %d", res.Hold.Offered, p.Hold.Events)
+			}
+		})
+		for _, f := range faults {
+			rt.Error(f)
+		}
+	})
+}
+
+// TestThreadsDoNotMatter: with a target whose answer time is constant, one
+// client or many give the same counts and the same histograms.
+func TestThreadsDoNotMatter(t *testing.T) {
+	run := func(clients, stripes int) (out *Result) {
+		synctest.Test(t, func(t *testing.T) {
+			out = fireTest(t, Plan{
+				Schedule: Constant(4000), EventsPerShot: 1, MaxInFlight: 1000, Threads: clients,
+				Hold: Limits{Time: 2 * time.Second},
+			}, newFake(RoundRobin(stripes), clients, constantly(3*time.Millisecond)))
+		})
+		return out
+	}
+	want := run(1, 8)
+	for _, clients := range []int{2, 8} {
+		got := run(clients, 8)
+		if d := cmp.Diff(want.Hold.Counts, got.Hold.Counts); d != "" {
+			t.Errorf("%d clients: counts (-1 client, +%d):\n%s", clients, clients, d)
+		}
+		if !got.Hold.Response.Equal(want.Hold.Response) {
+			t.Errorf("%d clients: other response times", clients)
+		}
+		if !got.Hold.Service.Equal(want.Hold.Service) {
+			t.Errorf("%d clients: other service times", clients)
+		}
+	}
+}
+
+// TestBatchSizeDoesNotMatter: any batch size fires the same events.
+func TestBatchSizeDoesNotMatter(t *testing.T) {
+	for _, room := range []int{1, 7, 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(RoundRobin(3), 1, constantly(time.Millisecond))
+			f.room = room
+			res := fireTest(t, Plan{Schedule: Constant(10_000), MaxInFlight: 10_000, Linger: 5 * time.Millisecond, Hold: Limits{Time: time.Second}}, f)
+			if res.Hold.Offered != 10_000 || res.Hold.Acked != 10_000 {
+				t.Errorf("room %d: offered %d, acked %d, want 10000", room, res.Hold.Offered, res.Hold.Acked)
+			}
+			if got := res.Hold.Gather.Max(); got > 5*time.Millisecond {
+				t.Errorf("room %d: gathered for %v, longer than the linger", room, got)
+			}
+			if room == 1 && res.Hold.Gather.Max() != 0 {
+				t.Errorf("shots of one event gathered for %v", res.Hold.Gather.Max())
+			}
+		})
+	}
+}
+
+func TestThreeRunsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs []*Run
+		deal := Weighted([]float64{2, 1, 1})
+		for i := range 3 {
+			r, err := New(Plan{
+				Schedule: Part(Constant(4000), deal, int32(i)), EventsPerShot: 1, MaxInFlight: 100,
+				Hold: Limits{Time: time.Second}, Portable: true,
+			}, newFake(Single(), 1, constantly(time.Millisecond)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs = append(runs, r)
+		}
+		for _, r := range runs {
+			r.Start()
+		}
+		var sum uint64
+		for i, r := range runs {
+			res, err := r.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += res.Hold.Acked
+			if want := []uint64{2000, 1000, 1000}[i]; res.Hold.Acked != want {
+				t.Errorf("run %d acked %d, want %d", i, res.Hold.Acked, want)
+			}
+		}
+		if sum != 4000 {
+			t.Errorf("three runs that share a schedule acked %d, want 4000", sum)
+		}
+	})
+}
+
+// TestFeed: what one run got acked is what another may fire.
+func TestFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		second, err := New(Plan{Gate: g, EventsPerShot: 1, Portable: true}, newFake(Single(), 1, constantly(time.Millisecond)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		second.Start()
+		n := 0
+		first := fireTest(t, Plan{
+			Schedule: Constant(1000), EventsPerShot: 1, MaxInFlight: 100, Hold: Limits{Events: 500}, Observe: g.Feed,
+		}, newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			if n++; n%10 == 0 {
+				return at + time.Millisecond, Outcome{Failed: 1, Class: Rejected, Text: "no"}
+			}
+			return at + time.Millisecond, Outcome{}
+		}))
+		g.Close()
+		res, err := second.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Hold.Acked != 450 || res.Hold.Acked != 450 {
+			t.Errorf("acked %d, then %d; want 450 each", first.Hold.Acked, res.Hold.Acked)
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	failing := func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+		return at + time.Millisecond, Outcome{Failed: s.Events, Class: Rejected, Text: "no"}
+	}
+	for _, tt := range []struct {
+		name   string
+		plan   Plan
+		answer func(int, Shot, time.Duration) (time.Duration, Outcome)
+		why    Reason
+		check  func(t *testing.T, r *Result)
+	}{
+		{"time", Plan{Hold: Limits{Time: time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
+			if got := r.Hold.Length(); got != time.Second {
+				t.Errorf("the hold lasted %v", got)
+			}
+		}},
+		{"events", Plan{Hold: Limits{Events: 1234}}, nil, ByEvents, func(t *testing.T, r *Result) {
+			if r.Hold.Sent != 1234 {
+				t.Errorf("sent %d", r.Hold.Sent)
+			}
+		}},
+		{"events of a schedule", Plan{Schedule: Constant(100), Hold: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
+			if r.Hold.Sent != 50 || r.Hold.Length() < 490*time.Millisecond {
+				t.Errorf("sent %d in %v", r.Hold.Sent, r.Hold.Length())
+			}
+		}},
+		{"bytes", Plan{Hold: Limits{Bytes: 1000}}, nil, ByBytes, func(t *testing.T, r *Result) {
+			if r.Hold.Bytes < 1000 || r.Hold.Bytes > 1060 {
+				t.Errorf("%d bytes", r.Hold.Bytes)
+			}
+		}},
+		{"failures", Plan{Hold: Limits{Failures: 10}}, failing, ByFailures, func(t *testing.T, r *Result) {
+			if f := r.Hold.Counts.Failed; f < 11 || f > 20 {
+				t.Errorf("%d failed", f)
+			}
+		}},
+		{"failure rate", Plan{Hold: Limits{FailureRate: 0.5}}, failing, ByFailureRate, func(t *testing.T, r *Result) {
+			if f := r.Hold.Counts.Failed; f < 100 || f > 110 {
+				t.Errorf("%d failed", f)
+			}
+		}},
+		{"warm-up by events", Plan{WarmupEvents: 100, Hold: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
+			if r.Warmup.Sent != 100 || r.Hold.Sent != 50 {
+				t.Errorf("sent %d + %d", r.Warmup.Sent, r.Hold.Sent)
+			}
+		}},
+		{"warm-up by time", Plan{Schedule: Constant(100), WarmupTime: time.Second, Hold: Limits{Time: 2 * time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
+			if r.Warmup.Sent != 100 || r.Hold.Sent != 200 {
+				t.Errorf("sent %d + %d", r.Warmup.Sent, r.Hold.Sent)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.plan.EventsPerShot = 1
+				if tt.answer == nil {
+					tt.answer = constantly(time.Millisecond)
+				}
+				r := fireTest(t, tt.plan, newFake(Single(), 1, tt.answer))
+				if r.Stopped != tt.why {
+					t.Errorf("stopped by %q, want %q", r.Stopped, tt.why)
+				}
+				tt.check(t, r)
+			})
+		})
+	}
+}
+
+func TestClosedLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fireTest(t, Plan{Callers: 4, EventsPerShot: 1, Hold: Limits{Time: time.Second}}, newFake(RoundRobin(3), 1, constantly(10*time.Millisecond)))
+		if r.Hold.Sent != 400 || r.Mode != ClosedLoop {
+			t.Errorf("%s: 4 callers of 10 ms each sent %d in a second, want 400", r.Mode, r.Hold.Sent)
+		}
+		if r.Hold.Response != nil || r.Hold.Lag != nil {
+			t.Error("a closed loop has response times or lag")
+		}
+		if got := r.Hold.InFlight; got < 3.95 || got > 4.05 {
+			t.Errorf("%.2f in flight, want 4", got)
+		}
+	})
+}
+
+func TestStepsAreReportedApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := ParseShape("steps(100/s:1s,200/s:1s,400/s:1s)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := fireTest(t, Plan{Schedule: s, Steps: s.(Stepped).Steps(), EventsPerShot: 1}, newFake(Single(), 1, constantly(time.Millisecond)))
+		var got []uint64
+		for _, st := range r.Steps {
+			got = append(got, st.Acked)
+		}
+		if d := cmp.Diff([]uint64{100, 200, 400}, got); d != "" {
+			t.Errorf("acked by step (-want +got):\n%s", d)
+		}
+		if r.Hold.Acked != 700 {
+			t.Errorf("the hold acked %d, want 700", r.Hold.Acked)
+		}
+	})
+}
+
+// TestRetry: a shot that failed is fired again, and stays one shot.
+func TestRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			if s.Attempt < 2 {
+				return at + time.Millisecond, Outcome{Failed: s.Events, Class: Throttled, Text: "later"}
+			}
+			return at + time.Millisecond, Outcome{}
+		})
+		r := fireTest(t, Plan{Schedule: Constant(100), EventsPerShot: 1, Retry: 2, Hold: Limits{Time: time.Second}}, f)
+		if r.Hold.Acked != 100 || r.Hold.Shots != 100 || r.Hold.Retries != 200 {
+			t.Errorf("acked %d in %d shots with %d retries, want 100, 100, 200", r.Hold.Acked, r.Hold.Shots, r.Hold.Retries)
+		}
+		if got := r.Hold.Service.Min(); got != 3*time.Millisecond {
+			t.Errorf("service time %v, want the 3 ms from the first write to the last answer", got)
+		}
+	})
+}
+
+// TestStopAndAbort: a stop waits for answers, an abort does not.
+func TestStopAndAbort(t *testing.T) {
+	for _, abort := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r, err := New(Plan{Schedule: Constant(100), EventsPerShot: 1, MaxInFlight: 1000, Portable: true}, newFake(Single(), 1, constantly(500*time.Millisecond)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Start()
+			time.Sleep(time.Second - time.Microsecond)
+			r.Stop(Interrupted)
+			if abort {
+				r.Abort()
+			}
+			res, err := r.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := measure.Counts{Offered: 100, Sent: 100, Acked: 100}
+			if abort {
+				want.Acked, want.Unknown = 50, 50
+			}
+			got := measure.Counts{Offered: res.Hold.Offered, Sent: res.Hold.Sent, Acked: res.Hold.Acked, Unknown: res.Hold.Unknown}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("abort %v (-want +got):\n%s", abort, d)
+			}
+			if res.Stopped != Interrupted {
+				t.Errorf("stopped by %q", res.Stopped)
+			}
+		})
+	}
+}
+
+// TestUnsentIsCensored: what was due and never sent takes part in the response
+// times at its age.
+func TestUnsentIsCensored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never := func(int, Shot, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }
+		r := fireTest(t, Plan{
+			Schedule: Constant(10), EventsPerShot: 1, MaxInFlight: 3, Drain: time.Second, Hold: Limits{Time: time.Second},
+		}, newFake(Single(), 1, never))
+		if r.Hold.Unknown != 3 || r.Hold.Unsent != 7 {
+			t.Errorf("unknown %d, unsent %d, want 3 and 7", r.Hold.Unknown, r.Hold.Unsent)
+		}
+		if got := r.Hold.Censored.Max(); got != 2*time.Second {
+			t.Errorf("the oldest is %v, want the 2 s since it was due", got)
+		}
+	})
+}
+
+// TestIdentitiesCanFail: the check that every run makes is one that can fail.
+func TestIdentitiesCanFail(t *testing.T) {
+	good := measure.Tally{Counts: measure.Counts{Offered: 3, Sent: 2, Dropped: 1, Acked: 2}}
+	if err := identities(&good); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []measure.Counts{{Offered: 1}, {Offered: 1, Sent: 1}, {Sent: 1, Acked: 1}} {
+		if identities(&measure.Tally{Counts: bad}) == nil {
+			t.Errorf("%+v passes", bad)
+		}
+	}
+	errs := errors.Join(identities(&good))
+	if errs != nil {
+		t.Error(errs)
+	}
+}
