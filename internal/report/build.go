@@ -131,13 +131,13 @@ func generator(in Input, t Totals) Generator {
 	return g
 }
 
-// rateOf says what the rates of a run count. Where nothing is acknowledged
-// (acks=0, UDP) nothing arrives that could be counted, and they are of sending.
+// rateOf says what the rates of a run count: where nothing is acknowledged
+// (acks=0, UDP), sending.
 func rateOf(r *load.Result) string {
 	switch {
 	case r.Mode == load.Consuming:
 		return RateConsumed
-	case r.Hold.Service == nil && r.Hold.Answered == 0:
+	case r.Unanswered:
 		return RateSent
 	}
 	return RateAcked

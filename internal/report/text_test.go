@@ -207,6 +207,7 @@ func unacknowledged() Input {
 	r := in.Result
 	r.Hold.Unknown, r.Hold.Acked, r.Hold.Answered = r.Hold.Sent, 0, 0
 	r.Hold.Response, r.Hold.Service = nil, nil
+	r.Unanswered = true
 	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0
 	for i := range r.Intervals {
 		r.Intervals[i].Response, r.Intervals[i].Service, r.Intervals[i].Acked = nil, nil, 0
@@ -258,7 +259,7 @@ func interrupted() Input {
 	r.Hold.Counts = measure.Counts{Offered: 100, Sent: 100, Unknown: 100, Shots: 3}
 	r.Hold.End = r.Hold.Start + 20*time.Millisecond
 	r.Hold.Set = measure.Set{
-		Response: measure.NewHistogram(), Service: measure.NewHistogram(), Lag: same(30*time.Microsecond, 3),
+		Lag:      same(30*time.Microsecond, 3),
 		Censored: spread(15*time.Millisecond, 0.1, 100),
 	}
 	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0

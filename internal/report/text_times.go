@@ -93,7 +93,7 @@ func (d *Document) times(p *page) {
 		}
 	}
 	switch {
-	case d.Mode == load.OpenLoop && d.Response == nil:
+	case d.Totals.RateOf == RateSent:
 		p.note("nothing is acknowledged, so there are no response and service times")
 	case d.Mode == load.ClosedLoop:
 		p.note("a closed loop has no due times and so no response times: while the system stalls, callers wait and fire less; see the longest time without an answer")

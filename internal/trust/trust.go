@@ -179,17 +179,17 @@ func paused(r *load.Result) string {
 // here, and when the machine slept or was moved, which does; from inside a
 // process the two look the same.
 func clock(r *load.Result) string {
-	if r.Started.IsZero() || r.Ended.IsZero() {
-		return ""
-	}
-	end := max(r.Warmup.End, r.Hold.End, r.Drain.End)
-	wall := r.Ended.Round(0).Sub(r.Started.Round(0)) // Round(0) strips the monotonic reading
-	off := wall - end
-	if off.Abs() <= MostClock || off.Abs() <= wall/100 {
+	// Sub takes the monotonic readings; Round(0) strips them.
+	return parted(r.Ended.Round(0).Sub(r.Started.Round(0)), r.Ended.Sub(r.Started))
+}
+
+func parted(wall, monotonic time.Duration) string {
+	off := (wall - monotonic).Abs()
+	if off <= MostClock || off <= wall/100 {
 		return ""
 	}
 	return fmt.Sprintf("the wall clock and the monotonic clock differ by %s over the run: the machine slept or was moved, or its clock was set; run again, with time synchronization settled",
-		units.FormatDuration(off.Abs()))
+		units.FormatDuration(off))
 }
 
 func plural(n int, what string) string {

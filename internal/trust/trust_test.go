@@ -132,11 +132,6 @@ func TestJudge(t *testing.T) {
 			notes: []string{"nothing takes these events in"},
 		},
 		{
-			name: "the machine slept", mode: load.OpenLoop,
-			alter:   func(in *Input) { in.Result.Ended = in.Result.Started.Add(70 * time.Second) },
-			reasons: []string{"the wall clock and the monotonic clock differ by 59 s"},
-		},
-		{
 			name: "trouble seen by others", mode: load.Consuming,
 			alter:   func(in *Input) { in.Clock = []string{"the hypervisor took 30% of the processor"} },
 			reasons: []string{"the hypervisor took 30%"},
@@ -256,5 +251,30 @@ func TestSteadyLeavesStubsOut(t *testing.T) {
 	}
 	if got[3].Acked != 7 || got[3].Offered != 1000 {
 		t.Errorf("two rows of an interval: got %+v", got[3].Counts)
+	}
+}
+
+func TestClocksThatPart(t *testing.T) {
+	tests := []struct {
+		name            string
+		wall, monotonic time.Duration
+		want            string
+	}{
+		{"together", time.Minute, time.Minute, ""},
+		{"slewed by the time daemon", time.Hour, time.Hour - 2*time.Second, ""},
+		{"slept", 70 * time.Second, 11 * time.Second, "differ by 59 s"},
+		{"set back", -time.Hour, 11 * time.Second, "differ by 1h00m"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := parted(tt.wall, tt.monotonic)
+			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want something with %q", got, tt.want)
+			}
+		})
+	}
+	now := time.Now()
+	if got := clock(&load.Result{Started: now, Ended: now.Add(time.Minute)}); got != "" {
+		t.Errorf("a calm minute: got %q", got)
 	}
 }
