@@ -43,7 +43,7 @@ type Input struct {
 // Build makes the document. It keeps parts of the input.
 func Build(in Input) *Document {
 	r := in.Result
-	b := builder{extra: in.Percentiles, rateOf: rateOf(r)}
+	b := builder{extra: in.Percentiles, rateOf: rateOf(r), scheduled: r.Mode == load.OpenLoop}
 	d := &Document{
 		Schema: Schema, Version: in.Version, RunID: in.RunID,
 		Target: in.Target, Op: in.Op, Mode: r.Mode, Labels: in.Labels,
@@ -144,9 +144,23 @@ func rateOf(r *load.Result) string {
 }
 
 type builder struct {
-	extra  []float64
-	rateOf string
+	extra     []float64
+	rateOf    string
+	scheduled bool
 }
+
+// summary returns the summary of a time that exists in this run, though
+// nothing may have been counted for it; else nil. Which times exist is a
+// matter of the mode and not of what happened to be measured: a run in which
+// nobody answered has response times all the same, unknown ones.
+func (b *builder) summary(exists bool, h, censored *measure.Histogram) *measure.Summary {
+	if h == nil && exists {
+		h = measure.NewHistogram()
+	}
+	return measure.Summarize(h, censored, b.extra)
+}
+
+func (b *builder) answered() bool { return b.rateOf == RateAcked }
 
 func (b *builder) phase(t *measure.Tally) Phase {
 	return Phase{
@@ -176,13 +190,13 @@ func perSecond(n uint64, d time.Duration) float64 {
 
 func (b *builder) times(t *measure.Tally) Times {
 	return Times{
-		Response:      measure.Summarize(t.Response, t.Censored, b.extra),
-		Service:       measure.Summarize(t.Service, nil, b.extra),
-		Lag:           measure.Summarize(t.Lag, nil, b.extra),
-		Gather:        measure.Summarize(t.Gather, nil, b.extra),
-		Held:          measure.Summarize(t.Held, nil, b.extra),
-		FailedService: measure.Summarize(t.FailedService, nil, b.extra),
-		EndToEnd:      measure.Summarize(t.EndToEnd, nil, b.extra),
+		Response:      b.summary(b.scheduled && b.answered(), t.Response, t.Censored),
+		Service:       b.summary(b.answered(), t.Service, nil),
+		Lag:           b.summary(b.scheduled, t.Lag, nil),
+		Gather:        b.summary(b.scheduled, t.Gather, nil),
+		Held:          b.summary(b.scheduled, t.Held, nil),
+		FailedService: b.summary(b.answered(), t.FailedService, nil),
+		EndToEnd:      b.summary(false, t.EndToEnd, nil),
 	}
 }
 
@@ -198,10 +212,10 @@ func (b *builder) interval(iv *measure.Interval) Interval {
 		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts,
 		EventsPerS: perSecond(n, iv.Length()),
 		InFlight:   iv.InFlight, LagEvents: iv.LagEvents,
-		Response:  measure.Summarize(iv.Response, iv.Censored, b.extra),
-		Service:   measure.Summarize(iv.Service, nil, b.extra),
-		Lag:       measure.Summarize(iv.Lag, nil, b.extra),
-		EndToEnd:  measure.Summarize(iv.EndToEnd, nil, b.extra),
+		Response:  b.summary(b.scheduled && b.answered(), iv.Response, iv.Censored),
+		Service:   b.summary(b.answered(), iv.Service, nil),
+		Lag:       b.summary(b.scheduled, iv.Lag, nil),
+		EndToEnd:  b.summary(false, iv.EndToEnd, nil),
 		Generator: usage(iv.Generator),
 	}
 }

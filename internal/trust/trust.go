@@ -114,7 +114,8 @@ func late(s *measure.Tally) string {
 		return ""
 	}
 	response := measure.Percentiles(s.Response, s.Censored, []float64{99})[0].D
-	if s.Response.Count() > 0 && float64(lag) <= MostLagShare*float64(response) {
+	known := s.Response.Count()+s.Censored.Count() > 0
+	if known && float64(lag) <= MostLagShare*float64(response) {
 		return ""
 	}
 	where := ""
@@ -122,7 +123,7 @@ func late(s *measure.Tally) string {
 		where = " in " + s.Name
 	}
 	against := ""
-	if s.Response.Count() > 0 {
+	if known {
 		against = fmt.Sprintf(", more than a tenth of the response p99 of %s", units.FormatDuration(response))
 	}
 	return fmt.Sprintf("lag p99 was %s%s%s: the generator fired late; lower the rate, add --threads, or use a faster or quieter machine",

@@ -72,6 +72,13 @@ func TestJudge(t *testing.T) {
 			},
 		},
 		{
+			name: "late, and nobody answered for far longer", mode: load.OpenLoop,
+			alter: func(in *Input) {
+				in.Result.Hold.Lag = times(2*time.Millisecond, 1000)
+				in.Result.Hold.Response, in.Result.Hold.Censored = nil, times(time.Second, 1000)
+			},
+		},
+		{
 			name: "late where nothing is acknowledged", mode: load.OpenLoop,
 			alter: func(in *Input) {
 				in.Result.Hold.Lag = times(2*time.Millisecond, 1000)
