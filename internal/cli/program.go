@@ -170,3 +170,10 @@ func (s *session) run(f func(cmd *cobra.Command, args []string) error) func(*cob
 		return err
 	}
 }
+
+// Tree is the tree of commands for tools that read it, such as the generator
+// of man pages. Nothing in it can be run.
+func Tree(kinds []target.Kind) *cobra.Command {
+	s := &session{Program: &Program{Kinds: kinds, Out: io.Discard, Err: io.Discard}, out: &stdout{w: io.Discard}}
+	return s.root()
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"carronade/load"
+	"carronade/payload"
+	"carronade/target"
+)
+
+// Kind is a protocol for an example: an event is a line, a shot is some lines
+// and an empty one, and its answer is a line with the number of events taken.
+type Kind struct{}
+
+// Name implements target.Kind.
+func (Kind) Name() string { return "lines" }
+
+// Schemes implements target.Kind.
+func (Kind) Schemes() []string { return []string{"lines"} }
+
+// Ops implements target.Kind.
+func (Kind) Ops() []string { return []string{"produce"} }
+
+// Options implements target.Kind. The rows are all it takes to have flags,
+// help, keys in workload files, checks and a place in the report.
+func (Kind) Options() []target.Option {
+	return []target.Option{
+		{Name: "size", Word: "SIZE", Default: "100", Group: "events", Independent: true, Help: "bytes of a line"},
+		{Name: "most-lines", Type: target.Int, Default: "100", Group: "batching", Independent: true, Help: "most lines of a shot"},
+	}
+}
+
+// Open implements target.Kind.
+func (Kind) Open(ctx context.Context, s target.Spec) (target.Session, error) {
+	gen, err := payload.New(payload.Spec{Seed: s.Seed, Size: s.Options.String("size"), Payload: "text"})
+	if err != nil {
+		return nil, &target.Error{Doing: "make the events", Err: err, Hint: "carronade help events lists the forms"}
+	}
+	ctx, done := context.WithTimeout(ctx, 10*time.Second)
+	defer done()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.URL.Host)
+	if err != nil {
+		return nil, &target.Error{Doing: "connect to " + s.URL.Host, Err: err, Hint: "is a server of lines listening there?"}
+	}
+	l := &lane{conn: conn, gen: gen, most: s.Options.Int("most-lines"), slots: make(chan load.Shot, max(1, s.MaxInFlight))}
+	return &session{lane: l}, nil
+}
+
+// A session is a connection with one stripe and one lane.
+type session struct{ lane *lane }
+
+func (s *session) Target() load.Target    { return s }
+func (s *session) Source() load.Source    { return nil }
+func (s *session) Facts() map[string]any  { return nil }
+func (s *session) Warnings() []string     { return nil }
+func (s *session) Close() error           { return s.lane.Close() }
+func (s *session) Deal() load.Deal        { return load.Single() }
+func (s *session) Client(int32) int       { return 0 }
+func (s *session) Clients() int           { return 1 }
+func (s *session) Route(int32) load.Lane  { return s.lane }
+func (s *session) Wire() (uint64, uint64) { return s.lane.written.Load(), s.lane.read.Load() }
+
+func (s *session) Start(sink load.Sink) {
+	l := s.lane
+	l.sink, l.write, l.ended = sink, make(chan []byte, cap(l.slots)), make(chan struct{})
+	go l.writer()
+	go l.reader()
+}
+
+// A lane fires over the connection. Shots in flight wait in slots, in the
+// order in which they were fired, which is that of their answers.
+type lane struct {
+	conn net.Conn
+	gen  *payload.Generator
+	sink load.Sink
+	most int
+
+	slots chan load.Shot
+	fresh []load.Shot // fired and not flushed
+	buf   []byte
+	write chan []byte   // never full: each entry holds a shot that has a slot
+	ended chan struct{} // the reader has gone, and with it the connection
+
+	full          atomic.Bool
+	closed        bool
+	written, read atomic.Uint64
+}
+
+func (l *lane) ID() int { return 0 }
+
+func (l *lane) Room(int32, uint64) int {
+	select {
+	case <-l.ended:
+		return 0
+	default:
+		return l.most
+	}
+}
+
+// Fire encodes what there are slots for.
+func (l *lane) Fire(shots []load.Shot) int {
+	for i := range shots {
+		if len(l.slots)+len(l.fresh) == cap(l.slots) {
+			l.full.Store(true)
+			// A slot may have come free before the reader could see this.
+			if len(l.slots)+len(l.fresh) == cap(l.slots) || !l.full.CompareAndSwap(true, false) {
+				return i
+			}
+		}
+		s := &shots[i]
+		begin := len(l.buf)
+		for n := range uint64(s.Events) {
+			l.buf = append(l.line(s.First+n), '\n')
+		}
+		s.Bytes = int64(len(l.buf) - begin)
+		l.buf = append(l.buf, '\n')
+		l.fresh = append(l.fresh, *s)
+	}
+	return len(shots)
+}
+
+func (l *lane) line(n uint64) []byte {
+	begin := len(l.buf)
+	out := l.gen.AppendValue(l.buf, n)
+	for i := begin; i < len(out); i++ {
+		if out[i] == '\n' || out[i] == '\r' {
+			out[i] = ' '
+		}
+	}
+	return out
+}
+
+// Flush hands what was fired to the writer; the shots' slots hold when that
+// was.
+func (l *lane) Flush() {
+	if len(l.fresh) == 0 {
+		return
+	}
+	now := l.sink.Now()
+	for _, s := range l.fresh {
+		s.FirstSent = now
+		l.slots <- s
+	}
+	l.write <- slices.Clone(l.buf)
+	l.fresh, l.buf = l.fresh[:0], l.buf[:0]
+}
+
+func (l *lane) writer() {
+	for b := range l.write {
+		n, err := l.conn.Write(b)
+		l.written.Add(uint64(n))
+		if err != nil {
+			l.conn.Close() // the reader settles what is in flight
+		}
+	}
+}
+
+// reader settles shots as they are answered, and when the connection is gone
+// what is still in flight: nothing certain is known of it.
+func (l *lane) reader() {
+	in := bufio.NewScanner(l.conn)
+	for in.Scan() {
+		l.read.Add(uint64(len(in.Bytes()) + 1))
+		taken, err := strconv.Atoi(strings.TrimSpace(in.Text()))
+		var s load.Shot
+		select {
+		case s = <-l.slots:
+		default: // an answer to nothing: what comes after it cannot be matched
+			l.conn.Close()
+			continue
+		}
+		o := load.Outcome{Shot: s, Sent: s.FirstSent, Done: l.sink.Now(), Place: -1}
+		if err != nil || taken < 0 || taken > int(s.Events) {
+			o.Failed, o.Class, o.Text = s.Events, load.Protocol, "the answer is no number of events"
+		} else {
+			o.Acked, o.Failed = int32(taken), s.Events-int32(taken)
+			if o.Failed > 0 {
+				o.Class, o.Text = load.Rejected, "the server took fewer events than were sent"
+			}
+		}
+		l.settle(o)
+	}
+	l.giveUp()
+	close(l.ended)
+}
+
+// giveUp settles what is in flight on a connection that has ended.
+func (l *lane) giveUp() {
+	for {
+		select {
+		case s := <-l.slots:
+			l.settle(load.Outcome{
+				Shot: s, Sent: s.FirstSent, Done: l.sink.Now(), Place: -1,
+				Unknown: s.Events, Class: load.Refused, Text: "the connection ended before the answer",
+			})
+		default:
+			return
+		}
+	}
+}
+
+func (l *lane) settle(o load.Outcome) {
+	l.sink.Settle([]load.Outcome{o})
+	if l.full.CompareAndSwap(true, false) {
+		l.sink.Ready(0, o.Done)
+	}
+}
+
+// Close ends the connection and settles what is in flight.
+func (l *lane) Close() error {
+	if l.closed || l.sink == nil {
+		return nil
+	}
+	l.closed = true
+	l.Flush()
+	close(l.write)
+	err := l.conn.Close()
+	<-l.ended
+	l.giveUp() // what was fired while the reader was ending
+	return err
+}

@@ -1,0 +1,52 @@
+// Command gendocs writes what packages carry besides the program: man pages
+// and shell completions. They are made from the tree of commands, so they say
+// what --help says. The folder is the one argument.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"carronade/internal/cli"
+	"carronade/target/all"
+)
+
+func main() {
+	dir := "dist"
+	if len(os.Args) > 1 {
+		dir = os.Args[1]
+	}
+	if err := write(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "error: writing man pages and completions:", err)
+		os.Exit(2)
+	}
+}
+
+func write(dir string) error {
+	man, completion := filepath.Join(dir, "man"), filepath.Join(dir, "completion")
+	for _, d := range []string{man, completion} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	root := cli.Tree(all.Kinds())
+	root.DisableAutoGenTag = true // the same input gives the same bytes
+	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "CARRONADE", Section: "1", Source: "Carronade", Manual: "Carronade"}, man); err != nil {
+		return err
+	}
+	for name, generate := range map[string]func(*cobra.Command, string) error{
+		"carronade.bash": func(c *cobra.Command, path string) error { return c.GenBashCompletionFileV2(path, true) },
+		"_carronade":     (*cobra.Command).GenZshCompletionFile,
+		"carronade.fish": func(c *cobra.Command, path string) error { return c.GenFishCompletionFile(path, true) },
+		"carronade.ps1":  (*cobra.Command).GenPowerShellCompletionFileWithDesc,
+	} {
+		if err := generate(root, filepath.Join(completion, name)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}

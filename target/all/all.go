@@ -1,0 +1,12 @@
+// Package all lists the kinds of target that the carronade program has. A
+// program with others has a main of its own and lists them there.
+package all
+
+import (
+	"carronade/target"
+	"carronade/target/kafka"
+	"carronade/target/null"
+)
+
+// Kinds returns them, the most wanted first.
+func Kinds() []target.Kind { return []target.Kind{kafka.Kind{}, null.Kind{}} }
