@@ -1,0 +1,233 @@
+// Package targettest is the suite that every kind of target passes: what a
+// driver of a protocol owes the engine, tried against a system of its own. A
+// kind's test starts a stand-in, fills in a System, and calls Run.
+//
+// Its invariant: it looks only at what any target has, so a protocol from
+// outside passes the same suite.
+package targettest
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// A System is a running stand-in to fire at. The functions that are nil are
+// not tried.
+type System struct {
+	Kind    target.Kind
+	URL     string
+	Options map[string]string // beyond the kind's defaults
+
+	// Events is how many events the system has taken since it started. It is
+	// asked until it is what was acked, for some seconds at most.
+	Events func() uint64
+	// Slow makes every answer take about so long; 0 ends that.
+	Slow func(d time.Duration)
+	// Refuse makes the system refuse every event; false ends that. Want is
+	// the class that such failures must have.
+	Refuse     func(on bool)
+	RefuseWant load.Class
+}
+
+// Run tries a target.
+func Run(t *testing.T, s System) {
+	t.Run("every event arrives once", func(t *testing.T) {
+		r := s.fire(t, load.Plan{Hold: load.Limits{Events: 5000}})
+		if r.Hold.Sent != 5000 || r.Hold.Acked+r.Hold.Unknown != 5000 {
+			t.Errorf("sent %d, acked %d, failed %d, unknown %d; want 5000 acked", r.Hold.Sent, r.Hold.Acked, r.Hold.Counts.Failed, r.Hold.Unknown)
+		}
+	})
+	t.Run("what was acked is there", func(t *testing.T) {
+		if s.Events == nil {
+			t.Skip("the system does not count")
+		}
+		before := s.Events()
+		r := s.fire(t, load.Plan{EventsPerShot: 7, Hold: load.Limits{Events: 1000}})
+		s.reaches(t, before+r.Hold.Sent)
+	})
+	t.Run("a schedule is kept to the event", func(t *testing.T) {
+		r := s.fire(t, load.Plan{Schedule: load.Constant(2000), Linger: 2 * time.Millisecond, Hold: load.Limits{Time: 500 * time.Millisecond}})
+		if r.Hold.Offered != 1000 {
+			t.Errorf("offered %d, want 1000", r.Hold.Offered)
+		}
+	})
+	t.Run("bytes are the events'", func(t *testing.T) {
+		one := s.fire(t, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 100}})
+		many := s.fire(t, load.Plan{EventsPerShot: 50, Hold: load.Limits{Events: 100}})
+		if one.Hold.Bytes == 0 || one.Hold.Bytes != many.Hold.Bytes {
+			t.Errorf("100 events are %d bytes one by one, %d bytes in shots of 50", one.Hold.Bytes, many.Hold.Bytes)
+		}
+	})
+	t.Run("callers fire when answered", func(t *testing.T) {
+		r := s.fire(t, load.Plan{Callers: 3, EventsPerShot: 1, Hold: load.Limits{Events: 300}})
+		if r.Hold.Sent != 300 || r.Hold.InFlight > 3.01 {
+			t.Errorf("sent %d with %.2f in flight, want 300 with 3 at most", r.Hold.Sent, r.Hold.InFlight)
+		}
+	})
+	t.Run("a stop drains", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		r := s.fireContext(ctx, t, load.Plan{Schedule: load.Constant(1000), EventsPerShot: 1})
+		if r.Stopped != load.Interrupted || r.Hold.Sent == 0 {
+			t.Errorf("stopped by %q after %d events", r.Stopped, r.Hold.Sent)
+		}
+	})
+	t.Run("the bound is felt", func(t *testing.T) {
+		if s.Slow == nil {
+			t.Skip("the system cannot be slowed")
+		}
+		s.Slow(20 * time.Millisecond)
+		defer s.Slow(0)
+		r := s.fire(t, load.Plan{Schedule: load.Constant(500), EventsPerShot: 1, MaxInFlight: 2, Hold: load.Limits{Time: 400 * time.Millisecond}, Drain: 10 * time.Second})
+		if r.Hold.Held.Max() < 20*time.Millisecond {
+			t.Errorf("200 events at 20 ms each, two at a time, were held for %v at most", r.Hold.Held.Max())
+		}
+	})
+	t.Run("a refusal has its class", func(t *testing.T) {
+		if s.Refuse == nil {
+			t.Skip("the system cannot be made to refuse")
+		}
+		s.Refuse(true)
+		defer s.Refuse(false)
+		r := s.fire(t, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 20}})
+		if r.Hold.Counts.Failed != 20 || r.Classes[s.RefuseWant.String()] != 20 {
+			t.Errorf("%d failed, classes %v; want 20 %s", r.Hold.Counts.Failed, r.Classes, s.RefuseWant)
+		}
+		if len(r.Failures) == 0 || r.Failures[0].Text == "" {
+			t.Error("the failures have no text")
+		}
+	})
+	t.Run("an abort settles everything", func(t *testing.T) {
+		if s.Slow != nil {
+			s.Slow(time.Second)
+			defer s.Slow(0)
+		}
+		sess := s.open(t)
+		seen := &once{Target: sess.Target(), settled: map[shotKey]int{}}
+		r, err := load.New(load.Plan{Schedule: load.Constant(1000), EventsPerShot: 1, MaxInFlight: 50}, seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Start()
+		time.AfterFunc(50*time.Millisecond, r.Abort)
+		if _, err := r.Wait(); err != nil {
+			t.Error(err)
+		}
+		if err := sess.Close(); err != nil {
+			t.Error(err)
+		}
+		seen.check(t)
+	})
+}
+
+func (s System) reaches(t *testing.T, want uint64) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for s.Events() != want {
+		if time.Now().After(deadline) {
+			t.Fatalf("the system has %d events, want %d", s.Events(), want)
+		}
+		<-tick.C
+	}
+}
+
+func (s System) open(t *testing.T) target.Session {
+	t.Helper()
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, given := target.Values{}, map[string]bool{}
+	for _, o := range s.Kind.Options() {
+		if o.Default != "" {
+			values[o.Name] = []string{o.Default}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		values[name], given[name] = []string{s.Options[name]}, true
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	sess, err := s.Kind.Open(ctx, target.Spec{
+		URL: u, Op: s.Kind.Ops()[0], Options: values, Given: given, Seed: 1, RunID: 1, Clients: 1, Logf: t.Logf,
+	})
+	if err != nil {
+		t.Fatalf("open %s: %v", s.URL, err)
+	}
+	return sess
+}
+
+func (s System) fire(t *testing.T, p load.Plan) *load.Result {
+	t.Helper()
+	return s.fireContext(t.Context(), t, p)
+}
+
+// fireContext runs a plan in a session of its own and checks that every shot
+// was settled once.
+func (s System) fireContext(ctx context.Context, t *testing.T, p load.Plan) *load.Result {
+	t.Helper()
+	sess := s.open(t)
+	seen := &once{Target: sess.Target(), settled: map[shotKey]int{}}
+	r, err := load.Fire(ctx, p, seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sess.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	seen.check(t)
+	return r
+}
+
+// once counts how often each shot was taken and settled.
+type once struct {
+	load.Target
+	mu      sync.Mutex
+	settled map[shotKey]int
+}
+
+type shotKey struct {
+	lane    int32
+	seq     uint64
+	attempt int32
+}
+
+// Start implements load.Target.
+func (o *once) Start(sink load.Sink) { o.Target.Start(&onceSink{sink, o}) }
+
+type onceSink struct {
+	load.Sink
+	o *once
+}
+
+// Settle implements load.Sink.
+func (s *onceSink) Settle(out []load.Outcome) {
+	s.o.mu.Lock()
+	for i := range out {
+		s.o.settled[shotKey{out[i].Lane, out[i].Seq, out[i].Attempt}]++
+	}
+	s.o.mu.Unlock()
+	s.Sink.Settle(out)
+}
+
+func (o *once) check(t *testing.T) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for k, n := range o.settled {
+		if n != 1 {
+			t.Errorf("shot %d of lane %d was settled %d times", k.seq, k.lane, n)
+			return
+		}
+	}
+}
