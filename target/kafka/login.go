@@ -54,7 +54,10 @@ func (s *security) login(ctx context.Context, conn net.Conn, addr string) error 
 		req.Version = 1
 		req.SASLAuthBytes = out
 		answer, err := roundTrip(conn, s.clientID, req)
-		if err != nil {
+		if err != nil && isHangUp(err) {
+			// Some brokers hang up instead of saying no.
+			return refused(fmt.Errorf("the broker hung up: %w", err))
+		} else if err != nil {
 			return fmt.Errorf("log in by %s: %w", s.mechanism.Name(), err)
 		}
 		auth := answer.(*kmsg.SASLAuthenticateResponse)

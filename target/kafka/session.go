@@ -3,19 +3,20 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"carronade/load"
+	"carronade/measure"
 	"carronade/target"
 )
 
 // A firing is the firing side of either engine.
 type firing interface {
 	load.Target
-	// Stamped reports whether every event carries a stamp.
-	Stamped() bool
-	// LogOf is the partition that a stripe's events go to.
-	LogOf(stripe int32) int32
+	target.Placed
+	// Metrics is what each broker got.
+	Metrics() []BrokerMetrics
 	// facts are added to the cluster's, for the report.
 	facts() map[string]any
 	warnings() []string
@@ -26,6 +27,7 @@ type firing interface {
 // A reading is the consuming side of either engine.
 type reading interface {
 	load.Source
+	target.Seekable
 	facts() map[string]any
 	warnings() []string
 	close() error
@@ -143,6 +145,32 @@ func (s *session) Facts() map[string]any {
 		maps.Copy(f, s.in.facts())
 	}
 	return f
+}
+
+// Brokers implements target.Metered.
+func (s *session) Brokers() []measure.Client {
+	var rows []BrokerMetrics
+	if s.out != nil {
+		rows = s.out.Metrics()
+	}
+	if r, ok := s.in.(interface{ Metrics() []BrokerMetrics }); ok && s.out == nil {
+		rows = r.Metrics()
+	}
+	var all []measure.Client
+	for _, m := range rows {
+		c := measure.Client{
+			Broker: fmt.Sprintf("%d at %s", m.Broker, m.Addr), Requests: m.Requests, Batches: m.Batches, Events: m.Records,
+			Bytes: m.RawBytes, WireBytes: m.Bytes, ThrottleSeconds: m.Throttle.Seconds(), Reconnects: m.Reconnects,
+		}
+		if m.Batches > 0 {
+			c.EventsPerBatch = float64(m.Records) / float64(m.Batches)
+		}
+		if m.RawBytes > 0 {
+			c.CompressionRatio = float64(m.SentBytes) / float64(m.RawBytes)
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // Warnings implements target.Session.

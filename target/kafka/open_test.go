@@ -1,0 +1,298 @@
+package kafka
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/target"
+)
+
+// fakeCluster starts a cluster that ends with the test.
+func fakeCluster(t testing.TB, opts ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func urlOf(c *kfake.Cluster, topic string) string {
+	return "kafka://" + strings.Join(c.ListenAddrs(), ",") + "/" + topic
+}
+
+// authority makes a certificate for 127.0.0.1 that is its own authority, and
+// writes it as PEM.
+func authority(t *testing.T) (server *tls.Config, caFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"broker.test"},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caFile = t.TempDir() + "/ca.pem"
+	writeFile(t, caFile, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, caFile
+}
+
+// listen serves each connection by f, until the test ends.
+func listen(t *testing.T, f func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { defer c.Close(); f(c) }()
+		}
+	}()
+	return l.Addr().String()
+}
+
+func open(t testing.TB, s target.Spec) (target.Session, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	sess, err := Kind{}.Open(ctx, s)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := sess.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+	return sess, err
+}
+
+func TestOpenTellsWhatIsWrong(t *testing.T) {
+	server, ca := authority(t)
+	plaintext := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	secured := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.TLS(server))
+	login := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "right"))
+	closed := listen(t, func(c net.Conn) { bufio.NewReader(c).ReadByte() })
+	http := listen(t, func(c net.Conn) {
+		bufio.NewReader(c).ReadByte()
+		c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+	})
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := nobody.Addr().String()
+	nobody.Close()
+	t.Setenv("KAFKA_TEST_PASSWORD", "canary")
+
+	for _, tt := range []struct {
+		name, url   string
+		given       map[string][]string
+		wrong, hint string
+	}{
+		{name: "nothing listens", url: "kafka://" + gone + "/t", wrong: "refused", hint: "nothing listens there"},
+		{name: "it hangs up", url: "kafka://" + closed + "/t", wrong: "closed without an answer", hint: "another protocol"},
+		{name: "it speaks HTTP", url: "kafka://" + http + "/t", wrong: "HTTP", hint: "another protocol"},
+		{name: "no such host", url: "kafka://no.such.host.invalid:1/t", wrong: "no.such.host.invalid", hint: "name"},
+		{name: "TLS to plaintext", url: urlOf(plaintext, "t"), given: map[string][]string{"tls": {"true"}}, wrong: "speaks plaintext", hint: "leave out --tls"},
+		{name: "plaintext to TLS", url: urlOf(secured, "t"), wrong: "speaks TLS", hint: "add --tls"},
+		{name: "unknown authority", url: urlOf(secured, "t"), given: map[string][]string{"tls": {"true"}}, wrong: "certificate", hint: "--tls-ca"},
+		{name: "another name", url: urlOf(secured, "t"), given: map[string][]string{"tls-ca": {ca}, "tls-server-name": {"other.test"}}, wrong: "other.test", hint: "--tls-server-name"},
+		{name: "no login", url: urlOf(login, "t"), wrong: "wants a login", hint: "--sasl-mechanism"},
+		{
+			name: "wrong password", url: urlOf(login, "t"),
+			given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"}},
+			wrong: "log in by PLAIN", hint: "check --user and --password",
+		},
+		{
+			name: "wrong password, client engine", url: urlOf(login, "t"),
+			given: map[string][]string{"engine": {"client"}, "sasl-mechanism": {"SCRAM-SHA-256"}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"}},
+			wrong: "log in by SCRAM-SHA-256", hint: "check --user and --password",
+		},
+		{
+			name: "login to a listener without", url: urlOf(plaintext, "t"),
+			given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"}},
+			wrong: "log in by PLAIN", hint: "check --user",
+		},
+		{name: "topic missing", url: urlOf(plaintext, "missing"), wrong: "does not exist", hint: "--create-topic"},
+		{name: "partition beyond", url: urlOf(plaintext, "t"), given: map[string][]string{"partitioner": {"fixed(7)"}}, wrong: "no number 7", hint: "fixed(N)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			began := time.Now()
+			_, err := open(t, spec(t, tt.url, tt.given))
+			if err == nil {
+				t.Fatal("it opened")
+			}
+			if took := time.Since(began); took > openTimeout {
+				t.Errorf("it took %s", took)
+			}
+			if !strings.Contains(err.Error(), tt.wrong) {
+				t.Errorf("got %q, want it to say %q", err, tt.wrong)
+			}
+			var e *target.Error
+			if !errors.As(err, &e) || !strings.Contains(e.Hint, tt.hint) {
+				t.Errorf("got %v with hint %q, want a hint with %q", err, hintOf(err), tt.hint)
+			}
+			if strings.Contains(err.Error()+hintOf(err), "canary") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+func hintOf(err error) string {
+	var e *target.Error
+	if errors.As(err, &e) {
+		return e.Hint
+	}
+	return ""
+}
+
+func TestOpenRefusesOldBrokers(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	c.ControlKey(int16(kmsg.ApiVersions), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
+		for _, k := range []int16{0, 1, 2, 3, 18} {
+			key := kmsg.NewApiVersionsResponseApiKey()
+			key.ApiKey, key.MaxVersion = k, 2
+			resp.ApiKeys = append(resp.ApiKeys, key)
+		}
+		return resp, nil, true
+	})
+	_, err := open(t, spec(t, urlOf(c, "t"), nil))
+	if !errors.Is(err, errTooOld) || !strings.Contains(hintOf(err), "--engine client") {
+		t.Fatalf("got %v with hint %q, want the client engine as the way out", err, hintOf(err))
+	}
+}
+
+func TestOpenSecurely(t *testing.T) {
+	server, ca := authority(t)
+	t.Setenv("KAFKA_TEST_PASSWORD", "canary")
+	for _, mechanism := range []string{mechPlain, mechScram256, mechScram512} {
+		c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser(mechanism, "alice", "canary"))
+		for _, engine := range []string{engineWire, engineClient} {
+			t.Run(mechanism+" "+engine, func(t *testing.T) {
+				s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
+					"engine": {engine}, "tls-ca": {ca}, "sasl-mechanism": {mechanism}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"},
+				}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := s.Facts()["security"], "SASL_SSL, "+mechanism+" as alice"; got != want {
+					t.Errorf("got security %q, want %q", got, want)
+				}
+			})
+		}
+	}
+	t.Run("a Java client's properties", func(t *testing.T) {
+		c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser(mechScram512, "alice", "canary"))
+		file := t.TempDir() + "/client.properties"
+		writeFile(t, file, "bootstrap.servers="+c.ListenAddrs()[0]+"\nsecurity.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"+
+			"sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n  username=\"alice\" password=\"canary\";\n"+
+			"ssl.truststore.type=PEM\nssl.truststore.location="+ca+"\n")
+		s, err := open(t, spec(t, "kafka:///t", map[string][]string{"client-config": {file}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := s.Facts()["security"], "SASL_SSL, SCRAM-SHA-512 as alice"; got != want {
+			t.Errorf("got security %q, want %q", got, want)
+		}
+	})
+	t.Run("any certificate", func(t *testing.T) {
+		c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.TLS(server))
+		s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"tls-insecure-skip-verify": {"true"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Facts()["tls_verified"] != false {
+			t.Errorf("the facts do not say that nothing was verified: %v", s.Facts())
+		}
+	})
+}
+
+func TestOpenMakesTopics(t *testing.T) {
+	c := fakeCluster(t, kfake.NumBrokers(3), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(5))
+	for _, tt := range []struct {
+		name, create string
+		partitions   int
+		madeBy       any
+	}{
+		{"asked", "partitions=3,replicas=2,retention.ms=60000", 3, "carronade"},
+		{"auto", "", 5, "the broker"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			given := map[string][]string{}
+			if tt.create != "" {
+				given["create-topic"] = []string{tt.create}
+			}
+			for _, want := range []any{tt.madeBy, nil} { // the second time it is there
+				s, err := open(t, spec(t, urlOf(c, tt.name), given))
+				if err != nil {
+					t.Fatal(err)
+				}
+				topic := s.Facts()["topic"].(map[string]any)
+				if topic["partitions"] != tt.partitions {
+					t.Errorf("got %v partitions, want %d", topic["partitions"], tt.partitions)
+				}
+				if topic["created_by"] != want {
+					t.Errorf("got created by %v, want %v", topic["created_by"], want)
+				}
+				if tt.create != "" && topic["settings"].(map[string]string)["retention.ms"] != "60000" {
+					t.Errorf("got settings %v, want retention.ms=60000", topic["settings"])
+				}
+			}
+		})
+	}
+}
+
+func TestOpenNotAuthorised(t *testing.T) {
+	t.Setenv("KAFKA_TEST_PASSWORD", "secret")
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.EnableSASL(), kfake.EnableACLs(),
+		kfake.User("PLAIN", "reader", "secret",
+			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "t", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationRead, Allow: true},
+			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "t", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe, Allow: true}),
+		kfake.User("PLAIN", "nobody", "secret"))
+	for _, tt := range []struct{ user, op, hint string }{
+		{"reader", opProduce, "WRITE"},
+		{"nobody", opConsume, "DESCRIBE"},
+	} {
+		t.Run(tt.user+" "+tt.op, func(t *testing.T) {
+			s := spec(t, urlOf(c, "t"), map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {tt.user}, "password": {"env:KAFKA_TEST_PASSWORD"}})
+			s.Op = tt.op
+			_, err := open(t, s)
+			if err == nil || !strings.Contains(hintOf(err), tt.hint) || !strings.Contains(hintOf(err), tt.user) {
+				t.Errorf("got %v with hint %q, want one with %s and %s", err, hintOf(err), tt.user, tt.hint)
+			}
+		})
+	}
+}
