@@ -67,8 +67,8 @@ func TestConservation(t *testing.T) {
 		var faults []string // rapid's own failure must not cross the bubble
 		fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 		synctest.Test(t, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(seed, 1))
-			f := newFake(RoundRobin(stripes), clients, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			f := newFake(RoundRobin(stripes), clients, func(lane int, s Shot, at time.Duration) (time.Duration, Outcome) {
+				rng := rand.New(rand.NewPCG(seed, s.Seq<<16|uint64(lane)<<8|uint64(s.Attempt)))
 				done := at + time.Duration(rng.IntN(int(20*time.Millisecond))) + 50*time.Microsecond
 				switch rng.IntN(10) {
 				case 0:

@@ -98,7 +98,7 @@ func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, er
 	if !ok1 || !ok2 {
 		return nil, errors.New("this target cannot tell where its events went, so they cannot be read back")
 	}
-	b := &readback{src: src, seek: seek, began: time.Now(), counts: make([]counted, len(src.Logs()))}
+	b := &readback{src: src, seek: seek, logOf: placed.LogOf, began: time.Now(), counts: make([]counted, len(src.Logs()))}
 	b.book = ledger.New(ledger.Config{
 		Logs: len(src.Logs()), Start: seek.Starts(), LogOf: placed.LogOf,
 		RunID: uint32(e.spec.RunID), Stamped: placed.Stamped(), Memory: ledgerBytes,

@@ -16,11 +16,12 @@ import (
 // A readback reads what a run fired, for the ledger and, in a round trip, for
 // the end-to-end times.
 type readback struct {
-	src  load.Source
-	seek target.Seekable
-	book *ledger.Ledger
-	pair *ledger.Join // round trips only
-	run  *load.Run
+	src   load.Source
+	seek  target.Seekable
+	book  *ledger.Ledger
+	pair  *ledger.Join // round trips only
+	run   *load.Run
+	logOf func(stripe int32) int32
 
 	began  time.Time
 	once   sync.Once
@@ -156,7 +157,7 @@ func (b *readback) logs() []load.LogResult {
 // join makes the readback measure a round trip. With callers, an answer reaches
 // its caller when its event was consumed.
 func (b *readback) join(t load.Target, callers bool) load.Target {
-	b.pair = ledger.NewJoin(func(o load.Outcome, at time.Duration) {
+	b.pair = ledger.NewJoin(b.logOf, func(o load.Outcome, at time.Duration) {
 		b.run.Consumed(&o, at)
 		if b.gate != nil {
 			b.gate.release(o)
