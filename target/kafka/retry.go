@@ -405,7 +405,7 @@ func (s *sender) watch() {
 			if r := k.at(k.head); r.sent >= 0 && now-r.sent > s.p.cfg.requestTimeout {
 				k.kill(errTimeout)
 			}
-		} else if k.offset > 0 && now-k.at(k.next).sent > s.p.cfg.requestTimeout {
+		} else if k.head == k.next && k.offset > 0 && now-k.at(k.head).sent > s.p.cfg.requestTimeout {
 			k.kill(errTimeout) // the broker does not read either
 		}
 	}

@@ -1,0 +1,76 @@
+package kafka
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/load"
+)
+
+// A sink to fire at: the address of a `carronade standin kafka --discard`.
+// Without one these benchmarks are skipped: they measure against a process of
+// its own.
+var sinkAddr = flag.String("sink", "", "address of a discarding stand-in for the produce benchmarks")
+
+// BenchmarkWire fires as the engine does at full speed: one operation is one
+// event of 100 bytes.
+func BenchmarkWire(b *testing.B) {
+	if *sinkAddr == "" {
+		b.Skip("no -sink")
+	}
+	tests := []struct {
+		name     string
+		given    []string
+		inFlight int
+		events   int
+	}{
+		{name: "defaults"},
+		{name: "in flight 16", inFlight: 16},
+		{name: "batch 107KB", given: []string{"batch-size=107KB"}},
+		{name: "batch 107KB, in flight 16", given: []string{"batch-size=107KB"}, inFlight: 16},
+		{name: "batch 64KiB, in flight 16", given: []string{"batch-size=64KiB"}, inFlight: 16},
+		{name: "batch 1MiB", given: []string{"batch-size=1MiB", "max-request=4MiB"}},
+		{name: "two clients", given: []string{"clients=2"}},
+		{name: "1 KiB", given: []string{"size=1KiB"}},
+		{name: "one event a shot", inFlight: 64, events: 1},
+		{name: "fresh", given: []string{"fresh=true"}},
+		{name: "idempotent", given: []string{"idempotent=true", "acks=all"}},
+	}
+	for _, tt := range tests {
+		b.Run(strings.ReplaceAll(tt.name, " ", "_"), func(b *testing.B) {
+			cfg := configFor(b, []string{*sinkAddr}, func(c *config) { c.eventsPerShot = tt.events }, tt.given...)
+			cfg.logf = func(string, ...any) {}
+			p, err := newProducer(context.Background(), cfg)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer p.Close()
+			run, err := load.New(load.Plan{MaxInFlight: tt.inFlight, EventsPerShot: tt.events, Hold: load.Limits{Events: uint64(b.N)}}, p)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			var before, after syscall.Rusage
+			syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+			b.ResetTimer()
+			run.Start()
+			res, err := run.Wait()
+			b.StopTimer()
+			if err != nil {
+				b.Fatal(err)
+			}
+			syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+			cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
+			if res.Hold.Acked != uint64(b.N) {
+				b.Fatal(fmt.Errorf("%d of %d acked: %+v", res.Hold.Acked, b.N, res.Failures))
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+			b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/event")
+		})
+	}
+}
