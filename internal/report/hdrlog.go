@@ -60,8 +60,9 @@ func (l *Log) Begin(started time.Time, about ...string) {
 	l.flush()
 }
 
-// Interval writes a line for each histogram of the interval that the run has,
-// empty ones as well, so that lines of a tag follow each other without a gap.
+// Interval writes a line for each histogram of the interval. One that is nil,
+// where nothing was measured, has no line; an interval in which two phases meet
+// may come as two, one for each.
 func (l *Log) Interval(iv *measure.Interval) {
 	if l.err != nil {
 		return

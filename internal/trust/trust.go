@@ -73,9 +73,11 @@ func Judge(in Input) measure.Trust {
 		note(cpu)
 	}
 	reason(paused(r))
-	reason(clock(r))
 	for _, c := range in.Clock {
 		reason(c)
+	}
+	if len(in.Clock) == 0 { // else it was seen already, and closer
+		reason(clock(r))
 	}
 	switch {
 	case r.Mode != load.FullSpeed:
