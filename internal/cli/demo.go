@@ -16,7 +16,10 @@ import (
 const demoLong = `Starts an embedded Kafka broker as a process of its own, fires at it for about
 ten seconds in an open loop, reads everything back at once, and reports: how long
 events took from when they were due to when they were consumed, and whether every
-one of them arrived once, in order and unaltered.`
+one of them arrived once, in order and unaltered.
+
+The broker shares this machine. When that was in the way of the times, the report
+says so; the exit code is about the events alone.`
 
 // demoWorkload is what the demo fires: enough to see a rate, batches and times,
 // and little enough for two slow processors with the broker beside it.
@@ -87,6 +90,13 @@ func (s *session) demo(ctx context.Context, t *typed) error {
 	}
 	if stopErr := broker.Stop(); stopErr != nil && err == nil {
 		err = fmt.Errorf("the embedded broker: %w", stopErr)
+	}
+	// What the demo shows is an accounting, on a machine that the broker
+	// shares and that may be busy with anything: the report says when its
+	// times are not to be trusted, the exit code does not.
+	var c exitCode
+	if errors.As(err, &c) && c.code == exitUntrusted {
+		err = nil
 	}
 	if err == nil {
 		s.note("%s", strings.TrimRight(demoNext, "\n"))
