@@ -169,7 +169,10 @@ func (st *stream) connect(ctx context.Context) error {
 	if st.version < kafka.MinFetchVersion {
 		return errTooOld
 	}
-	if st.src.topicID == ([16]byte{}) {
+	st.src.mu.Lock()
+	unnamed := st.src.topicID == [16]byte{}
+	st.src.mu.Unlock()
+	if unnamed {
 		st.version = min(st.version, 12) // names until then, ids from then on
 	}
 	return nil

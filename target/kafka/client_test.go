@@ -1,0 +1,301 @@
+package kafka
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// launch runs a plan against a session and returns the result.
+func launch(t testing.TB, s target.Session, plan load.Plan) *load.Result {
+	t.Helper()
+	run, err := load.New(plan, s.Target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Start()
+	res, err := run.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// stored counts the records of topic t, as a client that is not ours reads them.
+func stored(t testing.TB, c *kfake.Cluster, opts ...kgo.Opt) []*kgo.Record {
+	t.Helper()
+	want := 0
+	for _, p := range c.PartitionInfos("t") {
+		want += int(p.HighWatermark)
+	}
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics("t"), kgo.KeepControlRecords()}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	var recs []*kgo.Record
+	for seen := 0; seen < want; {
+		fs := cl.PollFetches(t.Context())
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			seen++
+			if !r.Attrs.IsControl() {
+				recs = append(recs, r)
+			}
+		})
+	}
+	return recs
+}
+
+func TestClientProduce(t *testing.T) {
+	const events = 3000
+	for _, tt := range []struct {
+		name  string
+		given map[string][]string
+		plan  load.Plan
+		check func(t *testing.T, recs []*kgo.Record)
+	}{
+		{name: "defaults"},
+		{name: "acks all, idempotent", given: map[string][]string{"idempotent": {"true"}}},
+		{name: "profile java", given: map[string][]string{"profile": {"java"}}, check: func(t *testing.T, recs []*kgo.Record) {
+			for _, r := range recs {
+				if r.ProducerID < 0 {
+					t.Fatal("a record of an idempotent producer has no producer id")
+				}
+			}
+		}},
+		{name: "one event a shot", plan: load.Plan{EventsPerShot: 1}},
+		{name: "two clients", given: map[string][]string{"clients": {"2"}}},
+		{name: "keys, headers, zstd", given: map[string][]string{
+			"key": {"uniform(50)"}, "header": {"a=b", "c=d"}, "compression": {"zstd"}, "partitioner": {"murmur2"}, "size": {"10-500"},
+		}, check: func(t *testing.T, recs []*kgo.Record) {
+			java := kgo.StickyKeyPartitioner(nil).ForTopic("t") // Kafka's own rule for keys
+			for _, r := range recs {
+				if want := java.Partition(r, 3); int(r.Partition) != want {
+					t.Fatalf("key %q is in partition %d, want %d", r.Key, r.Partition, want)
+				}
+				if len(r.Headers) != 2 || r.Headers[1].Key != "c" || string(r.Headers[1].Value) != "d" {
+					t.Fatalf("got headers %v", r.Headers)
+				}
+			}
+		}},
+		{name: "fresh", given: map[string][]string{"fresh": {"true"}, "key": {"seq"}}, check: func(t *testing.T, recs []*kgo.Record) {
+			seen := map[string]bool{}
+			for _, r := range recs {
+				if seen[string(r.Value)] || seen[string(r.Key)] {
+					t.Fatal("an event was sent twice")
+				}
+				seen[string(r.Value)], seen[string(r.Key)] = true, true
+			}
+		}},
+		{name: "fixed partition", given: map[string][]string{"partitioner": {"fixed(2)"}}, check: func(t *testing.T, recs []*kgo.Record) {
+			for _, r := range recs {
+				if r.Partition != 2 {
+					t.Fatalf("a record is in partition %d", r.Partition)
+				}
+			}
+		}},
+		{name: "scheduled", plan: load.Plan{Schedule: load.Limit(load.Constant(20000), events)}},
+		{name: "callers", plan: load.Plan{Callers: 4, EventsPerShot: 1, MaxInFlight: 4}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := fakeCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(3, "t"))
+			given := map[string][]string{"engine": {engineClient}}
+			for k, v := range tt.given {
+				given[k] = v
+			}
+			s, err := open(t, spec(t, urlOf(c, "t"), given))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan := tt.plan
+			if plan.Schedule == nil {
+				plan.Hold.Events = events
+			}
+			res := launch(t, s, plan)
+			if res.Hold.Acked != events || res.Hold.Sent != events {
+				t.Errorf("got %d sent, %d acked, want %d", res.Hold.Sent, res.Hold.Acked, events)
+			}
+			recs := stored(t, c)
+			if len(recs) != events {
+				t.Fatalf("%d records at the broker, want %d", len(recs), events)
+			}
+			var bytes int64
+			for _, r := range recs {
+				bytes += eventSize(r)
+			}
+			if int64(res.Hold.Bytes) != bytes {
+				t.Errorf("got %d bytes, want %d", res.Hold.Bytes, bytes)
+			}
+			if tt.check != nil {
+				tt.check(t, recs)
+			}
+		})
+	}
+}
+
+func TestClientProduceWithoutAcks(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
+	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}, "acks": {"0"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := launch(t, s, load.Plan{Hold: load.Limits{Events: 1000}, Unanswered: true})
+	if res.Hold.Sent != 1000 || res.Hold.Unknown != 1000 || res.Hold.Acked != 0 {
+		t.Errorf("got %d sent, %d unknown, %d acked, want 1000, 1000, 0", res.Hold.Sent, res.Hold.Unknown, res.Hold.Acked)
+	}
+}
+
+func TestClientProduceFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		err   *kerr.Error
+		given map[string][]string
+		class load.Class
+	}{
+		{"too large", kerr.MessageTooLarge, nil, load.TooLarge},
+		{"not authorised", kerr.TopicAuthorizationFailed, nil, load.Unauthorized},
+		{"rejected", kerr.InvalidRecord, nil, load.Rejected},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: tt.err, Count: 1000})
+			given := map[string][]string{"engine": {engineClient}}
+			s, err := open(t, spec(t, urlOf(c, "t"), given))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res := launch(t, s, load.Plan{Hold: load.Limits{Events: 100}})
+			if res.Hold.Failed != 100 || res.Classes[tt.class.String()] != 100 {
+				t.Errorf("got %d failed, classes %v, want 100 of class %s", res.Hold.Failed, res.Classes, tt.class)
+			}
+		})
+	}
+}
+
+func TestClientCloseSettles(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		c.SleepControl(func() { <-t.Context().Done() })
+		return nil, nil, false
+	})
+	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	res := launch(t, s, load.Plan{Hold: load.Limits{Events: 100}, Drain: 200 * time.Millisecond})
+	if res.Hold.Sent != 100 || res.Hold.Unknown != 100 {
+		t.Errorf("got %d sent, %d unknown, want 100 of both", res.Hold.Sent, res.Hold.Unknown)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestClientTransactions(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
+	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
+		"engine": {engineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), 4000)})
+	if res.Hold.Acked != 4000 {
+		t.Errorf("got %d acked, want 4000", res.Hold.Acked)
+	}
+	if err := s.Target().(*clientProducer).Close(); err != nil { // ends the last transactions
+		t.Fatal(err)
+	}
+	f := s.Facts()["transactions"].(map[string]any)
+	committed, aborted := f["committed_events"].(uint64), f["aborted_events"].(uint64)
+	if committed+aborted != 4000 || aborted == 0 || committed == 0 {
+		t.Errorf("got %v, want 4000 events in committed and aborted ones", f)
+	}
+	if got := len(stored(t, c)); got != 4000 {
+		t.Errorf("%d records at the broker, want 4000", got)
+	}
+	got := drain(t, source(t, c, map[string][]string{"isolation": {"committed"}, "until-end": {"true"}}), nil)
+	if uint64(got.events) != committed {
+		t.Errorf("%d committed records were read, want %d", got.events, committed)
+	}
+	if w := strings.Join(s.Warnings(), "\n"); w != "" {
+		t.Errorf("got warnings %q", w)
+	}
+}
+
+// TestRoundTripStamps checks that what either engine fires and stamps is read
+// back with the same stamps, however it was packed.
+func TestRoundTripStamps(t *testing.T) {
+	for _, engine := range []string{engineWire, engineClient} {
+		t.Run(engine, func(t *testing.T) {
+			c := fakeCluster(t, kfake.SeedTopics(3, "t"))
+			put(t, c, records(300, 3, sized(40))) // an older run's
+			sp := spec(t, urlOf(c, "t"), map[string][]string{"engine": {engine}})
+			sp.Op, sp.Verify, sp.RunID = opRoundTrip, true, 7
+			s, err := open(t, sp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res := launch(t, s, load.Plan{Hold: load.Limits{Events: 2000}})
+			if res.Hold.Acked != 2000 {
+				t.Fatalf("got %d acked, want 2000", res.Hold.Acked)
+			}
+			got := drain(t, s.Source(), func(r *read) bool { return r.events >= 2000 })
+			if got.events != 2000 || got.stamps != 2000 {
+				t.Errorf("got %d events and %d stamps, want 2000 of both", got.events, got.stamps)
+			}
+		})
+	}
+}
+
+// BenchmarkClientProduce holds the engine against a bare loop over Produce.
+func BenchmarkClientProduce(b *testing.B) {
+	const n = 1 << 20
+	b.Run("engine", func(b *testing.B) {
+		c := fakeCluster(b, kfake.SeedTopics(4, "t"), kfake.BlackholeProduce())
+		for b.Loop() {
+			s, err := Kind{}.Open(b.Context(), spec(b, urlOf(c, "t"), map[string][]string{"engine": {engineClient}}))
+			if err != nil {
+				b.Fatal(err)
+			}
+			launch(b, s, load.Plan{Hold: load.Limits{Events: n}})
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	})
+	b.Run("bare", func(b *testing.B) {
+		c := fakeCluster(b, kfake.SeedTopics(4, "t"), kfake.BlackholeProduce())
+		value := make([]byte, 100)
+		for b.Loop() {
+			cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"), kgo.RequiredAcks(kgo.LeaderAck()),
+				kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(5), kgo.ProducerBatchCompression(kgo.NoCompression()),
+				kgo.ProducerLinger(5*time.Millisecond), kgo.ProducerBatchMaxBytes(256<<10), kgo.MaxBufferedRecords(1<<16), kgo.DisableClientMetrics())
+			if err != nil {
+				b.Fatal(err)
+			}
+			for range n {
+				cl.Produce(b.Context(), &kgo.Record{Value: value}, nil)
+			}
+			if err := cl.Flush(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			cl.Close()
+		}
+		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	})
+}
