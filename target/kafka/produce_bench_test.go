@@ -74,3 +74,41 @@ func BenchmarkWire(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWireOpenLoop fires a million events a second for two seconds.
+func BenchmarkWireOpenLoop(b *testing.B) {
+	if *sinkAddr == "" {
+		b.Skip("no -sink")
+	}
+	const rate, length = 1e6, 2 * time.Second
+	for _, linger := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
+		b.Run("linger_"+linger.String(), func(b *testing.B) {
+			for b.Loop() {
+				p, err := newProducer(context.Background(), configFor(b, []string{*sinkAddr}, nil))
+				if err != nil {
+					b.Fatal(err)
+				}
+				run, err := load.New(load.Plan{Schedule: load.Constant(rate), Linger: linger, Hold: load.Limits{Time: length}}, p)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var before, after syscall.Rusage
+				syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+				run.Start()
+				res, err := run.Wait()
+				if err != nil {
+					b.Fatal(err)
+				}
+				syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+				p.Close()
+				cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
+				b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")
+				b.ReportMetric(float64(res.Hold.Sent)/length.Seconds()/rate*100, "%sent")
+				b.ReportMetric(float64(res.Hold.Lag.Percentile(50).Microseconds()), "lag-p50-us")
+				b.ReportMetric(float64(res.Hold.Lag.Percentile(99).Microseconds()), "lag-p99-us")
+				b.ReportMetric(float64(res.Hold.Service.Percentile(50).Microseconds()), "service-p50-us")
+				b.ReportMetric(float64(res.Hold.Shots), "shots")
+			}
+		})
+	}
+}
