@@ -251,7 +251,7 @@ func (r *Run) rowName(ph int) string {
 func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.Duration) {
 	r := c.run
 	s := Snapshot{At: at, Interval: iv, Rows: rows, Total: c.counts, Left: Never}
-	ph := r.phaseAt(at)
+	ph := r.phaseAt(max(0, at-1)) // the phase that the interval ended in
 	switch {
 	case ph == len(r.phases):
 		s.Phase, s.Left = "drain", 0

@@ -149,9 +149,10 @@ func (t *thread) loop() {
 		if end {
 			break
 		}
+		before := t.run.Now()
 		t.wait.wait(wake)
-		if woke := t.run.Now(); t.run.inHold(now) && woke < time.Duration(t.run.holdEnd.Load()) {
-			t.idle += woke - now
+		if woke := t.run.Now(); t.run.inHold(before) && woke < time.Duration(t.run.holdEnd.Load()) {
+			t.idle += woke - before
 		}
 	}
 	t.finish()
