@@ -1,0 +1,196 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/standin"
+)
+
+// A process is the program, running, with its words read as they come.
+type process struct {
+	*exec.Cmd
+	out   bytes.Buffer
+	words *bufio.Reader
+	said  strings.Builder
+}
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(carronade(t), args...)}
+	p.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "LANG=C.UTF-8")
+	p.Stdout = &p.out
+	r, err := p.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.words = bufio.NewReader(r)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	watchdog := time.AfterFunc(time.Minute, func() { _ = p.Process.Kill() })
+	t.Cleanup(func() { watchdog.Stop(); _ = p.Process.Kill() })
+	return p
+}
+
+// until reads what is said up to a line with the text.
+func (p *process) until(t *testing.T, text string) {
+	t.Helper()
+	for {
+		line, err := p.words.ReadString('\n')
+		p.said.WriteString(line)
+		if err != nil {
+			t.Fatalf("waiting for %q: %v; it said:\n%s", text, err, p.said.String())
+		}
+		if strings.Contains(line, text) {
+			return
+		}
+	}
+}
+
+func (p *process) interrupt(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end waits for the process and returns its exit code.
+func (p *process) end(t *testing.T) int {
+	t.Helper()
+	rest, _ := io.ReadAll(p.words)
+	p.said.Write(rest)
+	err := p.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		t.Fatalf("ended by %v; it said:\n%s", status.Signal(), p.said.String())
+	}
+	return p.ProcessState.ExitCode()
+}
+
+func TestInterruptStopsAndReports(t *testing.T) {
+	t.Parallel()
+	p := start(t, "run", "null://", "--rate", "1k/s", "--interval", "50ms", "--json")
+	p.until(t, "until Ctrl-C")
+	p.until(t, "hold")
+	p.interrupt(t)
+	if got := p.end(t); got != 130 {
+		t.Errorf("exit code: got %d, want 130", got)
+	}
+	var d struct {
+		Partial bool
+		Stopped string
+		Totals  struct{ Offered, Sent, Acked uint64 }
+	}
+	if err := json.Unmarshal(p.out.Bytes(), &d); err != nil {
+		t.Fatalf("the report: %v\n%s", err, p.out.String())
+	}
+	if !d.Partial || d.Stopped != "interrupted" || d.Totals.Acked == 0 || d.Totals.Sent != d.Totals.Acked {
+		t.Errorf("got %+v, want a partial report whose events were acked", d)
+	}
+}
+
+// A listener that never answers keeps a run connecting.
+func TestInterruptWhileConnecting(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := start(t, "run", "kafka://"+l.Addr().String()+"/t", "--rate", "1k/s")
+	c, err := l.Accept() // it is connecting now
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	p.interrupt(t)
+	if got := p.end(t); got != 130 {
+		t.Errorf("exit code: got %d, want 130; it said:\n%s", got, p.said.String())
+	}
+	if p.out.Len() > 0 || !strings.Contains(p.said.String(), "interrupted before anything was done") {
+		t.Errorf("got %q on stdout and on stderr:\n%s", p.out.String(), p.said.String())
+	}
+}
+
+// The second interrupt does not wait for a server that keeps its answers.
+func TestSecondInterruptLeavesAtOnce(t *testing.T) {
+	t.Parallel()
+	broker, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--discard", "--listen", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Stop() //nolint:errcheck // it only has to be gone
+	p := start(t, "run", "kafka://"+broker.Addr()+"/t", "--rate", "1k/s", "--interval", "50ms", "--drain", "1m")
+	p.until(t, "hold")
+	signal := func(sig syscall.Signal) {
+		if err := syscall.Kill(broker.Pid(), sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP) // from here on there are no answers, and the drain waits for them
+	defer signal(syscall.SIGCONT)
+	p.interrupt(t)
+	p.until(t, "drain")
+	p.interrupt(t)
+	if got := p.end(t); got != 130 {
+		t.Errorf("exit code: got %d, want 130", got)
+	}
+	if p.out.Len() > 0 {
+		t.Errorf("it reported after all:\n%s", p.out.String())
+	}
+}
+
+// A reader that leaves early is no fault: the run goes on and its exit code
+// counts.
+func TestReaderOfStdoutLeaves(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	cmd := exec.Command(carronade(t), "run", "null://", "--count", "1000", "--quiet")
+	var words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = w, &words
+	err = cmd.Run()
+	w.Close()
+	if err != nil || words.Len() > 0 {
+		t.Errorf("got %v and %q, want a quiet end", err, words.String())
+	}
+}
+
+// A disk that is full is said, and is exit code 2.
+func TestStdoutThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	defer full.Close()
+	cmd := exec.Command(carronade(t), "run", "null://", "--count", "1000", "--quiet", "--json")
+	var words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = full, &words
+	_ = cmd.Run()
+	if got := cmd.ProcessState.ExitCode(); got != 2 {
+		t.Errorf("exit code: got %d, want 2", got)
+	}
+	if !strings.Contains(words.String(), "error: cannot write to stdout: no space left on device") {
+		t.Errorf("got %q", words.String())
+	}
+}
