@@ -13,6 +13,9 @@ import (
 // ledgerBytes bounds what the ledger remembers.
 const ledgerBytes = 64 << 20
 
+// readbackIdle is how long nothing may arrive before reading back is given up.
+const readbackIdle = 10 * time.Second
+
 // fire runs a firing workload: produce, or a round trip.
 func (e *execution) fire(ctx context.Context) (outcome, error) {
 	var out outcome
@@ -56,9 +59,11 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	out.result, err = r.Wait()
 	if back != nil {
 		if w.Op == "produce" {
+			// Also after a scheduled run, whose newest events may not have
+			// been read yet.
 			e.Logf("reading back what was fired")
 			back.start()
-			back.catchUp(w.IdleTimeout(), e.Abort)
+			back.catchUp(readbackIdle, e.Abort)
 		}
 		verdict, verr := back.finish()
 		if w.Verify() {
