@@ -2,7 +2,6 @@ package standin
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -25,9 +24,6 @@ func (c *counter) partition(_ int32, p produced) {
 // serveBrokerProduce forwards a produce request, in c.body, to the broker that
 // keeps its records, less what the error rules refuse.
 func (c *conn) serveBrokerProduce(h head) error {
-	if h.version < 3 || h.version > 13 {
-		return fmt.Errorf("%w: produce version %d, and 3 to 13 are spoken here", errFrame, h.version)
-	}
 	st := frameStream(c.body)
 	if _, err := st.next(12); err != nil {
 		return err

@@ -107,8 +107,13 @@ func (c *conn) serveFrame() error {
 		corr:    int32(binary.BigEndian.Uint32(b[4:])),
 	}
 	c.tally.requests.Add(1)
-	if h.key == 0 && c.front.log != nil && h.version >= 3 && h.version <= 13 {
-		return noEOF(c.serveProduce(h))
+	if h.key == 0 {
+		if h.version < 3 || h.version > 13 {
+			return fmt.Errorf("%w: produce version %d, and 3 to 13 are spoken here", errFrame, h.version)
+		}
+		if c.front.log != nil {
+			return noEOF(c.serveProduce(h))
+		}
 	}
 	if err := c.readBody(h); err != nil {
 		return noEOF(err)
@@ -153,8 +158,19 @@ func (c *conn) readBody(h head) error {
 
 // serveBody answers a request that lies in c.body.
 func (c *conn) serveBody(h head) error {
-	if kmsg.RequestForKey(h.key) == nil {
+	req := kmsg.RequestForKey(h.key)
+	if req == nil {
 		return fmt.Errorf("%w: no request has key %d", errFrame, h.key)
+	}
+	// The header is checked here, since kmsg counts on through as many tagged
+	// fields as a header says there are, for minutes, whether they are there.
+	req.SetVersion(h.version)
+	st := frameStream(c.body)
+	if _, err := st.next(12); err != nil {
+		return err
+	}
+	if err := skipClient(&st, req.IsFlexible()); err != nil {
+		return err
 	}
 	if log := c.front.log; log != nil {
 		switch {

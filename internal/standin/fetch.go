@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxFetchWait bounds how long a fetch waits, whatever it asks for: the end of
-// the stand-in must not wait for a client's patience.
+// maxFetchWait bounds how long a fetch waits, whatever it asks for: a client
+// that is gone is not noticed before.
 const maxFetchWait = 30 * time.Second
 
 // fetchScratch is what answering a fetch needs, kept from one to the next.
@@ -67,7 +67,7 @@ func (c *conn) waitFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int) {
 	log := c.front.log
 	log.waiters.Add(1)
 	defer log.waiters.Add(-1)
-	wait := time.NewTimer(min(time.Duration(req.MaxWaitMillis)*time.Millisecond, maxFetchWait))
+	wait := time.NewTimer(min(time.Duration(req.MaxWaitMillis)*time.Millisecond, c.front.patience))
 	defer wait.Stop()
 	for {
 		grown := log.growth() // before looking, or what comes between is missed

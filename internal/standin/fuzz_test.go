@@ -144,15 +144,7 @@ func FuzzProduce(f *testing.F) {
 
 // FuzzConnection feeds a connection of either stand-in whatever, in pieces.
 func FuzzConnection(f *testing.F) {
-	metadata := kmsg.NewPtrMetadataRequest()
-	metadata.SetVersion(12)
-	fetch := kmsg.NewPtrFetchRequest()
-	fetch.SetVersion(11)
-	list := kmsg.NewPtrListOffsetsRequest()
-	list.SetVersion(7)
-	f.Add(append(frameOf(metadata), produceFrame("t", 0, 3, 10)...), true, 7)
-	f.Add(frameOf(fetch), true, 1000)
-	f.Add(frameOf(list), true, 1000)
+	f.Add(append(produceFrame("t", 0, 9, 100), produceFrame("t", 0, 3, 10)...), true, 7)
 	f.Add(produceFrame("t", 0, 3, 10), false, 100)
 	servers := map[bool]*front{}
 	for _, discard := range []bool{true, false} {
@@ -162,14 +154,15 @@ func FuzzConnection(f *testing.F) {
 		}
 		f.Cleanup(func() { s.Close() })
 		servers[discard] = s.(*front)
+		servers[discard].patience = time.Millisecond
 	}
 	f.Fuzz(func(_ *testing.T, data []byte, discard bool, piece int) {
 		if piece < 1 || len(data) < 6 {
 			return
 		}
-		// The broker behind is not ours to fuzz: what it decodes by itself,
-		// and may wait for, is left out.
-		if key := int16(data[4])<<8 | int16(data[5]); key != 0 && !(discard && (key == 1 || key == 2 || key == 23)) {
+		// The rest is decoded by kmsg, which is not ours to fuzz and counts
+		// slowly through what is not there; and the broker may wait.
+		if data[4] != 0 || data[5] != 0 {
 			return
 		}
 		here, there := pipe(pipeAddr("a:1"), pipeAddr("b:2"))

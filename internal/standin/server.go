@@ -84,6 +84,8 @@ type front struct {
 	log    *discardLog // nil: the broker takes the records
 	faults *faults
 
+	patience time.Duration // of a fetch at most
+
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -117,7 +119,7 @@ func Start(opts KafkaOptions) (Server, error) {
 		ln.Close()
 		return nil, err
 	}
-	f := &front{opts: opts, broker: broker, conns: make(map[*conn]struct{})}
+	f := &front{opts: opts, broker: broker, conns: make(map[*conn]struct{}), patience: maxFetchWait}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.faults = newFaults(opts, time.Now())
 	if opts.Discard {

@@ -1,0 +1,110 @@
+package standin
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"carronade/internal/kafkatest"
+)
+
+// kcat runs librdkafka's command line tool, with in on its standard input.
+func kcat(t *testing.T, in string, args ...string) string {
+	t.Helper()
+	exe, err := exec.LookPath("kcat")
+	if err != nil {
+		t.Fatal("this test needs kcat: apt-get install kcat, or brew install kcat")
+	}
+	cmd := exec.CommandContext(deadline(t), exe, args...)
+	cmd.Stdin = strings.NewReader(in)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("kcat %s: %v\n%s", strings.Join(args, " "), err, errs.Bytes())
+	}
+	return out.String()
+}
+
+func TestKcat(t *testing.T) {
+	both(t, func(t *testing.T, opts KafkaOptions) {
+		opts.Topics = []Topic{{"t", 1}}
+		s := start(t, opts)
+		const n = 1000
+		var in strings.Builder
+		for i := range n {
+			fmt.Fprintln(&in, "line", i)
+		}
+		for i, args := range [][]string{nil, {"-z", "lz4"}, {"-z", "snappy", "-X", "enable.idempotence=true"}, {"-X", "acks=0"}} {
+			kcat(t, in.String(), append([]string{"-P", "-b", s.Addr(), "-t", "t"}, args...)...)
+			if got, want := s.Counts().Events, uint64((i+1)*n); got != want {
+				t.Errorf("with %v: got %d events in all, want %d", args, got, want)
+			}
+		}
+		want := 4 * n
+		if opts.Discard {
+			want += int(opts.Events)
+		}
+		got := strings.Split(strings.TrimSpace(kcat(t, "", "-C", "-q", "-e", "-b", s.Addr(), "-t", "t", "-o", "beginning")), "\n")
+		if len(got) != want {
+			t.Fatalf("got %d lines back, want %d", len(got), want)
+		}
+		if last := got[len(got)-1]; !opts.Discard && last != "line 999" {
+			t.Errorf("got last line %q", last)
+		}
+		// A group, from its start to the end of the partition.
+		group := kcat(t, "", "-q", "-e", "-b", s.Addr(), "-G", "g", "-X", "auto.offset.reset=earliest", "-X", "session.timeout.ms=6000", "t")
+		if got := strings.Count(group, "\n"); got != want {
+			t.Errorf("a group got %d lines, want %d", got, want)
+		}
+	})
+}
+
+var (
+	sent     = regexp.MustCompile(`(?m)^(\d+) records sent, .* 99\.9th`)
+	consumed = regexp.MustCompile(`(?m)^[-0-9: ]+, [-0-9: ]+, [0-9.]+, [0-9.]+, (\d+), `)
+)
+
+// number finds what a tool printed.
+func number(t *testing.T, pattern *regexp.Regexp, out string) int {
+	t.Helper()
+	m := pattern.FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("no %s in:\n%s", pattern, out)
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestJavaTools runs Kafka's own performance tools against both stand-ins.
+func TestJavaTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a Java process several times; not with -short")
+	}
+	both(t, func(t *testing.T, opts KafkaOptions) {
+		opts.Events = 200_000
+		s := start(t, opts)
+		const n = 200_000
+		out := kafkatest.Tool(t, "ProducerPerformance", "--topic", "perf", "--num-records", strconv.Itoa(n),
+			"--record-size", "100", "--throughput", "-1", "--bootstrap-server", s.Addr())
+		if got := number(t, sent, out); got != n {
+			t.Errorf("the producer sent %d, want %d:\n%s", got, n, out)
+		}
+		if got := s.Counts().Events; got != n {
+			t.Errorf("counted %d events, want %d", got, n)
+		}
+		for _, protocol := range []string{"classic", "consumer"} {
+			out := kafkatest.Tool(t, "ConsumerPerformance", "--topic", "perf", "--num-records", strconv.Itoa(n), "--group", "g-"+protocol,
+				"--command-property", "group.protocol="+protocol, "--bootstrap-server", s.Addr())
+			if got := number(t, consumed, out); got < n {
+				t.Errorf("the consumer (%s groups) read %d, want %d:\n%s", protocol, got, n, out)
+			}
+		}
+	})
+}
