@@ -1,0 +1,293 @@
+// Package ledger compares what was fired with what was read back: which events
+// are lost, duplicated, reordered, corrupted or recovered. It refuses to know
+// protocols: a log is a sequence of offsets, a piece is what travelled as one
+// shot and lies at consecutive offsets, and both sides are told in any order
+// and from any goroutine.
+//
+// Its invariant: whatever is claimed was checked. Memory has a bound; what does
+// not fit is first summed up (which still proves that nothing is wrong, and
+// still finds what is missing) and then counted as inexact.
+//
+// # What the verdict's numbers mean
+//
+// All count events, at offsets from the run's start on.
+//
+//   - Acked: the system said that it took them.
+//   - Read: found in the logs, whoever wrote them. Where nothing is inexact,
+//     Read = Acked - Lost + Recovered + Duplicated + Foreign.
+//   - Lost: acked, and not found although the log was read to where they should
+//     be. A piece that is found elsewhere than the system said is not lost.
+//   - Duplicated: found once more, whatever the answer was; every copy beyond
+//     the first counts.
+//   - Corrupted: found where the system said, with another checksum or another
+//     number of events, or marked corrupt by who read it. The whole piece
+//     counts, unless stamps tell which of its events are damaged.
+//   - Reordered: found behind an event of the same stripe that has a larger
+//     index: an event that arrives late, as in RFC 4737 (type-P-reordered).
+//     Copies do not count: the event is where its answer said, without an
+//     answer the first one in the log.
+//   - Recovered: without a certain answer, and found. Events which the system
+//     had refused for certain and which are found all the same count here,
+//     too; Contradicted says how many there are.
+//   - Foreign: found, and not of this run: stamped by another run, or, without
+//     stamps, like nothing that was fired.
+//   - Inexact: not checked one by one: beyond what memory holds, beyond where
+//     reading ended, or before where the log was cut off (Deleted).
+//
+// Without stamps a piece that is not where an answer said is known again by
+// its checksum and its number of events, so that a foreign piece is taken for
+// a copy once in 2^32 pairs of pieces.
+package ledger
+
+import (
+	"math"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A Config says what is compared.
+type Config struct {
+	Logs  int
+	Names []string // of the logs, for the verdict; numbers when nil
+	Start []int64  // each log's end when the run started; nil: all 0
+
+	// LogOf returns the log that a stripe's events go to. It must be cheap,
+	// pure, and safe for concurrent use.
+	LogOf func(stripe int32) int32
+
+	RunID   uint32 // of the stamps of this run
+	Stamped bool   // events are stamped, and arrivals carry their stamps
+	Memory  int64  // bytes; 0 means 64 MiB
+}
+
+// A Ledger keeps both sides of a run. All methods are safe for concurrent use.
+type Ledger struct {
+	cfg  Config
+	logs []log
+
+	used  atomic.Int64 // bytes of all logs
+	limit int64        // of used
+
+	relieving atomic.Bool  // memory is short, and somebody sees to it
+	again     atomic.Int64 // the use of memory from which on it is tried again
+
+	strangers atomic.Uint64 // events acked for logs or without numbers that make sense
+}
+
+// log is what is known of one log.
+type log struct {
+	ledger  *Ledger
+	mu      sync.Mutex
+	start   int64
+	deleted int64 // offsets below are gone for a reason of their own
+	next    int64 // all offsets from start to here are settled
+
+	windows []*window // by number
+	ackAt   *window   // the window used last, for either side
+	readAt  *window
+	ceiling int64 // windows from this one on are not checked any more
+
+	entries    int  // in all windows
+	matched    int  // of these, in the state matched
+	orphans    int  // or arrived
+	compressAt int  // how many matched ones make compressing worth its while
+	patience   int  // the least of that
+	folded     bool // some window keeps only sums
+	forgot     bool // some unknown piece was not kept
+
+	unknown []piece // without a certain answer, or refused
+	history history // of matched pieces
+
+	// With stamps: of each stripe, the indices found where they should be.
+	seen map[int32]*ranges
+	// Of each stripe, the largest index before next, plus one.
+	top map[int32]uint64
+	bad map[int64]int32 // damaged events of a corrupt piece, by base
+
+	bytes     int64 // of windows, of the unknown and of history
+	acked     uint64
+	read      uint64
+	readEnd   int64 // the end of what was read
+	corrupted uint64
+	reordered uint64
+	foreign   uint64
+	recovered uint64 // settled before the verdict, when memory was short
+	refused   uint64 // of those, refused for certain
+	twice     uint64 // copies, settled before the verdict
+
+	// Not kept: acked events, and those that were read.
+	uncheckedAcked, uncheckedRead uint64
+}
+
+// A piece is an identity without a place.
+type piece struct {
+	first   uint64
+	sum     uint32
+	n       int32
+	stripe  int32
+	refused bool
+}
+
+const pieceBytes = 24
+
+// key is how a piece is known again without stamps.
+type key struct {
+	sum uint32
+	n   int32
+}
+
+// New returns an empty ledger.
+func New(cfg Config) *Ledger {
+	if cfg.Memory <= 0 {
+		cfg.Memory = 64 << 20
+	}
+	// The rest is for what grows by doubling, and for the verdict's own
+	// tables.
+	l := &Ledger{cfg: cfg, logs: make([]log, cfg.Logs), limit: cfg.Memory * 5 / 8}
+	perLog := cfg.Memory / 8 / 8 / int64(max(cfg.Logs, 1))
+	for i := range l.logs {
+		g := &l.logs[i]
+		g.ledger = l
+		if cfg.Start != nil {
+			g.start = cfg.Start[i]
+		}
+		g.next, g.readEnd, g.ceiling = g.start, g.start, 1<<62
+		g.patience, g.compressAt = 4096, 4096
+		g.history.max = int(max(perLog, 256))
+		g.top = map[int32]uint64{}
+		if cfg.Stamped {
+			g.seen = map[int32]*ranges{}
+		}
+	}
+	return l
+}
+
+// Fired tells what became of shots. The slice is not kept.
+func (l *Ledger) Fired(out []load.Outcome) {
+	var g *log
+	for i := range out {
+		o := &out[i]
+		n := l.cfg.LogOf(o.Stripe)
+		if n < 0 || int(n) >= len(l.logs) || o.Events <= 0 {
+			l.strangers.Add(uint64(max(o.Acked, 0)))
+			continue
+		}
+		// A lane's outcomes come in runs for one log: the lock is kept.
+		if h := &l.logs[n]; h != g {
+			if g != nil {
+				g.mu.Unlock()
+			}
+			g = h
+			g.mu.Lock()
+		}
+		g.fired(o)
+	}
+	if g != nil {
+		g.mu.Unlock()
+	}
+	l.relieve()
+}
+
+// Arrived tells what was read. Every piece of a log is told once. The slice is
+// not kept.
+func (l *Ledger) Arrived(pieces []load.Arrival) {
+	var g *log
+	for i := range pieces {
+		a := &pieces[i]
+		if a.Log < 0 || int(a.Log) >= len(l.logs) || a.Events <= 0 {
+			continue
+		}
+		if h := &l.logs[a.Log]; h != g {
+			if g != nil {
+				g.mu.Unlock()
+			}
+			g = h
+			g.mu.Lock()
+		}
+		g.arrived(a)
+	}
+	if g != nil {
+		g.mu.Unlock()
+	}
+	l.relieve()
+}
+
+// Deleted tells that the events of a log before an offset were deleted by
+// retention, or by somebody, during the run: acked ones that were not read
+// before are inexact, not lost.
+func (l *Ledger) Deleted(log int32, before int64) {
+	g := &l.logs[log]
+	g.mu.Lock()
+	g.deleted = max(g.deleted, before)
+	g.mu.Unlock()
+}
+
+// Bytes returns about how much memory is in use.
+func (l *Ledger) Bytes() int64 { return l.used.Load() }
+
+func (l *Ledger) name(i int) string {
+	if i < len(l.cfg.Names) {
+		return l.cfg.Names[i]
+	}
+	return strconv.Itoa(i)
+}
+
+func (l *Ledger) method() string {
+	if l.cfg.Stamped {
+		return "batches and stamps"
+	}
+	return "batches"
+}
+
+// Verdict draws the balance of what was told so far. complete says that every
+// log was read to its end, after the last answer: what was acked and is not
+// there, also beyond the end of a log that has become shorter, is lost.
+// Otherwise reading ended with the last arrival, or at ends (nil: nothing is
+// known) where that is earlier, and what was acked for beyond is inexact. It
+// may be called more than once.
+func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
+	v := measure.Ledger{Complete: complete, Method: l.method(), Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
+	for i := range l.logs {
+		g := &l.logs[i]
+		g.mu.Lock()
+		end := g.readEnd
+		switch {
+		case complete:
+			end = math.MaxInt64
+		case ends != nil:
+			end = min(end, ends[i])
+		}
+		r, foreign, _ := g.verdict(end)
+		g.mu.Unlock()
+		r.Log = l.name(i)
+		v.Acked += r.Acked
+		v.Read += r.Read
+		v.Lost += r.Lost
+		v.Duplicated += r.Duplicated
+		v.Reordered += r.Reordered
+		v.Corrupted += r.Corrupted
+		v.Recovered += r.Recovered
+		v.Inexact += r.Inexact
+		v.Foreign += foreign
+		v.Logs = append(v.Logs, r)
+	}
+	return v
+}
+
+// Contradicted returns how many of the recovered events the system had refused
+// for certain.
+func (l *Ledger) Contradicted() uint64 {
+	var sum uint64
+	for i := range l.logs {
+		g := &l.logs[i]
+		g.mu.Lock()
+		_, _, refused := g.verdict(g.readEnd)
+		g.mu.Unlock()
+		sum += refused
+	}
+	return sum
+}

@@ -1,0 +1,284 @@
+package ledger
+
+import "carronade/load"
+
+// fired takes in what became of a shot.
+func (g *log) fired(o *load.Outcome) {
+	p := piece{first: o.First, sum: o.Sum, n: o.Events, stripe: o.Stripe}
+	switch {
+	case o.Acked == o.Events && o.Place >= 0:
+		g.acked += uint64(o.Events)
+		g.settle(o.Place, p)
+	case o.Acked > 0:
+		// Part of a shot, or nobody knows where: there is no piece to look for.
+		g.acked += uint64(o.Acked)
+		g.uncheckedAcked += uint64(o.Acked)
+	default:
+		p.refused = o.Unknown == 0
+		if p.refused && o.Sent < 0 {
+			return // never written: nothing can be found
+		}
+		if g.ledger.full() {
+			g.forgot = true
+			return
+		}
+		before := cap(g.unknown)
+		g.unknown = append(g.unknown, p)
+		g.grow(int64(cap(g.unknown)-before) * pieceBytes)
+	}
+}
+
+// settle takes in a piece that the system says it has put at base.
+func (g *log) settle(base int64, p piece) {
+	w := g.at(base, &g.ackAt)
+	if w == nil {
+		g.uncheckedAcked += uint64(p.n)
+		return
+	}
+	off := uint16(base) & (windowSize - 1)
+	if w.sums != nil {
+		g.sumAcked(w, entry{first: p.first, sum: p.sum, n: p.n, stripe: p.stripe, off: off})
+		return
+	}
+	live := w.entries()
+	i := w.find(off)
+	for ; i < len(live) && live[i].off == off; i++ {
+		e := &live[i]
+		if e.state != arrived || !e.fits(p.sum, p.n, p.stripe, p.first) {
+			continue
+		}
+		e.state, e.stripe, e.first = matched, p.stripe, p.first
+		g.orphans--
+		g.match(w, i, base)
+		return
+	}
+	g.insert(w, i, entry{first: p.first, sum: p.sum, n: p.n, stripe: p.stripe, off: off, state: acked})
+}
+
+// fits reports whether e, an arrival or an acked piece, may be the other half
+// of the piece.
+func (e *entry) fits(sum uint32, n, stripe int32, first uint64) bool {
+	if e.n != n || e.sum != sum && e.sum != 0 && sum != 0 {
+		return false
+	}
+	if e.stripe == unknownStripe || stripe == unknownStripe {
+		return true
+	}
+	return e.stripe == stripe && e.first == first
+}
+
+// arrived takes in a piece that was read.
+func (g *log) arrived(a *load.Arrival) {
+	if g.ledger.cfg.Stamped && len(a.Stamps) > 0 {
+		g.arrivedStamped(a)
+		return
+	}
+	g.place(a.Base, entry{sum: a.Sum, n: a.Events, stripe: unknownStripe, corrupt: a.Corrupt}, a.Events)
+}
+
+// place takes in a piece that was read at base, of which bad events are
+// damaged when it is corrupt.
+func (g *log) place(base int64, p entry, bad int32) {
+	w := g.readAt
+	if w == nil || w.number != base>>windowBits {
+		w, _ = g.window(base >> windowBits)
+	}
+	off := uint16(base) & (windowSize - 1)
+	if base < g.start {
+		// From before the run, unless the log has begun anew and the system
+		// said that a piece of ours is there.
+		if w == nil || w.sums != nil || !g.waits(w, off, p) {
+			return
+		}
+	}
+	g.read += uint64(p.n)
+	g.readEnd = max(g.readEnd, base+int64(p.n))
+	if w == nil {
+		if w = g.at(base, &g.readAt); w == nil {
+			g.uncheckedRead += uint64(p.n)
+			return
+		}
+	}
+	g.readAt = w
+	if w.sums != nil {
+		if p.corrupt {
+			g.corrupted += uint64(bad)
+		}
+		p.off = off
+		g.sumArrived(w, p)
+		return
+	}
+	live := w.entries()
+	i := w.find(off)
+	for ; i < len(live) && live[i].off == off; i++ {
+		e := &live[i]
+		if e.state != acked || !e.fits(p.sum, p.n, p.stripe, p.first) {
+			continue
+		}
+		e.state, e.corrupt = matched, p.corrupt
+		if p.corrupt {
+			g.noteBad(base, bad, p.n)
+		}
+		g.match(w, i, base)
+		return
+	}
+	if p.corrupt {
+		g.noteBad(base, bad, p.n)
+	}
+	p.off, p.state = off, arrived
+	g.insert(w, i, p)
+	g.orphans++
+}
+
+// waits reports whether the ack of such an arrival is known.
+func (g *log) waits(w *window, off uint16, p entry) bool {
+	live := w.entries()
+	for i := w.find(off); i < len(live) && live[i].off == off; i++ {
+		if live[i].state == acked && live[i].fits(p.sum, p.n, p.stripe, p.first) {
+			return true
+		}
+	}
+	return false
+}
+
+// noteBad keeps the number of a corrupt piece's damaged events where it is not
+// all of them.
+func (g *log) noteBad(base int64, bad, n int32) {
+	if bad < n {
+		if g.bad == nil {
+			g.bad = map[int64]int32{}
+		}
+		g.bad[base] = bad
+	}
+}
+
+// badOf returns how many events of a corrupt piece are damaged.
+func (g *log) badOf(base int64, n int32) uint64 {
+	if bad, ok := g.bad[base]; ok {
+		return uint64(bad)
+	}
+	return uint64(n)
+}
+
+// match is called when both halves of the entry at place i have come.
+func (g *log) match(w *window, i int, base int64) {
+	e := &w.entries()[i]
+	if e.corrupt {
+		g.corrupted += g.badOf(base, e.n)
+		delete(g.bad, base)
+	}
+	if g.seen != nil {
+		g.see(e.stripe, e.first, e.n)
+	} else {
+		g.remember(key{e.sum, e.n})
+	}
+	e.sum = 0 // not woven
+	if base == g.next {
+		g.advance(w, i)
+		return
+	}
+	if g.matched++; g.matched >= g.compressAt {
+		g.compress()
+	}
+}
+
+// see adds to the indices found where they should be.
+func (g *log) see(stripe int32, first uint64, n int32) {
+	r := g.seen[stripe]
+	if r == nil {
+		r = &ranges{}
+		g.seen[stripe] = r
+		g.grow(64)
+	}
+	before := cap(r.spans)
+	r.add(first, first+uint64(n))
+	if c := cap(r.spans); c != before {
+		g.grow(int64(c-before) * 16)
+	}
+}
+
+// arrivedStamped takes in a piece whose events say who they are.
+func (g *log) arrivedStamped(a *load.Arrival) {
+	if first, stripe, bad, ok := g.whole(a); ok {
+		g.place(a.Base, entry{first: first, sum: a.Sum, n: a.Events, stripe: stripe, corrupt: a.Corrupt || bad > 0}, damaged(bad, a.Events))
+		return
+	}
+	// A piece put together of several: each run of consecutive events is one
+	// of its own, without a checksum. It begins with a good event; damaged
+	// ones belong to what they follow.
+	for s := a.Stamps; len(s) > 0; {
+		k := 1
+		bad := int32(0)
+		if s[0].Bad {
+			bad = 1
+		}
+		for k < len(s) && s[k].Offset == s[k-1].Offset+1 {
+			if s[k].Bad {
+				bad++
+			} else if s[0].Bad || s[k].Run != s[0].Run || s[k].Stripe != s[0].Stripe || s[k].Index != s[0].Index+uint64(k) {
+				break
+			}
+			k++
+		}
+		e := entry{first: s[0].Index, n: int32(k), stripe: s[0].Stripe, corrupt: bad > 0}
+		switch {
+		case s[0].Bad:
+			e.first, e.stripe = 0, unknownStripe
+			g.place(s[0].Offset, e, bad)
+		case s[0].Run != g.ledger.cfg.RunID:
+			g.stranger(s[0].Offset, int32(k))
+		default:
+			g.place(s[0].Offset, e, bad)
+		}
+		s = s[k:]
+	}
+}
+
+// damaged is the number of events that are, of a corrupt piece: where every
+// stamp is good, the damage lies elsewhere, and nobody knows how much it is.
+func damaged(bad, n int32) int32 {
+	if bad > 0 {
+		return bad
+	}
+	return n
+}
+
+// stranger takes in events of another run.
+func (g *log) stranger(base int64, n int32) {
+	if base < g.start {
+		return
+	}
+	g.read += uint64(n)
+	g.foreign += uint64(n)
+	g.readEnd = max(g.readEnd, base+int64(n))
+}
+
+// whole reports whether a piece is consecutive events of this run, damaged
+// ones aside, and which.
+func (g *log) whole(a *load.Arrival) (first uint64, stripe, bad int32, ok bool) {
+	stripe = unknownStripe
+	if int(a.Events) != len(a.Stamps) {
+		return 0, stripe, 0, false
+	}
+	run := g.ledger.cfg.RunID
+	for i := range a.Stamps {
+		s := &a.Stamps[i]
+		if s.Bad {
+			bad++
+			continue
+		}
+		if s.Run != run || s.Offset != a.Base+int64(i) {
+			return 0, stripe, 0, false
+		}
+		if stripe == unknownStripe {
+			if s.Index < uint64(i) {
+				return 0, stripe, 0, false
+			}
+			stripe, first = s.Stripe, s.Index-uint64(i)
+		}
+		if s.Stripe != stripe || s.Index != first+uint64(i) {
+			return 0, stripe, 0, false
+		}
+	}
+	return first, stripe, bad, true
+}

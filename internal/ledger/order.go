@@ -1,0 +1,137 @@
+package ledger
+
+// advance settles the entry at place i of w, whose base is next, and all that
+// follow without a gap. Of what is settled only the top of each stripe is
+// kept: whatever comes next lies behind it.
+func (g *log) advance(w *window, i int) {
+	for {
+		e := &w.entries()[i]
+		g.reordered += g.late(e, g.top)
+		g.next += int64(e.n)
+		g.remove(w, i)
+		number := g.next >> windowBits
+		if number != w.number {
+			if len(w.entries()) == 0 && w.sums == nil {
+				_, at := g.window(w.number)
+				g.drop(at)
+			}
+			if w, _ = g.window(number); w == nil || w.sums != nil {
+				return
+			}
+			i = w.find(uint16(g.next) & (windowSize - 1))
+		}
+		live := w.entries()
+		off := uint16(g.next) & (windowSize - 1)
+		for ; i < len(live) && live[i].off == off && live[i].state != matched; i++ {
+		}
+		// A woven entry's events are not all where it begins: it and what is
+		// behind it wait for the verdict.
+		if i == len(live) || live[i].off != off || live[i].sum == woven {
+			return
+		}
+		g.matched--
+	}
+}
+
+// late returns how many events of an entry lie behind one with a larger index,
+// and raises the top of its stripe.
+func (g *log) late(e *entry, top map[int32]uint64) uint64 {
+	t, end := top[e.stripe], e.first+uint64(e.n)
+	if end > t {
+		top[e.stripe] = end
+	}
+	if e.first >= t {
+		return 0
+	}
+	return min(uint64(e.n), t-e.first)
+}
+
+// compress makes one entry of matched ones of a stripe that follow each other
+// in index and offset with nothing between them whose place in the order is
+// still open, and no offset of which nothing was heard. What is behind a lost piece, or behind a hole in the log, cannot
+// be settled, and would pile up otherwise. A window that becomes empty goes.
+func (g *log) compress() {
+	m := merger{last: map[int32]place{}}
+	g.matched, g.entries = 0, 0
+	kept := g.windows[:0]
+	for _, w := range g.windows {
+		g.matched += m.merge(w)
+		left := len(w.entries())
+		g.entries += left
+		if left == 0 && w.sums == nil {
+			g.forget(w)
+			continue
+		}
+		if cap(w.buf) > 64 && left < cap(w.buf)/4 {
+			g.shrink(w)
+		}
+		kept = append(kept, w)
+	}
+	clear(g.windows[len(kept):])
+	g.windows = kept
+	g.compressAt = max(g.patience, 2*g.matched, g.entries/8)
+}
+
+// A merger joins entries of a stripe that follow each other, over windows.
+type merger struct {
+	last  map[int32]place // of each stripe, the entry to join
+	order int             // grows with every entry kept
+
+	// The end of what the entries since the last gap cover together. Woven
+	// ones begin before the end of others, but nothing is woven over a gap: an
+	// entry that begins beyond leaves one.
+	covered int64
+}
+
+type place struct {
+	w     *window
+	i     int
+	order int
+}
+
+// merge joins what it can of a window, and returns how many matched entries
+// are left.
+func (m *merger) merge(w *window) (left int) {
+	live := w.entries()
+	kept := live[:0]
+	for _, e := range live {
+		base := w.number<<windowBits + int64(e.off)
+		if open := e.state == acked || e.state == arrived; open || base > m.covered {
+			clear(m.last)
+			m.covered = base + int64(e.n)
+			if open {
+				kept = append(kept, e)
+				continue
+			}
+		} else {
+			m.covered += int64(e.n)
+		}
+		if p, ok := m.last[e.stripe]; ok && (p.w == w || e.state == matched) {
+			// It is written already, also when it is in this window.
+			run := &p.w.entries()[p.i]
+			if run.state == e.state && run.first+uint64(run.n) == e.first && run.n < 1<<30 && e.n < 1<<30 {
+				run.n += e.n
+				if p.order != m.order || e.sum == woven {
+					run.sum = woven
+				}
+				continue
+			}
+		}
+		m.order++
+		kept = append(kept, e)
+		m.last[e.stripe] = place{w, len(kept) - 1, m.order}
+		if e.state == matched {
+			left++
+		}
+	}
+	w.buf = w.buf[:w.head+len(kept)]
+	return left
+}
+
+// shrink moves a window's entries to a smaller place.
+func (g *log) shrink(w *window) {
+	before := cap(w.buf)
+	w.buf = append(make([]entry, 0, len(w.entries())+4), w.entries()...)
+	w.head = 0
+	g.grow(int64(cap(w.buf)-before) * entryBytes)
+}

@@ -1,0 +1,378 @@
+package ledger
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+const ourRun = 0xca220
+
+// A world is a producer, logs that do wrong, and the truth about it.
+type world struct {
+	rnd     *rand.Rand
+	logs    int
+	stripes int
+	stamped bool
+	most    int // events of a shot
+
+	next     []uint64 // index, by stripe
+	ends     []int64  // by log
+	start    []int64
+	outcomes []load.Outcome
+	pieces   [][]laid // by log, in order
+	deferred []func()
+	sums     uint32
+
+	truth        measure.Ledger
+	contradicted uint64
+}
+
+// laid is a piece in a log.
+type laid struct {
+	arrival load.Arrival
+	shot    int // of outcomes; -1: foreign
+	copied  bool
+}
+
+func newWorld(seed uint64, logs, stripes, most int, stamped bool) *world {
+	w := &world{
+		rnd: rand.New(rand.NewPCG(seed, 1)), logs: logs, stripes: stripes, stamped: stamped, most: most,
+		next: make([]uint64, stripes), ends: make([]int64, logs), pieces: make([][]laid, logs),
+	}
+	for i := range w.ends {
+		w.ends[i] = w.rnd.Int64N(100_000)
+	}
+	w.start = slices.Clone(w.ends)
+	return w
+}
+
+func (w *world) logOf(stripe int32) int32 { return stripe % int32(w.logs) }
+
+// shot fires the next events of some stripe.
+func (w *world) shot() load.Outcome {
+	s := int32(w.rnd.IntN(w.stripes))
+	n := int32(1 + w.rnd.IntN(w.most))
+	o := load.Outcome{Shot: load.Shot{Stripe: s, First: w.next[s], Events: n}, Place: -1}
+	w.next[s] += uint64(n)
+	w.sums++
+	o.Sum = w.sums * 2654435761 // never the same, never 0
+	return o
+}
+
+// lay appends a piece to a log, and returns its base.
+func (w *world) lay(log int32, shot int, o load.Outcome, change func(a *load.Arrival)) int64 {
+	a := load.Arrival{Log: log, Base: w.ends[log], Events: o.Events, Sum: o.Sum, ProducerID: -1}
+	if w.stamped {
+		a.Stamps = make([]load.Stamp, o.Events)
+		for i := range a.Stamps {
+			a.Stamps[i] = load.Stamp{Run: ourRun, Stripe: o.Stripe, Index: o.First + uint64(i), Offset: a.Base + int64(i)}
+		}
+	}
+	w.ends[log] += int64(o.Events)
+	if change != nil {
+		change(&a)
+	}
+	w.pieces[log] = append(w.pieces[log], laid{arrival: a, shot: shot})
+	w.truth.Read += uint64(o.Events)
+	return a.Base
+}
+
+func (w *world) acked(o load.Outcome) load.Outcome {
+	o.Acked = o.Events
+	w.truth.Acked += uint64(o.Events)
+	return o
+}
+
+// step fires one shot, or does something else, with one of the faults.
+func (w *world) step(fault int) {
+	o := w.shot()
+	log, id, n := w.logOf(o.Stripe), len(w.outcomes), uint64(o.Events)
+	unknown := func() { o.Unknown, o.Class = o.Events, load.Timeout }
+	refused := func() { o.Failed, o.Class = o.Events, load.Rejected }
+	switch fault {
+	default: // nothing wrong
+		o = w.acked(o)
+		o.Place = w.lay(log, id, o, nil)
+	case 1: // lost
+		o = w.acked(o)
+		o.Place = w.ends[log]
+		w.ends[log] += int64(n)
+		w.truth.Lost += n
+	case 2: // without an answer, and not there
+		unknown()
+	case 3: // without an answer, and there
+		unknown()
+		w.lay(log, id, o, nil)
+		w.truth.Recovered += n
+	case 4: // refused
+		refused()
+	case 5: // refused, and there
+		refused()
+		w.lay(log, id, o, nil)
+		w.truth.Recovered += n
+		w.contradicted += n
+	case 6: // twice, the copy behind
+		o = w.acked(o)
+		o.Place = w.lay(log, id, o, nil)
+		w.copy(log, id, o)
+	case 7: // twice, the copy before
+		o = w.acked(o)
+		w.copy(log, id, o)
+		o.Place = w.lay(log, id, o, nil)
+	case 8: // without an answer, and there twice
+		unknown()
+		w.lay(log, id, o, nil)
+		w.copy(log, id, o)
+		w.truth.Recovered += n
+	case 9: // another checksum
+		o = w.acked(o)
+		o.Place = w.lay(log, id, o, func(a *load.Arrival) { a.Sum ^= 1 << w.rnd.IntN(32) })
+		w.truth.Corrupted += n
+	case 10: // a flipped bit under the same checksum
+		o = w.acked(o)
+		damaged := n
+		o.Place = w.lay(log, id, o, func(a *load.Arrival) {
+			a.Corrupt = true
+			if w.stamped {
+				damaged = 1
+				a.Stamps[w.rnd.IntN(len(a.Stamps))] = load.Stamp{Bad: true, Offset: -1}
+			}
+		})
+		w.truth.Corrupted += damaged
+	case 11: // somebody else's
+		w.next[o.Stripe] -= n
+		w.lay(log, -1, o, func(a *load.Arrival) {
+			for i := range a.Stamps {
+				a.Stamps[i].Run++
+			}
+		})
+		w.truth.Foreign += n
+		return
+	case 12: // a hole, as markers and compaction leave
+		w.next[o.Stripe] -= n
+		w.ends[log] += int64(n)
+		return
+	case 13: // not where the answer says
+		o = w.acked(o)
+		o.Place = w.ends[log]
+		w.ends[log] += int64(n)
+		w.lay(log, id, o, nil)
+	case 14: // late
+		o = w.acked(o)
+		w.outcomes = append(w.outcomes, o)
+		w.deferred = append(w.deferred, func() {
+			w.outcomes[id].Place = w.lay(log, id, o, nil)
+		})
+		return
+	case 15: // late, without an answer
+		unknown()
+		w.outcomes = append(w.outcomes, o)
+		w.truth.Recovered += n
+		w.deferred = append(w.deferred, func() { w.lay(log, id, o, nil) })
+		return
+	}
+	w.outcomes = append(w.outcomes, o)
+}
+
+const faults = 16
+
+func (w *world) copy(log int32, id int, o load.Outcome) {
+	w.lay(log, id, o, nil)
+	p := w.pieces[log]
+	p[len(p)-1].copied = true
+	w.truth.Duplicated += uint64(o.Events)
+}
+
+// catchUp lays some of the late pieces.
+func (w *world) catchUp(all bool) {
+	for len(w.deferred) > 0 && (all || w.rnd.IntN(2) == 0) {
+		i := w.rnd.IntN(len(w.deferred))
+		f := w.deferred[i]
+		w.deferred = slices.Delete(w.deferred, i, i+1)
+		f()
+	}
+}
+
+// finish works out the truth about the order, by the definition.
+func (w *world) finish() {
+	w.catchUp(true)
+	for _, log := range w.pieces {
+		top := map[int32]uint64{}
+		for _, p := range log {
+			if p.shot < 0 || p.copied {
+				continue
+			}
+			o := w.outcomes[p.shot]
+			if o.First < top[o.Stripe] {
+				w.truth.Reordered += uint64(o.Events)
+			}
+			top[o.Stripe] = max(top[o.Stripe], o.First+uint64(o.Events))
+		}
+	}
+	// Deferred pieces keep the offsets of damaged stamps, which are laid
+	// before their base is known.
+	for _, log := range w.pieces {
+		for _, p := range log {
+			for i := range p.arrival.Stamps {
+				p.arrival.Stamps[i].Offset = p.arrival.Base + int64(i)
+			}
+		}
+	}
+	w.truth.Complete = true
+}
+
+// tell tells a ledger everything: each side in order, in near order or in none,
+// the two sides interleaved.
+func (w *world) tell(l *Ledger, disorder int) {
+	outcomes := slices.Clone(w.outcomes)
+	var arrivals []load.Arrival
+	for _, log := range w.pieces {
+		for _, p := range log {
+			arrivals = append(arrivals, p.arrival)
+		}
+	}
+	// Logs are read at once.
+	slices.SortStableFunc(arrivals, func(a, b load.Arrival) int {
+		return int((a.Base - w.start[a.Log]) - (b.Base - w.start[b.Log]))
+	})
+	shuffle(w.rnd, outcomes, disorder)
+	shuffle(w.rnd, arrivals, disorder)
+	readAhead := w.rnd.IntN(3)
+	for len(outcomes)+len(arrivals) > 0 {
+		n := 1 + w.rnd.IntN(20)
+		tellOutcome := w.rnd.IntN(2) == 0
+		switch readAhead { // acks first, or reading first, or both at once
+		case 1:
+			tellOutcome = len(outcomes) > 0
+		case 2:
+			tellOutcome = len(arrivals) == 0
+		}
+		if tellOutcome {
+			n = min(n, len(outcomes))
+			l.Fired(outcomes[:n])
+			outcomes = outcomes[n:]
+		} else {
+			n = min(n, len(arrivals))
+			l.Arrived(arrivals[:n])
+			arrivals = arrivals[n:]
+		}
+	}
+}
+
+// shuffle moves elements by about so many places; -1 anywhere.
+func shuffle[T any](rnd *rand.Rand, s []T, disorder int) {
+	if disorder < 0 {
+		rnd.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
+		return
+	}
+	for i := range s {
+		j := min(i+rnd.IntN(disorder+1), len(s)-1)
+		s[i], s[j] = s[j], s[i]
+	}
+}
+
+func (w *world) ledger(memory int64) *Ledger {
+	return New(Config{Logs: w.logs, Start: w.start, LogOf: w.logOf, RunID: ourRun, Stamped: w.stamped, Memory: memory})
+}
+
+func totals(v measure.Ledger) measure.Ledger {
+	v.Logs, v.Method = nil, ""
+	return v
+}
+
+func drawWorld(t *rapid.T, stamped bool) *world {
+	w := newWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "logs"), rapid.IntRange(1, 6).Draw(t, "stripes"),
+		rapid.SampledFrom([]int{1, 5, 3000}).Draw(t, "most"), stamped)
+	share := rapid.SampledFrom([]int{0, 1, 10, 100}).Draw(t, "faults in a hundred")
+	only := rapid.IntRange(-1, faults-1).Draw(t, "only")
+	for range rapid.IntRange(0, 600).Draw(t, "shots") {
+		fault := 0
+		if w.rnd.IntN(100) < share {
+			if fault = only; only < 0 {
+				fault = w.rnd.IntN(faults)
+			}
+		}
+		w.step(fault)
+		w.catchUp(false)
+	}
+	w.finish()
+	return w
+}
+
+func TestEveryFaultIsReportedExactly(t *testing.T) {
+	for name, stamped := range map[string]bool{"batches": false, "stamps": true} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := drawWorld(t, stamped)
+				l := w.ledger(0)
+				// A log of hundreds of pieces must do what it does of millions.
+				patience := rapid.SampledFrom([]int{1, 10, 4096}).Draw(t, "patience")
+				for i := range l.logs {
+					l.logs[i].patience, l.logs[i].compressAt = patience, patience
+				}
+				w.tell(l, rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder"))
+				got := l.Verdict(true, w.ends)
+				if diff := cmp.Diff(w.truth, totals(got)); diff != "" {
+					t.Fatalf("truth, verdict:\n%s", diff)
+				}
+				if got := l.Contradicted(); got != w.contradicted {
+					t.Fatalf("%d events were refused and found, want %d", got, w.contradicted)
+				}
+				if again := l.Verdict(true, w.ends); !cmp.Equal(got, again) {
+					t.Fatalf("a second verdict differs:\n%s", cmp.Diff(got, again))
+				}
+				var sum measure.LedgerLog
+				for _, g := range got.Logs {
+					sum.Lost += g.Lost
+					sum.Read += g.Read
+				}
+				if sum.Lost != got.Lost || sum.Read != got.Read {
+					t.Fatalf("the logs sum to %+v, the whole is %+v", sum, got)
+				}
+			})
+		})
+	}
+}
+
+// TestNothingIsClaimedUnchecked gives far too little memory: whatever is said
+// must be true, and what is not said must be covered by inexact.
+func TestNothingIsClaimedUnchecked(t *testing.T) {
+	for name, stamped := range map[string]bool{"batches": false, "stamps": true} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := drawWorld(t, stamped)
+				l := w.ledger(rapid.Int64Range(1000, 40_000).Draw(t, "memory"))
+				w.tell(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"))
+				got, truth := l.Verdict(true, w.ends), w.truth
+				if got.Acked != truth.Acked || got.Read != truth.Read {
+					t.Fatalf("acked %d, read %d, want %d and %d", got.Acked, got.Read, truth.Acked, truth.Read)
+				}
+				for _, c := range []struct {
+					name        string
+					claim, fact uint64
+				}{
+					{"lost", got.Lost, truth.Lost},
+					{"duplicated", got.Duplicated, truth.Duplicated},
+					{"reordered", got.Reordered, truth.Reordered},
+					{"corrupted", got.Corrupted, truth.Corrupted},
+					{"recovered", got.Recovered, truth.Recovered},
+					{"foreign", got.Foreign, truth.Foreign},
+				} {
+					if c.fact > c.claim+got.Inexact {
+						t.Fatalf("%s: %d are claimed and %d inexact, of %d", c.name, c.claim, got.Inexact, c.fact)
+					}
+				}
+				if truth.Lost+truth.Duplicated+truth.Reordered+truth.Corrupted == 0 && got.Lost+got.Duplicated+got.Reordered+got.Corrupted > 0 {
+					t.Fatalf("nothing is wrong, and the verdict is %+v", totals(got))
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,249 @@
+package ledger
+
+import "math/bits"
+
+// A sums is what a window keeps when memory is short: of each side how much
+// there was, a digest in which order does not matter, and which offsets were
+// covered. Equal sides prove that every piece is where it should be, with its
+// checksum; what one side covers and the other does not is still known exactly.
+type sums struct {
+	acked, arrived side
+}
+
+type side struct {
+	pieces, events uint64
+	digest         uint64
+	cover          cover
+}
+
+const sumsBytes = 112
+
+func (s *side) add(off uint16, n int32, sum uint32) {
+	s.pieces++
+	s.events += uint64(n)
+	s.digest += mix(uint64(off)<<48 ^ uint64(uint32(n))<<32>>1 ^ uint64(sum)*0x9e3779b97f4a7c15)
+	s.cover.add(int32(off), int32(off)+n)
+}
+
+// mix is the finalizer of splitmix64.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// A cover is a set of offsets within a window: a span while it has no holes,
+// then a bitmap. Offsets beyond the window, of its last piece, are a span in
+// any case.
+type cover struct {
+	lo, hi int32
+	over   int32 // the end of what is covered beyond the window, when there are bits
+	bits   *[windowSize / 64]uint64
+}
+
+func (c *cover) add(lo, hi int32) {
+	if c.bits == nil {
+		switch {
+		case c.lo == c.hi:
+			c.lo, c.hi = lo, hi
+			return
+		case lo <= c.hi && hi >= c.lo:
+			c.lo, c.hi = min(c.lo, lo), max(c.hi, hi)
+			return
+		}
+		c.bits = new([windowSize / 64]uint64)
+		c.set(c.lo, c.hi)
+	}
+	c.set(lo, hi)
+}
+
+func (c *cover) set(lo, hi int32) {
+	c.over = max(c.over, hi)
+	for hi = min(hi, windowSize); lo < hi; {
+		i := lo / 64
+		end := min(hi, (i+1)*64)
+		c.bits[i] |= (^uint64(0) >> (64 - (end - lo))) << (lo % 64)
+		lo = end
+	}
+}
+
+// word returns 64 offsets from 64*i on.
+func (c *cover) word(i int32) uint64 {
+	if c.bits != nil {
+		return c.bits[i]
+	}
+	lo, hi := max(c.lo-64*i, 0), min(c.hi-64*i, 64)
+	if lo >= hi {
+		return 0
+	}
+	return (^uint64(0) >> (64 - (hi - lo))) << lo
+}
+
+// end returns where what is covered beyond the window ends.
+func (c *cover) end() int32 {
+	if c.bits != nil {
+		return max(c.over, windowSize)
+	}
+	return max(c.hi, windowSize)
+}
+
+// compare returns how many offsets below limit only a covers, only b, and
+// both, and how many a covers from limit on.
+func compare(a, b *cover, limit int64) (onlyA, onlyB, both, beyond uint64) {
+	for i := range int32(windowSize / 64) {
+		x, y := a.word(i), b.word(i)
+		in := ^uint64(0)
+		if left := limit - int64(i)*64; left <= 0 {
+			in = 0
+		} else if left < 64 {
+			in >>= 64 - left
+		}
+		onlyA += uint64(bits.OnesCount64(x &^ y & in))
+		onlyB += uint64(bits.OnesCount64(y &^ x & in))
+		both += uint64(bits.OnesCount64(x & y & in))
+		beyond += uint64(bits.OnesCount64(x &^ in))
+	}
+	ea, eb := int64(a.end())-windowSize, int64(b.end())-windowSize
+	if limit <= windowSize {
+		return onlyA, onlyB, both, beyond + uint64(ea)
+	}
+	return onlyA + uint64(max(ea-eb, 0)), onlyB + uint64(max(eb-ea, 0)), both + uint64(min(ea, eb)), beyond
+}
+
+// fold makes a window keep sums only. Acked entries stay as runs of indices,
+// for the order; matched ones stay.
+func (g *log) fold(w *window) {
+	if w.sums == nil {
+		w.sums = &sums{}
+		g.grow(sumsBytes)
+	}
+	g.folded = true
+	before := g.coverBytes(w)
+	live := w.entries()
+	kept := live[:0]
+	for _, e := range live {
+		switch e.state {
+		case acked:
+			w.sums.acked.add(e.off, e.n, e.sum)
+			e.state, e.sum = summed, 0
+		case arrived:
+			if e.corrupt {
+				e.sum = ^e.sum // whatever it is, it proves nothing
+			}
+			w.sums.arrived.add(e.off, e.n, e.sum)
+			g.orphans--
+			delete(g.bad, w.number<<windowBits+int64(e.off))
+			continue
+		}
+		kept = append(kept, e)
+	}
+	w.buf = w.buf[:w.head+len(kept)]
+	m := merger{last: map[int32]place{}}
+	m.merge(w)
+	if len(w.entries()) < cap(w.buf)/2 {
+		g.shrink(w)
+	}
+	g.grow(g.coverBytes(w) - before)
+}
+
+func (g *log) coverBytes(w *window) (n int64) {
+	for _, s := range []*side{&w.sums.acked, &w.sums.arrived} {
+		if s.cover.bits != nil {
+			n += windowSize / 8
+		}
+	}
+	return n
+}
+
+// sumAcked adds an acked piece to a window that only keeps sums.
+func (g *log) sumAcked(w *window, e entry) {
+	s := w.sums
+	bits := s.acked.cover.bits
+	s.acked.add(e.off, e.n, e.sum)
+	if bits == nil && s.acked.cover.bits != nil {
+		g.grow(windowSize / 8)
+	}
+	e.state, e.sum = summed, 0
+	i := w.find(e.off)
+	if i > 0 {
+		// Only what begins where the other ends: nothing can come between.
+		p := &w.entries()[i-1]
+		if p.state == summed && p.sum != woven && p.stripe == e.stripe && p.first+uint64(p.n) == e.first && int32(p.off)+p.n == int32(e.off) {
+			p.n += e.n
+			return
+		}
+	}
+	g.insert(w, i, e)
+}
+
+// sumArrived adds a piece that was read to a window that only keeps sums.
+func (g *log) sumArrived(w *window, e entry) {
+	bits := w.sums.arrived.cover.bits
+	w.sums.arrived.add(e.off, e.n, e.sum)
+	if bits == nil && w.sums.arrived.cover.bits != nil {
+		g.grow(windowSize / 8)
+	}
+}
+
+// full reports that memory is at its bound.
+func (l *Ledger) full() bool { return l.used.Load() > l.limit+l.limit/8 }
+
+// relieve makes room when memory is short: what can be settled is settled,
+// then windows keep sums only, and at last nothing more is taken in.
+func (l *Ledger) relieve() {
+	if used := l.used.Load(); used <= l.limit || used <= l.again.Load() || !l.relieving.CompareAndSwap(false, true) {
+		return
+	}
+	// Where nothing helps, it is not tried again before there is more to gain.
+	defer func() {
+		l.again.Store(l.used.Load() + l.limit/32)
+		l.relieving.Store(false)
+	}()
+	for _, step := range []func(*log){
+		func(g *log) { g.pair(); g.compress() },
+		func(g *log) { g.foldAll(max(len(g.windows)-1, 0)) },
+		func(g *log) { g.foldAll(len(g.windows)) },
+		func(g *log) {
+			if n := len(g.windows); n > 0 {
+				g.ceiling = min(g.ceiling, g.windows[n-1].number+1)
+			}
+		},
+	} {
+		for i := range l.logs {
+			g := &l.logs[i]
+			g.mu.Lock()
+			// Those that take their share or more.
+			if g.bytes >= l.limit/int64(2*len(l.logs)) {
+				step(g)
+			}
+			g.mu.Unlock()
+		}
+		// Room enough to be worth the trouble.
+		if l.used.Load() <= l.limit*7/8 {
+			return
+		}
+	}
+}
+
+// foldAll folds the first n windows where that saves memory.
+func (g *log) foldAll(n int) {
+	for _, w := range g.windows[:n] {
+		if len(w.entries()) > 4 || w.sums != nil {
+			g.fold(w)
+		}
+	}
+	g.recount()
+}
+
+func (g *log) recount() {
+	g.entries, g.matched = 0, 0
+	for _, w := range g.windows {
+		for _, e := range w.entries() {
+			g.entries++
+			if e.state == matched {
+				g.matched++
+			}
+		}
+	}
+	g.compressAt = max(g.patience, 2*g.matched, g.entries/8)
+}

@@ -1,0 +1,397 @@
+package ledger
+
+import "carronade/measure"
+
+// A judge draws the balance of one log. It changes nothing of the log, so that
+// a verdict may be asked for while a run goes on.
+type judge struct {
+	g   *log
+	end int64 // what was read ends here
+	v   measure.LedgerLog
+
+	foreign, refused uint64
+	nameless         uint64 // read events of which nobody can say what they are
+
+	// With stamps, by stripe.
+	seen    map[int32]*ranges // found, and counted
+	unknown map[int32]*ranges // fired without a certain answer
+	denied  map[int32]*ranges // refused for certain
+	waiting map[int32]*ranges // acked, and not where they should be
+	vague   map[int32]*ranges // in windows that do not prove anything
+
+	// Without stamps.
+	known   map[key]bool    // matched pieces, as far as somebody looks like them
+	open    map[key][]piece // unknown pieces, the oldest first
+	missing map[key][]place // acked pieces that are not where they should be
+
+	gone map[place]bool  // acked entries that are accounted for
+	ours map[place]piece // arrivals that are events of this run, for the order
+}
+
+// verdict returns the balance, the foreign events, and how many of the
+// recovered had been refused.
+func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
+	j := judge{
+		g: g, end: end,
+		v: measure.LedgerLog{
+			Acked: g.acked, Read: g.read, Duplicated: g.twice, Corrupted: g.corrupted,
+			Recovered: g.recovered, Inexact: max(g.uncheckedAcked, g.uncheckedRead), Reordered: g.reordered,
+		},
+		foreign: g.foreign, refused: g.refused, nameless: g.uncheckedRead,
+		gone: map[place]bool{}, ours: map[place]piece{},
+	}
+	proven := j.sums()
+	if g.seen != nil {
+		j.stamped(proven)
+	} else {
+		j.unstamped()
+	}
+	j.lost()
+	// What is not where it should be may lie among what could not be named.
+	unsure := min(j.v.Lost, j.nameless)
+	j.v.Lost -= unsure
+	j.v.Inexact += unsure
+	j.order(proven)
+	return j.v, j.foreign, j.refused
+}
+
+// each calls f with every entry of a state, in the order of the log.
+func (g *log) each(state uint8, f func(p place, base int64, e *entry)) {
+	for _, w := range g.windows {
+		live := w.entries()
+		for i := range live {
+			if live[i].state == state {
+				f(place{w: w, i: i}, w.number<<windowBits+int64(live[i].off), &live[i])
+			}
+		}
+	}
+}
+
+// sums judges the windows that keep sums only, and returns those that prove
+// that all is well.
+func (j *judge) sums() map[*window]bool {
+	proven := map[*window]bool{}
+	for _, w := range j.g.windows {
+		s := w.sums
+		if s == nil {
+			continue
+		}
+		base := w.number << windowBits
+		onlyAcked, onlyRead, both, beyond := compare(&s.acked.cover, &s.arrived.cover, j.end-base)
+		j.v.Inexact += beyond
+		if s.acked.pieces == s.arrived.pieces && s.acked.events == s.arrived.events && s.acked.digest == s.arrived.digest && onlyAcked == 0 && onlyRead == 0 {
+			proven[w] = true
+			continue
+		}
+		// Offsets that both sides cover, and those that only reading does, may
+		// be anything: a copy, an altered piece, a stranger.
+		j.v.Inexact += both + onlyRead
+		j.nameless += onlyRead
+		if base+windowSize <= j.g.deleted {
+			j.v.Inexact += onlyAcked
+		} else {
+			j.v.Lost += onlyAcked
+		}
+	}
+	return proven
+}
+
+// unstamped finds out what the arrivals are that no answer named, by checksum
+// and number of events.
+func (j *judge) unstamped() {
+	g := j.g
+	j.known = g.known()
+	j.open = map[key][]piece{}
+	j.missing = map[key][]place{}
+	if g.orphans == 0 {
+		return
+	}
+	for _, p := range g.unknown {
+		k := key{p.sum, p.n}
+		j.open[k] = append(j.open[k], p)
+	}
+	wanted := g.openKeys()
+	g.each(acked, func(p place, _ int64, e *entry) {
+		if k := (key{e.sum, e.n}); wanted[k] {
+			j.missing[k] = append(j.missing[k], p)
+		}
+	})
+	g.each(arrived, func(p place, base int64, e *entry) {
+		k, n := key{e.sum, e.n}, uint64(e.n)
+		named := !e.corrupt && e.sum != 0
+		switch {
+		case named && len(j.open[k]) > 0:
+			u := j.open[k][0]
+			j.open[k] = j.open[k][1:]
+			j.recover(u, n)
+			j.ours[p] = u
+			j.known[k] = true
+		case named && j.known[k]:
+			j.v.Duplicated += n
+		case named && j.moved(k, p):
+			j.known[k] = true
+		case j.altered(p, base):
+		case e.corrupt && j.damagedUnknown(p, base, e):
+		case g.history.evicted || g.folded || g.forgot:
+			j.v.Inexact += n
+			j.nameless += n
+		default:
+			j.foreign += n
+		}
+	})
+}
+
+func (j *judge) recover(u piece, n uint64) {
+	j.v.Recovered += n
+	if u.refused {
+		j.refused += n
+	}
+}
+
+// moved finds an acked piece that is not where it should be, and is here.
+func (j *judge) moved(k key, here place) bool {
+	for _, p := range j.missing[k] {
+		if j.gone[p] {
+			continue
+		}
+		j.gone[p] = true
+		e := p.w.entries()[p.i]
+		j.ours[here] = piece{first: e.first, n: e.n, stripe: e.stripe}
+		return true
+	}
+	return false
+}
+
+// altered looks for an acked piece that should be where this one is.
+func (j *judge) altered(here place, base int64) bool {
+	live := here.w.entries()
+	off := live[here.i].off
+	for i := here.w.find(off); i < len(live) && live[i].off == off; i++ {
+		p := place{w: here.w, i: i}
+		if live[i].state != acked || j.gone[p] {
+			continue
+		}
+		j.gone[p] = true
+		bad := uint64(live[i].n)
+		if live[here.i].corrupt {
+			bad = min(bad, j.g.badOf(base, live[i].n))
+		}
+		j.v.Corrupted += bad
+		j.ours[here] = piece{first: live[i].first, n: live[i].n, stripe: live[i].stripe}
+		return true
+	}
+	return false
+}
+
+// damagedUnknown takes a damaged piece that nobody named for the unknown one
+// whose checksum and number of events it still bears.
+func (j *judge) damagedUnknown(here place, base int64, e *entry) bool {
+	k := key{e.sum, e.n}
+	if len(j.open[k]) == 0 {
+		return false
+	}
+	j.ours[here] = j.open[k][0]
+	j.open[k] = j.open[k][1:]
+	j.v.Corrupted += j.g.badOf(base, e.n)
+	return true
+}
+
+// stamped finds out what the arrivals are that no answer named, by their
+// stripe and index.
+func (j *judge) stamped(proven map[*window]bool) {
+	g := j.g
+	set := func() map[int32]*ranges { return map[int32]*ranges{} }
+	j.seen, j.unknown, j.denied, j.waiting, j.vague = set(), set(), set(), set(), set()
+	for s, r := range g.seen {
+		j.seen[s] = &ranges{append([]span(nil), r.spans...)}
+	}
+	for _, p := range g.unknown {
+		put(j.unknown, p.stripe, p.first, p.n)
+		if p.refused {
+			put(j.denied, p.stripe, p.first, p.n)
+		}
+	}
+	g.each(acked, func(_ place, _ int64, e *entry) { put(j.waiting, e.stripe, e.first, e.n) })
+	g.each(summed, func(p place, _ int64, e *entry) {
+		if proven[p.w] {
+			put(j.seen, e.stripe, e.first, e.n)
+		} else {
+			put(j.vague, e.stripe, e.first, e.n)
+		}
+	})
+	g.each(arrived, func(p place, base int64, e *entry) {
+		if e.stripe == unknownStripe {
+			switch {
+			case j.altered(p, base):
+			case g.folded || g.forgot:
+				j.v.Inexact += uint64(e.n)
+				j.nameless += uint64(e.n)
+			default:
+				j.foreign += uint64(e.n)
+			}
+			return
+		}
+		lo, hi := e.first, e.first+uint64(e.n)
+		old, fresh := j.seen[e.stripe].cut(lo, hi)
+		j.v.Duplicated += length(old)
+		if len(fresh) == 0 {
+			return
+		}
+		put(j.seen, e.stripe, e.first, e.n)
+		j.ours[p] = piece{first: fresh[0].lo, n: int32(length(fresh)), stripe: e.stripe}
+		bad := uint64(0)
+		if e.corrupt {
+			bad = j.g.badOf(base, e.n)
+		}
+		for _, f := range fresh {
+			atHome := j.atHome(p, f)
+			switch {
+			case atHome && bad == 0:
+				// Where it should be, whole by its stamps, and not as it was.
+				j.v.Corrupted += f.hi - f.lo
+				continue
+			case bad > 0:
+				j.v.Corrupted += min(bad, f.hi-f.lo)
+			}
+			// What was acked for another place is found, and no more is said.
+			_, rest := j.waiting[e.stripe].cut(f.lo, f.hi)
+			for _, r := range rest {
+				unsure := j.vague[e.stripe].count(r.lo, r.hi)
+				j.v.Inexact += unsure
+				j.v.Recovered += r.hi - r.lo - unsure
+				j.refused += j.denied[e.stripe].count(r.lo, r.hi)
+			}
+		}
+	})
+}
+
+func put(m map[int32]*ranges, stripe int32, first uint64, n int32) {
+	r := m[stripe]
+	if r == nil {
+		r = &ranges{}
+		m[stripe] = r
+	}
+	r.add(first, first+uint64(n))
+}
+
+// atHome reports whether an acked piece with a checksum should be just where
+// this arrival is, with the same events, and thus did not fit for its
+// checksum.
+func (j *judge) atHome(here place, f span) bool {
+	live := here.w.entries()
+	a := live[here.i]
+	for i := here.w.find(a.off); i < len(live) && live[i].off == a.off; i++ {
+		e := live[i]
+		if e.state == acked && e.stripe == a.stripe && e.first == f.lo && e.first+uint64(e.n) == f.hi && e.sum != a.sum && a.sum != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lost judges the acked pieces that were not found.
+func (j *judge) lost() {
+	j.g.each(acked, func(p place, base int64, e *entry) {
+		if j.gone[p] {
+			return
+		}
+		n := uint64(e.n)
+		if j.seen != nil {
+			n -= j.seen[e.stripe].count(e.first, e.first+n)
+		}
+		switch {
+		case n == 0:
+		case base >= j.end, base < j.g.deleted:
+			j.v.Inexact += n
+		default:
+			j.v.Lost += n
+		}
+	})
+}
+
+// order goes on where settling has stopped: through the log, with the largest
+// index of each stripe so far.
+func (j *judge) order(proven map[*window]bool) {
+	g := j.g
+	top := make(map[int32]uint64, len(g.top))
+	for s, t := range g.top {
+		top[s] = t
+	}
+	for _, w := range g.windows {
+		for i, e := range w.entries() {
+			if w.number<<windowBits+int64(e.off) < g.next {
+				// A log that began anew: what is before and what is behind has
+				// no meaning any more.
+				continue
+			}
+			switch e.state {
+			case matched:
+				j.v.Reordered += g.late(&e, top)
+			case summed:
+				if proven[w] {
+					j.v.Reordered += g.late(&e, top)
+				}
+			case arrived:
+				if u, ok := j.ours[place{w: w, i: i}]; ok {
+					e.first, e.n, e.stripe = u.first, u.n, u.stripe
+					j.v.Reordered += g.late(&e, top)
+				}
+			}
+		}
+	}
+}
+
+// pair settles arrivals of pieces without an answer early, when memory is
+// short: where nothing is ever acked, they would all wait for the verdict.
+func (g *log) pair() {
+	if g.orphans == 0 || len(g.unknown) == 0 {
+		return
+	}
+	open := map[key][]int{}
+	for i, p := range g.unknown {
+		k := key{p.sum, p.n}
+		if g.seen != nil {
+			k = key{uint32(p.first), p.stripe} // told apart again below
+		}
+		open[k] = append(open[k], i)
+	}
+	done := make([]bool, len(g.unknown))
+	g.each(arrived, func(_ place, base int64, e *entry) {
+		if e.corrupt || g.seen == nil && e.sum == 0 {
+			return
+		}
+		k := key{e.sum, e.n}
+		if g.seen != nil {
+			k = key{uint32(e.first), e.stripe}
+		}
+		for _, i := range open[k] {
+			p := g.unknown[i]
+			if done[i] || g.seen != nil && (p.first != e.first || p.n != e.n || g.seen[e.stripe].count(e.first, e.first+uint64(e.n)) > 0) {
+				continue
+			}
+			done[i] = true
+			open[k] = open[k][1:]
+			g.recovered += uint64(p.n)
+			if p.refused {
+				g.refused += uint64(p.n)
+			}
+			if g.seen != nil {
+				g.see(p.stripe, p.first, p.n)
+			} else {
+				g.remember(key{e.sum, e.n})
+			}
+			e.state, e.stripe, e.first, e.sum = matched, p.stripe, p.first, 0
+			g.orphans--
+			break
+		}
+	})
+	before := cap(g.unknown)
+	var left []piece
+	for i, p := range g.unknown {
+		if !done[i] {
+			left = append(left, p)
+		}
+	}
+	g.unknown = left
+	g.grow(int64(cap(left)-before) * pieceBytes)
+}
