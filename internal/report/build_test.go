@@ -229,3 +229,63 @@ func TestClock(t *testing.T) {
 		}
 	}
 }
+
+func TestFact(t *testing.T) {
+	var long []any
+	for i := range 20 {
+		long = append(long, i)
+	}
+	tests := []struct {
+		name string
+		v    any
+		want string
+	}{
+		{"text", "abc", "abc"},
+		{"nothing", nil, "unknown"},
+		{"a name that is a number", 1001, "1001"},
+		{"a count", 1_234_567, "1,234,567"},
+		{"below zero", -12_345.0, "-12,345"},
+		{"a share", 0.23456, "0.2346"},
+		{"a duration", 1500 * time.Millisecond, "1.5 s"},
+		{"a list", []string{"a", "b"}, "a, b"},
+		{"a long list", long, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, and 8 more"},
+		{"a map", map[string]any{"created_by": "broker", "partitions": 3}, "created by broker, partitions 3"},
+		{"brokers", []map[string]any{{"id": 1, "address": "a:1"}, {"id": 2, "address": "b:1"}}, "address a:1, id 1; address b:1, id 2"},
+		{"what JSON cannot hold", func() {}, "0x"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := fact(tt.v); got != tt.want && !(tt.want == "0x" && strings.HasPrefix(got, "0x")) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// Whatever a stored report holds, it is refused or printed.
+func FuzzRead(f *testing.F) {
+	for _, input := range inputs {
+		var file bytes.Buffer
+		d := Build(input())
+		d.Intervals = d.Intervals[:min(len(d.Intervals), 2)]
+		if err := d.WriteJSON(&file); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file.String())
+	}
+	f.Add(`{"schema":"carronade.report/1"}`)
+	f.Add(`{"schema":"carronade.report/1","trust":{},"ledger":{"logs":[{}]},"steps":[{}],"phases":[{"end_s":1e300}],"response":{"count":1},"totals":{"events_per_s":1e308,"elapsed_s":-5}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := Read(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		var page bytes.Buffer
+		if err := d.Text(&page, Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(page.String(), "\x1b\r") {
+			t.Errorf("control characters from %q", text)
+		}
+	})
+}

@@ -119,11 +119,15 @@ func clean(s string) string {
 	}, s)
 }
 
-// cut shortens s to n columns.
+// cut shortens s to n columns in the middle: names of partitions differ at
+// their ends.
 func cut(s string, n int) string {
 	s = clean(s)
 	if width(s) <= n {
 		return s
 	}
-	return string([]rune(s)[:max(n-3, 0)]) + "..."
+	r := []rune(s)
+	tail := max((n-3)/2, 0)
+	head := max(n-3-tail, 0)
+	return string(r[:head]) + "..." + string(r[len(r)-tail:])
 }

@@ -76,14 +76,38 @@ func (p *page) note(text string) {
 	}
 }
 
-// table writes rows, the first of them as a heading.
+// table writes rows, the first of them as headings. What is too wide for the
+// page moves closer together, and then its first column is cut.
 func (p *page) table(t *table, headings int) {
-	for i, l := range t.lines(2, 0) {
+	const room = Columns - 2
+	lines := t.lines(2, 0)
+	if widest(lines) > room {
+		lines = t.lines(1, 0)
+	}
+	if over := widest(lines) - room; over > 0 {
+		first := 0
+		for _, r := range t.rows {
+			first = max(first, width(r[0]))
+		}
+		for _, r := range t.rows {
+			r[0] = cut(r[0], max(first-over, 4))
+		}
+		lines = t.lines(1, 0)
+	}
+	for i, l := range lines {
 		if i < headings {
 			l = p.paint(dim, l)
 		}
 		p.line("  " + l)
 	}
+}
+
+func widest(lines []string) int {
+	n := 0
+	for _, l := range lines {
+		n = max(n, width(l))
+	}
+	return n
 }
 
 func (p *page) to(w io.Writer) error {

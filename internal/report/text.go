@@ -201,7 +201,6 @@ func (d *Document) events(p *page) {
 	t := d.Totals
 	p.section("Events")
 	var left, right table
-	right.left = 1
 	count := func(indent, name string, n, of uint64) {
 		left.row(indent+name, units.FormatCount(n), share(n, of))
 	}
@@ -241,24 +240,24 @@ func (d *Document) events(p *page) {
 		right.row("no answer", seconds(d.Stall.LongestS), fmt.Sprintf("at most, at %s", seconds(d.Stall.LongestAtS)))
 		right.row("stalled", units.FormatPercent(d.Stall.Share), "of the hold")
 	}
-	l, r := left.lines(2, 9), right.rows
-	var rt table
-	for _, row := range r {
-		rt.row(row[0], row[1])
+	var names table // of the right block, without its remarks
+	for _, row := range right.rows {
+		names.row(row[:2]...)
 	}
-	rl := rt.lines(2, 9)
-	for i := range max(len(l), len(rl)) {
+	l, r := left.lines(2, 9), names.lines(2, 9)
+	edge := max(widest(l), 34)
+	for i := range max(len(l), len(r)) {
 		a, b := "", ""
 		if i < len(l) {
 			a = l[i]
 		}
-		if i < len(rl) {
-			b = rl[i]
-			if extra := r[i][2]; extra != "" {
-				b += "  " + extra
+		if i < len(r) {
+			b = r[i]
+			if remark := right.rows[i][2]; remark != "" && 2+edge+2+width(b)+2+width(remark) <= Columns {
+				b += "  " + remark
 			}
 		}
-		p.line("  " + padRight(a, 34) + "  " + b)
+		p.line("  " + padRight(a, edge) + "  " + b)
 	}
 	if len(d.Steps) > 0 {
 		p.note("all steps together; each on its own below")

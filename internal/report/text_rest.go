@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ func (d *Document) ledger(p *page) {
 	var t table
 	t.row("", "acked", "read", "lost", "duplicated", "reordered", "corrupted", "recovered")
 	row := func(name string, of measure.LedgerLog) {
-		cells := []string{cut(name, 20)}
+		cells := []string{cut(name, 40)}
 		for _, n := range []uint64{of.Acked, of.Read, of.Lost, of.Duplicated, of.Reordered, of.Corrupted, of.Recovered} {
 			cells = append(cells, ledgerCount(n))
 		}
@@ -133,7 +134,8 @@ func (d *Document) system(p *page) {
 	}
 }
 
-// fact prints any value as words: lists with commas, maps as key value.
+// fact prints any value as words: lists with commas, maps as key and value,
+// lists of maps with semicolons. Long ones are cut: the JSON has the rest.
 func fact(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -148,26 +150,34 @@ func fact(v any) string {
 	case time.Duration:
 		return units.FormatDuration(x)
 	case float64:
-		if x == float64(int64(x)) {
-			return grouped(int64(x))
+		if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+			return whole(int64(x))
 		}
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	case int:
-		return grouped(int64(x))
+		return whole(int64(x))
 	case int64:
-		return grouped(x)
+		return whole(x)
 	case []any:
+		sep := ", "
 		var parts []string
 		for _, e := range x[:min(len(x), mostRows)] {
+			if _, ok := e.(map[string]any); ok {
+				sep = "; "
+			}
 			parts = append(parts, fact(e))
 		}
 		if n := len(x) - mostRows; n > 0 {
 			parts = append(parts, fmt.Sprintf("and %d more", n))
 		}
-		return strings.Join(parts, ", ")
+		return strings.Join(parts, sep)
 	case map[string]any:
 		var parts []string
-		for _, k := range sortedKeys(x) {
+		for i, k := range sortedKeys(x) {
+			if i == 2*mostRows {
+				parts = append(parts, fmt.Sprintf("and %d more", len(x)-i))
+				break
+			}
 			parts = append(parts, strings.ReplaceAll(k, "_", " ")+" "+fact(x[k]))
 		}
 		return strings.Join(parts, ", ")
@@ -184,11 +194,16 @@ func fact(v any) string {
 	return fact(generic)
 }
 
-func grouped(n int64) string {
-	if n < 0 {
+// whole prints a number, in groups when it is long. Shorter ones are often
+// names, of brokers for one, and a year of a date.
+func whole(n int64) string {
+	switch {
+	case n <= -10_000:
 		return "-" + units.FormatCount(uint64(-n))
+	case n >= 10_000:
+		return units.FormatCount(uint64(n))
 	}
-	return units.FormatCount(uint64(n))
+	return strconv.FormatInt(n, 10)
 }
 
 // clients is what the connections to each broker did.
@@ -200,16 +215,10 @@ func (d *Document) clients(p *page) {
 	var t table
 	t.row("broker", "requests", "batches", "a batch", "bytes", "ratio", "throttled", "reconnects")
 	for _, c := range d.Clients {
-		t.row(cut(c.Broker, 17), units.FormatCountShort(c.Requests), units.FormatCountShort(c.Batches), figure(c.EventsPerBatch),
+		t.row(cut(c.Broker, 30), units.FormatCountShort(c.Requests), units.FormatCountShort(c.Batches), figure(c.EventsPerBatch),
 			units.FormatSize(int64(c.Bytes)), figure(c.CompressionRatio), seconds(c.ThrottleSeconds), units.FormatCountShort(c.Reconnects))
 	}
-	lines := t.lines(1, 0)
-	for i, l := range lines {
-		if i == 0 {
-			l = p.paint(dim, l)
-		}
-		p.line("  " + l)
-	}
+	p.table(&t, 1)
 }
 
 // generator is what it cost this machine.

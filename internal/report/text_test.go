@@ -268,9 +268,40 @@ func interrupted() Input {
 	return in
 }
 
+// huge is a week at forty million a second against a cluster with long names.
+func huge() Input {
+	in := overloaded()
+	r := in.Result
+	const n = 40_000_000 * 7 * 86400
+	r.Hold.End = r.Hold.Start + 7*24*time.Hour
+	r.Hold.Counts = measure.Counts{Offered: n, Sent: n, Acked: n - 3e9, Unknown: 2e9, Failed: 1e9, Shots: n / 2400, Answered: n / 2400, Retries: 123_456_789, Bytes: n * 100, WireBytes: n * 105}
+	r.Hold.Arrived, r.Hold.ArrivedBytes, r.Hold.InFlight = n-3e9, (n-3e9)*100, 123_456_789
+	r.Hold.Response = spread(20*time.Minute, 1, 10_000)
+	r.Hold.Censored = spread(40*time.Minute, 0.5, 10_000)
+	r.Hold.Gather, r.Hold.EndToEnd = spread(30*time.Minute, 0.1, 100), spread(3*time.Minute, 2, 100)
+	r.Stall = measure.Stall{Longest: 26 * time.Hour, LongestAt: 5 * 24 * time.Hour, Share: 0.99999}
+	long := "a-topic-with-a-very-long-name-that-somebody-thought-of-in-a-meeting-41"
+	in.Target = "kafka://broker-1.example.net:9092,broker-2.example.net:9092,broker-3.example.net:9092/" + long
+	in.Ledger.Acked, in.Ledger.Read, in.Ledger.Lost, in.Ledger.Duplicated = n, n+5_555_555, 4_444_444, 9_999_999
+	in.Ledger.Reordered, in.Ledger.Corrupted, in.Ledger.Recovered = 9_999_999, 9_999_999, 9_999_999
+	for i := range in.Ledger.Logs {
+		in.Ledger.Logs[i].Log = long
+		in.Ledger.Logs[i].Lost = 8_888_888
+	}
+	r.Logs = []load.LogResult{{Log: long, Consumed: n, Bytes: n * 100, Behind: n}}
+	for i := range 4 {
+		s := r.Hold
+		s.Rate, s.Start, s.End = 123.456e6, time.Duration(i)*time.Hour, time.Duration(i+1)*time.Hour
+		r.Steps = append(r.Steps, s)
+	}
+	in.Clients[1].Reconnects, in.Clients[1].Requests, in.Clients[1].Batches, in.Clients[1].EventsPerBatch = 123_456, 1<<60, 1<<60, 123456
+	in.Facts["settings"] = map[string]any{"retention.bytes": 1 << 40, "x": strings.Repeat("y", 200)}
+	return in
+}
+
 var inputs = map[string]func() Input{
 	"open-loop": openLoop, "overloaded": overloaded, "steps": steps, "closed-loop": closedLoop, "full-speed": fullSpeed,
-	"unacknowledged": unacknowledged, "consume": consume, "round-trip": roundTrip, "interrupted": interrupted,
+	"unacknowledged": unacknowledged, "consume": consume, "round-trip": roundTrip, "interrupted": interrupted, "huge": huge,
 }
 
 // golden compares got with a file of testdata, or writes it with -update.

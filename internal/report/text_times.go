@@ -129,16 +129,7 @@ func (d *Document) steps(p *page) {
 			at(s.Service, 99), at(s.Lag, 99), units.FormatCountShort(uint64(c.InFlightMean+0.5)),
 			units.FormatCountShort(c.Offered-min(c.Acked, c.Offered)))
 	}
-	lines := t.lines(2, 0)
-	if len(lines) > 0 && width(lines[len(lines)-1]) > Columns-2 {
-		lines = t.lines(1, 0)
-	}
-	for i, l := range lines {
-		if i < 2 {
-			l = p.paint(dim, l)
-		}
-		p.line("  " + l)
-	}
+	p.table(&t, 2)
 }
 
 const sparkWidth = 44
