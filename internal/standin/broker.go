@@ -24,6 +24,15 @@ type broker struct {
 	done    sync.WaitGroup
 }
 
+// clusterID tells what kind of stand-in it is: a report on a discarding one says
+// nothing about a system.
+func clusterID(opts KafkaOptions) string {
+	if opts.Discard {
+		return "carronade-discard"
+	}
+	return "carronade-standin"
+}
+
 // retentionEvery is how often data beyond the bound is dropped.
 const retentionEvery = time.Second
 
@@ -35,7 +44,7 @@ func startBroker(opts KafkaOptions, advertise string) (*broker, error) {
 	retain := fmt.Sprint(opts.Retain)
 	kopts := []kfake.Opt{
 		kfake.NumBrokers(1),
-		kfake.ClusterID("carronade-standin"),
+		kfake.ClusterID(clusterID(opts)),
 		kfake.AllowAutoTopicCreation(),
 		kfake.DefaultNumPartitions(opts.Partitions),
 		kfake.ListenFn(func(string, string) (net.Listener, error) { return b.ln, nil }),

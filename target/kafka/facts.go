@@ -7,6 +7,11 @@ import (
 	"strings"
 )
 
+// discardID is the cluster id of our own discarding stand-in, which keeps
+// nothing of what it is sent: that the generator is the limit is the point of
+// firing at it.
+const discardID = "carronade-discard"
+
 // facts are what was found out about the cluster, for the report.
 func (cl *cluster) facts() map[string]any {
 	c := cl.cfg
@@ -43,6 +48,9 @@ func (cl *cluster) facts() map[string]any {
 		"topic":      topic,
 		"engine":     c.engine,
 		"security":   c.security.String(),
+	}
+	if cl.id == discardID {
+		f["discards"] = true
 	}
 	if c.security.skipVerify {
 		f["tls_verified"] = false
