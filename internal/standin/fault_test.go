@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -243,17 +244,17 @@ func TestParse(t *testing.T) {
 	}{
 		{"stall", stall, "10s/1s", Stall{10 * time.Second, time.Second}, ""},
 		{"stall without length", stall, "10s", nil, "want EVERY/LENGTH"},
-		{"stall without unit", stall, "10/1", nil, `"10" is no duration`},
-		{"stall of bad length", stall, "10s/x", nil, `"x" is no duration`},
-		{"stall longer than its period", stall, "1s/1s", nil, "below the 1s"},
+		{"stall without unit", stall, "10/1", nil, "without a unit"},
+		{"stall of bad length", stall, "10s/x", nil, `duration "x"`},
+		{"stall longer than its period", stall, "1s/1s", nil, "below the 1 s"},
 		{"stall of nothing", stall, "1s/0s", nil, "above 0"},
 		{"alias", rule, "timeout@1%", ErrorRule{"request-timed-out", 7, 0.01}, ""},
 		{"Kafka's name", rule, "not-leader-or-follower@100%", ErrorRule{"not-leader-or-follower", 6, 1}, ""},
 		{"upper case", rule, "Not-Enough-Replicas@0.5%", ErrorRule{"not-enough-replicas", 19, 0.005}, ""},
 		{"rule without share", rule, "timeout", nil, "want NAME@SHARE"},
-		{"share without unit", rule, "timeout@1", nil, "want a percentage"},
-		{"share above all", rule, "timeout@101%", nil, "want a percentage"},
-		{"share that is no number", rule, "timeout@NaN%", nil, "want a percentage"},
+		{"share as a part of one", rule, "timeout@0.25", ErrorRule{"request-timed-out", 7, 0.25}, ""},
+		{"share above all", rule, "timeout@101%", nil, "more than the whole"},
+		{"share that is no number", rule, "timeout@NaN%", nil, "a number"},
 		{"no such error", rule, "sleepy@1%", nil, `Kafka has no error "sleepy"`},
 		{"topic", top, "orders", Topic{"orders", 0}, ""},
 		{"topic with partitions", top, "orders:12", Topic{"orders", 12}, ""},
@@ -321,5 +322,72 @@ func TestCheck(t *testing.T) {
 	}
 	if !slices.IsSorted(mechanisms) {
 		t.Error("the mechanisms are shown to people: keep them sorted")
+	}
+}
+
+// TestFlags reads every flag, and shows what was read as it may be given.
+func TestFlags(t *testing.T) {
+	var got KafkaOptions
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	got.Bind(fs)
+	args := []string{
+		"--listen", "127.0.0.1:1", "--advertise", "a:2", "--discard", "--partitions", "4", "--topic", "x:5", "--topic", "y",
+		"--data-dir", "/d", "--in-memory", "--retain", "10MiB", "--max-message", "2MiB",
+		"--events", "10m", "--event-size", "1KiB", "--batch-events", "7",
+		"--delay", "5ms", "--stall", "10s/1s", "--error", "timeout@1%", "--error", "too-large@2%", "--seed", "9",
+		"--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "ca", "--sasl", "PLAIN:u:secret",
+	}
+	given := map[string]bool{}
+	for _, a := range args {
+		given[strings.TrimPrefix(a, "--")] = true
+	}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !given[f.Name] {
+			t.Errorf("--%s is not tried here", f.Name)
+		}
+	})
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	want := KafkaOptions{
+		Listen: "127.0.0.1:1", Advertise: "a:2", Discard: true, Partitions: 4, Topics: []Topic{{"x", 5}, {"y", 0}},
+		DataDir: "/d", InMemory: true, Retain: 10 << 20, MaxMessage: 2 << 20,
+		Events: 1e7, EventSize: 1024, BatchEvents: 7,
+		Delay: 5 * time.Millisecond, Stall: Stall{10 * time.Second, time.Second},
+		Errors: []ErrorRule{{"request-timed-out", 7, 0.01}, {"message-too-large", 10, 0.02}}, Seed: 9,
+		TLSCert: "c", TLSKey: "k", TLSClientCA: "ca", SASL: []Login{{"PLAIN", "u", "secret"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	shown := map[string]string{}
+	fs.VisitAll(func(f *pflag.Flag) { shown[f.Name] = f.Value.String() })
+	for name, want := range map[string]string{
+		"retain": "10 MiB", "events": "10,000,000", "delay": "5 ms", "stall": "10 s/1 s", "sasl": "PLAIN:u",
+		"topic": "x:5,y:0", "error": "request-timed-out@1%,message-too-large@2%",
+	} {
+		if shown[name] != want {
+			t.Errorf("--%s shows %q, want %q", name, shown[name], want)
+		}
+	}
+	var large KafkaOptions
+	fs = pflag.NewFlagSet("test", pflag.ContinueOnError)
+	large.Bind(fs)
+	if err := fs.Parse([]string{"--event-size", "1MiB", "--in-memory"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := large.Check(); err != nil {
+		t.Errorf("large events: %v", err)
+	}
+	if got := large.withDefaults().Retain; got != 128<<20 {
+		t.Errorf("got %d bytes kept in memory, want 128 MiB", got)
+	}
+	for _, bad := range [][]string{{"--event-size", "1GiB"}, {"--retain", "much"}, {"--delay", "5"}, {"--error", "x@1%"}} {
+		var opts KafkaOptions
+		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		opts.Bind(fs)
+		if err := fs.Parse(bad); err == nil {
+			t.Errorf("%v is taken, want an error", bad)
+		}
 	}
 }

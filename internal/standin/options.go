@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"carronade/units"
 )
 
 // KafkaOptions says what a Kafka stand-in is. The zero value is a broker at
@@ -96,7 +98,7 @@ func (o KafkaOptions) withDefaults() KafkaOptions {
 // Check tells what is wrong with the options, defaults filled in.
 func (o KafkaOptions) Check() error {
 	o = o.withDefaults()
-	host, port, err := net.SplitHostPort(o.Listen)
+	_, _, err := net.SplitHostPort(o.Listen)
 	switch {
 	case err != nil:
 		return fmt.Errorf("listen address %q: want host:port, such as 127.0.0.1:9092: %w", o.Listen, err)
@@ -121,16 +123,15 @@ func (o KafkaOptions) Check() error {
 	case o.Discard && len(o.SASL) > 0:
 		return errors.New("the discard broker knows no logins; use the broker that keeps its data")
 	}
-	_, _ = host, port
 	total := 0.0
 	for _, r := range o.Errors {
 		if r.Share < 0 || r.Share > 1 {
-			return fmt.Errorf("error %s in %v of the answers: want 0%% to 100%%", r.Name, r.Share)
+			return fmt.Errorf("error %s in %s of the answers: want 0%% to 100%%", r.Name, units.FormatPercent(r.Share))
 		}
 		total += r.Share
 	}
 	if total > 1 {
-		return fmt.Errorf("errors in %v%% of the answers: want at most 100%% in sum", total*100)
+		return fmt.Errorf("errors in %s of the answers: want at most 100%% in sum", units.FormatPercent(total))
 	}
 	for _, l := range o.SASL {
 		if !slices.Contains(mechanisms, l.Mechanism) {
@@ -183,16 +184,16 @@ func ParseStall(s string) (Stall, error) {
 	if !ok {
 		return Stall{}, fmt.Errorf("stall %q: want EVERY/LENGTH, such as 10s/1s", s)
 	}
-	e, err := time.ParseDuration(every)
+	e, err := units.ParseDuration(every)
 	if err != nil {
-		return Stall{}, fmt.Errorf("stall %q: %q is no duration: want a number and a unit, such as 10s", s, every)
+		return Stall{}, fmt.Errorf("stall %q: %w", s, err)
 	}
-	l, err := time.ParseDuration(length)
+	l, err := units.ParseDuration(length)
 	if err != nil {
-		return Stall{}, fmt.Errorf("stall %q: %q is no duration: want a number and a unit, such as 1s", s, length)
+		return Stall{}, fmt.Errorf("stall %q: %w", s, err)
 	}
 	if e <= 0 || l <= 0 || l >= e {
-		return Stall{}, fmt.Errorf("stall %q: want a length above 0 and below the %v between two", s, e)
+		return Stall{}, fmt.Errorf("stall %q: want a length above 0 and below the %s between two", s, units.FormatDuration(e))
 	}
 	return Stall{Every: e, Length: l}, nil
 }
@@ -201,7 +202,7 @@ func (s Stall) String() string {
 	if s == (Stall{}) {
 		return ""
 	}
-	return s.Every.String() + "/" + s.Length.String()
+	return units.FormatDuration(s.Every) + "/" + units.FormatDuration(s.Length)
 }
 
 // left is how much of a stall is left at the time since the start; 0 outside of
@@ -236,10 +237,9 @@ func ParseErrorRule(s string) (ErrorRule, error) {
 	if !ok {
 		return ErrorRule{}, fmt.Errorf("error rule %q: want NAME@SHARE, such as timeout@1%%", s)
 	}
-	percent, ok := strings.CutSuffix(share, "%")
-	v, err := strconv.ParseFloat(percent, 64)
-	if !ok || err != nil || !(v >= 0 && v <= 100) {
-		return ErrorRule{}, fmt.Errorf("error rule %q: %q is no share: want a percentage from 0%% to 100%%, such as 1%%", s, share)
+	v, err := units.ParseShare(share)
+	if err != nil {
+		return ErrorRule{}, fmt.Errorf("error rule %q: %w", s, err)
 	}
 	full := strings.ToLower(name)
 	if a, ok := errorAliases[full]; ok {
@@ -251,7 +251,7 @@ func ParseErrorRule(s string) (ErrorRule, error) {
 			continue
 		}
 		if errorName(e) == full {
-			return ErrorRule{Name: full, Code: code, Share: v / 100}, nil
+			return ErrorRule{Name: full, Code: code, Share: v}, nil
 		}
 	}
 	return ErrorRule{}, fmt.Errorf("error rule %q: Kafka has no error %q: want a name such as timeout, not-leader, too-large, unauthorized or throttled, or any of Kafka's own in lower case with dashes", s, name)
@@ -266,7 +266,7 @@ func errorName(e *kerr.Error) string {
 }
 
 func (r ErrorRule) String() string {
-	return r.Name + "@" + strconv.FormatFloat(r.Share*100, 'g', -1, 64) + "%"
+	return r.Name + "@" + units.FormatPercent(r.Share)
 }
 
 // ParseTopic parses "NAME" or "NAME:PARTITIONS".
