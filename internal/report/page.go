@@ -30,7 +30,7 @@ const (
 )
 
 func (p *page) paint(code, s string) string {
-	if !p.style.Color || s == "" {
+	if !p.style.Color || s == "" || code == "" {
 		return s
 	}
 	return code + s + plain

@@ -145,7 +145,7 @@ func (d *Document) workload(p *page) {
 	var set, usual []string
 	for _, s := range d.Settings {
 		if s.Default {
-			if s.Value != "" {
+			if s.Value != "" && s.Value != "false" { // what is off goes without saying
 				usual = append(usual, s.Name+" "+s.Value)
 			}
 			continue
@@ -232,7 +232,7 @@ func (d *Document) events(p *page) {
 	if d.Mode != load.Consuming {
 		each := ""
 		if t.Shots > 0 {
-			each = units.FormatCountShort(t.Sent/t.Shots) + " events a shot"
+			each = units.FormatCountShort(t.Sent/t.Shots) + " events each"
 		}
 		right.row("shots", units.FormatCount(t.Shots), each)
 		right.row("retries", units.FormatCount(t.Retries), "")

@@ -94,6 +94,7 @@ func openLoop() Input {
 			{"max-in-flight", "5", true},
 			{"seed", "1", true},
 			{"group", "", true},
+			{"fresh", "false", true},
 		},
 		Workload: map[string]any{"rate": "50000/s", "for": "20s"},
 		Result:   r, Processors: 2,
@@ -367,6 +368,9 @@ func TestText(t *testing.T) {
 			}
 			if !strings.Contains(colored.String(), "\x1b[1m") {
 				t.Error("no color when it was asked for")
+			}
+			if on, ends := strings.Count(colored.String(), "\x1b["), strings.Count(colored.String(), plain); on != 2*ends {
+				t.Errorf("%d codes and %d ends of them", on, ends)
 			}
 			if diff := cmp.Diff(text.String(), stripped(colored.String())); diff != "" {
 				t.Errorf("colored:\n%s", diff)
