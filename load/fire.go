@@ -98,7 +98,7 @@ func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) int {
 				shot.Ready = min(shot.Ready, shot.DueLast)
 			}
 		}
-		shot.Free = max(shot.Ready, ls.again, t.slotAt(ls, n))
+		shot.Free = max(shot.Ready, ls.again, s.again, t.slotAt(ls, n))
 		k += uint64(events)
 	}
 	return n
@@ -145,7 +145,7 @@ func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, pha
 		*shot = Shot{Seq: ls.seq, First: k, Stripe: s.id, Events: int32(got), Phase: int32(ph), DueFirst: -1, DueLast: -1}
 		ls.seq++
 		shot.Ready = max(t.slotAt(ls, n), ls.met)
-		shot.Free = max(shot.Ready, ls.again)
+		shot.Free = max(shot.Ready, ls.again, s.again)
 		k += uint64(got)
 		claimed += got
 		n++

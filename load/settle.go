@@ -10,6 +10,7 @@ func (t *thread) drain(now time.Duration) {
 			lost := t.lost
 			t.lost = nil
 			for _, s := range lost {
+				s.again = r.at
 				t.enqueue(s, now)
 			}
 			continue

@@ -49,6 +49,7 @@ type stripe struct {
 	next  uint64 // index of the first event not fired
 	end   uint64 // index of the first event after the phase
 	ready time.Duration
+	again time.Duration // when it last got a lane after having none
 }
 
 // A laneState is the engine's side of a lane.

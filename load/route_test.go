@@ -1,0 +1,148 @@
+package load
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// wandering is a fake whose stripe has no lane for a time, then another one.
+type wandering struct {
+	*fake
+	away, back time.Duration // no lane from away to back
+}
+
+func (w *wandering) Start(s Sink) {
+	w.fake.Start(s)
+	time.AfterFunc(w.back, func() { s.Ready(-1, w.back) })
+}
+
+func (w *wandering) Route(int32) Lane {
+	switch now := w.sink.Now(); {
+	case now < w.away:
+		return w.lanes[0]
+	case now < w.back:
+		return nil
+	}
+	return w.lanes[1]
+}
+
+func (w *wandering) Client(int32) int { return 0 }
+func (w *wandering) Clients() int     { return 1 }
+
+// TestStripeWithoutLane: while a stripe has no leader its events are held, and
+// that time is neither the generator's lag nor the system's service time.
+func TestStripeWithoutLane(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		overload Overload
+		dropped  uint64
+	}{
+		{"queue", Queue, 0},
+		{"drop", Drop, 100},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(Single(), 2, constantly(time.Millisecond))
+				w := &wandering{fake: f, away: time.Second, back: 2 * time.Second}
+				r, err := Fire(t.Context(), Plan{
+					Schedule: Constant(100), EventsPerShot: 1, MaxInFlight: 1000, Overload: tt.overload,
+					Hold: Limits{Time: 3 * time.Second}, Portable: true,
+				}, w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Hold.Dropped != tt.dropped || r.Hold.Acked != 300-tt.dropped {
+					t.Errorf("dropped %d, acked %d", r.Hold.Dropped, r.Hold.Acked)
+				}
+				if tt.overload == Drop {
+					return
+				}
+				if got := r.Hold.Held.Max(); got != time.Second {
+					t.Errorf("held for %v at most, want 1s", got)
+				}
+				if got := r.Hold.Lag.Max(); got != 0 {
+					t.Errorf("lag %v, want none", got)
+				}
+				if got, want := r.Hold.Response.Max(), 1001*time.Millisecond; got != want {
+					t.Errorf("response time %v at most, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// narrow is a lane that takes nothing for a time, as one whose connection
+// takes no bytes.
+type narrow struct {
+	*fakeLane
+	from, to time.Duration
+	armed    bool
+}
+
+func (n *narrow) Fire(shots []Shot) int {
+	if now := n.f.sink.Now(); now >= n.from && now < n.to {
+		if !n.armed {
+			n.armed = true
+			time.AfterFunc(n.to-now, func() { n.f.sink.Ready(n.id, n.to) })
+		}
+		return 0
+	}
+	return n.fakeLane.Fire(shots)
+}
+
+type narrowTarget struct {
+	*fake
+	lane *narrow
+}
+
+func (n *narrowTarget) Route(int32) Lane { return n.lane }
+
+// TestFullLane: a lane that takes nothing holds the shots, in order, and the
+// time until it may be tried again is held time.
+func TestFullLane(t *testing.T) {
+	for _, perShot := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(RoundRobin(2), 1, constantly(time.Millisecond))
+			n := &narrowTarget{f, &narrow{fakeLane: f.lanes[0], from: 500 * time.Millisecond, to: 800 * time.Millisecond}}
+			r, err := Fire(t.Context(), Plan{
+				Schedule: Constant(1000), EventsPerShot: perShot, MaxInFlight: 1000,
+				Hold: Limits{Time: time.Second}, Portable: true,
+			}, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Hold.Acked != 1000 {
+				t.Errorf("acked %d, want 1000", r.Hold.Acked)
+			}
+			if got := r.Hold.Lag.Max(); got != 0 {
+				t.Errorf("lag %v, want none", got)
+			}
+			if got := r.Hold.Held.Max(); got != 300*time.Millisecond {
+				t.Errorf("held for %v at most, want 300ms", got)
+			}
+			// Held shots keep growing where their make-up is not fixed.
+			if perShot == 0 && r.Hold.Shots > 710 {
+				t.Errorf("%d shots: what was held did not grow", r.Hold.Shots)
+			}
+		})
+	}
+}
+
+// TestBuffer: with a buffer, overload begins when it is full and not before.
+func TestBuffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(Single(), 1, frozen(time.Second))
+		r, err := Fire(t.Context(), Plan{
+			Schedule: Constant(200), EventsPerShot: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 500, EventBytes: 10,
+			Hold: Limits{Time: 3 * time.Second}, Portable: true,
+		}, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// 100 events are due while the one in flight is frozen; 50 of them fit.
+		if d := r.Hold.Dropped; d < 50 || d > 52 {
+			t.Errorf("dropped %d, want about the 50 that the buffer does not hold", d)
+		}
+	})
+}
