@@ -56,7 +56,7 @@ func (d *Document) head(p *page) {
 	} else {
 		p.pairIn(red, "NOT TRUSTED", "could not be trusted, because the generator itself was a limit or its clock failed:")
 		for _, r := range d.Trust.Reasons {
-			p.pair("", r)
+			p.pair("", "- "+r)
 		}
 	}
 	for _, n := range d.Trust.Notes {

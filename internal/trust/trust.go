@@ -122,7 +122,7 @@ func late(s *measure.Tally) string {
 	}
 	where := ""
 	if s.Name != "" && s.Name != "hold" {
-		where = " in " + s.Name
+		where = " in the step of " + s.Name
 	}
 	against := ""
 	if known {

@@ -90,11 +90,11 @@ func TestJudge(t *testing.T) {
 			name: "late in one of the steps", mode: load.OpenLoop,
 			alter: func(in *Input) {
 				fine, late := in.Result.Hold, in.Result.Hold
-				fine.Name, late.Name = "step 1: 10 k/s", "step 2: 20 k/s"
+				fine.Name, late.Name = "10,000/s", "20,000/s"
 				late.Lag = times(3*time.Millisecond, 1000)
 				in.Result.Steps = []measure.Tally{fine, late}
 			},
-			reasons: []string{"lag p99 was 3 ms in step 2: 20 k/s, more than"},
+			reasons: []string{"lag p99 was 3 ms in the step of 20,000/s, more than"},
 		},
 		{
 			name: "late, and not judged without a schedule", mode: load.ClosedLoop,
