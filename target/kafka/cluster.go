@@ -375,11 +375,5 @@ func (cl *cluster) readSettings(ctx context.Context) {
 	if err != nil || len(rs) != 1 || rs[0].Err != nil {
 		return
 	}
-	cl.settings = map[string]string{}
-	for _, kv := range rs[0].Configs {
-		own := kv.Source == kmsg.ConfigSourceDynamicTopicConfig
-		if !kv.Sensitive && kv.Value != nil && (own || slices.Contains(interesting, kv.Key)) {
-			cl.settings[kv.Key] = *kv.Value
-		}
-	}
+	cl.settings = settingsOf(rs[0].Configs)
 }

@@ -2,58 +2,359 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/measure"
+	"carronade/target"
 )
 
-// createTopics makes topics by one request and returns an error, or nil, for
-// each.
-func createTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, timeout time.Duration) []error {
-	req := kmsg.NewPtrCreateTopicsRequest()
-	req.TimeoutMillis = int32(timeout.Milliseconds())
-	index := map[string]int{}
-	errs := make([]error, len(specs))
-	for i, s := range specs {
-		index[s.Name] = i
-		t := kmsg.NewCreateTopicsRequestTopic()
-		t.Topic, t.NumPartitions, t.ReplicationFactor = s.Name, s.Partitions, s.Replicas
-		if t.NumPartitions < 1 {
-			t.NumPartitions = -1 // as the broker likes (KIP-464)
-		}
-		if t.ReplicationFactor < 1 {
-			t.ReplicationFactor = -1
-		}
-		for _, kv := range s.Config {
-			c := kmsg.NewCreateTopicsRequestTopicConfig()
-			c.Name, c.Value = kv[0], kmsg.StringPtr(kv[1])
-			t.Configs = append(t.Configs, c)
-		}
-		req.Topics = append(req.Topics, t)
-		errs[i] = fmt.Errorf("the broker did not answer for topic %s", s.Name)
-	}
-	resp, err := req.RequestWith(ctx, client)
-	if err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return errs
-	}
-	for _, t := range resp.Topics {
-		if i, ok := index[t.Topic]; ok {
-			errs[i] = withMessage(kerr.ErrorForCode(t.ErrorCode), t.ErrorMessage)
-		}
-	}
-	return errs
+// Operations on topics, for TopicWork.Op.
+const (
+	TopicsCreate        = "create"
+	TopicsList          = "list"
+	TopicsDescribe      = "describe"
+	TopicsDelete        = "delete"
+	TopicsDeleteRecords = "delete-records"
+	TopicsRead          = "read"
+)
+
+// A TopicWork is a load of operations on topics, such as "create 10,000
+// topics, 500 requests a second, 8 at a time".
+//
+//	res, err := kafka.Topics(ctx, kafka.TopicWork{
+//		Op: kafka.TopicsCreate, URL: u, Options: v, Given: given,
+//		Names: kafka.TopicNames("load-", 10_000), Spec: spec,
+//		Concurrency: 8, PerRequest: 100, Rate: 500,
+//	})
+//
+// An operation is one topic; a request carries PerRequest of them. An error of
+// Topics means that the load could not be made at all (no broker, wrong
+// password); what becomes of single operations is in the result.
+type TopicWork struct {
+	Op      string
+	URL     *url.URL      // as for a run; the topic in it is one of the names, unless there are others
+	Options target.Values // of Kind: security, timeouts, what read decodes
+	Given   map[string]bool
+
+	Names []string  // the topics; list needs none
+	Spec  TopicSpec // create: partitions, replicas and settings; the name is not used
+	Upto  int64     // delete-records: offset before which records are deleted; -1: all there are
+
+	Concurrency int     // requests in flight at once; 0 means 1
+	PerRequest  int     // topics in a request, for all but list and read; 0 means 1
+	Rate        float64 // requests due a second; 0: each when the one before it is answered
+	Times       int     // list: how often; 0 means 1
+	Internal    bool    // list: the brokers' own topics as well
+
+	Logf func(format string, args ...any)
 }
 
-// withMessage joins a broker's error with its own words about it.
-func withMessage(err error, message *string) error {
-	if err == nil || message == nil || *message == "" {
-		return err
+// A TopicResult is what became of a TopicWork.
+type TopicResult struct {
+	Op         string
+	Operations uint64 // begun
+	Done       uint64 // and succeeded
+	Failed     uint64 // and refused for certain, or not answered
+	Requests   uint64
+	Unsent     uint64 // not begun when the context ended
+
+	Elapsed      time.Duration
+	PerSecond    float64 // operations done a second
+	PerRequest   int
+	Concurrency  int
+	BusyMean     float64            // requests in flight, time-weighted mean
+	Service      *measure.Histogram // answered - sent, per request
+	Response     *measure.Histogram // answered - due, per request; nil without a rate
+	Events       uint64             // read: records
+	Bytes        uint64             // read: of keys, values and headers; of what was fetched, where BytesWire is set
+	BytesWire    bool               // read: some batches were compressed and not decoded, so Bytes is as they travelled
+	Classes      map[string]uint64
+	Failures     []measure.Failure // the first 32 distinct texts
+	Topics       []TopicInfo       // list, describe and read: what was found, by name
+	Interrupted  bool
+	OtherFailure uint64 // failed operations whose text was not kept
+}
+
+// A TopicInfo is what was found out about a topic.
+type TopicInfo struct {
+	Name       string
+	ID         string `json:",omitempty"`
+	Partitions int
+	Replicas   int
+	Internal   bool              `json:",omitempty"`
+	Leaders    string            `json:",omitempty"` // describe
+	Settings   map[string]string `json:",omitempty"` // describe: those that differ from the broker's, and those that decide speed
+	Events     uint64            `json:",omitempty"` // read
+	Bytes      uint64            `json:",omitempty"` // read
+	Elapsed    time.Duration     `json:",omitempty"` // read
+}
+
+// TopicNames returns n names that begin with prefix: "load-0", "load-1", ...
+func TopicNames(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%d", prefix, i)
 	}
-	return fmt.Errorf("%w (%s)", err, *message)
+	return names
+}
+
+// maxFailureTexts is how many distinct texts of failures are kept.
+const maxFailureTexts = 32
+
+// Topics makes a load of operations on topics. It returns when all are
+// answered, or, with what was done so far, when the context ends.
+func Topics(ctx context.Context, w TopicWork) (*TopicResult, error) {
+	t, err := newTopicLoad(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	defer t.cl.close()
+	return t.run(ctx), nil
+}
+
+// A topicLoad is a TopicWork in progress.
+type topicLoad struct {
+	TopicWork
+	cl    *cluster
+	slots []*kgo.Client // one per concurrent request, so that they do not queue on one connection
+
+	mu   sync.Mutex
+	res  *TopicResult
+	rows map[[2]string]*measure.Failure
+	busy time.Duration // time of all requests together
+}
+
+// An attempt is one request: the topics in it, and what became of each.
+type attempt struct {
+	names []string
+	errs  []error
+}
+
+func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
+	w.Concurrency, w.PerRequest, w.Times = max(1, w.Concurrency), max(1, w.PerRequest), max(1, w.Times)
+	c, err := parseConfig(target.Spec{URL: w.URL, Op: opConsume, Options: w.Options, Given: w.Given, Logf: w.Logf})
+	if err != nil {
+		return nil, err
+	}
+	switch w.Op {
+	case TopicsList:
+	case TopicsRead:
+		w.PerRequest = 1
+		fallthrough
+	case TopicsCreate, TopicsDescribe, TopicsDelete, TopicsDeleteRecords:
+		if len(w.Names) == 0 {
+			w.Names = []string{c.topic}
+		}
+		for _, n := range w.Names {
+			if err := checkTopic(n); err != nil {
+				return nil, err
+			}
+		}
+	default:
+		return nil, fmt.Errorf("no operation %q on topics", w.Op)
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := c.probe(ctx); err != nil {
+		return nil, err
+	}
+	control, err := kgo.NewClient(c.baseOpts()...)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	t := &topicLoad{
+		TopicWork: w, cl: &cluster{cfg: c, control: control, admin: kadm.NewClient(control)}, rows: map[[2]string]*measure.Failure{},
+		res: &TopicResult{Op: w.Op, PerRequest: w.PerRequest, Concurrency: w.Concurrency, Service: measure.NewHistogram(), Classes: map[string]uint64{}},
+	}
+	if w.Rate > 0 {
+		t.res.Response = measure.NewHistogram()
+	}
+	return t, control.Ping(ctx)
+}
+
+// run makes the requests: as many at once as asked for, each when it is due.
+func (t *topicLoad) run(ctx context.Context) *TopicResult {
+	batches := t.batches()
+	var (
+		wg      sync.WaitGroup
+		next    int
+		nextMu  sync.Mutex
+		start   = time.Now()
+		claimed = func() (int, bool) {
+			nextMu.Lock()
+			defer nextMu.Unlock()
+			if next == len(batches) || ctx.Err() != nil {
+				return 0, false
+			}
+			next++
+			return next - 1, true
+		}
+	)
+	for range min(t.Concurrency, len(batches)) {
+		wg.Go(func() {
+			own, err := kgo.NewClient(t.cl.cfg.baseOpts()...)
+			if err != nil {
+				own = t.cl.control
+			} else {
+				defer own.Close()
+			}
+			for {
+				i, ok := claimed()
+				if !ok {
+					return
+				}
+				due := time.Duration(0)
+				if t.Rate > 0 {
+					due = time.Duration(float64(i) / t.Rate * float64(time.Second))
+					if wait := due - time.Since(start); wait > 0 {
+						select {
+						case <-ctx.Done():
+							t.unsent(len(batches[i]))
+							return
+						case <-time.After(wait):
+						}
+					}
+				}
+				sent := time.Since(start)
+				a := &attempt{names: batches[i], errs: make([]error, len(batches[i]))}
+				t.do(ctx, own, a)
+				t.took(a, due, sent, time.Since(start))
+			}
+		})
+	}
+	wg.Wait()
+	for ; next < len(batches); next++ {
+		t.unsent(len(batches[next]))
+	}
+	r := t.res
+	r.Elapsed = time.Since(start)
+	if s := r.Elapsed.Seconds(); s > 0 {
+		r.PerSecond = float64(r.Done) / s
+		r.BusyMean = t.busy.Seconds() / s
+	}
+	for _, f := range t.rows {
+		r.Failures = append(r.Failures, *f)
+	}
+	slices.SortFunc(r.Failures, func(a, b measure.Failure) int {
+		if a.Events != b.Events {
+			return int(b.Events) - int(a.Events)
+		}
+		return slices.Compare([]string{a.Class, a.Text}, []string{b.Class, b.Text})
+	})
+	slices.SortFunc(r.Topics, func(a, b TopicInfo) int { return slices.Compare([]string{a.Name}, []string{b.Name}) })
+	r.Interrupted = ctx.Err() != nil
+	return r
+}
+
+// batches are the topics of each request.
+func (t *topicLoad) batches() [][]string {
+	if t.Op == TopicsList {
+		return slices.Repeat([][]string{{""}}, t.Times) // one operation, whatever there is
+	}
+	return slices.Collect(slices.Chunk(t.Names, t.PerRequest))
+}
+
+func (t *topicLoad) unsent(n int) {
+	t.mu.Lock()
+	t.res.Unsent += uint64(n)
+	t.mu.Unlock()
+}
+
+// took counts a request that is over.
+func (t *topicLoad) took(a *attempt, due, sent, done time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.res
+	r.Requests++
+	t.busy += done - sent
+	r.Service.Record(done - sent)
+	if r.Response != nil {
+		r.Response.Record(done - due)
+	}
+	for _, err := range a.errs {
+		r.Operations++
+		if err == nil {
+			r.Done++
+			continue
+		}
+		r.Failed++
+		class, _ := classify(err)
+		r.Classes[class.String()]++
+		key := [2]string{class.String(), failureText(err)}
+		row := t.rows[key]
+		if row == nil {
+			if len(t.rows) == maxFailureTexts {
+				r.OtherFailure++
+				continue
+			}
+			row = &measure.Failure{Class: key[0], Text: key[1]}
+			t.rows[key] = row
+		}
+		row.Events++
+		row.Shots++
+	}
+}
+
+// failureText is a text that failures of one kind share: the name of the
+// protocol's error where there is one, since the broker's words name the topic.
+func failureText(err error) string {
+	var ke *kerr.Error
+	if errors.As(err, &ke) {
+		return ke.Message + ": " + ke.Description
+	}
+	return err.Error()
+}
+
+// do makes one request.
+func (t *topicLoad) do(ctx context.Context, client *kgo.Client, a *attempt) {
+	timeout := t.cl.cfg.requestTimeout
+	if t.Op != TopicsRead { // a topic may be large, and its fetches have deadlines of their own
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout+time.Second)
+		defer cancel()
+	}
+	admin := kadm.NewClient(client)
+	admin.SetTimeoutMillis(int32(timeout.Milliseconds()))
+	switch t.Op {
+	case TopicsCreate:
+		specs := make([]TopicSpec, len(a.names))
+		for i, n := range a.names {
+			specs[i] = t.Spec
+			specs[i].Name = n
+		}
+		a.errs = createTopics(ctx, client, specs, timeout)
+	case TopicsDelete:
+		a.deleteTopics(ctx, client, timeout)
+	case TopicsList:
+		a.errs[0] = t.list(ctx, admin)
+	case TopicsDescribe:
+		t.describe(ctx, admin, a)
+	case TopicsDeleteRecords:
+		t.deleteRecords(ctx, admin, a)
+	case TopicsRead:
+		a.errs[0] = t.read(ctx, client, a.names[0])
+	}
+}
+
+// failAll says of each topic of a request that it failed.
+func (a *attempt) failAll(err error) {
+	for i := range a.errs {
+		a.errs[i] = err
+	}
+}
+
+// set sets a topic's error; a topic that was not asked for is ignored.
+func (a *attempt) set(name string, err error) {
+	if i := slices.Index(a.names, name); i >= 0 {
+		a.errs[i] = err
+	}
 }

@@ -1,0 +1,153 @@
+package kafka
+
+import (
+	"context"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/load"
+)
+
+// topics runs a TopicWork against a cluster.
+func topics(t *testing.T, c *kfake.Cluster, w TopicWork) *TopicResult {
+	t.Helper()
+	s := spec(t, urlOf(c, "t"), nil)
+	w.URL, w.Options, w.Given, w.Logf = s.URL, s.Options, s.Given, t.Logf
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	res, err := Topics(ctx, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Operations != res.Done+res.Failed {
+		t.Errorf("%d operations, %d done and %d failed", res.Operations, res.Done, res.Failed)
+	}
+	if res.Service.Count() != res.Requests {
+		t.Errorf("%d requests, %d service times", res.Requests, res.Service.Count())
+	}
+	return res
+}
+
+func TestTopicsLife(t *testing.T) {
+	c := fakeCluster(t, kfake.NumBrokers(3))
+	names := TopicNames("load-", 100)
+	create := TopicWork{Op: TopicsCreate, Names: names, Concurrency: 4, PerRequest: 10, Spec: TopicSpec{Partitions: 2, Replicas: 3, Config: [][2]string{{"retention.ms", "1000"}}}}
+	res := topics(t, c, create)
+	if res.Done != 100 || res.Requests != 10 || res.Failed != 0 {
+		t.Fatalf("create: got %d done, %d failed in %d requests, want 100 in 10: %v", res.Done, res.Failed, res.Requests, res.Failures)
+	}
+	if info := c.TopicInfo("load-99"); info == nil || len(c.PartitionInfos("load-99")) != 2 {
+		t.Fatalf("load-99 was not made with 2 partitions: %+v", info)
+	}
+	// An existing topic is a counted failure.
+	create.Names = TopicNames("load-", 120)
+	res = topics(t, c, create)
+	if res.Done != 20 || res.Failed != 100 || res.Classes[load.Rejected.String()] != 100 || len(res.Failures) != 1 {
+		t.Errorf("create again: got %d done, %d failed, %v, %v", res.Done, res.Failed, res.Classes, res.Failures)
+	}
+
+	res = topics(t, c, TopicWork{Op: TopicsList, Times: 5, Concurrency: 2})
+	if res.Done != 5 || len(res.Topics) != 120 {
+		t.Errorf("list: got %d done and %d topics, want 5 and 120", res.Done, len(res.Topics))
+	}
+
+	res = topics(t, c, TopicWork{Op: TopicsDescribe, Names: []string{"load-0", "missing"}, PerRequest: 2})
+	if res.Done != 1 || res.Failed != 1 || len(res.Topics) != 1 {
+		t.Fatalf("describe: got %d done, %d failed, %v", res.Done, res.Failed, res.Topics)
+	}
+	if d := res.Topics[0]; d.Partitions != 2 || d.Replicas != 3 || d.Settings["retention.ms"] != "1000" || d.Leaders == "" {
+		t.Errorf("describe: got %+v", d)
+	}
+
+	res = topics(t, c, TopicWork{Op: TopicsDelete, Names: append(names, "missing"), PerRequest: 7, Concurrency: 2})
+	if res.Done != 100 || res.Failed != 1 {
+		t.Errorf("delete: got %d done, %d failed, want 100 and 1: %v", res.Done, res.Failed, res.Failures)
+	}
+	if c.TopicInfo("load-0") != nil {
+		t.Error("load-0 is still there")
+	}
+}
+
+func TestTopicsReadAndDeleteRecords(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(3, "t"), kfake.SeedTopics(1, "empty"))
+	want := put(t, c, records(3000, 3, sized(100)))
+	res := topics(t, c, TopicWork{Op: TopicsRead, Names: []string{"t", "empty", "missing"}})
+	if res.Done != 2 || res.Failed != 1 {
+		t.Errorf("got %d done, %d failed, want 2 and 1: %v", res.Done, res.Failed, res.Failures)
+	}
+	if res.Events != 3000 || int64(res.Bytes) != want || res.BytesWire {
+		t.Errorf("got %d events of %d bytes (as they travelled: %v), want 3000 of %d", res.Events, res.Bytes, res.BytesWire, want)
+	}
+	if c.TopicInfo("missing") != nil {
+		t.Error("reading a missing topic made it")
+	}
+	if res := topics(t, c, TopicWork{Op: TopicsDeleteRecords, Names: []string{"t", "missing"}, Upto: 400}); res.Done != 1 || res.Failed != 1 {
+		t.Errorf("delete records: got %d done, %d failed: %v", res.Done, res.Failed, res.Failures)
+	}
+	if res := topics(t, c, TopicWork{Op: TopicsRead}); res.Events != 1800 {
+		t.Errorf("got %d events after deleting 400 of each partition, want 1800", res.Events)
+	}
+	if res := topics(t, c, TopicWork{Op: TopicsDeleteRecords, Upto: -1}); res.Done != 1 {
+		t.Errorf("delete all records: got %d done: %v", res.Done, res.Failures)
+	}
+	if res := topics(t, c, TopicWork{Op: TopicsRead}); res.Events != 0 {
+		t.Errorf("got %d events after deleting all", res.Events)
+	}
+	put(t, c, records(30, 3, sized(10)), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
+	if res := topics(t, c, TopicWork{Op: TopicsRead}); res.Events != 30 || !res.BytesWire || res.Bytes == 0 {
+		t.Errorf("compressed: got %d events, %d bytes, as they travelled: %v", res.Events, res.Bytes, res.BytesWire)
+	}
+}
+
+func TestTopicsAtARate(t *testing.T) {
+	c := fakeCluster(t)
+	slow := false
+	c.ControlKey(int16(kmsg.CreateTopics), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if !slow {
+			slow = true
+			c.SleepControl(func() { <-time.After(300 * time.Millisecond) })
+		}
+		return nil, nil, false
+	})
+	res := topics(t, c, TopicWork{Op: TopicsCreate, Names: TopicNames("x", 20), Rate: 100, Concurrency: 1})
+	if res.Elapsed < 190*time.Millisecond {
+		t.Errorf("20 requests at 100/s took %s", res.Elapsed)
+	}
+	// Those due behind the slow one waited for it: response time tells, service
+	// time does not.
+	if res.Response.Percentile(50) < 100*time.Millisecond || res.Service.Percentile(50) > 100*time.Millisecond {
+		t.Errorf("got response p50 %s, service p50 %s", res.Response.Percentile(50), res.Service.Percentile(50))
+	}
+}
+
+func TestTopicsInterrupted(t *testing.T) {
+	c := fakeCluster(t)
+	s := spec(t, urlOf(c, "t"), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+	defer cancel()
+	res, err := Topics(ctx, TopicWork{Op: TopicsCreate, URL: s.URL, Options: s.Options, Names: TopicNames("x", 1000), Rate: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !res.Interrupted || res.Operations+res.Unsent != 1000 || res.Unsent == 0 {
+		t.Errorf("got %d operations, %d unsent, interrupted %v", res.Operations, res.Unsent, res.Interrupted)
+	}
+}
+
+func TestTopicsRefuses(t *testing.T) {
+	u := &url.URL{Scheme: "kafka", Host: "127.0.0.1:1"}
+	for _, w := range []TopicWork{
+		{Op: "paint", URL: u},
+		{Op: TopicsCreate, URL: u, Names: []string{"no spaces"}},
+	} {
+		if _, err := Topics(t.Context(), w); err == nil {
+			t.Errorf("%+v: no error", w)
+		}
+	}
+}
