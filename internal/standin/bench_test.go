@@ -153,3 +153,54 @@ func cpuOf(tb testing.TB, pid int) time.Duration {
 	}
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
+
+// BenchmarkServe fetches from a discard broker in a process of its own, one MiB
+// a request, and looks at nothing: what the sink can give, and what it costs.
+func BenchmarkServe(b *testing.B) {
+	child, err := Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := child.Stop(); err != nil {
+			b.Fatal(err, child.Words())
+		}
+	}()
+	nc, err := net.Dial("tcp", child.Addr())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer nc.Close()
+	req := kmsg.NewPtrFetchRequest()
+	req.SetVersion(12)
+	req.MaxBytes = 1 << 20
+	rt := kmsg.NewFetchRequestTopic()
+	rt.Topic = "t"
+	rp := kmsg.NewFetchRequestTopicPartition()
+	rp.PartitionMaxBytes = 1 << 20
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	frame := frameOf(req)
+	const events = 9000 // whole batches of 1000 in one MiB
+	before, own := cpuOf(b, child.Pid()), cpuOf(b, os.Getpid())
+	buf := make([]byte, 256<<10)
+	for b.Loop() {
+		if _, err := nc.Write(frame); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(nc, buf[:4]); err != nil {
+			b.Fatal(err)
+		}
+		for left := int(binary.BigEndian.Uint32(buf)); left > 0; {
+			n, err := nc.Read(buf[:min(left, len(buf))])
+			if err != nil {
+				b.Fatal(err)
+			}
+			left -= n
+		}
+	}
+	n := float64(b.N) * events
+	b.ReportMetric(n/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	b.ReportMetric(float64(cpuOf(b, child.Pid())-before)/n, "sink-cpu-ns/event")
+	b.ReportMetric(float64(cpuOf(b, os.Getpid())-own)/n, "own-cpu-ns/event")
+}
