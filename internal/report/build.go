@@ -211,7 +211,7 @@ func (b *builder) interval(iv *measure.Interval) Interval {
 	return Interval{
 		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts,
 		EventsPerS: perSecond(n, iv.Length()),
-		InFlight:   iv.InFlight, LagEvents: iv.LagEvents,
+		InFlight:   iv.InFlight, LagEvents: iv.LagEvents, LagLogs: iv.LagLogs,
 		Response:  b.summary(b.scheduled && b.answered(), iv.Response, iv.Censored),
 		Service:   b.summary(b.answered(), iv.Service, nil),
 		Lag:       b.summary(b.scheduled, iv.Lag, nil),

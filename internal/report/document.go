@@ -132,6 +132,7 @@ type Interval struct {
 	EventsPerS float64          `json:"events_per_s"`
 	InFlight   uint64           `json:"in_flight"`
 	LagEvents  int64            `json:"lag_events"`
+	LagLogs    []int64          `json:"lag_events_by_log,omitempty"`
 	Response   *measure.Summary `json:"response"`
 	Service    *measure.Summary `json:"service"`
 	Lag        *measure.Summary `json:"lag"`

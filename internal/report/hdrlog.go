@@ -2,8 +2,10 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -104,6 +106,9 @@ func (l *Log) flush() {
 }
 
 func (l *Log) fail(err error) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err // the name is told already
+	}
 	if l.err == nil {
 		l.err = fmt.Errorf("write the HDR log %s: %w", l.name, err)
 	}

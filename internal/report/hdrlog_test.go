@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -157,6 +158,21 @@ func TestLogOnAFullDisk(t *testing.T) {
 	}
 	if again := log.Close(); !errors.Is(again, full) {
 		t.Errorf("closed again: got %v", again)
+	}
+}
+
+// A file's own error says its name once.
+func TestLogOnAFullFile(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		return // other systems have no such file; the case above is the same
+	}
+	log, err := CreateLog("/dev/full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Begin(started)
+	if got, want := fmt.Sprint(log.Close()), "write the HDR log /dev/full: no space left on device"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
