@@ -232,6 +232,9 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 	close(r.done)
 }
 
+// mostLagLogs bounds the logs whose lag is kept for every interval.
+const mostLagLogs = 128
+
 type readCollector struct {
 	r      *Reading
 	series *measure.Series
@@ -258,10 +261,14 @@ func (c *readCollector) interval(end time.Duration) {
 	if r.plan.Usage != nil {
 		iv.Generator = r.plan.Usage()
 	}
-	for _, n := range r.src.Behind() {
+	behind := r.src.Behind()
+	for _, n := range behind {
 		if n >= 0 {
 			iv.LagEvents = max(iv.LagEvents, 0) + n
 		}
+	}
+	if len(behind) <= mostLagLogs {
+		iv.LagLogs = behind
 	}
 	c.next++
 	newest := 0

@@ -71,7 +71,7 @@ func Join(a, b Interval) Interval {
 	out.Merge(&b.Set)
 	out.Each(func(_ string, h **Histogram) { *h = (*h).Compact() })
 	out.InFlight = b.InFlight
-	out.LagEvents = b.LagEvents
+	out.LagEvents, out.LagLogs = b.LagEvents, b.LagLogs
 	out.Generator = a.Generator.Join(b.Generator)
 	return out
 }

@@ -99,6 +99,9 @@ type Interval struct {
 	InFlight  uint64 // events in flight at End
 	Generator Usage  // of the generator's process during the interval
 	LagEvents int64  // consuming: events behind the end of the log at End, -1 unknown
+	// LagLogs is the same of each log, in the order of the result's logs; nil
+	// where there are too many of them to keep.
+	LagLogs []int64
 }
 
 // Usage is what a process consumed in a span of time.
