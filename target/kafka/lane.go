@@ -43,16 +43,15 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 	s := l.s
 	now := s.p.sink.Now()
 	s.mu.Lock()
-	for range shots {
+	for i := range shots {
 		if !l.accepts(now) {
 			l.wanting = true
 			break
 		}
 		sl := s.newSlot()
 		sl.home, sl.live = l, len(s.live)
-		if n := len(s.freeBufs); n > 0 && s.mill.buffers {
-			sl.buf = s.freeBufs[n-1]
-			s.freeBufs = s.freeBufs[:n-1]
+		if s.mill.buffers {
+			sl.own = s.newBuffer(s.mill.draft(&shots[i]))
 		}
 		s.live = append(s.live, sl)
 		l.gathered = append(l.gathered, sl)

@@ -28,8 +28,10 @@ func BenchmarkWire(b *testing.B) {
 		given    []string
 		inFlight int
 		events   int
+		verify   bool
 	}{
 		{name: "defaults"},
+		{name: "verify", verify: true},
 		{name: "in flight 16", inFlight: 16},
 		{name: "batch 107KB", given: []string{"batch-size=107KB"}},
 		{name: "batch 107KB, in flight 16", given: []string{"batch-size=107KB"}, inFlight: 16},
@@ -43,7 +45,7 @@ func BenchmarkWire(b *testing.B) {
 	}
 	for _, tt := range tests {
 		b.Run(strings.ReplaceAll(tt.name, " ", "_"), func(b *testing.B) {
-			cfg := configFor(b, []string{*sinkAddr}, func(c *config) { c.eventsPerShot = tt.events }, tt.given...)
+			cfg := configFor(b, []string{*sinkAddr}, func(c *config) { c.eventsPerShot, c.verify = tt.events, tt.verify }, tt.given...)
 			cfg.logf = func(string, ...any) {}
 			p, err := newProducer(context.Background(), cfg)
 			if err != nil {

@@ -65,6 +65,14 @@ func (m *mill) room(stripe int32, first uint64) int {
 	return d.events()
 }
 
+// draft is the one that a shot is made from; nil: none.
+func (m *mill) draft(shot *load.Shot) *draft {
+	if m.p.cfg.fresh {
+		return nil
+	}
+	return m.p.stock.pick(shot.Stripe, m.p.stripes.partition(shot.Stripe), shot.First)
+}
+
 // grind makes the records of a shot, and returns the events' bytes.
 func (m *mill) grind(sl *slot, shot *load.Shot, now time.Duration) int64 {
 	n := int(shot.Events)
@@ -77,9 +85,13 @@ func (m *mill) grind(sl *slot, shot *load.Shot, now time.Duration) int64 {
 	sl.raw = int32(size)
 	switch {
 	case m.stamped:
-		sl.buf = append(sl.buf[:0], d.recs[:size]...)
-		m.stamp(sl.buf, d.values[:n], shot, now)
-		sl.recs, sl.sum = sl.buf, kafka.SumOf(sl.buf)
+		if sl.own.copy != d { // most often there is a free copy of it
+			sl.own.b = append(sl.own.b[:0], d.recs...)
+			sl.own.copy = d
+		}
+		recs := sl.own.b[:size:size]
+		m.stamp(recs, d.values[:n], shot, now)
+		sl.recs, sl.sum = recs, kafka.SumOf(recs)
 	case m.p.codec == kafka.None:
 		sl.recs, sl.sum = d.recs[:size:size], d.sum(n)
 	case n == d.events():
@@ -186,7 +198,7 @@ func (m *mill) keySize(n uint64) int {
 // grindFresh encodes events that were never sent before.
 func (m *mill) grindFresh(sl *slot, shot *load.Shot, now time.Duration) int64 {
 	gen, headers := m.p.gen, m.p.stock.headers
-	buf := sl.buf[:0]
+	buf := sl.own.b[:0]
 	if m.p.codec != kafka.None {
 		buf = m.scratch[:0]
 	}
@@ -219,8 +231,8 @@ func (m *mill) grindFresh(sl *slot, shot *load.Shot, now time.Duration) int64 {
 	sl.raw = int32(len(buf))
 	if m.p.codec != kafka.None {
 		m.scratch = buf
-		buf = m.compress(sl.buf[:0], buf)
+		buf = m.compress(sl.own.b[:0], buf)
 	}
-	sl.buf, sl.recs, sl.sum = buf, buf, kafka.SumOf(buf)
+	sl.own.b, sl.recs, sl.sum = buf, buf, kafka.SumOf(buf)
 	return total
 }

@@ -73,7 +73,7 @@ func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
 	next := make([]uint64, deal.Stripes())
 	seq := map[int]uint64{}
 	fired := uint64(0)
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(60 * time.Second)
 	for {
 		blocked := true
 		var lanes []load.Lane
@@ -236,14 +236,19 @@ func configFor(t testing.TB, addrs []string, change func(*config), given ...stri
 // readBack reads all records of the topic with a client that is not ours.
 func readBack(t testing.TB, addrs []string, want int) []*kgo.Record {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.ConsumeTopics("events"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	return readBackTopic(t, addrs, want, "events")
+}
+
+func readBackTopic(t testing.TB, addrs []string, want int, topic string) []*kgo.Record {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, "events")
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topic)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,10 +20,10 @@ type slot struct {
 	recs   []byte    // the records as they travel
 	sum    kafka.Sum // of recs
 	count  int32
-	raw    int32  // bytes of the records before compression
-	buf    []byte // own memory, given back in the end
-	millis int64  // timestamp; 0 until the first attempt
-	crc    uint32 // of the last attempt
+	raw    int32   // bytes of the records before compression
+	own    *buffer // own memory, given back in the end
+	millis int64   // timestamp; 0 until the first attempt
+	crc    uint32  // of the last attempt
 
 	sent     time.Duration // first attempt's first byte; -1: none
 	deadline time.Duration // no attempt after it
@@ -62,7 +62,7 @@ type sender struct {
 
 	freeSlots    []*slot
 	freeRequests []*request
-	freeBufs     [][]byte
+	freeBuffers  []*buffer
 	outcomes     []load.Outcome // settled, not yet handed over
 	sending      []*slot        // scratch
 	dirty        []*link        // with requests queued, to be written
@@ -164,11 +164,34 @@ func (s *sender) newSlot() *slot {
 
 // release takes back a settled slot. Nothing refers to it any more.
 func (s *sender) release(sl *slot) {
-	if sl.buf != nil {
-		s.freeBufs = append(s.freeBufs, sl.buf[:0])
+	if sl.own != nil {
+		s.freeBuffers = append(s.freeBuffers, sl.own)
 	}
 	*sl = slot{}
 	s.freeSlots = append(s.freeSlots, sl)
+}
+
+// A buffer is memory for the records of one shot.
+type buffer struct {
+	b    []byte
+	copy *draft // the draft whose records it holds, but for stamps; nil: none
+}
+
+// newBuffer is a free buffer, if there is one a copy of the draft.
+func (s *sender) newBuffer(d *draft) *buffer {
+	last := len(s.freeBuffers) - 1
+	if last < 0 {
+		return new(buffer)
+	}
+	for i := last; i >= 0; i-- {
+		if s.freeBuffers[i].copy == d {
+			s.freeBuffers[i], s.freeBuffers[last] = s.freeBuffers[last], s.freeBuffers[i]
+			break
+		}
+	}
+	b := s.freeBuffers[last]
+	s.freeBuffers = s.freeBuffers[:last]
+	return b
 }
 
 func (s *sender) newRequest() *request {

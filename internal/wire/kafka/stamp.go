@@ -3,6 +3,7 @@ package kafka
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"time"
 )
 
@@ -16,7 +17,7 @@ const StampSize = 24
 //	 4  stripe  uint24
 //	 7  index   uint40  of the event in its stripe
 //	12  due     int64   nanoseconds from the start of the run
-//	20  sum     uint32  CRC-32C of the 20 bytes before
+//	20  sum     uint32  a hash of the 20 bytes before
 //
 // All big-endian. A stripe holds at most 2^40 events that can be told apart
 // (a day at 12 M events/s), a run at most 2^24 stripes.
@@ -36,10 +37,20 @@ const (
 // Put writes the stamp to the first StampSize bytes of b.
 func (s *Stamp) Put(b []byte) {
 	_ = b[StampSize-1]
+	place := uint64(uint32(s.Stripe))<<40 | s.Index&MaxStampIndex
 	binary.BigEndian.PutUint32(b, s.Run)
-	binary.BigEndian.PutUint64(b[4:], uint64(uint32(s.Stripe))<<40|s.Index&MaxStampIndex)
+	binary.BigEndian.PutUint64(b[4:], place)
 	binary.BigEndian.PutUint64(b[12:], uint64(s.Due))
-	binary.BigEndian.PutUint32(b[20:], UpdateCRC(0, b[:20]))
+	binary.BigEndian.PutUint32(b[20:], stampSum(s.Run, place, uint64(s.Due)))
+}
+
+// stampSum hashes a stamp by two products of 128 bits, folded: a nanosecond,
+// where a CRC of so few bytes takes five. It is made for every event.
+func stampSum(run uint32, place, due uint64) uint32 {
+	hi, lo := bits.Mul64(place^0x9e3779b97f4a7c15, due^0xd6e8feb86659fd93^uint64(run)<<32)
+	hi, lo = bits.Mul64(hi^lo^uint64(run)^place, 0xa0761d6478bd642f)
+	h := hi ^ lo ^ due*0xe7037ed1a0b428db
+	return uint32(h>>32) ^ uint32(h)
 }
 
 // ParseStamp reads the stamp at the beginning of a value. ok is false when
@@ -56,5 +67,5 @@ func ParseStamp(value []byte) (s Stamp, ok bool) {
 		Index:  place & MaxStampIndex,
 		Due:    time.Duration(due),
 	}
-	return s, due <= math.MaxInt64 && binary.BigEndian.Uint32(value[20:]) == UpdateCRC(0, value[:20])
+	return s, due <= math.MaxInt64 && binary.BigEndian.Uint32(value[20:]) == stampSum(s.Run, place, due)
 }
