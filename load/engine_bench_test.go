@@ -1,0 +1,63 @@
+package load
+
+import (
+	"testing"
+	"time"
+)
+
+// instant is a target that answers at once, so that what is left is the
+// engine.
+type instant struct {
+	sink Sink
+	out  []Outcome
+	room int
+}
+
+func (n *instant) Deal() Deal                   { return Single() }
+func (n *instant) Client(int32) int             { return 0 }
+func (n *instant) Clients() int                 { return 1 }
+func (n *instant) Start(s Sink)                 { n.sink = s }
+func (n *instant) Route(int32) Lane             { return n }
+func (n *instant) Wire() (written, read uint64) { return 0, 0 }
+func (n *instant) ID() int                      { return 0 }
+func (n *instant) Room(int32, uint64) int       { return n.room }
+func (n *instant) Close() error                 { return nil }
+
+func (n *instant) Fire(shots []Shot) int {
+	now := n.sink.Now()
+	for i := range shots {
+		shots[i].Bytes = 100
+		n.out = append(n.out, Outcome{Shot: shots[i], Sent: now, Done: now, Acked: shots[i].Events, Place: -1})
+	}
+	return len(shots)
+}
+
+func (n *instant) Flush() {
+	n.sink.Settle(n.out)
+	n.out = n.out[:0]
+}
+
+// BenchmarkShot is what the engine costs for each shot: composed, fired,
+// settled and recorded on every clock.
+func BenchmarkShot(b *testing.B) {
+	for _, bb := range []struct {
+		name string
+		plan Plan
+		room int
+	}{
+		{"full speed, one event", Plan{EventsPerShot: 1, MaxInFlight: 256}, 1},
+		{"open loop, one event", Plan{Schedule: Constant(1e12), EventsPerShot: 1, MaxInFlight: 256}, 1},
+		{"open loop, 1000 events", Plan{Schedule: Constant(1e12), MaxInFlight: 5}, 1000},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			bb.plan.Hold = Limits{Events: uint64(b.N * bb.room)}
+			start := time.Now()
+			r, err := Fire(b.Context(), bb.plan, &instant{room: bb.room})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(r.Hold.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
+		})
+	}
+}
