@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"net"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +29,11 @@ It prints "listening on ADDR" when it is ready, and ends on Ctrl-C or TERM.`,
 		RunE: s.run(func(cmd *cobra.Command, _ []string) error {
 			ctx := standin.EndWithParent(cmd.Context())
 			if err := standin.Serve(ctx, opts, s.out, s.Err); err != nil {
-				return &words{err: fmt.Errorf("the stand-in could not run: %w", err), hint: listenHint(opts.Listen)}
+				w := &words{err: fmt.Errorf("the stand-in could not run: %w", err)}
+				if op := (*net.OpError)(nil); errors.As(err, &op) {
+					w.hint = listenHint(opts.Listen)
+				}
+				return w
 			}
 			return nil
 		}),
