@@ -25,6 +25,7 @@ type clientSource struct {
 	starts  []int64
 	clients []*clientReader
 	traffic traffic
+	pool    recordPool
 
 	delivered []atomic.Int64 // by partition, next to be delivered
 	high      []atomic.Int64 // by partition; -1
@@ -52,6 +53,7 @@ type clientReader struct {
 	arrivals []load.Arrival
 	marks    []load.Stamp
 	nexts    []position64
+	lasts    []*kgo.Record // of each partition in a poll, to be committed
 }
 
 // A position64 is an offset in a partition.
@@ -86,6 +88,7 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 		kgo.FetchMaxWait(max(c.fetch.maxWait, 10*time.Millisecond)),
 		kgo.KeepControlRecords(), // not counted, but they are how a log may end
 		kgo.WithHooks(&s.traffic),
+		kgo.WithPools(&s.pool),
 	)
 	if c.rack != "" {
 		opts = append(opts, kgo.Rack(c.rack))
@@ -304,7 +307,7 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 		if err := s.fatal(fetches); err != nil {
 			return err
 		}
-		r.arrivals, r.marks, r.nexts = r.arrivals[:0], r.marks[:0], r.nexts[:0]
+		r.arrivals, r.marks, r.nexts, r.lasts = r.arrivals[:0], r.marks[:0], r.nexts[:0], r.lasts[:0]
 		over := int64(0)
 		fetches.EachPartition(func(t kgo.FetchTopicPartition) {
 			if t.Topic != s.cl.cfg.topic || int(t.Partition) >= len(s.high) {
@@ -322,9 +325,10 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 			s.delivered[n.part].Store(n.offset)
 		}
 		if s.cl.cfg.group != "" {
-			fetches.EachRecord(func(rec *kgo.Record) { r.client.MarkCommitRecords(rec) })
+			r.client.MarkCommitRecords(r.lasts...)
 			r.client.AllowRebalance()
 		}
+		fetches.EachRecord((*kgo.Record).Recycle)
 		if over > 0 && s.left.Add(-over) == 0 {
 			return errOver
 		}
@@ -365,6 +369,7 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, at time.Duration) (over 
 		return false
 	}
 	r.nexts = append(r.nexts, position64{t.Partition, min(next, end)})
+	r.lasts = append(r.lasts, t.Records[len(t.Records)-1])
 	if a.Events > 0 {
 		a.Wire = a.Bytes
 		if s.stamped {
@@ -399,3 +404,36 @@ func (s *clientSource) facts() map[string]any {
 func (s *clientSource) warnings() []string { return nil }
 
 func (s *clientSource) close() error { return nil }
+
+// A recordPool keeps the memory of records and of decompressed batches for the
+// next ones: what is counted and forgotten need not be collected.
+type recordPool struct {
+	records, bytes sync.Pool // of *[]kgo.Record, *[]byte
+}
+
+var (
+	_ kgo.PoolRecords         = (*recordPool)(nil)
+	_ kgo.PoolDecompressBytes = (*recordPool)(nil)
+)
+
+// GetRecords implements kgo.PoolRecords.
+func (p *recordPool) GetRecords(n int) []kgo.Record {
+	if s, ok := p.records.Get().(*[]kgo.Record); ok && cap(*s) >= n {
+		return (*s)[:n]
+	}
+	return make([]kgo.Record, n)
+}
+
+// PutRecords implements kgo.PoolRecords.
+func (p *recordPool) PutRecords(s []kgo.Record) { p.records.Put(&s) }
+
+// GetDecompressBytes implements kgo.PoolDecompressBytes.
+func (p *recordPool) GetDecompressBytes([]byte, kgo.CompressionCodecType) []byte {
+	if s, ok := p.bytes.Get().(*[]byte); ok {
+		return *s
+	}
+	return nil
+}
+
+// PutDecompressBytes implements kgo.PoolDecompressBytes.
+func (p *recordPool) PutDecompressBytes(s []byte) { p.bytes.Put(&s) }

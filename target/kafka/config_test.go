@@ -171,7 +171,10 @@ func TestConfigPrecedence(t *testing.T) {
 	if c.partitioner.kind != "sticky" || c.bufferMemory != 32<<20 {
 		t.Errorf("got partitioner %v, buffer memory %d, want the profile's", c.partitioner, c.bufferMemory)
 	}
-	want := []string{"the client property no.such has no meaning here and is ignored"}
+	want := []string{
+		"the client property no.such has no meaning here and is ignored",
+		"not idempotent, though the profile is: acks=0 was asked for (the Java client does the same)",
+	}
 	if diff := cmp.Diff(want, c.warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

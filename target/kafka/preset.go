@@ -218,8 +218,10 @@ func presetValues(s target.Spec) (v target.Values, props map[string]string, warn
 		switch {
 		case !asked:
 			v["idempotent"] = []string{"false"}
+			warnings = append(warnings, "not idempotent, though the profile is: acks="+v.String("acks")+" was asked for (the Java client does the same)")
 		case !acksAsked:
 			v["acks"] = []string{"all"}
+			warnings = append(warnings, "acks is all: an idempotent producer needs it")
 		}
 	}
 	return v, props, warnings, nil
