@@ -259,6 +259,13 @@ func TestAdmin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		wantID := "carronade-standin"
+		if opts.Discard {
+			wantID = "carronade-discard"
+		}
+		if meta, err := adm.BrokerMetadata(ctx); err != nil || meta.Cluster != wantID {
+			t.Errorf("got cluster %q, %v; want %q", meta.Cluster, err, wantID)
+		}
 		if got := len(topics["seeded"].Partitions); got != 5 {
 			t.Errorf("got %d partitions of the seeded topic, want 5", got)
 		}
