@@ -120,7 +120,7 @@ func (t *thread) time(pg *page, o *Outcome) {
 		hist(&pg.Held).Record(max(0, o.Free-o.Ready))
 	}
 	if t.run.plan.Unanswered {
-		hist(&pg.Gather).RecordN(max(0, o.Ready-o.DueFirst), uint64(o.Events))
+		hist(&pg.Gather).RecordSpan(max(0, o.Ready-o.DueLast), max(0, o.Ready-o.DueFirst), uint64(o.Events))
 		return
 	}
 	if o.DueFirst == o.DueLast {

@@ -236,6 +236,8 @@ func (d *Document) events(p *page) {
 		}
 		right.row("shots", units.FormatCount(t.Shots), each)
 		right.row("retries", units.FormatCount(t.Retries), "")
+	}
+	if d.Mode != load.Consuming && t.RateOf != RateSent { // else nothing is ever in flight, nor answered
 		right.row("in flight", units.FormatCountShort(uint64(t.InFlightMean+0.5)), "events, mean")
 		right.row("no answer", seconds(d.Stall.LongestS), fmt.Sprintf("at most, at %s", seconds(d.Stall.LongestAtS)))
 		right.row("stalled", units.FormatPercent(d.Stall.Share), "of the hold")
