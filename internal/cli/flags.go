@@ -21,13 +21,15 @@ type typed struct {
 // bind makes a flag of each setting.
 func (t *typed) bind(fs *pflag.FlagSet, kinds []target.Kind) {
 	for _, s := range allSettings(kinds) {
-		if fs.Lookup(s.Name) != nil {
-			continue
-		}
-		f := fs.VarPF(&setting{name: s.Name, kind: s.Type, into: t}, s.Name, "", s.Help)
-		if s.Type == target.Bool {
-			f.NoOptDefVal = "true"
-		}
+		t.bindSetting(fs, &s)
+	}
+}
+
+// bindSetting makes a flag of one setting.
+func (t *typed) bindSetting(fs *pflag.FlagSet, s *workload.Setting) {
+	f := fs.VarPF(&setting{Setting: *s, into: t}, s.Name, "", s.Help)
+	if s.Type == target.Bool {
+		f.NoOptDefVal = "true"
 	}
 }
 
@@ -56,24 +58,28 @@ func (t *typed) last(name string) string {
 
 // setting is the pflag.Value of one setting.
 type setting struct {
-	name string
-	kind target.Type
+	workload.Setting
 	into *typed
 }
 
 func (s *setting) Set(text string) error {
-	s.into.doc.Add(s.name, "--"+s.name, text)
+	s.into.doc.Add(s.Name, "--"+s.Name, text)
 	return nil
 }
 
 func (s *setting) Type() string {
-	if s.kind == target.Bool {
+	if s.Setting.Type == target.Bool {
 		return "bool" // pflag lets these stand without a value
 	}
-	return s.kind.String()
+	return s.Setting.Type.String()
 }
 
-func (s *setting) String() string { return s.into.last(s.name) }
+func (s *setting) String() string {
+	if s.into == nil {
+		return "" // pflag asks a zero value what its default is
+	}
+	return s.into.last(s.Name)
+}
 
 // complete offers a setting's choices to the shell.
 func complete(cmd *cobra.Command, kinds []target.Kind) {
@@ -108,12 +114,8 @@ func completeTarget(kinds []target.Kind) cobra.CompletionFunc {
 // bindOne makes a flag of one of the load's settings.
 func (t *typed) bindOne(fs *pflag.FlagSet, name string) {
 	for _, s := range workload.Table(nil) {
-		if s.Name != name {
-			continue
-		}
-		f := fs.VarPF(&setting{name: s.Name, kind: s.Type, into: t}, s.Name, "", s.Help)
-		if s.Type == target.Bool {
-			f.NoOptDefVal = "true"
+		if s.Name == name {
+			t.bindSetting(fs, &s)
 		}
 	}
 }

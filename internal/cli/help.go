@@ -40,6 +40,7 @@ func (s *session) page(cmd *cobra.Command, args []string) {
 		writeSettings(&b, cmd, s.pick(args))
 	} else if cmd.HasAvailableLocalFlags() && cmd.HasParent() {
 		writeFlags(&b, "flags", cmd.LocalFlags())
+		writeBound(&b, cmd.LocalFlags())
 	}
 	if cmd.Example != "" {
 		b.WriteString("\nexamples\n" + strings.Trim(cmd.Example, "\n") + "\n")
@@ -150,6 +151,25 @@ func sections(table []workload.Setting, kind string, write func(title string, ro
 	}
 }
 
+// writeBound writes the flags that are settings of a kind, by heading.
+func writeBound(b *strings.Builder, fs *pflag.FlagSet) {
+	var rows []workload.Setting
+	fs.VisitAll(func(f *pflag.Flag) {
+		if s, ok := f.Value.(*setting); ok && s.Kind != "" {
+			rows = append(rows, s.Setting)
+		}
+	})
+	if len(rows) == 0 {
+		return
+	}
+	sections(rows, rows[0].Kind, func(title string, rows []workload.Setting) {
+		fmt.Fprintf(b, "\n%s\n", title)
+		for i := range rows {
+			writeSetting(b, &rows[i])
+		}
+	})
+}
+
 func writeSetting(b *strings.Builder, s *workload.Setting) {
 	name := "--" + s.Name
 	if p := s.Placeholder(); p != "" {
@@ -168,16 +188,30 @@ func writeFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
 		if f.Hidden || f.Name == "help" {
 			return
 		}
+		own, isSetting := f.Value.(*setting)
+		if isSetting && own.Kind != "" {
+			return
+		}
 		if first {
 			fmt.Fprintf(b, "\n%s\n", title)
 			first = false
+		}
+		if isSetting {
+			writeSetting(b, &own.Setting)
+			return
 		}
 		word, text := pflag.UnquoteUsage(f)
 		name := "--" + f.Name
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
 		}
-		if word != "" {
+		switch word {
+		case "":
+		case "int", "uint", "int64", "uint64":
+			name += " N"
+		case "string":
+			name += " TEXT"
+		default:
 			name += " " + strings.ToUpper(word)
 		}
 		if f.DefValue != "" && f.DefValue != "0" && f.DefValue != "false" && f.DefValue != "0s" && f.DefValue != "[]" && !strings.Contains(text, "default") {

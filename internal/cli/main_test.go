@@ -1,13 +1,17 @@
 package cli_test
 
 import (
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"carronade/internal/cli"
+	"carronade/internal/standin"
 	"carronade/target/all"
 )
 
@@ -29,6 +33,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"broker": broker, "measured": measured},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("HOME", e.WorkDir)
@@ -37,4 +42,32 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// broker starts an embedded broker for a script, with the flags given, and
+// sets BROKER to its address.
+func broker(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: broker [FLAGS]")
+	}
+	exe, err := exec.LookPath("carronade")
+	ts.Check(err)
+	c, err := standin.Spawn(context.Background(), exe, append([]string{"kafka", "--listen", "127.0.0.1:0"}, args...)...)
+	ts.Check(err)
+	ts.Setenv("BROKER", c.Addr())
+	ts.Defer(func() { _ = c.Stop() })
+}
+
+// measured runs the program like exec, and takes exit code 3 for 0: a machine
+// that is busy with other tests makes a generator that is not to be trusted,
+// which the program rightly says.
+func measured(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 || args[0] != "carronade" {
+		ts.Fatalf("usage: measured carronade ARGS")
+	}
+	err := ts.Exec("carronade", args[1:]...)
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) {
+		ts.Fatalf("%v: %v", args, err)
+	}
 }

@@ -62,6 +62,12 @@ func (p *Program) Main() int {
 	root.SetErr(p.Err)
 	root.SetIn(p.In)
 	_, err := root.ExecuteContextC(ctx)
+	if problem := s.profile.stop(); problem != nil {
+		s.say(problem)
+		if err == nil {
+			err = exitCode{code: exitFailed}
+		}
+	}
 	code := exitOK
 	var c exitCode
 	switch {
@@ -87,6 +93,7 @@ type session struct {
 	*Program
 	out       *stdout
 	interrupt func()
+	profile   profile
 	// restore is the watcher whose status stands on the terminal, to be taken
 	// off before leaving at once.
 	restore atomic.Pointer[live.Watcher]

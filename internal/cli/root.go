@@ -32,8 +32,10 @@ func (s *session) root() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return s.profile.start() },
 	}
+	s.profile.bind(root.PersistentFlags())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpFunc(s.page)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { s.page(cmd, nil); return nil })
@@ -45,12 +47,15 @@ func (s *session) root() *cobra.Command {
 	)
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
+			if c == nil {
+				continue
+			}
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
 	add("start", s.demoCommand(), s.runCommand(), s.calibrateCommand())
-	add("tools", s.standinCommand(), s.hostCommand())
+	add("tools", s.topicsCommand(), s.standinCommand(), s.hostCommand())
 	add("more", s.versionCommand())
 	root.SetHelpCommand(s.helpCommand())
 	root.SetHelpCommandGroupID("more")
@@ -70,9 +75,12 @@ func (s *session) root() *cobra.Command {
 // order in which somebody meets them. Cobra keeps this switch for the process.
 func init() { cobra.EnableCommandSorting = false }
 
-// plainUse keeps cobra from adding its own [flags] to the line of usage.
+// plainUse keeps cobra from adding its own [flags] to the line of usage, and
+// flags in the order of their making.
 func plainUse(cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
+	cmd.Flags().SortFlags = false
+	cmd.LocalFlags().SortFlags = false
 	for _, c := range cmd.Commands() {
 		plainUse(c)
 	}
