@@ -44,6 +44,8 @@ type link struct {
 	dirty   bool // in sender.dirty
 
 	attempt     atomic.Int64 // when the last write began, offset in the run
+	waited      bool         // what is being written waited behind a full socket
+	slow        bool         // the last blocking write took long
 	vec         vector
 	marks       []mark // what the vector holds, by request
 	limbo       []*request
@@ -74,6 +76,7 @@ type request struct {
 var (
 	errClosed  = errors.New("closed")
 	errTimeout = errors.New("no answer within the request timeout")
+	errAnew    = errors.New("the topic was deleted and made anew")
 )
 
 func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {
@@ -193,7 +196,7 @@ func (k *link) pump() {
 
 // rest ends writing.
 func (k *link) rest() {
-	k.writing, k.handed = false, false
+	k.writing, k.handed, k.slow = false, false, false
 	for i, r := range k.limbo {
 		k.free(r)
 		k.limbo[i] = nil
@@ -247,6 +250,7 @@ func (k *link) write(wait bool) bool {
 		skip = 0
 	}
 	k.upto = n
+	k.waited = k.handed && (k.raw != nil || k.slow)
 	s.mu.Unlock()
 	wrote, err := k.send(wait)
 	s.mu.Lock()
@@ -256,6 +260,20 @@ func (k *link) write(wait bool) bool {
 		k.kill(err)
 	}
 	return wrote == total && !k.dead
+}
+
+// slowWrite is how long a blocking write may take before it is taken for
+// backpressure and not for work.
+const slowWrite = time.Millisecond
+
+// sendBlocking writes the vector whole: over TLS, and where there is no writev.
+func (k *link) sendBlocking() (int, error) {
+	began := k.l.s.p.sink.Now()
+	k.attempt.Store(int64(began))
+	segs := k.vec.segs
+	n, err := segs.WriteTo(k.nc)
+	k.slow = k.l.s.p.sink.Now()-began > slowWrite
+	return int(n), err
 }
 
 // advance notes that n bytes were written.
@@ -304,7 +322,7 @@ func (k *link) stamp(r *request, at time.Duration) {
 	for _, sl := range r.slots {
 		if sl.sent < 0 {
 			sl.sent = at
-			if k.handed {
+			if k.waited {
 				// It waited behind a socket that took no more: the
 				// system's doing, not the generator's.
 				sl.shot.Free = max(sl.shot.Free, at)

@@ -3,7 +3,6 @@ package kafka
 import (
 	"net"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -102,16 +101,4 @@ func (k *link) writev(fd uintptr) bool {
 			return true
 		}
 	}
-}
-
-// sendBlocking is for TLS.
-func (k *link) sendBlocking() (int, error) {
-	at := k.l.s.p.sink.Now()
-	if n := time.Duration(k.attempt.Load()); at < n {
-		at = n
-	}
-	k.attempt.Store(int64(at))
-	segs := k.vec.segs
-	n, err := segs.WriteTo(k.nc)
-	return int(n), err
 }

@@ -36,10 +36,5 @@ func (v *vector) add(segs [][]byte, skip int) int {
 	return n
 }
 
-// send writes the vector, and waits until it is written.
-func (k *link) send(bool) (int, error) {
-	k.attempt.Store(int64(k.l.s.p.sink.Now()))
-	segs := k.vec.segs
-	n, err := segs.WriteTo(k.nc)
-	return int(n), err
-}
+// send writes the vector.
+func (k *link) send(bool) (int, error) { return k.sendBlocking() }

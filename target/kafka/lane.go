@@ -184,7 +184,8 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 		return nil, fmt.Errorf("connect to broker %d at %s: %w", l.broker, addr, err)
 	}
 	most := int16(kafka.MaxProduceVersion)
-	if l.s.p.topicID == [16]byte{} {
+	topicID := l.s.p.book.view.Load().topicID
+	if topicID == [16]byte{} {
 		most = 12 // topics have no ids yet
 	}
 	version, ok := versions.pick(kafka.ProduceKey, kafka.MinProduceVersion, most)
@@ -195,7 +196,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	k := newLink(l, nc, kafka.ProduceFormat{
 		Version: version, ClientID: cfg.clientID, Acks: cfg.acks,
 		TimeoutMillis: int32(min(cfg.requestTimeout.Milliseconds(), 1<<31-1)),
-		Topic:         cfg.topic, TopicID: l.s.p.topicID,
+		Topic:         cfg.topic, TopicID: topicID,
 	})
 	return k, nil
 }

@@ -30,7 +30,6 @@ type producer struct {
 	book    *metaBook
 	senders []*sender
 	codec   kafka.Codec
-	topicID [16]byte
 
 	sink  load.Sink
 	wall  time.Time // when the run began
@@ -66,7 +65,6 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 		return nil, err
 	}
 	p.book.view.Store(v)
-	p.topicID = v.topicID
 	n := len(v.leaders)
 	if cfg.partitioner.kind == "fixed" && int(cfg.partitioner.fixed) >= n {
 		return nil, &target.Error{

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -57,8 +56,7 @@ func BenchmarkWire(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
-			var before, after syscall.Rusage
-			syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+			before := cpuTime()
 			b.ResetTimer()
 			run.Start()
 			res, err := run.Wait()
@@ -66,8 +64,7 @@ func BenchmarkWire(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			syscall.Getrusage(syscall.RUSAGE_SELF, &after)
-			cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
+			cpu := cpuTime() - before
 			if res.Hold.Acked != uint64(b.N) {
 				b.Fatal(fmt.Errorf("%d of %d acked: %+v", res.Hold.Acked, b.N, res.Failures))
 			}
@@ -94,16 +91,14 @@ func BenchmarkWireOpenLoop(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				var before, after syscall.Rusage
-				syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+				before := cpuTime()
 				run.Start()
 				res, err := run.Wait()
 				if err != nil {
 					b.Fatal(err)
 				}
-				syscall.Getrusage(syscall.RUSAGE_SELF, &after)
 				p.Close()
-				cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
+				cpu := cpuTime() - before
 				b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")
 				b.ReportMetric(float64(res.Hold.Sent)/length.Seconds()/rate*100, "%sent")
 				b.ReportMetric(float64(res.Hold.Lag.Percentile(50).Microseconds()), "lag-p50-us")

@@ -234,21 +234,16 @@ func configFor(t testing.TB, addrs []string, change func(*config), given ...stri
 }
 
 // readBack reads all records of the topic with a client that is not ours.
-func readBack(t testing.TB, addrs []string, want int) []*kgo.Record {
+func readBack(t testing.TB, addrs []string, want int, opts ...kgo.Opt) []*kgo.Record {
 	t.Helper()
-	return readBackTopic(t, addrs, want, "events")
-}
-
-func readBackTopic(t testing.TB, addrs []string, want int, topic string) []*kgo.Record {
-	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(addrs...), kgo.ConsumeTopics("events"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topic)
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, "events")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,6 +147,9 @@ func (s *sender) learn(v *view) {
 		if addr := v.brokers[id]; addr != "" {
 			l.addr = addr
 		}
+		if k := l.link; k != nil && k.format.TopicID != v.topicID {
+			k.kill(errAnew) // requests name the topic by its id
+		}
 	}
 	if found && s.started {
 		s.p.sink.Ready(-1, s.now)

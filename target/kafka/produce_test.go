@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
@@ -142,6 +144,25 @@ func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 	if w, _ := p.Wire(); w != want.Bytes {
 		t.Errorf("%d bytes written, outcomes say %d", w, want.Bytes)
 	}
+}
+
+// TLS has no writev: the flusher writes.
+func TestProduceOverTLS(t *testing.T) {
+	server, ca := authority(t)
+	var client *tls.Config
+	c := fake(t, 3, kfake.TLS(server))
+	for _, given := range [][]string{nil, {"fresh=true"}, idempotent} {
+		p := opened(t, c.ListenAddrs(), stamping, append(given, "tls-ca="+ca)...)
+		if p.senders[0].lanes[0].link.raw != nil {
+			t.Fatal("TLS is written past")
+		}
+		client = p.cfg.security.tls
+		r := newRig(t, p)
+		if got, want := tally(r.fire(20_000)), (tallies{acked: 20_000}); got != want {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+	}
+	readBack(t, c.ListenAddrs(), 60_000, kgo.DialTLSConfig(client))
 }
 
 func TestProduceWithoutAcks(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -573,6 +574,37 @@ func TestBackpressureIsTheSystems(t *testing.T) {
 	}
 	if raised == 0 {
 		t.Error("no shot waited behind the full socket")
+	}
+}
+
+// A topic that is deleted and made again has another id.
+func TestTopicMadeAnew(t *testing.T) {
+	for _, given := range [][]string{nil, idempotent} {
+		t.Run(strings.Join(given, " "), func(t *testing.T) {
+			c := fake(t, 2)
+			p := opened(t, c.ListenAddrs(), stamping, given...)
+			cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cl.Close()
+			adm := kadm.NewClient(cl)
+			r := newRig(t, p)
+			if got := tally(r.fire(100)); got.acked != 100 {
+				t.Fatalf("got %+v", got)
+			}
+			if _, err := adm.DeleteTopic(t.Context(), "events"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := adm.CreateTopic(t.Context(), 2, 1, nil, "events"); err != nil {
+				t.Fatal(err)
+			}
+			r.outcomes, r.settled = nil, map[[2]uint64]int{}
+			if got := tally(r.fire(100)); got.acked != 100 || got.retries == 0 {
+				t.Fatalf("after it was made anew: %+v", got)
+			}
+			readBack(t, c.ListenAddrs(), 100)
+		})
 	}
 }
 
