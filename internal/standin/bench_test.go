@@ -100,7 +100,7 @@ func bare(addr string, frame []byte, inflight, n int) error {
 	go func() {
 		buf := make([]byte, 64<<10)
 		r, w := 0, 0
-		for got := 0; got < n; got++ {
+		for range n {
 			for w-r < 4 || w-r < 4+int(binary.BigEndian.Uint32(buf[r:])) {
 				w = copy(buf, buf[r:w])
 				r = 0
@@ -133,10 +133,7 @@ func bare(addr string, frame []byte, inflight, n int) error {
 			return err
 		}
 	}
-	if err := <-failed; err != nil && err != io.EOF {
-		return err
-	}
-	return nil
+	return <-failed
 }
 
 // cpuOf is the CPU time of a process so far, from /proc; 0 elsewhere.

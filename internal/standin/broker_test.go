@@ -192,7 +192,7 @@ func used(t *testing.T) (n int64) {
 	t.Helper()
 	_ = filepath.WalkDir(os.TempDir(), func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // removed meanwhile
+			return nil //nolint:nilerr // removed meanwhile
 		}
 		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
 			n += info.Size()

@@ -56,19 +56,14 @@ type eofSource struct{}
 
 func (eofSource) read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func (eofSource) discard(int) (int, error) { return 0, io.ErrUnexpectedEOF }
-func (s *stream) buffered() int            { return s.w - s.r }
-func (s *stream) take(n int) (b []byte)    { b = s.buf[s.r : s.r+n]; s.r += n; s.left -= n; return b }
-func (s *stream) frame(n int)              { s.left = n }
-func (s *stream) int8() (int8, error)      { b, err := s.next(1); return int8(at0(b)), err }
-func (s *stream) int16() (int16, error)    { b, err := s.next(2); return int16(at16(b)), err }
-func (s *stream) int32() (int32, error)    { b, err := s.next(4); return int32(at32(b)), err }
-func at0(b []byte) (v byte) {
-	if len(b) > 0 {
-		v = b[0]
-	}
-	return v
-}
 
+func (s *stream) buffered() int         { return s.w - s.r }
+func (s *stream) take(n int) (b []byte) { b = s.buf[s.r : s.r+n]; s.r += n; s.left -= n; return b }
+func (s *stream) frame(n int)           { s.left = n }
+func (s *stream) int16() (int16, error) { b, err := s.next(2); return int16(at16(b)), err }
+func (s *stream) int32() (int32, error) { b, err := s.next(4); return int32(at32(b)), err }
+
+// at16 and at32 are 0 where an error left nothing to read.
 func at16(b []byte) (v uint16) {
 	if len(b) > 1 {
 		v = binary.BigEndian.Uint16(b)
@@ -129,15 +124,14 @@ func (s *stream) skip(n int) error {
 		return errFrame
 	}
 	s.left -= n
-	if b := s.buffered(); n <= b {
+	if n <= s.buffered() {
 		s.r += n
 		// Everything was in the window already: events are small, so
 		// many heads fit one read.
 		s.want = streamSize
 		return nil
-	} else {
-		n -= b
 	}
+	n -= s.buffered()
 	s.r, s.w = 0, 0
 	s.want = shortRead
 	for n > 0 {
