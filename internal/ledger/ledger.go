@@ -24,8 +24,9 @@
 //     counts, unless stamps tell which of its events are damaged.
 //   - Reordered: found behind an event of the same stripe that has a larger
 //     index: an event that arrives late, as in RFC 4737 (type-P-reordered).
-//     Copies do not count: the event is where its answer said, without an
-//     answer the first one in the log.
+//     Copies do not count: the event is where its answer said, without such an
+//     answer the first one in the log (by stamps alone: the first that was
+//     read, so that a log has to be read in order).
 //   - Recovered: without a certain answer, and found. Events which the system
 //     had refused for certain and which are found all the same count here,
 //     too; Contradicted says how many there are.
@@ -33,6 +34,12 @@
 //     stamps, like nothing that was fired.
 //   - Inexact: not checked one by one: beyond what memory holds, beyond where
 //     reading ended, or before where the log was cut off (Deleted).
+//
+// Method says what was compared: "batches" by place, checksum and number of
+// events; "batches and stamps", where events also say who they are; "stamps"
+// alone, where answers have no checksum, so that a damaged event counts as
+// corrupted only between sound neighbours; "offsets", where there is neither:
+// then only what is lost is told apart, and the rest is inexact.
 //
 // Without stamps a piece that is not where an answer said is known again by
 // its checksum and its number of events, so that a foreign piece is taken for
@@ -97,13 +104,17 @@ type log struct {
 	compressAt int  // how many matched ones make compressing worth its while
 	patience   int  // the least of that
 	folded     bool // some window keeps only sums
+	bare       bool // answers have no checksums
 	forgot     bool // some unknown piece was not kept
 
 	unknown []piece // without a certain answer, or refused
 	history history // of matched pieces
 
 	// With stamps: of each stripe, the indices found where they should be.
-	seen map[int32]*ranges
+	seen     map[int32]*ranges
+	answered map[int32]*ranges // bare only: acked
+	partly   map[int32]*ranges // some of these were acked
+	denied   map[int32]*ranges // bare only: refused for certain
 	// Of each stripe, the largest index before next, plus one.
 	top map[int32]uint64
 	bad map[int64]int32 // damaged events of a corrupt piece, by base
@@ -121,15 +132,17 @@ type log struct {
 
 	// Not kept: acked events, and those that were read.
 	uncheckedAcked, uncheckedRead uint64
+	unordered                     uint64 // found, and their order was not judged
 }
 
 // A piece is an identity without a place.
 type piece struct {
-	first   uint64
-	sum     uint32
-	n       int32
-	stripe  int32
-	refused bool
+	first    uint64
+	sum      uint32
+	n        int32
+	stripe   int32
+	refused  bool
+	unplaced bool // acked, and the system did not say where it is
 }
 
 const pieceBytes = 24
@@ -160,7 +173,7 @@ func New(cfg Config) *Ledger {
 		g.history.max = int(max(perLog, 256))
 		g.top = map[int32]uint64{}
 		if cfg.Stamped {
-			g.seen = map[int32]*ranges{}
+			g.seen, g.partly, g.denied = map[int32]*ranges{}, map[int32]*ranges{}, map[int32]*ranges{}
 		}
 	}
 	return l
@@ -236,12 +249,20 @@ func (l *Ledger) name(i int) string {
 	return strconv.Itoa(i)
 }
 
-func (l *Ledger) method() string {
-	if l.cfg.Stamped {
+func (l *Ledger) method(bare bool) string {
+	switch {
+	case l.cfg.Stamped && bare:
+		return "stamps"
+	case l.cfg.Stamped:
 		return "batches and stamps"
+	case bare:
+		return "offsets"
 	}
 	return "batches"
 }
+
+// everything is the end of reading when nothing lies beyond.
+const everything = math.MaxInt64
 
 // Verdict draws the balance of what was told so far. complete says that every
 // log was read to its end, after the last answer: what was acked and is not
@@ -250,18 +271,20 @@ func (l *Ledger) method() string {
 // known) where that is earlier, and what was acked for beyond is inexact. It
 // may be called more than once.
 func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
-	v := measure.Ledger{Complete: complete, Method: l.method(), Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
+	v := measure.Ledger{Complete: complete, Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
+	bare := false
 	for i := range l.logs {
 		g := &l.logs[i]
 		g.mu.Lock()
 		end := g.readEnd
 		switch {
 		case complete:
-			end = math.MaxInt64
+			end = everything
 		case ends != nil:
 			end = min(end, ends[i])
 		}
 		r, foreign, _ := g.verdict(end)
+		bare = bare || g.bare
 		g.mu.Unlock()
 		r.Log = l.name(i)
 		v.Acked += r.Acked
@@ -275,6 +298,7 @@ func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
 		v.Foreign += foreign
 		v.Logs = append(v.Logs, r)
 	}
+	v.Method = l.method(bare)
 	return v
 }
 

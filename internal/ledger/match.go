@@ -5,27 +5,58 @@ import "carronade/load"
 // fired takes in what became of a shot.
 func (g *log) fired(o *load.Outcome) {
 	p := piece{first: o.First, sum: o.Sum, n: o.Events, stripe: o.Stripe}
+	g.acked += uint64(o.Acked)
+	whole := o.Acked == o.Events
+	if o.Sum == 0 && (whole && o.Place >= 0 || g.seen != nil && (whole || o.Unknown > 0 && o.Sent >= 0)) {
+		g.setBare()
+	}
 	switch {
-	case o.Acked == o.Events && o.Place >= 0:
-		g.acked += uint64(o.Events)
+	case whole && g.bare && g.seen != nil:
+		g.answer(p.stripe, p.first, p.first+uint64(p.n))
+	case whole && g.bare && o.Place >= 0:
+		g.coverAcked(o.Place, p)
+	case whole && o.Place >= 0:
 		g.settle(o.Place, p)
+	case whole && o.Sum != 0:
+		p.unplaced = true
+		g.keep(p)
 	case o.Acked > 0:
-		// Part of a shot, or nobody knows where: there is no piece to look for.
-		g.acked += uint64(o.Acked)
+		// Part of a shot, or nobody knows where: there is no piece to look
+		// for, and what is found of it is not known again.
 		g.uncheckedAcked += uint64(o.Acked)
+		if g.seen != nil {
+			g.put(g.partly, p.stripe, p.first, p.first+uint64(p.n))
+		} else {
+			g.forgot = true
+		}
 	default:
 		p.refused = o.Unknown == 0
 		if p.refused && o.Sent < 0 {
 			return // never written: nothing can be found
 		}
-		if g.ledger.full() {
-			g.forgot = true
+		if g.bare && g.seen != nil {
+			// Found and not acked says it all.
+			if p.refused {
+				g.put(g.denied, p.stripe, p.first, p.first+uint64(p.n))
+			}
 			return
 		}
-		before := cap(g.unknown)
-		g.unknown = append(g.unknown, p)
-		g.grow(int64(cap(g.unknown)-before) * pieceBytes)
+		g.keep(p)
 	}
+}
+
+// keep takes in a piece of which only its identity is known, if it has one.
+func (g *log) keep(p piece) {
+	if p.sum == 0 && g.seen == nil || g.ledger.full() {
+		g.forgot = true
+		if p.unplaced {
+			g.uncheckedAcked += uint64(p.n)
+		}
+		return
+	}
+	before := cap(g.unknown)
+	g.unknown = append(g.unknown, p)
+	g.grow(int64(cap(g.unknown)-before) * pieceBytes)
 }
 
 // settle takes in a piece that the system says it has put at base.
@@ -93,6 +124,20 @@ func (g *log) place(base int64, p entry, bad int32) {
 	}
 	g.read += uint64(p.n)
 	g.readEnd = max(g.readEnd, base+int64(p.n))
+	if g.bare && g.seen == nil {
+		if p.corrupt {
+			g.corrupted += uint64(bad)
+		}
+		g.coverRead(base, p.n)
+		return
+	}
+	if g.bare && p.stripe != unknownStripe {
+		if !p.corrupt {
+			bad = 0
+		}
+		g.meet(base, p.stripe, p.first, p.n, uint64(bad))
+		return
+	}
 	if w == nil {
 		if w = g.at(base, &g.readAt); w == nil {
 			g.uncheckedRead += uint64(p.n)
@@ -184,17 +229,7 @@ func (g *log) match(w *window, i int, base int64) {
 
 // see adds to the indices found where they should be.
 func (g *log) see(stripe int32, first uint64, n int32) {
-	r := g.seen[stripe]
-	if r == nil {
-		r = &ranges{}
-		g.seen[stripe] = r
-		g.grow(64)
-	}
-	before := cap(r.spans)
-	r.add(first, first+uint64(n))
-	if c := cap(r.spans); c != before {
-		g.grow(int64(c-before) * 16)
-	}
+	g.put(g.seen, stripe, first, first+uint64(n))
 }
 
 // arrivedStamped takes in a piece whose events say who they are.
@@ -204,34 +239,42 @@ func (g *log) arrivedStamped(a *load.Arrival) {
 		return
 	}
 	// A piece put together of several: each run of consecutive events is one
-	// of its own, without a checksum. It begins with a good event; damaged
-	// ones belong to what they follow.
+	// of its own, without a checksum.
 	for s := a.Stamps; len(s) > 0; {
-		k := 1
-		bad := int32(0)
-		if s[0].Bad {
-			bad = 1
-		}
-		for k < len(s) && s[k].Offset == s[k-1].Offset+1 {
-			if s[k].Bad {
-				bad++
-			} else if s[0].Bad || s[k].Run != s[0].Run || s[k].Stripe != s[0].Stripe || s[k].Index != s[0].Index+uint64(k) {
-				break
-			}
-			k++
-		}
-		e := entry{first: s[0].Index, n: int32(k), stripe: s[0].Stripe, corrupt: bad > 0}
+		k, bad := g.run(s)
 		switch {
 		case s[0].Bad:
-			e.first, e.stripe = 0, unknownStripe
-			g.place(s[0].Offset, e, bad)
+			g.place(s[0].Offset, entry{n: int32(k), stripe: unknownStripe, corrupt: true}, int32(k))
 		case s[0].Run != g.ledger.cfg.RunID:
 			g.stranger(s[0].Offset, int32(k))
 		default:
-			g.place(s[0].Offset, e, bad)
+			g.place(s[0].Offset, entry{first: s[0].Index, n: int32(k), stripe: s[0].Stripe, corrupt: bad > 0}, bad)
 		}
 		s = s[k:]
 	}
+}
+
+// run returns how many events from the first on are consecutive, and how many
+// of these are damaged: ones between sound neighbours which leave just that
+// gap. Damaged events without such neighbours are a run of their own.
+func (g *log) run(s []load.Stamp) (k int, bad int32) {
+	k = 1
+	for i := 1; i < len(s) && s[i].Offset == s[0].Offset+int64(i); i++ {
+		switch {
+		case s[0].Bad:
+			if !s[i].Bad {
+				return k, 0
+			}
+			k++
+		case s[i].Bad:
+		case s[i].Run != s[0].Run || s[i].Stripe != s[0].Stripe || s[i].Index != s[0].Index+uint64(i):
+			return k, bad
+		default:
+			bad += int32(i - k)
+			k = i + 1
+		}
+	}
+	return k, bad
 }
 
 // damaged is the number of events that are, of a corrupt piece: where every
@@ -251,13 +294,14 @@ func (g *log) stranger(base int64, n int32) {
 	g.read += uint64(n)
 	g.foreign += uint64(n)
 	g.readEnd = max(g.readEnd, base+int64(n))
+	g.pass(base, n)
 }
 
 // whole reports whether a piece is consecutive events of this run, damaged
 // ones aside, and which.
 func (g *log) whole(a *load.Arrival) (first uint64, stripe, bad int32, ok bool) {
 	stripe = unknownStripe
-	if int(a.Events) != len(a.Stamps) {
+	if g.bare || int(a.Events) != len(a.Stamps) {
 		return 0, stripe, 0, false
 	}
 	run := g.ledger.cfg.RunID

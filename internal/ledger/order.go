@@ -36,6 +36,9 @@ func (g *log) advance(w *window, i int) {
 // late returns how many events of an entry lie behind one with a larger index,
 // and raises the top of its stripe.
 func (g *log) late(e *entry, top map[int32]uint64) uint64 {
+	if e.stripe == nobody {
+		return 0
+	}
 	t, end := top[e.stripe], e.first+uint64(e.n)
 	if end > t {
 		top[e.stripe] = end

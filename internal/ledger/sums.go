@@ -1,6 +1,9 @@
 package ledger
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A sums is what a window keeps when memory is short: of each side how much
 // there was, a digest in which order does not matter, and which offsets were
@@ -79,6 +82,27 @@ func (c *cover) word(i int32) uint64 {
 	return (^uint64(0) >> (64 - (hi - lo))) << lo
 }
 
+// spans returns what is covered of [lo, hi), as spans.
+func (c *cover) spans(lo, hi int32) (out []span) {
+	in := func(at int32) bool {
+		if c.bits == nil {
+			return at >= c.lo && at < c.hi
+		}
+		return at < windowSize && c.bits[at/64]>>(at%64)&1 != 0
+	}
+	for ; lo < hi; lo++ {
+		if !in(lo) {
+			continue
+		}
+		from := lo
+		for lo < hi && in(lo) {
+			lo++
+		}
+		out = append(out, span{uint64(from), uint64(lo)})
+	}
+	return out
+}
+
 // end returns where what is covered beyond the window ends.
 func (c *cover) end() int32 {
 	if c.bits != nil {
@@ -119,19 +143,28 @@ func (g *log) fold(w *window) {
 	}
 	g.folded = true
 	before := g.coverBytes(w)
+	var again []entry
 	live := w.entries()
 	kept := live[:0]
 	for _, e := range live {
 		switch e.state {
 		case acked:
+			if g.bare {
+				again = append(again, e)
+				continue
+			}
 			w.sums.acked.add(e.off, e.n, e.sum)
 			e.state, e.sum = summed, 0
 		case arrived:
 			if e.corrupt {
 				e.sum = ^e.sum // whatever it is, it proves nothing
 			}
-			w.sums.arrived.add(e.off, e.n, e.sum)
 			g.orphans--
+			if g.bare {
+				again = append(again, e)
+				continue
+			}
+			w.sums.arrived.add(e.off, e.n, e.sum)
 			delete(g.bad, w.number<<windowBits+int64(e.off))
 			continue
 		}
@@ -144,6 +177,14 @@ func (g *log) fold(w *window) {
 		g.shrink(w)
 	}
 	g.grow(g.coverBytes(w) - before)
+	for _, e := range again {
+		base := w.number<<windowBits + int64(e.off)
+		if e.state == acked {
+			g.coverAcked(base, piece{first: e.first, n: e.n, stripe: e.stripe})
+		} else {
+			g.coverRead(base, e.n)
+		}
+	}
 }
 
 func (g *log) coverBytes(w *window) (n int64) {
@@ -227,8 +268,9 @@ func (l *Ledger) relieve() {
 
 // foldAll folds the first n windows where that saves memory.
 func (g *log) foldAll(n int) {
-	for _, w := range g.windows[:n] {
-		if len(w.entries()) > 4 || w.sums != nil {
+	// Folding may make windows.
+	for _, w := range slices.Clone(g.windows[:n]) {
+		if len(w.entries()) > 4 || w.sums != nil || g.bare {
 			g.fold(w)
 		}
 	}

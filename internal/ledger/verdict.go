@@ -13,11 +13,11 @@ type judge struct {
 	nameless         uint64 // read events of which nobody can say what they are
 
 	// With stamps, by stripe.
-	seen    map[int32]*ranges // found, and counted
-	unknown map[int32]*ranges // fired without a certain answer
-	denied  map[int32]*ranges // refused for certain
-	waiting map[int32]*ranges // acked, and not where they should be
-	vague   map[int32]*ranges // in windows that do not prove anything
+	seen     map[int32]*ranges // found, and counted
+	denied   map[int32]*ranges // refused for certain
+	waiting  map[int32]*ranges // acked, and not where they should be
+	unplaced map[int32]*ranges // acked, and the system did not say where
+	vague    map[int32]*ranges // in windows that do not prove anything, or of shots acked in part
 
 	// Without stamps.
 	known   map[key]bool    // matched pieces, as far as somebody looks like them
@@ -35,7 +35,7 @@ func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
 		g: g, end: end,
 		v: measure.LedgerLog{
 			Acked: g.acked, Read: g.read, Duplicated: g.twice, Corrupted: g.corrupted,
-			Recovered: g.recovered, Inexact: max(g.uncheckedAcked, g.uncheckedRead), Reordered: g.reordered,
+			Recovered: g.recovered, Inexact: max(g.uncheckedAcked, g.uncheckedRead) + g.unordered, Reordered: g.reordered,
 		},
 		foreign: g.foreign, refused: g.refused, nameless: g.uncheckedRead,
 		gone: map[place]bool{}, ours: map[place]piece{},
@@ -77,9 +77,13 @@ func (j *judge) sums() map[*window]bool {
 			continue
 		}
 		base := w.number << windowBits
+		bare := j.g.bare && j.g.seen == nil
 		onlyAcked, onlyRead, both, beyond := compare(&s.acked.cover, &s.arrived.cover, j.end-base)
 		j.v.Inexact += beyond
-		if s.acked.pieces == s.arrived.pieces && s.acked.events == s.arrived.events && s.acked.digest == s.arrived.digest && onlyAcked == 0 && onlyRead == 0 {
+		if bare {
+			both = 0 // there is nothing else to check
+			proven[w] = onlyAcked == 0
+		} else if s.acked.pieces == s.arrived.pieces && s.acked.events == s.arrived.events && s.acked.digest == s.arrived.digest && onlyAcked == 0 && onlyRead == 0 {
 			proven[w] = true
 			continue
 		}
@@ -103,12 +107,10 @@ func (j *judge) unstamped() {
 	j.known = g.known()
 	j.open = map[key][]piece{}
 	j.missing = map[key][]place{}
-	if g.orphans == 0 {
-		return
-	}
 	for _, p := range g.unknown {
-		k := key{p.sum, p.n}
-		j.open[k] = append(j.open[k], p)
+		if k := (key{p.sum, p.n}); p.sum != 0 {
+			j.open[k] = append(j.open[k], p)
+		}
 	}
 	wanted := g.openKeys()
 	g.each(acked, func(p place, _ int64, e *entry) {
@@ -116,6 +118,15 @@ func (j *judge) unstamped() {
 			j.missing[k] = append(j.missing[k], p)
 		}
 	})
+	defer func() {
+		for _, pieces := range j.open {
+			for _, p := range pieces {
+				if p.unplaced {
+					j.missed(uint64(p.n))
+				}
+			}
+		}
+	}()
 	g.each(arrived, func(p place, base int64, e *entry) {
 		k, n := key{e.sum, e.n}, uint64(e.n)
 		named := !e.corrupt && e.sum != 0
@@ -141,7 +152,20 @@ func (j *judge) unstamped() {
 	})
 }
 
+// missed counts acked events that were not found, and of which nobody knows
+// where they should be.
+func (j *judge) missed(n uint64) {
+	if j.end == everything && j.g.deleted <= j.g.start {
+		j.v.Lost += n
+	} else {
+		j.v.Inexact += n
+	}
+}
+
 func (j *judge) recover(u piece, n uint64) {
+	if u.unplaced {
+		return // acked, and found
+	}
 	j.v.Recovered += n
 	if u.refused {
 		j.refused += n
@@ -201,29 +225,42 @@ func (j *judge) damagedUnknown(here place, base int64, e *entry) bool {
 func (j *judge) stamped(proven map[*window]bool) {
 	g := j.g
 	set := func() map[int32]*ranges { return map[int32]*ranges{} }
-	j.seen, j.unknown, j.denied, j.waiting, j.vague = set(), set(), set(), set(), set()
+	j.seen, j.unplaced, j.denied, j.waiting, j.vague = set(), set(), set(), set(), set()
 	for s, r := range g.seen {
 		j.seen[s] = &ranges{append([]span(nil), r.spans...)}
 	}
-	for _, p := range g.unknown {
-		put(j.unknown, p.stripe, p.first, p.n)
-		if p.refused {
-			put(j.denied, p.stripe, p.first, p.n)
+	for s, r := range g.partly {
+		for _, x := range r.spans {
+			put(j.vague, s, x.lo, x.hi)
 		}
 	}
-	g.each(acked, func(_ place, _ int64, e *entry) { put(j.waiting, e.stripe, e.first, e.n) })
+	for s, r := range g.denied {
+		for _, x := range r.spans {
+			put(j.denied, s, x.lo, x.hi)
+		}
+	}
+	for _, p := range g.unknown {
+		switch {
+		case p.unplaced:
+			put(j.unplaced, p.stripe, p.first, p.first+uint64(p.n))
+			put(j.waiting, p.stripe, p.first, p.first+uint64(p.n))
+		case p.refused:
+			put(j.denied, p.stripe, p.first, p.first+uint64(p.n))
+		}
+	}
+	g.each(acked, func(_ place, _ int64, e *entry) { put(j.waiting, e.stripe, e.first, e.first+uint64(e.n)) })
 	g.each(summed, func(p place, _ int64, e *entry) {
 		if proven[p.w] {
-			put(j.seen, e.stripe, e.first, e.n)
+			put(j.seen, e.stripe, e.first, e.first+uint64(e.n))
 		} else {
-			put(j.vague, e.stripe, e.first, e.n)
+			put(j.vague, e.stripe, e.first, e.first+uint64(e.n))
 		}
 	})
 	g.each(arrived, func(p place, base int64, e *entry) {
 		if e.stripe == unknownStripe {
 			switch {
 			case j.altered(p, base):
-			case g.folded || g.forgot:
+			case g.folded || g.forgot || g.bare:
 				j.v.Inexact += uint64(e.n)
 				j.nameless += uint64(e.n)
 			default:
@@ -237,11 +274,14 @@ func (j *judge) stamped(proven map[*window]bool) {
 		if len(fresh) == 0 {
 			return
 		}
-		put(j.seen, e.stripe, e.first, e.n)
+		put(j.seen, e.stripe, e.first, e.first+uint64(e.n))
 		j.ours[p] = piece{first: fresh[0].lo, n: int32(length(fresh)), stripe: e.stripe}
 		bad := uint64(0)
 		if e.corrupt {
 			bad = j.g.badOf(base, e.n)
+		}
+		if g.bare {
+			return // the balance comes below
 		}
 		for _, f := range fresh {
 			atHome := j.atHome(p, f)
@@ -263,15 +303,24 @@ func (j *judge) stamped(proven map[*window]bool) {
 			}
 		}
 	})
+	if g.bare {
+		j.bareStamped()
+		return
+	}
+	for s, r := range j.unplaced {
+		for _, x := range r.spans {
+			j.missed(x.hi - x.lo - j.seen[s].count(x.lo, x.hi))
+		}
+	}
 }
 
-func put(m map[int32]*ranges, stripe int32, first uint64, n int32) {
+func put(m map[int32]*ranges, stripe int32, lo, hi uint64) {
 	r := m[stripe]
 	if r == nil {
 		r = &ranges{}
 		m[stripe] = r
 	}
-	r.add(first, first+uint64(n))
+	r.add(lo, hi)
 }
 
 // atHome reports whether an acked piece with a checksum should be just where
@@ -330,6 +379,8 @@ func (j *judge) order(proven map[*window]bool) {
 			case summed:
 				if proven[w] {
 					j.v.Reordered += g.late(&e, top)
+				} else if g.bare && g.seen == nil {
+					j.orderFound(w, e, top)
 				}
 			case arrived:
 				if u, ok := j.ours[place{w: w, i: i}]; ok {
@@ -338,6 +389,21 @@ func (j *judge) order(proven map[*window]bool) {
 				}
 			}
 		}
+	}
+}
+
+// orderFound judges the order of those events of a run that offsets prove to
+// be there.
+func (j *judge) orderFound(w *window, e entry, top map[int32]uint64) {
+	if e.sum == woven {
+		j.v.Inexact += uint64(e.n)
+		return
+	}
+	for _, s := range w.sums.arrived.cover.spans(int32(e.off), int32(e.off)+e.n) {
+		found := e
+		found.first += s.lo - uint64(e.off)
+		found.n = int32(s.hi - s.lo)
+		j.v.Reordered += j.g.late(&found, top)
 	}
 }
 

@@ -1,0 +1,209 @@
+package ledger
+
+// Some answers come without a checksum, for shots that do not lie in the log
+// as they were fired: a client that packs batches of its own. Then there are
+// no pieces to compare. With stamps every event that was read says who it is,
+// and the two sides are sets of indices for each stripe; without them they are
+// sets of offsets.
+
+// setBare is called at the first such answer.
+func (g *log) setBare() {
+	if g.bare {
+		return
+	}
+	g.bare = true
+	if g.seen == nil {
+		g.foldAll(len(g.windows))
+		return
+	}
+	g.answered = map[int32]*ranges{}
+	for s, r := range g.seen {
+		for _, x := range r.spans {
+			g.answer(s, x.lo, x.hi)
+		}
+	}
+	type found struct {
+		base int64
+		e    entry
+	}
+	var early []found
+	for _, w := range g.windows {
+		live := w.entries()
+		kept := live[:0]
+		for _, e := range live {
+			switch {
+			case e.state == acked:
+				g.answer(e.stripe, e.first, e.first+uint64(e.n))
+			case e.state == arrived && e.stripe != unknownStripe:
+				early = append(early, found{w.number<<windowBits + int64(e.off), e})
+				g.orphans--
+			default:
+				kept = append(kept, e)
+			}
+		}
+		w.buf = w.buf[:w.head+len(kept)]
+	}
+	g.recount()
+	for _, f := range early {
+		bad := uint64(0)
+		if f.e.corrupt {
+			bad = g.badOf(f.base, f.e.n)
+			delete(g.bad, f.base)
+		}
+		g.meet(f.base, f.e.stripe, f.e.first, f.e.n, bad)
+	}
+}
+
+// answer adds to the indices that the system said it has taken.
+func (g *log) answer(stripe int32, lo, hi uint64) { g.put(g.answered, stripe, lo, hi) }
+
+func (g *log) put(m map[int32]*ranges, stripe int32, lo, hi uint64) {
+	r := m[stripe]
+	if r == nil {
+		r = &ranges{}
+		m[stripe] = r
+		g.grow(64)
+	}
+	before := cap(r.spans)
+	r.add(lo, hi)
+	if c := cap(r.spans); c != before {
+		g.grow(int64(c-before) * 16)
+	}
+}
+
+// meet takes in consecutive events that said who they are: what was there
+// before is a copy, the rest is found.
+func (g *log) meet(base int64, stripe int32, first uint64, n int32, bad uint64) {
+	g.corrupted += bad
+	end := first + uint64(n)
+	var copies, fresh []span
+	if r := g.seen[stripe]; r != nil {
+		copies, fresh = r.cut(first, end)
+	} else {
+		fresh = []span{{first, end}}
+	}
+	for _, c := range copies {
+		g.twice += c.hi - c.lo
+		g.pass(base+int64(c.lo-first), int32(c.hi-c.lo))
+	}
+	for _, f := range fresh {
+		g.see(stripe, f.lo, int32(f.hi-f.lo))
+		g.lay(base+int64(f.lo-first), entry{first: f.lo, n: int32(f.hi - f.lo), stripe: stripe, state: matched})
+	}
+}
+
+// nobody is the stripe of what takes up offsets, and has no place in any order.
+const nobody = -2
+
+// pass notes offsets whose events are accounted for.
+func (g *log) pass(base int64, n int32) {
+	g.lay(base, entry{first: uint64(base), n: n, stripe: nobody, state: matched})
+}
+
+// lay puts a matched entry into its place.
+func (g *log) lay(base int64, e entry) {
+	if base == g.next && e.stripe == nobody {
+		// Nothing to remember; what follows may have waited for it.
+		g.next += int64(e.n)
+		if w, _ := g.window(g.next >> windowBits); w != nil && w.sums == nil {
+			g.kick(w)
+		}
+		return
+	}
+	w := g.at(base, &g.readAt)
+	if w == nil || w.sums != nil && e.stripe == nobody {
+		if e.stripe != nobody {
+			g.unordered += uint64(e.n)
+		}
+		return
+	}
+	e.off = uint16(base) & (windowSize - 1)
+	i := w.find(e.off)
+	g.insert(w, i, e)
+	if base == g.next && w.sums == nil {
+		g.advance(w, i)
+		return
+	}
+	if g.matched++; g.matched >= g.compressAt {
+		g.compress()
+	}
+}
+
+// kick settles what begins at next, when it has come already.
+func (g *log) kick(w *window) {
+	off := uint16(g.next) & (windowSize - 1)
+	live := w.entries()
+	for i := w.find(off); i < len(live) && live[i].off == off; i++ {
+		if live[i].state == matched && live[i].sum != woven {
+			g.matched--
+			g.advance(w, i)
+			return
+		}
+	}
+}
+
+// coverAcked and coverRead add a piece to the offsets of its side, cut up where
+// windows meet: the pieces of the two sides do not begin and end together.
+func (g *log) coverAcked(base int64, p piece) {
+	cut(base, p.n, func(base int64, n int32) {
+		w := g.at(base, &g.ackAt)
+		if w == nil {
+			g.uncheckedAcked += uint64(n)
+			return
+		}
+		if w.sums == nil {
+			g.fold(w)
+		}
+		g.sumAcked(w, entry{first: p.first, n: n, stripe: p.stripe, off: uint16(base) & (windowSize - 1)})
+		p.first += uint64(n)
+	})
+}
+
+func (g *log) coverRead(base int64, n int32) {
+	cut(base, n, func(base int64, n int32) {
+		w := g.at(base, &g.readAt)
+		if w == nil {
+			g.uncheckedRead += uint64(n)
+			return
+		}
+		if w.sums == nil {
+			g.fold(w)
+		}
+		g.sumArrived(w, entry{n: n, off: uint16(base) & (windowSize - 1)})
+	})
+}
+
+func cut(base int64, n int32, f func(base int64, n int32)) {
+	for n > 0 {
+		k := min(int64(n), windowSize-base&(windowSize-1))
+		f(base, int32(k))
+		base += k
+		n -= int32(k)
+	}
+}
+
+// bareStamped is the balance of the indices: what was answered, and what was
+// found.
+func (j *judge) bareStamped() {
+	g := j.g
+	for s, r := range j.seen {
+		for _, x := range r.spans {
+			_, extra := g.answered[s].cut(x.lo, x.hi)
+			for _, e := range extra {
+				unsure := j.vague[s].count(e.lo, e.hi)
+				j.v.Recovered += e.hi - e.lo - unsure
+				j.refused += j.denied[s].count(e.lo, e.hi)
+			}
+		}
+	}
+	for s, r := range g.answered {
+		for _, x := range r.spans {
+			missing := x.hi - x.lo - j.seen[s].count(x.lo, x.hi)
+			if j.end == everything && g.deleted <= g.start {
+				j.v.Lost += missing
+			} else {
+				j.v.Inexact += missing // where it would be is not known
+			}
+		}
+	}
+}

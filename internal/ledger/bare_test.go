@@ -1,0 +1,117 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"carronade/load"
+)
+
+// regroup makes of a world one whose client packs batches of its own: no
+// checksums, and what is read does not begin and end as shots did.
+func (w *world) regroup() {
+	for i := range w.outcomes {
+		w.outcomes[i].Sum = 0
+	}
+	for log, pieces := range w.pieces {
+		var events []load.Arrival
+		for _, p := range pieces {
+			for i := range p.arrival.Events {
+				a := p.arrival
+				a.Base, a.Events, a.Sum = p.arrival.Base+int64(i), 1, 0
+				if a.Stamps != nil {
+					a.Stamps = a.Stamps[i : i+1 : i+1]
+				}
+				events = append(events, a)
+			}
+		}
+		var out []laid
+		for len(events) > 0 {
+			a := events[0]
+			k := 1
+			for want := 1 + w.rnd.IntN(2*w.most+3); k < min(want, len(events)) && events[k].Base == a.Base+int64(k); k++ {
+				if a.Stamps != nil {
+					a.Stamps = append(a.Stamps, events[k].Stamps...)
+				}
+			}
+			a.Events = int32(k)
+			out = append(out, laid{arrival: a})
+			events = events[k:]
+		}
+		w.pieces[log] = out
+	}
+}
+
+func drawBareWorld(t *rapid.T, stamped bool, faults []int) *world {
+	w := newWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "logs"), rapid.IntRange(1, 6).Draw(t, "stripes"),
+		rapid.SampledFrom([]int{1, 5, 300}).Draw(t, "most"), stamped)
+	share := rapid.SampledFrom([]int{0, 1, 10, 100}).Draw(t, "faults in a hundred")
+	for range rapid.IntRange(0, 400).Draw(t, "shots") {
+		fault := 0
+		if w.rnd.IntN(100) < share {
+			fault = faults[w.rnd.IntN(len(faults))]
+		}
+		w.step(fault)
+		w.catchUp(false)
+	}
+	w.finish()
+	w.regroup()
+	return w
+}
+
+func TestWithoutChecksums(t *testing.T) {
+	tests := []struct {
+		name    string
+		stamped bool
+		faults  []int
+		method  string
+	}{
+		{"stamps", true, []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15}, "stamps"},
+		{"offsets", false, []int{1, 2, 4, 12, 14}, "offsets"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := drawBareWorld(t, tt.stamped, tt.faults)
+				l := w.ledger(0)
+				patience := rapid.SampledFrom([]int{1, 10, 4096}).Draw(t, "patience")
+				for i := range l.logs {
+					l.logs[i].patience, l.logs[i].compressAt = patience, patience
+				}
+				// Which of two copies is the event is decided by which is read first.
+				w.tellBoth(l, rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder"), 0)
+				got := l.Verdict(true, w.ends)
+				if diff := cmp.Diff(w.truth, totals(got)); diff != "" {
+					t.Fatalf("truth, verdict:\n%s", diff)
+				}
+				if got := l.Contradicted(); got != w.contradicted {
+					t.Fatalf("%d events were refused and found, want %d", got, w.contradicted)
+				}
+				if got.Acked > 0 && got.Method != tt.method {
+					t.Fatalf("method %q, want %q", got.Method, tt.method)
+				}
+			})
+		})
+	}
+}
+
+func TestWithoutChecksumsNothingIsClaimedUnchecked(t *testing.T) {
+	// Offsets alone say nothing of what lies there.
+	sound := []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15}
+	for name, stamped := range map[string]bool{"stamps": true, "offsets": false} {
+		all := sound
+		if stamped {
+			all = append([]int{10}, sound...)
+		}
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := drawBareWorld(t, stamped, all)
+				l := w.ledger(rapid.SampledFrom([]int64{0, 2000, 20_000}).Draw(t, "memory"))
+				w.tellBoth(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"), 0)
+				checkClaims(t, w, l.Verdict(true, w.ends))
+			})
+		})
+	}
+}
