@@ -26,7 +26,7 @@ func TestInterrupted(t *testing.T) {
 	for _, engine := range engines {
 		t.Run(engine+"/warming up", func(t *testing.T) {
 			t.Parallel()
-			s := start(t, "run", url, "--engine", engine, "--rate", "1000/s", "--warmup", "1m", "--for", "1m", "--json")
+			s := start(t, "run", url, "--engine", engine, "--rate", "1000/s", "--warmup", "60s", "--for", "1m", "--json")
 			s.awaitSaid(firing)
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
@@ -80,7 +80,7 @@ func TestInterruptedStanding(t *testing.T) {
 	for _, engine := range engines {
 		begin := func(t *testing.T, flags ...string) *session {
 			topic := c.CreateTopic(t, 1, 1)
-			s := start(t, append([]string{"run", kafka(c, topic), "--engine", engine, "--rate", "200/s", "--for", "3s", "--drain", "1m", "--json"}, flags...)...)
+			s := start(t, append([]string{"run", kafka(c, topic), "--engine", engine, "--rate", "200/s", "--for", "3s", "--drain", "6s", "--json"}, flags...)...)
 			s.awaitSaid(firing)
 			c.Node(1).Freeze(t)
 			t.Cleanup(func() { c.Node(1).Thaw(t) })
@@ -96,7 +96,8 @@ func TestInterruptedStanding(t *testing.T) {
 			}
 		})
 		t.Run(engine+"/twice", func(t *testing.T) {
-			s := begin(t)
+			s := begin(t, "--drain", "60s")
+			after(t, time.Second) // so that something is in flight
 			s.signal(os.Interrupt)
 			after(t, 300*time.Millisecond)
 			s.signal(os.Interrupt)

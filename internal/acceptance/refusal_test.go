@@ -128,12 +128,12 @@ func TestMismatch(t *testing.T) {
 		{
 			"wrong password",
 			[]string{kafka(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "SCRAM-SHA-256", "--user", kafkatest.Alice, "--password", "file:" + secret},
-			[]string{"alice"},
+			[]string{"--password"},
 		},
 		{
 			"wrong password, PLAIN",
 			[]string{kafka(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "PLAIN", "--user", kafkatest.Alice, "--password", "file:" + secret},
-			[]string{"alice"},
+			[]string{"--password"},
 		},
 		{
 			"mechanism not offered",
@@ -170,7 +170,7 @@ func TestMissingTopic(t *testing.T) {
 		}
 	}
 	t.Run("made on demand", func(t *testing.T) {
-		run(t, "run", kafka(c, "made"), "--create-topic", "partitions=3,replicas=1", "--count", "300", "--json", "--quiet").want(t, 0)
+		run(t, "run", kafka(c, "made"), "--create-topic", "partitions=3,replicas=1", "--count", "300", "--json", "--quiet").done(t)
 		if ends := c.EndOffsets(t, "made"); len(ends) != 3 {
 			t.Errorf("the topic has %d partitions, want 3", len(ends))
 		}
@@ -183,7 +183,7 @@ func TestAutoCreated(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
 	topic := kafkatest.TopicName(t)
-	e := run(t, "run", kafka(broker, topic), "--count", "100", "--json", "--quiet").want(t, 0)
+	e := run(t, "run", kafka(broker, topic), "--count", "100", "--json", "--quiet").done(t)
 	e.document(t)
 	if got := broker.EndSum(t, topic); got != 100 {
 		t.Errorf("the end offsets grew by %d, want 100", got)
@@ -231,7 +231,7 @@ func TestSecured(t *testing.T) {
 	for _, engine := range engines {
 		for _, tt := range tests {
 			t.Run(engine+"/"+tt.name, func(t *testing.T) {
-				e := run(t, append(append([]string{"run"}, tt.args...), "--engine", engine, "--count", fmt.Sprint(each), "--json", "--quiet")...).want(t, 0)
+				e := run(t, append(append([]string{"run"}, tt.args...), "--engine", engine, "--count", fmt.Sprint(each), "--json", "--quiet")...).done(t)
 				if d := e.document(t); d.Totals.Acked != each {
 					t.Errorf("acked %d events, want %d", d.Totals.Acked, each)
 				}

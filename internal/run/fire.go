@@ -36,7 +36,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		plan.Observe = back.fired
 		if w.Op == "roundtrip" {
 			tgt = back.join(tgt, plan.Callers > 0)
-			plan.Settled = func() { back.catchUp(plan.Drain, e.Abort) }
+			plan.Settled = func() { back.catchUp(context.Background(), plan.Drain, e.Abort) }
 		}
 	}
 	r, err := load.New(plan, tgt)
@@ -58,14 +58,23 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	e.await(ctx, r)
 	out.result, err = r.Wait()
 	if back != nil {
+		// Who interrupted the firing still wants to know what became of it; who
+		// interrupts the reading does not.
+		reading := ctx
+		if ctx.Err() != nil {
+			reading = context.WithoutCancel(ctx)
+		}
 		if w.Op == "produce" {
 			// Also after a scheduled run, whose newest events may not have
 			// been read yet.
 			e.Logf("reading back what was fired")
 			back.start()
-			back.catchUp(readbackIdle, e.Abort)
+			back.catchUp(reading, readbackIdle, e.Abort)
 		}
-		verdict, verr := back.finish()
+		verdict, verr := back.finish(reading)
+		if reading.Err() != nil {
+			out.result.Stopped = load.Interrupted
+		}
 		if w.Verify() {
 			out.ledger = &verdict
 		}

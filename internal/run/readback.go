@@ -73,17 +73,19 @@ func (b *readback) arrived(_ int, as []load.Arrival) {
 	}
 }
 
-// catchUp waits until everything up to the logs' ends was read, or nothing has
-// arrived for so long.
-func (b *readback) catchUp(idle time.Duration, abort <-chan struct{}) {
+// catchUp waits until everything up to the logs' ends was read, nothing has
+// arrived for so long, or the context ends.
+func (b *readback) catchUp(ctx context.Context, idle time.Duration, abort <-chan struct{}) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	ends := b.ends()
+	ends := b.ends(ctx)
 	for !b.reached(ends) {
 		select {
 		case <-b.done:
 			return
 		case <-abort:
+			return
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
@@ -91,14 +93,14 @@ func (b *readback) catchUp(idle time.Duration, abort <-chan struct{}) {
 			return
 		}
 		if ends == nil {
-			ends = b.ends()
+			ends = b.ends(ctx)
 		}
 	}
 }
 
 // ends asks where the logs end, nil when that cannot be found out.
-func (b *readback) ends() []int64 {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+func (b *readback) ends(ctx context.Context) []int64 {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	ends, err := b.seek.Ends(ctx)
 	if err != nil {
@@ -119,9 +121,10 @@ func (b *readback) reached(ends []int64) bool {
 	return true
 }
 
-// finish stops reading and asks for the verdict.
-func (b *readback) finish() (measure.Ledger, error) {
-	ends := b.ends()
+// finish stops reading and asks for the verdict; with a context that has ended,
+// over what was read.
+func (b *readback) finish(ctx context.Context) (measure.Ledger, error) {
+	ends := b.ends(ctx)
 	complete := b.reached(ends)
 	if b.cancel != nil {
 		b.cancel()
