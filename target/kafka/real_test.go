@@ -2,7 +2,11 @@ package kafka
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,6 +37,253 @@ func filled(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, give
 		t.Fatalf("got %d acked, want %d", res.Hold.Acked, n)
 	}
 	return topic
+}
+
+func TestRealOpen(t *testing.T) {
+	real(t)
+	c := kafkatest.Shared(t)
+	topic := kafkatest.TopicName(t)
+	for _, madeBy := range []any{"the broker", nil} {
+		s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := s.Facts()
+		b := f["brokers"].([]map[string]any)
+		if len(b) != 1 || !strings.HasPrefix(fmt.Sprint(b[0]["version"]), "v4.") {
+			t.Errorf("got brokers %v, want one of version 4", b)
+		}
+		if got := f["topic"].(map[string]any)["created_by"]; got != madeBy {
+			t.Errorf("got created by %v, want %v", got, madeBy)
+		}
+	}
+	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), map[string][]string{"create-topic": {"partitions=7,replicas=1,retention.ms=60000"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := s.Facts()["topic"].(map[string]any); f["partitions"] != 7 || f["settings"].(map[string]string)["retention.ms"] != "60000" {
+		t.Errorf("got topic %v, want 7 partitions and a retention of a minute", f)
+	}
+}
+
+// TestRealRefusals checks the words against what a real broker does: it hangs
+// up in other places than the in-process one.
+func TestRealRefusals(t *testing.T) {
+	real(t)
+	plaintext, secure := kafkatest.Shared(t), kafkatest.SharedSecure(t)
+	topic := secure.CreateTopic(t, 1, 1)
+	t.Setenv("KAFKA_RIGHT", kafkatest.Password(kafkatest.Alice))
+	t.Setenv("KAFKA_WRONG", "canary")
+	t.Setenv("KAFKA_MALLORY", kafkatest.Password(kafkatest.Mallory))
+	login := func(mechanism, user, password string) map[string][]string {
+		return map[string][]string{"tls-ca": {secure.CAFile()}, "sasl-mechanism": {mechanism}, "user": {user}, "password": {"env:" + password}}
+	}
+	for _, tt := range []struct {
+		name, addr  string
+		given       map[string][]string
+		wrong, hint string
+	}{
+		{"TLS to plaintext", plaintext.Bootstrap(), map[string][]string{"tls": {"true"}}, "speaks plaintext", "leave out --tls"},
+		{"plaintext to TLS", secure.Bootstrap(), nil, "speaks TLS", "add --tls"},
+		{"unknown authority", secure.Bootstrap(), map[string][]string{"tls": {"true"}}, "certificate", "--tls-ca"},
+		{"no login", secure.Bootstrap(), map[string][]string{"tls-ca": {secure.CAFile()}}, "wants a login", "--sasl-mechanism"},
+		{"wrong password, SCRAM", secure.Bootstrap(), login(mechScram512, kafkatest.Alice, "KAFKA_WRONG"), "log in by SCRAM-SHA-512", "check --user and --password"},
+		{"wrong password, PLAIN", secure.Bootstrap(), login(mechPlain, kafkatest.Alice, "KAFKA_WRONG"), "log in by PLAIN", "check --user and --password"},
+		{"mechanism not offered", secure.Bootstrap(), login(mechAWS, kafkatest.Alice, "KAFKA_WRONG"), "log in by AWS_MSK_IAM", "the listener offers"},
+		{
+			"login to a listener without", plaintext.Bootstrap(),
+			map[string][]string{"sasl-mechanism": {mechPlain}, "user": {"alice"}, "password": {"env:KAFKA_WRONG"}},
+			"takes no login", "leave out --sasl-mechanism",
+		},
+		{"not authorised", secure.Bootstrap(), login(mechScram512, kafkatest.Mallory, "KAFKA_MALLORY"), "", kafkatest.Mallory},
+	} {
+		for _, engine := range []string{engineWire, engineClient} {
+			t.Run(tt.name+" "+engine, func(t *testing.T) {
+				given := map[string][]string{"engine": {engine}}
+				for k, v := range tt.given {
+					given[k] = v
+				}
+				_, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
+				if err == nil {
+					t.Fatal("it opened")
+				}
+				if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(hintOf(err), tt.hint) {
+					t.Errorf("got %q with hint %q, want %q with hint %q", err, hintOf(err), tt.wrong, tt.hint)
+				}
+				if strings.Contains(err.Error()+hintOf(err), "canary") {
+					t.Errorf("the error tells the password: %v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestRealSecurity(t *testing.T) {
+	real(t)
+	c := kafkatest.SharedSecure(t)
+	topic := c.CreateTopic(t, 2, 1)
+	c.Grant(t, kafkatest.Alice, topic, "ALL")
+	c.Grant(t, kafkatest.CertUser, topic, "ALL")
+	t.Setenv("KAFKA_RIGHT", kafkatest.Password(kafkatest.Alice))
+	t.Setenv("KAFKA_TOKEN", kafkatest.OAuthToken(kafkatest.Alice))
+	cert, key := c.ClientCert()
+	base := map[string][]string{"tls-ca": {c.CAFile()}, "user": {kafkatest.Alice}, "password": {"env:KAFKA_RIGHT"}}
+	with := func(k string, v string, more ...string) map[string][]string {
+		m := maps.Clone(base)
+		m[k] = []string{v}
+		for i := 0; i+1 < len(more); i += 2 {
+			m[more[i]] = []string{more[i+1]}
+		}
+		return m
+	}
+	sent := uint64(0)
+	for _, tt := range []struct {
+		name, addr string
+		given      map[string][]string
+	}{
+		{"PLAIN", c.Bootstrap(), with("sasl-mechanism", mechPlain)},
+		{"SCRAM-SHA-256", c.Bootstrap(), with("sasl-mechanism", mechScram256)},
+		{"SCRAM-SHA-512", c.Bootstrap(), with("sasl-mechanism", mechScram512)},
+		{"OAUTHBEARER", c.Bootstrap(), with("sasl-mechanism", mechOAuth, "password", "env:KAFKA_TOKEN")},
+		{"mTLS", c.Node(1).MTLSAddr(), map[string][]string{"tls-ca": {c.CAFile()}, "tls-cert": {cert}, "tls-key": {key}}},
+		{"a Java client's properties", c.Bootstrap(), map[string][]string{"client-config": {c.ClientProperties(t, kafkatest.Alice, kafkatest.ScramSHA256)}}},
+	} {
+		for _, engine := range []string{engineWire, engineClient} {
+			t.Run(tt.name+" "+engine, func(t *testing.T) {
+				given := maps.Clone(tt.given)
+				given["engine"] = []string{engine}
+				s, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
+				if err != nil {
+					t.Fatalf("%v (%s)", err, hintOf(err))
+				}
+				if res := launch(t, s, load.Plan{Hold: load.Limits{Events: 1000}}); res.Hold.Acked != 1000 {
+					t.Fatalf("got %d acked, want 1000", res.Hold.Acked)
+				}
+				sent += 1000
+				given["until-end"] = []string{"true"}
+				sp := spec(t, "kafka://"+tt.addr+"/"+topic, given)
+				sp.Op = opConsume
+				in, err := open(t, sp)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := drain(t, in.Source(), nil); uint64(got.events) != sent {
+					t.Errorf("got %d events, want %d", got.events, sent)
+				}
+			})
+		}
+	}
+}
+
+func TestRealConsume(t *testing.T) {
+	real(t)
+	c := kafkatest.Shared(t)
+	const n = 20_000
+	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+		t.Run(codec, func(t *testing.T) {
+			topic := filled(t, c, 3, n, map[string][]string{"compression": {codec}, "size": {"10-300"}, "key": {"uniform(100)"}, "header": {"a=b"}, "batch-size": {"16KiB"}})
+			bytes := map[string]int64{}
+			for _, reader := range []map[string][]string{
+				{"engine": {engineWire}},
+				{"engine": {engineWire}, "decode": {"true"}},
+				{"engine": {engineClient}},
+				{"engine": {engineClient}, "group": {topic}, "clients": {"2"}},
+			} {
+				name := strings.Join(slices.Concat(reader["engine"], reader["group"], reader["decode"]), " ")
+				reader["until-end"] = []string{"true"}
+				s := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, reader)
+				s.Op = opConsume
+				sess, err := open(t, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := drain(t, sess.Source(), nil)
+				if got.events != n || got.corrupt > 0 {
+					t.Errorf("%s: got %d events, %d corrupt arrivals, want %d and none", name, got.events, got.corrupt, n)
+				}
+				if got.unsized == 0 {
+					bytes[name] = got.bytes
+				}
+			}
+			for name, b := range bytes {
+				if b != bytes[engineClient] {
+					t.Errorf("%s: got %d bytes, want %d as franz-go decodes them", name, b, bytes[engineClient])
+				}
+			}
+		})
+	}
+}
+
+func TestRealTransactions(t *testing.T) {
+	real(t)
+	c := kafkatest.Shared(t)
+	topic := c.CreateTopic(t, 2, 1)
+	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{
+		"engine": {engineClient}, "transactions": {"true"}, "transaction-interval": {"50ms"}, "transaction-abort": {"30%"}, "transactional-id": {topic},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(4000), 6000)}); res.Hold.Acked != 6000 {
+		t.Errorf("got %d acked, want 6000", res.Hold.Acked)
+	}
+	if err := s.Target().(*clientProducer).Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := s.Facts()["transactions"].(map[string]any)
+	committed, aborted := f["committed_events"].(uint64), f["aborted_events"].(uint64)
+	if committed+aborted != 6000 || aborted == 0 {
+		t.Errorf("got %v, want 6000 events, some of them aborted", f)
+	}
+	for _, engine := range []string{engineWire, engineClient} {
+		for isolation, want := range map[string]uint64{"committed": committed, "uncommitted": 6000} {
+			sp := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}, "isolation": {isolation}, "until-end": {"true"}})
+			sp.Op = opConsume
+			sess, err := open(t, sp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := drain(t, sess.Source(), nil); uint64(got.events) != want {
+				t.Errorf("%s %s: got %d events, want %d", engine, isolation, got.events, want)
+			}
+		}
+	}
+}
+
+func TestRealTopics(t *testing.T) {
+	real(t)
+	c := kafkatest.Shared(t)
+	names := TopicNames(kafkatest.TopicName(t)+"-", 30)
+	do := func(w TopicWork) *TopicResult {
+		t.Helper()
+		s := spec(t, "kafka://"+c.Bootstrap()+"/x", nil)
+		w.URL, w.Options, w.Given = s.URL, s.Options, s.Given
+		w.Names, w.PerRequest, w.Concurrency = names, 5, 3
+		res, err := Topics(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	if res := do(TopicWork{Op: TopicsCreate, Spec: TopicSpec{Partitions: 2, Replicas: 1}}); res.Done != 30 {
+		t.Errorf("create: got %d done: %v", res.Done, res.Failures)
+	}
+	if res := do(TopicWork{Op: TopicsCreate}); res.Failed != 30 {
+		t.Errorf("create again: got %d failed, want 30", res.Failed)
+	}
+	// A broker answers before it has learned of the new topics itself.
+	for deadline := time.Now().Add(20 * time.Second); do(TopicWork{Op: TopicsDescribe}).Done < 30 && time.Now().Before(deadline); {
+		<-time.After(50 * time.Millisecond)
+	}
+	for _, op := range []string{TopicsDescribe, TopicsRead, TopicsDeleteRecords, TopicsDelete} {
+		if res := do(TopicWork{Op: op, Upto: -1}); res.Done != 30 {
+			t.Errorf("%s: got %d done: %v", op, res.Done, res.Failures)
+		}
+	}
+	// Nor has it always forgotten them at once.
+	if res := do(TopicWork{Op: TopicsDelete}); res.Failed != 30 {
+		t.Errorf("delete again: got %d failed, want 30", res.Failed)
+	}
 }
 
 // BenchmarkConsumeReal reads a topic of a real broker whose pages are warm.
