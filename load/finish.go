@@ -73,8 +73,17 @@ func (c *collector) finish(started time.Time) *Result {
 	return res
 }
 
-// holdEnd finds when and why the hold ended.
+// holdEnd finds when and why the hold ended. A stop that cut the drain short is
+// told as the reason: the report is partial then.
 func (c *collector) holdEnd(res *Result) time.Duration {
+	end := c.holdEnded(res)
+	if stop := time.Duration(c.run.stopAt.Load()); stop != Never && end < stop {
+		res.Stopped, _ = c.run.reason.Load().(Reason)
+	}
+	return end
+}
+
+func (c *collector) holdEnded(res *Result) time.Duration {
 	r := c.run
 	stop, end, spent := time.Duration(r.stopAt.Load()), time.Duration(r.holdEnd.Load()), time.Duration(r.spentAt.Load())
 	last := max(time.Duration(r.lastDone.Load()), min(time.Duration(r.holdAt.Load()), r.Now()))

@@ -119,35 +119,37 @@ func (t *thread) time(pg *page, o *Outcome) {
 		hist(&pg.Lag).Record(sent - max(o.Ready, o.Free))
 		hist(&pg.Held).Record(max(0, o.Free-o.Ready))
 	}
+	acks, unknowns := uint64(o.Acked), uint64(o.Unknown)
 	if t.run.plan.Unanswered {
-		hist(&pg.Gather).RecordSpan(max(0, o.Ready-o.DueLast), max(0, o.Ready-o.DueFirst), uint64(o.Events))
-		return
+		unknowns = 0 // nothing was to be waited for
 	}
+	n := uint64(o.Events)
 	if o.DueFirst == o.DueLast {
-		n := uint64(o.Events)
 		if written {
 			hist(&pg.Gather).RecordN(max(0, o.Ready-o.DueFirst), n)
 		}
-		if o.Acked > 0 {
-			hist(&pg.Response).RecordN(o.Done-o.DueFirst, uint64(o.Acked))
+		if acks > 0 {
+			hist(&pg.Response).RecordN(o.Done-o.DueFirst, acks)
 		}
-		if o.Unknown > 0 {
-			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, uint64(o.Unknown))
+		if unknowns > 0 {
+			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, unknowns)
 		}
 		return
 	}
-	gather, response := hist(&pg.Gather), hist(&pg.Response)
-	acked := o.First + uint64(o.Acked)
-	unknown := o.First + uint64(o.Events) - uint64(o.Unknown)
-	for k, end := o.First, o.First+uint64(o.Events); k < end; k++ {
-		due := t.run.plan.Schedule.Due(t.run.deal.Event(o.Stripe, k))
+	// Each event by its own due time: spreading them evenly between the first
+	// and the last would be right only while the rate is constant, and would
+	// cost more than this where a shot has fewer events than the histogram has
+	// cells in its span.
+	gather := hist(&pg.Gather)
+	for i := range n {
+		due := t.run.plan.Schedule.Due(t.run.deal.Event(o.Stripe, o.First+i))
 		if written {
 			gather.Record(max(0, o.Ready-due))
 		}
-		if k < acked {
-			response.Record(o.Done - due)
+		if i < acks {
+			hist(&pg.Response).Record(o.Done - due)
 		}
-		if k >= unknown {
+		if i >= n-unknowns {
 			hist(&pg.Censored).Record(o.Done - due)
 		}
 	}

@@ -341,14 +341,19 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 	}
 	wake = time.Duration(t.rec.oldest+1) * t.rec.length
 	stop, hold := time.Duration(r.stopAt.Load()), time.Duration(r.holdEnd.Load())
+	// The drain began when the firing ended: with the hold, with the last event
+	// or by a stop. A stop that comes later is impatience, and ends it.
+	began := min(stop, hold)
+	if !firing {
+		began = min(began, t.over(now))
+	}
 	deadline := Never
 	switch {
-	case stop != Never:
-		deadline = stop + r.plan.Drain
-	case hold != Never:
-		deadline = hold + r.plan.Drain
-	case !firing:
-		deadline = t.over(now) + r.plan.Drain
+	case began == Never:
+	case stop != Never && began < stop:
+		deadline = stop
+	default:
+		deadline = began + r.plan.Drain
 	}
 	if now >= deadline {
 		return 0, true

@@ -166,10 +166,13 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 			Result: r, Nowhere: nowhere(w, facts), Processors: runtime.GOMAXPROCS(0), Clock: e.clock.Troubles(),
 		}),
 		Ledger: out.ledger, Problems: out.problems,
-		Warnings: append(append(append([]string(nil), w.Warnings...), e.session.Warnings()...), out.warnings...),
+		Warnings: append(append(append([]string(nil), w.Warnings...), e.session.Warnings()...), append(out.warnings, e.clock.Remarks()...)...),
 		Facts:    facts, Host: e.Host, Calibration: e.Calibration,
 	}
 	for _, s := range w.Settings() {
+		if s.Minor {
+			continue
+		}
 		in.Settings = append(in.Settings, report.Setting{Name: s.Name, Value: s.Text(), Default: s.From == workload.FromDefault})
 	}
 	for _, c := range w.Checks(r) {

@@ -226,7 +226,7 @@ func TestWatch(t *testing.T) {
 		name  string
 		looks []clocks
 		after map[string]string
-		want  []string // parts, one each trouble
+		want  []string // parts, one each trouble or remark
 	}{
 		{"well", []clocks{{time.Second, time.Second}, {2 * time.Second, 2 * time.Second}}, nil, nil},
 		{"disciplined", []clocks{{1000500 * time.Microsecond, time.Second}}, nil, nil},
@@ -248,7 +248,7 @@ func TestWatch(t *testing.T) {
 			for name, data := range test.after {
 				root[name] = &fstest.MapFile{Data: []byte(data)}
 			}
-			got := w.Troubles()
+			got := append(w.Troubles(), w.Remarks()...)
 			if len(got) != len(test.want) {
 				t.Fatalf("got %d troubles, want %d: %q", len(got), len(test.want), got)
 			}

@@ -100,14 +100,22 @@ func (w *Watch) Throttled() time.Duration {
 	return 0
 }
 
-// Troubles says in words to people what was seen; nothing when all was well.
+// Troubles says in words to people what was wrong with the clock; nothing when
+// all was well. Measurements of that time cannot be trusted.
 func (w *Watch) Troubles() []string {
 	w.Look()
-	var out []string
-	if w.steps > 0 {
-		out = append(out, fmt.Sprintf("the wall clock was set %s while the run went on, by %v at most: the machine slept or was moved, or its clock was corrected; run again when time synchronization has settled",
-			times(w.steps), w.largest.Round(time.Millisecond)))
+	if w.steps == 0 {
+		return nil
 	}
+	return []string{fmt.Sprintf("the wall clock was set %s while the run went on, by %v at most: the machine slept or was moved, or its clock was corrected; run again when time synchronization has settled",
+		times(w.steps), w.largest.Round(time.Millisecond))}
+}
+
+// Remarks says in words to people what the machine took from the generator.
+// What that did to the measurement shows in the lag, which is judged; this
+// tells where it came from.
+func (w *Watch) Remarks() []string {
+	var out []string
 	if s := w.Stolen(); s >= LeastStolen {
 		out = append(out, fmt.Sprintf("the hypervisor gave %.0f%% of this machine's processor time to others: use a machine that shares less, or run several times and compare", s*100))
 	}
