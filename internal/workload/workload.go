@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,9 @@ type Resolved struct {
 	Texts []string
 	From  Origin
 	Group string
+	// Minor settings hold a default that hardly anybody compares runs over, or
+	// that is off: they need not be shown to people.
+	Minor bool
 }
 
 // Text is the value in one line.
@@ -71,9 +75,23 @@ func (w *Workload) Settings() []Resolved {
 		if !ok || s.FlagOnly {
 			continue
 		}
-		out = append(out, Resolved{Name: s.Name, Texts: v.texts, From: v.from, Group: s.Group})
+		r := Resolved{Name: s.Name, Texts: v.texts, From: v.from, Group: s.Group}
+		r.Minor = v.from == FromDefault && s.minor(r.Text())
+		out = append(out, r)
 	}
 	return out
+}
+
+// minor judges a default.
+func (s *Setting) minor(text string) bool {
+	switch {
+	case s.Name == "seed":
+		return false
+	case !s.Independent, slices.Contains([]string{"false", "none", "0", "0%"}, text):
+		return true
+	}
+	// What these hold matters once something else is set, which then shows.
+	return s.Group == "transactions" || s.Group == "connections" && s.Name != "clients"
 }
 
 // MarshalJSON writes the workload as a document that -f reads again: the
