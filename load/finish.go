@@ -73,12 +73,12 @@ func (c *collector) finish(started time.Time) *Result {
 	return res
 }
 
-// holdEnd finds when and why the hold ended. A stop that cut the drain short is
-// told as the reason: the report is partial then.
+// holdEnd finds when and why the hold ended. An interruption that cut the drain
+// short is told as the reason: the report is partial then.
 func (c *collector) holdEnd(res *Result) time.Duration {
 	end := c.holdEnded(res)
-	if stop := time.Duration(c.run.stopAt.Load()); stop != Never && end < stop {
-		res.Stopped, _ = c.run.reason.Load().(Reason)
+	if stop := time.Duration(c.run.stopAt.Load()); stop != Never && end < stop && c.run.reason.Load() == Interrupted {
+		res.Stopped = Interrupted
 	}
 	return end
 }

@@ -153,7 +153,7 @@ func (r *Run) Start() {
 
 // Stop ends the firing now: answers of shots in flight are still waited for,
 // as long as the plan's drain; events due by now and not sent are unsent. When
-// the firing was over already, it ends the waiting.
+// the firing was over already, an interruption ends the waiting.
 func (r *Run) Stop(why Reason) {
 	if r.stopAt.CompareAndSwap(int64(Never), int64(r.Now())) {
 		r.reason.CompareAndSwap(nil, why)

@@ -392,6 +392,44 @@ func TestStopAndAbort(t *testing.T) {
 	}
 }
 
+// TestInterruptedDrain: an interruption while answers are waited for ends the
+// waiting; the hold keeps its length, and the run says that it was interrupted.
+func TestInterruptedDrain(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		limit Limits
+		hold  time.Duration
+	}{
+		{"after a time", Limits{Time: time.Second}, time.Second},
+		{"after a schedule", Limits{}, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, err := New(Plan{
+					Schedule: Until(Constant(100), time.Second), EventsPerShot: 1, MaxInFlight: 1000, Portable: true,
+					Hold: tt.limit, Drain: time.Minute,
+				}, newFake(Single(), 1, constantly(time.Hour)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Start()
+				time.Sleep(3 * time.Second)
+				r.Stop(Interrupted)
+				res, err := r.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Hold.Unknown != 100 || res.Hold.Length() != tt.hold || res.Stopped != Interrupted {
+					t.Errorf("%d unknown, a hold of %v, stopped by %q; want 100, %v, %q", res.Hold.Unknown, res.Hold.Length(), res.Stopped, tt.hold, Interrupted)
+				}
+				if got := res.Drain.Length(); got > 2100*time.Millisecond {
+					t.Errorf("the drain took %v, want the 2 s until the interruption", got)
+				}
+			})
+		})
+	}
+}
+
 // TestUnsentIsCensored: what was due and never sent takes part in the response
 // times at its age.
 func TestUnsentIsCensored(t *testing.T) {

@@ -342,7 +342,7 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 	wake = time.Duration(t.rec.oldest+1) * t.rec.length
 	stop, hold := time.Duration(r.stopAt.Load()), time.Duration(r.holdEnd.Load())
 	// The drain began when the firing ended: with the hold, with the last event
-	// or by a stop. A stop that comes later is impatience, and ends it.
+	// or by a stop. An interruption that comes later is impatience, and ends it.
 	began := min(stop, hold)
 	if !firing {
 		began = min(began, t.over(now))
@@ -350,7 +350,7 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 	deadline := Never
 	switch {
 	case began == Never:
-	case stop != Never && began < stop:
+	case stop != Never && began < stop && r.reason.Load() == Interrupted:
 		deadline = stop
 	default:
 		deadline = began + r.plan.Drain
