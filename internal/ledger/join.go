@@ -1,69 +1,379 @@
 package ledger
 
 import (
+	"sort"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"carronade/load"
 )
 
-// A Join pairs what was fired with what arrived, in either order, by log and
-// base offset.
+// A Join brings shots together with the arrival of their events, for end-to-end
+// times: whichever comes first, the answer or the arrival. They meet by log and
+// offset; shots whose place is not known, such as those that nobody
+// acknowledges, by stripe and index, where events are stamped (see Stamped).
+// Shots and arrivals need not begin and end together.
+//
+// What has not met waits, in bounded memory: the oldest is given up, and
+// counted. All methods are safe for concurrent use; the callback is called
+// with no lock held, from the goroutine that brought the second half.
 type Join struct {
-	mu     sync.Mutex
-	logOf  func(stripe int32) int32
-	paired func(o load.Outcome, at time.Duration)
-	fired  map[joinKey]load.Outcome
-	came   map[joinKey]time.Duration
+	logOf func(stripe int32) int32
+	call  func(o load.Outcome, at time.Duration)
+
+	stamped bool
+	run     uint32
+
+	mu     sync.RWMutex
+	tracks map[track]*meeting
+	most   int64 // shots that wait
+
+	waiting atomic.Int64 // shots
+	reads   atomic.Int64 // arrivals that wait
+	givenUp atomic.Uint64
+
+	// Whether shots have come with their place, and without: arrivals are
+	// looked up, and kept, only where shots are.
+	placed, unplaced atomic.Bool
 }
 
-type joinKey struct {
-	log  int32
-	base int64
+// A track is what positions are counted along: a log's offsets, or a stripe's
+// indices.
+type track struct {
+	id      int32
+	indices bool
 }
 
-// NewJoin returns a join that calls paired for each pair, on the goroutine
-// that completed it.
-func NewJoin(logOf func(stripe int32) int32, paired func(o load.Outcome, at time.Duration)) *Join {
-	return &Join{logOf: logOf, paired: paired, fired: map[joinKey]load.Outcome{}, came: map[joinKey]time.Duration{}}
+// A meeting is the halves along one track that wait for the others, sorted by
+// where they begin.
+type meeting struct {
+	mu    sync.Mutex
+	shots []waitingShot
+	reads []waitingRead
+	head  int // shots[head:] wait
+	front int // reads[front:] wait
 }
 
-// Fired takes outcomes.
+// A waitingShot is the events of a shot that have not arrived.
+type waitingShot struct {
+	lo, hi int64
+	o      load.Outcome // of just these
+}
+
+// A waitingRead is arrived events whose shot is not known.
+type waitingRead struct {
+	lo, hi int64
+	at     time.Duration
+}
+
+// A pairing is what the callback is told.
+type pairing struct {
+	o  load.Outcome
+	at time.Duration
+}
+
+// Shots that wait take joinBytes at most, arrivals 24 bytes each.
+const (
+	joinBytes = 32 << 20
+	mostReads = 1 << 18
+)
+
+// NewJoin returns a join that calls call for every shot whose events were
+// fired and have arrived: once, or once for each part of it that arrived by
+// itself, with First, Events and Acked of the part. logOf is as in Config.
+func NewJoin(logOf func(stripe int32) int32, call func(o load.Outcome, at time.Duration)) *Join {
+	return &Join{logOf: logOf, call: call, tracks: map[track]*meeting{}, most: joinBytes / int64(unsafe.Sizeof(waitingShot{}))}
+}
+
+// Stamped makes arrivals known by the stamps of a run, too. It is called
+// before anything else.
+func (j *Join) Stamped(run uint32) { j.stamped, j.run = true, run }
+
+// GivenUp returns how many events were acked or sent and are no longer waited
+// for, because too many were.
+func (j *Join) GivenUp() uint64 { return j.givenUp.Load() }
+
+// Waiting returns how many shots have not arrived, parts counted each.
+func (j *Join) Waiting() int { return int(j.waiting.Load()) }
+
+// set is a store only the first time: all goroutines share the word.
+func (j *Join) set(b *atomic.Bool) {
+	if !b.Load() {
+		b.Store(true)
+	}
+}
+
+func (j *Join) meeting(t track) *meeting {
+	j.mu.RLock()
+	m := j.tracks[t]
+	j.mu.RUnlock()
+	if m != nil {
+		return m
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if m = j.tracks[t]; m == nil {
+		m = &meeting{}
+		j.tracks[t] = m
+	}
+	return m
+}
+
+// Fired tells what became of shots. The slice is not kept. What failed for
+// certain is not waited for.
 func (j *Join) Fired(out []load.Outcome) {
+	var met []pairing
 	for i := range out {
 		o := &out[i]
-		if o.Acked == 0 || o.Place < 0 {
+		if o.Events <= 0 || o.Acked+o.Unknown == 0 {
 			continue
 		}
-		k := joinKey{j.logOf(o.Stripe), o.Place}
-		j.mu.Lock()
-		at, ok := j.came[k]
-		if ok {
-			delete(j.came, k)
+		t, lo := track{id: j.logOf(o.Stripe)}, o.Place
+		if o.Place < 0 {
+			if !j.stamped {
+				continue
+			}
+			t, lo = track{o.Stripe, true}, int64(o.First)
+			j.set(&j.unplaced)
 		} else {
-			j.fired[k] = *o
+			j.set(&j.placed)
 		}
-		j.mu.Unlock()
-		if ok {
-			j.paired(*o, at)
+		m := j.meeting(t)
+		m.mu.Lock()
+		met = m.fired(j, met[:0], waitingShot{lo, lo + int64(o.Events), *o})
+		m.mu.Unlock()
+		for k := range met {
+			j.call(met[k].o, met[k].at)
 		}
 	}
 }
 
-// Arrived takes arrivals.
-func (j *Join) Arrived(as []load.Arrival) {
-	for i := range as {
-		k := joinKey{as[i].Log, as[i].Base}
-		j.mu.Lock()
-		o, ok := j.fired[k]
-		if ok {
-			delete(j.fired, k)
-		} else {
-			j.came[k] = as[i].At
+// Arrived tells what was read. The slice is not kept.
+func (j *Join) Arrived(pieces []load.Arrival) {
+	var met []pairing
+	for i := range pieces {
+		a := &pieces[i]
+		if a.Events <= 0 {
+			continue
 		}
-		j.mu.Unlock()
-		if ok {
-			j.paired(o, as[i].At)
+		end := a.Base + int64(a.Events)
+		if n := len(a.Stamps); n > 0 {
+			end = max(end, a.Stamps[n-1].Offset+1) // offsets need not be dense
+		}
+		placed, unplaced := j.placed.Load(), j.unplaced.Load()
+		if placed || !unplaced {
+			met = j.read(met[:0], track{id: a.Log}, a.Base, end, a.At)
+		}
+		if !j.stamped || placed && !unplaced {
+			continue
+		}
+		for s := a.Stamps; len(s) > 0; {
+			k := 1
+			for k < len(s) && !s[k].Bad && s[k].Run == j.run && s[k].Stripe == s[0].Stripe && s[k].Index == s[0].Index+uint64(k) {
+				k++
+			}
+			if !s[0].Bad && s[0].Run == j.run {
+				lo := int64(s[0].Index)
+				met = j.read(met[:0], track{s[0].Stripe, true}, lo, lo+int64(k), a.At)
+			}
+			s = s[k:]
 		}
 	}
+}
+
+func (j *Join) read(met []pairing, t track, lo, hi int64, at time.Duration) []pairing {
+	m := j.meeting(t)
+	m.mu.Lock()
+	met = m.arrived(j, met, waitingRead{lo, hi, at})
+	m.mu.Unlock()
+	for k := range met {
+		j.call(met[k].o, met[k].at)
+	}
+	return met
+}
+
+// cut returns the outcome of the events [lo, hi) alone.
+func (s *waitingShot) cut(lo, hi int64) load.Outcome {
+	o := s.o
+	if lo == s.lo && hi == s.hi {
+		return o
+	}
+	n := int32(hi - lo)
+	o.First += uint64(lo - s.lo)
+	if o.Place >= 0 {
+		o.Place += lo - s.lo
+	}
+	o.Events, o.Acked, o.Unknown, o.Failed = n, min(o.Acked, n), min(o.Unknown, n), min(o.Failed, n)
+	return o
+}
+
+// fired matches a shot with the arrivals that wait, and lets wait what is left
+// of it.
+func (m *meeting) fired(j *Join, met []pairing, s waitingShot) []pairing {
+	reads := m.reads[m.front:]
+	lo := s.lo
+	i := sort.Search(len(reads), func(i int) bool { return reads[i].hi > lo })
+	for i < len(reads) && reads[i].lo < s.hi && lo < s.hi {
+		r := reads[i]
+		if r.lo > lo {
+			m.wait(j, s, lo, r.lo)
+			lo = r.lo
+		}
+		end := min(r.hi, s.hi)
+		met = append(met, pairing{s.cut(lo, end), r.at})
+		switch {
+		case r.lo == lo && r.hi == end:
+			m.dropRead(j, i)
+			reads = m.reads[m.front:]
+		case r.lo == lo:
+			reads[i].lo = end
+		case r.hi == end:
+			reads[i].hi = lo
+			i++
+		default:
+			reads[i].hi = lo
+			m.insertRead(j, waitingRead{end, r.hi, r.at})
+			reads = m.reads[m.front:]
+		}
+		lo = end
+	}
+	if lo < s.hi {
+		m.wait(j, s, lo, s.hi)
+	}
+	return met
+}
+
+// arrived matches an arrival with the shots that wait, and lets wait what is
+// left of it.
+func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
+	shots := m.shots[m.head:]
+	lo := r.lo
+	i := sort.Search(len(shots), func(i int) bool { return shots[i].hi > lo })
+	for i < len(shots) && shots[i].lo < r.hi && lo < r.hi {
+		s := &shots[i]
+		if s.lo > lo {
+			m.insertRead(j, waitingRead{lo, s.lo, r.at})
+			lo = s.lo
+		}
+		end := min(s.hi, r.hi)
+		met = append(met, pairing{s.cut(lo, end), r.at})
+		switch {
+		case s.lo == lo && s.hi == end:
+			j.waiting.Add(-1)
+			m.dropShot(i)
+			shots = m.shots[m.head:]
+		case s.lo == lo:
+			*s = waitingShot{end, s.hi, s.cut(end, s.hi)}
+		case s.hi == end:
+			*s = waitingShot{s.lo, lo, s.cut(s.lo, lo)}
+			i++
+		default:
+			rest := *s
+			*s = waitingShot{s.lo, lo, s.cut(s.lo, lo)}
+			m.wait(j, rest, end, rest.hi)
+			shots = m.shots[m.head:]
+		}
+		lo = end
+	}
+	if lo < r.hi {
+		m.insertRead(j, waitingRead{lo, r.hi, r.at})
+	}
+	return met
+}
+
+// wait lets the events [lo, hi) of a shot wait. Shots that overlap it, which a
+// log that began anew can bring, are given up: they are not there any more.
+func (m *meeting) wait(j *Join, s waitingShot, lo, hi int64) {
+	shots := m.shots[m.head:]
+	i := sort.Search(len(shots), func(i int) bool { return shots[i].hi > lo })
+	for i < len(shots) && shots[i].lo < hi {
+		m.giveUp(j, i)
+		shots = m.shots[m.head:]
+	}
+	if i > 0 && j.waiting.Load() >= j.most {
+		m.giveUp(j, 0)
+		shots = m.shots[m.head:]
+		i--
+	}
+	if m.head > len(m.shots)/2 && len(m.shots) == cap(m.shots) {
+		n := copy(m.shots, shots)
+		clear(m.shots[n:])
+		m.shots, m.head = m.shots[:n], 0
+	}
+	m.shots = append(m.shots, waitingShot{})
+	shots = m.shots[m.head:]
+	copy(shots[i+1:], shots[i:])
+	shots[i] = waitingShot{lo, hi, s.cut(lo, hi)}
+	j.waiting.Add(1)
+}
+
+func (m *meeting) giveUp(j *Join, i int) {
+	j.givenUp.Add(uint64(m.shots[m.head+i].o.Events))
+	j.waiting.Add(-1)
+	m.dropShot(i)
+}
+
+func (m *meeting) dropShot(i int) {
+	if i == 0 {
+		m.shots[m.head] = waitingShot{}
+		if m.head++; m.head == len(m.shots) {
+			m.shots, m.head = m.shots[:0], 0
+		}
+		return
+	}
+	at := m.head + i
+	copy(m.shots[at:], m.shots[at+1:])
+	m.shots[len(m.shots)-1] = waitingShot{}
+	m.shots = m.shots[:len(m.shots)-1]
+}
+
+// insertRead lets arrived events wait for their shot. Those that overlap others
+// that wait are taken for copies, and dropped.
+func (m *meeting) insertRead(j *Join, r waitingRead) {
+	for r.lo < r.hi {
+		reads := m.reads[m.front:]
+		i := sort.Search(len(reads), func(i int) bool { return reads[i].hi > r.lo })
+		end := r.hi
+		if i < len(reads) {
+			if reads[i].lo <= r.lo {
+				r.lo = reads[i].hi
+				continue
+			}
+			end = min(end, reads[i].lo)
+		}
+		m.putRead(j, i, waitingRead{r.lo, end, r.at})
+		r.lo = end
+	}
+}
+
+func (m *meeting) putRead(j *Join, i int, r waitingRead) {
+	if i > 0 && j.reads.Load() >= mostReads {
+		// Nobody's, or of a shot that was given up.
+		m.dropRead(j, 0)
+		i--
+	}
+	if m.front > len(m.reads)/2 && len(m.reads) == cap(m.reads) {
+		m.reads = m.reads[:copy(m.reads, m.reads[m.front:])]
+		m.front = 0
+	}
+	m.reads = append(m.reads, waitingRead{})
+	reads := m.reads[m.front:]
+	copy(reads[i+1:], reads[i:])
+	reads[i] = r
+	j.reads.Add(1)
+}
+
+func (m *meeting) dropRead(j *Join, i int) {
+	j.reads.Add(-1)
+	if i == 0 {
+		if m.front++; m.front == len(m.reads) {
+			m.reads, m.front = m.reads[:0], 0
+		}
+		return
+	}
+	at := m.front + i
+	copy(m.reads[at:], m.reads[at+1:])
+	m.reads = m.reads[:len(m.reads)-1]
 }

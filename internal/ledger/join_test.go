@@ -1,0 +1,280 @@
+package ledger
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"carronade/load"
+)
+
+func sameLog(int32) int32 { return 0 }
+
+type told struct {
+	Stripe int32
+	First  uint64
+	Events int32
+	Acked  int32
+	Place  int64
+	At     time.Duration
+	Seq    uint64
+}
+
+// collect returns a join and what it has called back.
+func collect(logOf func(int32) int32) (*Join, *[]told) {
+	var mu sync.Mutex
+	var got []told
+	j := NewJoin(logOf, func(o load.Outcome, at time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, told{Stripe: o.Stripe, First: o.First, Events: o.Events, Acked: o.Acked, Place: o.Place, At: at, Seq: o.Seq})
+	})
+	return j, &got
+}
+
+func ackedShot(seq, first uint64, n int32, place int64) load.Outcome {
+	return load.Outcome{Shot: load.Shot{Seq: seq, First: first, Events: n}, Acked: n, Place: place}
+}
+
+func TestJoin(t *testing.T) {
+	shot := []load.Outcome{ackedShot(7, 100, 10, 50)}
+	arrival := func(base int64, n int32, at time.Duration) []load.Arrival {
+		return []load.Arrival{{Base: base, Events: n, At: at}}
+	}
+	tests := []struct {
+		name string
+		do   func(j *Join)
+		want []told
+	}{
+		{"answer first", func(j *Join) { j.Fired(shot); j.Arrived(arrival(50, 10, 3)) }, []told{
+			{First: 100, Events: 10, Acked: 10, Place: 50, At: 3, Seq: 7},
+		}},
+		{"arrival first", func(j *Join) { j.Arrived(arrival(50, 10, 3)); j.Fired(shot) }, []told{
+			{First: 100, Events: 10, Acked: 10, Place: 50, At: 3, Seq: 7},
+		}},
+		{"in two pieces", func(j *Join) { j.Fired(shot); j.Arrived(arrival(50, 4, 3)); j.Arrived(arrival(54, 6, 5)) }, []told{
+			{First: 100, Events: 4, Acked: 4, Place: 50, At: 3, Seq: 7},
+			{First: 104, Events: 6, Acked: 6, Place: 54, At: 5, Seq: 7},
+		}},
+		{"the second piece first", func(j *Join) { j.Arrived(arrival(54, 6, 5)); j.Fired(shot); j.Arrived(arrival(50, 4, 6)) }, []told{
+			{First: 104, Events: 6, Acked: 6, Place: 54, At: 5, Seq: 7},
+			{First: 100, Events: 4, Acked: 4, Place: 50, At: 6, Seq: 7},
+		}},
+		{"a piece of two shots", func(j *Join) {
+			j.Arrived(arrival(50, 20, 3))
+			j.Fired(shot)
+			j.Fired([]load.Outcome{ackedShot(8, 110, 10, 60)})
+		}, []told{
+			{First: 100, Events: 10, Acked: 10, Place: 50, At: 3, Seq: 7},
+			{First: 110, Events: 10, Acked: 10, Place: 60, At: 3, Seq: 8},
+		}},
+		{"the middle of it", func(j *Join) { j.Fired(shot); j.Arrived(arrival(53, 2, 3)); j.Arrived(arrival(40, 30, 9)) }, []told{
+			{First: 103, Events: 2, Acked: 2, Place: 53, At: 3, Seq: 7},
+			{First: 100, Events: 3, Acked: 3, Place: 50, At: 9, Seq: 7},
+			{First: 105, Events: 5, Acked: 5, Place: 55, At: 9, Seq: 7},
+		}},
+		{"twice", func(j *Join) { j.Arrived(arrival(50, 10, 3)); j.Arrived(arrival(50, 10, 4)); j.Fired(shot) }, []told{
+			{First: 100, Events: 10, Acked: 10, Place: 50, At: 3, Seq: 7},
+		}},
+		{"refused", func(j *Join) {
+			j.Fired([]load.Outcome{{Shot: load.Shot{Events: 10}, Failed: 10, Place: -1}})
+			j.Arrived(arrival(0, 10, 3))
+		}, nil},
+		{"unknown and without stamps", func(j *Join) {
+			j.Fired([]load.Outcome{{Shot: load.Shot{Events: 10}, Unknown: 10, Place: -1}})
+			j.Arrived(arrival(0, 10, 3))
+		}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, got := collect(sameLog)
+			tt.do(j)
+			if diff := cmp.Diff(tt.want, *got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestJoinByStamps(t *testing.T) {
+	stamps := func(run uint32, stripe int32, first uint64, n int) (s []load.Stamp) {
+		for i := range n {
+			s = append(s, load.Stamp{Run: run, Stripe: stripe, Index: first + uint64(i), Offset: int64(i)})
+		}
+		return s
+	}
+	unknown := func(stripe int32, first uint64, n int32) []load.Outcome {
+		return []load.Outcome{{Shot: load.Shot{Stripe: stripe, First: first, Events: n}, Unknown: n, Place: -1}}
+	}
+	want := []told{{Stripe: 1, First: 5, Events: 3, Place: -1, At: 9}}
+	for _, arrivalFirst := range []bool{false, true} {
+		t.Run(fmt.Sprint("arrival first: ", arrivalFirst), func(t *testing.T) {
+			j, got := collect(sameLog)
+			j.Stamped(42)
+			s := append(stamps(41, 1, 5, 3), stamps(42, 0, 0, 2)...)
+			s = append(s, stamps(42, 1, 5, 3)...)
+			s = append(s, load.Stamp{Bad: true})
+			a := []load.Arrival{{Base: 1000, Events: int32(len(s)), At: 9, Stamps: s}}
+			if arrivalFirst {
+				j.Arrived(a)
+				j.Fired(unknown(1, 5, 3))
+			} else {
+				j.Fired(unknown(1, 5, 3))
+				j.Arrived(a)
+			}
+			if diff := cmp.Diff(want, *got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestJoinPairsEverything lets shots and arrivals overlap in every way, and
+// checks that each event is paired once, with the arrival it came in.
+func TestJoinPairsEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
+		total := rapid.Int64Range(1, 300).Draw(t, "events")
+		most := rapid.Int64Range(1, 40).Draw(t, "most")
+		var steps []func(j *Join)
+		owner, times := make([]uint64, total), make([]time.Duration, total)
+		for lo := int64(0); lo < total; {
+			n := min(1+rnd.Int64N(most), total-lo)
+			o := ackedShot(uint64(lo), uint64(lo), int32(n), lo)
+			steps = append(steps, func(j *Join) { j.Fired([]load.Outcome{o}) })
+			for i := range n {
+				owner[lo+i] = o.Seq
+			}
+			lo += n
+		}
+		for lo := int64(0); lo < total; {
+			n := min(1+rnd.Int64N(most), total-lo)
+			a := load.Arrival{Base: lo, Events: int32(n), At: time.Duration(1000 + lo)}
+			steps = append(steps, func(j *Join) { j.Arrived([]load.Arrival{a}) })
+			for i := range n {
+				times[lo+i] = a.At
+			}
+			lo += n
+		}
+		shuffle(rnd, steps, rapid.SampledFrom([]int{3, -1}).Draw(t, "disorder"))
+		j, got := collect(sameLog)
+		for _, s := range steps {
+			s(j)
+		}
+		seen := make([]bool, total)
+		for _, c := range *got {
+			for i := range int64(c.Events) {
+				e := c.Place + i
+				if seen[e] {
+					t.Fatalf("event %d is paired twice", e)
+				}
+				seen[e] = true
+				if owner[e] != c.Seq || times[e] != c.At || int64(c.First)+i != e {
+					t.Fatalf("event %d is told as of shot %d, arrived at %d, index %d; want %d, %d", e, c.Seq, c.At, int64(c.First)+i, owner[e], times[e])
+				}
+			}
+		}
+		if slices.Contains(seen, false) {
+			t.Fatal("an event is not paired")
+		}
+		if j.Waiting() != 0 || j.GivenUp() != 0 {
+			t.Fatalf("%d wait and %d are given up", j.Waiting(), j.GivenUp())
+		}
+	})
+}
+
+func TestJoinIsBounded(t *testing.T) {
+	j, got := collect(sameLog)
+	j.most = 100
+	for i := range int64(250) {
+		j.Fired([]load.Outcome{ackedShot(uint64(i), uint64(i), 1, 10*i)})
+	}
+	if j.Waiting() != 100 || j.GivenUp() != 150 {
+		t.Errorf("%d wait and %d are given up, want 100 and 150", j.Waiting(), j.GivenUp())
+	}
+	for i := range int64(mostReads + 1000) {
+		j.Arrived([]load.Arrival{{Base: 10*i + 5, Events: 1}})
+	}
+	if n := j.reads.Load(); n > mostReads {
+		t.Errorf("%d arrivals are kept", n)
+	}
+	j.Arrived([]load.Arrival{{Base: 2490, Events: 1}})
+	if len(*got) != 1 {
+		t.Errorf("%d calls, want one for the newest shot", len(*got))
+	}
+}
+
+func TestJoinOfALogThatBeganAnew(t *testing.T) {
+	j, got := collect(sameLog)
+	j.Fired([]load.Outcome{ackedShot(1, 0, 10, 0)})
+	j.Fired([]load.Outcome{ackedShot(2, 10, 5, 3)})
+	j.Arrived([]load.Arrival{{Base: 3, Events: 5, At: 1}})
+	want := []told{{First: 10, Events: 5, Acked: 5, Place: 3, At: 1, Seq: 2}}
+	if diff := cmp.Diff(want, *got); diff != "" {
+		t.Error(diff)
+	}
+	if j.GivenUp() != 10 {
+		t.Errorf("%d given up, want 10", j.GivenUp())
+	}
+}
+
+func TestJoinConcurrently(t *testing.T) {
+	var mu sync.Mutex
+	var events uint64
+	j := NewJoin(func(s int32) int32 { return s % 3 }, func(o load.Outcome, _ time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		events += uint64(o.Events)
+	})
+	const n = 5000
+	var group sync.WaitGroup
+	for s := range int32(3) {
+		group.Go(func() {
+			for i := range int64(n) {
+				o := ackedShot(uint64(i), uint64(i), 2, 2*i)
+				o.Stripe = s
+				j.Fired([]load.Outcome{o})
+			}
+		})
+		group.Go(func() {
+			for i := int64(0); i < 2*n; i += 10 {
+				j.Arrived([]load.Arrival{{Log: s, Base: i, Events: 10}})
+			}
+		})
+	}
+	group.Wait()
+	if events != 3*2*n {
+		t.Errorf("%d events paired, want %d", events, 3*2*n)
+	}
+}
+
+func BenchmarkJoin(b *testing.B) {
+	for _, n := range []int32{1, 2400} {
+		b.Run(fmt.Sprint(n, " events"), func(b *testing.B) {
+			j := NewJoin(sameLog, func(load.Outcome, time.Duration) {})
+			const batch, behind = 64, 16
+			out := make([]load.Outcome, batch)
+			in := make([]load.Arrival, batch)
+			b.ReportAllocs()
+			var k int64
+			for b.Loop() {
+				for i := range out {
+					out[i] = ackedShot(uint64(k), uint64(k)*uint64(n), n, k*int64(n))
+					in[i] = load.Arrival{Base: (k - behind*batch) * int64(n), Events: n}
+					k++
+				}
+				j.Fired(out)
+				if in[0].Base >= 0 {
+					j.Arrived(in)
+				}
+			}
+			b.ReportMetric(float64(k)*float64(n)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+}
