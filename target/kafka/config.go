@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/payload"
 	"carronade/target"
 )
 
@@ -337,6 +338,12 @@ func parseConfig(s target.Spec) (*config, error) {
 	}
 	if err := c.parseSizes(v); err != nil {
 		return nil, err
+	}
+	if c.op != opConsume {
+		// Only to find here what is wrong with them, before anybody is called.
+		if _, err := payload.New(payload.Spec{Seed: c.seed, Size: c.size, Payload: c.payload, Key: c.key, Headers: c.headers}); err != nil {
+			return nil, err
+		}
 	}
 	if text := v.String("create-topic"); text != "" {
 		spec, err := ParseTopicSpec(text)
