@@ -1,0 +1,238 @@
+package kafka
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+)
+
+// wireBatch makes a batch of records whose offset deltas are given, as a broker
+// would send it.
+func wireBatch(t testing.TB, base int64, codec kafka.Codec, deltas []int32, values [][]byte, change func(*kafka.Header)) []byte {
+	t.Helper()
+	var recs []byte
+	for i, d := range deltas {
+		recs = kafka.AppendRecord(recs, d, nil, values[i], []byte{0})
+	}
+	last := int32(0)
+	if len(deltas) > 0 {
+		last = deltas[len(deltas)-1]
+	}
+	if codec != kafka.None {
+		z, err := kafka.NewCompressor(codec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if recs, err = z.Append(nil, recs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := kafka.Header{
+		BaseOffset: base, Length: int32(kafka.HeaderSize + len(recs) - 12), Attributes: int16(codec), LastOffsetDelta: last,
+		ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1, NumRecords: int32(len(deltas)),
+	}
+	if change != nil {
+		change(&h)
+	}
+	b := make([]byte, kafka.HeaderSize, kafka.HeaderSize+len(recs))
+	h.Put(b)
+	b = append(b, recs...)
+	h.CRC = kafka.UpdateCRC(0, b[21:])
+	h.Put(b)
+	return b
+}
+
+func dense(n int) []int32 {
+	d := make([]int32, n)
+	for i := range d {
+		d[i] = int32(i)
+	}
+	return d
+}
+
+func values(n, size int) [][]byte {
+	v := make([][]byte, n)
+	for i := range v {
+		v[i] = make([]byte, size)
+	}
+	return v
+}
+
+func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
+	type piece struct {
+		Base   int64
+		Events int32
+		Bytes  int64
+	}
+	plain := wireBatch(t, 100, kafka.None, dense(10), values(10, 7), nil)
+	packed := wireBatch(t, 100, kafka.Zstd, dense(10), values(10, 7), nil)
+	// A compacted log keeps the span of a batch and loses records in it.
+	compacted := wireBatch(t, 100, kafka.None, []int32{2, 3, 9}, values(3, 7), nil)
+	for _, tt := range []struct {
+		name       string
+		records    []byte
+		from, end  int64
+		decode     bool
+		want       []piece
+		next       int64
+		skipsWhole bool
+	}{
+		{name: "whole", records: plain, from: 100, end: 1000, want: []piece{{100, 10, 70}}, next: 110},
+		{name: "from the middle", records: plain, from: 104, end: 1000, want: []piece{{104, 6, 42}}, next: 110},
+		{name: "up to the middle", records: plain, from: 100, end: 103, want: []piece{{100, 3, 21}}, next: 110},
+		{name: "compressed", records: packed, from: 100, end: 1000, want: []piece{{100, 10, -1}}, next: 110},
+		{name: "compressed, from the middle", records: packed, from: 107, end: 1000, want: []piece{{107, 3, 21}}, next: 110},
+		{name: "compressed, decoded", records: packed, from: 100, end: 1000, decode: true, want: []piece{{100, 10, 70}}, next: 110},
+		{name: "compacted", records: compacted, from: 100, end: 1000, want: []piece{{100, 3, 21}}, next: 110},
+		{name: "compacted, from the middle", records: compacted, from: 103, end: 1000, want: []piece{{103, 2, 14}}, next: 110},
+		{name: "before what was asked for", records: plain, from: 200, end: 1000, next: 200},
+		{name: "two, and a part of a third", records: bytes.Join([][]byte{plain, wireBatch(t, 110, kafka.None, dense(2), values(2, 1), nil), plain[:70]}, nil), from: 100, end: 1000, want: []piece{{100, 10, 70}, {110, 2, 2}}, next: 112},
+		{name: "control", records: wireBatch(t, 100, kafka.None, dense(1), values(1, 4), func(h *kafka.Header) { h.Attributes |= kafka.AttrControl }), from: 100, end: 1000, next: 101},
+		{name: "nothing", from: 100, end: 1000, next: 100},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := decoder{decode: tt.decode, check: tt.decode}
+			p := &part{offset: tt.from, end: tt.end}
+			got, err := d.take(p, &kafka.FetchPartition{Records: tt.records}, time.Second, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var pieces []piece
+			for _, a := range got {
+				pieces = append(pieces, piece{a.Base, a.Events, a.Bytes})
+				if a.Corrupt {
+					t.Errorf("offset %d is called corrupt", a.Base)
+				}
+			}
+			if diff := cmp.Diff(tt.want, pieces); diff != "" {
+				t.Errorf("arrivals (-want +got):\n%s", diff)
+			}
+			if p.offset != tt.next {
+				t.Errorf("got next offset %d, want %d", p.offset, tt.next)
+			}
+		})
+	}
+}
+
+func TestDecoderFindsCorruption(t *testing.T) {
+	for _, codec := range []kafka.Codec{kafka.None, kafka.Gzip, kafka.LZ4} {
+		b := wireBatch(t, 5, codec, dense(10), values(10, 50), nil)
+		b[len(b)-9] ^= 4
+		for _, check := range []bool{true, false} {
+			d := decoder{decode: check, check: check}
+			got, err := d.take(&part{offset: 5, end: 100}, &kafka.FetchPartition{Records: b}, 1, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != 1 || got[0].Events != 10 || got[0].Corrupt != check {
+				t.Errorf("%s, checked %v: got %+v, want one arrival of 10 events, corrupt %v", codec, check, got, check)
+			}
+		}
+	}
+}
+
+func TestDecoderReadsStamps(t *testing.T) {
+	vs := values(3, 40)
+	for i, v := range vs {
+		s := kafka.Stamp{Run: 9, Stripe: 2, Index: uint64(i), Due: time.Duration(i) * time.Second}
+		s.Put(v)
+	}
+	vs[2][3] ^= 1
+	d := decoder{decode: true, check: true, stamps: true}
+	got, err := d.take(&part{offset: 10, end: 100}, &kafka.FetchPartition{Records: wireBatch(t, 10, kafka.None, dense(3), vs, nil)}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []load.Stamp{
+		{Run: 9, Stripe: 2, Index: 0, Offset: 10},
+		{Run: 9, Stripe: 2, Index: 1, Due: time.Second, Offset: 11},
+		{Bad: true, Offset: 12},
+	}
+	if len(got) != 1 || len(got[0].Stamps) != 3 {
+		t.Fatalf("got %+v, want one arrival with 3 stamps", got)
+	}
+	// What a bad stamp says is not to be looked at.
+	got[0].Stamps[2] = load.Stamp{Bad: got[0].Stamps[2].Bad, Offset: got[0].Stamps[2].Offset}
+	if diff := cmp.Diff(want, got[0].Stamps); diff != "" {
+		t.Errorf("stamps (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecoderSkipsAborted(t *testing.T) {
+	of := func(pid int64, attrs int16) func(*kafka.Header) {
+		return func(h *kafka.Header) {
+			h.ProducerID, h.Attributes = pid, h.Attributes|kafka.AttrTransactional|attrs
+		}
+	}
+	marker := func(base, pid int64, kind byte) []byte {
+		var recs []byte
+		recs = kafka.AppendRecord(recs, 0, []byte{0, 0, 0, kind}, make([]byte, 6), []byte{0})
+		h := kafka.Header{BaseOffset: base, Length: int32(kafka.HeaderSize + len(recs) - 12), NumRecords: 1, BaseSequence: -1}
+		of(pid, kafka.AttrControl)(&h)
+		b := make([]byte, kafka.HeaderSize)
+		h.Put(b)
+		return append(b, recs...)
+	}
+	const abort, commit = 0, 1
+	log := bytes.Join([][]byte{
+		wireBatch(t, 0, kafka.None, dense(5), values(5, 1), of(1, 0)),  // aborted
+		wireBatch(t, 5, kafka.None, dense(5), values(5, 1), of(2, 0)),  // committed
+		wireBatch(t, 10, kafka.None, dense(5), values(5, 1), of(1, 0)), // aborted
+		marker(15, 1, abort), marker(16, 2, commit),
+		wireBatch(t, 17, kafka.None, dense(5), values(5, 1), of(1, 0)), // committed: the next transaction
+		marker(22, 1, commit),
+		wireBatch(t, 23, kafka.None, dense(5), values(5, 1), nil),
+	}, nil)
+	for _, committed := range []bool{true, false} {
+		d := decoder{committed: committed}
+		p := &part{end: 1000}
+		got, err := d.take(p, &kafka.FetchPartition{Records: log, Aborted: []kafka.AbortedTransaction{{ProducerID: 1, FirstOffset: 0}}}, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bases []int64
+		for _, a := range got {
+			bases = append(bases, a.Base)
+		}
+		want := []int64{0, 5, 10, 17, 23}
+		if committed {
+			want = []int64{5, 17, 23}
+		}
+		if diff := cmp.Diff(want, bases); diff != "" {
+			t.Errorf("committed %v (-want +got):\n%s", committed, diff)
+		}
+		if p.offset != 28 {
+			t.Errorf("got next offset %d, want 28", p.offset)
+		}
+	}
+}
+
+// FuzzDecoder checks that no record set makes the decoder fail in another way
+// than by an error, count a negative number of events, or go back.
+func FuzzDecoder(f *testing.F) {
+	f.Add(wireBatch(f, 3, kafka.None, dense(3), values(3, 30), nil), int64(3), true)
+	f.Add(wireBatch(f, 3, kafka.Snappy, dense(3), values(3, 30), nil), int64(4), false)
+	f.Add([]byte{1, 2, 3}, int64(0), true)
+	f.Fuzz(func(t *testing.T, records []byte, from int64, decode bool) {
+		from = max(0, from) % (1 << 40)
+		p := &part{offset: from, end: 1 << 62}
+		d := decoder{decode: decode, check: decode, stamps: decode, committed: !decode}
+		got, err := d.take(p, &kafka.FetchPartition{Records: records, Aborted: []kafka.AbortedTransaction{{FirstOffset: from}}}, 1, nil)
+		if p.offset < from {
+			t.Fatalf("it went back from %d to %d", from, p.offset)
+		}
+		if err != nil {
+			return
+		}
+		for _, a := range got {
+			if a.Events <= 0 || a.Bytes < -1 {
+				t.Fatalf("got %+v", a)
+			}
+		}
+	})
+}
