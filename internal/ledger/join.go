@@ -142,7 +142,7 @@ func (j *Join) Fired(out []load.Outcome) {
 		}
 		m := j.meeting(t)
 		m.mu.Lock()
-		met = m.fired(j, met[:0], waitingShot{lo, lo + int64(o.Events), *o})
+		met = m.fired(j, met[:0], o, lo)
 		m.mu.Unlock()
 		for k := range met {
 			j.call(met[k].o, met[k].at)
@@ -194,39 +194,70 @@ func (j *Join) read(met []pairing, t track, lo, hi int64, at time.Duration) []pa
 	return met
 }
 
-// cut returns the outcome of the events [lo, hi) alone.
-func (s *waitingShot) cut(lo, hi int64) load.Outcome {
-	o := s.o
-	if lo == s.lo && hi == s.hi {
-		return o
+// part changes an outcome, whose first event is at lo, to that of the events
+// [from, to) alone.
+func part(o *load.Outcome, lo, from, to int64) {
+	n := int32(to - from)
+	if n == o.Events {
+		return
 	}
-	n := int32(hi - lo)
-	o.First += uint64(lo - s.lo)
+	o.First += uint64(from - lo)
 	if o.Place >= 0 {
-		o.Place += lo - s.lo
+		o.Place += from - lo
 	}
 	o.Events, o.Acked, o.Unknown, o.Failed = n, min(o.Acked, n), min(o.Unknown, n), min(o.Failed, n)
-	return o
+}
+
+// meet adds a pairing of some events of a shot that begins at lo.
+func meet(met []pairing, o *load.Outcome, lo, from, to int64, at time.Duration) []pairing {
+	met = append(met, pairing{*o, at})
+	part(&met[len(met)-1].o, lo, from, to)
+	return met
+}
+
+// shot returns the first shot that waits and ends beyond lo. Shots come in
+// order, and wait at the end; arrivals come in order, and take the first.
+func (m *meeting) shot(lo int64) int {
+	shots := m.shots[m.head:]
+	switch n := len(shots); {
+	case n == 0 || shots[n-1].hi <= lo:
+		return n
+	case shots[0].hi > lo:
+		return 0
+	default:
+		return sort.Search(n, func(i int) bool { return shots[i].hi > lo })
+	}
+}
+
+// read is shot for arrivals.
+func (m *meeting) read(lo int64) int {
+	reads := m.reads[m.front:]
+	switch n := len(reads); {
+	case n == 0 || reads[n-1].hi <= lo:
+		return n
+	case reads[0].hi > lo:
+		return 0
+	default:
+		return sort.Search(n, func(i int) bool { return reads[i].hi > lo })
+	}
 }
 
 // fired matches a shot with the arrivals that wait, and lets wait what is left
 // of it.
-func (m *meeting) fired(j *Join, met []pairing, s waitingShot) []pairing {
+func (m *meeting) fired(j *Join, met []pairing, o *load.Outcome, from int64) []pairing {
+	lo, hi := from, from+int64(o.Events)
 	reads := m.reads[m.front:]
-	lo := s.lo
-	i := sort.Search(len(reads), func(i int) bool { return reads[i].hi > lo })
-	for i < len(reads) && reads[i].lo < s.hi && lo < s.hi {
+	for i := m.read(lo); i < len(reads) && reads[i].lo < hi && lo < hi; {
 		r := reads[i]
 		if r.lo > lo {
-			m.wait(j, s, lo, r.lo)
+			m.wait(j, o, from, lo, r.lo)
 			lo = r.lo
 		}
-		end := min(r.hi, s.hi)
-		met = append(met, pairing{s.cut(lo, end), r.at})
+		end := min(r.hi, hi)
+		met = meet(met, o, from, lo, end, r.at)
 		switch {
 		case r.lo == lo && r.hi == end:
 			m.dropRead(j, i)
-			reads = m.reads[m.front:]
 		case r.lo == lo:
 			reads[i].lo = end
 		case r.hi == end:
@@ -235,12 +266,12 @@ func (m *meeting) fired(j *Join, met []pairing, s waitingShot) []pairing {
 		default:
 			reads[i].hi = lo
 			m.insertRead(j, waitingRead{end, r.hi, r.at})
-			reads = m.reads[m.front:]
 		}
+		reads = m.reads[m.front:]
 		lo = end
 	}
-	if lo < s.hi {
-		m.wait(j, s, lo, s.hi)
+	if lo < hi {
+		m.wait(j, o, from, lo, hi)
 	}
 	return met
 }
@@ -250,31 +281,32 @@ func (m *meeting) fired(j *Join, met []pairing, s waitingShot) []pairing {
 func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 	shots := m.shots[m.head:]
 	lo := r.lo
-	i := sort.Search(len(shots), func(i int) bool { return shots[i].hi > lo })
-	for i < len(shots) && shots[i].lo < r.hi && lo < r.hi {
+	for i := m.shot(lo); i < len(shots) && shots[i].lo < r.hi && lo < r.hi; {
 		s := &shots[i]
 		if s.lo > lo {
 			m.insertRead(j, waitingRead{lo, s.lo, r.at})
 			lo = s.lo
 		}
 		end := min(s.hi, r.hi)
-		met = append(met, pairing{s.cut(lo, end), r.at})
+		met = meet(met, &s.o, s.lo, lo, end, r.at)
 		switch {
 		case s.lo == lo && s.hi == end:
 			j.waiting.Add(-1)
 			m.dropShot(i)
-			shots = m.shots[m.head:]
 		case s.lo == lo:
-			*s = waitingShot{end, s.hi, s.cut(end, s.hi)}
+			part(&s.o, s.lo, end, s.hi)
+			s.lo = end
 		case s.hi == end:
-			*s = waitingShot{s.lo, lo, s.cut(s.lo, lo)}
+			part(&s.o, s.lo, s.lo, lo)
+			s.hi = lo
 			i++
 		default:
 			rest := *s
-			*s = waitingShot{s.lo, lo, s.cut(s.lo, lo)}
-			m.wait(j, rest, end, rest.hi)
-			shots = m.shots[m.head:]
+			part(&s.o, s.lo, s.lo, lo)
+			s.hi = lo
+			m.wait(j, &rest.o, rest.lo, end, rest.hi)
 		}
+		shots = m.shots[m.head:]
 		lo = end
 	}
 	if lo < r.hi {
@@ -283,29 +315,28 @@ func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 	return met
 }
 
-// wait lets the events [lo, hi) of a shot wait. Shots that overlap it, which a
-// log that began anew can bring, are given up: they are not there any more.
-func (m *meeting) wait(j *Join, s waitingShot, lo, hi int64) {
-	shots := m.shots[m.head:]
-	i := sort.Search(len(shots), func(i int) bool { return shots[i].hi > lo })
-	for i < len(shots) && shots[i].lo < hi {
+// wait lets the events [lo, hi) of a shot that begins at from wait. Shots that
+// overlap them, which a log that began anew can bring, are given up: they are
+// not there any more.
+func (m *meeting) wait(j *Join, o *load.Outcome, from, lo, hi int64) {
+	i := m.shot(lo)
+	for m.head+i < len(m.shots) && m.shots[m.head+i].lo < hi {
 		m.giveUp(j, i)
-		shots = m.shots[m.head:]
 	}
 	if i > 0 && j.waiting.Load() >= j.most {
 		m.giveUp(j, 0)
-		shots = m.shots[m.head:]
 		i--
 	}
 	if m.head > len(m.shots)/2 && len(m.shots) == cap(m.shots) {
-		n := copy(m.shots, shots)
-		clear(m.shots[n:])
+		n := copy(m.shots, m.shots[m.head:])
 		m.shots, m.head = m.shots[:n], 0
 	}
 	m.shots = append(m.shots, waitingShot{})
-	shots = m.shots[m.head:]
+	shots := m.shots[m.head:]
 	copy(shots[i+1:], shots[i:])
-	shots[i] = waitingShot{lo, hi, s.cut(lo, hi)}
+	s := &shots[i]
+	s.lo, s.hi, s.o = lo, hi, *o
+	part(&s.o, from, lo, hi)
 	j.waiting.Add(1)
 }
 
@@ -317,7 +348,7 @@ func (m *meeting) giveUp(j *Join, i int) {
 
 func (m *meeting) dropShot(i int) {
 	if i == 0 {
-		m.shots[m.head] = waitingShot{}
+		m.shots[m.head].o.Text = "" // all that points elsewhere
 		if m.head++; m.head == len(m.shots) {
 			m.shots, m.head = m.shots[:0], 0
 		}
@@ -325,7 +356,6 @@ func (m *meeting) dropShot(i int) {
 	}
 	at := m.head + i
 	copy(m.shots[at:], m.shots[at+1:])
-	m.shots[len(m.shots)-1] = waitingShot{}
 	m.shots = m.shots[:len(m.shots)-1]
 }
 
@@ -334,7 +364,7 @@ func (m *meeting) dropShot(i int) {
 func (m *meeting) insertRead(j *Join, r waitingRead) {
 	for r.lo < r.hi {
 		reads := m.reads[m.front:]
-		i := sort.Search(len(reads), func(i int) bool { return reads[i].hi > r.lo })
+		i := m.read(r.lo)
 		end := r.hi
 		if i < len(reads) {
 			if reads[i].lo <= r.lo {
