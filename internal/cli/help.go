@@ -13,50 +13,77 @@ import (
 	"carronade/target"
 )
 
-// Help fits 80 columns: names in the first, what they do from textColumn on.
+// Help fits 80 columns: names in the first, what they do from a column on.
 const (
-	helpWidth  = 79
-	textColumn = 28
+	helpWidth     = 79
+	textColumn    = 28
+	commandColumn = 14
 )
 
-// page is the help of any command: what it does, how it is written, its
-// commands, its flags, examples.
-func (s *session) page(cmd *cobra.Command, args []string) {
-	var b strings.Builder
-	about := cmd.Long
-	if about == "" {
-		about = sentence(cmd.Short)
-	}
-	b.WriteString(strings.TrimSpace(about) + "\n\n")
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "usage: %s COMMAND\n", cmd.CommandPath())
-	} else {
-		fmt.Fprintf(&b, "usage: %s\n", usage(cmd))
-	}
-	if cmd.HasAvailableSubCommands() {
-		writeCommands(&b, cmd)
-	}
-	if cmd.Annotations[settingsPage] != "" {
-		writeSettings(&b, cmd, s.pick(args))
-	} else if cmd.HasAvailableLocalFlags() && cmd.HasParent() {
-		writeFlags(&b, "flags", cmd.LocalFlags())
-		writeBound(&b, cmd.LocalFlags())
-	}
-	if cmd.Example != "" {
-		b.WriteString("\nexamples\n" + strings.Trim(cmd.Example, "\n") + "\n")
-	}
-	io.WriteString(cmd.OutOrStdout(), b.String())
+// A page is the help of a command before it is laid out: as text here, as a
+// man page in man.go.
+type page struct {
+	about    string // paragraphs
+	usage    string
+	sections []section
+	examples string
 }
+
+// A section is a heading and what stands under it.
+type section struct {
+	title  string
+	column int
+	rows   []row
+}
+
+// A row is a command or a flag, and what it does.
+type row struct{ name, text string }
 
 // settingsPage marks commands whose flags are settings, shown by heading.
 const settingsPage = "settings"
 
-func usage(cmd *cobra.Command) string {
-	u := cmd.UseLine()
-	if cmd.HasAvailableLocalFlags() && !strings.Contains(u, "[FLAGS]") {
-		u += " [FLAGS]"
+// help prints the help of a command. args are what was typed beside --help.
+func (s *session) help(cmd *cobra.Command, args []string) {
+	var b strings.Builder
+	p := makePage(cmd, s.pick(args))
+	fmt.Fprintf(&b, "%s\n\nusage: %s\n", p.about, p.usage)
+	for _, sec := range p.sections {
+		fmt.Fprintf(&b, "\n%s\n", sec.title)
+		for _, r := range sec.rows {
+			writeRow(&b, sec.column, r.name, r.text)
+		}
 	}
-	return u
+	if p.examples != "" {
+		b.WriteString("\nexamples\n" + p.examples + "\n")
+	}
+	io.WriteString(cmd.OutOrStdout(), b.String())
+}
+
+// makePage gathers what there is to say about a command, with the options of
+// the kinds.
+func makePage(cmd *cobra.Command, kinds []target.Kind) page {
+	p := page{
+		about:    strings.TrimSpace(cmd.Long),
+		usage:    cmd.UseLine(),
+		examples: strings.Trim(cmd.Example, "\n"),
+	}
+	if p.about == "" {
+		p.about = sentence(cmd.Short)
+	}
+	switch {
+	case cmd.HasAvailableSubCommands():
+		p.usage = cmd.CommandPath() + " COMMAND"
+		p.sections = commandSections(cmd)
+	case cmd.HasAvailableLocalFlags():
+		p.usage += " [FLAGS]"
+	}
+	switch {
+	case cmd.Annotations[settingsPage] != "":
+		p.sections = append(p.sections, settingSections(cmd, kinds)...)
+	case cmd.HasParent():
+		p.sections = append(p.sections, flagSections(cmd.LocalFlags())...)
+	}
+	return p
 }
 
 // pick returns the kinds whose options the help shows: that of a target given
@@ -76,64 +103,78 @@ func (s *session) pick(args []string) []target.Kind {
 	return s.Kinds
 }
 
-func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+func commandSections(cmd *cobra.Command) []section {
 	groups := cmd.Groups()
 	if len(groups) == 0 {
 		groups = []*cobra.Group{{Title: "commands"}}
 	}
+	var out []section
 	for _, g := range groups {
-		fmt.Fprintf(b, "\n%s\n", g.Title)
+		sec := section{title: g.Title, column: commandColumn}
 		for _, c := range cmd.Commands() {
+			// Cobra does not count its help command among the available ones.
 			if c.GroupID == g.ID && (c.IsAvailableCommand() || c.Name() == "help") {
-				writeRow(b, 14, c.Name(), c.Short)
+				sec.rows = append(sec.rows, row{c.Name(), c.Short})
+				sec.column = max(sec.column, len(c.Name())+4)
 			}
 		}
+		out = append(out, sec)
 	}
+	return out
 }
 
-// writeSettings writes the load's settings and those of the kinds by heading,
+// settingSections are the load's settings and those of the kinds by heading,
 // and then the command's own flags.
-func writeSettings(b *strings.Builder, cmd *cobra.Command, kinds []target.Kind) {
-	shown := map[string]bool{"help": true}
-	write := func(title string, rows []workload.Setting) {
-		if len(rows) == 0 {
-			return
-		}
-		fmt.Fprintf(b, "\n%s\n", title)
-		for i := range rows {
-			shown[rows[i].Name] = true
-			writeSetting(b, &rows[i])
-		}
-	}
+func settingSections(cmd *cobra.Command, kinds []target.Kind) []section {
 	table := workload.Table(nil)
 	if len(kinds) == 1 {
-		table = workload.Table(kinds[0])
+		table = workload.Table(kinds[0]) // with this kind's defaults
 	}
-	sections(table, "", write)
+	out := byHeading(table, "")
 	for _, k := range kinds {
-		var own []workload.Setting
-		for _, s := range workload.Table(k) {
-			if s.Kind != "" {
-				own = append(own, s)
-			}
-		}
-		sections(own, k.Name(), write)
+		out = append(out, byHeading(workload.Table(k), k.Name())...)
 	}
-	rest := pflag.NewFlagSet("", pflag.ContinueOnError)
+	rest := section{title: "others", column: textColumn}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if _, ok := f.Value.(*setting); !ok && !shown[f.Name] {
-			rest.AddFlag(f)
+		if _, ok := f.Value.(*setting); !ok && shown(f) {
+			rest.rows = append(rest.rows, flagRow(f))
 		}
 	})
-	writeFlags(b, "others", rest)
+	return append(out, rest)
 }
 
-// sections groups settings by heading, headings in the order of their first
-// row. Rows of a kind that belong to another section are left out.
-func sections(table []workload.Setting, kind string, write func(title string, rows []workload.Setting)) {
-	var titles []string
-	rows := make(map[string][]workload.Setting)
-	for _, s := range table {
+// flagSections are a command's own flags, and then those of them that are
+// settings of a kind by heading.
+func flagSections(fs *pflag.FlagSet) []section {
+	own := section{title: "flags", column: textColumn}
+	var bound []workload.Setting
+	fs.VisitAll(func(f *pflag.Flag) {
+		s, ok := f.Value.(*setting)
+		switch {
+		case !shown(f):
+		case ok && s.Kind != "":
+			bound = append(bound, s.Setting)
+		case ok:
+			own.rows = append(own.rows, settingRow(&s.Setting))
+		default:
+			own.rows = append(own.rows, flagRow(f))
+		}
+	})
+	var out []section
+	if len(own.rows) > 0 {
+		out = append(out, own)
+	}
+	if len(bound) > 0 {
+		out = append(out, byHeading(bound, bound[0].Kind)...)
+	}
+	return out
+}
+
+// byHeading groups a kind's settings, headings in the order of their first.
+func byHeading(table []workload.Setting, kind string) []section {
+	var out []section
+	for i := range table {
+		s := &table[i]
 		if s.Kind != kind {
 			continue
 		}
@@ -141,84 +182,49 @@ func sections(table []workload.Setting, kind string, write func(title string, ro
 		if kind != "" {
 			title = strings.TrimSuffix(kind+": "+s.Group, ": ")
 		}
-		if rows[title] == nil {
-			titles = append(titles, title)
+		at := slices.IndexFunc(out, func(sec section) bool { return sec.title == title })
+		if at < 0 {
+			at = len(out)
+			out = append(out, section{title: title, column: textColumn})
 		}
-		rows[title] = append(rows[title], s)
+		out[at].rows = append(out[at].rows, settingRow(s))
 	}
-	for _, t := range titles {
-		write(t, rows[t])
-	}
+	return out
 }
 
-// writeBound writes the flags that are settings of a kind, by heading.
-func writeBound(b *strings.Builder, fs *pflag.FlagSet) {
-	var rows []workload.Setting
-	fs.VisitAll(func(f *pflag.Flag) {
-		if s, ok := f.Value.(*setting); ok && s.Kind != "" {
-			rows = append(rows, s.Setting)
-		}
-	})
-	if len(rows) == 0 {
-		return
-	}
-	sections(rows, rows[0].Kind, func(title string, rows []workload.Setting) {
-		fmt.Fprintf(b, "\n%s\n", title)
-		for i := range rows {
-			writeSetting(b, &rows[i])
-		}
-	})
-}
-
-func writeSetting(b *strings.Builder, s *workload.Setting) {
-	name := "--" + s.Name
+func settingRow(s *workload.Setting) row {
+	r := row{name: "--" + s.Name, text: s.Help}
 	if p := s.Placeholder(); p != "" {
-		name += " " + p
+		r.name += " " + p
 	}
-	text := s.Help
 	if s.Default != "" && s.Type != target.Bool {
-		text += " [" + s.Default + "]"
+		r.text += " [" + s.Default + "]"
 	}
-	writeRow(b, textColumn, name, text)
+	return r
 }
 
-func writeFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
-	first := true
-	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
-		}
-		own, isSetting := f.Value.(*setting)
-		if isSetting && own.Kind != "" {
-			return
-		}
-		if first {
-			fmt.Fprintf(b, "\n%s\n", title)
-			first = false
-		}
-		if isSetting {
-			writeSetting(b, &own.Setting)
-			return
-		}
-		word, text := pflag.UnquoteUsage(f)
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + ", " + name
-		}
-		switch word {
-		case "":
-		case "int", "uint", "int64", "uint64":
-			name += " N"
-		case "string":
-			name += " TEXT"
-		default:
-			name += " " + strings.ToUpper(word)
-		}
-		if f.DefValue != "" && f.DefValue != "0" && f.DefValue != "false" && f.DefValue != "0s" && f.DefValue != "[]" && !strings.Contains(text, "default") {
-			text += " [" + f.DefValue + "]"
-		}
-		writeRow(b, textColumn, name, text)
-	})
+func shown(f *pflag.Flag) bool { return !f.Hidden && f.Name != "help" }
+
+func flagRow(f *pflag.Flag) row {
+	word, text := pflag.UnquoteUsage(f)
+	name := "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", " + name
+	}
+	switch word {
+	case "":
+	case "int", "uint", "int64", "uint64":
+		name += " N"
+	case "string":
+		name += " TEXT"
+	default:
+		name += " " + strings.ToUpper(word)
+	}
+	nothing := []string{"", "0", "0s", "false", "[]"}
+	if !slices.Contains(nothing, f.DefValue) && !strings.Contains(text, "default") {
+		text += " [" + f.DefValue + "]"
+	}
+	return row{name, text}
 }
 
 // writeRow writes a name and, from the column on, the text that belongs to it,

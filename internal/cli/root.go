@@ -37,8 +37,8 @@ func (s *session) root() *cobra.Command {
 	}
 	s.profile.bind(root.PersistentFlags())
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetHelpFunc(s.page)
-	root.SetUsageFunc(func(cmd *cobra.Command) error { s.page(cmd, nil); return nil })
+	root.SetHelpFunc(s.help)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { s.help(cmd, nil); return nil })
 	root.SetFlagErrorFunc(flagFault)
 	root.AddGroup(
 		&cobra.Group{ID: "start", Title: "start here"},

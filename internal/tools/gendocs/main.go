@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"carronade/internal/cli"
 	"carronade/target/all"
@@ -33,11 +32,12 @@ func write(dir string) error {
 			return err
 		}
 	}
-	root := cli.Tree(all.Kinds())
-	root.DisableAutoGenTag = true // the same input gives the same bytes
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "CARRONADE", Section: "1", Source: "Carronade", Manual: "Carronade"}, man); err != nil {
-		return err
+	for name, text := range cli.ManPages(all.Kinds()) {
+		if err := os.WriteFile(filepath.Join(man, name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
+	root := cli.Tree(all.Kinds())
 	for name, generate := range map[string]func(*cobra.Command, string) error{
 		"carronade.bash": func(c *cobra.Command, path string) error { return c.GenBashCompletionFileV2(path, true) },
 		"_carronade":     (*cobra.Command).GenZshCompletionFile,

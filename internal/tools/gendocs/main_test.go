@@ -14,13 +14,14 @@ func TestWrite(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"man/carronade.1":             "CARRONADE",
-		"man/carronade-run.1":         "max-in-flight",
+		"man/carronade-run.1":         `max\-in\-flight`,
 		"man/carronade-topics.1":      "topics",
 		"completion/carronade.bash":   "carronade",
 		"completion/_carronade":       "#compdef carronade",
 		"completion/carronade.fish":   "carronade",
 		"completion/carronade.ps1":    "carronade",
 		"man/carronade-topics-read.1": "decode",
+		"man/carronade-subjects.7":    "lognormal",
 	} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
