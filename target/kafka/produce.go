@@ -114,12 +114,14 @@ func (p *producer) prepare(partitions int) error {
 	return err
 }
 
-// connect opens a connection for every lane there is, all at once.
+// connect opens a connection for every lane there is, all at once. A broker
+// that is away does no harm while another is there: its lanes go on trying.
 func (p *producer) connect(ctx context.Context) error {
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
 		first error
+		up    int
 	)
 	for _, s := range p.senders {
 		for _, l := range s.lanes {
@@ -128,13 +130,19 @@ func (p *producer) connect(ctx context.Context) error {
 				mu.Lock()
 				defer mu.Unlock()
 				l.link = k
-				if err != nil && first == nil {
+				switch {
+				case err == nil:
+					up++
+				case first == nil || errors.Is(err, errNoFormat):
 					first = err
 				}
 			})
 		}
 	}
 	wg.Wait()
+	if up > 0 && !errors.Is(first, errNoFormat) {
+		return nil
+	}
 	return first
 }
 

@@ -6,8 +6,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
@@ -28,16 +26,6 @@ const (
 	// remembers, to know them again.
 	mostWired = 5
 )
-
-// notAppended are the errors that a broker answers before it looks at a batch:
-// it does not know the partition, or does not lead it.
-func notAppended(code int16) bool {
-	switch code {
-	case kerr.UnknownTopicOrPartition.Code, kerr.LeaderNotAvailable.Code, kerr.NotLeaderForPartition.Code, kerr.UnknownTopicID.Code:
-		return true
-	}
-	return false
-}
 
 // launch sends slots just fired.
 func (s *sender) launch(l *lane, slots []*slot) {
@@ -173,155 +161,6 @@ func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	}
 }
 
-// perhapsAppended are the errors that leave open whether the batch is in the
-// log: too few replicas have it yet, or nobody knows.
-func perhapsAppended(code int16) bool {
-	switch code {
-	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code, kerr.NetworkException.Code, kerr.UnknownServerError.Code:
-		return true
-	}
-	return false
-}
-
-func (k *link) judgeIdempotent(sh *share, sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
-	s := k.l.s
-	sh.wired--
-	switch a.ErrorCode {
-	case 0, kerr.DuplicateSequenceNumber.Code:
-		place := a.BaseOffset
-		if a.ErrorCode != 0 {
-			place = -1 // it is there, and the broker has forgotten where
-		}
-		sh.remove(sl)
-		s.acked(sl, now, place)
-		if sh.recovering {
-			s.resolve(sl.part)
-		} else {
-			s.feed(sh)
-		}
-		return
-	}
-	err := kerr.ErrorForCode(a.ErrorCode)
-	sl.class, sl.text = classOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
-	sh.recovering = true
-	switch {
-	case a.ErrorCode == kerr.OutOfOrderSequenceNumber.Code:
-		// Of a batch sent behind others it is a consequence of their failure.
-		// Of one sent alone it says that the broker knows another sequence:
-		// it certainly did not append this one.
-		if sl.first {
-			sh.bump = true
-			sl.maybe = false
-		}
-	case a.ErrorCode == kerr.UnknownProducerID.Code, a.ErrorCode == kerr.InvalidProducerEpoch.Code, a.ErrorCode == kerr.ProducerFenced.Code:
-		sh.bump = true
-	case kerr.IsRetriable(err):
-		if perhapsAppended(a.ErrorCode) {
-			sl.maybe = true
-		}
-		s.p.book.ask()
-		sh.after = now + jittered(retryPause)
-	default:
-		sh.remove(sl)
-		sh.bump = true
-		s.failed(sl, now, sl.class, sl.text)
-	}
-	s.resolve(sl.part)
-}
-
-// remove takes a slot out of the queue; it is most often the first.
-func (sh *share) remove(sl *slot) {
-	for i, q := range sh.queue {
-		if q == sl {
-			copy(sh.queue[i:], sh.queue[i+1:])
-			sh.queue[len(sh.queue)-1] = nil
-			sh.queue = sh.queue[:len(sh.queue)-1]
-			return
-		}
-	}
-}
-
-// feed sends the batches that waited for others to be answered.
-func (s *sender) feed(sh *share) {
-	for !sh.recovering && sh.wired < mostWired && sh.wired < len(sh.queue) {
-		sl := sh.queue[sh.wired]
-		l := s.routes[sl.part].Load()
-		if l == nil || l.link == nil || l.link.dead || s.now < l.quiet {
-			sh.recovering = true
-			return
-		}
-		s.wire(sh, sl)
-		s.send(l.link, []*slot{sl})
-	}
-}
-
-// resolve ends the recovery of a partition, if nothing of it is on the wire
-// any more and there is somebody to send to.
-func (s *sender) resolve(part int32) {
-	sh := &s.shares[part]
-	if sh.wired > 0 {
-		return
-	}
-	for len(sh.queue) > 0 && s.now >= sh.queue[0].deadline {
-		sl := sh.queue[0]
-		sh.remove(sl)
-		if !sl.maybe {
-			sh.bump = true // its numbers will not be used
-		}
-		s.giveUp(sl, s.now, s.classFor(sl), s.textFor(sl))
-		s.release(sl)
-	}
-	l := s.routes[part].Load()
-	if s.now < sh.after || l == nil || l.link == nil || l.link.dead || s.now < l.quiet {
-		return
-	}
-	if sh.bump && !s.renumber(sh) {
-		return
-	}
-	sh.recovering, sh.bump = false, false
-	s.feed(sh)
-	if len(sh.queue) == 0 {
-		l.ready(s.now)
-	}
-}
-
-// renumber begins a new epoch for a partition. False: a new producer id has to
-// be got first.
-func (s *sender) renumber(sh *share) bool {
-	if sh.pid == s.pid && sh.epoch == s.epoch {
-		if s.epoch == math.MaxInt16 {
-			s.newID()
-			return false
-		}
-		s.epoch++
-	}
-	sh.pid, sh.epoch, sh.next = s.pid, s.epoch, 0
-	for _, sl := range sh.queue {
-		sl.pid, sl.epoch, sl.seq = sh.pid, sh.epoch, sh.next
-		sh.next = (sh.next + sl.count) & math.MaxInt32
-	}
-	return true
-}
-
-// newID gets another producer id when the epochs are used up.
-func (s *sender) newID() {
-	if s.fetching {
-		return
-	}
-	s.fetching = true
-	s.p.tasks.Go(func() {
-		id, epoch, err := newProducerID(s.p.ctx, s.p.cfg, s.p.book.view.Load())
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.fetching = false // the watch asks again if need be
-		if err != nil {
-			s.p.cfg.logf("%v", err)
-			return
-		}
-		s.pid, s.epoch = id, epoch
-	})
-}
-
 // gone settles a slot whose request wants no answer and was written.
 func (s *sender) gone(sl *slot) {
 	if sl.live >= 0 {
@@ -455,39 +294,4 @@ func (s *sender) textFor(sl *slot) string {
 		return l.downErr.Error()
 	}
 	return "could not be written in time"
-}
-
-// classOf is the class of a broker's error.
-func classOf(code int16) load.Class {
-	switch code {
-	case kerr.RequestTimedOut.Code:
-		return load.Timeout
-	case kerr.ThrottlingQuotaExceeded.Code:
-		return load.Throttled
-	case kerr.MessageTooLarge.Code, kerr.RecordListTooLarge.Code:
-		return load.TooLarge
-	case kerr.TopicAuthorizationFailed.Code, kerr.ClusterAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code,
-		kerr.TransactionalIDAuthorizationFailed.Code, kerr.SaslAuthenticationFailed.Code, kerr.DelegationTokenAuthorizationFailed.Code:
-		return load.Unauthorized
-	case kerr.UnsupportedVersion.Code, kerr.InvalidRequest.Code, kerr.UnsupportedForMessageFormat.Code,
-		kerr.UnsupportedCompressionType.Code, kerr.CorruptMessage.Code:
-		return load.Protocol
-	}
-	return load.Rejected
-}
-
-// errorText is a broker's error by name, with its own words about it.
-func errorText(code int16, message []byte) string {
-	name := fmt.Sprintf("error %d", code)
-	words := string(message)
-	if e := kerr.TypedErrorForCode(code); e != nil {
-		name = e.Message
-		if words == "" {
-			words = e.Description
-		}
-	}
-	if words == "" {
-		return name
-	}
-	return name + ": " + words
 }

@@ -1,0 +1,185 @@
+package kafka
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"carronade/internal/wire/kafka"
+	"carronade/payload"
+)
+
+func generator(t testing.TB, s payload.Spec) *payload.Generator {
+	t.Helper()
+	g, err := payload.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Any number of a draft's records is a batch: its bytes, its sum and its
+// events' bytes are those of the records themselves.
+func TestDraftPrefixes(t *testing.T) {
+	sizes := []string{"0", "1", "100", "0-300", "lognormal(50,1)"}
+	rapid.Check(t, func(rt *rapid.T) {
+		spec := payload.Spec{
+			Seed: rapid.Uint64().Draw(rt, "seed"),
+			Size: rapid.SampledFrom(sizes).Draw(rt, "size"),
+			Key:  rapid.SampledFrom([]string{"none", "seq", "uniform(10)"}).Draw(rt, "key"),
+		}
+		if rapid.Bool().Draw(rt, "headers") {
+			spec.Headers = []string{"a=b", "empty="}
+		}
+		gen := generator(t, spec)
+		batch := rapid.IntRange(100, 20_000).Draw(rt, "batch size")
+		per := rapid.IntRange(0, 5).Draw(rt, "events per shot")
+		s, err := newStock(stockConfig{gen: gen, batchSize: batch, eventsPerShot: per, pool: 64 << 10, stamps: true})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer s.free()
+		number := uint64(0)
+		for _, d := range s.drafts {
+			if len(d.recs) > batch-kafka.HeaderSize && d.events() > 1 {
+				rt.Fatalf("%d records are %d bytes, more than a batch of %d", d.events(), len(d.recs), batch)
+			}
+			if per > 0 && d.events() > per {
+				rt.Fatalf("%d events, want %d at most", d.events(), per)
+			}
+			k := rapid.IntRange(1, d.events()).Draw(rt, "prefix")
+			recs := d.recs[:d.size(k)]
+			if got, want := d.sum(k).After(0), kafka.UpdateCRC(0, recs); got != want {
+				rt.Fatalf("sum of %d records = %08x, want %08x", k, got, want)
+			}
+			n, total := 0, 0
+			err := kafka.ForEachRecord(recs, int32(k), func(r *kafka.Record) error {
+				e := number + uint64(n)
+				if want := gen.AppendValue(nil, e); !bytes.Equal(r.Value, want) {
+					return fmt.Errorf("value of event %d is %q, want %q", e, r.Value, want)
+				}
+				if want := gen.AppendKey(nil, e); !bytes.Equal(r.Key, want) {
+					return fmt.Errorf("key of event %d is %q, want %q", e, r.Key, want)
+				}
+				if !bytes.Equal(d.recs[d.values[n]:][:len(r.Value)], r.Value) {
+					return fmt.Errorf("value of event %d is not at %d", e, d.values[n])
+				}
+				total += r.EventBytes()
+				n++
+				return nil
+			})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if total != int(d.bytes[k-1]) {
+				rt.Fatalf("%d events have %d bytes, the draft says %d", k, total, d.bytes[k-1])
+			}
+			number += uint64(d.events())
+		}
+	})
+}
+
+func TestStockFillsThePool(t *testing.T) {
+	gen := generator(t, payload.Spec{Size: "100"})
+	for _, tt := range []struct {
+		pool   int64
+		drafts int
+	}{{0, 1}, {256 << 10, 1}, {1 << 20, 4}, {3 << 20, 12}} {
+		s, err := newStock(stockConfig{gen: gen, batchSize: 256 << 10, pool: tt.pool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.drafts) != tt.drafts {
+			t.Errorf("a pool of %d has %d drafts, want %d", tt.pool, len(s.drafts), tt.drafts)
+		}
+		if err := s.free(); err != nil {
+			t.Error(err)
+		}
+	}
+	s, err := newStock(stockConfig{gen: gen, batchSize: 256 << 10, eventsPerShot: 1, pool: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.free()
+	if len(s.drafts) != mostDrafts {
+		t.Errorf("%d drafts of one event, want %d", len(s.drafts), mostDrafts)
+	}
+}
+
+// Which draft a shot is made from depends on its place alone, and all are
+// used about as often.
+func TestPick(t *testing.T) {
+	s := &stock{drafts: make([]draft, 4)}
+	seen := map[*draft]int{}
+	for stripe := range int32(8) {
+		for first := uint64(0); first < 2000*2383; first += 2383 {
+			d := s.pick(stripe, 0, first)
+			if d != s.pick(stripe, 0, first) {
+				t.Fatal("another draft at the second look")
+			}
+			seen[d]++
+		}
+	}
+	for d, n := range seen {
+		if n < 3000 || n > 5000 {
+			t.Errorf("draft %p was picked %d times of 16000", d, n)
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("%d of 4 drafts are used", len(seen))
+	}
+}
+
+func TestStripes(t *testing.T) {
+	gen := generator(t, payload.Spec{Key: "uniform(1000)"})
+	tests := []struct {
+		part    partitioner
+		clients int
+		stripes int
+	}{
+		{partitioner{kind: "roundrobin"}, 1, 6},
+		{partitioner{kind: "roundrobin"}, 3, 18},
+		{partitioner{kind: "sticky"}, 2, 12},
+		{partitioner{kind: "fixed", fixed: 4}, 2, 2},
+		{partitioner{kind: "murmur2"}, 1, 6},
+		{partitioner{kind: "murmur2"}, 4, 24},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%s by %d", tt.part, tt.clients), func(t *testing.T) {
+			s := newStripes(tt.part, tt.clients, 6, gen, 100)
+			if s.deal.Stripes() != tt.stripes {
+				t.Fatalf("%d stripes, want %d", s.deal.Stripes(), tt.stripes)
+			}
+			const events = 50_000
+			perClient := make([]uint64, tt.clients)
+			for i := range int32(tt.stripes) {
+				c, p := s.client(i), s.partition(i)
+				if c < 0 || c >= tt.clients || p < 0 || p >= 6 || tt.part.kind == "fixed" && p != 4 {
+					t.Errorf("stripe %d: client %d, partition %d", i, c, p)
+				}
+				perClient[c] += s.deal.Before(i, events)
+				if tt.part.kind != "murmur2" {
+					continue
+				}
+				for k := range s.deal.Before(i, 1000) {
+					key := gen.AppendKey(nil, s.deal.Event(i, k)%cycleEvents)
+					if got := kafka.PartitionOf(key, 6); got != p {
+						t.Fatalf("event %d of stripe %d has key %s of partition %d, not %d", k, i, key, got, p)
+					}
+				}
+			}
+			total := uint64(0)
+			for _, n := range perClient {
+				total += n
+				if n < events/uint64(tt.clients)-300 {
+					t.Errorf("clients get %v of %d events", perClient, events)
+				}
+			}
+			if total != events {
+				t.Errorf("%d events dealt, want %d", total, events)
+			}
+		})
+	}
+}

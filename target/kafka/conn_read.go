@@ -1,0 +1,167 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"carronade/internal/wire/kafka"
+)
+
+const (
+	readBuffer = 64 << 10
+	// mostAnswer bounds an answer to a produce request: 100,000 partitions
+	// with a long message each.
+	mostAnswer = 32 << 20
+)
+
+// run reads answers until the connection ends.
+func (k *link) run() {
+	s := k.l.s
+	buf := make([]byte, readBuffer)
+	have := 0
+	for {
+		n, err := k.nc.Read(buf[have:])
+		// One look at the clock for all answers that this wake-up brought.
+		now := s.p.sink.Now()
+		s.p.read.Add(uint64(n))
+		have += n
+		used, perr := k.take(buf[:have], now)
+		if perr != nil {
+			err = perr
+		}
+		if err != nil {
+			if err == io.EOF {
+				err = errHangUp
+			}
+			s.mu.Lock()
+			k.kill(err)
+			s.mu.Unlock()
+			return
+		}
+		have = copy(buf, buf[used:have])
+		if have == len(buf) {
+			buf = append(buf, make([]byte, len(buf))...)
+		}
+	}
+}
+
+var errHangUp = errors.New("the broker closed the connection")
+
+// take answers to all whole answers in b, and settles what they decide.
+func (k *link) take(b []byte, now time.Duration) (used int, err error) {
+	s := k.l.s
+	s.mu.Lock()
+	s.now = now
+	all := len(b)
+	for {
+		f, rest, ferr := kafka.NextFrame(b, mostAnswer)
+		if ferr != nil || rest == nil {
+			err = ferr
+			break
+		}
+		b = rest
+		if k.dead {
+			break // what was sent is being given up elsewhere
+		}
+		if k.head >= k.upto {
+			err = &protocolError{fmt.Errorf("answer %d to a request that was not sent", f.Correlation)}
+			break
+		}
+		if r := k.at(k.head); r.correlation != f.Correlation {
+			err = &protocolError{fmt.Errorf("answer %d where %d was due", f.Correlation, r.correlation)}
+			break
+		}
+		if err = k.answer(f.Body, now); err != nil {
+			break
+		}
+	}
+	k.l.ready(now)
+	var hints []hint
+	hints, k.hints = k.hints, nil
+	s.finish()
+	s.mu.Unlock()
+	for _, h := range hints {
+		s.p.book.moved(h.partition, h.leader, h.epoch)
+	}
+	return all - len(b), err
+}
+
+// A protocolError is an answer that makes no sense.
+type protocolError struct{ err error }
+
+func (e *protocolError) Error() string { return e.err.Error() }
+func (e *protocolError) Unwrap() error { return e.err }
+
+// answer deals with the answer to the oldest request.
+func (k *link) answer(body []byte, now time.Duration) error {
+	s := k.l.s
+	var throttle int32
+	var err error
+	s.answers, throttle, err = kafka.ParseProduce(body, k.format.Version, s.answers[:0])
+	if err != nil {
+		return &protocolError{err}
+	}
+	number := k.head
+	r := k.at(number)
+	if len(s.answers) != len(r.slots) {
+		return &protocolError{fmt.Errorf("an answer for %d partitions to a request for %d", len(s.answers), len(r.slots))}
+	}
+	k.stamp(r, time.Duration(k.attempt.Load())) // the writer may not have come back yet
+	// All is checked before anything is believed.
+	for i := range s.answers {
+		if !r.match(i, s.answers[i].Partition) {
+			return &protocolError{fmt.Errorf("an answer for partition %d, which was not asked", s.answers[i].Partition)}
+		}
+	}
+	for i, sl := range r.slots {
+		if sl.live >= 0 {
+			k.judge(sl, &s.answers[i], now)
+		}
+	}
+	k.pop()
+	if number >= k.next {
+		k.limbo = append(k.limbo, r)
+	} else {
+		k.free(r)
+	}
+	if throttle > 0 {
+		k.l.throttle(now, time.Duration(throttle)*time.Millisecond)
+	}
+	return nil
+}
+
+// match brings the slot of a partition to place i, where it most often is.
+func (r *request) match(i int, partition int32) bool {
+	for j := i; j < len(r.slots); j++ {
+		if r.slots[j].part == partition {
+			r.slots[i], r.slots[j] = r.slots[j], r.slots[i]
+			return true
+		}
+	}
+	return false
+}
+
+// throttle keeps a lane quiet for as long as the broker asked for (KIP-219:
+// it does not read from the connection meanwhile).
+func (l *lane) throttle(now, wait time.Duration) {
+	l.metrics.Throttled++
+	l.metrics.Throttle += wait
+	if now+wait <= l.quiet {
+		return
+	}
+	l.quiet = now + wait
+	s := l.s
+	time.AfterFunc(wait, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if l.closed {
+			return
+		}
+		s.now = s.p.sink.Now()
+		s.dispatch()
+		l.ready(max(s.now, l.quiet))
+		s.finish()
+	})
+}

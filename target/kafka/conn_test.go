@@ -1,0 +1,425 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+)
+
+// A badNet is where connections can be hurt.
+type badNet struct {
+	mu    sync.Mutex
+	conns map[*badConn]bool
+	// readBudget is after how many bytes a connection is reset; 0: never.
+	readBudget func() int
+	// pause holds reads back while it is open.
+	paused  atomic.Bool
+	release chan struct{}
+	// mangle changes answers on their way.
+	mangle  atomic.Pointer[func([]byte) []byte]
+	tinyBuf bool
+	deaf    bool // accepts no more
+}
+
+type badConn struct {
+	net.Conn
+	n      *badNet
+	budget int
+}
+
+// reset closes with a TCP reset.
+func (c *badConn) reset() {
+	c.Conn.(*net.TCPConn).SetLinger(0)
+	c.Conn.Close()
+}
+
+func (c *badConn) Read(b []byte) (int, error) {
+	if c.n.paused.Load() {
+		<-c.n.release
+	}
+	if c.n.tinyBuf {
+		b = b[:min(len(b), 4<<10)]
+	}
+	n, err := c.Conn.Read(b)
+	if c.budget > 0 {
+		if c.budget -= n; c.budget <= 0 {
+			c.reset()
+			return 0, io.ErrUnexpectedEOF
+		}
+	}
+	return n, err
+}
+
+func (c *badConn) Write(b []byte) (int, error) {
+	if m := c.n.mangle.Load(); m != nil {
+		if _, err := c.Conn.Write((*m)(slices.Clone(b))); err != nil {
+			return 0, err
+		}
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func (n *badNet) resetAll() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.conns {
+		c.reset()
+		delete(n.conns, c)
+	}
+}
+
+// listen is the option by which a cluster listens badly.
+func (n *badNet) listen() kfake.Opt {
+	n.conns = map[*badConn]bool{}
+	n.release = make(chan struct{})
+	return kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		l, err := net.Listen(network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &badNetListener{l, n}, nil
+	})
+}
+
+// A badNetListener is one of several listeners with the same faults.
+type badNetListener struct {
+	net.Listener
+	n *badNet
+}
+
+func (l *badNetListener) Accept() (net.Conn, error) {
+	b := l.n
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		b.mu.Lock()
+		bc := &badConn{Conn: c, n: b}
+		if b.readBudget != nil {
+			bc.budget = b.readBudget()
+		}
+		b.conns[bc] = true
+		deaf := b.deaf
+		b.mu.Unlock()
+		if b.tinyBuf {
+			c.(*net.TCPConn).SetReadBuffer(16 << 10)
+		}
+		if deaf {
+			bc.reset()
+			continue
+		}
+		return bc, nil
+	}
+}
+
+func TestConnectionResets(t *testing.T) {
+	const events = 20_000
+	tests := []struct {
+		name  string
+		given []string
+		shot  int
+	}{
+		{"acks 1", nil, 100},
+		{"idempotent", idempotent, 100},
+		{"idempotent, whole batches", append(slices.Clone(idempotent), "batch-size=64KiB"), 0},
+		{"idempotent, zstd", append(slices.Clone(idempotent), "compression=zstd"), 100},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(3, 4))
+			n := &badNet{}
+			c := fake(t, 3, kfake.NumBrokers(2), n.listen())
+			p := opened(t, c.ListenAddrs(), stamping, tt.given...)
+			n.mu.Lock()
+			n.readBudget = func() int { return 1 + rnd.IntN(200_000) }
+			n.mu.Unlock()
+			r := newRig(t, p)
+			r.events = tt.shot
+			resets := 0
+			out := r.fireAnd(events, func(fired int) {
+				if fired > resets*events/10 {
+					resets++
+					n.resetAll()
+				}
+			})
+			n.mu.Lock()
+			n.readBudget = nil
+			n.mu.Unlock()
+			got := tally(out)
+			ends := 0
+			for _, e := range endOffsets(t, c.ListenAddrs()) {
+				ends += int(e)
+			}
+			if got.failed > 0 {
+				t.Errorf("got %+v", got)
+			}
+			if tt.given == nil {
+				if got.unknown == 0 {
+					t.Errorf("got %+v: no connection broke", got)
+				}
+				atMost(t, p, out, readBack(t, c.ListenAddrs(), ends))
+				return
+			}
+			if got.acked != events || got.retries == 0 {
+				t.Errorf("got %+v", got)
+			}
+			if strings.Contains(tt.name, "zstd") {
+				readBack(t, c.ListenAddrs(), events) // compressed events have no stamps
+				return
+			}
+			inOrder(t, p, readBack(t, c.ListenAddrs(), events), events)
+		})
+	}
+}
+
+// A broker that is away for a while: events wait, and arrive.
+func TestBrokerAwayAndBack(t *testing.T) {
+	n := &badNet{}
+	c := fake(t, 2, n.listen())
+	p := opened(t, c.ListenAddrs(), stamping, idempotent...)
+	r := newRig(t, p)
+	r.events = 10
+	gone := false
+	out := r.fireAnd(2000, func(fired int) {
+		if fired > 1000 && !gone {
+			gone = true
+			n.mu.Lock()
+			n.deaf = true
+			n.mu.Unlock()
+			n.resetAll()
+			time.AfterFunc(300*time.Millisecond, func() {
+				n.mu.Lock()
+				n.deaf = false
+				n.mu.Unlock()
+			})
+		}
+	})
+	if got := tally(out); got.acked != 2000 {
+		t.Fatalf("got %+v", got)
+	}
+	inOrder(t, p, readBack(t, c.ListenAddrs(), 2000), 2000)
+	if m := p.Metrics(); m[0].Reconnects == 0 {
+		t.Errorf("no reconnects: %+v", m)
+	}
+}
+
+// A broker that never comes back: shots are taken in the end, and fail.
+func TestBrokerGone(t *testing.T) {
+	n := &badNet{}
+	c := fake(t, 1, n.listen())
+	p := opened(t, c.ListenAddrs(), nil, "request-timeout=200ms")
+	r := newRig(t, p)
+	n.mu.Lock()
+	n.deaf = true
+	n.mu.Unlock()
+	n.resetAll()
+	out := r.fire(100_000)
+	got := tally(out)
+	if got.failed == 0 || got.failed+got.unknown != 100_000 {
+		t.Fatalf("got %+v", got)
+	}
+	last := out[len(out)-1]
+	if last.Class != load.Refused || last.Text == "" || last.Sent != -1 {
+		t.Errorf("the last: %+v", last)
+	}
+}
+
+func TestSlowReader(t *testing.T) {
+	const events = 5000
+	n := &badNet{tinyBuf: true}
+	c := fake(t, 2, n.listen())
+	for _, given := range [][]string{nil, {"send-buffer=16KiB"}} {
+		p := opened(t, c.ListenAddrs(), nil, given...)
+		out := newRig(t, p).fire(events)
+		if got, want := tally(out), (tallies{acked: events}); got != want {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+	}
+	readBack(t, c.ListenAddrs(), 2*events)
+}
+
+// While a broker does not read, what waits behind the full socket is the
+// system's doing: Free is raised to when bytes could go again.
+func TestBackpressureIsTheSystems(t *testing.T) {
+	n := &badNet{}
+	c := fake(t, 1, n.listen())
+	p := opened(t, c.ListenAddrs(), nil, "send-buffer=16KiB", "batch-size=32KiB")
+	r := newRig(t, p)
+	r.bound = 300
+	n.paused.Store(true)
+	time.AfterFunc(200*time.Millisecond, func() {
+		n.paused.Store(false)
+		close(n.release)
+	})
+	out := r.fire(60_000)
+	raised := 0
+	for _, o := range out {
+		if o.Free > o.Sent {
+			t.Errorf("free at %v, after it was sent at %v", o.Free, o.Sent)
+		}
+		if o.Free >= 200*time.Millisecond {
+			raised++
+		}
+	}
+	if raised == 0 {
+		t.Error("no shot waited behind the full socket")
+	}
+}
+
+// A topic that is deleted and made again has another id.
+func TestTopicMadeAnew(t *testing.T) {
+	for _, given := range [][]string{nil, idempotent} {
+		t.Run(strings.Join(given, " "), func(t *testing.T) {
+			c := fake(t, 2)
+			p := opened(t, c.ListenAddrs(), stamping, given...)
+			cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cl.Close()
+			adm := kadm.NewClient(cl)
+			r := newRig(t, p)
+			if got := tally(r.fire(100)); got.acked != 100 {
+				t.Fatalf("got %+v", got)
+			}
+			if _, err := adm.DeleteTopic(t.Context(), "events"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := adm.CreateTopic(t.Context(), 2, 1, nil, "events"); err != nil {
+				t.Fatal(err)
+			}
+			r.outcomes, r.settled = nil, map[[2]uint64]int{}
+			if got := tally(r.fire(100)); got.acked != 100 || got.retries == 0 {
+				t.Fatalf("after it was made anew: %+v", got)
+			}
+			readBack(t, c.ListenAddrs(), 100)
+		})
+	}
+}
+
+func TestRequestTimeout(t *testing.T) {
+	c := fake(t, 1)
+	hang := true
+	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		return nil, nil, hang // handled, and never answered
+	})
+	p := opened(t, c.ListenAddrs(), nil, "request-timeout=150ms")
+	r := newRig(t, p)
+	out := r.fire(5)
+	if got, want := tally(out), (tallies{unknown: 5}); got != want {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	if o := out[0]; o.Class != load.Timeout || o.Done-o.Sent < 150*time.Millisecond {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestThrottleIsHonoured(t *testing.T) {
+	c := fake(t, 1)
+	first := true
+	c.ControlKey(kafka.ProduceKey, func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if !first {
+			return nil, nil, false
+		}
+		first = false
+		return answerAll(kreq.(*kmsg.ProduceRequest), 0, 200), nil, true
+	})
+	p := opened(t, c.ListenAddrs(), nil)
+	r := newRig(t, p)
+	r.bound, r.events = 1, 1
+	out := r.fire(2)
+	if wait := out[1].Sent - out[0].Done; wait < 200*time.Millisecond {
+		t.Errorf("sent %v after being asked to wait 200 ms", wait)
+	}
+	if m := p.Metrics()[0]; m.Throttled != 1 || m.Throttle != 200*time.Millisecond {
+		t.Errorf("metrics %+v", m)
+	}
+}
+
+// Answers that make no sense end the connection, and settle as such.
+func TestSenselessAnswers(t *testing.T) {
+	tests := []struct {
+		name   string
+		mangle func([]byte) []byte
+		text   string
+	}{
+		{"another correlation", func(b []byte) []byte { b[7] += 3; return b }, "where 1 was due"},
+		{"a huge size", func(b []byte) []byte { b[0] = 0x7f; return b }, "length does not fit"},
+		{"cut short inside", func(b []byte) []byte { b[3] -= 4; return b[:len(b)-4] }, "truncated"},
+		{"another protocol", func([]byte) []byte { return []byte("HTTP/1.1 400 Bad Request\r\n") }, "length does not fit"},
+		{"twice", func(b []byte) []byte { return append(b, b...) }, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := &badNet{}
+			c := fake(t, 1, n.listen())
+			p := opened(t, c.ListenAddrs(), nil)
+			n.mangle.Store(&tt.mangle)
+			out := newRig(t, p).fire(1)
+			o := out[0]
+			if tt.text == "" { // the answer was right; a second one is a fault for nobody
+				if o.Acked != 1 {
+					t.Errorf("%+v", o)
+				}
+				return
+			}
+			if o.Unknown != 1 || o.Class != load.Protocol || !strings.Contains(o.Text, tt.text) {
+				t.Errorf("class %v, text %q", o.Class, o.Text)
+			}
+		})
+	}
+}
+
+func TestViewOfMetadata(t *testing.T) {
+	c := fake(t, 4, kfake.NumBrokers(2))
+	b := newMetaBook(configFor(t, c.ListenAddrs(), nil))
+	defer b.hangUp()
+	v, err := b.fetch(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.leaders) != 4 || len(v.brokers) != 2 || v.topicID == [16]byte{} {
+		t.Errorf("%+v", v)
+	}
+	b.tell = func(*view) {}
+	b.learn(v)
+	to := 1 - v.leaders[2]
+	b.moved(2, to, v.epochs[2]+1)
+	if got := b.view.Load().leaders[2]; got != to {
+		t.Errorf("leader %d, told of %d", got, to)
+	}
+	// What was fetched before that is older.
+	b.learn(v)
+	if got := b.view.Load().leaders[2]; got != to {
+		t.Errorf("an older view won")
+	}
+	b.moved(2, 99, v.epochs[2]+9) // a broker nobody knows
+	if got := b.view.Load().leaders[2]; got != to {
+		t.Errorf("leader %d", got)
+	}
+	other := configFor(t, c.ListenAddrs(), func(c *config) { c.topic = "none-such" })
+	if _, err := newProducer(context.Background(), other); err == nil || !strings.Contains(err.Error(), fmt.Sprint(kerr.UnknownTopicOrPartition.Message)) {
+		t.Errorf("error = %v", err)
+	}
+}

@@ -1,0 +1,82 @@
+package kafka
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/target/targettest"
+)
+
+// A drag holds answers back for a time, or until it is taken off.
+type drag struct {
+	mu  sync.Mutex
+	by  time.Duration
+	off chan struct{}
+}
+
+func (d *drag) set(by time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.off != nil {
+		close(d.off)
+		d.off = nil
+	}
+	if d.by = by; by > 0 {
+		d.off = make(chan struct{})
+	}
+}
+
+func (d *drag) wait() {
+	d.mu.Lock()
+	by, off := d.by, d.off
+	d.mu.Unlock()
+	if by > 0 {
+		select {
+		case <-time.After(by):
+		case <-off:
+		}
+	}
+}
+
+// The wire engine owes the engine what every target does.
+func TestWireSuite(t *testing.T) {
+	for name, opts := range map[string]map[string]string{
+		"acks 1, fresh, compressed": {"fresh": "true", "compression": "lz4", "key": "uniform(10)"},
+		"idempotent":                {"acks": "all", "idempotent": "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := fake(t, 3, kfake.NumBrokers(2))
+			var refused atomic.Bool
+			var slow drag
+			c.ControlKey(kafka.ProduceKey, func(req kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				c.SleepControl(slow.wait)
+				if refused.Load() {
+					return answerAll(req.(*kmsg.ProduceRequest), kerr.MessageTooLarge.Code, 0), nil, true
+				}
+				return nil, nil, false
+			})
+			targettest.Run(t, targettest.System{
+				Kind: Kind{}, URL: fakeURL(c.ListenAddrs()), Options: opts,
+				Events: func() (sum uint64) {
+					for _, end := range endOffsets(t, c.ListenAddrs()) {
+						sum += uint64(end)
+					}
+					return sum
+				},
+				Slow:       slow.set,
+				Refuse:     refused.Store,
+				RefuseWant: load.TooLarge,
+			})
+		})
+	}
+}
