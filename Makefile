@@ -18,10 +18,10 @@ REAL        := internal/kafkatest internal/acceptance
 SLOW         = $(addprefix ./,$(REAL))
 QUICK        = $$($(GO) list ./... | grep -vE '^carronade/($(subst $() ,|,$(strip $(REAL))))$$')
 
-.PHONY: help build test bench lint fmt docs cross fuzz deps clean
+.PHONY: help build test bench microbench lint fmt docs cross fuzz deps clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the program, ./carronade: static, without cgo
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o carronade .
@@ -32,9 +32,11 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(QUICK); \
 	$(GO) test -timeout 14m -p 1 $(SLOW)
 
-bench: deps ## the speed table of docs/performance.md, and Go's benchmarks (BENCHTIME=1s)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(QUICK)
-	@if [ -x scripts/bench ]; then scripts/bench; fi
+bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)
+	BENCH_OUT='$(abspath $(BENCH_OUT))' $(GO) test ./internal/bench -run '^$$' -bench . -benchtime 1x -timeout 60m
+
+microbench: ## Go's benchmarks of the packages (BENCHTIME=1s)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v '^carronade/internal/bench$$')
 
 lint: ## go vet, gofumpt, golangci-lint
 	$(GO) vet ./...

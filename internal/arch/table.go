@@ -65,6 +65,7 @@ var Rooms = []Room{
 	{Name: "internal/arch"},
 	{Name: "internal/kafkatest"},
 	{Name: "internal/acceptance", May: []string{"internal/kafkatest"}},
+	{Name: "internal/bench", May: []string{"internal/kafkatest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},
 }
 

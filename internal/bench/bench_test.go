@@ -1,0 +1,33 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	Hook()
+	os.Exit(m.Run())
+}
+
+// BenchmarkSpeed makes the table. It fails when a line that must hold does not,
+// or could not be measured.
+func BenchmarkSpeed(b *testing.B) {
+	s, err := FromEnv()
+	if err != nil {
+		b.Fatal(err)
+	}
+	u := NewSuite(b, s)
+	u.Measure(b)
+	text := u.Document(b)
+	fmt.Print("\n", text, "\n")
+	if s.Out != "" {
+		if err := os.WriteFile(s.Out, []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, f := range u.Failed() {
+		b.Error(f)
+	}
+}

@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// startBroker starts one real node with a file system's page cache before it:
+// what a run wrote is deleted before the next, so that little of it ever goes to
+// the disk, whose speed is not the clients'.
+func startBroker(b testing.TB) *kafkatest.Cluster {
+	b.Helper()
+	return kafkatest.Start(b, kafkatest.Config{Heap: "2g", Properties: map[string]string{
+		"log.segment.delete.delay.ms": "100",
+		"log.retention.bytes":         "-1",
+	}})
+}
+
+// withTopic runs a contestant on a topic of its own, and waits until it is gone.
+func withTopic(b testing.TB, c *kafkatest.Cluster, name string, run func(topic string) contestant) contestant {
+	return contestant{name, func(ctx context.Context) (sample, error) {
+		topic := c.CreateTopic(b, partitions, 1)
+		s, err := run(topic).run(ctx)
+		if _, gone := c.Admin(b).DeleteTopics(ctx, topic); gone != nil && err == nil {
+			err = fmt.Errorf("delete the topic: %w", gone)
+		}
+		if err == nil {
+			err = awaitGone(ctx, c.Node(1).DataDir(), topic)
+		}
+		return s, err
+	}}
+}
+
+// awaitGone waits until a topic's partitions are off the disk.
+func awaitGone(ctx context.Context, dir, topic string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return fmt.Errorf("look for the topic's partitions: %w", err)
+		}
+		left := 0
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), topic) {
+				left++
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until the topic's %d partitions are deleted: %w", left, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+func (u *Suite) produceBroker(b testing.TB) {
+	c := startBroker(b)
+	n := u.records(2_000_000)
+	url := func(topic string) string { return "kafka://" + c.Bootstrap() + "/" + topic }
+	wire := func(topic string) contestant {
+		return u.producer(ours, "real broker, 1 KiB, carronade", url(topic), "--size", "1KiB", "--count", strconv.Itoa(n))
+	}
+	if _, err := withTopic(b, c, ours, wire).run(b.Context()); err != nil { // for the broker's own JVM
+		b.Fatal("bench: warm the broker up: ", err)
+	}
+	r := u.turns(b.Context(), "produce to a real broker, 1 KiB, acks=1",
+		withTopic(b, c, ours, wire),
+		withTopic(b, c, producerPerf, func(topic string) contestant {
+			return u.javaProducer(b, "real broker, 1 KiB, "+producerPerf, c.Bootstrap(), topic, 1024, n)
+		}),
+		withTopic(b, c, kgoBare, func(topic string) contestant {
+			return u.kgoProducer(c.Bootstrap(), topic, 1024, u.lasting(5*time.Second))
+		}),
+		withTopic(b, c, kcat, func(topic string) contestant {
+			return u.kcatProducer("real broker, 1 KiB, kcat", c.Bootstrap(), topic, 1024, n/2)
+		}),
+	)
+	peers := []string{producerPerf, kgoBare, kcat}
+	best := r.best(eventsPerS, peers...)
+	u.against(r, ours, best, eventsPerS, atLeast(0.95), atLeast(1)).Peer += " (the best)"
+	u.against(r, ours, kgoBare, cpuPerEvent, atMost(1.0/2), bound{})
+	u.against(r, ours, producerPerf, cpuPerEvent, atMost(1.0/5), bound{})
+	for _, p := range peers {
+		if p != best {
+			u.against(r, ours, p, eventsPerS, bound{}, bound{})
+		}
+	}
+	u.against(r, ours, kcat, cpuPerEvent, bound{}, bound{})
+}
+
+func (u *Suite) consumeBroker(b testing.TB) {
+	c := startBroker(b)
+	n := u.records(30_000_000)
+	topic := c.CreateTopic(b, partitions, 1)
+	// The peer's own producer fills the topic, so the batches are as it makes
+	// them.
+	if _, err := u.javaProducer(b, "real broker, filled by "+producerPerf, c.Bootstrap(), topic, 100, n).run(b.Context()); err != nil {
+		b.Fatal("bench: fill the topic: ", err)
+	}
+	consume := contestant{ours, func(ctx context.Context) (sample, error) {
+		d, e, err := u.fire(ctx, "consume, carronade", "kafka://"+c.Bootstrap()+"/"+topic, "--op", "consume", "--from", "earliest", "--count", strconv.Itoa(n))
+		if err != nil {
+			return nil, err
+		}
+		if d.Totals.Consumed < uint64(n) {
+			return nil, fmt.Errorf("it read %d of %d events", d.Totals.Consumed, n)
+		}
+		return sample{eventsPerS: d.Totals.EventsPS, bytesPerS: d.Totals.BytesPS}.cpu(e, d.Totals.Consumed), nil
+	}}
+	if _, err := consume.run(b.Context()); err != nil { // for the broker's JVM and the page cache
+		b.Fatal("bench: warm the broker up: ", err)
+	}
+	r := u.turns(b.Context(), "consume from a real broker, 100 B", consume, u.javaConsumer(b, "consume, "+consumerPerf, c.Bootstrap(), topic, n))
+	u.against(r, ours, consumerPerf, eventsPerS, atLeast(3), atLeast(5)).Peer += ", while fetching"
+	u.versus(r, ours, eventsPerS, consumerPerf, wholeRate, bound{}, bound{})
+	u.against(r, ours, consumerPerf, cpuPerEvent, atMost(1.0/5), bound{})
+}

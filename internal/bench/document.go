@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// Measure measures every group that was asked for, each under a benchmark of
+// its name, so that one that fails leaves the others.
+func (u *Suite) Measure(b *testing.B) {
+	for _, g := range groups {
+		if u.Rows != nil && !u.Rows.MatchString(g.name) {
+			continue
+		}
+		before := len(u.lines)
+		b.Run(strings.ReplaceAll(g.name, "/", "."), func(b *testing.B) { g.measure(u, b) })
+		if len(u.lines) == before {
+			u.lines = append(u.lines, line{Work: g.name, Fault: "the group failed; what it said is above the table"})
+		}
+	}
+}
+
+// Failed are the lines that do not hold what they must.
+func (u *Suite) Failed() (names []string) {
+	for i := range u.lines {
+		if v := u.lines[i].verdict(); v == "**no**" || v == "not measured" {
+			names = append(names, fmt.Sprintf("%s, %s: %s", u.lines[i].Work, u.lines[i].name(), v))
+		}
+	}
+	return names
+}
+
+// Document is the table with what one needs to judge it.
+func (u *Suite) Document(b testing.TB) string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "Measured %s, %d rounds in turns", time.Now().UTC().Format("2006-01-02"), u.Runs)
+	if u.Scale != 1 {
+		fmt.Fprintf(&t, ", at %g of the usual length: **a quick look, no result**", u.Scale)
+	}
+	fmt.Fprintf(&t, ", %s in all. Median (lowest - highest).\n\n", time.Since(u.began).Round(time.Second))
+	t.WriteString(Table(u.lines))
+	t.WriteString("\n")
+	for _, l := range u.machine(b) {
+		fmt.Fprintf(&t, "- %s\n", l)
+	}
+	fmt.Fprintf(&t, "- the sink of the %s reads with %s\n", tcpBare, readingHow)
+	if len(u.commands) > 0 {
+		t.WriteString("\nThe commands, as first run ($DIR is a temporary folder):\n\n```\n")
+		for _, c := range u.commands {
+			t.WriteString(c + "\n")
+		}
+		t.WriteString("```\n")
+	}
+	return t.String()
+}
+
+// machine says where and with what it was measured.
+func (u *Suite) machine(b testing.TB) (out []string) {
+	ask := func(name string, args ...string) string {
+		e, err := runProcess(b.Context(), false, name, args...)
+		if err != nil {
+			return err.Error()
+		}
+		return strings.TrimSpace(string(e.out) + e.words)
+	}
+	var h struct {
+		OS           string `json:"os"`
+		Distribution string `json:"distribution"`
+		Kernel       string `json:"kernel"`
+		CPU          string `json:"cpu"`
+		Cores        int    `json:"cores"`
+		Memory       uint64 `json:"memory_bytes"`
+		Clock        string `json:"clock"`
+	}
+	if text := ask(u.program, "host", "--json"); json.Unmarshal([]byte(text), &h) == nil {
+		out = append(out, fmt.Sprintf("machine: %s, %d cores, %.0f GiB, clock %s; %s, kernel %s; client, server and this harness share it",
+			h.CPU, h.Cores, float64(h.Memory)/(1<<30), h.Clock, h.Distribution, h.Kernel))
+	}
+	if now := readBusyness(); now.total > u.busy.total {
+		out = append(out, fmt.Sprintf("load average when it began: %.2f; taken by other guests of the host meanwhile: %.1f %% of the processors' time",
+			u.busy.load, 100*float64(now.steal-u.busy.steal)/float64(now.total-u.busy.total)))
+	}
+	first := func(s string) string { s, _, _ = strings.Cut(s, "\n"); return s }
+	versions := []string{ask(u.program, "version"), "Kafka " + kafkatest.Version, first(ask("java", "-version"))}
+	if m := regexp.MustCompile(`twmb/franz-go\s+(v\S+)`).FindStringSubmatch(ask("go", "version", "-m", u.program)); m != nil {
+		versions = append(versions, "franz-go "+m[1])
+	}
+	if m := regexp.MustCompile(`Version (\S+).*librdkafka (\S+)`).FindStringSubmatch(ask(kcat, "-V")); m != nil {
+		versions = append(versions, fmt.Sprintf("kcat %s (librdkafka %s)", m[1], m[2]))
+	}
+	return append(out, "versions: "+strings.Join(versions, "; "))
+}
+
+// A busyness is what others do to this machine (proc(5): /proc/loadavg, and
+// the first line of /proc/stat, in ticks).
+type busyness struct {
+	load         float64
+	steal, total uint64
+}
+
+// readBusyness is zero where there is no /proc.
+func readBusyness() (b busyness) {
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		b.load, _ = strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	}
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return b
+	}
+	head, _, _ := strings.Cut(string(text), "\n")
+	for i, f := range strings.Fields(head) {
+		n, err := strconv.ParseUint(f, 10, 64)
+		if err != nil {
+			continue // its name
+		}
+		if i <= 8 { // what follows is counted in user time already
+			b.total += n
+		}
+		if i == 8 {
+			b.steal = n
+		}
+	}
+	return b
+}

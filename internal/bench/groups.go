@@ -1,0 +1,158 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+)
+
+// A group is what is measured together: contestants that take turns, and the
+// lines of the table that come of them.
+type group struct {
+	name    string // what BENCH_ROWS chooses by
+	measure func(*Suite, testing.TB)
+}
+
+// groups are the rows of the table, in its order. Names end where the words of
+// the work do.
+var groups = []group{
+	{"produce 100 B", (*Suite).produceSmall},
+	{"produce 1 KiB", (*Suite).produceLarge},
+	{"open loop 1 M/s", (*Suite).openLoop},
+	{"produce to a real broker, 1 KiB", (*Suite).produceBroker},
+	{"consume from a real broker, 100 B", (*Suite).consumeBroker},
+	{"null://, 300 B", (*Suite).toNowhere},
+	{"memory", (*Suite).memory},
+}
+
+const (
+	topic      = "bench"
+	partitions = 4
+)
+
+// discarding starts the stand-in that takes everything and keeps nothing.
+func (u *Suite) discarding(b testing.TB) *server {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
+	defer cancel()
+	s, err := serve(ctx, u.program, "standin", "kafka", "--discard", "--listen", "127.0.0.1:0", "--topic", fmt.Sprintf("%s:%d", topic, partitions))
+	if err != nil {
+		b.Fatal("bench: start the stand-in: ", err)
+	}
+	b.Cleanup(s.stop)
+	return s
+}
+
+func (u *Suite) produceSmall(b testing.TB) {
+	s := u.discarding(b)
+	url, lasts := "kafka://"+s.addr+"/"+topic, u.lasting(5*time.Second)
+	r := u.turns(b.Context(), "produce 100 B",
+		u.producer(ours, "produce 100 B, carronade", url, "--size", "100", "--for", lasts.String()),
+		u.javaProducer(b, "produce 100 B, "+producerPerf, s.addr, topic, 100, u.records(20_000_000)),
+		u.kcatProducer("produce 100 B, kcat", s.addr, topic, 100, u.records(4_000_000)),
+		u.producer(clientEngine, "produce 100 B, carronade "+clientEngine, url, "--size", "100", "--engine", "client", "--for", lasts.String()),
+		u.kgoProducer(s.addr, topic, 100, lasts),
+	)
+	u.against(r, ours, producerPerf, eventsPerS, atLeast(10), atLeast(14))
+	u.against(r, ours, producerPerf, cpuPerEvent, atMost(1.0/12), bound{})
+	u.alone(r, eventsPerS, bound{}, atLeast(30e6))
+	for _, peer := range []string{kcat, kgoBare} {
+		u.against(r, ours, peer, eventsPerS, bound{}, bound{})
+		u.against(r, ours, peer, cpuPerEvent, bound{}, bound{})
+	}
+	u.against(r, clientEngine, kgoBare, eventsPerS, atLeast(0.9), bound{})
+	u.against(r, clientEngine, kgoBare, cpuPerEvent, bound{}, bound{})
+}
+
+func (u *Suite) produceLarge(b testing.TB) {
+	s := u.discarding(b)
+	sink, err := u.startSink(b.Context())
+	if err != nil {
+		b.Fatal("bench: start the sink: ", err)
+	}
+	b.Cleanup(sink.stop)
+	lasts := u.lasting(5 * time.Second)
+	r := u.turns(b.Context(), "produce 1 KiB",
+		u.producer(ours, "produce 1 KiB, carronade", "kafka://"+s.addr+"/"+topic, "--size", "1KiB", "--for", lasts.String()),
+		contestant{tcpBare, func(ctx context.Context) (sample, error) {
+			r, _, err := u.loop(ctx, "tcp-writer", "-to", sink.addr, "-for", lasts.String())
+			if err != nil {
+				return nil, err
+			}
+			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
+		}},
+	)
+	u.against(r, ours, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
+}
+
+func (u *Suite) openLoop(b testing.TB) {
+	s := u.discarding(b)
+	const rate = 1e6
+	lasts := u.lasting(10 * time.Second)
+	r := u.turns(b.Context(), "produce 100 B, open loop at 1 M/s, 4 partitions", contestant{ours, func(ctx context.Context) (sample, error) {
+		d, e, err := u.fire(ctx, "open loop, carronade", "kafka://"+s.addr+"/"+topic, "--size", "100", "--rate", "1M/s", "--for", lasts.String())
+		if err != nil {
+			return nil, err
+		}
+		if d.Lag == nil {
+			return nil, fmt.Errorf("the report has no lag")
+		}
+		asked := rate * lasts.Seconds()
+		return sample{
+			deviation: math.Abs(float64(d.Totals.Sent)-asked) / asked,
+			lagP50:    d.Lag.P50,
+			cpuShare:  e.cpu.Seconds() / d.Totals.ElapsedS,
+		}, nil
+	}})
+	u.alone(r, deviation, atMost(0.001), bound{})
+	u.alone(r, lagP50, atMost(100), bound{})
+	u.alone(r, cpuShare, atMost(0.35), atMost(0.20))
+}
+
+func (u *Suite) toNowhere(b testing.TB) {
+	lasts := u.lasting(3 * time.Second)
+	nowhere := func(name string, args ...string) contestant {
+		args = append([]string{"null://", "--size", "300", "--threads", "1", "--for", lasts.String()}, args...)
+		return contestant{name, func(ctx context.Context) (sample, error) {
+			d, e, err := u.fire(ctx, "null, "+name, args...)
+			if err != nil {
+				return nil, err
+			}
+			// Per core: of the time on the clock, or on the processors where
+			// that is longer.
+			return sample{eventsPerS: float64(d.Totals.Acked) / max(d.Totals.ElapsedS, e.cpu.Seconds())}, nil
+		}}
+	}
+	r := u.turns(b.Context(), "null://, 300 B, per core", nowhere(ours), nowhere("--fresh", "--fresh"))
+	u.alone(r, eventsPerS, atLeast(20e6), bound{})
+	fresh := &results{work: r.work + ", --fresh", samples: map[string][]sample{ours: r.samples["--fresh"]}, faults: map[string]error{ours: r.faults["--fresh"]}}
+	u.alone(fresh, eventsPerS, atLeast(3e6), bound{})
+}
+
+func (u *Suite) memory(b testing.TB) {
+	s := u.discarding(b)
+	url := "kafka://" + s.addr + "/" + topic
+	r := u.turns(b.Context(), "memory, 100 B at full speed", contestant{ours, func(ctx context.Context) (sample, error) {
+		d, e, err := u.fireWatched(ctx, true, "memory, carronade", url, "--size", "100", "--for", u.lasting(62*time.Second).String())
+		if err != nil {
+			return nil, err
+		}
+		if len(e.rss) < 3 || e.rss[0] == 0 {
+			return nil, fmt.Errorf("the resident size can be watched on Linux only, for 3 s or more: got %d readings", len(e.rss))
+		}
+		from, to := min(4, len(e.rss)/2), min(59, len(e.rss)-1)
+		return sample{eventsPerS: d.Totals.EventsPS, maxRSS: float64(e.maxRSS), growth: float64(e.rss[to]) - float64(e.rss[from])}, nil
+	}})
+	u.alone(r, maxRSS, atMost(150<<20), bound{}).Worst = true
+	u.alone(r, growth, atMost(5<<20), bound{}).Worst = true
+	r = u.turns(b.Context(), "memory, 100 B, 500 callers", contestant{ours, func(ctx context.Context) (sample, error) {
+		_, e, err := u.fire(ctx, "callers, carronade", url, "--size", "100", "--callers", "500", "--for", u.lasting(5*time.Second).String())
+		if err != nil {
+			return nil, err
+		}
+		return sample{maxRSS: float64(e.maxRSS)}, nil
+	}})
+	u.alone(r, maxRSS, atMost(250<<20), bound{}).Worst = true
+}

@@ -1,0 +1,201 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// The peers, by the names they have in the table.
+const (
+	producerPerf = "kafka-producer-perf-test"
+	consumerPerf = "kafka-consumer-perf-test"
+	kcat         = "kcat"
+	kgoBare      = "bare kgo.Produce loop"
+	clientEngine = "--engine client"
+	tcpBare      = "bare TCP writer"
+)
+
+// payloadLines are n lines of text, the form that kafka-producer-perf-test and
+// kcat read.
+func payloadLines(n, size int) []byte {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	random := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 0, n*(size+1))
+	for range n {
+		for range size {
+			text = append(text, letters[random.IntN(len(letters))])
+		}
+		text = append(text, '\n')
+	}
+	return text
+}
+
+// fire runs the program; every run takes its report as JSON.
+func (u *Suite) fire(ctx context.Context, what string, args ...string) (*document, *ended, error) {
+	return u.fireWatched(ctx, false, what, args...)
+}
+
+func (u *Suite) fireWatched(ctx context.Context, watch bool, what string, args ...string) (*document, *ended, error) {
+	args = append([]string{"run"}, append(args, "--quiet", "--json")...)
+	u.note(what, u.program, args...)
+	e, err := runProcess(ctx, watch, u.program, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := readDocument(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !d.Trust.OK {
+		fmt.Fprintf(u.log, "bench: not trustworthy: %s\n", strings.Join(d.Trust.Reasons, "; "))
+	}
+	return d, e, nil
+}
+
+// producer is the program, producing.
+func (u *Suite) producer(name, what string, args ...string) contestant {
+	return contestant{name, func(ctx context.Context) (sample, error) {
+		d, e, err := u.fire(ctx, what, args...)
+		if err != nil {
+			return nil, err
+		}
+		return sample{eventsPerS: d.Totals.EventsPS, bytesPerS: d.Totals.BytesPS}.cpu(e, d.Totals.Acked), nil
+	}}
+}
+
+// java is the command line of a tool as Kafka's own scripts make it
+// (kafka-run-class.sh, kafka-producer-perf-test.sh and its consumer's twin of
+// Kafka 4.3: heap and collector are theirs).
+func java(b testing.TB, class string, args ...string) []string {
+	return append([]string{
+		"java", "-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
+		"-XX:+ExplicitGCInvokesConcurrent", "-XX:MaxInlineLevel=15", "-Djava.awt.headless=true",
+		"-cp", filepath.Join(kafkatest.Jars(b), "*"), "org.apache.kafka.tools." + class,
+	}, args...)
+}
+
+// perfProps are the properties under which kafka-producer-perf-test was fastest
+// here against the discarding stand-in (docs/performance.md has what was tried).
+var perfProps = []string{"acks=1", "batch.size=524288", "linger.ms=50"}
+
+// javaProducer is kafka-producer-perf-test at its steady state: a tenth of the
+// records, at least half a million, warm its JVM up.
+func (u *Suite) javaProducer(b testing.TB, what, bootstrap, topic string, size, n int) contestant {
+	return contestant{producerPerf, func(ctx context.Context) (sample, error) {
+		lines, err := u.write(fmt.Sprintf("payload-%d.txt", size), 10_000, size)
+		if err != nil {
+			return nil, err
+		}
+		args := append([]string{
+			"--topic", topic, "--num-records", strconv.Itoa(n), "--payload-file", lines, "--throughput", "-1",
+			"--warmup-records", strconv.Itoa(max(min(n/2, 500_000), n/10)), "--bootstrap-server", bootstrap, "--command-property",
+		}, perfProps...)
+		u.note(what, "kafka-producer-perf-test.sh", args...)
+		cmd := java(b, "ProducerPerformance", args...)
+		e, err := must(ctx, cmd[0], cmd[1:]...)
+		if err != nil {
+			return nil, err
+		}
+		rate, err := readProducerPerf(string(e.out))
+		if err != nil {
+			return nil, err
+		}
+		return sample{eventsPerS: rate, bytesPerS: rate * float64(size)}.cpu(e, uint64(n)), nil
+	}}
+}
+
+// javaConsumer is kafka-consumer-perf-test over a whole topic.
+func (u *Suite) javaConsumer(b testing.TB, what, bootstrap, topic string, n int) contestant {
+	return contestant{consumerPerf, func(ctx context.Context) (sample, error) {
+		args := []string{"--topic", topic, "--num-records", strconv.Itoa(n), "--bootstrap-server", bootstrap, "--hide-header"}
+		u.note(what, "kafka-consumer-perf-test.sh", args...)
+		cmd := java(b, "ConsumerPerformance", args...)
+		e, err := must(ctx, cmd[0], cmd[1:]...)
+		if err != nil {
+			return nil, err
+		}
+		got, rate, fetchRate, err := readConsumerPerf(string(e.out))
+		if err != nil {
+			return nil, err
+		}
+		if got < uint64(n) {
+			return nil, fmt.Errorf("it read %d of %d records", got, n)
+		}
+		return sample{eventsPerS: fetchRate, wholeRate: rate}.cpu(e, got), nil
+	}}
+}
+
+// kcatProps let kcat gather batches; its own defaults were slower here.
+var kcatProps = []string{"acks=1", "linger.ms=5", "queue.buffering.max.messages=1000000"}
+
+// kcatProducer is kcat -P reading lines from a file that is in the page cache.
+// It reports no rate, so its rate is over its whole life, of which connecting is
+// some ten milliseconds.
+func (u *Suite) kcatProducer(what, bootstrap, topic string, size, n int) contestant {
+	return contestant{kcat, func(ctx context.Context) (sample, error) {
+		exe, err := exec.LookPath("kcat")
+		if err != nil {
+			return nil, fmt.Errorf("kcat is missing; install it: apt-get install kcat, or brew install kcat: %w", err)
+		}
+		lines, err := u.write(fmt.Sprintf("lines-%d-%d.txt", size, n), n, size)
+		if err != nil {
+			return nil, err
+		}
+		args := []string{"-P", "-b", bootstrap, "-t", topic}
+		for _, p := range kcatProps {
+			args = append(args, "-X", p)
+		}
+		args = append(args, "-l", lines)
+		u.note(what, kcat, args...)
+		e, err := must(ctx, exe, args...)
+		if err != nil {
+			return nil, err
+		}
+		rate := float64(n) / e.wall.Seconds()
+		return sample{eventsPerS: rate, bytesPerS: rate * float64(size)}.cpu(e, uint64(n)), nil
+	}}
+}
+
+// loop runs one of this package's bare loops, which the test binary itself is.
+func (u *Suite) loop(ctx context.Context, name string, args ...string) (loopResult, *ended, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return loopResult{}, nil, fmt.Errorf("find the running program: %w", err)
+	}
+	e, err := must(ctx, exe, append([]string{loopWord, name}, args...)...)
+	if err != nil {
+		return loopResult{}, nil, err
+	}
+	r, err := readLoop(e)
+	return r, e, err
+}
+
+// startSink starts what the bare TCP writer writes to.
+func (u *Suite) startSink(ctx context.Context) (*server, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the running program: %w", err)
+	}
+	return serve(ctx, exe, loopWord, "tcp-sink")
+}
+
+// kgoProducer is the bare loop over kgo.Produce.
+func (u *Suite) kgoProducer(bootstrap, topic string, size int, lasts time.Duration) contestant {
+	return contestant{kgoBare, func(ctx context.Context) (sample, error) {
+		r, e, err := u.loop(ctx, "kgo", "-brokers", bootstrap, "-topic", topic, "-size", strconv.Itoa(size), "-for", lasts.String())
+		if err != nil {
+			return nil, err
+		}
+		return sample{eventsPerS: float64(r.Events) / r.seconds(), bytesPerS: float64(r.Bytes) / r.seconds()}.cpu(e, r.Events), nil
+	}}
+}

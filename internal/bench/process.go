@@ -1,0 +1,154 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// An ended is how a process went.
+type ended struct {
+	out    []byte
+	words  string // the last of its stderr
+	code   int
+	cpu    time.Duration // user and system, of its whole life
+	wall   time.Duration
+	maxRSS uint64 // bytes; 0 where the system does not tell
+	rss    []uint64
+}
+
+// patience bounds any one process: the longest should take a minute.
+const patience = 5 * time.Minute
+
+// runProcess runs a command to its end. With watch, its resident size is noted
+// each second, from the first second on.
+func runProcess(ctx context.Context, watch bool, name string, args ...string) (*ended, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	began := time.Now()
+	if err := kafkatest.Launch(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	e := &ended{}
+	done := make(chan struct{})
+	var watcher sync.WaitGroup
+	if watch {
+		watcher.Go(func() {
+			tick := time.NewTicker(time.Second)
+			defer tick.Stop()
+			for {
+				select {
+				case <-done:
+					return
+				case <-tick.C:
+					e.rss = append(e.rss, residentSize(cmd.Process.Pid))
+				}
+			}
+		})
+	}
+	err := cmd.Wait()
+	e.wall = time.Since(began)
+	close(done)
+	watcher.Wait()
+	e.out, e.words, e.code = out.Bytes(), strings.TrimSpace(words.String()), cmd.ProcessState.ExitCode()
+	e.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	e.maxRSS = maxResidentSize(cmd.ProcessState)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return e, fmt.Errorf("run %s: %w", name, err)
+	}
+	if ctx.Err() != nil {
+		return e, fmt.Errorf("run %s: %w after %v: %s", name, ctx.Err(), e.wall.Round(time.Second), e.words)
+	}
+	return e, nil
+}
+
+// must is runProcess for a command which has to succeed.
+func must(ctx context.Context, name string, args ...string) (*ended, error) {
+	e, err := runProcess(ctx, false, name, args...)
+	if err == nil && e.code != 0 {
+		err = fmt.Errorf("%s ended with exit code %d: %s%s", name, e.code, e.out, e.words)
+	}
+	return e, err
+}
+
+// residentSize is VmRSS of a process in bytes, as proc(5) tells; 0 elsewhere.
+func residentSize(pid int) uint64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	return statusBytes(text, "VmRSS:")
+}
+
+// statusBytes reads a size of /proc/PID/status.
+func statusBytes(text []byte, name string) uint64 {
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			kib, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// A server is a child that listens until it is stopped.
+type server struct {
+	addr string
+	stop func()
+}
+
+// serve starts a command and waits for its "listening on ADDR".
+func serve(ctx context.Context, name string, args ...string) (*server, error) {
+	cmd := exec.Command(name, args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	var words bytes.Buffer
+	cmd.Stderr = &words
+	if err := kafkatest.Launch(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	s := &server{}
+	s.stop = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill() // it keeps nothing
+		_ = cmd.Wait()
+	})
+	ready := make(chan string, 1)
+	go func() {
+		defer close(ready)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if addr, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+				ready <- addr
+				return
+			}
+		}
+	}()
+	select {
+	case addr, ok := <-ready:
+		if !ok {
+			s.stop()
+			return nil, fmt.Errorf("%s %s ended before it listened: %s", name, strings.Join(args, " "), words.String())
+		}
+		s.addr = addr
+		return s, nil
+	case <-ctx.Done():
+		s.stop()
+		return nil, fmt.Errorf("wait for %s to listen: %w", name, ctx.Err())
+	}
+}

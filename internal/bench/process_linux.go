@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxResidentSize is what getrusage(2) knows of an ended child, in bytes.
+func maxResidentSize(p *os.ProcessState) uint64 {
+	if r, ok := p.SysUsage().(*syscall.Rusage); ok {
+		return uint64(r.Maxrss) << 10
+	}
+	return 0
+}
+
+// readingHow says how the sink reads, for the table.
+const readingHow = "recv(2) with MSG_TRUNC, which takes bytes off the queue without copying them, and a receive buffer of 4 MiB: as the discarding stand-in reads what it discards"
+
+// swallow reads a connection to its end as the discarding stand-in does.
+func swallow(c *net.TCPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	_ = c.SetReadBuffer(4 << 20)
+	var end error
+	over := false
+	try := func(fd uintptr) bool {
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, 0, 256<<10, unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
+		switch {
+		case errno == syscall.EAGAIN:
+			return false
+		case errno == syscall.EINTR:
+		case errno != 0:
+			over, end = true, os.NewSyscallError("recv", errno)
+		case n == 0:
+			over = true
+		}
+		return true
+	}
+	for !over {
+		if err := raw.Read(try); err != nil {
+			return err
+		}
+	}
+	return end
+}

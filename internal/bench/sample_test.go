@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// What Kafka 4.3.1's tools print, as they printed it.
+const (
+	producerPerfOut = `Warmup first 1000000 records. Steady state results will print after the complete test summary.
+4000000 records sent, 1092597.650915 records/sec (104.20 MB/sec), 7.36 ms avg latency, 525.00 ms max latency, 5 ms 50th, 19 ms 95th, 43 ms 99th, 82 ms 99.9th.
+3000000 steady state records sent, 1536885.245902 records/sec (146.57 MB/sec), 6.55 ms avg latency, 117.00 ms max latency, 4 ms 50th, 17 ms 95th, 44 ms 99th, 60 ms 99.9th.
+`
+	consumerPerfOut = `2026-11-21 10:36:08:573, 2026-11-21 10:36:18:041, 286.1023, 30.2178, 3000000, 316856.7807, 1013, 8455, 33.8382, 354819.6334
+`
+)
+
+func TestReadProducerPerf(t *testing.T) {
+	got, err := readProducerPerf(producerPerfOut)
+	if err != nil || got != 1536885.245902 {
+		t.Errorf("got %v, %v, want the steady state's 1536885.245902", got, err)
+	}
+	if _, err := readProducerPerf("4000000 records sent, 1.0 records/sec"); err == nil {
+		t.Error("an output without a steady state passed")
+	}
+}
+
+func TestReadConsumerPerf(t *testing.T) {
+	events, rate, fetchRate, err := readConsumerPerf(consumerPerfOut)
+	if err != nil || events != 3_000_000 || rate != 316856.7807 || fetchRate != 354819.6334 {
+		t.Errorf("got %d, %v, %v, %v", events, rate, fetchRate, err)
+	}
+	for _, bad := range []string{"", "WARN no messages", strings.Replace(consumerPerfOut, "3000000", "many", 1)} {
+		if _, _, _, err := readConsumerPerf(bad); err == nil {
+			t.Errorf("%q passed", bad)
+		}
+	}
+}
+
+func TestReadDocument(t *testing.T) {
+	const good = `{"totals":{"sent":10,"acked":10,"elapsed_s":2,"events_per_s":5,"bytes_per_s":500},"lag":{"p50_us":56},"trust":{"ok":true}}`
+	d, err := readDocument(&ended{out: []byte(good)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Totals.EventsPS != 5 || d.Lag.P50 != 56 || !d.Trust.OK {
+		t.Errorf("got %+v", d)
+	}
+	if _, err := readDocument(&ended{out: []byte(good), code: 3}); err != nil {
+		t.Errorf("an untrustworthy run is a result, with a word about it: %v", err)
+	}
+	for name, e := range map[string]*ended{
+		"could not":       {out: []byte(good), code: 2},
+		"no report":       {out: []byte("Workload")},
+		"failures":        {out: []byte(`{"totals":{"acked":10,"failed":1}}`)},
+		"unknown events":  {out: []byte(`{"totals":{"acked":10,"unknown":1}}`)},
+		"nothing at all":  {out: []byte(`{"totals":{}}`)},
+		"a limit was hit": {out: []byte(good), code: 1},
+	} {
+		if _, err := readDocument(e); err == nil {
+			t.Errorf("%s: it passed", name)
+		}
+	}
+}
+
+func TestStatusBytes(t *testing.T) {
+	const status = "Name:\tcarronade\nVmHWM:\t   21684 kB\nVmRSS:\t   20480 kB\n"
+	if got, want := statusBytes([]byte(status), "VmRSS:"), uint64(20<<20); got != want {
+		t.Errorf("got %d, want %d", got, want)
+	}
+	if got := statusBytes([]byte("Name:\tx\n"), "VmRSS:"); got != 0 {
+		t.Errorf("got %d of nothing", got)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	tests := []struct {
+		name, key, value string
+		bad              bool
+	}{
+		{"rounds", "BENCH_RUNS", "7", false},
+		{"no rounds", "BENCH_RUNS", "0", true},
+		{"rounds in words", "BENCH_RUNS", "five", true},
+		{"a scale", "BENCH_SCALE", "0.2", false},
+		{"no scale", "BENCH_SCALE", "0", true},
+		{"not a number", "BENCH_SCALE", "NaN", true},
+		{"rows", "BENCH_ROWS", "1 KiB|memory", false},
+		{"half a pattern", "BENCH_ROWS", "(", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv(tt.key, tt.value)
+			_, err := FromEnv()
+			if (err != nil) != tt.bad {
+				t.Errorf("got error %v, want one: %v", err, tt.bad)
+			}
+			if err != nil && !strings.Contains(err.Error(), tt.key) {
+				t.Errorf("the error does not name %s: %v", tt.key, err)
+			}
+		})
+	}
+	s := Settings{Scale: 0.1}
+	if got := s.lasting(5 * time.Second); got != time.Second {
+		t.Errorf("got %v of 5 s at a tenth, want no less than 1 s", got)
+	}
+	if got := s.records(20_000_000); got != 2_000_000 {
+		t.Errorf("got %d records, want 2000000", got)
+	}
+}
+
+// TestLoop runs the bare writer against its sink, as processes.
+func TestLoop(t *testing.T) {
+	u := &Suite{dir: t.TempDir()}
+	sink, err := u.startSink(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sink.stop)
+	r, e, err := u.loop(t.Context(), "tcp-writer", "-to", sink.addr, "-for", "50ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Bytes < 1<<20 || r.seconds() < 0.05 || e.cpu <= 0 {
+		t.Errorf("got %d bytes in %v s with %v of CPU", r.Bytes, r.seconds(), e.cpu)
+	}
+}

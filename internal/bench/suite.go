@@ -1,0 +1,202 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Suite measures groups of contestants and gathers the table's lines. One
+// goroutine uses it.
+type Suite struct {
+	Settings
+	program string // the binary under test
+	dir     string // of files for the peers
+	log     io.Writer
+	began   time.Time
+	busy    busyness
+
+	lines    []line
+	commands []string // as run first, by contestant
+}
+
+// NewSuite builds the program as it is released and makes room for files, which
+// go with the test.
+func NewSuite(b testing.TB, s Settings) *Suite {
+	b.Helper()
+	u := &Suite{Settings: s, dir: b.TempDir(), log: os.Stderr, began: time.Now(), busy: readBusyness()}
+	u.program = filepath.Join(u.dir, "carronade")
+	if named := os.Getenv("CARRONADE_PROGRAM"); named != "" {
+		u.program = named
+		return u
+	}
+	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", u.program, "carronade")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("bench: build the program: %v\n%s", err, out)
+	}
+	return u
+}
+
+// A contestant is one client that takes its turn in each round.
+type contestant struct {
+	name string
+	run  func(context.Context) (sample, error)
+}
+
+// ours is the name of the program itself in every group.
+const ours = "carronade"
+
+// A results holds every run's numbers of each contestant, and why one gave up.
+type results struct {
+	work    string
+	samples map[string][]sample
+	faults  map[string]error
+}
+
+// turns runs the contestants in turns: A B C, A B C, ... so that whatever the
+// machine does meanwhile, it does to all of them. A contestant that fails is
+// left out from then on.
+func (u *Suite) turns(ctx context.Context, work string, cs ...contestant) *results {
+	r := &results{work: work, samples: map[string][]sample{}, faults: map[string]error{}}
+	for round := range u.Runs {
+		for _, c := range cs {
+			if r.faults[c.name] != nil || ctx.Err() != nil {
+				continue
+			}
+			s, err := c.run(ctx)
+			if err != nil {
+				r.faults[c.name] = err
+				fmt.Fprintf(u.log, "bench: %s: %s: %v\n", work, c.name, err)
+				continue
+			}
+			r.samples[c.name] = append(r.samples[c.name], s)
+			fmt.Fprintf(u.log, "bench: %4.0fs %s, round %d of %d: %s: %s\n", time.Since(u.began).Seconds(), work, round+1, u.Runs, c.name, s)
+		}
+	}
+	return r
+}
+
+// String shows a sample's numbers in a fixed order.
+func (s sample) String() string {
+	var parts []string
+	for m, v := range s {
+		parts = append(parts, string(m)+" "+m.show(v))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// of gathers a metric of a contestant.
+func (r *results) of(name string, m metric) spread {
+	var v []float64
+	for _, s := range r.samples[name] {
+		if x, ok := s[m]; ok {
+			v = append(v, x)
+		}
+	}
+	return spreadOf(v)
+}
+
+// fault is why there are no numbers of one of the named.
+func (r *results) fault(names ...string) string {
+	for _, n := range names {
+		if err := r.faults[n]; err != nil {
+			return n + ": " + lastLines(err.Error())
+		}
+	}
+	return ""
+}
+
+// alone adds a line of the program by itself.
+func (u *Suite) alone(r *results, m metric, must, aim bound) *line {
+	u.lines = append(u.lines, line{Work: r.work, Metric: m, Ours: r.of(ours, m), Must: must, Aim: aim, Fault: r.fault(ours)})
+	return &u.lines[len(u.lines)-1]
+}
+
+// against adds a line of one contestant beside another.
+func (u *Suite) against(r *results, name, peer string, m metric, must, aim bound) *line {
+	return u.versus(r, name, m, peer, m, must, aim)
+}
+
+// versus is against where the peer's number is another metric of its.
+func (u *Suite) versus(r *results, name string, m metric, peer string, theirs metric, must, aim bound) *line {
+	work := r.work
+	if name != ours {
+		work += ", " + name
+	}
+	shown := peer
+	if theirs != m {
+		shown += ", " + string(theirs)
+	}
+	u.lines = append(u.lines, line{
+		Work: work, Metric: m, Ours: r.of(name, m), Peer: shown, Theirs: r.of(peer, theirs),
+		Must: must, Aim: aim, Fault: r.fault(name, peer),
+	})
+	return &u.lines[len(u.lines)-1]
+}
+
+// best names the contestant among those given with the highest median.
+func (r *results) best(m metric, names ...string) string {
+	return slices.MaxFunc(names, func(a, b string) int {
+		x, y := r.of(a, m), r.of(b, m)
+		switch {
+		case x.N == 0 || y.N > 0 && x.Median < y.Median:
+			return -1
+		case y.N == 0 || x.Median > y.Median:
+			return 1
+		}
+		return 0
+	})
+}
+
+// note keeps the command line of a contestant's first run, for the document.
+func (u *Suite) note(what string, name string, args ...string) {
+	words := []string{filepath.Base(name)}
+	for _, a := range args {
+		a = strings.ReplaceAll(a, u.dir, "$DIR")
+		if strings.ContainsAny(a, " *'") {
+			a = "'" + a + "'"
+		}
+		words = append(words, a)
+	}
+	prefix := what + ": "
+	for _, c := range u.commands {
+		if strings.HasPrefix(c, prefix) {
+			return
+		}
+	}
+	u.commands = append(u.commands, prefix+strings.Join(words, " "))
+}
+
+// write makes a file for a peer, n lines of size bytes each without the line's
+// end, chosen from ten thousand.
+func (u *Suite) write(name string, n, size int) (string, error) {
+	path := filepath.Join(u.dir, name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	const distinct = 10_000
+	text := payloadLines(distinct, size)
+	f, err := os.Create(path)
+	if err != nil {
+		return "", fmt.Errorf("make a file for a peer: %w", err)
+	}
+	for left := n * (size + 1); left > 0 && err == nil; left -= len(text) {
+		_, err = f.Write(text[:min(left, len(text))])
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", path, err)
+	}
+	return path, nil
+}

@@ -1,0 +1,212 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A spread is a metric over the rounds.
+type spread struct {
+	Median, Min, Max float64
+	N                int
+}
+
+// spreadOf takes the runs' numbers; of none of them it is all NaN.
+func spreadOf(v []float64) spread {
+	if len(v) == 0 {
+		return spread{math.NaN(), math.NaN(), math.NaN(), 0}
+	}
+	v = slices.Sorted(slices.Values(v))
+	n := len(v)
+	return spread{(v[(n-1)/2] + v[n/2]) / 2, v[0], v[n-1], n}
+}
+
+// A bound is what a line of the table is held to. The zero bound holds nothing.
+type bound struct {
+	most  bool // at most; else at least
+	value float64
+}
+
+func atLeast(v float64) bound { return bound{false, v} }
+func atMost(v float64) bound  { return bound{true, v} }
+
+func (b bound) none() bool { return b.value == 0 }
+
+func (b bound) holds(v float64) bool {
+	if b.most {
+		return v <= b.value
+	}
+	return v >= b.value
+}
+
+// A line is one line of the table.
+type line struct {
+	Work   string
+	Metric metric
+	Ours   spread
+	Peer   string // "" when the line stands for itself
+	Theirs spread
+	Must   bound // of the ratio when there is a peer, else of the median
+	Aim    bound
+	Worst  bool   // held to the worst of the runs rather than to the median
+	Fault  string // why there are no numbers
+}
+
+// Value is what the bounds are about: ours over the peer's, or ours alone.
+func (l *line) value() float64 {
+	if l.Peer != "" {
+		return l.Ours.Median / l.Theirs.Median
+	}
+	switch {
+	case l.Worst && l.Must.most:
+		return l.Ours.Max
+	case l.Worst:
+		return l.Ours.Min
+	}
+	return l.Ours.Median
+}
+
+// verdict is the table's last column.
+func (l *line) verdict() string {
+	v := l.value()
+	switch {
+	case l.Fault != "" || math.IsNaN(v):
+		return "not measured"
+	case l.Must.none() && l.Aim.none():
+		return ""
+	case !l.Must.none() && !l.Must.holds(v):
+		return "**no**"
+	case !l.Aim.none() && l.Aim.holds(v):
+		return "yes, and the aim"
+	case l.Must.none():
+		return "aim missed"
+	}
+	return "yes"
+}
+
+// show writes a number of a metric with its unit.
+func (m metric) show(v float64) string {
+	switch m {
+	case eventsPerS, wholeRate:
+		return si(v) + "/s"
+	case bytesPerS:
+		return si(v) + "B/s"
+	case cpuPerEvent:
+		return sig(v) + " us"
+	case cpuShare:
+		return sig(v*100) + " %"
+	case deviation:
+		return sig(v*100) + " %"
+	case lagP50:
+		return sig(v) + " us"
+	case maxRSS, growth:
+		return sig(v/(1<<20)) + " MiB"
+	}
+	return sig(v)
+}
+
+// si writes three digits with a prefix of a thousand's power.
+func si(v float64) string {
+	for _, p := range []struct {
+		by   float64
+		name string
+	}{{1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
+		if math.Abs(v) >= p.by*0.9995 {
+			return sig(v/p.by) + p.name
+		}
+	}
+	return sig(v) + " "
+}
+
+// sig writes three significant digits without an exponent.
+func sig(v float64) string {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Sprint(v)
+	}
+	// Rounded first: 999.9 is 1000, which has a digit more before the point.
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
+	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+func (s spread) show(m metric) string {
+	if s.N == 0 {
+		return "-"
+	}
+	if s.N == 1 {
+		return m.show(s.Median)
+	}
+	unit := m.show(s.Median)
+	return fmt.Sprintf("%s (%s - %s)", unit, m.show(s.Min), m.show(s.Max))
+}
+
+func (l *line) bound(b bound) string {
+	if b.none() {
+		return ""
+	}
+	word := "at least "
+	if b.most {
+		word = "at most "
+	}
+	switch {
+	case l.Peer == "":
+		return word + l.Metric.show(b.value)
+	case b.most:
+		return word + "1/" + sig(1/b.value)
+	}
+	return word + sig(b.value) + " x"
+}
+
+func (l *line) ratio() string {
+	r := l.value()
+	switch {
+	case l.Peer == "" || math.IsNaN(r):
+		return ""
+	case r < 0.5:
+		return "1/" + sig(1/r)
+	}
+	return sig(r) + " x"
+}
+
+// Table writes the lines as a Markdown table.
+func Table(lines []line) string {
+	var b strings.Builder
+	b.WriteString("| work | measure | carronade | peer | ratio | must reach | aim | holds |\n|---|---|---|---|---|---|---|---|\n")
+	for i := range lines {
+		l := &lines[i]
+		if l.Fault != "" {
+			fmt.Fprintf(&b, "| %s | %s | %s ||||| not measured |\n", l.Work, l.Metric, strings.ReplaceAll(l.Fault, "|", "/"))
+			continue
+		}
+		peer := ""
+		if l.Peer != "" {
+			peer = l.Peer + ": " + l.Theirs.show(l.Metric)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", l.Work, l.name(), l.Ours.show(l.Metric), peer,
+			l.ratio(), l.bound(l.Must), l.bound(l.Aim), l.verdict())
+	}
+	return b.String()
+}
+
+// name is the metric without the unit that the numbers carry.
+func (l *line) name() string {
+	switch l.Metric {
+	case cpuPerEvent:
+		return "CPU an event"
+	case cpuShare:
+		return "CPU, of one core"
+	case lagP50:
+		return "lag p50"
+	case maxRSS:
+		if l.Worst {
+			return "max RSS, worst run"
+		}
+		return "max RSS"
+	case growth:
+		return "RSS from second 5 to 60, worst run"
+	}
+	return string(l.Metric)
+}

@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSpread(t *testing.T) {
+	tests := []struct {
+		name string
+		in   []float64
+		want spread
+	}{
+		{"one", []float64{3}, spread{3, 3, 3, 1}},
+		{"odd", []float64{5, 1, 3}, spread{3, 1, 5, 3}},
+		{"even", []float64{4, 1, 3, 2}, spread{2.5, 1, 4, 4}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, spreadOf(tt.in)); diff != "" {
+				t.Errorf("spread (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := spreadOf(nil); got.N != 0 || !math.IsNaN(got.Median) {
+		t.Errorf("of nothing: got %v, want NaN", got)
+	}
+}
+
+// one is the spread of a single run.
+func one(v float64) spread { return spreadOf([]float64{v}) }
+
+func TestVerdict(t *testing.T) {
+	tests := []struct {
+		name string
+		line line
+		want string
+	}{
+		{"above both", line{Ours: one(30), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "yes, and the aim"},
+		{"above the first", line{Ours: one(24), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "yes"},
+		{"below", line{Ours: one(18), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "**no**"},
+		{"cheap", line{Ours: one(1), Peer: "p", Theirs: one(13), Must: atMost(1.0 / 12)}, "yes"},
+		{"dear", line{Ours: one(1), Peer: "p", Theirs: one(11), Must: atMost(1.0 / 12)}, "**no**"},
+		{"no bound", line{Ours: one(1), Peer: "p", Theirs: one(11)}, ""},
+		{"an aim alone", line{Ours: one(31e6), Aim: atLeast(30e6)}, "yes, and the aim"},
+		{"an aim alone missed", line{Ours: one(29e6), Aim: atLeast(30e6)}, "aim missed"},
+		{"median", line{Ours: spreadOf([]float64{1, 2, 9}), Must: atMost(5)}, "yes"},
+		{"worst", line{Ours: spreadOf([]float64{1, 2, 9}), Must: atMost(5), Worst: true}, "**no**"},
+		{"worst of the other side", line{Ours: spreadOf([]float64{1, 2, 9}), Must: atLeast(2), Worst: true}, "**no**"},
+		{"nothing of ours", line{Ours: spreadOf(nil), Must: atMost(5)}, "not measured"},
+		{"nothing of theirs", line{Ours: one(1), Peer: "p", Theirs: spreadOf(nil), Must: atLeast(5)}, "not measured"},
+		{"a fault", line{Ours: one(1), Must: atMost(5), Fault: "it broke"}, "not measured"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.line.verdict(); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTable(t *testing.T) {
+	got := Table([]line{
+		{Work: "produce", Metric: eventsPerS, Ours: spreadOf([]float64{38.56e6, 30e6, 40e6}), Peer: "java", Theirs: spreadOf([]float64{1.5e6, 1.4e6, 1.6e6}), Must: atLeast(10), Aim: atLeast(14)},
+		{Work: "produce", Metric: cpuPerEvent, Ours: one(0.02), Peer: "java", Theirs: one(1), Must: atMost(1.0 / 12)},
+		{Work: "memory", Metric: maxRSS, Ours: one(34.9 * (1 << 20)), Must: atMost(150 << 20), Worst: true},
+		{Work: "open", Metric: deviation, Ours: one(0), Must: atMost(0.001)},
+		{Work: "consume", Metric: eventsPerS, Fault: "java: a|b"},
+	})
+	want := `| work | measure | carronade | peer | ratio | must reach | aim | holds |
+|---|---|---|---|---|---|---|---|
+| produce | events/s | 38.6 M/s (30.0 M/s - 40.0 M/s) | java: 1.50 M/s (1.40 M/s - 1.60 M/s) | 25.7 x | at least 10.0 x | at least 14.0 x | yes, and the aim |
+| produce | CPU an event | 0.0200 us | java: 1.00 us | 1/50.0 | at most 1/12.0 |  | yes |
+| memory | max RSS, worst run | 34.9 MiB |  |  | at most 150 MiB |  | yes |
+| open | sent, off by | 0 % |  |  | at most 0.100 % |  | yes |
+| consume | events/s | java: a/b ||||| not measured |
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestShow(t *testing.T) {
+	tests := []struct {
+		name string
+		m    metric
+		v    float64
+		want string
+	}{
+		{"millions", eventsPerS, 57_412_345, "57.4 M/s"},
+		{"nearly a million", eventsPerS, 999_900, "1.00 M/s"},
+		{"few", eventsPerS, 12, "12.0 /s"},
+		{"bytes", bytesPerS, 4.243e9, "4.24 GB/s"},
+		{"a share", cpuShare, 0.0953, "9.53 %"},
+		{"a time", lagP50, 56, "56.0 us"},
+		{"shrunk", growth, -(1 << 19), "-0.500 MiB"},
+		{"nothing", growth, 0, "0 MiB"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.m.show(tt.v); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBest(t *testing.T) {
+	r := &results{
+		samples: map[string][]sample{"a": {{eventsPerS: 1}}, "b": {{eventsPerS: 3}}, "c": {{eventsPerS: 2}}},
+		faults:  map[string]error{"d": errors.New("it\nbroke")},
+	}
+	if got := r.best(eventsPerS, "d", "a", "b", "c"); got != "b" {
+		t.Errorf("got %s as the best, want b", got)
+	}
+	if got := r.best(eventsPerS, "d"); got != "d" {
+		t.Errorf("got %s, want the only one", got)
+	}
+	if got, want := r.fault("a", "d"), "d: it; broke"; got != want {
+		t.Errorf("got fault %q, want %q", got, want)
+	}
+}
+
+// TestGroups holds the names by which groups are chosen to those in the doc.
+func TestGroups(t *testing.T) {
+	seen := map[string]bool{}
+	for _, g := range groups {
+		if seen[g.name] || g.measure == nil || strings.TrimSpace(g.name) == "" {
+			t.Errorf("group %q is there twice, or does nothing", g.name)
+		}
+		seen[g.name] = true
+	}
+	if len(seen) == 0 {
+		t.Error("no groups")
+	}
+}
