@@ -51,6 +51,7 @@ type config struct {
 	maxRequest      int    // bytes of a produce request; never below batchSize
 	linger          time.Duration
 	maxInFlight     int // shots in flight per lane
+	callers         int // closed loop; then they bound what is in flight
 	eventsPerShot   int // 0: as many as fit
 	idempotent      bool
 	partitioner     partitioner
@@ -282,6 +283,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		idempotent:    v.Bool("idempotent"),
 		linger:        s.Linger,
 		maxInFlight:   s.MaxInFlight,
+		callers:       s.Callers,
 		eventsPerShot: s.EventsPerShot,
 
 		size:      v.String("size"),
@@ -432,7 +434,7 @@ func (c *config) check() error {
 	if c.idempotent && c.acks != acksAll && c.op != opConsume {
 		return contradiction("an idempotent producer needs acks=all", "add --acks all, or leave out --idempotent")
 	}
-	if c.idempotent && c.maxInFlight > 5 && c.op != opConsume {
+	if c.idempotent && c.maxInFlight > 5 && c.callers == 0 && c.op != opConsume {
 		return contradiction(fmt.Sprintf("an idempotent producer may have 5 shots in flight, not %d", c.maxInFlight),
 			"give --max-in-flight 5, or leave out --idempotent")
 	}

@@ -52,6 +52,11 @@ func (cl *cluster) facts() map[string]any {
 	if cl.id == discardID {
 		f["discards"] = true
 	}
+	if c.op != opConsume {
+		// As they are in the end, presets and what follows from them included.
+		f["acks"] = map[int16]string{0: "0", 1: "1", acksAll: "all"}[c.acks]
+		f["idempotent"] = c.idempotent
+	}
 	if c.security.skipVerify {
 		f["tls_verified"] = false
 	}
