@@ -14,9 +14,6 @@ import (
 // fire runs a workload as often as it says, and delivers each report as soon
 // as there is one: what comes later may fail.
 func (s *session) fire(ctx context.Context, w *workload.Workload, o outputs) error {
-	if w.OpenEnded() {
-		s.note("no limit was given: this goes on until Ctrl-C, which stops, drains and reports")
-	}
 	var outcome error
 	for i := range w.Repeat() {
 		d, err := s.execute(ctx, w, o, i)
@@ -48,7 +45,12 @@ func (s *session) execute(ctx context.Context, w *workload.Workload, o outputs, 
 	return run.Execute(ctx, run.Job{
 		Workload: w, Version: version(),
 		Repetition: i + 1, Repetitions: w.Repeat(),
-		HDR:         o.hdr[i],
+		HDR: o.hdr[i],
+		Opened: func() {
+			if w.OpenEnded() {
+				s.note("no limit was given: this goes on until Ctrl-C, which stops, drains and reports")
+			}
+		},
 		Watch:       watcher.Show,
 		Logf:        func(format string, args ...any) { watcher.Say(fmt.Sprintf(format, args...)) },
 		Host:        system.Describe(),

@@ -34,6 +34,9 @@ type Job struct {
 
 	// Watch sees each interval as it closes; nil: nobody watches.
 	Watch func(load.Snapshot)
+	// Opened is called once the target is open, before anything is fired; nil:
+	// nobody wants to know.
+	Opened func()
 	// Logf takes words for people about what is going on; nil: none.
 	Logf func(format string, args ...any)
 	// Abort ends the run at once when it is closed, answers or not; the
@@ -67,6 +70,9 @@ func Execute(ctx context.Context, job Job) (*report.Document, error) {
 	}
 	e := &execution{Job: job, session: s, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
 	e.before = s.Facts()
+	if job.Opened != nil {
+		job.Opened()
+	}
 	var out outcome
 	if w.Op == "consume" {
 		out, err = e.consume(ctx)

@@ -233,6 +233,9 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	if len(paces) == 1 && paces[0] == "callers" && w.Has("max-unsent") {
 		fault("max-unsent", "leave it out", "has no meaning in a closed loop: nothing is due")
 	}
+	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) {
+		fault("verify", "leave it out", "a %s target cannot be read back", w.Kind.Name())
+	}
 	if n, m := w.Count("events-per-shot"), w.Count("callers"); n > 0 && m > 0 && n*m > 1e9 {
 		fault("callers", "lower one of them", "%d callers of %d events each are more than memory holds", m, n)
 	}

@@ -87,7 +87,7 @@ func (s *Setting) minor(text string) bool {
 	switch {
 	case s.Name == "seed":
 		return false
-	case !s.Independent, slices.Contains([]string{"false", "none", "0", "0%"}, text):
+	case s.Name == "op", !s.Independent, slices.Contains([]string{"false", "none", "0", "0%"}, text):
 		return true
 	}
 	// What these hold matters once something else is set, which then shows.

@@ -50,6 +50,7 @@ type gun struct{ cannon }
 
 func (gun) Name() string             { return "gun" }
 func (gun) Schemes() []string        { return []string{"gun"} }
+func (gun) Ops() []string            { return []string{Produce} }
 func (gun) Options() []target.Option { return []target.Option{{Name: "calibre"}} }
 
 var kinds = []target.Kind{cannon{}, gun{}}
@@ -174,6 +175,7 @@ func TestResolveFaults(t *testing.T) {
 		{name: "rate and callers", flags: flags(to, "rate=1/s", "callers=2"), want: "--callers: cannot go together with rate", hint: "open loop"},
 		{name: "rate and shape", flags: flags(to, "rate=1/s", "shape=constant(1/s)"), want: "--shape: cannot go together with rate", hint: "keep one"},
 		{name: "drop without schedule", flags: flags(to, "overload=drop"), want: "needs a schedule", hint: "--rate"},
+		{name: "verify what cannot be read", flags: flags("target=gun://h", "verify=true"), want: "--verify: a gun target cannot be read back", hint: "leave it out"},
 		{name: "too many in flight", flags: flags(to, "callers=1m", "events-per-shot=10m"), want: "more than memory holds", hint: "lower"},
 
 		{name: "two values for one", file: "target: cannon://h:1\nrate: [1/s, 2/s]\n", want: "takes one value, not 2"},
