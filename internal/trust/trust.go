@@ -22,7 +22,8 @@ const (
 	MostLag      = time.Millisecond // lag p99 beyond it matters ...
 	MostLagShare = 0.10             // ... when it is also more than this share of response p99
 	MostBusy     = 0.95             // of a sending thread, or of all processors
-	LeastFull    = 0.90             // of the hold, without a schedule
+	LeastFull    = 0.90             // of the hold, without a schedule ...
+	LeastHold    = time.Second      // ... and where there was one of this length: the bound takes a moment to fill and to empty
 	MostPaused   = 0.01             // of the hold, stopped by the garbage collector
 	MostClock    = time.Second      // by which the two clocks of a run may differ
 )
@@ -83,6 +84,9 @@ func Judge(in Input) measure.Trust {
 	case r.Mode != load.FullSpeed:
 	case in.Nowhere:
 		note("nothing takes these events in, so the rate is what this generator can do, and says nothing about a system")
+	case r.Hold.Shots > 0 && r.Full < LeastFull && r.Hold.Length() < LeastHold:
+		note(fmt.Sprintf("the hold of %s was too short to tell whether the generator or the system was its limit: give it %s or more",
+			units.FormatDuration(r.Hold.Length()), units.FormatDuration(LeastHold)))
 	case r.Hold.Shots > 0 && r.Full < LeastFull:
 		reason(fmt.Sprintf("the in-flight bound was full for %s of the hold only (at least %s): the generator was the limit and not the system; add --threads or --clients, lower --max-in-flight, or use a faster machine",
 			units.FormatPercent(r.Full), units.FormatPercent(LeastFull)))

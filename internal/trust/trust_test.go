@@ -134,6 +134,11 @@ func TestJudge(t *testing.T) {
 			reasons: []string{"the in-flight bound was full for 50% of the hold only"},
 		},
 		{
+			name: "full speed for a moment", mode: load.FullSpeed,
+			alter: func(in *Input) { in.Result.Full, in.Result.Hold.End = 0.5, 900*time.Millisecond },
+			notes: []string{"the hold of 900 ms was too short to tell whether the generator or the system was its limit"},
+		},
+		{
 			name: "full speed to nowhere", mode: load.FullSpeed,
 			alter: func(in *Input) { in.Result.Full, in.Nowhere = 0.1, true },
 			notes: []string{"nothing takes these events in"},
