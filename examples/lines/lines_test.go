@@ -4,46 +4,80 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"carronade/load"
+	"carronade/target/targettest"
 )
 
-// server takes lines and counts them; of each shot it refuses the lines beyond
-// most.
-func server(t *testing.T, most int) (addr string, taken *atomic.Int64) {
+// A server takes lines and counts them.
+type server struct {
+	addr  string
+	most  atomic.Int64 // lines taken of a shot; the rest are refused
+	delay atomic.Int64 // before each answer
+	taken atomic.Int64
+}
+
+func serve(t *testing.T, most int) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	taken = new(atomic.Int64)
+	s := &server{addr: l.Addr().String()}
+	s.most.Store(int64(most))
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				n := 0
-				for in := bufio.NewScanner(c); in.Scan(); {
-					if len(in.Bytes()) > 0 {
-						n++
-						continue
-					}
-					n = min(n, most)
-					taken.Add(int64(n))
-					fmt.Fprintln(c, n)
-					n = 0
-				}
-			}()
+			go s.answer(c)
 		}
 	}()
-	return l.Addr().String(), taken
+	return s
+}
+
+func (s *server) answer(c net.Conn) {
+	defer c.Close()
+	n := int64(0)
+	for in := bufio.NewScanner(c); in.Scan(); {
+		if len(in.Bytes()) > 0 {
+			n++
+			continue
+		}
+		n = min(n, s.most.Load())
+		s.taken.Add(n)
+		if d := s.delay.Load(); d > 0 {
+			<-time.After(time.Duration(d))
+		}
+		fmt.Fprintln(c, n)
+		n = 0
+	}
+}
+
+// The suite that every kind passes.
+func TestKind(t *testing.T) {
+	s := serve(t, math.MaxInt)
+	targettest.Run(t, targettest.System{
+		Kind: Kind{}, URL: "lines://" + s.addr,
+		Events: func() uint64 { return uint64(s.taken.Load()) },
+		Slow:   func(d time.Duration) { s.delay.Store(int64(d)) },
+		Refuse: func(on bool) {
+			s.most.Store(math.MaxInt)
+			if on {
+				s.most.Store(0)
+			}
+		},
+		RefuseWant: load.Rejected,
+	})
 }
 
 // A protocol from outside has everything that ours have: it is built as a
@@ -65,8 +99,8 @@ func TestProgramWithAProtocolOfItsOwn(t *testing.T) {
 		{"a server that takes half", 50, []string{"--events-per-shot", "100", "--count", "10000"}, 5000, 5000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			addr, taken := server(t, tt.most)
-			args := append([]string{"run", "lines://" + addr, "--json", "--quiet", "--linger", "1ms"}, tt.args...)
+			s := serve(t, tt.most)
+			args := append([]string{"run", "lines://" + s.addr, "--json", "--quiet", "--linger", "1ms"}, tt.args...)
 			out, err := exec.Command(exe, args...).Output()
 			if e, ok := err.(*exec.ExitError); ok && e.ExitCode() != 3 { // 3: this machine is busy, which is not the matter here
 				t.Fatalf("%v: %v\n%s", args, err, e.Stderr)
@@ -83,7 +117,7 @@ func TestProgramWithAProtocolOfItsOwn(t *testing.T) {
 			if got.Acked != tt.acked || got.Failed != tt.failed || got.Unknown != 0 {
 				t.Errorf("got %+v, want %d acked and %d failed", got, tt.acked, tt.failed)
 			}
-			if n := taken.Load(); n != int64(tt.acked) {
+			if n := s.taken.Load(); n != int64(tt.acked) {
 				t.Errorf("the server took %d, want %d", n, tt.acked)
 			}
 		})
