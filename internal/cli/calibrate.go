@@ -55,6 +55,7 @@ func (s *session) calibrateCommand() *cobra.Command {
 			}
 			path, err := keepCalibration(c)
 			if err != nil {
+				path = ""
 				s.warn(fmt.Sprintf("the calibration could not be kept, and no report will cite it: %v", err))
 			}
 			if asJSON {
