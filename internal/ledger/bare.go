@@ -44,6 +44,8 @@ func (g *log) setBare() {
 		w.buf = w.buf[:w.head+len(kept)]
 	}
 	g.recount()
+	ordered := g.inOrder
+	g.inOrder = false // not all that was passed is in its place yet
 	for _, f := range early {
 		bad := uint64(0)
 		if f.e.corrupt {
@@ -52,6 +54,7 @@ func (g *log) setBare() {
 		}
 		g.meet(f.base, f.e.stripe, f.e.first, f.e.n, bad)
 	}
+	g.inOrder = ordered
 }
 
 // answer adds to the indices that the system said it has taken.
@@ -118,6 +121,10 @@ func (g *log) lay(base int64, e entry) {
 		return
 	}
 	e.off = uint16(base) & (windowSize - 1)
+	if base < g.next {
+		g.behind(&e)
+		return
+	}
 	i := w.find(e.off)
 	g.insert(w, i, e)
 	if base == g.next && w.sums == nil {
@@ -191,6 +198,10 @@ func (j *judge) bareStamped() {
 			_, extra := g.answered[s].cut(x.lo, x.hi)
 			for _, e := range extra {
 				unsure := j.vague[s].count(e.lo, e.hi)
+				if g.closed {
+					unsure = e.hi - e.lo // their answers may not have been kept
+				}
+				j.v.Inexact += unsure
 				j.v.Recovered += e.hi - e.lo - unsure
 				j.refused += j.denied[s].count(e.lo, e.hi)
 			}

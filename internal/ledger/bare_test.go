@@ -102,7 +102,10 @@ func TestWithoutChecksumsNothingIsClaimedUnchecked(t *testing.T) {
 	sound := []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15}
 	for name, stamped := range map[string]bool{"stamps": true, "offsets": false} {
 		all := sound
+		// Nor can they tell that what was acked lies behind something else.
+		beyond := []string{"reordered"}
 		if stamped {
+			beyond = nil
 			all = append([]int{10}, sound...)
 		}
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +113,7 @@ func TestWithoutChecksumsNothingIsClaimedUnchecked(t *testing.T) {
 				w := drawBareWorld(t, stamped, all)
 				l := w.ledger(rapid.SampledFrom([]int64{0, 2000, 20_000}).Draw(t, "memory"))
 				w.tellBoth(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"), 0)
-				checkClaims(t, w, l.Verdict(true, w.ends))
+				checkClaims(t, w, l.Verdict(true, w.ends), beyond...)
 			})
 		})
 	}

@@ -39,7 +39,8 @@
 // events; "batches and stamps", where events also say who they are; "stamps"
 // alone, where answers have no checksum, so that a damaged event counts as
 // corrupted only between sound neighbours; "offsets", where there is neither:
-// then only what is lost is told apart, and the rest is inexact.
+// then what is lost is told, and the order of acked events among each other;
+// whatever else is found is inexact, and nothing is said about its content.
 //
 // Without stamps a piece that is not where an answer said is known again by
 // its checksum and its number of events, so that a foreign piece is taken for
@@ -105,6 +106,8 @@ type log struct {
 	patience   int  // the least of that
 	folded     bool // some window keeps only sums
 	bare       bool // answers have no checksums
+	closed     bool // nothing more is taken in
+	inOrder    bool // what was read came in the order of the log, so far
 	forgot     bool // some unknown piece was not kept
 
 	unknown []piece // without a certain answer, or refused
@@ -122,6 +125,7 @@ type log struct {
 	bytes     int64 // of windows, of the unknown and of history
 	acked     uint64
 	read      uint64
+	readBase  int64 // where the piece begins that was read last
 	readEnd   int64 // the end of what was read
 	corrupted uint64
 	reordered uint64
@@ -170,6 +174,7 @@ func New(cfg Config) *Ledger {
 		}
 		g.next, g.readEnd, g.ceiling = g.start, g.start, 1<<62
 		g.patience, g.compressAt = 4096, 4096
+		g.inOrder = true
 		g.history.max = int(max(perLog, 256))
 		g.top = map[int32]uint64{}
 		if cfg.Stamped {

@@ -11,6 +11,8 @@ func (g *log) fired(o *load.Outcome) {
 		g.setBare()
 	}
 	switch {
+	case whole && g.closed:
+		g.uncheckedAcked += uint64(p.n)
 	case whole && g.bare && g.seen != nil:
 		g.answer(p.stripe, p.first, p.first+uint64(p.n))
 	case whole && g.bare && o.Place >= 0:
@@ -33,6 +35,9 @@ func (g *log) fired(o *load.Outcome) {
 		p.refused = o.Unknown == 0
 		if p.refused && o.Sent < 0 {
 			return // never written: nothing can be found
+		}
+		if g.closed {
+			return
 		}
 		if g.bare && g.seen != nil {
 			// Found and not acked says it all.
@@ -122,8 +127,11 @@ func (g *log) place(base int64, p entry, bad int32) {
 			return
 		}
 	}
-	g.read += uint64(p.n)
-	g.readEnd = max(g.readEnd, base+int64(p.n))
+	g.reach(base, p.n)
+	if g.closed {
+		g.uncheckedRead += uint64(p.n)
+		return
+	}
 	if g.bare && g.seen == nil {
 		if p.corrupt {
 			g.corrupted += uint64(bad)
@@ -175,6 +183,17 @@ func (g *log) place(base int64, p entry, bad int32) {
 	g.orphans++
 }
 
+// reach counts what was read.
+func (g *log) reach(base int64, n int32) {
+	g.read += uint64(n)
+	if base < g.readEnd {
+		g.inOrder = false
+		return
+	}
+	g.readBase = base
+	g.readEnd = base + int64(n)
+}
+
 // waits reports whether the ack of such an arrival is known.
 func (g *log) waits(w *window, off uint16, p entry) bool {
 	live := w.entries()
@@ -220,6 +239,11 @@ func (g *log) match(w *window, i int, base int64) {
 	e.sum = 0 // not woven
 	if base == g.next {
 		g.advance(w, i)
+		return
+	}
+	if base < g.next {
+		g.behind(e)
+		g.remove(w, i)
 		return
 	}
 	if g.matched++; g.matched >= g.compressAt {
@@ -291,9 +315,8 @@ func (g *log) stranger(base int64, n int32) {
 	if base < g.start {
 		return
 	}
-	g.read += uint64(n)
+	g.reach(base, n)
 	g.foreign += uint64(n)
-	g.readEnd = max(g.readEnd, base+int64(n))
 	g.pass(base, n)
 }
 

@@ -49,6 +49,20 @@ func (g *log) late(e *entry, top map[int32]uint64) uint64 {
 	return min(uint64(e.n), t-e.first)
 }
 
+// behind judges an entry that comes when what lies behind it is settled: in a
+// log that began anew, or read out of order. Only that it follows everything
+// can still be known.
+func (g *log) behind(e *entry) {
+	if e.stripe == nobody {
+		return
+	}
+	if e.first >= g.top[e.stripe] {
+		g.top[e.stripe] = e.first + uint64(e.n)
+		return
+	}
+	g.unordered += uint64(e.n)
+}
+
 // compress makes one entry of matched ones of a stripe that follow each other
 // in index and offset with nothing between them whose place in the order is
 // still open, and no offset of which nothing was heard. What is behind a lost piece, or behind a hole in the log, cannot
@@ -72,7 +86,59 @@ func (g *log) compress() {
 	}
 	clear(g.windows[len(kept):])
 	g.windows = kept
+	if g.inOrder {
+		g.skip()
+	}
 	g.compressAt = max(g.patience, 2*g.matched, g.entries/8)
+}
+
+// skip settles what can be when a log is read in order: where reading has
+// passed, nothing comes any more, so that holes in the log and lost pieces hold
+// nothing up. Only a piece that was read and may still be acked does.
+func (g *log) skip() {
+	covered := g.next
+	defer func() { g.next = max(g.next, covered) }()
+	kept := g.windows[:0]
+	stop := false
+	for _, w := range g.windows {
+		if stop = stop || w.sums != nil; stop {
+			kept = append(kept, w)
+			continue
+		}
+		live := w.entries()
+		out := live[:0]
+		for i := range live {
+			e := live[i]
+			base := w.number<<windowBits + int64(e.off)
+			switch {
+			case stop:
+			case e.state == arrived:
+				stop = true
+			case base > g.readBase, e.state == acked && base+int64(e.n) > g.readBase:
+				stop = true // not passed yet
+			case e.state == acked && base < g.next:
+			case base > covered || e.state == acked:
+				covered = max(covered, base+int64(e.n))
+			default:
+				covered += int64(e.n)
+			}
+			if e.state != matched || stop {
+				out = append(out, e)
+				continue
+			}
+			g.reordered += g.late(&e, g.top)
+			g.matched--
+			g.entries--
+		}
+		w.buf = w.buf[:w.head+len(out)]
+		if len(out) == 0 {
+			g.forget(w)
+			continue
+		}
+		kept = append(kept, w)
+	}
+	clear(g.windows[len(kept):])
+	g.windows = kept
 }
 
 // A merger joins entries of a stripe that follow each other, over windows.

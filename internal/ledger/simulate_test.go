@@ -319,7 +319,12 @@ func TestEveryFaultIsReportedExactly(t *testing.T) {
 				for i := range l.logs {
 					l.logs[i].patience, l.logs[i].compressAt = patience, patience
 				}
-				w.tell(l, rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder"))
+				disorder := rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder")
+				for i := range l.logs {
+					// Which would turn out too late for so few pieces.
+					l.logs[i].inOrder = disorder == 0
+				}
+				w.tell(l, disorder)
 				got := l.Verdict(true, w.ends)
 				if diff := cmp.Diff(w.truth, totals(got)); diff != "" {
 					t.Fatalf("truth, verdict:\n%s", diff)
@@ -359,8 +364,9 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 }
 
 // checkClaims checks that all that is wrong is claimed or covered by inexact,
-// and that nothing is claimed where nothing is wrong.
-func checkClaims(t *rapid.T, w *world, got measure.Ledger) {
+// and that nothing is claimed where nothing is wrong. What is beyond the
+// method is not asked for.
+func checkClaims(t *rapid.T, w *world, got measure.Ledger, beyond ...string) {
 	t.Helper()
 	truth := w.truth
 	if got.Acked != truth.Acked || got.Read != truth.Read {
@@ -377,7 +383,7 @@ func checkClaims(t *rapid.T, w *world, got measure.Ledger) {
 		{"recovered", got.Recovered, truth.Recovered},
 		{"foreign", got.Foreign, truth.Foreign},
 	} {
-		if c.fact > c.claim+got.Inexact {
+		if c.fact > c.claim+got.Inexact && !slices.Contains(beyond, c.name) {
 			t.Fatalf("%s: %d are claimed and %d inexact, of %d", c.name, c.claim, got.Inexact, c.fact)
 		}
 	}

@@ -245,6 +245,8 @@ func (l *Ledger) relieve() {
 		func(g *log) { g.foldAll(max(len(g.windows)-1, 0)) },
 		func(g *log) { g.foldAll(len(g.windows)) },
 		func(g *log) {
+			// Sets of indices do not hang on windows.
+			g.closed = g.closed || g.bare && g.seen != nil && l.full()
 			if n := len(g.windows); n > 0 {
 				g.ceiling = min(g.ceiling, g.windows[n-1].number+1)
 			}

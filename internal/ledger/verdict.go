@@ -368,33 +368,39 @@ func (j *judge) order(proven map[*window]bool) {
 	}
 	for _, w := range g.windows {
 		for i, e := range w.entries() {
-			if w.number<<windowBits+int64(e.off) < g.next {
-				// A log that began anew: what is before and what is behind has
-				// no meaning any more.
-				continue
-			}
+			base := w.number<<windowBits + int64(e.off)
 			switch e.state {
 			case matched:
-				j.v.Reordered += g.late(&e, top)
+				j.place(base, e, top)
 			case summed:
 				if proven[w] {
-					j.v.Reordered += g.late(&e, top)
+					j.place(base, e, top)
 				} else if g.bare && g.seen == nil {
-					j.orderFound(w, e, top)
+					j.placeFound(w, e, top)
 				}
 			case arrived:
 				if u, ok := j.ours[place{w: w, i: i}]; ok {
 					e.first, e.n, e.stripe = u.first, u.n, u.stripe
-					j.v.Reordered += g.late(&e, top)
+					j.place(base, e, top)
 				}
 			}
 		}
 	}
 }
 
-// orderFound judges the order of those events of a run that offsets prove to
-// be there.
-func (j *judge) orderFound(w *window, e entry, top map[int32]uint64) {
+// place judges an entry's place in the order. Where what lies behind it is
+// settled already, only that it follows everything can be known.
+func (j *judge) place(base int64, e entry, top map[int32]uint64) {
+	late := j.g.late(&e, top)
+	if late > 0 && base < j.g.next {
+		j.v.Inexact += uint64(e.n)
+		return
+	}
+	j.v.Reordered += late
+}
+
+// placeFound does so with those events of a run that offsets prove to be there.
+func (j *judge) placeFound(w *window, e entry, top map[int32]uint64) {
 	if e.sum == woven {
 		j.v.Inexact += uint64(e.n)
 		return
@@ -403,7 +409,7 @@ func (j *judge) orderFound(w *window, e entry, top map[int32]uint64) {
 		found := e
 		found.first += s.lo - uint64(e.off)
 		found.n = int32(s.hi - s.lo)
-		j.v.Reordered += j.g.late(&found, top)
+		j.place(w.number<<windowBits+int64(s.lo), found, top)
 	}
 }
 

@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"fmt"
+	"testing"
+
+	"carronade/load"
+)
+
+// A stream makes outcomes and arrivals of a run in which all is well: stripes
+// dealt to logs in turn, what is read some way behind what was answered.
+type stream struct {
+	logs, events int32
+	stamped      bool
+	out          []load.Outcome
+	in           []load.Arrival
+	stamps       []load.Stamp
+	fired, read  uint64 // shots
+}
+
+func newStream(logs, events int32, stamped bool) *stream {
+	const slice = 64
+	s := &stream{logs: logs, events: events, stamped: stamped, out: make([]load.Outcome, slice), in: make([]load.Arrival, slice)}
+	if stamped {
+		s.stamps = make([]load.Stamp, slice*int(events))
+	}
+	return s
+}
+
+func (s *stream) sum(shot uint64) uint32 { return uint32(mix(shot)) | 1 }
+
+// fire fills out with the next outcomes.
+func (s *stream) fire() []load.Outcome {
+	for i := range s.out {
+		o := &s.out[i]
+		stripe := int32(s.fired % uint64(s.logs))
+		first := s.fired / uint64(s.logs) * uint64(s.events)
+		o.Stripe, o.First, o.Events, o.Acked = stripe, first, s.events, s.events
+		o.Place, o.Sum = int64(first), s.sum(s.fired)
+		s.fired++
+	}
+	return s.out
+}
+
+// arrive fills in with the next arrivals, as a fetch brings them: a run of
+// each log.
+func (s *stream) arrive() []load.Arrival {
+	for i := range s.in {
+		a := &s.in[i]
+		run := uint64(16)
+		block, at := s.read/(run*uint64(s.logs)), s.read%(run*uint64(s.logs))
+		log := at / run
+		shot := (block*run+at%run)*uint64(s.logs) + log
+		first := shot / uint64(s.logs) * uint64(s.events)
+		a.Log, a.Base, a.Events, a.Sum = int32(log), int64(first), s.events, s.sum(shot)
+		if s.stamped {
+			a.Stamps = s.stamps[i*int(s.events):][:s.events]
+			for k := range a.Stamps {
+				a.Stamps[k] = load.Stamp{Run: ourRun, Stripe: int32(log), Index: first + uint64(k), Offset: int64(first) + int64(k)}
+			}
+		}
+		s.read++
+	}
+	return s.in
+}
+
+func (s *stream) ledger() *Ledger {
+	return New(Config{Logs: int(s.logs), LogOf: func(stripe int32) int32 { return stripe }, RunID: ourRun, Stamped: s.stamped})
+}
+
+// BenchmarkLedger reports events/s through both sides, on one goroutine.
+func BenchmarkLedger(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		events  int32
+		stamped bool
+		behind  uint64 // shots that reading lies behind
+	}{
+		{"batches", 2400, false, 1 << 10},
+		{"batches, far behind", 2400, false, 1 << 17},
+		{"one-event shots", 1, false, 1 << 13},
+		{"one-event shots, far behind", 1, false, 1 << 20},
+		{"stamped batches", 2400, true, 1 << 10},
+		{"stamped one-event shots", 1, true, 1 << 13},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s := newStream(4, c.events, c.stamped)
+			l := s.ledger()
+			for s.fired < c.behind {
+				l.Fired(s.fire())
+			}
+			start := s.fired
+			b.ReportAllocs()
+			for b.Loop() {
+				l.Fired(s.fire())
+				l.Arrived(s.arrive())
+			}
+			b.StopTimer()
+			b.ReportMetric(float64(s.fired-start)*float64(c.events)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(l.Bytes())/(1<<20), "MiB")
+			if v := l.Verdict(false, nil); v.Lost+v.Duplicated+v.Reordered+v.Corrupted+v.Foreign > 0 {
+				b.Fatalf("%+v", totals(v))
+			}
+		})
+	}
+}
+
+// BenchmarkReadAfterwards reads only when all was fired: what is answered
+// waits, and more than fits is summed up.
+func BenchmarkReadAfterwards(b *testing.B) {
+	for _, c := range []struct{ shots, events int }{{900_000, 2400}, {60_000_000, 1}} {
+		b.Run(fmt.Sprintf("%d shots of %d", c.shots, c.events), func(b *testing.B) {
+			for b.Loop() {
+				s := newStream(4, int32(c.events), false)
+				l := s.ledger()
+				for s.fired < uint64(c.shots) {
+					l.Fired(s.fire())
+				}
+				most := l.Bytes()
+				for s.read < s.fired {
+					l.Arrived(s.arrive())
+				}
+				v := l.Verdict(true, nil)
+				if v.Lost+v.Duplicated+v.Reordered+v.Corrupted+v.Foreign+v.Inexact > 0 || v.Read != v.Acked {
+					b.Fatalf("%+v", totals(v))
+				}
+				b.ReportMetric(float64(most)/(1<<20), "MiB")
+			}
+			b.ReportMetric(float64(c.shots)*float64(c.events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+}
