@@ -2,26 +2,35 @@ package kafka
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"carronade/internal/standin"
 	"carronade/load"
 )
 
-// A sink to fire at: the address of a `carronade standin kafka --discard`.
-// Without one these benchmarks are skipped: they measure against a process of
-// its own.
-var sinkAddr = flag.String("sink", "", "address of a discarding stand-in for the produce benchmarks")
+// sink starts a discarding stand-in in a process of its own, so that its work
+// is not counted as the generator's.
+func sink(b *testing.B) (addr string) {
+	b.Helper()
+	child, err := standin.Spawn(context.Background(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "events:4")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := child.Stop(); err != nil {
+			b.Error(err)
+		}
+	})
+	return child.Addr()
+}
 
 // BenchmarkWire fires as the engine does at full speed: one operation is one
 // event of 100 bytes.
 func BenchmarkWire(b *testing.B) {
-	if *sinkAddr == "" {
-		b.Skip("no -sink")
-	}
+	addr := sink(b)
 	tests := []struct {
 		name     string
 		given    []string
@@ -44,7 +53,7 @@ func BenchmarkWire(b *testing.B) {
 	}
 	for _, tt := range tests {
 		b.Run(strings.ReplaceAll(tt.name, " ", "_"), func(b *testing.B) {
-			cfg := configFor(b, []string{*sinkAddr}, func(c *config) { c.eventsPerShot, c.verify = tt.events, tt.verify }, tt.given...)
+			cfg := configFor(b, []string{addr}, func(c *config) { c.eventsPerShot, c.verify = tt.events, tt.verify }, tt.given...)
 			cfg.logf = func(string, ...any) {}
 			p, err := newProducer(context.Background(), cfg)
 			if err != nil {
@@ -76,14 +85,12 @@ func BenchmarkWire(b *testing.B) {
 
 // BenchmarkWireOpenLoop fires a million events a second for two seconds.
 func BenchmarkWireOpenLoop(b *testing.B) {
-	if *sinkAddr == "" {
-		b.Skip("no -sink")
-	}
+	addr := sink(b)
 	const rate, length = 1e6, 2 * time.Second
 	for _, linger := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
 		b.Run("linger_"+linger.String(), func(b *testing.B) {
 			for b.Loop() {
-				p, err := newProducer(context.Background(), configFor(b, []string{*sinkAddr}, nil))
+				p, err := newProducer(context.Background(), configFor(b, []string{addr}, nil))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"carronade/internal/standin"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -276,5 +277,62 @@ func TestProduceClose(t *testing.T) {
 	}
 	if l.Fire([]load.Shot{{Seq: 9, Events: 1}}) != 0 {
 		t.Error("a closed lane took a shot")
+	}
+}
+
+// quiet is a sink that allocates nothing.
+type quiet struct {
+	start   time.Time
+	settled chan int
+}
+
+func (q *quiet) Now() time.Duration        { return time.Since(q.start) }
+func (q *quiet) Settle(out []load.Outcome) { q.settled <- len(out) }
+func (q *quiet) Ready(int, time.Duration)  {}
+
+// A shot costs no allocations, from Fire to Settle; the server is in this
+// process, and costs none either.
+func TestProduceAllocatesNothing(t *testing.T) {
+	srv, err := standin.Start(standin.KafkaOptions{Listen: "127.0.0.1:0", Discard: true, Topics: []standin.Topic{{Name: "events", Partitions: 4}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	for name, change := range map[string]func(*config){
+		"plain":          nil,
+		"stamps":         stamping,
+		"fresh":          func(c *config) { c.fresh = true },
+		"one event each": func(c *config) { c.eventsPerShot = 1 },
+		"idempotent":     func(c *config) { c.idempotent, c.acks = true, acksAll },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := opened(t, []string{srv.Addr()}, change)
+			q := &quiet{start: time.Now(), settled: make(chan int, 100)}
+			p.Start(q)
+			l := p.Route(0)
+			shots := make([]load.Shot, 4)
+			seq, events := uint64(0), uint64(0)
+			round := func() {
+				for i := range shots {
+					room := l.Room(int32(i), events)
+					shots[i] = load.Shot{Seq: seq, Stripe: int32(i), First: events, Events: int32(min(room, 500)), DueFirst: -1, DueLast: -1}
+					seq++
+				}
+				events += 500
+				if n := l.Fire(shots); n != 4 {
+					t.Fatalf("took %d of 4 shots", n)
+				}
+				l.Flush()
+				for n := 0; n < 4; {
+					n += <-q.settled
+				}
+			}
+			for range 50 {
+				round()
+			}
+			if n := testing.AllocsPerRun(200, round); n >= 1 {
+				t.Errorf("four shots cost %v allocations", n)
+			}
+		})
 	}
 }

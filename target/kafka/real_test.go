@@ -12,10 +12,14 @@ import (
 	"time"
 
 	"carronade/internal/kafkatest"
+	"carronade/internal/standin"
 	"carronade/load"
 )
 
-func TestMain(m *testing.M) { os.Exit(kafkatest.Main(m)) }
+func TestMain(m *testing.M) {
+	standin.Hook() // a benchmark's sink is this program
+	os.Exit(kafkatest.Main(m))
+}
 
 // real skips tests that start Kafka under -short, and says so.
 func real(t testing.TB) {
@@ -283,6 +287,60 @@ func TestRealTopics(t *testing.T) {
 	// Nor has it always forgotten them at once.
 	if res := do(TopicWork{Op: TopicsDelete}); res.Failed != 30 {
 		t.Errorf("delete again: got %d failed, want 30", res.Failed)
+	}
+}
+
+// TestRealConsumeOutlivesABroker kills the leader of a partition while it is
+// written and read: everything that was acknowledged is delivered, once.
+func TestRealConsumeOutlivesABroker(t *testing.T) {
+	real(t)
+	c := kafkatest.Start(t, kafkatest.Config{Nodes: 3})
+	topic := c.CreateTopic(t, 3, 3)
+	for _, engine := range []string{engineWire, engineClient} {
+		t.Run(engine, func(t *testing.T) {
+			c.AwaitInSync(t, topic)
+			begun := uint64(c.EndSum(t, topic))
+			in := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}})
+			in.Op = opConsume
+			reader, err := open(t, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const events = 20_000
+			out, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}, "idempotent": {"true"}, "acks": {"all"}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			leader := c.LeaderOf(t, topic, 0)
+			run, err := load.New(load.Plan{Schedule: load.Limit(load.Constant(2000), events), Drain: time.Minute}, out.Target())
+			if err != nil {
+				t.Fatal(err)
+			}
+			run.Start()
+			killed := make(chan struct{})
+			go func() {
+				defer close(killed)
+				<-time.After(3 * time.Second)
+				leader.Kill()
+			}()
+			delivered := make(chan *read)
+			go func() {
+				delivered <- drainFor(t, time.Minute, reader.Source(), func(r *read) bool { return uint64(r.events) >= begun+events })
+			}()
+			res, err := run.Wait()
+			if err != nil {
+				t.Error(err)
+			}
+			<-killed
+			got := <-delivered
+			leader.Start(t)
+			if res.Hold.Acked != events || res.Hold.Failed+res.Hold.Unknown != 0 {
+				t.Errorf("got %d acked, %d failed, %d unknown, want %d acked", res.Hold.Acked, res.Hold.Failed, res.Hold.Unknown, events)
+			}
+			if uint64(got.events) != begun+events || int64(got.events) != c.EndSum(t, topic) {
+				t.Errorf("got %d events, want %d, with %d at the brokers", got.events, begun+events, c.EndSum(t, topic))
+			}
+		})
 	}
 }
 
