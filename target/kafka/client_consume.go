@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/wire/kafka"
@@ -227,6 +228,9 @@ func (s *clientSource) Metrics() []BrokerMetrics { return s.traffic.metrics() }
 func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if err := s.goOn(ctx); err != nil {
+		return err
+	}
 	if s.cl.cfg.untilEnd {
 		ends, err := s.cl.ends(ctx)
 		if err != nil {
@@ -235,11 +239,10 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 		s.ends = ends
 		left := 0
 		for p := range ends {
-			// A group goes on where it had committed, which may be the end:
-			// franz-go then tells nothing about the partition.
 			if s.delivered[p].Load() < ends[p] {
 				left++
 			} else {
+				// Nothing will be polled of it that could say so.
 				s.over[p].Store(true)
 			}
 		}
@@ -279,6 +282,29 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, errOver) {
 		return err
+	}
+	return nil
+}
+
+// goOn takes over what a group has committed: it goes on there, and not where
+// the option from says.
+func (s *clientSource) goOn(ctx context.Context) error {
+	c := s.cl.cfg
+	if c.group == "" {
+		return nil
+	}
+	committed, err := s.cl.admin.FetchOffsets(ctx, c.group)
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return nil // a new group
+	}
+	if err != nil {
+		return c.explain("ask what the group "+c.group+" has committed", err)
+	}
+	for p := range s.starts {
+		if o, ok := committed.Lookup(c.topic, int32(p)); ok && o.Err == nil && o.At >= 0 {
+			s.starts[p] = o.At
+			s.delivered[p].Store(o.At)
+		}
 	}
 	return nil
 }

@@ -367,7 +367,7 @@ func (s *wireSource) facts() map[string]any {
 		f["isolation"] = "committed"
 	}
 	for name, n := range map[string]uint64{
-		"offset_resets": s.resets.Load(), "leader_moves": s.moves.Load(), "reconnects": s.reconnect.Load(),
+		"offset_resets": s.resets.Load(), "leader_moves": s.moves.Load(), "failed_connections": s.reconnect.Load(),
 		"aborted_batches_skipped": s.abortedBatches.Load(), "aborted_events_skipped": s.abortedEvents.Load(),
 	} {
 		if n > 0 {
