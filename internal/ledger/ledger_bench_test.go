@@ -12,6 +12,7 @@ import (
 type stream struct {
 	logs, events int32
 	stamped      bool
+	trouble      bool
 	out          []load.Outcome
 	in           []load.Arrival
 	stamps       []load.Stamp
@@ -29,6 +30,14 @@ func newStream(logs, events int32, stamped bool) *stream {
 
 func (s *stream) sum(shot uint64) uint32 { return uint32(mix(shot)) | 1 }
 
+// place is where a shot lies whose first event has such an index.
+func (s *stream) place(first uint64) int64 {
+	if s.trouble {
+		return int64(1 + first + first/(100*uint64(s.events)))
+	}
+	return int64(first)
+}
+
 // fire fills out with the next outcomes.
 func (s *stream) fire() []load.Outcome {
 	for i := range s.out {
@@ -36,7 +45,7 @@ func (s *stream) fire() []load.Outcome {
 		stripe := int32(s.fired % uint64(s.logs))
 		first := s.fired / uint64(s.logs) * uint64(s.events)
 		o.Stripe, o.First, o.Events, o.Acked = stripe, first, s.events, s.events
-		o.Place, o.Sum = int64(first), s.sum(s.fired)
+		o.Place, o.Sum = s.place(first), s.sum(s.fired)
 		s.fired++
 	}
 	return s.out
@@ -52,7 +61,7 @@ func (s *stream) arrive() []load.Arrival {
 		log := at / run
 		shot := (block*run+at%run)*uint64(s.logs) + log
 		first := shot / uint64(s.logs) * uint64(s.events)
-		a.Log, a.Base, a.Events, a.Sum = int32(log), int64(first), s.events, s.sum(shot)
+		a.Log, a.Base, a.Events, a.Sum = int32(log), s.place(first), s.events, s.sum(shot)
 		if s.stamped {
 			a.Stamps = s.stamps[i*int(s.events):][:s.events]
 			for k := range a.Stamps {
@@ -75,17 +84,23 @@ func BenchmarkLedger(b *testing.B) {
 		events  int32
 		stamped bool
 		behind  uint64 // shots that reading lies behind
+		trouble bool   // a piece lost at the start, and a hole after every hundredth
 	}{
-		{"batches", 2400, false, 1 << 10},
-		{"batches, far behind", 2400, false, 1 << 17},
-		{"one-event shots", 1, false, 1 << 13},
-		{"one-event shots, far behind", 1, false, 1 << 20},
-		{"stamped batches", 2400, true, 1 << 10},
-		{"stamped one-event shots", 1, true, 1 << 13},
+		{"batches", 2400, false, 1 << 10, false},
+		{"batches, far behind", 2400, false, 1 << 17, false},
+		{"one-event shots", 1, false, 1 << 13, false},
+		{"one-event shots, far behind", 1, false, 1 << 20, false},
+		{"batches, losses and holes", 2400, false, 1 << 10, true},
+		{"one-event shots, losses and holes", 1, false, 1 << 13, true},
+		{"stamped batches", 2400, true, 1 << 10, false},
+		{"stamped one-event shots", 1, true, 1 << 13, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s := newStream(4, c.events, c.stamped)
 			l := s.ledger()
+			if s.trouble = c.trouble; c.trouble {
+				l.Fired([]load.Outcome{{Shot: load.Shot{First: 1 << 50, Events: 1}, Acked: 1, Place: 0, Sum: 1}})
+			}
 			for s.fired < c.behind {
 				l.Fired(s.fire())
 			}
@@ -98,7 +113,7 @@ func BenchmarkLedger(b *testing.B) {
 			b.StopTimer()
 			b.ReportMetric(float64(s.fired-start)*float64(c.events)/b.Elapsed().Seconds(), "events/s")
 			b.ReportMetric(float64(l.Bytes())/(1<<20), "MiB")
-			if v := l.Verdict(false, nil); v.Lost+v.Duplicated+v.Reordered+v.Corrupted+v.Foreign > 0 {
+			if v := l.Verdict(false, nil); (v.Lost > 0) != c.trouble || v.Duplicated+v.Reordered+v.Corrupted+v.Foreign > 0 {
 				b.Fatalf("%+v", totals(v))
 			}
 		})

@@ -272,11 +272,31 @@ func (l *Ledger) relieve() {
 func (g *log) foldAll(n int) {
 	// Folding may make windows.
 	for _, w := range slices.Clone(g.windows[:n]) {
-		if len(w.entries()) > 4 || w.sums != nil || g.bare {
+		if w.sums != nil || g.bare || g.saves(w) {
 			g.fold(w)
 		}
 	}
 	g.recount()
+}
+
+// saves reports whether sums take less than what they stand for. Bitmaps, of
+// sides with holes, take as much as 170 entries each.
+func (g *log) saves(w *window) bool {
+	cost, gain := sumsBytes+2*entryBytes, 0
+	var ends [arrived + 1]int32
+	var holes [arrived + 1]bool
+	for _, e := range w.entries() {
+		if e.state > arrived {
+			continue
+		}
+		gain += entryBytes
+		if end := ends[e.state]; end > 0 && end != int32(e.off) && !holes[e.state] {
+			holes[e.state] = true
+			cost += windowSize / 8
+		}
+		ends[e.state] = int32(e.off) + e.n
+	}
+	return gain > cost
 }
 
 func (g *log) recount() {

@@ -1,0 +1,364 @@
+package ledger
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// one returns a ledger of one log with offsets from 100 on.
+func one(stamped bool, memory int64) *Ledger {
+	return New(Config{Logs: 1, Names: []string{"t-0"}, Start: []int64{100}, LogOf: sameLog, RunID: ourRun, Stamped: stamped, Memory: memory})
+}
+
+func ack(first uint64, n int32, place int64, sum uint32) load.Outcome {
+	return load.Outcome{Shot: load.Shot{First: first, Events: n}, Acked: n, Place: place, Sum: sum}
+}
+
+func piece1(base int64, n int32, sum uint32) load.Arrival {
+	return load.Arrival{Base: base, Events: n, Sum: sum}
+}
+
+func TestVerdict(t *testing.T) {
+	type lg = measure.Ledger
+	tests := []struct {
+		name     string
+		do       func(l *Ledger)
+		complete bool
+		ends     []int64
+		want     lg
+	}{
+		{"nothing", func(*Ledger) {}, true, nil, lg{Complete: true}},
+		{"all is well", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(105, 5, 2)})
+		}, true, nil, lg{Complete: true, Acked: 10, Read: 10}},
+		{"from before the run", func(l *Ledger) {
+			l.Arrived([]load.Arrival{piece1(0, 50, 9), piece1(95, 5, 1), piece1(100, 5, 1)})
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1)})
+		}, true, nil, lg{Complete: true, Acked: 5, Read: 5}},
+		{"not read so far", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2), ack(10, 5, 110, 3)})
+			l.Arrived([]load.Arrival{piece1(105, 5, 2)})
+		}, false, []int64{115}, lg{Acked: 15, Read: 5, Lost: 5, Inexact: 5}},
+		{"read, and lost beyond the end of a log that became shorter", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 5000, 2)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
+		}, true, []int64{105}, lg{Complete: true, Acked: 10, Read: 5, Lost: 5}},
+		{"a log that began anew", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2), ack(10, 5, 0, 3), ack(15, 5, 5, 4), ack(20, 5, 100, 5)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(0, 5, 3), piece1(5, 5, 4), piece1(100, 5, 5)})
+		}, true, nil, lg{Complete: true, Acked: 25, Read: 20, Lost: 5}},
+		{"a place taken by another piece of ours", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 100, 2)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 2)})
+		}, true, nil, lg{Complete: true, Acked: 10, Read: 5, Lost: 5}},
+		{"deleted by retention", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2), ack(10, 5, 110, 3)})
+			l.Deleted(0, 105)
+			l.Arrived([]load.Arrival{piece1(110, 5, 3)})
+		}, true, nil, lg{Complete: true, Acked: 15, Read: 5, Lost: 5, Inexact: 5}},
+		{"other counts", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1)})
+			l.Arrived([]load.Arrival{piece1(100, 4, 1)})
+		}, true, nil, lg{Complete: true, Acked: 5, Read: 4, Corrupted: 5}},
+		{"acked, and nobody knows where", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, -1, 1), ack(5, 5, -1, 2)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
+		}, true, nil, lg{Complete: true, Acked: 10, Read: 5, Lost: 5}},
+		{"acked in part", func(l *Ledger) {
+			o := ack(0, 5, 100, 1)
+			o.Acked, o.Failed = 3, 2
+			l.Fired([]load.Outcome{o})
+			l.Arrived([]load.Arrival{piece1(100, 3, 7)})
+		}, true, nil, lg{Complete: true, Acked: 3, Read: 3, Inexact: 6}},
+		{"never written", func(l *Ledger) {
+			l.Fired([]load.Outcome{{Shot: load.Shot{Events: 5}, Failed: 5, Sent: -1, Place: -1, Sum: 1}})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
+		}, true, nil, lg{Complete: true, Read: 5, Foreign: 5}},
+		{"a copy of a copy", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 105, 1)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(105, 5, 1), piece1(110, 5, 1)})
+		}, true, nil, lg{Complete: true, Acked: 5, Read: 15, Duplicated: 10}},
+		{"the same bytes twice, both meant", func(l *Ledger) {
+			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(105, 5, 1)})
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 1)})
+		}, true, nil, lg{Complete: true, Acked: 10, Read: 10}},
+		{"damaged, and without an answer", func(l *Ledger) {
+			l.Fired([]load.Outcome{{Shot: load.Shot{Events: 5}, Unknown: 5, Place: -1, Sum: 1}})
+			l.Arrived([]load.Arrival{{Base: 100, Events: 5, Sum: 1, Corrupt: true}})
+		}, true, nil, lg{Complete: true, Read: 5, Corrupted: 5}},
+		{"late by two", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(10, 5, 100, 1), ack(0, 5, 105, 2), ack(5, 5, 110, 3), ack(15, 5, 115, 4)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(105, 5, 2), piece1(110, 5, 3), piece1(115, 5, 4)})
+		}, true, nil, lg{Complete: true, Acked: 20, Read: 20, Reordered: 10}},
+		{"events that make no sense", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 0, 100, 1), ack(0, -3, 100, 1)})
+			l.Arrived([]load.Arrival{{Log: 7, Events: 1}, {Log: -1, Events: 1}, {Base: 100}})
+		}, true, nil, lg{Complete: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := one(false, 0)
+			tt.do(l)
+			if diff := cmp.Diff(tt.want, totals(l.Verdict(tt.complete, tt.ends))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestVerdictOfStamps(t *testing.T) {
+	events := func(base int64, first uint64, n int) load.Arrival {
+		a := piece1(base, int32(n), 1)
+		for i := range n {
+			a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: first + uint64(i), Offset: base + int64(i)})
+		}
+		return a
+	}
+	change := func(a load.Arrival, f func(a *load.Arrival)) []load.Arrival {
+		f(&a)
+		return []load.Arrival{a}
+	}
+	type lg = measure.Ledger
+	tests := []struct {
+		name string
+		out  []load.Outcome
+		in   []load.Arrival
+		want lg
+	}{
+		{"all is well", []load.Outcome{ack(7, 5, 100, 1)}, []load.Arrival{events(100, 7, 5)}, lg{Acked: 5, Read: 5}},
+		{"one damaged", []load.Outcome{ack(7, 5, 100, 1)}, change(events(100, 7, 5), func(a *load.Arrival) {
+			a.Corrupt, a.Stamps[0] = true, load.Stamp{Bad: true, Offset: 100}
+		}), lg{Acked: 5, Read: 5, Corrupted: 1}},
+		{"all damaged", []load.Outcome{ack(7, 2, 100, 1)}, change(events(100, 7, 2), func(a *load.Arrival) {
+			a.Corrupt, a.Stamps[0].Bad, a.Stamps[1].Bad = true, true, true
+		}), lg{Acked: 2, Read: 2, Corrupted: 2}},
+		{"another checksum, and every stamp is sound", []load.Outcome{ack(7, 5, 100, 1)}, change(events(100, 7, 5), func(a *load.Arrival) {
+			a.Sum = 2
+		}), lg{Acked: 5, Read: 5, Corrupted: 5}},
+		{"two swapped within a piece", []load.Outcome{ack(7, 4, 100, 1)}, change(events(100, 7, 4), func(a *load.Arrival) {
+			a.Sum = 2
+			a.Stamps[1].Index, a.Stamps[2].Index = a.Stamps[2].Index, a.Stamps[1].Index
+		}), lg{Acked: 4, Read: 4, Reordered: 1}},
+		{"ours and another run's in one piece", []load.Outcome{ack(7, 2, 100, 1)}, change(events(100, 7, 4), func(a *load.Arrival) {
+			a.Sum = 2
+			a.Stamps[2].Run, a.Stamps[3].Run = 1, 1
+		}), lg{Acked: 2, Read: 4, Foreign: 2}},
+		{"fired, and no outcome yet", nil, []load.Arrival{events(100, 7, 5)}, lg{Read: 5, Recovered: 5}},
+		{"without a checksum, one damaged between others", []load.Outcome{ack(7, 5, 100, 0)}, change(events(100, 7, 5), func(a *load.Arrival) {
+			a.Stamps[2].Bad = true
+		}), lg{Acked: 5, Read: 5, Corrupted: 1}},
+		{"without a checksum, the first damaged", []load.Outcome{ack(7, 5, 100, 0)}, change(events(100, 7, 5), func(a *load.Arrival) {
+			a.Stamps[0].Bad = true
+		}), lg{Acked: 5, Read: 5, Inexact: 2}},
+		{"without a checksum, acked in part", []load.Outcome{{Shot: load.Shot{First: 7, Events: 5}, Acked: 4, Failed: 1}}, []load.Arrival{events(100, 7, 4)}, lg{Acked: 4, Read: 4, Inexact: 8}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, order := range []string{"answers first", "arrivals first"} {
+				l := one(true, 0)
+				if order == "answers first" {
+					l.Fired(tt.out)
+				}
+				l.Arrived(tt.in)
+				if order != "answers first" {
+					if len(tt.out) > 0 && tt.out[0].Sum == 0 {
+						continue // what pieces are worth is known only then
+					}
+					l.Fired(tt.out)
+				}
+				want := tt.want
+				want.Complete = true
+				if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+					t.Errorf("%s: %s", order, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestNothingAcknowledged reads back a run without answers, whole and in too
+// little memory: what was fired and what was read meet by themselves.
+func TestNothingAcknowledged(t *testing.T) {
+	for name, stamped := range map[string]bool{"batches": false, "stamps": true} {
+		t.Run(name, func(t *testing.T) {
+			const n = 20_000
+			l := one(stamped, 1<<20)
+			for i := range int64(n) {
+				a := piece1(100+3*i, 3, uint32(i+1))
+				for k := range 3 {
+					a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: uint64(3*i) + uint64(k), Offset: a.Base + int64(k)})
+				}
+				l.Arrived([]load.Arrival{a})
+				l.Fired([]load.Outcome{{Shot: load.Shot{First: uint64(3 * i), Events: 3}, Unknown: 3, Place: -1, Sum: a.Sum}})
+			}
+			want := measure.Ledger{Complete: true, Read: 3 * n, Recovered: 3 * n}
+			if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestCopiesOutOfMind has a copy come when its original is long forgotten.
+func TestCopiesOutOfMind(t *testing.T) {
+	l := one(false, 32<<10)
+	history := l.logs[0].history.max
+	base, total := int64(100), 4*history
+	for i := range total {
+		l.Fired([]load.Outcome{ack(uint64(i), 1, base, uint32(i+1))})
+		l.Arrived([]load.Arrival{piece1(base, 1, uint32(i+1))})
+		base++
+		if i == 2*history {
+			// Of one that is still remembered when it is read, and one that is not.
+			l.Arrived([]load.Arrival{piece1(base, 1, uint32(i)), piece1(base+1, 1, 5)})
+			base += 2
+		}
+	}
+	want := measure.Ledger{Complete: true, Acked: uint64(total), Read: uint64(total) + 2, Duplicated: 1, Inexact: 1}
+	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSumsFindWhatIsMissing reads back in so little memory that windows keep
+// sums only: that all is well is still proven, and a loss still exact.
+func TestSumsFindWhatIsMissing(t *testing.T) {
+	const n = 40 * windowSize
+	missing := func(i int64) bool { return i == 77_777 || i/windowSize == 20 }
+	l := New(Config{Logs: 1, LogOf: sameLog, Memory: 1 << 20})
+	var lost uint64
+	for i := range int64(n) {
+		l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
+	}
+	if !l.logs[0].folded || l.logs[0].ceiling < 1<<60 {
+		t.Fatalf("folded %v, ceiling %d: nothing is tested", l.logs[0].folded, l.logs[0].ceiling)
+	}
+	for i := range int64(n) {
+		if missing(i) {
+			lost++
+			continue
+		}
+		l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
+	}
+	// Of the window that lacks one event the checksums prove nothing; the one
+	// that was lost whole is just lost.
+	want := measure.Ledger{Complete: true, Acked: n, Read: n - lost, Lost: lost, Inexact: windowSize - 1}
+	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestMemoryIsBounded tells far more than fits, of each kind, and looks at the
+// heap.
+func TestMemoryIsBounded(t *testing.T) {
+	const memory = 3 << 20
+	stamp := func(i int64) []load.Stamp {
+		return []load.Stamp{{Run: ourRun, Index: uint64(i), Offset: i}}
+	}
+	tests := []struct {
+		name    string
+		stamped bool
+		tell    func(l *Ledger, i int64)
+	}{
+		{"answers, nothing read", false, func(l *Ledger, i int64) { l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))}) }},
+		{"answers with gaps, nothing read", false, func(l *Ledger, i int64) {
+			l.Fired([]load.Outcome{ack(uint64(i), 1, i*999, uint32(i+1))})
+		}},
+		{"strangers", false, func(l *Ledger, i int64) { l.Arrived([]load.Arrival{piece1(2*i, 1, uint32(i+1))}) }},
+		{"no answers", false, func(l *Ledger, i int64) {
+			l.Fired([]load.Outcome{{Shot: load.Shot{First: uint64(i), Events: 1}, Unknown: 1, Place: -1, Sum: uint32(i + 1)}})
+		}},
+		{"every other one lost", false, func(l *Ledger, i int64) {
+			l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
+			if i%2 == 0 {
+				l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
+			}
+		}},
+		{"stamps, every other one lost", true, func(l *Ledger, i int64) {
+			l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
+			if i%2 == 0 {
+				a := piece1(i, 1, uint32(i+1))
+				a.Stamps = stamp(i)
+				l.Arrived([]load.Arrival{a})
+			}
+		}},
+		{"stamps without checksums, every other one lost", true, func(l *Ledger, i int64) {
+			l.Fired([]load.Outcome{ack(uint64(i), 1, i, 0)})
+			if i%2 == 0 {
+				a := piece1(i, 1, 0)
+				a.Stamps = stamp(i)
+				l.Arrived([]load.Arrival{a})
+			}
+		}},
+	}
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := heap()
+			l := New(Config{Logs: 1, LogOf: sameLog, RunID: ourRun, Stamped: tt.stamped, Memory: memory})
+			for i := range int64(200_000) {
+				tt.tell(l, i)
+			}
+			if got := heap() - before; got > memory {
+				t.Errorf("%d KiB in use, %d by its own count, of at most %d", got>>10, l.Bytes()>>10, memory>>10)
+			}
+			v := l.Verdict(true, nil)
+			if claimed := v.Lost + v.Recovered + v.Duplicated + v.Foreign + v.Inexact; claimed == 0 && v.Acked+v.Read > 0 {
+				t.Errorf("nothing is said: %+v", totals(v))
+			}
+		})
+	}
+}
+
+// TestConcurrently lets both sides be told by many goroutines.
+func TestConcurrently(t *testing.T) {
+	const logs, n = 3, 20_000
+	l := New(Config{Logs: logs, LogOf: func(s int32) int32 { return s }, Memory: 1 << 20})
+	var group sync.WaitGroup
+	for g := range int32(logs) {
+		group.Go(func() {
+			for i := range int64(n) {
+				o := ack(uint64(2*i), 2, 2*i, uint32(i+1))
+				o.Stripe = g
+				l.Fired([]load.Outcome{o})
+			}
+		})
+		group.Go(func() {
+			for i := range int64(n) {
+				a := piece1(2*i, 2, uint32(i+1))
+				a.Log = g
+				l.Arrived([]load.Arrival{a})
+			}
+		})
+	}
+	group.Go(func() {
+		for range 20 {
+			l.Verdict(false, nil)
+		}
+	})
+	group.Wait()
+	want := measure.Ledger{Complete: true, Acked: 2 * logs * n, Read: 2 * logs * n}
+	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNames(t *testing.T) {
+	l := New(Config{Logs: 2, Names: []string{"events-0"}, LogOf: sameLog})
+	v := l.Verdict(true, nil)
+	if v.Logs[0].Log != "events-0" || v.Logs[1].Log != "1" || v.Method != "batches" {
+		t.Errorf("%+v", v)
+	}
+}
