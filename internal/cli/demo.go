@@ -80,13 +80,16 @@ func (s *session) demo(ctx context.Context, t *typed) error {
 		d.Add(row[0], "the demo's "+row[0], row[1])
 	}
 	d.Add("target", "the demo's target", "kafka://"+broker.Addr()+"/demo")
+	var o outputs
 	w, err := workload.Resolve(s.Kinds, &d, nil)
 	if err == nil {
-		var o outputs
-		if o, err = s.outputs(t, w); err == nil {
+		o, err = s.outputs(t, w)
+	}
+	if err == nil {
+		if !o.quiet {
 			s.note("an embedded Kafka broker listens on %s", broker.Addr())
-			err = s.fire(ctx, w, o)
 		}
+		err = s.fire(ctx, w, o)
 	}
 	if stopErr := broker.Stop(); stopErr != nil && err == nil {
 		err = fmt.Errorf("the embedded broker: %w", stopErr)
@@ -98,7 +101,7 @@ func (s *session) demo(ctx context.Context, t *typed) error {
 	if errors.As(err, &c) && c.code == exitUntrusted {
 		err = nil
 	}
-	if err == nil {
+	if err == nil && !o.quiet && !o.json {
 		s.note("%s", strings.TrimRight(demoNext, "\n"))
 	}
 	return err

@@ -18,7 +18,7 @@ import (
 func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		e := &Error{Where: "target", Err: fmt.Errorf("%q is no URL: it has no scheme", text), Hint: "targets look like " + examples(kinds)}
+		e := &Error{Where: "target", Err: fmt.Errorf("%q is no URL: it has no scheme", hideUser(text)), Hint: "targets look like " + examples(kinds)}
 		if looksLikeHost(text) && len(kinds) > 0 {
 			e.Hint = fmt.Sprintf("did you mean %s://%s?", kinds[0].Schemes()[0], text)
 		}
@@ -116,8 +116,9 @@ func looksLikeHost(text string) bool {
 	return strings.ContainsAny(hosts, ":.") || hosts == "localhost"
 }
 
+// hideUser takes out what may be a user and a password.
 func hideUser(rest string) string {
-	if i := strings.IndexByte(rest, '@'); i >= 0 {
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
 		return rest[i+1:]
 	}
 	return rest

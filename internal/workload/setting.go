@@ -25,8 +25,8 @@ type Setting struct {
 	// FlagOnly settings say where output goes. They cannot stand in a file and
 	// are no part of the workload.
 	FlagOnly bool
-	// Verbatim settings are not shown as part of what was done.
-	Verbatim bool
+	// Aside settings are about the report and not about what is done.
+	Aside bool
 
 	check func(text string) error
 }

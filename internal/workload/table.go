@@ -49,9 +49,9 @@ func loadTable() []Setting {
 			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "decides payloads, keys and random schedules"},
 		},
 		{
-			Option:   target.Option{Name: "label", Type: target.List, Group: groupWork, Help: "a name for the report to carry (repeatable)", Word: "K=V"},
-			Verbatim: true,
-			check:    checkPair,
+			Option: target.Option{Name: "label", Type: target.List, Group: groupWork, Help: "a name for the report to carry (repeatable)", Word: "K=V"},
+			Aside:  true,
+			check:  checkPair,
 		},
 		{
 			Option: target.Option{Name: "repeat", Type: target.Int, Default: "1", Group: groupWork, Help: "run it so often; a report each"},
@@ -155,22 +155,22 @@ func loadTable() []Setting {
 		},
 
 		{
-			Option:   target.Option{Name: "interval", Type: target.Duration, Default: "1s", Group: groupReport, Help: "of the series, and of the progress lines"},
-			Verbatim: true,
-			check:    durationBetween(10*time.Millisecond, 24*time.Hour),
+			Option: target.Option{Name: "interval", Type: target.Duration, Default: "1s", Group: groupReport, Help: "of the series, and of the progress lines"},
+			Aside:  true,
+			check:  durationBetween(10*time.Millisecond, 24*time.Hour),
 		},
 		{
-			Option:   target.Option{Name: "percentiles", Group: groupReport, Help: "more of them, such as 25,75,99.95", Word: "P,P"},
-			Verbatim: true,
-			check:    checkPercentiles,
+			Option: target.Option{Name: "percentiles", Group: groupReport, Help: "more of them, such as 25,75,99.95", Word: "P,P"},
+			Aside:  true,
+			check:  checkPercentiles,
 		},
 		{
-			Option:   target.Option{Name: "client-metrics", Type: target.Bool, Group: groupReport, Help: "what each connection did, by broker"},
-			Verbatim: true,
+			Option: target.Option{Name: "client-metrics", Type: target.Bool, Group: groupReport, Help: "what each connection did, by broker"},
+			Aside:  true,
 		},
 		{
-			Option:   target.Option{Name: "hdr", Group: groupReport, Help: "write the histograms as an HdrHistogram log", Word: "FILE"},
-			Verbatim: true,
+			Option: target.Option{Name: "hdr", Group: groupReport, Help: "write the histograms as an HdrHistogram log", Word: "FILE"},
+			Aside:  true,
 		},
 		{
 			Option:   target.Option{Name: "json", Type: target.Bool, Group: groupReport, Help: "the report as JSON on stdout"},

@@ -54,8 +54,8 @@ type Resolved struct {
 	Texts []string
 	From  Origin
 	Group string
-	// Minor settings hold a default that hardly anybody compares runs over, or
-	// that is off: they need not be shown to people.
+	// Minor settings are about the report, or hold a default that is off or
+	// that hardly anybody compares runs over: they need not be shown to people.
 	Minor bool
 }
 
@@ -76,7 +76,7 @@ func (w *Workload) Settings() []Resolved {
 			continue
 		}
 		r := Resolved{Name: s.Name, Texts: v.texts, From: v.from, Group: s.Group}
-		r.Minor = v.from == FromDefault && s.minor(r.Text())
+		r.Minor = s.Aside || v.from == FromDefault && s.minor(r.Text())
 		out = append(out, r)
 	}
 	return out

@@ -141,6 +141,8 @@ func TestResolveFaults(t *testing.T) {
 		{name: "words for a target", flags: flags("target=orders"), want: "no scheme", hint: "targets look like"},
 		{name: "unknown scheme", flags: flags("target=canon://h:1"), want: "cannon, cannon+tls, gun", hint: "did you mean cannon://h:1?"},
 		{name: "user in the URL", flags: flags("target=cannon://me:canary@h:1"), want: "must not carry", hint: "env:NAME"},
+		{name: "user without a scheme", flags: flags("target=me:canary@h:1"), want: "no scheme", hint: "targets look like"},
+		{name: "user and an unknown scheme", flags: flags("target=canon://me:canary@h:1"), want: "nothing here speaks", hint: "cannon://h:1"},
 		{name: "bad port", flags: flags("target=cannon://h:99999"), want: "1 to 65535", hint: "targets look like"},
 		{name: "empty host between commas", flags: flags("target=cannon://a:1,,b:2"), want: "a host is empty", hint: "targets"},
 		{name: "space in a host", flags: flags("target=cannon://a b:1"), want: "no host name", hint: "targets"},
@@ -419,4 +421,43 @@ func TestSchemaIsJSON(t *testing.T) {
 	if v.Properties["json"] != nil {
 		t.Error("the schema lets --json into a file")
 	}
+}
+
+func TestSettingsForPeopleLeaveOutWhatSaysNothing(t *testing.T) {
+	w, err := Resolve(kinds, flags("target=cannon://h:1", "label=a=b", "retry=0", "rate=1/s"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, r := range w.Settings() {
+		got[r.Name] = !r.Minor
+	}
+	want := map[string]bool{
+		"rate": true, "retry": true, "seed": true, "acks": true, "linger": true, "max-in-flight": true, "overload": true,
+		"op": false, "label": false, "repeat": false, "drain": false, "interval": false, "clients": false,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("shown (-want +got):\n%s", d)
+	}
+}
+
+// Whatever is typed for a target, nothing before an @ is said again.
+func FuzzParseTarget(f *testing.F) {
+	for _, s := range []string{"cannon://h:1/t", "cannon://a,b:2", "h:1", "cannon://[::1]:1", "cannon://%zz", "gun:///x?y#z", "://", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		kind, u, err := ParseTarget(kinds, text)
+		if (err == nil) != (kind != nil && u != nil) {
+			t.Fatalf("got %v, %v and %v", kind, u, err)
+		}
+		if strings.ContainsAny(text, "/?#@") {
+			return
+		}
+		for _, scheme := range []string{"", "cannon://", "canon://"} {
+			if _, _, err := ParseTarget(kinds, scheme+"u:s3cr3t@"+text); err == nil || strings.Contains(err.Error(), "s3cr3t") {
+				t.Fatalf("%su:...@%s: got %v", scheme, text, err)
+			}
+		}
+	})
 }
