@@ -109,6 +109,7 @@ func (k *link) push(r *request, slots []*slot) {
 		m.RawBytes += uint64(sl.raw)
 		m.SentBytes += uint64(len(sl.recs))
 		sl.wire += int64(kafka.HeaderSize + len(sl.recs))
+		sl.flying = true
 	}
 	slots[0].wire += int64(r.size) // the request's own bytes go to its first batch
 	for _, sl := range slots {

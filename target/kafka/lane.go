@@ -128,9 +128,12 @@ func (l *lane) Close() error {
 		if sl.home != l {
 			continue
 		}
-		if sl.sent >= 0 || sl.maybe {
+		switch {
+		case sl.maybe || sl.flying && sl.sent >= 0:
 			s.unknown(sl, now, load.Canceled, "the run ended before an answer came")
-		} else {
+		case sl.text != "": // refused for certain, and not tried again yet
+			s.failed(sl, now, sl.class, sl.text)
+		default:
 			s.failed(sl, now, load.Canceled, "the run ended before it was written")
 		}
 	}

@@ -68,6 +68,7 @@ func (b *metaBook) keep(ctx context.Context) {
 	defer b.hangUp()
 	timer := time.NewTimer(metaEvery)
 	defer timer.Stop()
+	said := ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -81,12 +82,16 @@ func (b *metaBook) keep(ctx context.Context) {
 		case err != nil && ctx.Err() != nil:
 			return
 		case err != nil:
-			b.cfg.logf("metadata of topic %s: %v", b.cfg.topic, err)
+			if text := err.Error(); text != said { // once, and not ten times a second
+				said = text
+				b.cfg.logf("%v", err)
+			}
 			wait = time.Second
 		case slices.Contains(v.leaders, noLeader):
 			wait = metaSpacing
 			fallthrough
 		default:
+			said = ""
 			b.learn(v)
 		}
 		timer.Reset(wait)

@@ -30,6 +30,7 @@ type slot struct {
 	after    time.Duration // no attempt before it
 	attempts int32
 	wire     int64
+	flying   bool // an attempt is on the wire, or queued for it
 	maybe    bool // an attempt was written and its fate is not known
 	class    load.Class
 	text     string // about the last attempt
@@ -137,11 +138,10 @@ func (s *sender) learn(v *view) {
 				s.p.tasks.Go(l.keep)
 			}
 		}
-		if s.routes[part].Swap(l) == nil {
-			found = true
+		if old := s.routes[part].Swap(l); old != l {
+			found = found || old == nil
+			s.shares[part].after = 0 // a new leader is worth trying at once
 		}
-		// A leader that moved is worth trying at once.
-		s.shares[part].after = 0
 	}
 	for id, l := range s.byBroker {
 		if addr := v.brokers[id]; addr != "" {

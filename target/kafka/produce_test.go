@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -277,6 +278,34 @@ func TestProduceClose(t *testing.T) {
 	}
 	if l.Fire([]load.Shot{{Seq: 9, Events: 1}}) != 0 {
 		t.Error("a closed lane took a shot")
+	}
+}
+
+// What was refused for certain and waits to be tried again has failed when the
+// run ends, with what the broker said.
+func TestProduceCloseBetweenAttempts(t *testing.T) {
+	for _, given := range [][]string{nil, idempotent} {
+		c := fake(t, 1)
+		refusing(c, func(int32) int16 { return kerr.NotLeaderForPartition.Code })
+		p := opened(t, c.ListenAddrs(), nil, given...)
+		r := newRig(t, p)
+		l := p.Route(0)
+		if l.Fire([]load.Shot{{Events: 7, DueFirst: -1}}) != 1 {
+			t.Fatal("not taken")
+		}
+		l.Flush()
+		s := p.senders[0]
+		for refused := false; !refused; { // no outcome says so
+			s.mu.Lock()
+			if refused = s.live[0].text != "" && !s.live[0].flying; refused {
+				l.(*lane).quiet = time.Hour // no attempt comes between
+			}
+			s.mu.Unlock()
+		}
+		l.Close()
+		if got := tally(r.outcomes); got.failed != 7 || r.outcomes[0].Class != load.Rejected {
+			t.Errorf("%v: got %+v, %+v", given, got, r.outcomes)
+		}
 	}
 }
 

@@ -20,12 +20,19 @@ import (
 // a new epoch (KIP-360), which a producer without transactions may do alone.
 
 const (
-	// retryPause is the Java client's retry.backoff.ms. A new leader ends it.
+	// retryPause and retryMost are the Java client's retry.backoff.ms and
+	// retry.backoff.max.ms. A new leader ends a pause.
 	retryPause = 100 * time.Millisecond
+	retryMost  = time.Second
 	// mostWired is how many batches of one producer and partition a broker
 	// remembers, to know them again.
 	mostWired = 5
 )
+
+// backoff is how long a slot waits after its n-th attempt.
+func backoff(n int32) time.Duration {
+	return jittered(min(retryPause<<min(n-1, 8), retryMost))
+}
 
 // launch sends slots just fired.
 func (s *sender) launch(l *lane, slots []*slot) {
@@ -136,6 +143,7 @@ func (s *sender) dispatch() {
 func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	s := k.l.s
 	sh := &s.shares[sl.part]
+	sl.flying = false
 	if a.ErrorCode != 0 && a.LeaderID >= 0 {
 		k.hints = append(k.hints, hint{sl.part, a.LeaderID, a.LeaderEpoch})
 	}
@@ -151,7 +159,7 @@ func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	switch {
 	case notAppended(a.ErrorCode) && now < sl.deadline:
 		s.p.book.ask()
-		sl.after = now + jittered(retryPause)
+		sl.after = now + backoff(sl.attempts)
 		sh.after = sl.after
 		s.later = append(s.later, sl)
 	case perhapsAppended(a.ErrorCode):
@@ -201,6 +209,7 @@ func (l *lane) lost(k *link) {
 			if sl.live < 0 {
 				continue
 			}
+			sl.flying = false
 			sl.class, sl.text = class, text
 			if late && written {
 				sl.class, sl.text = load.Timeout, fmt.Sprintf("no answer from broker %d within %v", l.broker, s.p.cfg.requestTimeout)

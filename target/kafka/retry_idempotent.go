@@ -46,7 +46,7 @@ func (k *link) judgeIdempotent(sh *share, sl *slot, a *kafka.ProduceAnswer, now 
 			sl.maybe = true
 		}
 		s.p.book.ask()
-		sh.after = now + jittered(retryPause)
+		sh.after = now + backoff(sl.attempts)
 	default:
 		sh.remove(sl)
 		sh.bump = true
