@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -293,12 +294,25 @@ func (s *clientSource) goOn(ctx context.Context) error {
 	if c.group == "" {
 		return nil
 	}
-	committed, err := s.cl.admin.FetchOffsets(ctx, c.group)
-	if errors.Is(err, kerr.GroupIDNotFound) {
-		return nil // a new group
-	}
-	if err != nil {
-		return c.explain("ask what the group "+c.group+" has committed", err)
+	var committed kadm.OffsetResponses
+	for deadline := time.Now().Add(c.requestTimeout); ; {
+		var err error
+		committed, err = s.cl.admin.FetchOffsets(ctx, c.group)
+		if errors.Is(err, kerr.GroupIDNotFound) {
+			return nil // a new group
+		}
+		if err == nil {
+			break
+		}
+		// A cluster that has just started has no coordinator yet.
+		if !kerr.IsRetriable(err) || time.Now().After(deadline) {
+			return c.explain("ask what the group "+c.group+" has committed", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(metadataPause):
+		}
 	}
 	for p := range s.starts {
 		if o, ok := committed.Lookup(c.topic, int32(p)); ok && o.Err == nil && o.At >= 0 {
