@@ -113,6 +113,10 @@ func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, er
 		return nil, errors.New("this target cannot tell where its events went, so they cannot be read back")
 	}
 	b := &readback{src: src, seek: seek, logOf: placed.LogOf, began: time.Now(), counts: make([]counted, len(src.Logs()))}
+	if placed.Stamped() {
+		id := uint32(e.spec.RunID)
+		b.stamp = &id
+	}
 	b.book = ledger.New(ledger.Config{
 		Logs: len(src.Logs()), Start: seek.Starts(), LogOf: placed.LogOf,
 		RunID: uint32(e.spec.RunID), Stamped: placed.Stamped(), Memory: ledgerBytes,

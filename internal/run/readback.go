@@ -22,6 +22,7 @@ type readback struct {
 	pair  *ledger.Join // round trips only
 	run   *load.Run
 	logOf func(stripe int32) int32
+	stamp *uint32 // what the run's events are stamped with; nil when they are not
 
 	began  time.Time
 	once   sync.Once
@@ -166,6 +167,9 @@ func (b *readback) join(t load.Target, callers bool) load.Target {
 			b.gate.release(o)
 		}
 	})
+	if b.stamp != nil {
+		b.pair.Stamped(*b.stamp) // so that what nobody acknowledges is met, too
+	}
 	if !callers {
 		return t
 	}
