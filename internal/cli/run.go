@@ -72,8 +72,12 @@ func (s *session) resolve(t *typed, args []string, path string) (*workload.Workl
 	}
 	var file *workload.Document
 	if path != "" {
+		read := workload.ReadFile
+		if path == "-" {
+			read = func(string) (*workload.Document, error) { return workload.Read("stdin", s.In) }
+		}
 		var err error
-		if file, err = workload.ReadFile(path); err != nil {
+		if file, err = read(path); err != nil {
 			return nil, err
 		}
 	}

@@ -34,29 +34,30 @@ func (d *Document) Add(name, where string, values ...string) {
 	d.Entries = append(d.Entries, Entry{Name: name, Values: values, Where: where})
 }
 
-// ReadFile reads a workload file; "-" is standard input.
+// ReadFile reads a workload file.
 func ReadFile(path string) (*Document, error) {
-	in := os.Stdin
-	name := path
-	if path == "-" {
-		name = "stdin"
-	} else {
-		f, err := os.Open(path)
-		if err != nil {
-			var inner *os.PathError
-			if errors.As(err, &inner) {
-				err = inner.Err
-			}
-			return nil, &Error{Where: path, Err: fmt.Errorf("cannot read the workload: %w", err)}
-		}
-		defer f.Close()
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, &Error{Where: name, Err: fmt.Errorf("cannot read the workload: %w", err)}
+		return nil, unreadable(path, err)
+	}
+	defer f.Close()
+	return Read(path, f)
+}
+
+// Read reads a workload to its end. Name is used in errors.
+func Read(name string, r io.Reader) (*Document, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	if err != nil {
+		return nil, unreadable(name, err)
 	}
 	return ParseDocument(name, data)
+}
+
+func unreadable(name string, err error) error {
+	if inner, ok := errors.AsType[*os.PathError](err); ok {
+		err = inner.Err // the path was said
+	}
+	return &Error{Where: name, Err: fmt.Errorf("cannot read the workload: %w", err)}
 }
 
 // ParseDocument reads a workload written in YAML (or JSON, which is YAML): one

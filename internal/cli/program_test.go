@@ -1,0 +1,76 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"carronade/internal/cli"
+	"carronade/target/all"
+)
+
+// A command line is a value: several run in one process and do not meet.
+func TestProgramsSideBySide(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	counts := []string{"1000", "2000", "3000"}
+	outs := make([]bytes.Buffer, len(counts))
+	var all3 sync.WaitGroup
+	for i, n := range counts {
+		all3.Go(func() {
+			p := &cli.Program{
+				Kinds: all.Kinds(), Args: []string{"run", "null://", "--count", n, "--json", "--quiet"},
+				In: strings.NewReader(""), Out: &outs[i], Err: new(bytes.Buffer),
+			}
+			if code := p.Main(); code != 0 && code != 3 {
+				t.Errorf("--count %s: exit code %d", n, code)
+			}
+		})
+	}
+	all3.Wait()
+	for i, n := range counts {
+		var d struct {
+			Totals struct{ Acked json.Number }
+		}
+		if err := json.Unmarshal(outs[i].Bytes(), &d); err != nil {
+			t.Fatalf("%v\n%s", err, outs[i].String())
+		}
+		if got := d.Totals.Acked.String(); got != n {
+			t.Errorf("--count %s: got %s acked", n, got)
+		}
+	}
+}
+
+// The second signal calls Exit; the first only stops what runs.
+func TestProgramSignals(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	signals := make(chan os.Signal, 1)
+	var out, words bytes.Buffer
+	p := &cli.Program{
+		Kinds: all.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--interval", "20ms", "--json"},
+		In: strings.NewReader(""), Out: &out, Err: writer(func(b []byte) {
+			words.Write(b)
+			if bytes.Contains(b, []byte("hold")) {
+				select {
+				case signals <- os.Interrupt:
+				default:
+				}
+			}
+		}),
+		Signals: signals,
+		Exit:    func(int) {},
+	}
+	if code := p.Main(); code != 130 {
+		t.Errorf("exit code: got %d, want 130; it said:\n%s", code, words.String())
+	}
+	if !strings.Contains(out.String(), `"partial": true`) {
+		t.Errorf("the report is not marked as partial:\n%s", out.String())
+	}
+}
+
+// A writer is a function that is given what is written.
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
