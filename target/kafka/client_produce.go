@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/wire/kafka"
@@ -152,9 +153,9 @@ func codecOf(name string) kgo.CompressionCodec {
 }
 
 // open makes the client ready, so that the first event does not pay for it.
-func (s *clientSender) open(ctx context.Context, i int) error {
+func (s *clientSender) open(outer context.Context, i int) error {
 	c := s.p.cfg
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	ctx, cancel := context.WithTimeout(outer, openTimeout)
 	defer cancel()
 	if err := s.client.Ping(ctx); err != nil {
 		return c.explain("connect client "+fmt.Sprint(i), err)
@@ -163,8 +164,20 @@ func (s *clientSender) open(ctx context.Context, i int) error {
 		return nil
 	}
 	s.txn = newTransactor(s, c, i)
-	if _, _, err := s.client.ProducerID(ctx); err != nil {
-		return c.explain(fmt.Sprintf("begin transactions as %s-%d", c.txn.id, i), err)
+	for deadline := time.Now().Add(c.requestTimeout); ; {
+		_, _, err := s.client.ProducerID(outer)
+		if err == nil {
+			break
+		}
+		// A cluster that has just started has no coordinator yet.
+		if !kerr.IsRetriable(err) || time.Now().After(deadline) {
+			return c.explain(fmt.Sprintf("begin transactions as %s-%d", c.txn.id, i), err)
+		}
+		select {
+		case <-outer.Done():
+			return outer.Err()
+		case <-time.After(metadataPause):
+		}
 	}
 	return s.txn.begin()
 }
