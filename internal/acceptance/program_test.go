@@ -289,3 +289,10 @@ func brief(stdout string) string {
 	}
 	return b.String()
 }
+
+func writeFile(t testing.TB, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

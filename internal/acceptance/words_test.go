@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,9 +74,7 @@ func TestWorkloadFile(t *testing.T) {
 	topic := broker.CreateTopic(t, 1, 1)
 	file := func(t *testing.T, text string) string {
 		name := filepath.Join(t.TempDir(), "w.yaml")
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, text)
 		return name
 	}
 	t.Run("good", func(t *testing.T) {

@@ -96,6 +96,10 @@ func TestFindings(t *testing.T) {
 		{"unfinished", "load/a.go", "package load\n\n// to" + "do: more\n", []string{
 			"load/a.go:3: \"TO" + "DO\" must not stand here: finish it or leave it out",
 		}},
+		{"a word in another", "load/a.go", "package load\n\n// auTo" + "Do to" + "dos\n", nil},
+		{"unfinished after another word", "docs/a.md", "to" + "dos, a to" + "do\n", []string{
+			"docs/a.md:1: \"TO" + "DO\" must not stand here: finish it or leave it out",
+		}},
 		{"unfinished prose", "docs/a.md", "to" + "do\n", []string{
 			"docs/a.md:1: \"TO" + "DO\" must not stand here: finish it or leave it out",
 		}},

@@ -1,0 +1,299 @@
+package acceptance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"carronade/internal/kafkatest"
+)
+
+// TestPartitioner compares where keys go with where Kafka's own producer puts
+// them.
+func TestPartitioner(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	const keys, partitions = 100, 7
+	where := make(map[string]int32)
+	java := broker.CreateTopic(t, partitions, 1)
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			topic := broker.CreateTopic(t, partitions, 1)
+			run(t, "run", kafka(broker, topic), "--engine", engine, "--rate", strconv.Itoa(keys)+"/s", "--for", "1s", "--partitioner", "murmur2",
+				"--key", "seq", "--payload", "monotonic", "--fresh", "--json", "--quiet").done(t)
+			records := broker.Consume(t, topic, keys)
+			if len(where) == 0 {
+				var lines strings.Builder
+				for _, r := range records {
+					fmt.Fprintf(&lines, "%s\tv\n", r.Key)
+				}
+				produceByJava(t, broker, java, lines.String())
+				for _, r := range broker.Consume(t, java, keys) {
+					where[r.Key] = r.Partition
+				}
+			}
+			for _, r := range records {
+				if want, ok := where[r.Key]; !ok || want != r.Partition {
+					t.Errorf("key %q lies in partition %d, Kafka's producer puts it into %d (%v)", r.Key, r.Partition, want, ok)
+				}
+			}
+			if len(records) != keys {
+				t.Errorf("%d records arrived, want %d", len(records), keys)
+			}
+		})
+	}
+}
+
+// produceByJava sends lines of key and value, a tab between them, with Kafka's
+// console producer.
+func produceByJava(t *testing.T, c *kafkatest.Cluster, topic, lines string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := kafkatest.ToolCommand(t, ctx, "", "ConsoleProducer", "--bootstrap-server", c.Bootstrap(), "--topic", topic,
+		"--reader-property", "parse.key=true")
+	cmd.Stdin = strings.NewReader(lines)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("console producer: %v\n%s", err, out)
+	}
+}
+
+// TestThrottled fires against a quota: Kafka asks for less, which slows the run
+// and fails nothing.
+func TestThrottled(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			topic, id := broker.CreateTopic(t, 1, 1), "throttled-"+engine
+			const quota = 50_000 // bytes/s
+			results, err := broker.Admin(t).AlterClientQuotas(t.Context(), []kadm.AlterClientQuotaEntry{{
+				Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: &id}},
+				Ops:    []kadm.AlterClientQuotaOp{{Key: "producer_byte_rate", Value: quota}},
+			}})
+			if err != nil || len(results) != 1 || results[0].Err != nil {
+				t.Fatalf("set a quota: %v, %+v", err, results)
+			}
+			// A broker allows what its window of 11 s does before it asks for less, so
+			// 1 MB of events are late by some 9 s.
+			e := run(t, "run", kafka(broker, topic), "--engine", engine, "--client-id", id, "--rate", "200/s", "--for", "5s", "--size", "1000", "--batch-size", "8KiB",
+				"--client-metrics", "--drain", "60s", "--json", "--quiet").done(t)
+			d := e.document(t)
+			if d.Totals.Acked != 1000 {
+				t.Errorf("a quota failed events: %+v, %+v", d.Totals.counts, d.Failures)
+			}
+			if d.Response == nil || d.Response.MaxUS < 2e6 {
+				t.Errorf("the quota does not show: %+v", d.Response)
+			}
+			if !strings.Contains(strings.ToLower(e.stdout), "throttle") {
+				t.Error("the report does not speak of throttling")
+			}
+			if got := broker.EndSum(t, topic); got != int64(d.whole().Acked) {
+				t.Errorf("the end offsets grew by %d, acked are %d", got, d.whole().Acked)
+			}
+		})
+	}
+}
+
+// TestTransactions commits and aborts, and asks a consumer of committed records.
+func TestTransactions(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	committed := func(t *testing.T, topic string) uint64 {
+		return run(t, "run", kafka(broker, topic), "--op", "consume", "--engine", "client", "--isolation", "committed", "--idle-timeout", "2s",
+			"--json", "--quiet").wantOne(t, 0, 3).document(t).Totals.Consumed
+	}
+	for _, tt := range []struct{ name, abort string }{{"committed", "0%"}, {"half aborted", "50%"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			topic := broker.CreateTopic(t, 2, 1)
+			d := run(t, "run", kafka(broker, topic), "--engine", "client", "--transactions", "--transaction-interval", "100ms", "--transaction-abort", tt.abort,
+				"--acks", "all", "--rate", "1000/s", "--for", "3s", "--json", "--quiet").done(t).document(t)
+			transactional, records := 0, 0
+			for _, b := range broker.Node(1).Dump(t, topic) {
+				if b.Control {
+					continue
+				}
+				records += b.Count
+				if b.Transactional {
+					transactional += b.Count
+				}
+			}
+			if records != transactional || records != 3000 || d.Totals.Sent != 3000 {
+				t.Errorf("%d records lie there, %d of a transaction; sent were %d, want 3000", records, transactional, d.Totals.Sent)
+			}
+			got := committed(t, topic)
+			if tt.abort == "0%" && (got != 3000 || d.Totals.Acked != 3000) {
+				t.Errorf("%d records are committed, acked are %d, want 3000", got, d.Totals.Acked)
+			}
+			if tt.abort != "0%" && (got == 0 || got >= 3000) {
+				t.Errorf("%d records of 3000 are committed, want about half", got)
+			}
+		})
+	}
+}
+
+// TestJavaProfile fires as the Java producer does by default.
+func TestJavaProfile(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	topic := broker.CreateTopic(t, 1, 1)
+	run(t, "run", kafka(broker, topic), "--engine", "client", "--profile", "java", "--rate", "2000/s", "--for", "1s", "--json", "--quiet").done(t)
+	next := 0
+	for _, b := range broker.Node(1).Dump(t, topic) {
+		if b.ProducerID < 0 || b.BaseSequence != next || b.Codec != "none" || b.Size > 17_000 {
+			t.Errorf("batch at %d: producer %d, sequence %d (want %d), codec %s, %d bytes", b.Base, b.ProducerID, b.BaseSequence, next, b.Codec, b.Size)
+		}
+		next += b.Count
+	}
+	if next != 2000 {
+		t.Errorf("%d events lie there, want 2000", next)
+	}
+}
+
+// topicsReport is the JSON of the operations on topics, by its names.
+type topicsReport struct {
+	Op      string
+	Done    uint64
+	Failed  uint64
+	Events  uint64
+	Classes map[string]uint64
+	Service *times
+}
+
+func topicsOp(t *testing.T, code int, args ...string) topicsReport {
+	t.Helper()
+	e := run(t, append([]string{"topics"}, append(args, "--json")...)...).want(t, code)
+	var r topicsReport
+	if err := json.Unmarshal([]byte(e.stdout), &r); err != nil {
+		t.Fatalf("%v\n%.2000s", err, e.stdout)
+	}
+	return r
+}
+
+// TestTopics makes, lists, reads and deletes topics, and asks the broker.
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	name := kafkatest.TopicName(t)
+	url := kafka(broker, name)
+	// A broker answers a creation before each of its parts has heard of it.
+	exist := func(want int) (n int) {
+		for deadline := time.Now().Add(10 * time.Second); ; after(t, 200*time.Millisecond) {
+			all, err := broker.Admin(t).ListTopics(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			n = 0
+			for topic, d := range all {
+				if strings.HasPrefix(topic, name) && d.Err == nil {
+					n++
+				}
+			}
+			if n == want || time.Now().After(deadline) {
+				return n
+			}
+		}
+	}
+	if r := topicsOp(t, 0, "create", url, "--count", "20", "--per-request", "5", "--concurrency", "2", "--partitions", "2", "--replicas", "1"); r.Done != 20 || r.Failed != 0 || exist(20) != 20 {
+		t.Fatalf("created: %+v; there are %d", r, exist(20))
+	}
+	if r := topicsOp(t, 1, "create", url, "--count", "20", "--partitions", "2", "--replicas", "1"); r.Done != 0 || r.Failed != 20 || r.Classes["rejected"] != 20 {
+		t.Errorf("created again: %+v", r)
+	}
+	if e := run(t, "topics", "list", url).want(t, 0); !strings.Contains(e.stdout, name+"-19") {
+		t.Errorf("the list lacks %s-19:\n%.2000s", name, e.stdout)
+	}
+	if e := run(t, "topics", "describe", url+"-3").want(t, 0); !strings.Contains(e.stdout, name+"-3") {
+		t.Errorf("the description:\n%.2000s", e.stdout)
+	}
+	run(t, "run", url+"-3", "--count", "500", "--quiet").wantOne(t, 0, 3)
+	if r := topicsOp(t, 0, "read", "kafka://"+broker.Bootstrap(), name+"-3,"+name+"-4"); r.Done != 2 || r.Events != 500 {
+		t.Errorf("read: %+v, want 2 operations and 500 events", r)
+	}
+	if r := topicsOp(t, 1, "read", "kafka://"+broker.Bootstrap(), name+"-3,"+name+"-missing"); r.Done != 1 || r.Failed != 1 {
+		t.Errorf("read one that is missing: %+v", r)
+	}
+	if r := topicsOp(t, 0, "delete-records", url+"-3"); r.Done != 1 {
+		t.Errorf("records deleted: %+v", r)
+	}
+	if r := topicsOp(t, 0, "read", url+"-3"); r.Events != 0 {
+		t.Errorf("read after the records were deleted: %+v", r)
+	}
+	if r := topicsOp(t, 0, "delete", url, "--count", "20"); r.Done != 20 || exist(0) != 0 {
+		t.Errorf("deleted: %+v; there are %d", r, exist(0))
+	}
+	if r := topicsOp(t, 1, "delete", url, "--count", "2"); r.Failed != 2 {
+		t.Errorf("deleted again: %+v", r)
+	}
+}
+
+// TestOthers has other people's tools read what was fired, and carronade read
+// what they wrote.
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	t.Run("Kafka's perf tool writes", func(t *testing.T) {
+		topic := broker.CreateTopic(t, 2, 1)
+		broker.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "20000", "--record-size", "100", "--throughput", "-1",
+			"--command-property", "compression.type=zstd")
+		for _, engine := range engines {
+			for _, flag := range []string{"--decode", "--until-end"} {
+				d := run(t, "run", kafka(broker, topic), "--op", "consume", "--engine", engine, "--until-end", flag, "--json", "--quiet").wantOne(t, 0, 3).document(t)
+				if d.Totals.Consumed != 20_000 {
+					t.Errorf("%s %s: consumed %d events, want 20000", engine, flag, d.Totals.Consumed)
+				}
+			}
+		}
+	})
+	t.Run("Kafka's perf tool reads", func(t *testing.T) {
+		topic := broker.CreateTopic(t, 2, 1)
+		run(t, "run", kafka(broker, topic), "--count", "20000", "--compression", "gzip", "--quiet").wantOne(t, 0, 3)
+		out := broker.Tool(t, "ConsumerPerformance", "--topic", topic, "--num-records", "20000", "--timeout", "60000")
+		if !strings.Contains(out, " 20000,") {
+			t.Errorf("kafka-consumer-perf-test says:\n%s", out)
+		}
+	})
+	t.Run("kcat", func(t *testing.T) {
+		kcat, err := exec.LookPath("kcat")
+		if err != nil {
+			t.Fatal("kcat is missing: apt-get install kcat, or run scripts/deps as root")
+		}
+		topic := broker.CreateTopic(t, 1, 1)
+		run(t, "run", kafka(broker, topic), "--count", "1000", "--size", "50", "--payload", "text", "--compression", "lz4", "--quiet").wantOne(t, 0, 3)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, kcat, "-b", broker.Bootstrap(), "-C", "-t", topic, "-e", "-q", "-f", "%S\n").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(out), "50\n"); got != 1000 {
+			t.Errorf("kcat read %d events of 50 bytes, want 1000", got)
+		}
+	})
+}
+
+// TestPayloadFile fires the lines of a file.
+func TestPayloadFile(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	file := filepath.Join(t.TempDir(), "lines.txt")
+	writeFile(t, file, "alpha\nbeta\ngamma\n")
+	topic := broker.CreateTopic(t, 1, 1)
+	run(t, "run", kafka(broker, topic), "--rate", "300/s", "--for", "1s", "--payload", "file:"+file, "--fresh", "--json", "--quiet").done(t)
+	count := make(map[string]int)
+	for _, r := range broker.Consume(t, topic, 300) {
+		count[r.Value]++
+	}
+	if len(count) != 3 || count["alpha"] != 100 || count["beta"] != 100 || count["gamma"] != 100 {
+		t.Errorf("the lines came so often: %v", count)
+	}
+}
