@@ -344,3 +344,29 @@ func TestSchemaIsCommitted(t *testing.T) {
 		t.Errorf("%s (-want +got; -update writes it):\n%s", path, d)
 	}
 }
+
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+// Links between documents lead somewhere.
+func TestLinksOfDocuments(t *testing.T) {
+	decisions, err := filepath.Glob(root + "/docs/decisions/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range append(documents(t), decisions...) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere", path, m[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no document has a link")
+	}
+}
