@@ -11,6 +11,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"strings"
@@ -112,7 +113,10 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 	}
 	gone := nobody.Addr().String()
 	nobody.Close()
-	t.Setenv("KAFKA_TEST_PASSWORD", "canary")
+	// A listener that takes everything in and says nothing.
+	silent := listen(t, func(c net.Conn) { io.Copy(io.Discard, c) })
+	secret := t.TempDir() + "/password"
+	writeFile(t, secret, "canary\n")
 
 	for _, tt := range []struct {
 		name, url   string
@@ -122,6 +126,8 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 		{name: "nothing listens", url: "kafka://" + gone + "/t", wrong: "refused", hint: "nothing listens there"},
 		{name: "it hangs up", url: "kafka://" + closed + "/t", wrong: "closed without an answer", hint: "another protocol"},
 		{name: "it speaks HTTP", url: "kafka://" + http + "/t", wrong: "HTTP", hint: "another protocol"},
+		{name: "it is silent", url: "kafka://" + silent + "/t", wrong: "nothing was answered in time", hint: "another protocol"},
+		{name: "it is silent, among others", url: "kafka://" + silent + "," + gone + "/t", wrong: "any of", hint: "nothing listens"},
 		{name: "no such host", url: "kafka://no.such.host.invalid:1/t", wrong: "no.such.host.invalid", hint: "name"},
 		{name: "TLS to plaintext", url: urlOf(plaintext, "t"), given: map[string][]string{"tls": {"true"}}, wrong: "speaks plaintext", hint: "leave out --tls"},
 		{name: "plaintext to TLS", url: urlOf(secured, "t"), wrong: "speaks TLS", hint: "add --tls"},
@@ -130,23 +136,24 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 		{name: "no login", url: urlOf(login, "t"), wrong: "wants a login", hint: "--sasl-mechanism"},
 		{
 			name: "wrong password", url: urlOf(login, "t"),
-			given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"}},
+			given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"file:" + secret}},
 			wrong: "log in by PLAIN", hint: "check --user and --password",
 		},
 		{
 			name: "wrong password, client engine", url: urlOf(login, "t"),
-			given: map[string][]string{"engine": {"client"}, "sasl-mechanism": {"SCRAM-SHA-256"}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"}},
+			given: map[string][]string{"engine": {"client"}, "sasl-mechanism": {"SCRAM-SHA-256"}, "user": {"alice"}, "password": {"file:" + secret}},
 			wrong: "log in by SCRAM-SHA-256", hint: "check --user and --password",
 		},
 		{
 			name: "login to a listener without", url: urlOf(plaintext, "t"),
-			given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"}},
+			given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"file:" + secret}},
 			wrong: "log in by PLAIN", hint: "check --user",
 		},
 		{name: "topic missing", url: urlOf(plaintext, "missing"), wrong: "does not exist", hint: "--create-topic"},
 		{name: "partition beyond", url: urlOf(plaintext, "t"), given: map[string][]string{"partitioner": {"fixed(7)"}}, wrong: "no number 7", hint: "fixed(N)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // some take as long as a wrong address may
 			began := time.Now()
 			_, err := open(t, spec(t, tt.url, tt.given))
 			if err == nil {
