@@ -285,6 +285,30 @@ func TestBackpressureIsTheSystems(t *testing.T) {
 	}
 }
 
+// An idempotent shot whose attempts are never answered is unknown in the end.
+func TestIdempotentSilence(t *testing.T) {
+	c := fake(t, 1)
+	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		return nil, nil, true // handled, and never answered
+	})
+	p := opened(t, c.ListenAddrs(), nil, append(slices.Clone(idempotent), "request-timeout=100ms", "delivery-timeout=350ms")...)
+	r := newRig(t, p)
+	r.events = 10
+	out := r.fire(30)
+	got := tally(out)
+	if got.retries == 0 {
+		t.Error("no retries")
+	}
+	got.retries = 0
+	if want := (tallies{unknown: 30}); got != want {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	if o := out[0]; o.Class != load.Timeout || o.Done < 350*time.Millisecond {
+		t.Errorf("%+v", o)
+	}
+}
+
 // A topic that is deleted and made again has another id.
 func TestTopicMadeAnew(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {

@@ -161,9 +161,6 @@ func (p *producer) Client(stripe int32) int { return p.stripes.client(stripe) }
 // LogOf is the partition that a stripe's events go to.
 func (p *producer) LogOf(stripe int32) int32 { return p.stripes.partition(stripe) }
 
-// Partitions is how many the topic had when the run was opened.
-func (p *producer) Partitions() int { return len(p.senders[0].routes) }
-
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *producer) Stamped() bool { return p.stock.stamped && p.codec == kafka.None }
 

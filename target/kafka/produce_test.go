@@ -148,6 +148,28 @@ func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 	}
 }
 
+// A stamp says when its event was due; between the first and the last of a
+// shot they are spread evenly.
+func TestProduceStampsDueTimes(t *testing.T) {
+	for _, given := range [][]string{nil, {"fresh=true"}} {
+		c := fake(t, 1)
+		p := opened(t, c.ListenAddrs(), stamping, given...)
+		q := &quiet{start: time.Now(), settled: make(chan int, 1)}
+		p.Start(q)
+		l := p.Route(0)
+		l.Fire([]load.Shot{{First: 40, Events: 5, DueFirst: 1000, DueLast: 1800}})
+		l.Flush()
+		<-q.settled
+		for i, r := range readBack(t, c.ListenAddrs(), 5) {
+			got, ok := kafka.ParseStamp(r.Value)
+			want := kafka.Stamp{Run: 5, Index: 40 + uint64(i), Due: 1000 + 200*time.Duration(i)}
+			if !ok || got != want {
+				t.Errorf("%v: stamp %+v, %v, want %+v", given, got, ok, want)
+			}
+		}
+	}
+}
+
 // TLS has no writev: the flusher writes.
 func TestProduceOverTLS(t *testing.T) {
 	server, ca := authority(t)

@@ -1,0 +1,125 @@
+package kafka
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func TestReadView(t *testing.T) {
+	const topic = "events"
+	broker := func(id int32) kmsg.MetadataResponseBroker {
+		return kmsg.MetadataResponseBroker{NodeID: id, Host: "h", Port: 9000 + id}
+	}
+	part := func(p, leader, epoch int32, err *kerr.Error) kmsg.MetadataResponseTopicPartition {
+		m := kmsg.MetadataResponseTopicPartition{Partition: p, Leader: leader, LeaderEpoch: epoch}
+		if err != nil {
+			m.ErrorCode = err.Code
+		}
+		return m
+	}
+	tests := []struct {
+		name    string
+		version int16
+		code    int16
+		parts   []kmsg.MetadataResponseTopicPartition
+		leaders []int32
+		epochs  []int32
+		wantErr string
+	}{
+		{name: "two", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(1, 2, 5, nil), part(0, 1, 4, nil)}, leaders: []int32{1, 2}, epochs: []int32{4, 5}},
+		{name: "no epochs yet", version: 6, parts: []kmsg.MetadataResponseTopicPartition{part(0, 1, 0, nil)}, leaders: []int32{1}, epochs: []int32{-1}},
+		{name: "no leader", version: 12, code: kerr.LeaderNotAvailable.Code, parts: []kmsg.MetadataResponseTopicPartition{part(0, -1, 4, kerr.LeaderNotAvailable)}, leaders: []int32{noLeader}, epochs: []int32{4}},
+		{name: "a leader that is away", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(0, 9, 4, nil)}, leaders: []int32{noLeader}, epochs: []int32{4}},
+		{name: "unknown", version: 12, code: kerr.UnknownTopicOrPartition.Code, wantErr: "topic events: UNKNOWN_TOPIC_OR_PARTITION"},
+		{name: "forbidden", version: 12, code: kerr.TopicAuthorizationFailed.Code, wantErr: "topic events: TOPIC_AUTHORIZATION_FAILED"},
+		{name: "nothing in it", version: 12, wantErr: "topic events has no partitions"},
+		{name: "a number too high", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(7, 1, 4, nil)}, wantErr: "partition 7 of 1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := kmsg.NewPtrMetadataResponse()
+			m.SetVersion(tt.version)
+			m.Brokers = []kmsg.MetadataResponseBroker{broker(1), broker(2)}
+			other, name := "other", topic
+			m.Topics = []kmsg.MetadataResponseTopic{{Topic: &other}, {Topic: &name, ErrorCode: tt.code, Partitions: tt.parts}}
+			v, err := readView(m, topic)
+			if tt.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+					t.Errorf("error = %v, want %s", err, tt.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.leaders, v.leaders); diff != "" {
+				t.Errorf("leaders (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.epochs, v.epochs); diff != "" {
+				t.Errorf("epochs (-want +got):\n%s", diff)
+			}
+			if v.brokers[2] != "h:9002" {
+				t.Errorf("brokers %v", v.brokers)
+			}
+		})
+	}
+	if _, err := readView(kmsg.NewPtrMetadataResponse(), topic); err == nil {
+		t.Error("an answer about nothing was taken")
+	}
+}
+
+// A partition without leader has no lane; when it has one again the engine is
+// told.
+func TestRouteWithoutLeader(t *testing.T) {
+	c := fake(t, 2)
+	p := opened(t, c.ListenAddrs(), nil)
+	q := &told{quiet: quiet{start: time.Now(), settled: make(chan int, 10)}, ready: make(chan int, 10)}
+	p.Start(q)
+	v := *p.book.view.Load()
+	with := v.leaders
+	v.leaders = []int32{noLeader, with[1]}
+	p.senders[0].update(&v)
+	if l := p.Route(0); l != nil {
+		t.Errorf("lane %v serves a partition without leader", l)
+	}
+	if p.Route(1) == nil {
+		t.Error("the other partition has no lane")
+	}
+	select {
+	case l := <-q.ready:
+		t.Errorf("Ready(%d), and nothing is", l)
+	default:
+	}
+	v.leaders = with
+	p.senders[0].update(&v)
+	if l := <-q.ready; l != -1 {
+		t.Errorf("Ready(%d), want -1", l)
+	}
+	if p.Route(0) == nil {
+		t.Error("no lane, and there is a leader")
+	}
+}
+
+// told is quiet, and passes on what is ready.
+type told struct {
+	quiet
+	ready chan int
+}
+
+func (q *told) Ready(lane int, _ time.Duration) { q.ready <- lane }
+
+func TestBackoff(t *testing.T) {
+	for n, want := range map[int32]time.Duration{1: 100, 2: 200, 3: 400, 4: 800, 5: 1000, 1 << 30: 1000} {
+		want *= time.Millisecond
+		for range 100 {
+			if got := backoff(n); got < want*8/10 || got > want*12/10 {
+				t.Fatalf("after %d attempts %v, want about %v", n, got, want)
+			}
+		}
+	}
+}
