@@ -86,12 +86,15 @@ func (c *collector) holdEnd(res *Result) time.Duration {
 func (c *collector) holdEnded(res *Result) time.Duration {
 	r := c.run
 	stop, end, spent := time.Duration(r.stopAt.Load()), time.Duration(r.holdEnd.Load()), time.Duration(r.spentAt.Load())
-	last := max(time.Duration(r.lastDone.Load()), min(time.Duration(r.holdAt.Load()), r.Now()))
+	last := min(end, max(time.Duration(r.lastDone.Load()), min(time.Duration(r.holdAt.Load()), r.Now())))
 	switch {
+	case time.Duration(r.outAt.Load()) < min(stop, end, spent):
+		res.Stopped = ByEvents
+		return min(last, stop)
 	case stop < min(end, spent):
 		res.Stopped, _ = r.reason.Load().(Reason)
 		return stop
-	case spent != Never:
+	case spent < end:
 		res.Stopped = ByBytes
 		return last
 	case end != Never:
@@ -196,9 +199,10 @@ func (c *collector) machine(res *Result) {
 		}
 	}
 	if lanes > 0 {
-		res.Full = full.Seconds() / (float64(lanes) * length.Seconds())
+		full += time.Duration(lanes) * max(0, res.Hold.End-time.Duration(r.outAt.Load()))
+		res.Full = min(1, full.Seconds()/(float64(lanes)*length.Seconds()))
 	}
 	res.Stall.Longest = time.Duration(r.longest.Load())
-	res.Stall.LongestAt = time.Duration(r.longestAt.Load())
-	res.Stall.Share = min(1, float64(r.stalled.Load())/float64(length))
+	res.Stall.LongestAt = r.longestAt
+	res.Stall.Share = min(1, float64(r.stalled)/float64(length))
 }

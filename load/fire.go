@@ -8,24 +8,27 @@ import "time"
 // stripe is back in its queue.
 func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 	var n, phase, events int
+	var shut bool
 	if t.scheduled() {
-		n = t.compose(s, ls, now)
+		n, shut = t.compose(s, ls, now)
 		phase = s.phase
 	} else {
-		n, phase, events = t.composeAny(s, ls, now)
+		n, phase, events, shut = t.composeAny(s, ls, now)
+	}
+	if n == 0 && shut {
+		t.gated = append(t.gated, s)
+		return true // the lane has room, and waiting for an allowance is no overload
 	}
 	if n == 0 {
-		if t.gateShut() || (!t.scheduled() && t.run.hold.Load() <= 0) {
-			t.gated = append(t.gated, s)
-			return false
-		}
 		ls.full = true // no room for this stripe: Ready will come
 		t.block(ls, now)
 		ls.queue.push(s)
 		return false
 	}
 	taken := ls.Fire(t.shots[:n])
+	fired := 0
 	for i := range taken {
+		fired += int(t.shots[i].Events)
 		t.sent(&t.shots[i], s, ls, phase, now)
 	}
 	if taken > 0 {
@@ -41,12 +44,15 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 			t.run.unclaim(min(rest, events), phase)
 		}
 		if g := t.run.plan.Gate; g != nil {
-			g.left.Add(int64(rest))
+			g.settle(fired, rest)
 		}
 		ls.full = true
 		t.block(ls, now)
 		ls.queue.push(s)
 		return false
+	}
+	if g := t.run.plan.Gate; g != nil {
+		g.settle(fired, 0)
 	}
 	if t.room(ls) == 0 {
 		t.block(ls, now)
@@ -59,15 +65,15 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 	return true
 }
 
-// compose makes shots of the events of a scheduled stripe that are due.
-func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) int {
+// compose makes shots of the events of a scheduled stripe that are due. Shut:
+// the gate allowed none of them.
+func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) (n int, shut bool) {
 	p := &t.run.plan
 	due := min(t.run.deal.Before(s.id, p.Schedule.Count(now+1)), s.end)
 	most := 1
 	if p.EventsPerShot > 0 {
 		most = min(t.room(ls), len(t.shots))
 	}
-	n := 0
 	for k := s.next; n < most && k < due; n++ {
 		room := ls.Room(s.id, k)
 		if room == 0 {
@@ -80,8 +86,8 @@ func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) int {
 			events = int(min(due-k, uint64(room)))
 		}
 		if g := p.Gate; g != nil {
-			if events = int(g.take(int64(events))); events == 0 {
-				break
+			if events = g.take(events); events == 0 {
+				return n, true
 			}
 		}
 		shot := &t.shots[n]
@@ -97,15 +103,17 @@ func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) int {
 			if events == room {
 				shot.Ready = min(shot.Ready, shot.DueLast)
 			}
+			shot.Ready = min(shot.Ready, now) // the lane had more room when the stripe went to sleep
 		}
 		shot.Free = max(shot.Ready, ls.again, s.again, t.slotAt(ls, n))
 		k += uint64(events)
 	}
-	return n
+	return n, false
 }
 
-// composeAny makes shots of a stripe that no schedule holds back.
-func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, phase, claimed int) {
+// composeAny makes shots of a stripe that no schedule holds back. Shut: neither
+// the gate nor the budget of the run allowed any.
+func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
 	p := &t.run.plan
 	most := 1
 	if p.EventsPerShot > 0 {
@@ -125,19 +133,22 @@ func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, pha
 			events = min(events, p.EventsPerShot)
 		}
 		if g := p.Gate; g != nil {
-			if events = int(g.take(int64(events))); events == 0 {
+			if events = g.take(events); events == 0 {
+				shut = true
 				break
 			}
 		}
 		got, ph := t.run.claim(events, now)
+		fits := n == 0 || ph == phase
+		if !fits { // the warm-up ended between two shots
+			t.run.unclaim(got, ph)
+			got = 0
+		}
 		if g := p.Gate; g != nil && got < events {
-			g.left.Add(int64(events - got))
+			g.settle(0, events-got)
 		}
 		if got == 0 {
-			break
-		}
-		if n > 0 && ph != phase { // the warm-up ended between two shots
-			t.run.unclaim(got, ph)
+			shut = fits
 			break
 		}
 		phase = ph
@@ -150,7 +161,7 @@ func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, pha
 		claimed += got
 		n++
 	}
-	return n, phase, claimed
+	return n, phase, claimed, shut
 }
 
 // slotAt is when the i-th place from now of the bound became free.
@@ -171,7 +182,7 @@ func (t *thread) sent(shot *Shot, s *stripe, ls *laneState, phase int, now time.
 	s.next += uint64(shot.Events)
 	t.fly(now, int64(shot.Events))
 	if t.flying == 0 {
-		t.flewAt = now
+		t.flewAt.Store(int64(now))
 	}
 	t.flying++
 	ls.flying++
@@ -190,11 +201,21 @@ func (t *thread) sent(shot *Shot, s *stripe, ls *laneState, phase int, now time.
 	}
 }
 
-// fly changes the number of events in flight, and adds up its area over time.
+// fly changes the number of events in flight, and adds up its area over time,
+// to each phase what lies within it: under a stall or at a low rate there may be
+// none or several changes in a phase.
 func (t *thread) fly(now time.Duration, by int64) {
 	n := t.inFlight.Load()
 	if now > t.changed {
-		t.area[t.run.phaseAt(t.changed)] += float64(n) * (now - t.changed).Seconds()
+		for from := t.changed; n > 0 && from < now; {
+			ph := t.run.phaseAt(from)
+			to := min(now, t.run.phaseEnd(ph))
+			if to <= from { // the end became known, and has passed, just now
+				to = now
+			}
+			t.area[ph] += float64(n) * (to - from).Seconds()
+			from = to
+		}
 		t.changed = now
 	}
 	t.inFlight.Store(n + by)
@@ -212,11 +233,8 @@ func (t *thread) unblock(ls *laneState, at time.Duration) {
 		return
 	}
 	ls.blocked = false
-	from := max(ls.blockedAt, time.Duration(t.run.holdAt.Load()))
-	to := min(at, time.Duration(t.run.holdEnd.Load()), time.Duration(t.run.stopAt.Load()))
-	if to > from {
-		ls.blockedFor += to - from
-	}
+	r := t.run
+	ls.blockedFor += max(0, r.clipEnd(min(at, time.Duration(r.outAt.Load())))-max(ls.blockedAt, time.Duration(r.holdAt.Load())))
 }
 
 // refire fires failed shots again, before anything new on their lane.
@@ -270,8 +288,10 @@ func (t *thread) give(s *stripe, now time.Duration) {
 	t.asleep.push(s)
 }
 
-// gateShut reports whether the run waits for its gate.
-func (t *thread) gateShut() bool {
-	g := t.run.plan.Gate
-	return g != nil && g.left.Load() <= 0
+// allowed is how many of the stripes that wait for an allowance may try again.
+func (t *thread) allowed() int {
+	if g := t.run.plan.Gate; g != nil && len(t.gated) > 0 {
+		return int(min(uint64(len(t.gated)), g.Left()))
+	}
+	return len(t.gated)
 }

@@ -9,8 +9,11 @@ import (
 // than were added to it. Feeding it with what another run got acked makes a
 // pipeline of the two. Safe for concurrent use.
 type Gate struct {
-	left   atomic.Int64
 	closed atomic.Bool
+
+	counts sync.Mutex
+	left   int64 // allowed, and not taken
+	taken  int64 // taken, and neither fired nor given back so far
 
 	mu    sync.Mutex
 	wakes []func()
@@ -21,7 +24,9 @@ func NewGate() *Gate { return &Gate{} }
 
 // Add allows n more events.
 func (g *Gate) Add(n uint64) {
-	g.left.Add(int64(n))
+	g.counts.Lock()
+	g.left += int64(n)
+	g.counts.Unlock()
 	g.wake()
 }
 
@@ -32,7 +37,11 @@ func (g *Gate) Close() {
 }
 
 // Left is the allowance not used so far.
-func (g *Gate) Left() uint64 { return uint64(max(g.left.Load(), 0)) }
+func (g *Gate) Left() uint64 {
+	g.counts.Lock()
+	defer g.counts.Unlock()
+	return uint64(max(g.left, 0))
+}
 
 // Feed is an Observe function that allows one event for each one acked.
 func (g *Gate) Feed(out []Outcome) {
@@ -59,11 +68,35 @@ func (g *Gate) onChange(f func()) {
 	g.mu.Unlock()
 }
 
-// take claims up to n events and returns how many it got.
-func (g *Gate) take(n int64) int64 { return takeFrom(&g.left, n) }
+// take claims up to n events and returns how many it got. They are to be
+// settled.
+func (g *Gate) take(n int) int {
+	g.counts.Lock()
+	defer g.counts.Unlock()
+	got := int(min(int64(n), max(g.left, 0)))
+	g.left -= int64(got)
+	g.taken += int64(got)
+	return got
+}
 
-// empty reports whether nothing is left and nothing will come.
-func (g *Gate) empty() bool { return g.closed.Load() && g.left.Load() <= 0 }
+// settle says what became of events that were taken: fired, or given back.
+func (g *Gate) settle(fired, back int) {
+	g.counts.Lock()
+	g.left += int64(back)
+	g.taken -= int64(fired + back)
+	g.counts.Unlock()
+}
+
+// empty reports whether nothing is left, nothing will come, and nobody has
+// taken what may be given back.
+func (g *Gate) empty() bool {
+	if !g.closed.Load() {
+		return false
+	}
+	g.counts.Lock()
+	defer g.counts.Unlock()
+	return g.left <= 0 && g.taken == 0
+}
 
 // takeFrom claims up to n from a shared budget.
 func takeFrom(budget *atomic.Int64, n int64) int64 {

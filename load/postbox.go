@@ -82,7 +82,7 @@ func (r *Run) Consumed(o *Outcome, at time.Duration) {
 	h := hist(&pg.EndToEnd)
 	switch {
 	case o.DueFirst < 0:
-		h.RecordN(at-o.Sent, n)
+		h.RecordN(at-o.firstSent(), n)
 	case o.DueFirst == o.DueLast:
 		h.RecordN(at-o.DueFirst, n)
 	default:

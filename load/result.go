@@ -30,7 +30,7 @@ type Result struct {
 	Steady   measure.Steady
 	Usage    measure.Usage // of the generator's process over the hold
 	Busy     float64       // largest share of the hold that a sending thread was at work
-	Full     float64       // share of the hold that the in-flight bound was full (no schedule), mean over lanes
+	Full     float64       // share of the hold that the in-flight bound was full, or nothing was left to fire (no schedule), mean over lanes
 	WireRead uint64        // bytes received
 
 	Rebalance time.Duration // consuming: time without an assignment
@@ -68,6 +68,7 @@ const (
 	ByFailures    Reason = "failures"
 	ByFailureRate Reason = "failure rate"
 	BySchedule    Reason = "schedule ended"
+	ByFeed        Reason = "feed ended"
 	ByIdle        Reason = "idle"
 	ByEnd         Reason = "end of the logs"
 	Interrupted   Reason = "interrupted"

@@ -34,6 +34,7 @@ type Run struct {
 	abortAt atomic.Int64 // offset at which waiting for answers ended; Never likewise
 	holdAt  atomic.Int64 // start of the hold; Never until known
 	holdEnd atomic.Int64 // end of the hold; Never until known
+	outAt   atomic.Int64 // offset at which the last of a number of events was fired; Never while some are left
 	reason  atomic.Value // Reason
 
 	warm, hold atomic.Int64  // events left to claim, without a schedule
@@ -44,8 +45,10 @@ type Run struct {
 	lastAnswer atomic.Int64 // when the newest answer came that took events
 	lastDone   atomic.Int64 // when the newest outcome came
 	longest    atomic.Int64 // gap without an answer
-	longestAt  atomic.Int64
-	stalled    atomic.Int64
+	stallMu    sync.Mutex   // over the three below, and changes of longest
+	longestAt  time.Duration
+	stalled    time.Duration
+	counted    time.Duration // stalls are counted up to here
 
 	done   chan struct{}
 	result *Result
@@ -90,6 +93,7 @@ func New(plan Plan, target Target) (*Run, error) {
 	r.spentAt.Store(int64(Never))
 	r.holdAt.Store(int64(Never))
 	r.holdEnd.Store(int64(Never))
+	r.outAt.Store(int64(Never))
 	first := r.phases[0]
 	if first.warm && plan.Schedule == nil && plan.WarmupEvents > 0 {
 		r.warm.Store(int64(plan.WarmupEvents))
@@ -100,8 +104,8 @@ func New(plan Plan, target Target) (*Run, error) {
 		r.hold.Store(1<<63 - 1)
 	} else if plan.Schedule == nil {
 		r.hold.Store(int64(plan.Hold.Events))
-	} else if last.end != Never && plan.Hold.Events == 0 {
-		r.holdEnd.Store(int64(last.end))
+	} else if last.end != Never && last.to == plan.Schedule.Count(last.end) {
+		r.holdEnd.Store(int64(last.end)) // and not a number of events
 	}
 	if plan.Schedule == nil && plan.Hold.Time > 0 && plan.WarmupEvents == 0 {
 		r.holdEnd.Store(int64(plan.WarmupTime + plan.Hold.Time))
@@ -268,6 +272,25 @@ func (r *Run) phaseAt(at time.Duration) int {
 	return i
 }
 
+// phaseEnd is when a phase of phaseAt ends, as far as is known.
+func (r *Run) phaseEnd(i int) time.Duration {
+	end := min(time.Duration(r.holdEnd.Load()), time.Duration(r.stopAt.Load()))
+	switch {
+	case i == len(r.phases):
+		return Never
+	case i < r.firstHold():
+		return min(time.Duration(r.holdAt.Load()), end)
+	case i+1 < len(r.phases):
+		return min(r.phases[i].end, end)
+	}
+	return end
+}
+
+// clipEnd is at, or the end of the hold where that is earlier.
+func (r *Run) clipEnd(at time.Duration) time.Duration {
+	return min(at, time.Duration(r.holdEnd.Load()), time.Duration(r.stopAt.Load()), time.Duration(r.spentAt.Load()))
+}
+
 // claim takes up to n events of the budget of a run without a schedule and
 // says which phase they belong to.
 func (r *Run) claim(n int, now time.Duration) (got, phase int) {
@@ -285,7 +308,11 @@ func (r *Run) claim(n int, now time.Duration) (got, phase int) {
 	if r.plan.Hold.Events == 0 {
 		return n, hold
 	}
-	return int(takeFrom(&r.hold, int64(n))), hold
+	got = int(takeFrom(&r.hold, int64(n)))
+	if got > 0 && r.hold.Load() <= 0 {
+		r.outAt.Store(int64(now))
+	}
+	return got, hold
 }
 
 // unclaim gives back what a full lane did not take.
@@ -297,36 +324,52 @@ func (r *Run) unclaim(n, phase int) {
 			r.warm.Add(int64(n))
 		}
 	case r.plan.Hold.Events > 0:
+		r.outAt.Store(int64(Never))
 		r.hold.Add(int64(n))
 	}
 }
 
 // answer notes that a shot was settled, for the gaps between answers. A gap
-// begins with the newest answer, or when shots came to be in flight.
-func (r *Run) answer(o *Outcome, flying time.Duration) {
+// begins with the newest answer that took events, or when shots came to be in
+// flight (flew says since when this thread has any); it counts when it begins
+// within the hold. Most answers come soon after another and cost two loads.
+func (r *Run) answer(o *Outcome, flew time.Duration) {
 	raise(&r.lastDone, int64(o.Done))
-	since := max(r.lastAnswer.Load(), int64(flying))
-	if gap := int64(o.Done) - since; gap > 0 && r.inHold(o.Done) {
-		since = max(since, r.holdAt.Load())
-		if gap = int64(o.Done) - since; gap > r.longest.Load() {
-			r.longest.Store(gap)
-			r.longestAt.Store(since)
-		}
-		if gap > int64(stallAfter) && o.Acked > 0 {
-			r.stalled.Add(gap)
-		}
+	if gap := int64(o.Done) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(stallAfter)) {
+		r.gap(o, flew)
 	}
 	if o.Acked > 0 {
 		raise(&r.lastAnswer, int64(o.Done))
 	}
 }
 
+func (r *Run) gap(o *Outcome, flew time.Duration) {
+	for _, t := range r.threads {
+		flew = min(flew, time.Duration(t.flewAt.Load()))
+	}
+	r.stallMu.Lock()
+	defer r.stallMu.Unlock()
+	since := max(time.Duration(r.lastAnswer.Load()), flew, time.Duration(r.holdAt.Load()))
+	gap := o.Done - since
+	if gap <= 0 || since >= r.clipEnd(o.Done) {
+		return
+	}
+	if gap > time.Duration(r.longest.Load()) {
+		r.longest.Store(int64(gap))
+		r.longestAt = since
+	}
+	if gap > stallAfter {
+		from, to := max(since, r.counted), r.clipEnd(o.Done)
+		r.stalled += max(0, to-from)
+		r.counted = max(r.counted, to)
+	}
+	if o.Acked > 0 { // here, so that two threads do not count one gap twice
+		raise(&r.lastAnswer, int64(o.Done))
+	}
+}
+
 // stallAfter is how long no answer must have come to call it a stall.
 const stallAfter = 100 * time.Millisecond
-
-func (r *Run) inHold(at time.Duration) bool {
-	return at >= time.Duration(r.holdAt.Load())
-}
 
 func raise(a *atomic.Int64, v int64) {
 	for {
@@ -337,10 +380,10 @@ func raise(a *atomic.Int64, v int64) {
 	}
 }
 
-// check ends the run when a limit on bytes or failures is reached.
-func (r *Run) check(acked, failed uint64) {
+// check ends the run when a limit on failures is reached.
+func (r *Run) check(events, failed uint64) {
 	l := &r.plan.Hold
-	all := r.answered.Add(acked + failed)
+	all := r.answered.Add(events)
 	bad := r.failed.Add(failed)
 	if failed == 0 {
 		return

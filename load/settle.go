@@ -43,14 +43,21 @@ func (t *thread) again(o *Outcome, now time.Duration) bool {
 		return false
 	}
 	s := o.Shot
-	if s.Attempt == 0 {
-		s.FirstSent = max(o.Sent, 0)
-	}
+	s.FirstSent = o.firstSent()
 	s.Attempt++
 	t.rec.at(o.Done, int(s.Phase)).Retries += uint64(o.Retries) + 1
 	ls := t.byID[int(o.Lane)]
 	ls.refire = append(ls.refire, s)
 	return true
+}
+
+// firstSent is when the shot's first byte was written, at whichever attempt; -1
+// when none was.
+func (o *Outcome) firstSent() time.Duration {
+	if o.Attempt > 0 && o.FirstSent >= 0 {
+		return o.FirstSent
+	}
+	return o.Sent
 }
 
 // settle accounts for a shot whose fate is known for good.
@@ -61,8 +68,11 @@ func (t *thread) settle(o *Outcome) {
 	} else {
 		ls.slots.push(o.Done)
 	}
+	flew := time.Duration(t.flewAt.Load())
 	ls.flying--
-	t.flying--
+	if t.flying--; t.flying == 0 {
+		t.flewAt.Store(int64(Never))
+	}
 	t.fly(max(o.Done, t.changed), -int64(o.Events))
 	t.unblock(ls, o.Done)
 
@@ -85,11 +95,15 @@ func (t *thread) settle(o *Outcome) {
 	if t.run.plan.Unanswered {
 		raise(&t.run.lastDone, int64(o.Done))
 	} else {
-		t.run.answer(o, t.flewAt)
+		t.run.answer(o, flew)
 	}
 	if l := &t.run.plan.Hold; l.Failures > 0 || l.FailureRate > 0 {
 		if int(o.Phase) >= t.run.firstHold() {
-			t.run.check(uint64(o.Acked), uint64(o.Failed+o.Unknown))
+			bad := uint64(o.Failed)
+			if !t.run.plan.Unanswered { // there nothing was to be known
+				bad += uint64(o.Unknown)
+			}
+			t.run.check(uint64(o.Events), bad)
 		}
 	}
 }
@@ -97,10 +111,7 @@ func (t *thread) settle(o *Outcome) {
 // time records both clocks of a shot: response time per event from its due
 // time, and service time per shot from its first byte.
 func (t *thread) time(pg *page, o *Outcome) {
-	sent := o.Sent
-	if o.Attempt > 0 {
-		sent = o.FirstSent
-	}
+	sent := o.firstSent()
 	written := o.Sent >= 0
 	if written && !t.run.plan.Unanswered {
 		switch {

@@ -24,7 +24,8 @@ type Shot struct {
 	// Bytes is the size of the events (key, value and headers, before
 	// compression). The lane sets it in Fire.
 	Bytes int64
-	// FirstSent is when the first attempt was written; the engine sets it.
+	// FirstSent is when an earlier attempt (Attempt > 0) first wrote a byte, -1
+	// when none did; the engine sets it.
 	FirstSent time.Duration
 }
 

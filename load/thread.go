@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"carronade/measure"
 )
 
 // A thread drives some of the stripes and all lanes that serve them: it waits
@@ -32,7 +34,7 @@ type thread struct {
 
 	inFlight atomic.Int64  // events
 	flying   int           // shots
-	flewAt   time.Duration // when flying last rose from nothing
+	flewAt   atomic.Int64  // when flying last rose from nothing; Never while nothing flies
 	changed  time.Duration // when inFlight last changed
 	area     []float64     // events in flight x seconds, per phase of time
 	arrived  []uint64      // events answered, per phase of time
@@ -104,6 +106,7 @@ func (s *slots) push(t time.Duration) {
 
 func newThread(r *Run, id, of int) *thread {
 	t := &thread{run: r, id: id, byID: map[int]*laneState{}}
+	t.flewAt.Store(int64(Never))
 	if r.plan.Schedule != nil && !r.plan.Portable {
 		t.wait = newPrecise(r.start)
 	} else {
@@ -152,11 +155,14 @@ func (t *thread) loop() {
 		}
 		before := t.run.Now()
 		t.wait.wait(wake)
-		if woke := t.run.Now(); t.run.inHold(before) && woke < time.Duration(t.run.holdEnd.Load()) {
-			t.idle += woke - before
-		}
+		t.rested(before, t.run.Now())
 	}
 	t.finish()
+}
+
+// rested adds up what of a wait lay within the hold.
+func (t *thread) rested(from, to time.Duration) {
+	t.idle += max(0, t.run.clipEnd(to)-max(from, time.Duration(t.run.holdAt.Load())))
 }
 
 // begin puts every stripe where it waits for its first shot.
@@ -185,11 +191,12 @@ func (t *thread) firing(now time.Duration) bool {
 	if t.stopped(now) {
 		return false
 	}
+	if g := t.run.plan.Gate; g != nil && g.empty() {
+		t.run.Stop(ByFeed) // what is due from here on is not the run's
+		return false
+	}
 	if t.scheduled() {
 		return t.left > 0
-	}
-	if g := t.run.plan.Gate; g != nil && g.empty() {
-		return false
 	}
 	return t.run.hold.Load() > 0
 }
@@ -245,12 +252,13 @@ func (t *thread) rouse(now time.Duration) {
 	for len(t.asleep) > 0 && t.asleep[0].ready <= now {
 		t.enqueue(t.asleep.pop(), now)
 	}
-	if len(t.gated) > 0 && !t.gateShut() {
-		gated := t.gated
-		t.gated = nil
-		for _, s := range gated {
+	if n := t.allowed(); n > 0 {
+		// No more than the gate can serve: with thousands of stripes most
+		// would only come back.
+		for _, s := range t.gated[:n] {
 			t.enqueue(s, now)
 		}
+		t.gated = append(t.gated[:0], t.gated[n:]...)
 	}
 }
 
@@ -390,8 +398,13 @@ func (t *thread) handOver(now time.Duration) {
 // and never sent.
 func (t *thread) finish() {
 	for _, ls := range t.lanes {
-		for _, s := range ls.refire { // failed before, and not to be tried again
-			t.settle(&Outcome{Shot: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
+		var out []Outcome // failed before, and not to be tried again
+		for _, s := range ls.refire {
+			out = append(out, Outcome{Shot: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
+			t.settle(&out[len(out)-1])
+		}
+		if f := t.run.plan.Observe; f != nil && len(out) > 0 {
+			f(out)
 		}
 		ls.refire = nil
 		if err := ls.Close(); err != nil {
@@ -436,10 +449,27 @@ func (t *thread) account(now time.Duration) {
 			if r.plan.Unanswered {
 				continue
 			}
-			h := hist(&t.rec.at(now, i).Censored)
-			for ; k < to; k++ {
-				h.Record(now - t.due(s, k))
-			}
+			t.censor(hist(&t.rec.at(now, i).Censored), s, k, to, now)
 		}
+	}
+}
+
+// mostAges is how many ages of unsent events are looked up for a stripe.
+const mostAges = 4096
+
+// censor records the ages of the events k..to-1 of a stripe, which were never
+// sent. There may be thousands of millions of them when a fast schedule met a
+// slow system; beyond a number they are recorded in groups, evenly from the
+// group's first to its last, which is exact at a constant rate.
+func (t *thread) censor(h *measure.Histogram, s *stripe, k, to uint64, now time.Duration) {
+	for per := max(1, (to-k+mostAges-1)/mostAges); k < to; {
+		n := min(per, to-k)
+		first := now - t.due(s, k)
+		if n == 1 {
+			h.Record(first)
+		} else {
+			h.RecordSpan(first, now-t.due(s, k+n-1), n)
+		}
+		k += n
 	}
 }

@@ -185,6 +185,7 @@ func ended(r load.Reason) string {
 		load.ByFailures:    "too many events had failed",
 		load.ByFailureRate: "too large a share had failed",
 		load.BySchedule:    "the schedule ended",
+		load.ByFeed:        "nothing more was to come from the run that feeds it",
 		load.ByIdle:        "nothing arrived any more",
 		load.ByEnd:         "the end of the logs was reached",
 		load.Interrupted:   "it was interrupted",

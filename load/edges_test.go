@@ -1,0 +1,358 @@
+package load
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestInFlightMeanKeepsToThePhase: events still in flight when the hold ends
+// are in flight in the drain, and not in the hold.
+func TestInFlightMeanKeepsToThePhase(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		warm       time.Duration
+		stop       time.Duration
+		hold, want float64
+	}{
+		{"hold and drain", 0, 0, 1, 5.5},
+		{"warm-up, hold and drain", time.Second, 0, 1, 15.5},
+		{"stopped", 0, time.Second - time.Nanosecond, 1, 5.5},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := Plan{Schedule: Constant(10), EventsPerShot: 1, MaxInFlight: 1000, WarmupTime: tt.warm}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if tt.stop > 0 {
+					time.AfterFunc(tt.stop, cancel)
+				} else {
+					p.Hold.Time = time.Second
+				}
+				p.Portable = true
+				r, err := Fire(ctx, p, newFake(Single(), 1, constantly(5*time.Second)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := r.Hold.InFlight; got < tt.want-0.01 || got > tt.want+0.01 {
+					t.Errorf("%.2f in flight over the hold, want %.2f", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// unwritten is a fake that does not write the first attempts.
+type unwritten struct {
+	*fake
+	lane *unwrittenLane
+}
+
+type unwrittenLane struct {
+	*fakeLane
+	attempts int32 // that are not written
+}
+
+func (u *unwritten) Route(int32) Lane { return u.lane }
+
+func (l *unwrittenLane) Fire(shots []Shot) int {
+	var rest []Shot
+	for i := range shots {
+		shots[i].Bytes = 10
+		if shots[i].Attempt < l.attempts {
+			s, now := shots[i], l.f.sink.Now()
+			time.AfterFunc(time.Millisecond, func() {
+				l.f.sink.Settle([]Outcome{{Shot: s, Sent: -1, Done: now + time.Millisecond, Failed: s.Events, Class: Refused, Text: "no connection", Place: -1}})
+			})
+			continue
+		}
+		rest = append(rest, shots[i])
+	}
+	l.fakeLane.Fire(rest)
+	return len(shots)
+}
+
+// TestRetryOfTheUnwritten: service time begins with the first byte written, at
+// whichever attempt that was.
+func TestRetryOfTheUnwritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(Single(), 1, constantly(5*time.Millisecond))
+		u := &unwritten{f, &unwrittenLane{f.lanes[0], 2}}
+		r, err := Fire(t.Context(), Plan{Schedule: Constant(10), EventsPerShot: 1, Retry: 3, Hold: Limits{Time: time.Second}, Portable: true}, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Hold.Service.Max(); got != 5*time.Millisecond {
+			t.Errorf("service time up to %v, want 5ms", got)
+		}
+		if got := r.Hold.Response.Max(); got != 7*time.Millisecond {
+			t.Errorf("response time up to %v, want 7ms", got)
+		}
+	})
+}
+
+// TestRetriesCutShortAreObserved: what is given up before it was fired again is
+// settled for good, and the observer sees it.
+func TestRetriesCutShortAreObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			return at + time.Millisecond, Outcome{Failed: s.Events, Class: Rejected, Text: "no"}
+		})
+		n := &narrowTarget{f, &narrow{fakeLane: f.lanes[0], from: 500 * time.Microsecond, to: time.Hour}}
+		var seen int32
+		r, err := Fire(t.Context(), Plan{
+			Schedule: Constant(1), EventsPerShot: 1, Retry: 1, Hold: Limits{Time: 100 * time.Millisecond}, Drain: time.Second, Portable: true,
+			Observe: func(out []Outcome) {
+				for i := range out {
+					seen += out[i].Failed
+				}
+			},
+		}, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Hold.Failed != 1 || seen != 1 {
+			t.Errorf("%d failed, %d of them observed; want 1 each", r.Hold.Failed, seen)
+		}
+	})
+}
+
+// TestUnansweredAreNoFailures: where nothing is acknowledged, a limit on
+// failures counts what failed and not what is unknown.
+func TestUnansweredAreNoFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fireTest(t, Plan{
+			EventsPerShot: 1, Unanswered: true, Hold: Limits{Time: time.Second, Failures: 10, FailureRate: 0.1},
+		}, newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			return at + time.Millisecond, Outcome{Unknown: s.Events}
+		}))
+		if r.Stopped != ByTime || r.Hold.Unknown < 1000 {
+			t.Errorf("stopped by %q after %d events", r.Stopped, r.Hold.Unknown)
+		}
+	})
+}
+
+// TestBusy: a thread that waits is not at work, also when its wait began before
+// the hold or lasted beyond its end.
+func TestBusy(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		plan Plan
+	}{
+		{"one event", Plan{Schedule: Constant(1), Hold: Limits{Time: time.Second}}},
+		{"shorter than an interval", Plan{Schedule: Constant(10), Hold: Limits{Time: 350 * time.Millisecond}}},
+		{"with a warm-up", Plan{Schedule: Constant(0.5), WarmupTime: 1500 * time.Millisecond, Hold: Limits{Time: time.Second}, Interval: time.Hour}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				// The last answer comes in the drain.
+				r := fireTest(t, tt.plan, newFake(Single(), 1, constantly(3*time.Second)))
+				if r.Busy > 0.001 {
+					t.Errorf("busy for %.1f %% of the hold, want none: no time passes but by waiting", 100*r.Busy)
+				}
+			})
+		})
+	}
+}
+
+// TestWhicheverLimitIsFirst: the hold ends with the limit that was reached, and
+// its length is the time it took.
+func TestWhicheverLimitIsFirst(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		plan    Plan
+		why     Reason
+		length  time.Duration
+		missing uint64
+	}{
+		{"events before time", Plan{MaxInFlight: 1, Hold: Limits{Events: 100, Time: 20 * time.Second}}, ByEvents, time.Second, 0},
+		{"time before events", Plan{MaxInFlight: 1, Hold: Limits{Events: 5000, Time: time.Second}}, ByTime, time.Second, 4900},
+		{"bytes before time", Plan{MaxInFlight: 1, Hold: Limits{Bytes: 1000, Time: 20 * time.Second}}, ByBytes, time.Second, 0},
+		{"events of a schedule before time", Plan{Schedule: Constant(100), MaxInFlight: 100, Hold: Limits{Events: 50, Time: 20 * time.Second}}, ByEvents, 500 * time.Millisecond, 0},
+		{"time before the events of a schedule", Plan{Schedule: Constant(100), MaxInFlight: 100, Hold: Limits{Events: 5000, Time: 2 * time.Second}}, ByTime, 2 * time.Second, 4800},
+		{"bytes in the drain of a schedule", Plan{Schedule: Constant(100), MaxInFlight: 1, Hold: Limits{Bytes: 1500, Time: time.Second}, Drain: time.Minute}, ByTime, time.Second, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.plan.EventsPerShot = 1
+				service := 10 * time.Millisecond
+				if tt.plan.Schedule != nil && tt.plan.Hold.Bytes > 0 {
+					service = 20 * time.Millisecond
+				}
+				r := fireTest(t, tt.plan, newFake(Single(), 1, constantly(service)))
+				if r.Stopped != tt.why || r.Hold.Length() != tt.length || r.Missing != tt.missing {
+					t.Errorf("stopped by %q after %v with %d missing; want %q, %v, %d", r.Stopped, r.Hold.Length(), r.Missing, tt.why, tt.length, tt.missing)
+				}
+			})
+		})
+	}
+}
+
+// TestStall: the numbers of a stall, wherever it lies and whoever feels it.
+func TestStall(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		plan    Plan
+		stripes int
+		answer  func(lane int, s Shot, at time.Duration) (time.Duration, Outcome)
+		longest time.Duration
+		share   float64
+	}{
+		{"in the middle", Plan{Schedule: Constant(200), Hold: Limits{Time: 3 * time.Second}}, 1, frozen(time.Second), 501 * time.Millisecond, 0.167},
+		{"never over", Plan{Schedule: Constant(200), Hold: Limits{Time: 2 * time.Second}, Drain: time.Second}, 1, func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+			if at >= time.Second {
+				return Never, Outcome{}
+			}
+			return at + time.Millisecond, Outcome{}
+		}, 2 * time.Second, 0.5},
+		{"over in the drain", Plan{Schedule: Constant(200), Hold: Limits{Time: 2 * time.Second}, Drain: 10 * time.Second}, 1, func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+			if at >= time.Second {
+				return 5*time.Second + time.Millisecond, Outcome{}
+			}
+			return at + time.Millisecond, Outcome{}
+		}, 4001 * time.Millisecond, 0.5},
+		{"of one client of two", Plan{Schedule: Constant(2), Hold: Limits{Time: 4 * time.Second}, Threads: 2}, 2, func(lane int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+			if lane == 0 && at < 3600*time.Millisecond { // the answers of the other one are a second apart
+				return 3600 * time.Millisecond, Outcome{}
+			}
+			return at + time.Millisecond, Outcome{}
+		}, time.Second, 0.875},
+		{"failures are no answers", Plan{Schedule: Constant(10), Hold: Limits{Time: 2 * time.Second}}, 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			if at >= time.Second && at < 2*time.Second {
+				return at + 500*time.Millisecond, Outcome{Failed: s.Events, Class: Timeout, Text: "late"}
+			}
+			return at + time.Millisecond, Outcome{}
+		}, 1400 * time.Millisecond, 0.5},
+		{"nothing in flight is no stall", Plan{Schedule: Constant(1), Hold: Limits{Time: 4 * time.Second}}, 1, constantly(2 * time.Millisecond), 2 * time.Millisecond, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.plan.EventsPerShot, tt.plan.MaxInFlight = 1, 1000
+				r := fireTest(t, tt.plan, newFake(RoundRobin(tt.stripes), tt.stripes, tt.answer))
+				if got := r.Stall.Longest; (got - tt.longest).Abs() > 5*time.Millisecond {
+					t.Errorf("longest %v, want %v", got, tt.longest)
+				}
+				if got := r.Stall.Share; got < tt.share-0.01 || got > tt.share+0.01 {
+					t.Errorf("stalled for %.3f of the hold, want %.3f", got, tt.share)
+				}
+			})
+		})
+	}
+}
+
+// TestFullShareOfACount: once the last event wanted has been fired, the bound
+// empties, and that is not the generator's doing.
+func TestFullShareOfACount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fireTest(t, Plan{EventsPerShot: 1, MaxInFlight: 10, Hold: Limits{Events: 20}}, newFake(Single(), 1, constantly(100*time.Millisecond)))
+		if r.Full < 0.999 {
+			t.Errorf("the bound was full for %.2f of the hold, want all", r.Full)
+		}
+	})
+}
+
+// TestManyUnsent: what was due and never sent is counted in a time that does
+// not grow with its number.
+func TestManyUnsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never := func(int, Shot, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }
+		f := newFake(RoundRobin(3), 1, never)
+		f.room = 100
+		r := fireTest(t, Plan{
+			Schedule: Constant(50_000_000), MaxInFlight: 3, Drain: time.Second, Hold: Limits{Time: time.Minute},
+		}, f)
+		if r.Hold.Unsent+r.Hold.Unknown != 3_000_000_000 || r.Hold.Censored.Count() != 3_000_000_000 {
+			t.Errorf("unsent %d, unknown %d, censored %d; want 3 thousand million", r.Hold.Unsent, r.Hold.Unknown, r.Hold.Censored.Count())
+		}
+		// Their ages lie evenly between one second and 61.
+		if got, want := r.Hold.Censored.Percentile(50), 31*time.Second; (got - want).Abs() > want/500 {
+			t.Errorf("half of them are %v old or younger, want %v", got, want)
+		}
+	})
+}
+
+// TestNoLaneForEver: a stripe that never gets a lane ends with the plan.
+func TestNoLaneForEver(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		plan Plan
+		want uint64 // unsent
+	}{
+		{"scheduled", Plan{Schedule: Constant(100), Hold: Limits{Time: time.Second}, Drain: time.Second}, 100},
+		{"dropping", Plan{Schedule: Constant(100), Overload: Drop, Hold: Limits{Time: time.Second}, Drain: time.Second}, 0},
+		{"counted", Plan{Schedule: Constant(100), Hold: Limits{Events: 100}, Drain: time.Second}, 100},
+		{"full speed", Plan{Hold: Limits{Time: time.Second}}, 0},
+		{"callers", Plan{Callers: 3, Hold: Limits{Time: time.Second}}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(Single(), 2, constantly(time.Millisecond))
+				w := &wandering{fake: f, away: 0, back: time.Hour}
+				tt.plan.Portable, tt.plan.EventsPerShot = true, 1
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				r, err := Fire(ctx, tt.plan, w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Hold.Unsent != tt.want || r.Hold.Sent != 0 {
+					t.Errorf("unsent %d, sent %d, want %d, 0", r.Hold.Unsent, r.Hold.Sent, tt.want)
+				}
+				if tt.name != "counted" && r.Stopped == Interrupted {
+					t.Error("only the interruption ended it")
+				}
+			})
+		})
+	}
+}
+
+// TestGateOfASchedule: a run that is fed ends when its gate is empty and
+// closed, a schedule or not.
+func TestGateOfASchedule(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		plan Plan
+	}{
+		{"schedule", Plan{Schedule: Constant(1000)}},
+		{"schedule and time", Plan{Schedule: Constant(1000), Hold: Limits{Time: time.Minute}}},
+		{"full speed and time", Plan{Hold: Limits{Time: time.Minute}}},
+		{"warm-up by events", Plan{WarmupEvents: 30}},
+		{"dropping", Plan{Schedule: Constant(1000), Overload: Drop}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := NewGate()
+				tt.plan.Gate, tt.plan.Portable, tt.plan.EventsPerShot, tt.plan.MaxInFlight = g, true, 7, 50
+				r, err := New(tt.plan, newFake(RoundRobin(3), 1, constantly(time.Millisecond)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Start()
+				for range 10 {
+					time.Sleep(10 * time.Millisecond)
+					g.Add(10)
+				}
+				time.Sleep(100*time.Millisecond - time.Microsecond)
+				g.Close()
+				time.AfterFunc(2*time.Minute, func() { r.Stop(Interrupted) })
+				res, err := r.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := res.Warmup.Acked + res.Hold.Acked; got != 100 {
+					t.Errorf("acked %d, want the 100 that were fed", got)
+				}
+				if res.Stopped != ByFeed {
+					t.Errorf("stopped by %q, want %q", res.Stopped, ByFeed)
+				}
+				if got := res.Hold.End; got > 210*time.Millisecond {
+					t.Errorf("the hold ended after %v", got)
+				}
+				if res.Hold.Dropped > 0 {
+					t.Errorf("%d dropped: waiting for the gate is no overload", res.Hold.Dropped)
+				}
+			})
+		})
+	}
+}
