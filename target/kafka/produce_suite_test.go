@@ -46,11 +46,13 @@ func (d *drag) wait() {
 	}
 }
 
-// The wire engine owes the engine what every target does.
-func TestWireSuite(t *testing.T) {
+// Both engines owe the core what every target does.
+func TestSuite(t *testing.T) {
 	for name, opts := range map[string]map[string]string{
 		"acks 1, fresh, compressed": {"fresh": "true", "compression": "lz4", "key": "uniform(10)"},
 		"idempotent":                {"acks": "all", "idempotent": "true"},
+		"engine client":             {"engine": "client"},
+		"engine client, idempotent": {"engine": "client", "profile": "java"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -73,9 +73,7 @@ func Run(t *testing.T, s System) {
 		}
 	})
 	t.Run("a stop drains", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(100*time.Millisecond, cancel)
-		r := s.fireContext(ctx, t, load.Plan{Schedule: load.Constant(1000), EventsPerShot: 1})
+		r := s.fireFor(t, 100*time.Millisecond, load.Plan{Schedule: load.Constant(1000), EventsPerShot: 1})
 		if r.Stopped != load.Interrupted || r.Hold.Sent == 0 {
 			t.Errorf("stopped by %q after %d events", r.Stopped, r.Hold.Sent)
 		}
@@ -169,14 +167,19 @@ func (s System) open(t *testing.T) target.Session {
 
 func (s System) fire(t *testing.T, p load.Plan) *load.Result {
 	t.Helper()
-	return s.fireContext(t.Context(), t, p)
+	return s.fireFor(t, 0, p)
 }
 
-// fireContext runs a plan in a session of its own and checks that every shot
-// was settled once.
-func (s System) fireContext(ctx context.Context, t *testing.T, p load.Plan) *load.Result {
+// fireFor runs a plan in a session of its own, stops it after so long (0:
+// never), and checks that every shot was settled once.
+func (s System) fireFor(t *testing.T, stop time.Duration, p load.Plan) *load.Result {
 	t.Helper()
 	sess := s.open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if stop > 0 { // counted from here: opening takes as long as it takes
+		time.AfterFunc(stop, cancel)
+	}
 	seen := &once{Target: sess.Target(), settled: map[shotKey]int{}}
 	r, err := load.Fire(ctx, p, seen)
 	if err != nil {
