@@ -23,7 +23,7 @@ func BenchmarkSpeed(b *testing.B) {
 	text := u.Document(b)
 	fmt.Print("\n", text, "\n")
 	if s.Out != "" {
-		if err := os.WriteFile(s.Out, []byte(text), 0o644); err != nil {
+		if err := Publish(s.Out, text); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,16 +12,22 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// startBroker starts one real node with a file system's page cache before it:
-// what a run wrote is deleted before the next, so that little of it ever goes to
-// the disk, whose speed is not the clients'.
+// startBroker starts one real node whose disk stays out of it as far as
+// possible, since its speed is not the clients': segments of a gigabyte, Kafka's
+// own default, are not rolled (and so not flushed) during a run, and what a run
+// wrote is deleted before the next, mostly before it left the page cache.
 func startBroker(b testing.TB) *kafkatest.Cluster {
 	b.Helper()
-	return kafkatest.Start(b, kafkatest.Config{Heap: "2g", Properties: map[string]string{
+	return kafkatest.Start(b, kafkatest.Config{Properties: map[string]string{
+		"log.segment.bytes":           "1073741824",
 		"log.segment.delete.delay.ms": "100",
 		"log.retention.bytes":         "-1",
 	}})
 }
+
+// settle waits until the disk has what was written; where there is no sync(1),
+// the first round may share the disk with it.
+func settle(ctx context.Context) { _, _ = runProcess(ctx, false, "sync") }
 
 // withTopic runs a contestant on a topic of its own, and waits until it is gone.
 func withTopic(b testing.TB, c *kafkatest.Cluster, name string, run func(topic string) contestant) contestant {
@@ -76,6 +82,7 @@ func (u *Suite) produceBroker(b testing.TB) {
 	if _, err := withTopic(b, c, ours, wire).run(b.Context()); err != nil { // for the broker's own JVM
 		b.Fatal("bench: warm the broker up: ", err)
 	}
+	settle(b.Context())
 	r := u.turns(b.Context(), "produce to a real broker, 1 KiB, acks=1",
 		withTopic(b, c, ours, wire),
 		withTopic(b, c, producerPerf, func(topic string) contestant {
@@ -120,6 +127,7 @@ func (u *Suite) consumeBroker(b testing.TB) {
 		}
 		return sample{eventsPerS: d.Totals.EventsPS, bytesPerS: d.Totals.BytesPS}.cpu(e, d.Totals.Consumed), nil
 	}}
+	settle(b.Context())
 	if _, err := consume.run(b.Context()); err != nil { // for the broker's JVM and the page cache
 		b.Fatal("bench: warm the broker up: ", err)
 	}

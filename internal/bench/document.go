@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -60,6 +61,32 @@ func (u *Suite) Document(b testing.TB) string {
 		t.WriteString("```\n")
 	}
 	return t.String()
+}
+
+// The lines of a page between which its table stands.
+const (
+	tableBegins = "<!-- the table: make bench BENCH_OUT=docs/performance.md -->\n"
+	tableEnds   = "<!-- the table ends -->\n"
+)
+
+// Publish writes a document into a file: between the two lines above where the
+// file has them, else as the whole file.
+func Publish(path, text string) error {
+	page, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read the page for the table: %w", err)
+	}
+	if before, rest, ok := strings.Cut(string(page), tableBegins); ok {
+		_, after, ok := strings.Cut(rest, tableEnds)
+		if !ok {
+			return fmt.Errorf("%s has the line before the table and not the one after it: %s", path, strings.TrimSpace(tableEnds))
+		}
+		text = before + tableBegins + "\n" + text + "\n" + tableEnds + after
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	return nil
 }
 
 // machine says where and with what it was measured.

@@ -85,8 +85,8 @@ func java(b testing.TB, class string, args ...string) []string {
 }
 
 // perfProps are the properties under which kafka-producer-perf-test was fastest
-// here against the discarding stand-in (docs/performance.md has what was tried).
-var perfProps = []string{"acks=1", "batch.size=524288", "linger.ms=50"}
+// against the discarding stand-in (docs/performance.md has what was tried).
+var perfProps = []string{"acks=1", "batch.size=524288", "linger.ms=50", "buffer.memory=134217728"}
 
 // javaProducer is kafka-producer-perf-test at its steady state: a tenth of the
 // records, at least half a million, warm its JVM up.
@@ -172,7 +172,9 @@ func (u *Suite) loop(ctx context.Context, name string, args ...string) (loopResu
 	if err != nil {
 		return loopResult{}, nil, fmt.Errorf("find the running program: %w", err)
 	}
-	e, err := must(ctx, exe, append([]string{loopWord, name}, args...)...)
+	args = append([]string{loopWord, name}, args...)
+	u.note("the loop of this package, "+name, exe, args...)
+	e, err := must(ctx, exe, args...)
 	if err != nil {
 		return loopResult{}, nil, err
 	}

@@ -3,6 +3,8 @@ package bench
 import (
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -137,5 +139,47 @@ func TestGroups(t *testing.T) {
 	}
 	if len(seen) == 0 {
 		t.Error("no groups")
+	}
+}
+
+func TestPublish(t *testing.T) {
+	page := "# Speed\n\n" + tableBegins + "old\n" + tableEnds + "\nmore\n"
+	tests := []struct {
+		name, before, want string
+		bad                bool
+	}{
+		{"a page", page, "# Speed\n\n" + tableBegins + "\nnew\n\n" + tableEnds + "\nmore\n", false},
+		{"another file", "old\n", "new\n", false},
+		{"no end", "# Speed\n" + tableBegins + "old\n", "# Speed\n" + tableBegins + "old\n", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "page.md")
+			if err := os.WriteFile(path, []byte(tt.before), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := Publish(path, "new\n"); (err != nil) != tt.bad {
+				t.Errorf("got error %v, want one: %v", err, tt.bad)
+			}
+			got, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
+				t.Errorf("page (-want +got):\n%s", diff)
+			}
+		})
+	}
+	fresh := filepath.Join(t.TempDir(), "new.md")
+	if err := Publish(fresh, "new\n"); err != nil {
+		t.Error(err)
+	}
+	// The page that make bench fills has its place for the table.
+	doc, err := os.ReadFile("../../docs/performance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(doc), tableBegins) || !strings.Contains(string(doc), tableEnds) {
+		t.Error("docs/performance.md has no place for the table")
 	}
 }
