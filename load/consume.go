@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,9 +39,12 @@ type Reading struct {
 	gapAt  atomic.Int64
 	gaps   atomic.Int64 // sum of those over stallAfter
 	holdAt time.Duration
+	until  time.Duration // what arrives from here on is not of the hold
 
 	once   sync.Once
 	stop   context.CancelFunc
+	abort  chan struct{} // closed: the source is not waited for
+	leave  sync.Once
 	endAt  atomic.Int64
 	reason Reason
 	done   chan struct{}
@@ -65,7 +69,10 @@ func NewReading(plan ReadPlan, src Source) *Reading {
 	if plan.Interval == 0 {
 		plan.Interval = defaultInterval
 	}
-	r := &Reading{plan: plan, src: src, holdAt: plan.Warmup, done: make(chan struct{})}
+	r := &Reading{plan: plan, src: src, holdAt: plan.Warmup, until: Never, abort: make(chan struct{}), done: make(chan struct{})}
+	if plan.Hold.Time > 0 {
+		r.until = plan.Warmup + plan.Hold.Time
+	}
 	r.left.Store(1<<63 - 1)
 	if n := plan.Hold.Events; n > 0 {
 		r.left.Store(int64(n))
@@ -103,8 +110,15 @@ func (r *Reading) Start() {
 	go r.collect(ctx, ended)
 }
 
-// Stop ends the reading now.
-func (r *Reading) Stop(why Reason) { r.end(why, r.now()) }
+// Stop ends the reading now: nothing that arrives afterwards counts. The source
+// has 10 s to end; if it does not, that is an error.
+func (r *Reading) Stop(why Reason) { r.end(why, min(r.now(), r.until)) }
+
+// Abort is Stop, and does not wait for the source.
+func (r *Reading) Abort() {
+	r.Stop(Interrupted)
+	r.leave.Do(func() { close(r.abort) })
+}
 
 // Wait returns the result once the reading has ended.
 func (r *Reading) Wait() (*Result, error) {
@@ -139,7 +153,7 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 		n := int64(a.Events)
 		if a.At >= r.holdAt {
 			hold = 1
-			if a.At >= time.Duration(r.endAt.Load()) {
+			if a.At >= min(r.until, time.Duration(r.endAt.Load())) {
 				continue
 			}
 			if r.plan.Hold.Events > 0 {
@@ -200,18 +214,28 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 	c := &readCollector{r: r, series: measure.NewSeries(measure.DefaultSeries)}
 	tick := time.NewTicker(min(r.plan.Interval, 50*time.Millisecond))
 	defer tick.Stop()
+	stopped := ctx.Done()
+	var late <-chan time.Time
 	var err error
 	for going := true; going; {
 		select {
 		case err = <-ended:
+			going = false
+		case <-stopped:
+			stopped = nil
+			late = time.After(mostEnding)
+		case <-late:
+			err = fmt.Errorf("the source was still reading %v after it was told to end", mostEnding)
+			going = false
+		case <-r.abort:
 			going = false
 		case <-tick.C:
 			now := r.now()
 			for end := time.Duration(c.next+1) * r.plan.Interval; now >= end && ctx.Err() == nil; end += r.plan.Interval {
 				c.interval(end)
 			}
-			if t := r.plan.Hold.Time; t > 0 && now >= r.holdAt+t {
-				r.end(ByTime, r.holdAt+t)
+			if now >= r.until {
+				r.end(ByTime, r.until)
 			}
 			if last := max(time.Duration(r.last.Load()), 0); r.plan.Idle > 0 && now-last >= r.plan.Idle && now-r.src.Rebalancing() >= r.plan.Idle {
 				r.end(ByIdle, last) // the wait is not part of the elapsed time
@@ -231,6 +255,9 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 	r.err = err
 	close(r.done)
 }
+
+// mostEnding is how long a source has to end once it was told to.
+const mostEnding = 10 * time.Second
 
 // mostLagLogs bounds the logs whose lag is kept for every interval.
 const mostLagLogs = 128
@@ -301,8 +328,8 @@ func (c *readCollector) interval(end time.Duration) {
 	s := Snapshot{At: end, Phase: whole.Phase, Interval: whole, Rows: rows, Left: Never}
 	s.Total.Add(c.total[0])
 	s.Total.Add(c.total[1])
-	if t := r.plan.Hold.Time; t > 0 {
-		s.Left = max(0, r.holdAt+t-end)
+	if r.until != Never {
+		s.Left = max(0, r.until-end)
 	}
 	r.plan.Watch(s)
 }
@@ -336,6 +363,9 @@ func (c *readCollector) finish() *Result {
 			l.Behind = behind[i]
 		}
 		res.Logs = append(res.Logs, l)
+	}
+	if r.last.Load() >= 0 {
+		r.gapTo(end) // and nothing has come since
 	}
 	res.Stall = measure.Stall{Longest: time.Duration(r.gap.Load()), LongestAt: time.Duration(r.gapAt.Load())}
 	if n := res.Hold.Length(); n > 0 {

@@ -245,7 +245,7 @@ func TestStall(t *testing.T) {
 // empties, and that is not the generator's doing.
 func TestFullShareOfACount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := fireTest(t, Plan{EventsPerShot: 1, MaxInFlight: 10, Hold: Limits{Events: 20}}, newFake(Single(), 1, constantly(100*time.Millisecond)))
+		r := fireTest(t, Plan{EventsPerShot: 1, MaxInFlight: 10, Hold: Limits{Events: 15}}, newFake(Single(), 1, constantly(100*time.Millisecond)))
 		if r.Full < 0.999 {
 			t.Errorf("the bound was full for %.2f of the hold, want all", r.Full)
 		}

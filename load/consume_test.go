@@ -1,0 +1,143 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// spring is a source in virtual time: a piece of ten events every tick.
+type spring struct {
+	tick   time.Duration
+	until  time.Duration // nothing arrives afterwards; 0: always something
+	err    error         // at once
+	deaf   time.Duration // goes on for so long after its context has ended
+	closed chan struct{}
+}
+
+func (*spring) Logs() []string               { return []string{"log"} }
+func (*spring) Lanes() int                   { return 1 }
+func (*spring) Behind() []int64              { return []int64{-1} }
+func (*spring) Rebalancing() time.Duration   { return 0 }
+func (*spring) Wire() (written, read uint64) { return 0, 0 }
+func (s *spring) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
+	if s.closed != nil {
+		defer close(s.closed)
+	}
+	if s.err != nil {
+		return s.err
+	}
+	tick := time.NewTicker(s.tick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			time.Sleep(s.deaf)
+			return ctx.Err()
+		case <-tick.C:
+			if at := now(); s.until == 0 || at < s.until {
+				sink(0, []Arrival{{Events: 10, Bytes: 100, At: at}})
+			}
+		}
+	}
+}
+
+func TestConsumeLimits(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		plan     ReadPlan
+		src      spring
+		why      Reason
+		consumed uint64
+		length   time.Duration
+		longest  time.Duration
+	}{
+		{"a time between two looks", ReadPlan{Hold: Limits{Time: 1010 * time.Millisecond}}, spring{}, ByTime, 10_090, 1010 * time.Millisecond, time.Millisecond},
+		{"warm-up and time", ReadPlan{Warmup: 505 * time.Millisecond, Hold: Limits{Time: 510 * time.Millisecond}}, spring{}, ByTime, 5100, 510 * time.Millisecond, time.Millisecond},
+		{"events", ReadPlan{Hold: Limits{Events: 1005}}, spring{}, ByEvents, 1005, 101 * time.Millisecond, time.Millisecond},
+		{"bytes", ReadPlan{Hold: Limits{Bytes: 1000}}, spring{}, ByBytes, 100, 10 * time.Millisecond, time.Millisecond},
+		{"idle", ReadPlan{Idle: time.Second}, spring{until: 500 * time.Millisecond}, ByIdle, 4990, 499 * time.Millisecond, time.Millisecond},
+		{"nothing comes any more", ReadPlan{Hold: Limits{Time: 5 * time.Second}}, spring{until: time.Second}, ByTime, 9990, 5 * time.Second, 4001 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.src.tick = time.Millisecond
+				r, err := Consume(t.Context(), tt.plan, &tt.src)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Stopped != tt.why || r.Hold.Consumed != tt.consumed || r.Hold.Length() != tt.length {
+					t.Errorf("stopped by %q, %d events in %v; want %q, %d, %v", r.Stopped, r.Hold.Consumed, r.Hold.Length(), tt.why, tt.consumed, tt.length)
+				}
+				if r.Stall.Longest != tt.longest {
+					t.Errorf("longest time without an arrival %v, want %v", r.Stall.Longest, tt.longest)
+				}
+				var rows uint64
+				for _, iv := range r.Intervals {
+					if iv.Phase == "hold" {
+						rows += iv.Consumed
+					}
+				}
+				if rows != tt.consumed {
+					t.Errorf("the intervals add up to %d, want %d", rows, tt.consumed)
+				}
+			})
+		})
+	}
+}
+
+// TestSourceFails: an error of the source ends the reading, which is reported
+// all the same.
+func TestSourceFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		want := errors.New("no such log")
+		r, err := Consume(t.Context(), ReadPlan{Hold: Limits{Time: time.Minute}}, &spring{err: want})
+		if !errors.Is(err, want) || r == nil || r.Stopped != ByTarget {
+			t.Errorf("got %v and %+v", err, r)
+		}
+	})
+}
+
+// TestDeafSource: a source that does not end when it is told to does not keep
+// the reading from its end, and an abort does not wait for it at all.
+func TestDeafSource(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		abort bool
+		deaf  time.Duration
+		took  time.Duration
+		fails bool
+	}{
+		{"in time", false, time.Second, 2 * time.Second, false},
+		{"too late", false, time.Hour, 11 * time.Second, true},
+		{"aborted", true, time.Hour, time.Second, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &spring{tick: time.Millisecond, deaf: tt.deaf, closed: make(chan struct{})}
+				began := time.Now()
+				r := NewReading(ReadPlan{}, s)
+				r.Start()
+				time.Sleep(time.Second)
+				if tt.abort {
+					r.Abort()
+				} else {
+					r.Stop(Interrupted)
+				}
+				res, err := r.Wait()
+				if took := time.Since(began); took != tt.took {
+					t.Errorf("it ended after %v, want %v", took, tt.took)
+				}
+				if (err != nil) != tt.fails {
+					t.Errorf("error %v", err)
+				}
+				if res.Stopped != Interrupted || res.Hold.Length() != time.Second {
+					t.Errorf("stopped by %q after %v", res.Stopped, res.Hold.Length())
+				}
+				<-s.closed
+			})
+		})
+	}
+}
