@@ -1,0 +1,214 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// TestCovers compares with plain sets of offsets.
+func TestCovers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// Most of what happens does so at words' and the window's ends.
+		base := rapid.SampledFrom([]int32{0, 60, windowSize - 200}).Draw(t, "base")
+		fill := func(label string) (c cover, set map[int32]bool) {
+			set = map[int32]bool{}
+			end := base
+			for range rapid.IntRange(0, 6).Draw(t, label) {
+				lo := end
+				if rapid.Bool().Draw(t, "gap") {
+					lo += rapid.Int32Range(0, 70).Draw(t, "gap of")
+				}
+				lo = min(lo, windowSize-1)
+				hi := lo + rapid.Int32Range(1, 100).Draw(t, "n")
+				c.add(lo, hi)
+				for i := lo; i < hi; i++ {
+					set[i] = true
+				}
+				if end = hi; end >= windowSize {
+					break
+				}
+			}
+			return c, set
+		}
+		a, inA := fill("a")
+		b, inB := fill("b")
+		limit := int64(base) + rapid.Int64Range(-100, 600).Draw(t, "limit")
+		if limit > windowSize {
+			limit = everything
+		}
+		var want, got [4]uint64
+		for i := range int32(windowSize + 200) {
+			switch {
+			case int64(i) >= limit:
+				if inA[i] {
+					want[3]++
+				}
+			case inA[i] && inB[i]:
+				want[2]++
+			case inA[i]:
+				want[0]++
+			case inB[i]:
+				want[1]++
+			}
+		}
+		got[0], got[1], got[2], got[3] = compare(&a, &b, limit)
+		if got != want {
+			t.Fatalf("only a, only b, both, beyond: %v, want %v", got, want)
+		}
+
+		lo, hi := base, min(base+500, windowSize)
+		spanned := map[int32]bool{}
+		for _, s := range a.spans(lo, hi) {
+			for i := s.lo; i < s.hi; i++ {
+				spanned[int32(i)] = true
+			}
+		}
+		for i := lo; i < hi; i++ {
+			if spanned[i] != inA[i] {
+				t.Fatalf("spans have offset %d: %v, want %v", i, spanned[i], inA[i])
+			}
+		}
+	})
+}
+
+func TestRanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r ranges
+		set := map[uint64]bool{}
+		for range rapid.IntRange(0, 20).Draw(t, "n") {
+			lo := rapid.Uint64Range(0, 100).Draw(t, "lo")
+			hi := lo + rapid.Uint64Range(0, 20).Draw(t, "length")
+			r.add(lo, hi)
+			for i := lo; i < hi; i++ {
+				set[i] = true
+			}
+		}
+		for i := 1; i < len(r.spans); i++ {
+			if r.spans[i].lo <= r.spans[i-1].hi {
+				t.Fatalf("spans touch: %v", r.spans)
+			}
+		}
+		lo := rapid.Uint64Range(0, 110).Draw(t, "from")
+		hi := lo + rapid.Uint64Range(0, 40).Draw(t, "to")
+		in, out := r.cut(lo, hi)
+		got := map[uint64]bool{}
+		for _, s := range in {
+			for i := s.lo; i < s.hi; i++ {
+				got[i] = true
+			}
+		}
+		for i := lo; i < hi; i++ {
+			if got[i] != set[i] {
+				t.Fatalf("%d is in: %v, want %v", i, got[i], set[i])
+			}
+		}
+		if length(in)+length(out) != hi-lo || r.count(lo, hi) != length(in) {
+			t.Fatalf("%v and %v are not [%d, %d)", in, out, lo, hi)
+		}
+	})
+}
+
+// TestUnreadSums stops reading in the middle of a window that keeps sums only,
+// after losses, and has the log's head deleted.
+func TestUnreadSums(t *testing.T) {
+	const n = 2*windowSize + 1000
+	l := New(Config{Logs: 1, LogOf: sameLog})
+	for i := range int64(n) {
+		l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
+	}
+	l.logs[0].foldAll(len(l.logs[0].windows))
+	// The first window is not read at all; of the second up to 1000, but for
+	// one; nothing of the third.
+	for i := int64(windowSize); i < windowSize+1000; i++ {
+		if i != windowSize+500 {
+			l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
+		}
+	}
+	want := measure.Ledger{Acked: n, Read: 999, Lost: windowSize + 1, Inexact: n - windowSize - 1}
+	if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
+		t.Errorf("lost: %s", diff)
+	}
+	l.Deleted(0, windowSize)
+	want.Lost, want.Inexact = 1, n-1
+	if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
+		t.Errorf("deleted: %s", diff)
+	}
+}
+
+func TestUnreadStamps(t *testing.T) {
+	l := one(true, 0)
+	l.Fired([]load.Outcome{ack(0, 10, 100, 0)})
+	a := piece1(100, 4, 0)
+	for i := range 4 {
+		a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: uint64(i), Offset: 100 + int64(i)})
+	}
+	l.Arrived([]load.Arrival{a})
+	want := measure.Ledger{Acked: 10, Read: 4, Inexact: 6}
+	if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
+		t.Errorf("unread: %s", diff)
+	}
+	want.Complete, want.Lost, want.Inexact = true, 6, 0
+	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+		t.Errorf("lost: %s", diff)
+	}
+	l.Deleted(0, 101)
+	want.Lost, want.Inexact = 0, 6
+	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+		t.Errorf("deleted: %s", diff)
+	}
+}
+
+// TestWovenStripes holds up a log of two stripes, until what lies behind is
+// compressed to one entry of each, and lets it go on: the order must not
+// depend on where those entries begin.
+func TestWovenStripes(t *testing.T) {
+	l := New(Config{Logs: 1, LogOf: sameLog})
+	g := &l.logs[0]
+	g.patience, g.compressAt = 10, 10
+	g.inOrder = false
+	fire := func(i int64, stripe int32, first uint64) {
+		o := ack(first, 1, i, uint32(i+1))
+		o.Stripe = stripe
+		l.Fired([]load.Outcome{o})
+	}
+	const n = 100
+	for i := int64(0); i < n; i++ {
+		l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
+	}
+	for i := int64(1); i < n; i++ {
+		fire(i, int32(i%2), uint64(10+i/2))
+	}
+	if g.entries > 20 {
+		t.Fatalf("%d entries are left of %d: nothing is woven", g.entries, n)
+	}
+	fire(0, 0, 5)
+	// The last one lies behind all others of its stripe, in the log.
+	l.Arrived([]load.Arrival{piece1(n, 1, n+1), piece1(n+1, 1, n+2)})
+	fire(n, 1, 9)
+	fire(n+1, 1, 1000)
+	want := measure.Ledger{Complete: true, Acked: n + 2, Read: n + 2, Reordered: 1}
+	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestBehindWhatIsSettled has a log begin anew: what follows everything is in
+// order, and of what does not nobody can tell.
+func TestBehindWhatIsSettled(t *testing.T) {
+	l := New(Config{Logs: 1, LogOf: sameLog})
+	for i := range int64(10) {
+		l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
+		l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
+	}
+	l.Fired([]load.Outcome{ack(10, 1, 0, 50), ack(4, 1, 1, 51), ack(11, 1, 2, 52)})
+	l.Arrived([]load.Arrival{piece1(0, 1, 50), piece1(1, 1, 51), piece1(2, 1, 52)})
+	want := measure.Ledger{Complete: true, Acked: 13, Read: 13, Inexact: 1}
+	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+		t.Error(diff)
+	}
+}
