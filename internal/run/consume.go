@@ -23,12 +23,17 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		return out, err
 	}
 	r.Start()
-	select {
-	case <-ctx.Done():
-		r.Stop(load.Interrupted)
-	case <-e.Abort:
-		r.Stop(load.Interrupted)
-	case <-r.Done():
+	for stop := ctx.Done(); ; {
+		select {
+		case <-stop:
+			stop = nil
+			r.Stop(load.Interrupted)
+			continue
+		case <-e.Abort:
+			r.Abort()
+		case <-r.Done():
+		}
+		break
 	}
 	out.result, err = r.Wait()
 	return out, err

@@ -29,6 +29,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	plan.Unanswered = w.Has("acks") && w.String("acks") == "0"
 
 	var back *readback
+	cut := false // the waiting for a round trip's events was interrupted
 	if src := e.session.Source(); src != nil {
 		if back, err = e.newReadback(tgt, src); err != nil {
 			return out, err
@@ -36,7 +37,12 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		plan.Observe = back.fired
 		if w.Op == "roundtrip" {
 			tgt = back.join(tgt, plan.Callers > 0)
-			plan.Settled = func() { back.catchUp(context.Background(), plan.Drain, e.Abort) }
+			plan.Settled = func() {
+				waiting, cancel := e.waiting(ctx)
+				defer cancel()
+				back.catchUp(waiting, plan.Drain)
+				cut = waiting.Err() != nil
+			}
 		}
 	}
 	r, err := load.New(plan, tgt)
@@ -50,26 +56,25 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		return out, err
 	}
 	r.Start()
-	// What is fired by a schedule is read back as it goes; at full speed that
-	// would cost what is measured, so there it is read afterwards.
-	if back != nil && (w.Op == "roundtrip" || plan.Schedule != nil) {
+	// At full speed reading would cost what is measured, so there it is done
+	// afterwards, and by a schedule where all can be kept in mind for so long.
+	if back != nil && (w.Op == "roundtrip" || plan.Schedule != nil && !readAfter(&plan, tgt.Deal().Stripes())) {
 		back.start()
 	}
 	e.await(ctx, r)
 	out.result, err = r.Wait()
 	if back != nil {
-		// Who interrupted the firing still wants to know what became of it; who
-		// interrupts the reading does not.
-		reading := ctx
-		if ctx.Err() != nil {
-			reading = context.WithoutCancel(ctx)
+		reading, cancel := e.waiting(ctx)
+		defer cancel()
+		if cut {
+			cancel()
 		}
 		if w.Op == "produce" {
 			// Also after a scheduled run, whose newest events may not have
 			// been read yet.
 			e.Logf("reading back what was fired")
 			back.start()
-			back.catchUp(reading, readbackIdle, e.Abort)
+			back.catchUp(reading, readbackIdle)
 		}
 		verdict, verr := back.finish(reading)
 		if reading.Err() != nil {
@@ -84,6 +89,24 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		out.result.Logs = back.logs()
 	}
 	return out, err
+}
+
+// waiting is the context of waiting for events to come back. Who interrupted
+// the firing still wants to know what became of it; who interrupts the waiting
+// does not. An abort ends it in any case.
+func (e *execution) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-e.Abort:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // await stops the run when the context ends, and aborts it when that is asked

@@ -16,8 +16,9 @@ type gate struct {
 	b    *readback
 	sink load.Sink
 
-	mu   sync.Mutex
-	held map[gateKey]heldOutcome
+	mu    sync.Mutex
+	held  map[gateKey]heldOutcome
+	lanes map[load.Lane]*gateLane
 }
 
 type gateKey struct {
@@ -27,6 +28,7 @@ type gateKey struct {
 
 type heldOutcome struct {
 	o     load.Outcome
+	left  int32 // events that were not consumed so far
 	since time.Duration
 }
 
@@ -60,19 +62,33 @@ func (g *gate) Route(stripe int32) load.Lane {
 	if l == nil {
 		return nil
 	}
-	return &gateLane{Lane: l, g: g}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	gl := g.lanes[l]
+	if gl == nil {
+		gl = &gateLane{Lane: l, g: g}
+		g.lanes[l] = gl
+	}
+	return gl
 }
 
-// release sends a consumed shot back to its caller.
-func (g *gate) release(o load.Outcome) {
+// release says that events of a shot, all or a part, were consumed; with the
+// last of them the shot goes back to its caller. It goes back under the lock,
+// so that a lane which finds nothing held when it closes has had everything.
+func (g *gate) release(part load.Outcome) {
 	g.mu.Lock()
-	k := gateKey{o.Lane, o.Seq}
+	defer g.mu.Unlock()
+	k := gateKey{part.Lane, part.Seq}
 	h, ok := g.held[k]
-	delete(g.held, k)
-	g.mu.Unlock()
-	if ok {
-		g.sink.Settle([]load.Outcome{h.o})
+	if !ok {
+		return
 	}
+	if h.left -= part.Events; h.left > 0 {
+		g.held[k] = h
+		return
+	}
+	delete(g.held, k)
+	g.sink.Settle([]load.Outcome{h.o})
 }
 
 const anyLane int32 = -1
@@ -80,17 +96,13 @@ const anyLane int32 = -1
 // expire sends back what was held for most or longer.
 func (g *gate) expire(lane int32, most time.Duration) {
 	now := g.sink.Now()
-	var out []load.Outcome
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	for k, h := range g.held {
 		if (lane == anyLane || k.lane == lane) && now-h.since >= most {
-			out = append(out, h.o)
+			g.sink.Settle([]load.Outcome{h.o})
 			delete(g.held, k)
 		}
-	}
-	g.mu.Unlock()
-	for i := range out {
-		g.sink.Settle(out[i : i+1])
 	}
 }
 
@@ -110,7 +122,7 @@ func (s *gateSink) Settle(out []load.Outcome) {
 			continue
 		}
 		wait = append(wait, out[i])
-		s.g.held[gateKey{out[i].Lane, out[i].Seq}] = heldOutcome{out[i], s.Now()}
+		s.g.held[gateKey{out[i].Lane, out[i].Seq}] = heldOutcome{out[i], out[i].Acked, s.Now()}
 	}
 	s.g.mu.Unlock()
 	s.Sink.Settle(pass)

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type readback struct {
 	done   chan struct{}
 	err    error
 	last   atomic.Int64 // when something arrived, since began
+	over   atomic.Bool  // what arrives now is not looked at any more
 	counts []counted
 
 	gate *gate // closed-loop round trips only
@@ -62,6 +64,9 @@ func (b *readback) start() {
 }
 
 func (b *readback) arrived(_ int, as []load.Arrival) {
+	if b.over.Load() {
+		return
+	}
 	b.last.Store(int64(time.Since(b.began)))
 	for i := range as {
 		c := &b.counts[as[i].Log]
@@ -76,15 +81,13 @@ func (b *readback) arrived(_ int, as []load.Arrival) {
 
 // catchUp waits until everything up to the logs' ends was read, nothing has
 // arrived for so long, or the context ends.
-func (b *readback) catchUp(ctx context.Context, idle time.Duration, abort <-chan struct{}) {
+func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	ends := b.ends(ctx)
 	for !b.reached(ends) {
 		select {
 		case <-b.done:
-			return
-		case <-abort:
 			return
 		case <-ctx.Done():
 			return
@@ -127,10 +130,7 @@ func (b *readback) reached(ends []int64) bool {
 func (b *readback) finish(ctx context.Context) (measure.Ledger, error) {
 	ends := b.ends(ctx)
 	complete := b.reached(ends)
-	if b.cancel != nil {
-		b.cancel()
-		<-b.done
-	}
+	err := b.end(ctx)
 	if ends == nil {
 		ends = b.seek.Positions()
 	}
@@ -141,7 +141,32 @@ func (b *readback) finish(ctx context.Context) (measure.Ledger, error) {
 			v.Logs[i].Log = names[i]
 		}
 	}
-	return v, b.err
+	return v, err
+}
+
+// mostEnding is how long a source has to end once it was told to.
+const mostEnding = 10 * time.Second
+
+// end ends the reading. The source has mostEnding for it, a tenth of that when
+// somebody waits for the program to end.
+func (b *readback) end(ctx context.Context) error {
+	if b.cancel == nil {
+		return nil
+	}
+	b.cancel()
+	most := mostEnding
+	if ctx.Err() != nil {
+		most /= 10
+	}
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-b.done:
+		return b.err
+	case <-late.C:
+		b.over.Store(true)
+		return fmt.Errorf("the source was still reading %v after it was told to end", most)
+	}
 }
 
 // logs are the rows of what was read.
@@ -173,6 +198,6 @@ func (b *readback) join(t load.Target, callers bool) load.Target {
 	if !callers {
 		return t
 	}
-	b.gate = &gate{Target: t, b: b, held: map[gateKey]heldOutcome{}}
+	b.gate = &gate{Target: t, b: b, held: map[gateKey]heldOutcome{}, lanes: map[load.Lane]*gateLane{}}
 	return b.gate
 }

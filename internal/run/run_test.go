@@ -1,0 +1,241 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/target"
+)
+
+// A mortar is a kind of target in virtual time: one lane, answers after a
+// millisecond, and a log whose consumer finds what the test lets it find.
+type mortar struct {
+	perShot int           // room of the lane
+	echo    time.Duration // consumed so long after its answer; 0: never
+	deaf    time.Duration // the source goes on for so long after its end
+	dead    bool          // nobody answers where logs end
+	part    bool          // a shot's events are consumed one by one
+
+	session *mortarSession
+}
+
+func (*mortar) Name() string      { return "mortar" }
+func (*mortar) Schemes() []string { return []string{"mortar"} }
+func (*mortar) Ops() []string {
+	return []string{workload.Produce, workload.Consume, workload.RoundTrip}
+}
+func (*mortar) Options() []target.Option { return nil }
+func (m *mortar) Open(context.Context, target.Spec) (target.Session, error) {
+	m.session = &mortarSession{m: m, read: make(chan load.Arrival, 1<<16), began: time.Now(), ended: make(chan struct{})}
+	return m.session, nil
+}
+
+type mortarSession struct {
+	m     *mortar
+	sink  load.Sink
+	began time.Time
+	read  chan load.Arrival
+	end   atomic.Int64
+	seen  atomic.Int64
+	ended chan struct{}
+}
+
+func (s *mortarSession) Target() load.Target          { return s }
+func (s *mortarSession) Source() load.Source          { return mortarSource{s} }
+func (s *mortarSession) Facts() map[string]any        { return map[string]any{} }
+func (s *mortarSession) Warnings() []string           { return nil }
+func (s *mortarSession) Close() error                 { return nil }
+func (s *mortarSession) Deal() load.Deal              { return load.Single() }
+func (s *mortarSession) Client(int32) int             { return 0 }
+func (s *mortarSession) Clients() int                 { return 1 }
+func (s *mortarSession) Start(sink load.Sink)         { s.sink = sink }
+func (s *mortarSession) Route(int32) load.Lane        { return mortarLane{s} }
+func (s *mortarSession) Wire() (written, read uint64) { return 0, 0 }
+func (s *mortarSession) LogOf(int32) int32            { return 0 }
+func (s *mortarSession) Stamped() bool                { return false }
+
+type mortarLane struct{ s *mortarSession }
+
+func (l mortarLane) ID() int                { return 0 }
+func (l mortarLane) Room(int32, uint64) int { return max(1, l.s.m.perShot) }
+func (l mortarLane) Flush()                 {}
+func (l mortarLane) Close() error           { return nil }
+func (l mortarLane) Fire(shots []load.Shot) int {
+	s := l.s
+	for i := range shots {
+		shots[i].Bytes = 10
+		shot, sent := shots[i], s.sink.Now()
+		time.AfterFunc(time.Millisecond, func() {
+			n := int64(shot.Events)
+			base := s.end.Add(n) - n
+			if s.m.echo > 0 {
+				time.AfterFunc(s.m.echo, func() {
+					if !s.m.part {
+						s.read <- load.Arrival{Base: base, Events: shot.Events, Bytes: 10, Sum: 7}
+						return
+					}
+					for k := range n {
+						time.AfterFunc(time.Duration(k)*s.m.echo, func() {
+							s.read <- load.Arrival{Base: base + k, Events: 1, Bytes: 10, Sum: 7}
+						})
+					}
+				})
+			}
+			s.sink.Settle([]load.Outcome{{Shot: shot, Sent: sent, Done: s.sink.Now(), Acked: shot.Events, Place: base, Sum: 7}})
+		})
+	}
+	return len(shots)
+}
+
+type mortarSource struct{ *mortarSession }
+
+func (mortarSource) Logs() []string             { return []string{"log-0"} }
+func (mortarSource) Lanes() int                 { return 1 }
+func (mortarSource) Behind() []int64            { return []int64{-1} }
+func (mortarSource) Rebalancing() time.Duration { return 0 }
+func (mortarSource) Starts() []int64            { return []int64{0} }
+func (s mortarSource) Positions() []int64       { return []int64{s.seen.Load()} }
+func (s mortarSource) Ends(ctx context.Context) ([]int64, error) {
+	if s.m.dead {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return []int64{s.end.Load()}, nil
+}
+
+func (s mortarSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []load.Arrival)) error {
+	defer close(s.ended)
+	for {
+		select {
+		case <-ctx.Done():
+			time.Sleep(s.m.deaf)
+			return ctx.Err()
+		case a := <-s.read:
+			a.At = now()
+			sink(0, []load.Arrival{a})
+			s.seen.Add(int64(a.Events))
+		}
+	}
+}
+
+func resolve(t *testing.T, m *mortar, pairs ...string) *workload.Workload {
+	t.Helper()
+	var d workload.Document
+	for _, p := range append([]string{"target=mortar://here"}, pairs...) {
+		name, v, _ := strings.Cut(p, "=")
+		d.Add(name, "--"+name, v)
+	}
+	w, err := workload.Resolve([]target.Kind{m}, &d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestInterruptions: the first interruption ends what goes on and leaves a
+// report, an abort ends everything at once, and nothing hangs, whatever is dead.
+func TestInterruptions(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		m           mortar
+		set         []string
+		interrupt   time.Duration // 0: never
+		abort       time.Duration
+		most        time.Duration // until there is a report
+		interrupted bool
+	}{
+		{"firing", mortar{echo: time.Millisecond}, []string{"verify=true"}, time.Second, 0, 1100 * time.Millisecond, true},
+		{"reading back", mortar{}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true},
+		{"reading back a dead one", mortar{dead: true}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true},
+		{"a dead one, nobody interrupts", mortar{dead: true}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false},
+		{"firing, and then reading back a dead one", mortar{dead: true}, []string{"verify=true"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true},
+		{"a deaf source", mortar{deaf: time.Hour}, []string{"verify=true", "count=10"}, time.Second, 0, 3 * time.Second, true},
+		{"a deaf source, nobody interrupts", mortar{deaf: time.Hour}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false},
+		{"a round trip that waits", mortar{}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true},
+		{"a round trip that waits for the dead", mortar{dead: true}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true},
+		{"a round trip's firing, and then its waiting", mortar{dead: true}, []string{"op=roundtrip"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true},
+		{"callers that wait", mortar{}, []string{"op=roundtrip", "callers=3"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true},
+		{"consuming", mortar{}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true},
+		{"consuming from a deaf source", mortar{deaf: time.Hour}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				abort := make(chan struct{})
+				if tt.interrupt > 0 {
+					time.AfterFunc(tt.interrupt, cancel)
+				}
+				if tt.abort > 0 {
+					time.AfterFunc(tt.abort, func() { close(abort) })
+				}
+				began := time.Now()
+				doc, err := Execute(ctx, Job{Workload: resolve(t, &tt.m, tt.set...), Abort: abort})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > tt.most {
+					t.Errorf("it took %v, want %v at most", took, tt.most)
+				}
+				if got := doc.Stopped == load.Interrupted; got != tt.interrupted {
+					t.Errorf("stopped by %q", doc.Stopped)
+				}
+				<-tt.m.session.ended
+			})
+		})
+	}
+}
+
+// TestCallersOfARoundTrip: a caller fires again when all events of its shot
+// were consumed, and not before.
+func TestCallersOfARoundTrip(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		m      mortar
+		events uint64 // in a second, by one caller
+	}{
+		{"one event", mortar{echo: 99 * time.Millisecond}, 10},
+		{"events that arrive one by one", mortar{perShot: 3, part: true, echo: 33 * time.Millisecond}, 30},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pairs := []string{"op=roundtrip", "callers=1", "for=1s"}
+				if tt.m.perShot > 1 {
+					pairs = append(pairs, "events-per-shot=3")
+				}
+				doc, err := Execute(t.Context(), Job{Workload: resolve(t, &tt.m, pairs...)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := doc.Totals.Sent; got != tt.events {
+					t.Errorf("sent %d events, want %d", got, tt.events)
+				}
+				<-tt.m.session.ended
+			})
+		})
+	}
+}
+
+// TestNoReportWithoutFiring: what cannot be opened has no report.
+func TestNoReportWithoutFiring(t *testing.T) {
+	m := &mortar{}
+	w := resolve(t, m, "count=1")
+	w.Kind = refusing{m}
+	doc, err := Execute(t.Context(), Job{Workload: w})
+	if doc != nil || !errors.Is(err, errRefused) {
+		t.Errorf("got %v and %v", doc, err)
+	}
+}
+
+var errRefused = errors.New("nobody there")
+
+type refusing struct{ *mortar }
+
+func (refusing) Open(context.Context, target.Spec) (target.Session, error) { return nil, errRefused }
