@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/wire/kafka"
@@ -117,53 +115,6 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 	)
 }
 
-// resetOffset is where a group begins that has committed nothing.
-func (s *clientSource) resetOffset() kgo.Offset {
-	switch c := s.cl.cfg; {
-	case c.op != opConsume || c.from.kind == "latest":
-		return kgo.NewOffset().AtEnd()
-	case c.from.kind == "time":
-		return kgo.NewOffset().AfterMilli(c.from.time.UnixMilli())
-	case c.from.kind == "offset":
-		return kgo.NewOffset().At(c.from.offset)
-	}
-	return kgo.NewOffset().AtStart()
-}
-
-func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range parts[r.s.cl.cfg.topic] {
-		r.owned[p] = true
-	}
-	s := r.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.assigned++
-	if !r.since.IsZero() && len(r.owned) > 0 {
-		s.without += time.Since(r.since)
-		r.since = time.Time{}
-	}
-}
-
-func (r *clientReader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[string][]int32) {
-	// What was delivered must not be delivered again by the next owner.
-	if err := cl.CommitMarkedOffsets(ctx); err != nil && ctx.Err() == nil {
-		r.s.cl.cfg.logf("commit before a rebalance: %v", err)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range parts[r.s.cl.cfg.topic] {
-		delete(r.owned, p)
-	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	r.s.revoked++
-	if len(r.owned) == 0 && r.since.IsZero() {
-		r.since = time.Now()
-	}
-}
-
 // Logs implements load.Source.
 func (s *clientSource) Logs() []string { return s.cl.logs() }
 
@@ -180,25 +131,6 @@ func (s *clientSource) Behind() []int64 {
 		}
 	}
 	return b
-}
-
-// Rebalancing implements load.Source: the time without an assignment, as the
-// mean over the clients.
-func (s *clientSource) Rebalancing() time.Duration {
-	if s.cl.cfg.group == "" {
-		return 0
-	}
-	s.mu.Lock()
-	total := s.without
-	s.mu.Unlock()
-	for _, r := range s.clients {
-		r.mu.Lock()
-		if !r.since.IsZero() {
-			total += time.Since(r.since)
-		}
-		r.mu.Unlock()
-	}
-	return total / time.Duration(max(1, len(s.clients)))
 }
 
 // Wire implements load.Source.
@@ -287,62 +219,17 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 	return nil
 }
 
-// goOn takes over what a group has committed: it goes on there, and not where
-// the option from says.
-func (s *clientSource) goOn(ctx context.Context) error {
-	c := s.cl.cfg
-	if c.group == "" {
-		return nil
-	}
-	var committed kadm.OffsetResponses
-	for deadline := time.Now().Add(c.requestTimeout); ; {
-		var err error
-		committed, err = s.cl.admin.FetchOffsets(ctx, c.group)
-		if errors.Is(err, kerr.GroupIDNotFound) {
-			return nil // a new group
-		}
-		if err == nil {
-			break
-		}
-		// A cluster that has just started has no coordinator yet.
-		if !kerr.IsRetriable(err) || time.Now().After(deadline) {
-			return c.explain("ask what the group "+c.group+" has committed", err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(metadataPause):
-		}
-	}
-	for p := range s.starts {
-		if o, ok := committed.Lookup(c.topic, int32(p)); ok && o.Err == nil && o.At >= 0 {
-			s.starts[p] = o.At
-			s.delivered[p].Store(o.At)
-		}
-	}
-	return nil
-}
-
-func (r *clientReader) leave() {
-	if r.s.cl.cfg.group != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		if err := r.client.CommitMarkedOffsets(ctx); err != nil {
-			r.s.cl.cfg.logf("commit at the end: %v", err)
-		}
-		cancel()
-	}
-	r.client.CloseAllowingRebalance()
-}
-
 // poll polls until the context ends.
 func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	s := r.s
 	for {
 		fetches := r.client.PollFetches(ctx)
 		at := now()
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			r.client.AllowRebalance()
 			return nil
+		default:
 		}
 		if err := s.fatal(fetches); err != nil {
 			return err
@@ -444,36 +331,3 @@ func (s *clientSource) facts() map[string]any {
 func (s *clientSource) warnings() []string { return nil }
 
 func (s *clientSource) close() error { return nil }
-
-// A recordPool keeps the memory of records and of decompressed batches for the
-// next ones: what is counted and forgotten need not be collected.
-type recordPool struct {
-	records, bytes sync.Pool // of *[]kgo.Record, *[]byte
-}
-
-var (
-	_ kgo.PoolRecords         = (*recordPool)(nil)
-	_ kgo.PoolDecompressBytes = (*recordPool)(nil)
-)
-
-// GetRecords implements kgo.PoolRecords.
-func (p *recordPool) GetRecords(n int) []kgo.Record {
-	if s, ok := p.records.Get().(*[]kgo.Record); ok && cap(*s) >= n {
-		return (*s)[:n]
-	}
-	return make([]kgo.Record, n)
-}
-
-// PutRecords implements kgo.PoolRecords.
-func (p *recordPool) PutRecords(s []kgo.Record) { p.records.Put(&s) }
-
-// GetDecompressBytes implements kgo.PoolDecompressBytes.
-func (p *recordPool) GetDecompressBytes([]byte, kgo.CompressionCodecType) []byte {
-	if s, ok := p.bytes.Get().(*[]byte); ok {
-		return *s
-	}
-	return nil
-}
-
-// PutDecompressBytes implements kgo.PoolDecompressBytes.
-func (p *recordPool) PutDecompressBytes(s []byte) { p.bytes.Put(&s) }

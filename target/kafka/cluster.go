@@ -61,16 +61,6 @@ type cluster struct {
 // partitions is how many partitions the topic had when it was opened.
 func (cl *cluster) partitions() int { return len(cl.leaders) }
 
-// broker returns a broker by its id, nil when it is not known.
-func (cl *cluster) broker(id int32) *broker {
-	for i := range cl.brokers {
-		if cl.brokers[i].id == id {
-			return &cl.brokers[i]
-		}
-	}
-	return nil
-}
-
 func (cl *cluster) close() { cl.control.Close() }
 
 // baseOpts are the settings of every franz-go client here.
@@ -255,8 +245,7 @@ func (cl *cluster) createTopic(ctx context.Context, spec TopicSpec) error {
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
 		return cl.cfg.forbidden("create the topic "+spec.Name, "CREATE", err)
 	}
-	wrapped := cl.cfg.explain("create the topic "+spec.Name, err)
-	return wrapped
+	return cl.cfg.explain("create the topic "+spec.Name, err)
 }
 
 // meetBrokers asks each broker for its versions, over connections as the
@@ -302,8 +291,7 @@ func (cl *cluster) meetBrokers(ctx context.Context) error {
 	}
 	where := fmt.Sprintf("broker %d at %s, the address that it advertises", first.id, first.addr)
 	if unreachable == led {
-		err := cl.cfg.explain("connect to "+where, first.err)
-		return err
+		return cl.cfg.explain("connect to "+where, first.err)
 	}
 	cl.warnings = append(cl.warnings, fmt.Sprintf("%s cannot be reached: %v", where, first.err))
 	return nil
@@ -316,7 +304,7 @@ func (c *config) meet(ctx context.Context, b *broker) error {
 		return err
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	stop := interrupt(ctx, conn)
 	defer stop()
 	keys, err := askVersions(conn, c.clientID)
 	if err != nil {

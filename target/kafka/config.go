@@ -3,11 +3,6 @@ package kafka
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"net"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"carronade/payload"
@@ -95,177 +90,12 @@ type fetchConfig struct {
 	committed    bool          // isolation level: only committed transactions
 }
 
-// A partitioner says to which partition an event goes.
-type partitioner struct {
-	kind  string // roundrobin, sticky, murmur2, fixed
-	fixed int32
-}
-
-// String returns the option's text.
-func (p partitioner) String() string {
-	if p.kind == "fixed" {
-		return fmt.Sprintf("fixed(%d)", p.fixed)
-	}
-	return p.kind
-}
-
-// partitionerForms are the texts that parsePartitioner takes.
-const partitionerForms = "roundrobin, sticky, murmur2 (of the key, as the Java client does), fixed(N)"
-
-func parsePartitioner(s string) (partitioner, error) {
-	switch s {
-	case "roundrobin", "sticky", "murmur2":
-		return partitioner{kind: s}, nil
-	}
-	if arg, ok := strings.CutPrefix(s, "fixed("); ok && strings.HasSuffix(arg, ")") {
-		n, err := strconv.ParseInt(strings.TrimSuffix(arg, ")"), 10, 32)
-		if err == nil && n >= 0 {
-			return partitioner{kind: "fixed", fixed: int32(n)}, nil
-		}
-	}
-	return partitioner{}, fmt.Errorf("partitioner %q: want one of %s", s, partitionerForms)
-}
-
 // transactions says how a transactional producer groups its records.
 type transactions struct {
 	on       bool
 	id       string        // prefix of the transactional ids; each client adds its number
 	interval time.Duration // between commits
 	abort    float64       // share of transactions that are aborted
-}
-
-// A position is where consuming begins.
-type position struct {
-	kind   string // earliest, latest, time, offset
-	time   time.Time
-	offset int64
-}
-
-// positionForms are the texts that parsePosition takes.
-const positionForms = "earliest, latest, an offset such as 1000, a time such as 2026-11-21T09:00:00Z"
-
-func parsePosition(s string) (position, error) {
-	switch s {
-	case "earliest", "latest":
-		return position{kind: s}, nil
-	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
-		return position{kind: "offset", offset: n}, nil
-	}
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return position{kind: "time", time: t}, nil
-	}
-	return position{}, fmt.Errorf("from %q: want one of %s", s, positionForms)
-}
-
-// String returns the option's text.
-func (p position) String() string {
-	switch p.kind {
-	case "offset":
-		return strconv.FormatInt(p.offset, 10)
-	case "time":
-		return p.time.Format(time.RFC3339)
-	}
-	return p.kind
-}
-
-// parseAcks reads the option acks.
-func parseAcks(s string) (int16, error) {
-	switch s {
-	case "0":
-		return 0, nil
-	case "1":
-		return 1, nil
-	case "all", "-1":
-		return acksAll, nil
-	}
-	return 0, fmt.Errorf("acks %q: want 0, 1 or all", s)
-}
-
-// parseTarget reads kafka://host:port,host/topic.
-func parseTarget(u *url.URL) (seeds []string, topic string, err error) {
-	if u.User != nil {
-		// The URL is part of the report: a password in it would be, too.
-		return nil, "", &target.Error{
-			Doing: "read the target",
-			Err:   fmt.Errorf("a URL with a user or a password in it is not taken"),
-			Hint:  "give --user NAME --password env:NAME (or file:PATH) and --sasl-mechanism",
-		}
-	}
-	if u.RawQuery != "" {
-		return nil, "", &target.Error{
-			Doing: "read the target",
-			Err:   fmt.Errorf("unexpected ?%s", u.RawQuery),
-			Hint:  "settings are flags; a client's own properties are given by --client-property k=v",
-		}
-	}
-	seeds, err = parseSeeds(u.Host)
-	if err != nil {
-		return nil, "", err
-	}
-	topic = strings.Trim(u.Path, "/")
-	topic = cmp.Or(topic, defaultTopic)
-	if err := checkTopic(topic); err != nil {
-		return nil, "", err
-	}
-	return seeds, topic, nil
-}
-
-// parseSeeds reads host:port,host,... and fills in the default port.
-func parseSeeds(list string) ([]string, error) {
-	var seeds []string
-	for s := range strings.SplitSeq(list, ",") {
-		s = strings.TrimSpace(s)
-		if s == "" {
-			continue
-		}
-		host, port, err := net.SplitHostPort(s)
-		if err != nil {
-			host, port = strings.Trim(s, "[]"), defaultPort
-			if strings.Contains(host, ":") && net.ParseIP(host) == nil {
-				return nil, fmt.Errorf("broker address %q: %w", s, err)
-			}
-		}
-		if port == "" {
-			port = defaultPort
-		}
-		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > math.MaxUint16 {
-			return nil, fmt.Errorf("broker address %q: the port must be a number from 1 to 65535", s)
-		}
-		if host == "" {
-			return nil, fmt.Errorf("broker address %q has no host", s)
-		}
-		seeds = append(seeds, net.JoinHostPort(host, port))
-	}
-	return seeds, nil
-}
-
-// checkTopic applies Kafka's own rule for names of topics
-// (org.apache.kafka.common.internals.Topic).
-func checkTopic(name string) error {
-	const max = 249
-	bad := func(why string) error {
-		return &target.Error{
-			Doing: fmt.Sprintf("read the topic %q", name),
-			Err:   fmt.Errorf("%s", why),
-			Hint:  "a topic's name has 1 to 249 letters, digits, dots, underscores and dashes: kafka://host:9092/my-topic",
-		}
-	}
-	switch {
-	case name == "":
-		return bad("it is empty")
-	case len(name) > max:
-		return bad(fmt.Sprintf("it has %d characters, more than %d", len(name), max))
-	case name == "." || name == "..":
-		return bad("it is a dot name")
-	}
-	for _, c := range name {
-		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
-		if !ok {
-			return bad(fmt.Sprintf("it has the character %q", c))
-		}
-	}
-	return nil
 }
 
 // parseConfig reads a spec. It opens no connection; it does read files and the

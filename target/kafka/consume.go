@@ -237,7 +237,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 			return ctx.Err()
 		case l := <-s.lost:
 			switch {
-			case l.err == errOver:
+			case errors.Is(l.err, errOver):
 				left--
 				continue
 			case l.err != nil && ctx.Err() == nil && !mendable(l.err):

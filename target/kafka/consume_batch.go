@@ -128,7 +128,7 @@ func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 	if d.check && b.Check() != nil {
 		a.Corrupt = true
 		if b.Codec() != kafka.None {
-			return d.part(p, b, a, nil), nil // its bytes are not to be trusted to a decompressor
+			return d.part(p, b, a), nil // its bytes are not to be trusted to a decompressor
 		}
 	}
 	whole := b.BaseOffset >= p.offset && b.BaseOffset+int64(b.LastOffsetDelta) < p.end
@@ -136,12 +136,11 @@ func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 	case d.decode || !whole:
 		recs := b.Records()
 		if c := b.Codec(); c != kafka.None {
-			var err error
-			if d.plain, err = kafka.Decompress(d.plain[:0], c, recs); err != nil {
-				a.Corrupt = true
-				return d.part(p, b, a, nil), nil
+			plain, err := kafka.Decompress(d.plain[:0], c, recs)
+			if a.Corrupt = err != nil; a.Corrupt {
+				return d.part(p, b, a), nil
 			}
-			recs = d.plain
+			d.plain, recs = plain, plain
 		}
 		return d.records(p, b, recs, a), nil
 	case b.Codec() == kafka.None:
@@ -157,7 +156,7 @@ func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 
 // part estimates a batch whose records cannot be read: all offsets in it that
 // were asked for count as events.
-func (d *decoder) part(p *part, b *kafka.Batch, a load.Arrival, _ []byte) load.Arrival {
+func (d *decoder) part(p *part, b *kafka.Batch, a load.Arrival) load.Arrival {
 	last := min(b.BaseOffset+int64(b.LastOffsetDelta), p.end-1)
 	if b.BaseOffset < p.offset || last < b.BaseOffset+int64(b.LastOffsetDelta) {
 		a.Base = max(b.BaseOffset, p.offset)
@@ -192,7 +191,7 @@ func (d *decoder) records(p *part, b *kafka.Batch, recs []byte, a load.Arrival) 
 	if err != nil {
 		a.Corrupt = true
 		a.Events, a.Bytes = b.NumRecords, -1
-		return d.part(p, b, a, nil)
+		return d.part(p, b, a)
 	}
 	if !all {
 		a.Sum = 0 // it covers more than was counted
@@ -268,8 +267,10 @@ func recordLayout(recs []byte) (bytes, overhead, timestamp int, err error) {
 		b = b[k+int(n):]
 		return true
 	}
-	if !take() || !take() {
-		return 0, 0, 0, kafka.ErrShort
+	for range 2 { // key and value
+		if !take() {
+			return 0, 0, 0, kafka.ErrShort
+		}
 	}
 	headers, k := binary.Varint(b)
 	if k <= 0 || headers < 0 || headers > int64(len(b)) {

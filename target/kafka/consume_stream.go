@@ -38,7 +38,6 @@ type stream struct {
 	req     *kmsg.FetchRequest
 	out     []byte
 	buf     []byte
-	have    int // bytes in buf
 	at      time.Duration
 
 	arrivals []load.Arrival
@@ -99,7 +98,7 @@ func (st *stream) serve(ctx context.Context) error {
 	if err := st.connect(ctx); err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { st.conn.SetDeadline(time.Unix(1, 0)) })
+	stop := interrupt(ctx, st.conn)
 	defer stop()
 	for ctx.Err() == nil {
 		if !st.takeIn() {
@@ -155,7 +154,9 @@ func (st *stream) connect(ctx context.Context) error {
 		return err
 	}
 	st.conn = conn
-	conn.SetDeadline(time.Now().Add(c.requestTimeout))
+	if err := conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
+		return err
+	}
 	keys, err := askVersions(conn, c.clientID)
 	if err != nil {
 		return err
@@ -198,7 +199,9 @@ func (st *stream) ask() error {
 	st.corr++
 	st.req.Version = st.version
 	st.out = st.format.AppendRequest(st.out[:0], st.req, st.corr)
-	st.conn.SetDeadline(time.Now().Add(c.requestTimeout + c.fetch.maxWait))
+	if err := st.conn.SetDeadline(time.Now().Add(c.requestTimeout + c.fetch.maxWait)); err != nil {
+		return err
+	}
 	n, err := st.conn.Write(st.out)
 	st.src.written.Add(uint64(n))
 	return err
@@ -234,7 +237,7 @@ func (st *stream) answer() ([]byte, error) {
 			break
 		}
 		if err != nil {
-			if err == io.EOF && have > 0 {
+			if errors.Is(err, io.EOF) && have > 0 {
 				err = io.ErrUnexpectedEOF
 			}
 			return nil, err

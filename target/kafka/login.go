@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -114,6 +115,14 @@ func roundTrip(conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response,
 		return nil, fmt.Errorf("decode the answer to %s: %w", kmsg.NameForKey(req.Key()), err)
 	}
 	return resp, nil
+}
+
+// interrupt makes reads and writes of a connection end when the context does,
+// until stop is called, which reports whether that was in time.
+func interrupt(ctx context.Context, conn net.Conn) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		_ = conn.SetDeadline(time.Unix(1, 0)) // it fails on a closed connection only
+	})
 }
 
 // skipTags skips the tagged fields of a flexible response header.

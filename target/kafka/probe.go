@@ -127,7 +127,7 @@ func (c *config) greet(ctx context.Context, addr string, s *security) error {
 		return err
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	stop := interrupt(ctx, conn)
 	defer stop()
 
 	versions := kmsg.NewPtrApiVersionsRequest()
@@ -176,7 +176,7 @@ func (c *config) wantsLogin(ctx context.Context, addr string, s *security) bool 
 		return false
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	stop := interrupt(ctx, conn)
 	defer stop()
 	hs := kmsg.NewPtrSASLHandshakeRequest()
 	hs.Version = 1

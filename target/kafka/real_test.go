@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(kafkatest.Main(m))
 }
 
-// real skips tests that start Kafka under -short, and says so.
-func real(t testing.TB) {
+// needsKafka skips tests that start Kafka under -short, and says so.
+func needsKafka(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a real Kafka, which -short leaves out")
@@ -44,7 +44,7 @@ func filled(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, give
 }
 
 func TestRealOpen(t *testing.T) {
-	real(t)
+	needsKafka(t)
 	c := kafkatest.Shared(t)
 	topic := kafkatest.TopicName(t)
 	for _, madeBy := range []any{"the broker", nil} {
@@ -73,7 +73,7 @@ func TestRealOpen(t *testing.T) {
 // TestRealRefusals checks the words against what a real broker does: it hangs
 // up in other places than the in-process one.
 func TestRealRefusals(t *testing.T) {
-	real(t)
+	needsKafka(t)
 	plaintext, secure := kafkatest.Shared(t), kafkatest.SharedSecure(t)
 	topic := secure.CreateTopic(t, 1, 1)
 	t.Setenv("KAFKA_RIGHT", kafkatest.Password(kafkatest.Alice))
@@ -123,7 +123,7 @@ func TestRealRefusals(t *testing.T) {
 }
 
 func TestRealSecurity(t *testing.T) {
-	real(t)
+	needsKafka(t)
 	c := kafkatest.SharedSecure(t)
 	topic := c.CreateTopic(t, 2, 1)
 	c.Grant(t, kafkatest.Alice, topic, "ALL")
@@ -180,7 +180,7 @@ func TestRealSecurity(t *testing.T) {
 }
 
 func TestRealConsume(t *testing.T) {
-	real(t)
+	needsKafka(t)
 	c := kafkatest.Shared(t)
 	const n = 20_000
 	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
@@ -219,7 +219,7 @@ func TestRealConsume(t *testing.T) {
 }
 
 func TestRealTransactions(t *testing.T) {
-	real(t)
+	needsKafka(t)
 	c := kafkatest.Shared(t)
 	topic := c.CreateTopic(t, 2, 1)
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{
@@ -255,7 +255,7 @@ func TestRealTransactions(t *testing.T) {
 }
 
 func TestRealTopics(t *testing.T) {
-	real(t)
+	needsKafka(t)
 	c := kafkatest.Shared(t)
 	names := TopicNames(kafkatest.TopicName(t)+"-", 30)
 	do := func(w TopicWork) *TopicResult {
@@ -293,7 +293,7 @@ func TestRealTopics(t *testing.T) {
 // TestRealConsumeOutlivesABroker kills the leader of a partition while it is
 // written and read: everything that was acknowledged is delivered, once.
 func TestRealConsumeOutlivesABroker(t *testing.T) {
-	real(t)
+	needsKafka(t)
 	c := kafkatest.Start(t, kafkatest.Config{Nodes: 3})
 	topic := c.CreateTopic(t, 3, 3)
 	for _, engine := range []string{engineWire, engineClient} {

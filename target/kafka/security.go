@@ -319,8 +319,7 @@ func (s *security) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if s.mechanism == nil {
 		return conn, nil
 	}
-	// A context's end must reach reads and writes of the login.
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	stop := interrupt(ctx, conn)
 	err = s.login(ctx, conn, addr)
 	if stop() && err == nil {
 		err = conn.SetDeadline(time.Time{})

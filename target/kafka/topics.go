@@ -124,8 +124,7 @@ func Topics(ctx context.Context, w TopicWork) (*TopicResult, error) {
 // A topicLoad is a TopicWork in progress.
 type topicLoad struct {
 	TopicWork
-	cl    *cluster
-	slots []*kgo.Client // one per concurrent request, so that they do not queue on one connection
+	cl *cluster
 
 	mu   sync.Mutex
 	res  *TopicResult
@@ -201,6 +200,7 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 	)
 	for range min(t.Concurrency, len(batches)) {
 		wg.Go(func() {
+			// A client of its own, so that requests do not queue on one connection.
 			own, err := kgo.NewClient(t.cl.cfg.baseOpts()...)
 			if err != nil {
 				own = t.cl.control
