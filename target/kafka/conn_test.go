@@ -86,6 +86,16 @@ func (n *badNet) resetAll() {
 	}
 }
 
+// setDeaf resets all connections and takes no more, or takes them again.
+func (n *badNet) setDeaf(on bool) {
+	n.mu.Lock()
+	n.deaf = on
+	n.mu.Unlock()
+	if on {
+		n.resetAll()
+	}
+}
+
 // listen is the option by which a cluster listens badly.
 func (n *badNet) listen() kfake.Opt {
 	n.conns = map[*badConn]bool{}
@@ -202,15 +212,8 @@ func TestBrokerAwayAndBack(t *testing.T) {
 	out := r.fireAnd(2000, func(fired int) {
 		if fired > 1000 && !gone {
 			gone = true
-			n.mu.Lock()
-			n.deaf = true
-			n.mu.Unlock()
-			n.resetAll()
-			time.AfterFunc(300*time.Millisecond, func() {
-				n.mu.Lock()
-				n.deaf = false
-				n.mu.Unlock()
-			})
+			n.setDeaf(true)
+			time.AfterFunc(300*time.Millisecond, func() { n.setDeaf(false) })
 		}
 	})
 	if got := tally(out); got.acked != 2000 {
@@ -222,16 +225,54 @@ func TestBrokerAwayAndBack(t *testing.T) {
 	}
 }
 
+// A broker that goes away for good while another takes over: what the engine
+// had queued at its lane goes to the other.
+func TestBrokerReplaced(t *testing.T) {
+	for _, given := range [][]string{nil, idempotent} {
+		t.Run(strings.Join(given, " "), func(t *testing.T) {
+			n := &badNet{}
+			c := fake(t, 4, kfake.NumBrokers(2), n.listen())
+			p := opened(t, c.ListenAddrs(), stamping, given...)
+			// Both lead, and then one is gone.
+			for part := range int32(4) {
+				if err := c.MoveTopicPartition("events", part, part%2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run, err := load.New(load.Plan{Schedule: load.Constant(5000), Linger: time.Millisecond, Hold: load.Limits{Time: 2 * time.Second}}, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(300*time.Millisecond, func() { n.setDeaf(true) })
+			time.AfterFunc(600*time.Millisecond, func() {
+				if err := c.RemoveNode(1); err != nil {
+					t.Error(err)
+				}
+				n.setDeaf(false)
+			})
+			run.Start()
+			res, err := run.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := res.Hold.Counts
+			if h.Unsent > 0 || h.Failed > 0 || h.Acked+h.Unknown != 10_000 {
+				t.Errorf("%+v", h)
+			}
+			if given != nil && h.Acked != 10_000 {
+				t.Errorf("%+v", h)
+			}
+		})
+	}
+}
+
 // A broker that never comes back: shots are taken in the end, and fail.
 func TestBrokerGone(t *testing.T) {
 	n := &badNet{}
 	c := fake(t, 1, n.listen())
 	p := opened(t, c.ListenAddrs(), nil, "request-timeout=200ms")
 	r := newRig(t, p)
-	n.mu.Lock()
-	n.deaf = true
-	n.mu.Unlock()
-	n.resetAll()
+	n.setDeaf(true)
 	out := r.fire(100_000)
 	got := tally(out)
 	if got.failed == 0 || got.failed+got.unknown != 100_000 {

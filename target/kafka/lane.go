@@ -44,7 +44,10 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 	now := s.p.sink.Now()
 	s.mu.Lock()
 	for i := range shots {
-		if !l.accepts(now) {
+		// What has moved since the engine looked is taken in any case, and
+		// goes where it belongs: this lane may stay full for ever.
+		moved := s.routes[s.p.stripes.partition(shots[i].Stripe)].Load() != l
+		if l.closed || !moved && !l.accepts(now) {
 			l.wanting = true
 			break
 		}
@@ -77,8 +80,6 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 // never comes back ends.
 func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
-	case l.closed:
-		return false
 	case k == nil:
 		return l.downErr != nil && now-l.downAt > l.s.p.cfg.requestTimeout
 	case now < l.quiet:
@@ -256,9 +257,8 @@ func (l *lane) down(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = s.p.sink.Now()
-	if l.downErr == nil {
+	if l.downErr == nil { // it was never up
 		l.downAt = s.now
-		s.p.cfg.logf("%v", err)
 	}
 	l.downErr = err
 	s.p.book.ask()

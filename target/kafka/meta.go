@@ -68,7 +68,7 @@ func (b *metaBook) keep(ctx context.Context) {
 	defer b.hangUp()
 	timer := time.NewTimer(metaEvery)
 	defer timer.Stop()
-	said := ""
+	failing := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -82,16 +82,16 @@ func (b *metaBook) keep(ctx context.Context) {
 		case err != nil && ctx.Err() != nil:
 			return
 		case err != nil:
-			if text := err.Error(); text != said { // once, and not ten times a second
-				said = text
+			if !failing { // once, and not ten times a second
 				b.cfg.logf("%v", err)
 			}
+			failing = true
 			wait = time.Second
 		case slices.Contains(v.leaders, noLeader):
 			wait = metaSpacing
 			fallthrough
 		default:
-			said = ""
+			failing = false
 			b.learn(v)
 		}
 		timer.Reset(wait)

@@ -126,7 +126,7 @@ func (s *sender) learn(v *view) {
 	for part := range min(len(s.routes), len(v.leaders)) {
 		id := v.leaders[part]
 		if id == noLeader {
-			s.routes[part].Store(nil)
+			s.left(s.routes[part].Swap(nil))
 			continue
 		}
 		l := s.byBroker[id]
@@ -139,6 +139,7 @@ func (s *sender) learn(v *view) {
 			}
 		}
 		if old := s.routes[part].Swap(l); old != l {
+			s.left(old)
 			found = found || old == nil
 			s.shares[part].after = 0 // a new leader is worth trying at once
 		}
@@ -153,6 +154,15 @@ func (s *sender) learn(v *view) {
 	}
 	if found && s.started {
 		s.p.sink.Ready(-1, s.now)
+	}
+}
+
+// left says that a partition is no longer served by a lane. What the engine
+// has queued at a lane that is full, perhaps for ever, has to look again.
+func (s *sender) left(l *lane) {
+	if l != nil && l.wanting && !l.closed {
+		l.wanting = false
+		s.p.sink.Ready(l.id, s.now)
 	}
 }
 

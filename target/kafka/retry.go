@@ -36,15 +36,25 @@ func backoff(n int32) time.Duration {
 
 // launch sends slots just fired.
 func (s *sender) launch(l *lane, slots []*slot) {
+	up := l.link != nil && !l.link.dead && s.now >= l.quiet
+	stray := false
 	if s.pid < 0 {
-		if l.link == nil || l.link.dead || s.now < l.quiet {
-			s.later = append(s.later, slots...)
-			return
-		}
+		s.sending = s.sending[:0]
 		for _, sl := range slots {
+			if !up || s.routes[sl.part].Load() != l {
+				s.later = append(s.later, sl)
+				stray = true
+				continue
+			}
 			sl.attempts++
+			s.sending = append(s.sending, sl)
 		}
-		s.send(l.link, slots)
+		if len(s.sending) > 0 {
+			s.send(l.link, s.sending)
+		}
+		if stray {
+			s.dispatch()
+		}
 		return
 	}
 	s.sending = s.sending[:0]
@@ -56,8 +66,8 @@ func (s *sender) launch(l *lane, slots []*slot) {
 		if sh.recovering {
 			continue
 		}
-		if s.routes[sl.part].Load() != l || l.link == nil || l.link.dead || s.now < l.quiet {
-			sh.recovering = true // dispatch sends it
+		if !up || s.routes[sl.part].Load() != l {
+			sh.recovering, stray = true, true
 			continue
 		}
 		if sh.wired < mostWired && sh.wired == len(sh.queue)-1 {
@@ -67,6 +77,9 @@ func (s *sender) launch(l *lane, slots []*slot) {
 	}
 	if len(s.sending) > 0 {
 		s.send(l.link, s.sending)
+	}
+	if stray {
+		s.dispatch()
 	}
 }
 
@@ -179,6 +192,12 @@ func (s *sender) gone(sl *slot) {
 // lost cleans up after a connection.
 func (l *lane) lost(k *link) {
 	s := l.s
+	var words error
+	defer func() { // without the lock: who listens may be slow
+		if words != nil {
+			s.p.cfg.logf("%v", words)
+		}
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k.kill(errHangUp)
@@ -192,8 +211,9 @@ func (l *lane) lost(k *link) {
 	s.now = s.p.sink.Now()
 	l.link = nil
 	if !l.closed {
-		l.downAt, l.downErr = s.now, fmt.Errorf("connection to broker %d at %s: %w", l.broker, l.addr, k.cause)
+		l.downAt, l.downErr = s.now, fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.cause)
 		l.metrics.Reconnects++
+		words = l.downErr
 		s.p.book.ask()
 	}
 	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.cause)
