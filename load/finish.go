@@ -192,7 +192,8 @@ func (c *collector) machine(res *Result) {
 	var full time.Duration
 	lanes := 0
 	for _, t := range r.threads {
-		res.Busy = max(res.Busy, 1-min(1, t.idle.Seconds()/length.Seconds()))
+		idle := t.idle + max(0, res.Hold.End-max(t.closing, res.Hold.Start)) // with nothing left to do
+		res.Busy = max(res.Busy, 1-min(1, idle.Seconds()/length.Seconds()))
 		for _, ls := range t.lanes {
 			full += ls.blockedFor
 			lanes++

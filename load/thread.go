@@ -42,6 +42,7 @@ type thread struct {
 	unsent   []uint64      // events due and not sent, per phase
 	offered  []uint64      // events offered, per phase (only when stopped early)
 	idle     time.Duration // waited during the hold
+	closing  time.Duration // when all its work was done
 }
 
 // A stripe is a stream of events that keep their order.
@@ -151,6 +152,7 @@ func (t *thread) loop() {
 		t.handOver(now)
 		wake, end := t.next(now, firing)
 		if end {
+			t.closing = now
 			break
 		}
 		before := t.run.Now()
