@@ -29,8 +29,10 @@ build: ## the program, ./carronade: static, without cgo
 test: deps ## everything, real Kafka included: what .ci/run runs
 	@start=$$SECONDS; \
 	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
-	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(QUICK); \
-	$(GO) test -timeout 14m -p 1 $(SLOW)
+	status=0; \
+	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(QUICK) || status=1; \
+	$(GO) test -timeout 14m -p 1 $(SLOW) || status=1; \
+	exit $$status
 
 bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)
 	BENCH_OUT='$(abspath $(BENCH_OUT))' $(GO) test ./internal/bench -run '^$$' -bench . -benchtime 1x -timeout 60m

@@ -15,28 +15,33 @@ const firing = "/s"
 // in flight: nothing may be lost or doubled.
 func TestLeaderKilled(t *testing.T) {
 	c := kafkatest.SharedThree(t)
-	topic := c.CreateTopic(t, 6, 3)
-	s := start(t, "run", kafka(c, topic), "--acks", "all", "--idempotent", "--verify", "--rate", "2000/s", "--for", "15s", "--json")
-	s.awaitSaid(firing)
-	after(t, 3*time.Second)
-	dead := c.LeaderOf(t, topic, 0)
-	dead.Kill()
-	e := s.wait(3 * time.Minute)
-	dead.Start(t)
-	d := e.done(t).document(t)
-	all := d.whole()
-	d.intact(t, all.Acked)
-	if d.Totals.Offered != 30_000 {
-		t.Errorf("offered %d events, want 30000", d.Totals.Offered)
-	}
-	if got := c.EndSum(t, topic); got != int64(all.Acked+d.Ledger.Recovered) {
-		t.Errorf("the end offsets grew by %d; acked are %d, recovered %d", got, all.Acked, d.Ledger.Recovered)
-	}
-	if d.Stall.LongestS < 0 || d.Response == nil || d.Response.MaxUS < 1e6 {
-		t.Errorf("a dead leader leaves no trace: stall %+v, response %+v", d.Stall, d.Response)
-	}
-	if sum := all.Failed + all.Unknown; sum > 0 && len(d.Failures) == 0 {
-		t.Errorf("%d events failed or are unknown, and no failure is named", sum)
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			topic := c.CreateTopic(t, 6, 3)
+			s := start(t, "run", kafka(c, topic), "--engine", engine, "--acks", "all", "--idempotent", "--verify", "--rate", "2000/s", "--for", "15s", "--json")
+			s.awaitSaid(firing)
+			after(t, 3*time.Second)
+			dead := c.LeaderOf(t, topic, 0)
+			dead.Kill()
+			e := s.wait(3 * time.Minute)
+			dead.Start(t)
+			d := e.done(t).document(t)
+			all := d.whole()
+			d.intact(t, all.Acked)
+			if d.Totals.Offered != 30_000 {
+				t.Errorf("offered %d events, want 30000", d.Totals.Offered)
+			}
+			if got := c.EndSum(t, topic); got != int64(all.Acked+d.Ledger.Recovered) {
+				t.Errorf("the end offsets grew by %d; acked are %d, recovered %d", got, all.Acked, d.Ledger.Recovered)
+			}
+			if d.Response == nil || d.Response.MaxUS < 1e6 || d.Stall.LongestS <= 0 {
+				t.Errorf("a dead leader leaves no trace: stall %+v, response %+v", d.Stall, d.Response)
+			}
+			if sum := all.Failed + all.Unknown; sum > 0 && len(d.Failures) == 0 {
+				t.Errorf("%d events failed or are unknown, and no failure is named", sum)
+			}
+			t.Logf("longest without an answer %.1f s, %d retries, %+v", d.Stall.LongestS, all.Retries, *d.Ledger)
+		})
 	}
 }
 
@@ -87,9 +92,12 @@ func TestWiped(t *testing.T) {
 		t.Errorf("acked are %d: %+v", all.Acked, *l)
 	}
 	// Of what lies there, all that is not recovered was acked; the rest of the
-	// acked is gone.
-	if l.Inexact == 0 && l.Lost != all.Acked-(left-l.Recovered) {
-		t.Errorf("lost %d; acked %d, on the disk %d, of these recovered %d", l.Lost, all.Acked, left, l.Recovered)
+	// acked is gone. The ledger may leave open what it could not check, and
+	// claims nothing that is not so.
+	gone := all.Acked - (left - l.Recovered)
+	t.Logf("acked %d, on the disk %d, gone %d; the ledger: %+v", all.Acked, left, gone, *l)
+	if l.Lost > gone || l.Lost+l.Inexact < gone {
+		t.Errorf("%d acked events are gone; the ledger says lost %d, not checked %d", gone, l.Lost, l.Inexact)
 	}
 }
 

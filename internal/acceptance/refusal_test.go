@@ -142,6 +142,7 @@ func TestMismatch(t *testing.T) {
 		},
 		{"no client certificate", []string{"kafka://" + secure.Node(1).MTLSAddr() + "/" + topic, "--tls-ca", secure.CAFile()}, []string{"certificate"}},
 		{"not authorised", []string{kafka(secure, topic), "--client-config", mallory}, []string{"authori"}},
+		{"not authorised to read", []string{kafka(secure, topic), "--client-config", mallory, "--op", "consume"}, []string{"authori"}},
 	}
 	for _, engine := range engines {
 		for _, tt := range tests {
