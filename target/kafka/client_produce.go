@@ -163,7 +163,7 @@ func (s *clientSender) open(outer context.Context, i int) error {
 	if !c.txn.on {
 		return nil
 	}
-	s.txn = newTransactor(s, c, i)
+	s.txn = newTransactor(s, c)
 	for deadline := time.Now().Add(c.requestTimeout); ; {
 		_, _, err := s.client.ProducerID(outer)
 		if err == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +18,7 @@ type transactor struct {
 	s       *clientSender
 	every   time.Duration
 	abort   float64
-	random  *rand.Rand // of the ending goroutine
+	owed    float64 // aborts owed to the share; one is made when it reaches 1
 	timeout time.Duration
 
 	mu     sync.Mutex // held while events are fired, and while a transaction ends
@@ -61,10 +60,10 @@ func (t *transactionCounts) facts() map[string]any {
 	return f
 }
 
-func newTransactor(s *clientSender, c *config, client int) *transactor {
+func newTransactor(s *clientSender, c *config) *transactor {
 	return &transactor{
 		s: s, every: c.txn.interval, abort: c.txn.abort, timeout: c.requestTimeout,
-		random: rand.New(rand.NewPCG(c.seed, uint64(client))), done: make(chan struct{}),
+		owed: 0.5, done: make(chan struct{}),
 	}
 }
 
@@ -94,7 +93,12 @@ func (t *transactor) start() {
 			}
 			t.mu.Lock()
 			if t.open && t.events > 0 {
-				t.finish(t.random.Float64() < t.abort, true)
+				t.owed += t.abort
+				abort := t.owed >= 1
+				if abort {
+					t.owed--
+				}
+				t.finish(abort, true)
 			}
 			t.mu.Unlock()
 			// Lanes that found the mutex taken fire again.
@@ -109,6 +113,9 @@ func (t *transactor) finish(abort, again bool) {
 	defer cancel()
 	began := time.Now()
 	events := uint64(t.events)
+	if events == 0 {
+		abort = true // of nothing; it is not counted
+	}
 	t.open = false
 	err := t.s.client.Flush(ctx)
 	how := kgo.TryCommit
@@ -132,7 +139,7 @@ func (t *transactor) finish(abort, again bool) {
 		t.counts.failedEvents.Add(events)
 		t.broken = fmt.Sprintf("a transaction could not be aborted (%v), and no further one was begun", err)
 		return
-	} else {
+	} else if events > 0 {
 		t.counts.ending.Add(int64(time.Since(began)))
 		if abort {
 			t.counts.aborted.Add(1)
@@ -166,6 +173,6 @@ func (t *transactor) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open {
-		t.finish(t.events == 0, false)
+		t.finish(false, false)
 	}
 }

@@ -1,10 +1,12 @@
 package kafka
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 
 	"carronade/internal/wire/kafka"
@@ -47,7 +49,9 @@ func (d *decoder) reset() { d.marks = d.marks[:0] }
 // take appends an arrival for each batch of a partition's record set, and
 // moves the partition's offset on.
 func (d *decoder) take(p *part, fp *kafka.FetchPartition, at time.Duration, to []load.Arrival) ([]load.Arrival, error) {
+	// Brokers list them by where they ended.
 	aborted := fp.Aborted
+	slices.SortFunc(aborted, func(a, b kafka.AbortedTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
 	from := p.offset
 	rest, err := kafka.ForEachBatch(fp.Records, func(b kafka.Batch) error {
 		last := b.BaseOffset + int64(b.LastOffsetDelta)

@@ -186,12 +186,16 @@ func TestDecoderSkipsAborted(t *testing.T) {
 		marker(15, 1, abort), marker(16, 2, commit),
 		wireBatch(t, 17, kafka.None, dense(5), values(5, 1), of(1, 0)), // committed: the next transaction
 		marker(22, 1, commit),
-		wireBatch(t, 23, kafka.None, dense(5), values(5, 1), nil),
+		wireBatch(t, 23, kafka.None, dense(5), values(5, 1), of(3, 0)), // aborted, around the next
+		wireBatch(t, 28, kafka.None, dense(5), values(5, 1), of(1, 0)), // aborted
+		marker(33, 1, abort), marker(34, 3, abort),
+		wireBatch(t, 35, kafka.None, dense(5), values(5, 1), nil),
 	}, nil)
+	aborted := []kafka.AbortedTransaction{{ProducerID: 1}, {ProducerID: 1, FirstOffset: 28}, {ProducerID: 3, FirstOffset: 23}} // as they ended
 	for _, committed := range []bool{true, false} {
 		d := decoder{committed: committed}
 		p := &part{end: 1000}
-		got, err := d.take(p, &kafka.FetchPartition{Records: log, Aborted: []kafka.AbortedTransaction{{ProducerID: 1, FirstOffset: 0}}}, 1, nil)
+		got, err := d.take(p, &kafka.FetchPartition{Records: log, Aborted: aborted}, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,15 +203,15 @@ func TestDecoderSkipsAborted(t *testing.T) {
 		for _, a := range got {
 			bases = append(bases, a.Base)
 		}
-		want := []int64{0, 5, 10, 17, 23}
+		want := []int64{0, 5, 10, 17, 23, 28, 35}
 		if committed {
-			want = []int64{5, 17, 23}
+			want = []int64{5, 17, 35}
 		}
 		if diff := cmp.Diff(want, bases); diff != "" {
 			t.Errorf("committed %v (-want +got):\n%s", committed, diff)
 		}
-		if p.offset != 28 {
-			t.Errorf("got next offset %d, want 28", p.offset)
+		if p.offset != 40 {
+			t.Errorf("got next offset %d, want 40", p.offset)
 		}
 	}
 }
