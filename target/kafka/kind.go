@@ -1,6 +1,9 @@
 package kafka
 
-import "carronade/target"
+import (
+	"carronade/load"
+	"carronade/target"
+)
 
 // Kind is Apache Kafka. It has no state.
 type Kind struct{}
@@ -16,3 +19,13 @@ func (Kind) Ops() []string { return []string{opProduce, opConsume, opRoundTrip} 
 
 // Options implements target.Kind.
 func (Kind) Options() []target.Option { return options() }
+
+var (
+	_ target.Kind      = Kind{}
+	_ target.Presetter = Kind{}
+	_ target.Metered   = (*session)(nil)
+	_ target.Seekable  = (*wireSource)(nil)
+	_ target.Seekable  = (*clientSource)(nil)
+	_ target.Placed    = (*clientProducer)(nil)
+	_ load.Gatherer    = (*clientProducer)(nil)
+)
