@@ -8,6 +8,7 @@ package null
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"carronade/internal/wire/kafka"
@@ -98,6 +99,11 @@ func (l *lane) Room(int32, uint64) int {
 	if l.fresh {
 		return l.press.room()
 	}
+	if l.press.most > 0 {
+		// Several shots are made before the first is fired, each of another
+		// batch.
+		return l.press.least
+	}
 	return l.press.next().events()
 }
 
@@ -132,6 +138,7 @@ type press struct {
 	headers []byte
 	extra   int // bytes of the headers as events count them
 	drafts  []draft
+	least   int // events of the smallest draft
 	at      int
 	scratch []byte
 	key     []byte
@@ -158,13 +165,19 @@ func (p *press) init(pool int64) {
 	for held := 0; len(p.drafts) == 0 || held+p.limit <= int(pool); {
 		d := p.draft(&n)
 		held += len(d.batch)
+		if p.least == 0 || d.events() < p.least {
+			p.least = d.events()
+		}
 		p.drafts = append(p.drafts, d)
 		p.mean = float64(len(d.batch)) / float64(d.events())
 	}
 }
 
 func (p *press) draft(n *uint64) draft {
-	d := draft{batch: make([]byte, kafka.HeaderSize, p.limit)}
+	if p.scratch == nil {
+		p.scratch = make([]byte, kafka.HeaderSize, p.limit+p.limit/8)
+	}
+	d := draft{batch: p.scratch[:kafka.HeaderSize]}
 	total := 0
 	for p.most == 0 || d.events() < p.most {
 		need := kafka.RecordSize(int32(d.events()), p.keyLen(*n), p.gen.Size(*n), len(p.headers))
@@ -178,6 +191,8 @@ func (p *press) draft(n *uint64) draft {
 		d.bytes = append(d.bytes, uint32(total))
 		*n++
 	}
+	// A copy of its own size: a batch of one event is a thousandth of the limit.
+	p.scratch, d.batch = d.batch, slices.Clone(d.batch)
 	return d
 }
 
@@ -218,9 +233,6 @@ func (p *press) room() int {
 func (p *press) strike(n int, first uint64, fresh bool, millis int64) (bytes int64, sum uint32) {
 	var batch []byte
 	if fresh {
-		if p.scratch == nil {
-			p.scratch = make([]byte, kafka.HeaderSize, p.limit+p.limit/8)
-		}
 		batch = p.scratch[:kafka.HeaderSize]
 		for i := range n {
 			var size int
