@@ -86,6 +86,7 @@ func TestDealsPanic(t *testing.T) {
 		{"no stripes", func() { RoundRobin(0) }},
 		{"no block", func() { Blocks(1, 0) }},
 		{"no cycle", func() { Sequence(nil, 3) }},
+		{"a stripe below none", func() { Sequence([]int32{0, -1}, 3) }},
 		{"a stripe too many", func() { Sequence([]int32{0, 3}, 3) }},
 		{"no weights", func() { Weighted(nil) }},
 		{"no weight", func() { Weighted([]float64{0, 0}) }},

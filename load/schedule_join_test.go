@@ -46,6 +46,9 @@ func TestJoined(t *testing.T) {
 	if got := s.Count(15*time.Second + 1); got != 10_037 {
 		t.Errorf("Count = %d, want 10,037", got)
 	}
+	if got := s.Rate(0); got != 1000 {
+		t.Errorf("Rate at the start = %v, want 1000", got)
+	}
 	if got := s.Rate(11500 * time.Millisecond); got != 20 {
 		t.Errorf("Rate = %v, want 20", got)
 	}

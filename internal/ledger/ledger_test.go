@@ -71,6 +71,10 @@ func TestVerdict(t *testing.T) {
 			l.Fired([]load.Outcome{ack(0, 5, -1, 1), ack(5, 5, -1, 2)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
 		}, true, nil, lg{Complete: true, Acked: 10, Read: 5, Lost: 5}},
+		{"acked, nobody knows where, and not all was read", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, -1, 1), ack(5, 5, -1, 2)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
+		}, false, nil, lg{Acked: 10, Read: 5, Inexact: 5}},
 		{"acked in part", func(l *Ledger) {
 			o := ack(0, 5, 100, 1)
 			o.Acked, o.Failed = 3, 2
@@ -196,7 +200,17 @@ func TestNothingAcknowledged(t *testing.T) {
 					a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: uint64(3*i) + uint64(k), Offset: a.Base + int64(k)})
 				}
 				l.Arrived([]load.Arrival{a})
-				l.Fired([]load.Outcome{{Shot: load.Shot{First: uint64(3 * i), Events: 3}, Unknown: 3, Place: -1, Sum: a.Sum}})
+				o := load.Outcome{Shot: load.Shot{First: uint64(3 * i), Events: 3}, Unknown: 3, Place: -1, Sum: a.Sum}
+				if i%100 == 0 {
+					o.Unknown, o.Failed = 0, 3
+				}
+				l.Fired([]load.Outcome{o})
+			}
+			if l.logs[0].recovered == 0 {
+				t.Error("memory was not short: nothing is tested")
+			}
+			if got := l.Contradicted(); got != 3*n/100 {
+				t.Errorf("%d events were refused and found, want %d", got, 3*n/100)
 			}
 			want := measure.Ledger{Complete: true, Read: 3 * n, Recovered: 3 * n}
 			if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {

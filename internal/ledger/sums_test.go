@@ -212,3 +212,27 @@ func TestBehindWhatIsSettled(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestSkippedHole reads in order past a hole and a lost piece, with the answers
+// of several windows waiting beyond: these must not go with what is settled.
+func TestSkippedHole(t *testing.T) {
+	l := New(Config{Logs: 1, LogOf: sameLog})
+	g := &l.logs[0]
+	g.patience, g.compressAt = 10, 10
+	const step, n = 1000, 200 // six windows
+	for i := range int64(n) {
+		l.Fired([]load.Outcome{ack(uint64(i)*step, step, 7+i*step, uint32(i+1))})
+	}
+	for i := range int64(n) {
+		if i != 3 {
+			l.Arrived([]load.Arrival{piece1(7+i*step, step, uint32(i+1))})
+		}
+	}
+	if g.next < (n-20)*step {
+		t.Errorf("settled only up to %d of %d", g.next, n*step)
+	}
+	want := measure.Ledger{Complete: true, Acked: n * step, Read: (n - 1) * step, Lost: step}
+	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+		t.Error(diff)
+	}
+}
