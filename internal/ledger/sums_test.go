@@ -213,19 +213,20 @@ func TestBehindWhatIsSettled(t *testing.T) {
 	}
 }
 
-// TestSkippedHole reads in order past a hole and a lost piece, with the answers
+// TestSkippedHoles reads in order past holes and a lost piece, with the answers
 // of several windows waiting beyond: these must not go with what is settled.
-func TestSkippedHole(t *testing.T) {
+func TestSkippedHoles(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	g := &l.logs[0]
 	g.patience, g.compressAt = 10, 10
 	const step, n = 1000, 200 // six windows
+	place := func(i int64) int64 { return i*step + 7*(1+i/5) }
 	for i := range int64(n) {
-		l.Fired([]load.Outcome{ack(uint64(i)*step, step, 7+i*step, uint32(i+1))})
+		l.Fired([]load.Outcome{ack(uint64(i)*step, step, place(i), uint32(i+1))})
 	}
 	for i := range int64(n) {
 		if i != 3 {
-			l.Arrived([]load.Arrival{piece1(7+i*step, step, uint32(i+1))})
+			l.Arrived([]load.Arrival{piece1(place(i), step, uint32(i+1))})
 		}
 	}
 	if g.next < (n-20)*step {
