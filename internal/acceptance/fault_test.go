@@ -11,27 +11,43 @@ import (
 // that disturb a run wait for it.
 const firing = "/s"
 
+// both starts the same run with each engine, on a topic of its own, and waits
+// until they fire: one fault then serves two.
+func both(t *testing.T, c *kafkatest.Cluster, partitions int32, replicas int16, flags ...string) (topics map[string]string, sessions map[string]*session) {
+	t.Helper()
+	topics, sessions = make(map[string]string), make(map[string]*session)
+	for _, engine := range engines {
+		topics[engine] = c.CreateTopic(t, partitions, replicas)
+		sessions[engine] = start(t, append([]string{"run", kafka(c, topics[engine]), "--engine", engine, "--json"}, flags...)...)
+	}
+	for _, s := range sessions {
+		s.awaitSaid(firing)
+	}
+	return topics, sessions
+}
+
 // TestLeaderKilled kills the leader of a partition while idempotent batches are
 // in flight: nothing may be lost or doubled.
 func TestLeaderKilled(t *testing.T) {
 	c := kafkatest.SharedThree(t)
+	topics, sessions := both(t, c, 6, 3, "--acks", "all", "--idempotent", "--verify", "--rate", "2000/s", "--for", "15s")
+	after(t, 3*time.Second)
+	dead := c.LeaderOf(t, topics["wire"], 0) // leads some partitions of the other topic, too
+	dead.Kill()
+	ends := make(map[string]ended)
+	for engine, s := range sessions {
+		ends[engine] = s.wait(3 * time.Minute)
+	}
+	dead.Start(t)
 	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
-			topic := c.CreateTopic(t, 6, 3)
-			s := start(t, "run", kafka(c, topic), "--engine", engine, "--acks", "all", "--idempotent", "--verify", "--rate", "2000/s", "--for", "15s", "--json")
-			s.awaitSaid(firing)
-			after(t, 3*time.Second)
-			dead := c.LeaderOf(t, topic, 0)
-			dead.Kill()
-			e := s.wait(3 * time.Minute)
-			dead.Start(t)
-			d := e.done(t).document(t)
+			d := ends[engine].done(t).document(t)
 			all := d.whole()
 			d.intact(t, all.Acked)
 			if d.Totals.Offered != 30_000 {
 				t.Errorf("offered %d events, want 30000", d.Totals.Offered)
 			}
-			if got := c.EndSum(t, topic); got != int64(all.Acked+d.Ledger.Recovered) {
+			if got := c.EndSum(t, topics[engine]); got != int64(all.Acked+d.Ledger.Recovered) {
 				t.Errorf("the end offsets grew by %d; acked are %d, recovered %d", got, all.Acked, d.Ledger.Recovered)
 			}
 			if d.Response == nil || d.Response.MaxUS < 1e6 || d.Stall.LongestS <= 0 {
@@ -48,22 +64,22 @@ func TestLeaderKilled(t *testing.T) {
 // TestLeaderMoved moves leaders in good order under full accounting.
 func TestLeaderMoved(t *testing.T) {
 	c := kafkatest.SharedThree(t)
+	topics, sessions := both(t, c, 2, 3, "--acks", "all", "--idempotent", "--verify", "--rate", "1000/s", "--for", "8s")
+	for range 3 {
+		for _, topic := range topics {
+			from := c.LeaderOf(t, topic, 0)
+			c.MoveLeader(t, topic, 0, c.Node(from.ID()%3+1))
+		}
+		after(t, time.Second)
+	}
 	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
-			topic := c.CreateTopic(t, 2, 3)
-			s := start(t, "run", kafka(c, topic), "--engine", engine, "--acks", "all", "--idempotent", "--verify", "--rate", "1000/s", "--for", "8s", "--json")
-			s.awaitSaid(firing)
-			for range 3 {
-				from := c.LeaderOf(t, topic, 0)
-				c.MoveLeader(t, topic, 0, c.Node(from.ID()%3+1))
-				after(t, time.Second)
-			}
-			d := s.wait(patience).done(t).document(t)
+			d := sessions[engine].wait(patience).done(t).document(t)
 			d.intact(t, 8000)
 			if d.Totals.Failed+d.Totals.Unknown != 0 {
 				t.Errorf("a moved leader cost events: %+v, %+v", d.Totals.counts, d.Failures)
 			}
-			if got := c.EndSum(t, topic); got != 8000 {
+			if got := c.EndSum(t, topics[engine]); got != 8000 {
 				t.Errorf("the end offsets grew by %d, want 8000", got)
 			}
 		})
@@ -105,17 +121,14 @@ func TestWiped(t *testing.T) {
 // what failed is named.
 func TestRestarted(t *testing.T) {
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
+	topics, sessions := both(t, c, 2, 1, "--rate", "500/s", "--for", "14s", "--request-timeout", "5s")
+	after(t, 2*time.Second)
+	n := c.Node(1)
+	n.Kill()
+	n.Start(t)
 	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
-			topic := c.CreateTopic(t, 2, 1)
-			s := start(t, "run", kafka(c, topic), "--engine", engine, "--rate", "500/s", "--for", "14s", "--request-timeout", "5s", "--json")
-			s.awaitSaid(firing)
-			after(t, 2*time.Second)
-			n := c.Node(1)
-			n.Kill()
-			n.Start(t)
-			e := s.wait(patience).done(t)
-			d := e.document(t)
+			d := sessions[engine].wait(patience).done(t).document(t)
 			if d.Totals.Offered != 7000 {
 				t.Errorf("offered %d events, want 7000", d.Totals.Offered)
 			}
@@ -128,7 +141,7 @@ func TestRestarted(t *testing.T) {
 				t.Errorf("nothing was acked in the last intervals: %+v", last)
 			}
 			all := d.whole()
-			got := uint64(c.EndSum(t, topic))
+			got := uint64(c.EndSum(t, topics[engine]))
 			if got < all.Acked || got > all.Acked+all.Unknown {
 				t.Errorf("the end offsets grew by %d; acked %d, unknown %d", got, all.Acked, all.Unknown)
 			}
@@ -150,23 +163,28 @@ func TestRestarted(t *testing.T) {
 func TestFrozen(t *testing.T) {
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	const hold = 15 * time.Second
-	for _, tt := range []struct {
+	tests := []struct {
 		name  string
 		bound string
 		held  bool
+		run   *session
 	}{
-		{"wide bound", "1000", false},
-		{"capped bound", "1", true},
-	} {
+		{name: "wide bound", bound: "1000"},
+		{name: "capped bound", bound: "1", held: true},
+	}
+	for i := range tests {
+		// A short warm-up lets the broker compile its hot path first.
+		tests[i].run = start(t, "run", kafka(c, c.CreateTopic(t, 1, 1)), "--rate", "5000/s", "--for", hold.String(), "--warmup", "3s", "--size", "10",
+			"--max-in-flight", tests[i].bound, "--json")
+	}
+	for _, tt := range tests {
+		tt.run.awaitSaid(firing)
+	}
+	after(t, 7*time.Second)
+	frozen := c.Node(1).FreezeFor(t, 2*time.Second)
+	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			topic := c.CreateTopic(t, 1, 1)
-			// A short warm-up lets the broker compile its hot path first.
-			s := start(t, "run", kafka(c, topic), "--rate", "5000/s", "--for", hold.String(), "--warmup", "3s", "--size", "10",
-				"--max-in-flight", tt.bound, "--json")
-			s.awaitSaid("hold", firing)
-			after(t, 7*time.Second)
-			frozen := c.Node(1).FreezeFor(t, 2*time.Second)
-			d := s.wait(patience).done(t).document(t)
+			d := tt.run.wait(patience).done(t).document(t)
 
 			if d.Response == nil || d.Held == nil || d.Service == nil {
 				t.Fatal("the report has no response, held or service")
