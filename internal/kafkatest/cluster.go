@@ -63,7 +63,7 @@ func Start(t testing.TB, cfg Config) *Cluster {
 	return c
 }
 
-func start(cfg Config) (c *Cluster, err error) {
+func start(cfg Config) (_ *Cluster, err error) {
 	if cfg.Nodes == 0 {
 		cfg.Nodes = 1
 	}
@@ -73,7 +73,7 @@ func start(cfg Config) (c *Cluster, err error) {
 			cfg.Heap = "512m"
 		}
 	}
-	c = &Cluster{cfg: cfg}
+	c := &Cluster{cfg: cfg}
 	if c.jars, err = jars(); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,10 @@ func start(cfg Config) (c *Cluster, err error) {
 			return nil, err
 		}
 	}
-	return c, c.await()
+	if err = c.await(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // close ends all nodes at once: a node asked to end would wait for the others.
