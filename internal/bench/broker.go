@@ -86,7 +86,7 @@ func (u *Suite) produceBroker(b testing.TB) {
 	r := u.turns(b.Context(), "produce to a real broker, 1 KiB, acks=1",
 		withTopic(b, c, ours, wire),
 		withTopic(b, c, producerPerf, func(topic string) contestant {
-			return u.javaProducer(b, "real broker, 1 KiB, "+producerPerf, c.Bootstrap(), topic, 1024, n)
+			return u.javaProducer(b, "real broker, 1 KiB, "+producerPerf, c.Bootstrap(), topic, 1024, n, perfBroker)
 		}),
 		withTopic(b, c, kgoBare, func(topic string) contestant {
 			return u.kgoProducer(c.Bootstrap(), topic, 1024, u.lasting(5*time.Second))
@@ -114,7 +114,7 @@ func (u *Suite) consumeBroker(b testing.TB) {
 	topic := c.CreateTopic(b, partitions, 1)
 	// The peer's own producer fills the topic, so the batches are as it makes
 	// them.
-	if _, err := u.javaProducer(b, "real broker, filled by "+producerPerf, c.Bootstrap(), topic, 100, n).run(b.Context()); err != nil {
+	if _, err := u.javaProducer(b, "real broker, filled by "+producerPerf, c.Bootstrap(), topic, 100, n, perfBroker).run(b.Context()); err != nil {
 		b.Fatal("bench: fill the topic: ", err)
 	}
 	consume := contestant{ours, func(ctx context.Context) (sample, error) {

@@ -50,7 +50,7 @@ func (u *Suite) produceSmall(b testing.TB) {
 	url, lasts := "kafka://"+s.addr+"/"+topic, u.lasting(5*time.Second)
 	r := u.turns(b.Context(), "produce 100 B",
 		u.producer(ours, "produce 100 B, carronade", url, "--size", "100", "--for", lasts.String()),
-		u.javaProducer(b, "produce 100 B, "+producerPerf, s.addr, topic, 100, u.records(20_000_000)),
+		u.javaProducer(b, "produce 100 B, "+producerPerf, s.addr, topic, 100, u.records(20_000_000), perfStandin),
 		u.kcatProducer("produce 100 B, kcat", s.addr, topic, 100, u.records(4_000_000)),
 		u.producer(clientEngine, "produce 100 B, carronade "+clientEngine, url, "--size", "100", "--engine", "client", "--for", lasts.String()),
 		u.kgoProducer(s.addr, topic, 100, lasts),

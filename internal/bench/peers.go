@@ -84,13 +84,17 @@ func java(b testing.TB, class string, args ...string) []string {
 	}, args...)
 }
 
-// perfProps are the properties under which kafka-producer-perf-test was fastest
-// against the discarding stand-in (docs/performance.md has what was tried).
-var perfProps = []string{"acks=1", "batch.size=524288", "linger.ms=50", "buffer.memory=134217728"}
+// The properties under which kafka-producer-perf-test was fastest against the
+// discarding stand-in and against a broker (docs/performance.md has what was
+// tried).
+var (
+	perfStandin = []string{"acks=1", "batch.size=524288", "linger.ms=50"}
+	perfBroker  = []string{"acks=1", "batch.size=262144", "linger.ms=20"}
+)
 
 // javaProducer is kafka-producer-perf-test at its steady state: a tenth of the
 // records, at least half a million, warm its JVM up.
-func (u *Suite) javaProducer(b testing.TB, what, bootstrap, topic string, size, n int) contestant {
+func (u *Suite) javaProducer(b testing.TB, what, bootstrap, topic string, size, n int, props []string) contestant {
 	return contestant{producerPerf, func(ctx context.Context) (sample, error) {
 		lines, err := u.write(fmt.Sprintf("payload-%d.txt", size), 10_000, size)
 		if err != nil {
@@ -99,7 +103,7 @@ func (u *Suite) javaProducer(b testing.TB, what, bootstrap, topic string, size, 
 		args := append([]string{
 			"--topic", topic, "--num-records", strconv.Itoa(n), "--payload-file", lines, "--throughput", "-1",
 			"--warmup-records", strconv.Itoa(max(min(n/2, 500_000), n/10)), "--bootstrap-server", bootstrap, "--command-property",
-		}, perfProps...)
+		}, props...)
 		u.note(what, "kafka-producer-perf-test.sh", args...)
 		cmd := java(b, "ProducerPerformance", args...)
 		e, err := must(ctx, cmd[0], cmd[1:]...)
@@ -135,8 +139,10 @@ func (u *Suite) javaConsumer(b testing.TB, what, bootstrap, topic string, n int)
 	}}
 }
 
-// kcatProps let kcat gather batches; its own defaults were slower here.
-var kcatProps = []string{"acks=1", "linger.ms=5", "queue.buffering.max.messages=1000000"}
+// kcatProps have kcat fill one batch after the other rather than all of them at
+// once; its defaults are as fast against the stand-in, and slower against a
+// broker.
+var kcatProps = []string{"acks=1", "partitioner=random", "sticky.partitioning.linger.ms=10"}
 
 // kcatProducer is kcat -P reading lines from a file that is in the page cache.
 // It reports no rate, so its rate is over its whole life, of which connecting is
