@@ -113,12 +113,16 @@ func (b *readback) ends(ctx context.Context) []int64 {
 	return ends
 }
 
+// reached tells whether everything up to the logs' ends was read. A log that
+// ends before the run began was made anew, and is read once the source has
+// noticed.
 func (b *readback) reached(ends []int64) bool {
 	if ends == nil {
 		return false
 	}
+	starts := b.seek.Starts()
 	for i, at := range b.seek.Positions() {
-		if at < ends[i] {
+		if at < ends[i] || at > ends[i] && ends[i] < starts[i] {
 			return false
 		}
 	}

@@ -338,7 +338,8 @@ func (s *wireSource) refresh(ctx context.Context) error {
 }
 
 // reset moves a partition whose offset is out of the log's range: to the
-// start when retention overtook it, else to the end.
+// start when retention overtook it, or when what a run fired is read back from a
+// log that ends before the run began and so was made anew; else to the end.
 func (s *wireSource) reset(ctx context.Context, p *part) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
 	defer cancel()
@@ -351,7 +352,8 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 		return err
 	}
 	to := end[p.id]
-	if p.offset < start[p.id] {
+	anew := s.cl.cfg.op == opProduce && to < p.start
+	if p.offset < start[p.id] || anew {
 		to = start[p.id]
 	}
 	s.resets.Add(1)
