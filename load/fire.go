@@ -32,7 +32,7 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 		t.sent(&t.shots[i], s, ls, phase, now)
 	}
 	if taken > 0 {
-		ls.dirty = true
+		t.soil(ls)
 	}
 	if taken < n {
 		rest := 0
@@ -237,16 +237,26 @@ func (t *thread) unblock(ls *laneState, at time.Duration) {
 	ls.blockedFor += max(0, r.clipEnd(min(at, time.Duration(r.outAt.Load())))-max(ls.blockedAt, time.Duration(r.holdAt.Load())))
 }
 
+// soil notes that a lane has something to write.
+func (t *thread) soil(ls *laneState) {
+	if !ls.dirty {
+		ls.dirty = true
+		t.dirty = append(t.dirty, ls)
+	}
+}
+
 // refire fires failed shots again, before anything new on their lane.
 func (t *thread) refire() {
-	for _, ls := range t.lanes {
+	for i := 0; t.refires > 0 && i < len(t.lanes); i++ {
+		ls := t.lanes[i]
 		if len(ls.refire) == 0 || ls.full {
 			continue
 		}
 		taken := ls.Fire(ls.refire)
 		if taken > 0 {
-			ls.dirty = true
+			t.soil(ls)
 		}
+		t.refires -= taken
 		ls.refire = append(ls.refire[:0], ls.refire[taken:]...)
 		ls.full = len(ls.refire) > 0
 	}

@@ -17,16 +17,13 @@ type fake struct {
 	room    int
 	// answer says when a shot written at a time is answered, and how.
 	answer func(lane int, s Shot, at time.Duration) (done time.Duration, o Outcome)
-	wg     sync.WaitGroup
 }
 
 type fakeLane struct {
-	f     *fake
-	id    int
-	stop  chan struct{}
-	mu    sync.Mutex
-	open  map[uint64]Shot
-	timer []*time.Timer
+	f    *fake
+	id   int
+	mu   sync.Mutex
+	open map[uint64]Shot
 }
 
 func newFake(deal Deal, clients int, answer func(lane int, s Shot, at time.Duration) (time.Duration, Outcome)) *fake {

@@ -146,7 +146,7 @@ func TestStepsOfUnlikelyFractions(t *testing.T) {
 	if got := float64(s.Count(Never)); got < want || got > want+1 {
 		t.Errorf("%v events, want %v", got, want)
 	}
-	for n := uint64(0); n < s.Count(Never); n++ {
+	for n := range s.Count(Never) {
 		d := s.Due(n)
 		if s.Count(d) > n || s.Count(d+1) <= n {
 			t.Fatalf("Due(%d) = %d, Count there %d, Count after %d", n, d, s.Count(d), s.Count(d+1))

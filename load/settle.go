@@ -48,6 +48,7 @@ func (t *thread) again(o *Outcome, now time.Duration) bool {
 	t.rec.at(o.Done, int(s.Phase)).Retries += uint64(o.Retries) + 1
 	ls := t.byID[int(o.Lane)]
 	ls.refire = append(ls.refire, s)
+	t.refires++
 	return true
 }
 

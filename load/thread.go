@@ -24,6 +24,8 @@ type thread struct {
 	gated   []*stripe    // waiting for the run's gate
 	lanes   []*laneState // met so far
 	byID    map[int]*laneState
+	dirty   []*laneState  // with something to write
+	refires int           // shots waiting in all lanes to be fired again
 	turn    int           // where the next round over the lanes begins
 	left    int           // stripes of a schedule with events left
 	ended   time.Duration // when there was nothing left to fire; 0 before
@@ -307,7 +309,12 @@ func (t *thread) room(ls *laneState) int {
 // serve fires what the bound allows, the lanes in turn so that none starves
 // another of callers.
 func (t *thread) serve(now time.Duration) {
+	turn := t.turn + 1
 	for i := range t.lanes {
+		if t.run.plan.Callers > 0 && t.callers.n == 0 {
+			turn = t.turn + i // all callers wait: go on here, and visit no lane in vain
+			break
+		}
 		ls := t.lanes[(t.turn+i)%len(t.lanes)]
 		for ls.queue.n > 0 && t.room(ls) > 0 && len(ls.refire) == 0 {
 			s := ls.queue.pop()
@@ -323,7 +330,7 @@ func (t *thread) serve(now time.Duration) {
 			t.drop(&ls.queue, now)
 		}
 	}
-	t.turn++
+	t.turn = turn
 	if len(t.lost) > 0 && t.run.plan.Overload == Drop && t.scheduled() {
 		lost := t.lost
 		t.lost = nil
@@ -335,12 +342,11 @@ func (t *thread) serve(now time.Duration) {
 
 // flush writes what was fired.
 func (t *thread) flush() {
-	for _, ls := range t.lanes {
-		if ls.dirty {
-			ls.dirty = false
-			ls.Flush()
-		}
+	for _, ls := range t.dirty {
+		ls.dirty = false
+		ls.Flush()
 	}
+	t.dirty = t.dirty[:0]
 }
 
 // next says when the thread must wake, or that its work is done.

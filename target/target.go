@@ -111,6 +111,9 @@ type Seekable interface {
 	Positions() []int64
 	// Ends asks the system where each log ends now.
 	Ends(ctx context.Context) ([]int64, error)
+	// Heads asks the system where each log begins now: what lay before was
+	// deleted by it (retention).
+	Heads(ctx context.Context) ([]int64, error)
 }
 
 // Metered is implemented by sessions that count by broker.

@@ -104,7 +104,7 @@ func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
 
 // ends asks where the logs end, nil when that cannot be found out.
 func (b *readback) ends(ctx context.Context) []int64 {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	ends, err := b.seek.Ends(ctx)
 	if err != nil {
@@ -129,6 +129,25 @@ func (b *readback) reached(ends []int64) bool {
 	return true
 }
 
+// askTimeout bounds how long the system is asked where its logs are.
+const askTimeout = 5 * time.Second
+
+// deleted tells the ledger what the system itself has deleted since the start:
+// such events cannot be read, and are not lost.
+func (b *readback) deleted(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	heads, err := b.seek.Heads(ctx)
+	if err != nil {
+		return // then everything acked must be there
+	}
+	for i, start := range b.seek.Starts() {
+		if heads[i] > start {
+			b.book.Deleted(int32(i), heads[i])
+		}
+	}
+}
+
 // finish stops reading and asks for the verdict; with a context that has ended,
 // over what was read.
 func (b *readback) finish(ctx context.Context) (measure.Ledger, error) {
@@ -137,6 +156,8 @@ func (b *readback) finish(ctx context.Context) (measure.Ledger, error) {
 	err := b.end(ctx)
 	if ends == nil {
 		ends = b.seek.Positions()
+	} else {
+		b.deleted(ctx)
 	}
 	v := b.book.Verdict(complete, ends)
 	names := b.src.Logs()

@@ -22,6 +22,7 @@ type mortar struct {
 	deaf    time.Duration // the source goes on for so long after its end
 	dead    bool          // nobody answers where logs end
 	part    bool          // a shot's events are consumed one by one
+	head    int64         // the log begins here at the end: what lay before was deleted unread
 
 	session *mortarSession
 }
@@ -77,6 +78,10 @@ func (l mortarLane) Fire(shots []load.Shot) int {
 			base := s.end.Add(n) - n
 			if s.m.echo > 0 {
 				time.AfterFunc(s.m.echo, func() {
+					if base < s.m.head {
+						s.seen.Add(n)
+						return
+					}
 					if !s.m.part {
 						s.read <- load.Arrival{Base: base, Events: shot.Events, Bytes: 10, Sum: 7}
 						return
@@ -102,6 +107,10 @@ func (mortarSource) Behind() []int64            { return []int64{-1} }
 func (mortarSource) Rebalancing() time.Duration { return 0 }
 func (mortarSource) Starts() []int64            { return []int64{0} }
 func (s mortarSource) Positions() []int64       { return []int64{s.seen.Load()} }
+func (s mortarSource) Heads(context.Context) ([]int64, error) {
+	return []int64{s.m.head}, nil
+}
+
 func (s mortarSource) Ends(ctx context.Context) ([]int64, error) {
 	if s.m.dead {
 		<-ctx.Done()
@@ -221,6 +230,22 @@ func TestCallersOfARoundTrip(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDeleted: what the system deleted by itself cannot be checked, and is not
+// lost.
+func TestDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &mortar{echo: time.Millisecond, head: 50}
+		doc, err := Execute(t.Context(), Job{Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "events-per-shot=1")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := doc.Ledger; l.Lost != 0 || l.Inexact != 50 || l.Read != 150 {
+			t.Errorf("lost %d, inexact %d, read %d; want 0, 50, 150", l.Lost, l.Inexact, l.Read)
+		}
+		<-m.session.ended
+	})
 }
 
 // TestNoReportWithoutFiring: what cannot be opened has no report.

@@ -154,6 +154,9 @@ func (s *clientSource) Positions() []int64 {
 // Ends asks, per log, for its end now.
 func (s *clientSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.ends(ctx) }
 
+// Heads asks, per log, for its beginning now.
+func (s *clientSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.heads(ctx) }
+
 // Metrics returns what each broker sent, to all clients together.
 func (s *clientSource) Metrics() []BrokerMetrics { return s.traffic.metrics() }
 

@@ -168,6 +168,9 @@ func (s *wireSource) Positions() []int64 {
 // Ends asks, per log, for its end now.
 func (s *wireSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.ends(ctx) }
 
+// Heads asks, per log, for its beginning now.
+func (s *wireSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.heads(ctx) }
+
 // Receive implements load.Source. It may be called again after it returned,
 // and goes on where it was.
 func (s *wireSource) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {

@@ -57,6 +57,11 @@ func (cl *cluster) ends(ctx context.Context) ([]int64, error) {
 	return cl.offsets(ctx, position{kind: "latest"})
 }
 
+// heads are where the partitions begin now.
+func (cl *cluster) heads(ctx context.Context) ([]int64, error) {
+	return cl.offsets(ctx, position{kind: "earliest"})
+}
+
 // offsets asks the leaders, per partition, for the offset of a position. With
 // the isolation level "committed" the end is the last stable offset.
 func (cl *cluster) offsets(ctx context.Context, at position) ([]int64, error) {
