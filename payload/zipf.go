@@ -67,11 +67,11 @@ func (z *zipf) density(x float64) float64 { return math.Exp(-z.s * math.Log(x)) 
 // is its limit; expm1 keeps the digits close to it.
 func (z *zipf) integral(x float64) float64 {
 	l := math.Log(x)
-	if t := (1 - z.s) * l; math.Abs(t) > 1e-8 {
+	t := (1 - z.s) * l
+	if math.Abs(t) > 1e-8 {
 		return math.Expm1(t) / (1 - z.s)
-	} else {
-		return l * (1 + t/2*(1+t/3))
 	}
+	return l * (1 + t/2*(1+t/3))
 }
 
 // inverse is that of the integral.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -102,7 +103,8 @@ func TestProgramWithAProtocolOfItsOwn(t *testing.T) {
 			s := serve(t, tt.most)
 			args := append([]string{"run", "lines://" + s.addr, "--json", "--quiet", "--linger", "1ms"}, tt.args...)
 			out, err := exec.Command(exe, args...).Output()
-			if e, ok := err.(*exec.ExitError); ok && e.ExitCode() != 3 { // 3: this machine is busy, which is not the matter here
+			var e *exec.ExitError
+			if errors.As(err, &e) && e.ExitCode() != 3 { // 3: this machine is busy, which is not the matter here
 				t.Fatalf("%v: %v\n%s", args, err, e.Stderr)
 			}
 			var report struct {

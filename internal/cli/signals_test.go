@@ -135,7 +135,7 @@ func TestSecondInterruptLeavesAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer broker.Stop() //nolint:errcheck // it only has to be gone
+	defer broker.Stop()
 	p := start(t, "run", "kafka://"+broker.Addr()+"/t", "--rate", "1k/s", "--interval", "50ms", "--drain", "1m")
 	p.until(t, "hold")
 	signal := func(sig syscall.Signal) {

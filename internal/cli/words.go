@@ -53,7 +53,7 @@ func (s *session) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"
 
 // apart takes joined errors apart.
 func apart(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only the outermost join is ours
+	if j, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join is ours
 		var out []error
 		for _, e := range j.Unwrap() {
 			out = append(out, apart(e)...)

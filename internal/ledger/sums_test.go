@@ -177,7 +177,7 @@ func TestWovenStripes(t *testing.T) {
 		l.Fired([]load.Outcome{o})
 	}
 	const n = 100
-	for i := int64(0); i < n; i++ {
+	for i := range int64(n) {
 		l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
 	}
 	for i := int64(1); i < n; i++ {

@@ -79,9 +79,10 @@ func Hosts(u *url.URL) []string {
 }
 
 func checkHost(h string) error {
-	host, port := h, ""
+	host := h
 	if i := strings.LastIndexByte(h, ':'); i >= 0 && !strings.HasSuffix(h, "]") {
-		host, port = h[:i], h[i+1:]
+		host = h[:i]
+		port := h[i+1:]
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return fmt.Errorf("%q has no valid port: it is a number from 1 to 65535", h)
 		}

@@ -32,7 +32,7 @@ func (k *link) run() {
 			err = perr
 		}
 		if err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = errHangUp
 			}
 			s.mu.Lock()

@@ -114,8 +114,8 @@ type told struct {
 func (q *told) Ready(lane int, _ time.Duration) { q.ready <- lane }
 
 func TestBackoff(t *testing.T) {
-	for n, want := range map[int32]time.Duration{1: 100, 2: 200, 3: 400, 4: 800, 5: 1000, 1 << 30: 1000} {
-		want *= time.Millisecond
+	for n, ms := range map[int32]int64{1: 100, 2: 200, 3: 400, 4: 800, 5: 1000, 1 << 30: 1000} {
+		want := time.Duration(ms) * time.Millisecond
 		for range 100 {
 			if got := backoff(n); got < want*8/10 || got > want*12/10 {
 				t.Fatalf("after %d attempts %v, want about %v", n, got, want)

@@ -161,7 +161,7 @@ func (b *Batch) Check() error {
 func ForEachBatch(records []byte, f func(Batch) error) (rest int, err error) {
 	for len(records) > 0 {
 		h, err := ParseHeader(records)
-		if err == ErrShort {
+		if errors.Is(err, ErrShort) {
 			return len(records), nil
 		}
 		if err != nil {

@@ -149,13 +149,6 @@ func (r *reader) take(n int) []byte {
 	return t
 }
 
-func (r *reader) int8() int8 {
-	if t := r.take(1); t != nil {
-		return int8(t[0])
-	}
-	return 0
-}
-
 func (r *reader) int16() int16 {
 	if t := r.take(2); t != nil {
 		return int16(binary.BigEndian.Uint16(t))
