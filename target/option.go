@@ -41,6 +41,10 @@ type Option struct {
 	Ops         []string // operations it has a meaning for; empty: all
 	Independent bool     // an independent variable: reports may be compared over it
 	Secret      bool     // never shown: value must be env:NAME or file:PATH
+
+	// Show is what may be shown of a value that may hold a secret, in reports
+	// and everywhere else; nil: all of it.
+	Show func(text string) string
 }
 
 // Values are options by name, as text, defaults filled in and already checked

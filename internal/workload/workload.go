@@ -66,7 +66,8 @@ func (r Resolved) Text() string { return strings.Join(r.Texts, " ") }
 func (w *Workload) Target() string { return w.text }
 
 // Settings lists, in the order of the table, every setting that has a value
-// and a meaning for the operation. Secrets appear as the references they are.
+// and a meaning for the operation. Secrets appear as the references they are,
+// or as what their option lets be shown.
 func (w *Workload) Settings() []Resolved {
 	var out []Resolved
 	for i := range w.table {
@@ -76,6 +77,12 @@ func (w *Workload) Settings() []Resolved {
 			continue
 		}
 		r := Resolved{Name: s.Name, Texts: v.texts, From: v.from, Group: s.Group}
+		if s.Show != nil {
+			r.Texts = make([]string, len(v.texts))
+			for i, text := range v.texts {
+				r.Texts[i] = s.Show(text)
+			}
+		}
 		r.Minor = s.Aside || v.from == FromDefault && s.minor(r.Text())
 		out = append(out, r)
 	}
@@ -95,7 +102,8 @@ func (s *Setting) minor(text string) bool {
 }
 
 // MarshalJSON writes the workload as a document that -f reads again: the
-// target, and each setting as the text that a flag would have.
+// target, and each setting as the text that a flag would have. What is not
+// shown of a setting has to be filled in again.
 func (w *Workload) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(`{"target":`)

@@ -31,6 +31,7 @@ func (cannon) Options() []target.Option {
 		{Name: "acks", Default: "1", Choices: []string{"0", "1", "all"}, Ops: []string{Produce, RoundTrip}, Independent: true},
 		{Name: "header", Type: target.List},
 		{Name: "password", Secret: true},
+		{Name: "property", Type: target.List, Show: func(text string) string { return text[:1] + "..." }},
 		{Name: "idempotent", Type: target.Bool, Ops: []string{Produce}},
 		{Name: "max-in-flight", Type: target.Int, Default: "7"},
 		{Name: "group", Ops: []string{Consume}},
@@ -342,6 +343,32 @@ func TestMarshalJSONIsAWorkloadFile(t *testing.T) {
 	}
 	if d := cmp.Diff(string(first), string(second)); d != "" {
 		t.Errorf("(-first +second):\n%s", d)
+	}
+}
+
+// A value may hold a secret that only its option knows of.
+func TestSettingsShowWhatTheirOptionLets(t *testing.T) {
+	w, err := Resolve(kinds, flags("target=cannon://a:1", "property=a=hidden", "property=b=hidden"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := string(document)
+	for _, r := range w.Settings() {
+		texts += r.Text()
+	}
+	if strings.Contains(texts, "hidden") || !strings.Contains(texts, `["a...","b..."]`) {
+		t.Errorf("got %s, want a... and b... for what is hidden", texts)
+	}
+	spec, err := w.Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"a=hidden", "b=hidden"}, spec.Options.List("property")); d != "" {
+		t.Errorf("for the target (-want +got):\n%s", d)
 	}
 }
 

@@ -166,7 +166,7 @@ func options() []target.Option {
 		{Name: "client-id", Word: "NAME", Default: "carronade", Group: groupConn, Help: "name under which the clients connect"},
 		{Name: "rack", Word: "NAME", Group: groupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (engine client)"},
 		{Name: "client-config", Word: "FILE", Group: groupConn, Help: "a Java client's properties file"},
-		{Name: "client-property", Word: "K=V", Type: target.List, Group: groupConn, Help: "one more line of that file: k=v; repeatable"},
+		{Name: "client-property", Word: "K=V", Type: target.List, Group: groupConn, Show: showProperty, Help: "one more line of that file: k=v; repeatable"},
 
 		{Name: "tls", Type: target.Bool, Default: "false", Group: groupSecurity, Independent: true, Help: "speak TLS; implied by the other tls options"},
 		{Name: "tls-ca", Word: "FILE", Group: groupSecurity, Help: "PEM file of the authorities to trust; without it, the system's"},

@@ -17,6 +17,7 @@ type property struct {
 	option string                             // the setting it presets; "" when another part reads it
 	text   func(value string) (string, error) // its value as the option is typed; nil: as it is
 	quiet  bool                               // known, and rightly without effect here
+	secret bool                               // never shown
 }
 
 // properties are the properties of the Java clients (version 4.x,
@@ -49,12 +50,12 @@ var properties = map[string]property{
 	"isolation.level":           {option: "isolation", text: isolationText},
 
 	// Read by parseTarget and parseSecurity.
-	"bootstrap.servers": {}, "security.protocol": {}, "sasl.mechanism": {}, "sasl.jaas.config": {},
-	"sasl.oauthbearer.token.endpoint.url": {}, "sasl.oauthbearer.scope": {},
-	"sasl.oauthbearer.client.credentials.client.id": {}, "sasl.oauthbearer.client.credentials.client.secret": {},
-	"ssl.truststore.type": {}, "ssl.truststore.location": {}, "ssl.truststore.certificates": {}, "ssl.truststore.password": {},
-	"ssl.keystore.type": {}, "ssl.keystore.location": {}, "ssl.keystore.key": {}, "ssl.keystore.certificate.chain": {},
-	"ssl.keystore.password": {}, "ssl.key.password": {}, "ssl.endpoint.identification.algorithm": {},
+	"bootstrap.servers": {}, "security.protocol": {}, "sasl.mechanism": {}, "sasl.jaas.config": {secret: true},
+	"sasl.oauthbearer.token.endpoint.url": {secret: true}, "sasl.oauthbearer.scope": {}, // a URL may hold a login
+	"sasl.oauthbearer.client.credentials.client.id": {}, "sasl.oauthbearer.client.credentials.client.secret": {secret: true},
+	"ssl.truststore.type": {}, "ssl.truststore.location": {}, "ssl.truststore.certificates": {}, "ssl.truststore.password": {secret: true},
+	"ssl.keystore.type": {}, "ssl.keystore.location": {}, "ssl.keystore.key": {secret: true}, "ssl.keystore.certificate.chain": {},
+	"ssl.keystore.password": {secret: true}, "ssl.key.password": {secret: true}, "ssl.endpoint.identification.algorithm": {},
 
 	// Bytes go as they are, nothing is committed but what a group needs, and
 	// retries end by the delivery timeout, as in Java's default.
@@ -110,6 +111,20 @@ func partitionerText(class string) (string, error) {
 }
 
 func isolationText(s string) (string, error) { return strings.TrimPrefix(s, "read_"), nil }
+
+// showProperty is what may be shown of a client's property. Of one that is not
+// known only the name is: it may be a password by a name of its own.
+func showProperty(text string) string {
+	name, _, ok := strings.Cut(text, "=")
+	name = strings.TrimSpace(name)
+	switch p, known := properties[name]; {
+	case !ok:
+		return "(not shown)"
+	case !known, p.secret:
+		return name + "=(not shown)"
+	}
+	return text
+}
 
 // javaProfile is what the Java producer 4.x does when nothing is configured
 // (org.apache.kafka.clients.producer.ProducerConfig). Without a key it fills

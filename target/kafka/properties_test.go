@@ -172,3 +172,32 @@ func TestTopicSpec(t *testing.T) {
 		})
 	}
 }
+
+// Reports show what was set, and must not show secrets with it.
+func TestShowProperty(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"no secret", "linger.ms=7", "linger.ms=7"},
+		{"a list of brokers", "bootstrap.servers=a:1,b:2", "bootstrap.servers=a:1,b:2"},
+		{"login", `sasl.jaas.config=x.PlainLoginModule required username="u" password="p=q";`, "sasl.jaas.config=(not shown)"},
+		{"login with spaces", ` sasl.jaas.config = x password="p"`, "sasl.jaas.config=(not shown)"},
+		{"key", "ssl.keystore.key=-----BEGIN", "ssl.keystore.key=(not shown)"},
+		{"password of the key", "ssl.key.password=p", "ssl.key.password=(not shown)"},
+		{"password of the key store", "ssl.keystore.password=p", "ssl.keystore.password=(not shown)"},
+		{"password of the trust store", "ssl.truststore.password=p", "ssl.truststore.password=(not shown)"},
+		{"client's secret", "sasl.oauthbearer.client.credentials.client.secret=p", "sasl.oauthbearer.client.credentials.client.secret=(not shown)"},
+		{"a URL with a login", "sasl.oauthbearer.token.endpoint.url=https://u:p@h/t", "sasl.oauthbearer.token.endpoint.url=(not shown)"},
+		{"not known", "vault.token=p", "vault.token=(not shown)"},
+		{"no property", "p", "(not shown)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := showProperty(tt.text); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	for _, o := range options() {
+		if o.Name == "client-property" && o.Show == nil {
+			t.Error("client-property is shown whole")
+		}
+	}
+}
