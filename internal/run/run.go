@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -172,7 +173,7 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 			Result: r, Nowhere: nowhere(w, facts), Processors: runtime.GOMAXPROCS(0), Clock: e.clock.Troubles(),
 		}),
 		Ledger: out.ledger, Problems: out.problems,
-		Warnings: append(append(append([]string(nil), w.Warnings...), e.session.Warnings()...), append(out.warnings, e.clock.Remarks()...)...),
+		Warnings: once(w.Warnings, e.session.Warnings(), out.warnings, e.clock.Remarks()),
 		Facts:    facts, Host: e.Host, Calibration: e.Calibration,
 	}
 	for _, s := range w.Settings() {
@@ -188,6 +189,18 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 		in.Clients = m.Brokers()
 	}
 	return report.Build(in)
+}
+
+// once joins lists of words and leaves out what was said before: a target says
+// again what it said when the workload was resolved.
+func once(lists ...[]string) []string {
+	var all []string
+	for _, text := range slices.Concat(lists...) {
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // nowhere reports whether what is fired is thrown away where it arrives.

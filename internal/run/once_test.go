@@ -1,0 +1,13 @@
+package run
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestWordsAreSaidOnce(t *testing.T) {
+	got := once([]string{"a", "b"}, nil, []string{"b", "c", "a"})
+	if want := []string{"a", "b", "c"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
