@@ -18,13 +18,13 @@ import (
 
 // An ended is how a process went.
 type ended struct {
-	out    []byte
-	words  string // the last of its stderr
-	code   int
-	cpu    time.Duration // user and system, of its whole life
-	wall   time.Duration
-	maxRSS uint64 // bytes; 0 where the system does not tell
-	rss    []uint64
+	out   []byte
+	words string // its stderr
+	code  int
+	cpu   time.Duration // user and system, of its whole life
+	wall  time.Duration
+	rss   []uint64 // bytes resident, each second, where it was watched
+	peak  uint64   // the most ever resident, as of the last of these readings
 }
 
 // patience bounds any one process: the longest should take a minute.
@@ -54,7 +54,9 @@ func runProcess(ctx context.Context, watch bool, name string, args ...string) (*
 				case <-done:
 					return
 				case <-tick.C:
-					e.rss = append(e.rss, residentSize(cmd.Process.Pid))
+					now, most := residentSize(cmd.Process.Pid)
+					e.rss = append(e.rss, now)
+					e.peak = max(e.peak, most)
 				}
 			}
 		})
@@ -65,7 +67,6 @@ func runProcess(ctx context.Context, watch bool, name string, args ...string) (*
 	watcher.Wait()
 	e.out, e.words, e.code = out.Bytes(), strings.TrimSpace(words.String()), cmd.ProcessState.ExitCode()
 	e.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	e.maxRSS = maxResidentSize(cmd.ProcessState)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return e, fmt.Errorf("run %s: %w", name, err)
@@ -85,13 +86,15 @@ func must(ctx context.Context, name string, args ...string) (*ended, error) {
 	return e, err
 }
 
-// residentSize is VmRSS of a process in bytes, as proc(5) tells; 0 elsewhere.
-func residentSize(pid int) uint64 {
+// residentSize is VmRSS and VmHWM of a process in bytes, as proc(5) tells; 0
+// elsewhere. What getrusage(2) says of an ended child is no less than what this
+// process had when it started the child.
+func residentSize(pid int) (now, most uint64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return statusBytes(text, "VmRSS:")
+	return statusBytes(text, "VmRSS:"), statusBytes(text, "VmHWM:")
 }
 
 // statusBytes reads a size of /proc/PID/status.

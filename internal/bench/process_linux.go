@@ -8,14 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxResidentSize is what getrusage(2) knows of an ended child, in bytes.
-func maxResidentSize(p *os.ProcessState) uint64 {
-	if r, ok := p.SysUsage().(*syscall.Rusage); ok {
-		return uint64(r.Maxrss) << 10
-	}
-	return 0
-}
-
 // readingHow says how the sink reads, for the table.
 const readingHow = "recv(2) with MSG_TRUNC, which takes bytes off the queue without copying them, and a receive buffer of 4 MiB: as the discarding stand-in reads what it discards"
 

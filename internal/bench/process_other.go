@@ -5,11 +5,7 @@ package bench
 import (
 	"io"
 	"net"
-	"os"
 )
-
-// maxResidentSize is not known here.
-func maxResidentSize(*os.ProcessState) uint64 { return 0 }
 
 // readingHow says how the sink reads, for the table.
 const readingHow = "read(2) into 256 KiB, as the discarding stand-in reads here"

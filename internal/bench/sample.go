@@ -51,6 +51,9 @@ type document struct {
 	Lag *struct {
 		P50 float64 `json:"p50_us"`
 	} `json:"lag"`
+	Generator struct {
+		MaxRSS uint64 `json:"max_rss_bytes"`
+	} `json:"generator"`
 	Trust struct {
 		OK      bool     `json:"ok"`
 		Reasons []string `json:"reasons"`
