@@ -30,7 +30,6 @@ type thread struct {
 	left    int           // stripes of a schedule with events left
 	ended   time.Duration // when there was nothing left to fire; 0 before
 	callers slots         // closed loop: this thread's callers
-	free    int           // callers at rest
 
 	shots [64]Shot
 

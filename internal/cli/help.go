@@ -56,7 +56,7 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 	if p.examples != "" {
 		b.WriteString("\nexamples\n" + p.examples + "\n")
 	}
-	io.WriteString(cmd.OutOrStdout(), b.String())
+	_, _ = io.WriteString(cmd.OutOrStdout(), b.String()) // a closed stdout is told at the end
 }
 
 // makePage gathers what there is to say about a command, with the options of

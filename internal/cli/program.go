@@ -151,7 +151,7 @@ type stdout struct {
 
 func (o *stdout) Write(p []byte) (int, error) {
 	if o.cut || o.err != nil {
-		return len(p), nil
+		return len(p), nil //nolint:nilerr // kept, and said at the end
 	}
 	n, err := o.w.Write(p)
 	switch {
@@ -162,7 +162,7 @@ func (o *stdout) Write(p []byte) (int, error) {
 	default:
 		o.err = err
 	}
-	return len(p), nil //nolint:nilerr // kept, and said at the end
+	return len(p), nil
 }
 
 // run makes a command's function; the error of an interrupted one is not an

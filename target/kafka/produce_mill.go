@@ -23,7 +23,6 @@ type mill struct {
 	headerBytes int
 	key         []byte
 	scratch     []byte
-	record      int // bytes of every record but for its offset, when all are alike; else 0
 	roomFor     struct {
 		stripe int32
 		first  uint64
