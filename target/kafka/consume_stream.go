@@ -104,7 +104,7 @@ func (st *stream) serve(ctx context.Context) error {
 		if !st.takeIn() {
 			return nil
 		}
-		if err := st.ask(); err != nil {
+		if err := st.ask(ctx); err != nil {
 			return err
 		}
 		frame, err := st.answer()
@@ -157,6 +157,8 @@ func (st *stream) connect(ctx context.Context) error {
 	if err := conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
 		return err
 	}
+	stop := interrupt(ctx, conn)
+	defer stop()
 	keys, err := askVersions(conn, c.clientID)
 	if err != nil {
 		return err
@@ -181,7 +183,7 @@ func (st *stream) connect(ctx context.Context) error {
 
 // ask writes a request for all partitions of the stream, beginning with
 // another each time: the bound on the answer's size must starve none.
-func (st *stream) ask() error {
+func (st *stream) ask(ctx context.Context) error {
 	c := st.src.cl.cfg
 	t := &st.req.Topics[0]
 	t.Partitions = t.Partitions[:0]
@@ -201,6 +203,9 @@ func (st *stream) ask() error {
 	st.out = st.format.AppendRequest(st.out[:0], st.req, st.corr)
 	if err := st.conn.SetDeadline(time.Now().Add(c.requestTimeout + c.fetch.maxWait)); err != nil {
 		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err // its end may have set a deadline just before
 	}
 	n, err := st.conn.Write(st.out)
 	st.src.written.Add(uint64(n))
@@ -259,13 +264,9 @@ func (st *stream) handle(frame []byte) (time.Duration, error) {
 	st.arrivals, st.gone = st.arrivals[:0], st.gone[:0]
 	st.decoder.reset()
 	a, err := kafka.WalkFetch(frame, st.version, st.each)
-	if err != nil {
-		return 0, err
-	}
-	if err := kerr.ErrorForCode(a.ErrorCode); err != nil {
-		return 0, err
-	}
 	s := st.src
+	// What was taken in is delivered even if the rest of the answer makes no
+	// sense: its partitions are read on behind it.
 	if len(st.arrivals) > 0 {
 		s.lanes[st.lane].Lock()
 		s.sink(st.lane, st.arrivals)
@@ -273,6 +274,12 @@ func (st *stream) handle(frame []byte) (time.Duration, error) {
 	}
 	for _, p := range st.parts {
 		p.delivered.Store(p.offset)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := kerr.ErrorForCode(a.ErrorCode); err != nil {
+		return 0, err
 	}
 	for _, l := range st.gone {
 		st.parts = slices.DeleteFunc(st.parts, func(p *part) bool { return p == l.p })

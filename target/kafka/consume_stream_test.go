@@ -1,0 +1,104 @@
+package kafka
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+)
+
+// batchOf is a record batch of n empty records.
+func batchOf(n int32) []byte {
+	var recs []byte
+	for i := range n {
+		recs = kafka.AppendRecord(recs, i, nil, []byte("v"), []byte{0})
+	}
+	b := make([]byte, kafka.HeaderSize, kafka.HeaderSize+len(recs))
+	h := kafka.Header{Length: int32(kafka.HeaderSize + len(recs) - 12), LastOffsetDelta: n - 1, ProducerID: -1, NumRecords: n}
+	h.Put(b)
+	kafka.Seal(b, kafka.SumOf(recs))
+	return append(b, recs...)
+}
+
+// An answer that goes wrong halfway must not swallow what came before: the
+// partition is read on behind it.
+func TestStreamDeliversWhatCameBeforeNonsense(t *testing.T) {
+	c, err := parseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	delivered := 0
+	src := &wireSource{
+		cl: &cluster{cfg: c}, lanes: make([]sync.Mutex, 1),
+		sink: func(_ int, as []load.Arrival) {
+			for _, a := range as {
+				delivered += int(a.Events)
+			}
+		},
+		now: func() time.Duration { return 1 },
+	}
+	st := newStream(src, streamKey{}, "127.0.0.1:1")
+	st.version = 12
+	p := &part{id: 0, end: 1 << 62}
+	st.parts = []*part{p}
+
+	answer := kmsg.NewPtrFetchResponse()
+	answer.SetVersion(st.version)
+	topic := kmsg.NewFetchResponseTopic()
+	topic.Topic = "t"
+	for _, id := range []int32{0, 7} { // 7 was not asked for
+		fp := kmsg.NewFetchResponseTopicPartition()
+		fp.Partition, fp.HighWatermark, fp.RecordBatches = id, 3, batchOf(3)
+		topic.Partitions = append(topic.Partitions, fp)
+	}
+	answer.Topics = append(answer.Topics, topic)
+	if _, err := st.handle(answer.AppendTo([]byte{0})); err == nil {
+		t.Error("got no error for a partition that was not asked for")
+	}
+	if delivered != 3 || p.offset != 3 || p.delivered.Load() != 3 {
+		t.Errorf("got %d events delivered, offset %d, told %d, want 3 each", delivered, p.offset, p.delivered.Load())
+	}
+}
+
+// A broker that says nothing must not hold up the end of a run.
+func TestStreamEndsWhileABrokerIsSilent(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := parseConfig(spec(t, "kafka://"+l.Addr().String()+"/t", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := newStream(&wireSource{cl: &cluster{cfg: c}, lanes: make([]sync.Mutex, 1)}, streamKey{}, l.Addr().String())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- st.connect(ctx) }()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Read(make([]byte, 64)); err != nil { // it asks
+		t.Fatal(err)
+	}
+	cancel()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("got no error")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("still waiting for an answer, though the run is over")
+	}
+	if st.conn != nil {
+		st.conn.Close()
+	}
+}
