@@ -60,6 +60,9 @@ func (cl *cluster) facts() map[string]any {
 	if c.security.skipVerify {
 		f["tls_verified"] = false
 	}
+	if c.security.anyName {
+		f["tls_name_verified"] = false
+	}
 	return f
 }
 

@@ -41,6 +41,7 @@ const dialTimeout = 10 * time.Second
 type security struct {
 	tls        *tls.Config // nil: plaintext
 	skipVerify bool
+	anyName    bool           // the chain of a certificate is checked, and not its name
 	mechanism  sasl.Mechanism // nil: no login
 	user       string
 	sendBuffer int // bytes; 0: as the system likes
@@ -60,8 +61,11 @@ func (s *security) String() string {
 		}
 		parts = append(parts, as)
 	}
-	if s.skipVerify {
+	switch {
+	case s.skipVerify:
 		parts = append(parts, "any certificate is believed")
+	case s.anyName:
+		parts = append(parts, "a certificate of any name is believed")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -102,6 +106,11 @@ func parseSecurity(v target.Values, props map[string]string) (*security, error) 
 	if useTLS {
 		if s.tls, err = parseTLS(v, props); err != nil {
 			return nil, err
+		}
+		if id, set := props["ssl.endpoint.identification.algorithm"]; set && id == "" && !s.skipVerify {
+			// Java's way of saying: check the chain, not the name.
+			verifyChainOnly(s.tls)
+			s.anyName = true
 		}
 	}
 	mechanism := v.String("sasl-mechanism")
@@ -266,10 +275,6 @@ func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
 		cfg.Certificates = []tls.Certificate{pair}
 	} else if len(key) > 0 {
 		return nil, &target.Error{Doing: "read the options", Err: errors.New("a private key without a certificate"), Hint: "add --tls-cert FILE"}
-	}
-	if id, set := props["ssl.endpoint.identification.algorithm"]; set && id == "" && !cfg.InsecureSkipVerify {
-		// Java's way of saying: check the chain, not the name.
-		verifyChainOnly(cfg)
 	}
 	return cfg, nil
 }
