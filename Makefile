@@ -31,7 +31,7 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
 	status=0; \
 	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(QUICK) || status=1; \
-	$(GO) test -timeout 14m -p 1 $(SLOW) || status=1; \
+	$(GO) test -timeout 14m -p 1 -parallel 4 $(SLOW) || status=1; \
 	exit $$status
 
 bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)

@@ -89,6 +89,7 @@ func TestLeaderMoved(t *testing.T) {
 // TestWiped kills a single node in the middle of a run with acks=1 and empties
 // its disk: what was acknowledged before is lost, and the report says how much.
 func TestWiped(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	topic := c.CreateTopic(t, 2, 1)
 	// An older run's records are lost with the rest, so that the log ends before
@@ -123,6 +124,7 @@ func TestWiped(t *testing.T) {
 // TestRestarted kills a single node and starts it again: the run goes on, and
 // what failed is named.
 func TestRestarted(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	topics, sessions := both(t, c, 2, 1, "--rate", "500/s", "--for", "14s", "--request-timeout", "5s")
 	after(t, 2*time.Second)

@@ -76,6 +76,7 @@ func TestInterrupted(t *testing.T) {
 // TestInterruptedStanding presses Ctrl-C while a broker stands still: in the
 // drain, and twice.
 func TestInterruptedStanding(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	for _, engine := range engines {
 		begin := func(t *testing.T, flags ...string) *session {
