@@ -21,6 +21,7 @@ type clientLane struct {
 	mu     sync.Mutex // guards what follows and the order of Settle
 	live   map[*clientShot]bool
 	idle   []*clientShot // used again: records are large
+	turned []*clientShot // turned away, to be settled: there are no transactions any more
 	closed bool
 	out    [1]load.Outcome
 }
@@ -63,7 +64,7 @@ func (l *clientLane) Fire(shots []load.Shot) int {
 			return 0 // a transaction ends: its end calls Ready
 		}
 		defer t.mu.Unlock()
-		if !t.open {
+		if !t.open && t.broken == "" {
 			return 0
 		}
 	}
@@ -113,11 +114,39 @@ func (l *clientLane) fire(shot *load.Shot) {
 	shot.Bytes = p.content.fill(c, shot, c.sent)
 	c.shot = *shot
 	if t := l.s.txn; t != nil {
+		if !t.open {
+			l.turnAway(c, t.broken)
+			return
+		}
 		t.events += n
 	}
 	ctx := context.Background()
 	for i := range c.records {
 		l.s.client.Produce(ctx, &c.records[i], c.promise)
+	}
+}
+
+// turnAway keeps a shot that cannot be fired any more until it is refused.
+func (l *clientLane) turnAway(c *clientShot, why string) {
+	c.sent = -1
+	c.failed.Store(c.shot.Events)
+	c.trouble.Store(&trouble{load.Rejected, why})
+	l.mu.Lock()
+	l.turned = append(l.turned, c)
+	l.mu.Unlock()
+}
+
+// refuse settles what was turned away. Without it a run that waits for its
+// number of events would wait for ever.
+func (s *clientSender) refuse() {
+	for _, l := range s.lanes {
+		l.mu.Lock()
+		turned := l.turned
+		l.turned = nil
+		l.mu.Unlock()
+		for _, c := range turned {
+			l.settle(c)
+		}
 	}
 }
 

@@ -236,6 +236,37 @@ func TestClientTransactions(t *testing.T) {
 	}
 }
 
+// A producer that was fenced off can begin no transaction any more. What is
+// fired then fails, and the run ends.
+func TestClientTransactionsFenced(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
+		"engine": {engineClient}, "transactional-id": {"x"}, "transaction-interval": {"20ms"},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.TransactionalID("x-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, _, err := other.ProducerID(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(20000), 4000), Hold: load.Limits{Time: 10 * time.Second}, Drain: 5 * time.Second})
+	if h := res.Hold; h.Sent != 4000 || h.Failed+h.Unknown != 4000 || h.Failed == 0 {
+		t.Errorf("got %d sent, %d failed, %d unknown, want 4000 sent and none of them acked", h.Sent, h.Failed, h.Unknown)
+	}
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "transaction") {
+		t.Errorf("got warnings %q, want one about transactions", w)
+	}
+}
+
 // TestRoundTripStamps checks that what either engine fires and stamps is read
 // back with the same stamps, however it was packed.
 func TestRoundTripStamps(t *testing.T) {

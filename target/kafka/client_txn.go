@@ -11,6 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// refuseEvery is how often events are refused once no transaction can be begun.
+const refuseEvery = 100 * time.Millisecond
+
 // A transactor begins and ends the transactions of one client. Records are
 // settled when the broker has them, before their transaction ends; what became
 // of the transactions is told apart, in the facts.
@@ -99,8 +102,12 @@ func (t *transactor) start() {
 					t.owed--
 				}
 				t.finish(abort, true)
+				if t.broken != "" {
+					tick.Reset(min(t.every, refuseEvery))
+				}
 			}
 			t.mu.Unlock()
+			t.s.refuse()
 			// Lanes that found the mutex taken fire again.
 			t.s.ready()
 		}
