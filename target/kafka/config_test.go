@@ -190,3 +190,32 @@ func TestConfigPrecedence(t *testing.T) {
 		t.Errorf("got batch size %d, %v: an option given as its default must win", c.batchSize, err)
 	}
 }
+
+// What an idempotent producer needs is told whichever way it was asked for, so
+// that the report shows the acks that were really asked of the broker.
+func TestPresetsOfIdempotence(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		given map[string][]string
+		want  string
+	}{
+		{"nothing", nil, ""},
+		{"option", map[string][]string{"idempotent": {"true"}}, "all"},
+		{"property", map[string][]string{"client-property": {"enable.idempotence=true"}}, "all"},
+		{"property, with acks", map[string][]string{"client-property": {"enable.idempotence=true", "acks=1"}}, "1"},
+		{"transactions", map[string][]string{"engine": {"client"}, "transactions": {"true"}}, "all"},
+		{"transactional id", map[string][]string{"engine": {"client"}, "transactional-id": {"x"}}, "all"},
+		{"transactional id by property", map[string][]string{"engine": {"client"}, "client-property": {"transactional.id=x"}}, "all"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := spec(t, "kafka://a/t", tt.given)
+			set, _, err := Kind{}.Presets(s.URL, s.Options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if set["acks"] != tt.want {
+				t.Errorf("got acks %q, want %q", set["acks"], tt.want)
+			}
+		})
+	}
+}

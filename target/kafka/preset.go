@@ -190,7 +190,8 @@ func presets(v target.Values) (set, props map[string]string, warnings []string, 
 // Secrets are not among them. It implements target.Presetter.
 func (Kind) Presets(_ *url.URL, v target.Values) (set map[string]string, warnings []string, err error) {
 	set, _, warnings, err = presets(v)
-	if err == nil && (v.Bool("idempotent") || v.Bool("transactions")) {
+	asked := v.Bool("idempotent") || set["idempotent"] == "true" || v.Bool("transactions") || v.Has("transactional-id") || set["transactional-id"] != ""
+	if err == nil && asked {
 		// What the protocol asks of an idempotent producer holds unless
 		// somebody says otherwise, and is refused when he does.
 		for name, text := range map[string]string{"acks": "all", "max-in-flight": "5"} {
