@@ -32,7 +32,7 @@ type link struct {
 	next   uint64 // the first not written whole
 	tail   uint64
 	offset int    // bytes written of request next
-	upto   uint64 // requests below it may have been written in part
+	upto   uint64 // requests below it are written, or in a writer's hands
 	unsent int    // bytes queued and not written
 
 	writing bool // somebody owns the writing
@@ -74,6 +74,7 @@ type request struct {
 var (
 	errClosed  = errors.New("closed")
 	errTimeout = errors.New("no answer within the request timeout")
+	errEarly   = &protocolError{errors.New("an answer to a request of which only a part was written")}
 	errAnew    = errors.New("the topic was deleted and made anew")
 )
 
@@ -297,9 +298,9 @@ func (k *link) advance(n int) {
 		k.next++
 		k.offset = 0
 	}
-	k.upto = k.next
-	if k.offset > 0 {
-		k.upto++
+	k.upto = k.next // only while it is being written may a request turn out to be whole
+	if k.head > k.next {
+		k.kill(errEarly)
 	}
 	if k.format.Acks == 0 {
 		for k.head < k.next {

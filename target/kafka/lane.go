@@ -124,6 +124,7 @@ func (l *lane) Close() error {
 		return nil
 	}
 	now := s.p.sink.Now()
+	s.doubt()
 	for i := len(s.live) - 1; i >= 0; i-- {
 		sl := s.live[i]
 		if sl.home != l {
@@ -144,6 +145,21 @@ func (l *lane) Close() error {
 	}
 	s.deliver()
 	return nil
+}
+
+// doubt marks what is in a writer's hands: it may be written already.
+func (s *sender) doubt() {
+	for _, l := range s.lanes {
+		k := l.link
+		if k == nil || !k.writing {
+			continue
+		}
+		for n := max(k.head, k.next); n < k.upto; n++ {
+			for _, sl := range k.at(n).slots {
+				sl.maybe = true
+			}
+		}
+	}
 }
 
 // forget drops settled slots from the lists of those to be sent.

@@ -1,0 +1,129 @@
+package kafka
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/load"
+)
+
+// relinked is a producer whose one lane has the connection given instead of
+// its own.
+func relinked(t *testing.T, conn net.Conn, partitions int32, given ...string) (*rig, *lane) {
+	t.Helper()
+	p := opened(t, fake(t, partitions).ListenAddrs(), nil, given...)
+	l := p.senders[0].lanes[0]
+	f := l.link.format
+	l.link.nc.Close()
+	l.link = newLink(l, conn, f)
+	return newRig(t, p), l
+}
+
+// shoot fires a shot of one event for each partition, in one go.
+func shoot(t *testing.T, l *lane, partitions int32) {
+	t.Helper()
+	var shots []load.Shot
+	for i := range partitions {
+		shots = append(shots, load.Shot{Seq: uint64(i), Stripe: i, Events: 1, DueFirst: -1, DueLast: -1})
+	}
+	if n := l.Fire(shots); n != len(shots) {
+		t.Fatalf("%d of %d shots taken", n, len(shots))
+	}
+	l.Flush()
+}
+
+// settledWithin waits for outcomes.
+func (r *rig) settledWithin(n int, most time.Duration) []load.Outcome {
+	deadline := time.After(most)
+	for {
+		r.mu.Lock()
+		out := r.outcomes
+		r.mu.Unlock()
+		if len(out) >= n {
+			return out
+		}
+		select {
+		case <-r.wake:
+		case <-deadline:
+			r.t.Fatalf("%d of %d shots settled", len(out), n)
+		}
+	}
+}
+
+// An answer to a request of which only a part was written makes no sense. It
+// ends the connection, and not the program.
+func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	broker.(*net.TCPConn).SetReadBuffer(4 << 10)
+	conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
+	_, l := relinked(t, conn, 1, "size=8MiB", "batch-size=9MiB", "max-request=9MiB", "pool=9MiB")
+	shoot(t, l, 1)
+
+	var head [14]byte
+	if _, err := io.ReadFull(broker, head[:]); err != nil {
+		t.Fatal(err)
+	}
+	answer := kmsg.NewPtrProduceResponse()
+	answer.SetVersion(l.link.format.Version)
+	topic := kmsg.NewProduceResponseTopic()
+	topic.Topic, topic.TopicID = l.link.format.Topic, l.link.format.TopicID
+	topic.Partitions = append(topic.Partitions, kmsg.NewProduceResponseTopicPartition())
+	answer.Topics = append(answer.Topics, topic)
+	b := append([]byte{0, 0, 0, 0}, head[8:12]...) // its correlation id
+	if answer.IsFlexible() {
+		b = append(b, 0)
+	}
+	b = answer.AppendTo(b)
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	if _, err := broker.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	// It may have been written in part when the connection ends, and no more.
+	n, err := io.Copy(io.Discard, broker)
+	if n >= 8<<20 {
+		t.Errorf("got %d bytes (%v): the request was written on", n, err)
+	}
+}
+
+// What lies in a writer's hands when the run ends may have been written: it is
+// not called failed.
+func TestCloseWhileWriting(t *testing.T) {
+	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for all
+	defer broker.Close()
+	r, l := relinked(t, conn, 2, "events-per-shot=1")
+	shoot(t, l, 2)
+	var size [4]byte
+	if _, err := io.ReadFull(broker, size[:]); err != nil {
+		t.Fatal(err)
+	}
+	// The first request is taken whole, and the second not.
+	if _, err := io.CopyN(io.Discard, broker, int64(binary.BigEndian.Uint32(size[:]))); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range r.settledWithin(2, 5*time.Second) {
+		if o.Stripe == 0 && o.Unknown != 1 {
+			t.Errorf("got %d failed (%s), want it unknown: the broker has all of it", o.Failed, o.Text)
+		}
+	}
+}
