@@ -40,7 +40,7 @@ func classOfCode(ke *kerr.Error) (class load.Class, certain bool) {
 	switch ke {
 	case kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend: // appended, and perhaps not replicated
 		return load.Timeout, false
-	case kerr.NetworkException, kerr.UnknownServerError:
+	case kerr.NetworkException, kerr.KafkaStorageError, kerr.UnknownServerError:
 		return class, false
 	}
 	return class, true

@@ -290,8 +290,11 @@ func ask(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) 
 	return resp, conn.SetDeadline(time.Time{})
 }
 
-// newProducerID gets an id from any broker of the view.
+// newProducerID gets an id from any broker of the view, if it can within the
+// request timeout, and within ten seconds.
 func newProducerID(ctx context.Context, cfg *config, v *view) (id int64, epoch int16, err error) {
+	ctx, cancel := context.WithTimeout(ctx, min(cfg.requestTimeout, openTimeout))
+	defer cancel()
 	err = errors.New("no broker is known")
 	for _, addr := range v.brokers {
 		if id, epoch, err = producerIDFrom(ctx, cfg, addr); err == nil {

@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -19,10 +21,12 @@ func notAppended(code int16) bool {
 }
 
 // perhapsAppended are the errors that leave open whether the batch is in the
-// log: too few replicas have it yet, or nobody knows.
+// log: too few replicas have it yet, the disk failed while it was written, or
+// nobody knows.
 func perhapsAppended(code int16) bool {
 	switch code {
-	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code, kerr.NetworkException.Code, kerr.UnknownServerError.Code:
+	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code, kerr.NetworkException.Code,
+		kerr.KafkaStorageError.Code, kerr.UnknownServerError.Code:
 		return true
 	}
 	return false
@@ -50,7 +54,7 @@ func classOf(code int16) load.Class {
 // errorText is a broker's error by name, with its own words about it.
 func errorText(code int16, message []byte) string {
 	name := fmt.Sprintf("error %d", code)
-	words := string(message)
+	words := plainWords(message)
 	if e := kerr.TypedErrorForCode(code); e != nil {
 		name = e.Message
 		if words == "" {
@@ -61,4 +65,23 @@ func errorText(code int16, message []byte) string {
 		return name
 	}
 	return name + ": " + words
+}
+
+// mostWords bounds what is kept of a broker's words, in bytes.
+const mostWords = 400
+
+// plainWords are a broker's words as they may be shown: bounded, and without
+// what a terminal would act on.
+func plainWords(b []byte) string {
+	cut := len(b) > mostWords
+	words := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(string(b[:min(len(b), mostWords)]), ""))
+	if cut {
+		words += "..."
+	}
+	return words
 }

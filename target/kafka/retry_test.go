@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -164,6 +165,7 @@ func TestErrorsByClass(t *testing.T) {
 		{kerr.RequestTimedOut, load.Timeout, true},
 		{kerr.NotEnoughReplicas, load.Rejected, false},
 		{kerr.NotEnoughReplicasAfterAppend, load.Timeout, true},
+		{kerr.KafkaStorageError, load.Rejected, true},
 		{kerr.InvalidRecord, load.Rejected, false},
 		{kerr.CorruptMessage, load.Protocol, false},
 		{kerr.UnsupportedForMessageFormat, load.Protocol, false},
@@ -305,5 +307,47 @@ func TestEpochsUsedUp(t *testing.T) {
 	defer s.mu.Unlock()
 	if s.pid == first {
 		t.Error("still the first producer id")
+	}
+}
+
+// What a broker says goes to people's terminals and into their reports.
+func TestPlainWords(t *testing.T) {
+	for _, tt := range []struct{ name, words, want string }{
+		{"nothing", "", ""},
+		{"words", "Größe > 1 MiB", "Größe > 1 MiB"},
+		{"escapes", "a\x1b[2Jb\r\nc\x07", "a [2Jb  c "},
+		{"not UTF-8", "a\xffb", "ab"},
+		{"long", strings.Repeat("x", 1<<20), strings.Repeat("x", mostWords) + "..."},
+		{"cut within a letter", strings.Repeat("x", mostWords-1) + "é", strings.Repeat("x", mostWords-1) + "..."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := plainWords([]byte(tt.words)); got != tt.want {
+				t.Errorf("got %.60q..., want %.60q...", got, tt.want)
+			}
+		})
+	}
+}
+
+// A broker that has no producer id to give for now, for ever, does not keep
+// the opening waiting.
+func TestProducerIDNotNow(t *testing.T) {
+	c := fake(t, 1)
+	c.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+		resp.ErrorCode = kerr.CoordinatorLoadInProgress.Code
+		return resp, nil, true
+	})
+	cfg := configFor(t, c.ListenAddrs(), nil, "idempotent=true", "acks=all", "request-timeout=300ms")
+	began := time.Now()
+	p, err := newProducer(t.Context(), cfg)
+	if !errors.Is(err, kerr.CoordinatorLoadInProgress) {
+		t.Errorf("got %v, want the broker's words", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if err == nil {
+		p.Close()
 	}
 }
