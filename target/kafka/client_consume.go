@@ -45,6 +45,8 @@ type clientReader struct {
 	s      *clientSource
 	id     int
 	client *kgo.Client
+	// leaving says that the run is over: what was read is committed, or cannot be.
+	leaving atomic.Bool
 
 	mu    sync.Mutex
 	since time.Time // without an assignment since; zero while it has one

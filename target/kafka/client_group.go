@@ -40,9 +40,12 @@ func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[st
 }
 
 func (r *clientReader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[string][]int32) {
-	// What was delivered must not be delivered again by the next owner.
-	if err := cl.CommitMarkedOffsets(ctx); err != nil && ctx.Err() == nil {
-		r.s.cl.cfg.logf("commit before a rebalance: %v", err)
+	// What was delivered must not be delivered again by the next owner. At the
+	// end that was tried before.
+	if !r.leaving.Load() {
+		if err := cl.CommitMarkedOffsets(ctx); err != nil && ctx.Err() == nil {
+			r.s.cl.cfg.logf("commit before a rebalance: %v", err)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,11 +115,22 @@ func (s *clientSource) goOn(ctx context.Context) error {
 	return nil
 }
 
+// leaveTime bounds the commit and the farewell at the end, each: a coordinator
+// that stands still must not hold up the end of a run.
+const leaveTime = 2 * time.Second
+
 func (r *clientReader) leave() {
 	if r.s.cl.cfg.group != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 		if err := r.client.CommitMarkedOffsets(ctx); err != nil {
 			r.s.cl.cfg.logf("commit at the end: %v", err)
+		}
+		cancel()
+		r.leaving.Store(true)
+		ctx, cancel = context.WithTimeout(context.Background(), leaveTime)
+		r.client.AllowRebalance()
+		if err := r.client.LeaveGroupContext(ctx); err != nil {
+			r.s.cl.cfg.logf("leave the group %s: %v", r.s.cl.cfg.group, err)
 		}
 		cancel()
 	}

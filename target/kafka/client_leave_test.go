@@ -1,0 +1,38 @@
+package kafka
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A coordinator that stands still must not hold up the end of a run.
+func TestGroupLeavesASilentCoordinator(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	put(t, c, records(100, 1, sized(10)))
+	src := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}})
+	silent := func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		c.SleepControl(func() { <-t.Context().Done() })
+		return nil, nil, false
+	}
+	for _, key := range []kmsg.Key{kmsg.OffsetCommit, kmsg.LeaveGroup} {
+		c.ControlKey(int16(key), silent)
+	}
+	var ended time.Time
+	got := drain(t, src, func(r *read) bool {
+		if r.events < 100 {
+			return false
+		}
+		ended = time.Now()
+		return true
+	})
+	if got.events != 100 {
+		t.Errorf("got %d events, want 100", got.events)
+	}
+	if took := time.Since(ended); took > 9*time.Second {
+		t.Errorf("it took %v to leave", took)
+	}
+}
