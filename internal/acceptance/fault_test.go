@@ -124,9 +124,8 @@ func TestWiped(t *testing.T) {
 // TestRestarted kills a single node and starts it again: the run goes on, and
 // what failed is named.
 func TestRestarted(t *testing.T) {
-	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
-	topics, sessions := both(t, c, 2, 1, "--rate", "500/s", "--for", "14s", "--request-timeout", "5s")
+	topics, sessions := both(t, c, 2, 1, "--rate", "500/s", "--for", "18s", "--request-timeout", "5s")
 	after(t, 2*time.Second)
 	n := c.Node(1)
 	n.Kill()
@@ -134,8 +133,8 @@ func TestRestarted(t *testing.T) {
 	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
 			d := sessions[engine].wait(patience).done(t).document(t)
-			if d.Totals.Offered != 7000 {
-				t.Errorf("offered %d events, want 7000", d.Totals.Offered)
+			if d.Totals.Offered != 9000 {
+				t.Errorf("offered %d events, want 9000", d.Totals.Offered)
 			}
 			last := d.Intervals[max(0, len(d.Intervals)-3):]
 			acked := uint64(0)
@@ -147,7 +146,9 @@ func TestRestarted(t *testing.T) {
 			}
 			all := d.whole()
 			got := uint64(c.EndSum(t, topics[engine]))
-			if got < all.Acked || got > all.Acked+all.Unknown {
+			// franz-go, as an application has it, fires a batch again whose
+			// connection was lost, and without idempotence that may double it.
+			if got < all.Acked || engine == "wire" && got > all.Acked+all.Unknown {
 				t.Errorf("the end offsets grew by %d; acked %d, unknown %d", got, all.Acked, all.Unknown)
 			}
 			if all.Failed+all.Unknown > 0 && len(d.Failures) == 0 {

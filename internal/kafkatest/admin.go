@@ -2,6 +2,7 @@ package kafkatest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -66,7 +67,15 @@ func (c *Cluster) CreateTopic(t testing.TB, partitions int32, replicas int16, se
 		configs[k] = &v
 	}
 	c.withAdmin(t, "create topic "+topic, func(ctx context.Context, adm *kadm.Client) error {
-		if _, err := adm.CreateTopic(ctx, partitions, replicas, configs, topic); err != nil {
+		// A node that stood still was fenced, and takes a moment to count again.
+		err := poll(ctx, 200*time.Millisecond, func() error {
+			_, err := adm.CreateTopic(ctx, partitions, replicas, configs, topic)
+			if err != nil && !errors.Is(err, kerr.InvalidReplicationFactor) {
+				return fatal{err}
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		return poll(ctx, 20*time.Millisecond, func() error { // until every partition is led
@@ -219,6 +228,23 @@ func (c *Cluster) Grant(t testing.TB, user, topic string, operations ...string) 
 				err = r.Err
 			}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		// The node that answers has it in its log, and not yet in its mind.
+		return poll(ctx, 50*time.Millisecond, func() error {
+			found, err := adm.DescribeACLs(ctx, acl)
+			if err != nil {
+				return err
+			}
+			n := 0
+			for _, f := range found {
+				n += len(f.Described)
+			}
+			if n < len(ops) {
+				return fmt.Errorf("%d of %d rights are known", n, len(ops))
+			}
+			return nil
+		})
 	})
 }
