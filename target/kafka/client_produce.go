@@ -25,6 +25,9 @@ const (
 	// shotsPerLane bounds what the engine keeps in flight on a lane; records
 	// are bounded by mostBuffered long before.
 	shotsPerLane = 1 << 12
+	// requestRoom is what a produce request of one batch takes besides it: the
+	// names of client, transaction and topic, and a few numbers.
+	requestRoom = 2 << 10
 )
 
 // A clientProducer produces by franz-go's record path, as an application
@@ -109,11 +112,16 @@ func newClientProducer(ctx context.Context, cl *cluster) (_ *clientProducer, err
 // opts are the settings of client i.
 func (p *clientProducer) opts(i int) []kgo.Opt {
 	c := p.cfg
+	batch := max(c.batchSize, p.gen.MaxSize()+p.gen.MaxKeySize()+1024)
+	request := max(100<<20, 2*c.maxRequest, 2*c.batchSize) // franz-go's own bound
+	if c.boundRequest {
+		request = max(c.maxRequest, batch+requestRoom)
+	}
 	opts := append(c.baseOpts(),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), // the deal has chosen already
 		kgo.DefaultProduceTopic(c.topic),
-		kgo.ProducerBatchMaxBytes(int32(max(c.batchSize, p.gen.MaxSize()+p.gen.MaxKeySize()+1024))),
-		kgo.BrokerMaxWriteBytes(int32(min(math.MaxInt32, max(100<<20, 2*c.maxRequest, 2*c.batchSize)))),
+		kgo.ProducerBatchMaxBytes(int32(batch)),
+		kgo.BrokerMaxWriteBytes(int32(min(1<<30, request))), // more it does not take
 		kgo.ProducerLinger(c.linger),
 		kgo.ProducerBatchCompression(codecOf(c.compression)),
 		kgo.MaxBufferedRecords(math.MaxInt32), // bounded here, without blocking

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +142,35 @@ func TestClientProduce(t *testing.T) {
 				tt.check(t, recs)
 			}
 		})
+	}
+}
+
+// A bound on requests holds for this engine, too.
+func TestClientKeepsToMaxRequest(t *testing.T) {
+	c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(6, "t"))
+	var largest atomic.Int64
+	c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		n := 0
+		for _, rt := range req.(*kmsg.ProduceRequest).Topics {
+			for _, rp := range rt.Partitions {
+				n += len(rp.Records)
+			}
+		}
+		largest.Store(max(largest.Load(), int64(n)))
+		return nil, nil, false
+	})
+	sp := spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}, "size": {"1000"}, "batch-size": {"10000"}, "max-request": {"20000"}})
+	sp.Linger = 50 * time.Millisecond
+	s, err := open(t, sp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := launch(t, s, load.Plan{Hold: load.Limits{Events: 1000}}); res.Hold.Acked != 1000 {
+		t.Errorf("got %d acked, want 1000", res.Hold.Acked)
+	}
+	if n := largest.Load(); n > 20000 || n < 2000 {
+		t.Errorf("the largest request has %d bytes of batches, want at most 20000", n)
 	}
 }
 

@@ -44,6 +44,7 @@ type config struct {
 	compression     string // none, gzip, snappy, lz4, zstd
 	batchSize       int    // bytes of a record batch, uncompressed
 	maxRequest      int    // bytes of a produce request; never below batchSize
+	boundRequest    bool   // somebody asked for maxRequest, so the engine client keeps to it, too
 	linger          time.Duration
 	maxInFlight     int // shots in flight per lane
 	callers         int // closed loop; then they bound what is in flight
@@ -145,6 +146,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		c.logf = func(string, ...any) {}
 	}
 	c.op = cmp.Or(c.op, opProduce)
+	c.boundRequest = s.Given["max-request"] || props["max.request.size"] != "" || v.Has("profile")
 	if c.seeds, c.topic, err = parseTarget(s.URL); err != nil {
 		return nil, err
 	}
@@ -193,7 +195,29 @@ func parseConfig(s target.Spec) (*config, error) {
 	}
 	c.security.timeout = c.requestTimeout
 	c.security.clientID = c.clientID
-	return c, c.check()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.idle(s)
+	return c, nil
+}
+
+// idle warns of settings that somebody gave and that the engine chosen has no
+// use for.
+func (c *config) idle(s target.Spec) {
+	warn := func(format string, args ...any) { c.warnings = append(c.warnings, fmt.Sprintf(format, args...)) }
+	if c.rack != "" && c.engine == engineWire && c.op != opProduce {
+		warn("rack is without effect: the engine wire reads from leaders (the engine client reads from the nearest replica)")
+	}
+	if c.engine != engineClient || c.op == opConsume {
+		return
+	}
+	if c.idempotent && s.Given["max-in-flight"] && c.maxInFlight != 5 {
+		warn("max-in-flight is without effect: with idempotence, franz-go keeps 5 requests in flight")
+	}
+	if c.eventsPerShot > 0 && s.Given["events-per-shot"] {
+		warn("events-per-shot is how many events are handed to the client at once: franz-go makes batches and requests of them as it sees fit")
+	}
 }
 
 // parseSizes reads what is counted in bytes, each with the range that a

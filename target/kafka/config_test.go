@@ -219,3 +219,40 @@ func TestPresetsOfIdempotence(t *testing.T) {
 		})
 	}
 }
+
+// What somebody sets and what then does nothing is told.
+func TestConfigTellsWhatIsIdle(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		op    string
+		given map[string][]string
+		want  string // part of the warning; "" for none
+	}{
+		{"rack on the wire", opConsume, map[string][]string{"rack": {"r"}}, "rack"},
+		{"rack of a client", opConsume, map[string][]string{"rack": {"r"}, "engine": {engineClient}}, ""},
+		{"in flight of an idempotent client", opProduce, map[string][]string{"engine": {engineClient}, "idempotent": {"true"}, "acks": {"all"}, "max-in-flight": {"2"}}, "max-in-flight"},
+		{"in flight of a client", opProduce, map[string][]string{"engine": {engineClient}, "max-in-flight": {"2"}}, ""},
+		{"in flight on the wire", opProduce, map[string][]string{"idempotent": {"true"}, "acks": {"all"}, "max-in-flight": {"2"}}, ""},
+		{"events per shot of a client", opProduce, map[string][]string{"engine": {engineClient}, "events-per-shot": {"1"}}, "events-per-shot"},
+		{"events per shot on the wire", opProduce, map[string][]string{"events-per-shot": {"1"}}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := spec(t, "kafka://a/t", tt.given)
+			s.Op = tt.op
+			if tt.given["max-in-flight"] != nil {
+				s.MaxInFlight = 2
+			}
+			if tt.given["events-per-shot"] != nil {
+				s.EventsPerShot = 1
+			}
+			c, err := parseConfig(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join(c.warnings, "\n")
+			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("got warnings %q, want one about %q", got, tt.want)
+			}
+		})
+	}
+}
