@@ -145,6 +145,29 @@ func TestClientProduce(t *testing.T) {
 	}
 }
 
+// A broker that does not answer is given up after the request timeout, which
+// the client counts twice: for the broker, and for the way.
+func TestClientRequestTimeout(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		c.SleepControl(func() { <-t.Context().Done() })
+		return nil, nil, false
+	})
+	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}, "request-timeout": {"300ms"}, "delivery-timeout": {"1s"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	res := launch(t, s, load.Plan{Hold: load.Limits{Events: 10}, Drain: 20 * time.Second})
+	if took := time.Since(began); took > 8*time.Second || res.Hold.Unknown != 10 {
+		t.Errorf("got %d unknown after %v, want 10 within seconds", res.Hold.Unknown, took)
+	}
+	if f := res.Failures; len(f) != 1 || f[0].Class != "timeout" {
+		t.Errorf("got %v, want a timeout", f)
+	}
+}
+
 // A bound on requests holds for this engine, too.
 func TestClientKeepsToMaxRequest(t *testing.T) {
 	c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(6, "t"))

@@ -71,6 +71,8 @@ func (c *config) baseOpts() []kgo.Opt {
 		kgo.DisableClientMetrics(), // a generator's own traffic would be measured with the rest
 		kgo.MetadataMinAge(250 * time.Millisecond),
 		kgo.RetryTimeout(c.requestTimeout),
+		// What it allows an answer beyond the time that a request gives the broker.
+		kgo.RequestTimeoutOverhead(min(max(c.requestTimeout, 100*time.Millisecond), 10*time.Second)),
 	}, c.security.kgoOpts()...)
 }
 
