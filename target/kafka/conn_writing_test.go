@@ -75,6 +75,9 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	broker.(*net.TCPConn).SetReadBuffer(4 << 10)
 	conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
 	_, l := relinked(t, conn, 1, "size=8MiB", "batch-size=9MiB", "max-request=9MiB", "pool=9MiB")
+	if l.link.raw == nil {
+		t.Skip("without writev a write is whole, or the connection is over")
+	}
 	shoot(t, l, 1)
 
 	var head [14]byte
