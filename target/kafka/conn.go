@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -344,7 +345,7 @@ func (k *link) pop() *request {
 func (k *link) free(r *request) {
 	s := k.l.s
 	for i, sl := range r.slots {
-		if sl.live < 0 {
+		if sl != nil && sl.live < 0 {
 			s.release(sl)
 		}
 		r.slots[i] = nil
@@ -360,6 +361,10 @@ func (k *link) kill(cause error) {
 		return
 	}
 	k.dead, k.cause = true, cause
-	k.nc.Close()
+	if t, ok := k.nc.(*tls.Conn); ok {
+		t.NetConn().Close() // TLS would say goodbye first, and wait for a full socket with the lock held
+	} else {
+		k.nc.Close()
+	}
 	k.cond.Broadcast()
 }

@@ -122,6 +122,13 @@ func (k *link) answer(body []byte, now time.Duration) error {
 	}
 	k.pop()
 	if number >= k.next {
+		// The writer still has its bytes. Slots that go again belong to
+		// another request from now on.
+		for i, sl := range r.slots {
+			if sl.live >= 0 {
+				r.slots[i] = nil
+			}
+		}
 		k.limbo = append(k.limbo, r)
 	} else {
 		k.free(r)

@@ -121,6 +121,19 @@ func (s *sender) renumber(sh *share) bool {
 		}
 		s.epoch++
 	}
+	// What may be in the log already is not sent under numbers by which the
+	// broker could not know it again: it would be there twice.
+	keep := sh.queue[:0]
+	for _, sl := range sh.queue {
+		if !sl.maybe {
+			keep = append(keep, sl)
+			continue
+		}
+		s.unknown(sl, s.now, s.classFor(sl), s.textFor(sl))
+		s.release(sl)
+	}
+	clear(sh.queue[len(keep):])
+	sh.queue = keep
 	sh.pid, sh.epoch, sh.next = s.pid, s.epoch, 0
 	for _, sl := range sh.queue {
 		sl.pid, sl.epoch, sl.seq = sh.pid, sh.epoch, sh.next
