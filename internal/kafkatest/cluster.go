@@ -87,6 +87,7 @@ func start(cfg Config) (_ *Cluster, err error) {
 	}()
 	var id [16]byte
 	rand.Read(id[:])
+	id[0] &= 0x7f // no id begins with a dash, which the tools take for a flag
 	c.id = base64.RawURLEncoding.EncodeToString(id[:])
 	if cfg.Secure {
 		if c.pki, err = newPKI(filepath.Join(c.dir, "pki")); err != nil {
