@@ -75,7 +75,10 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	broker.(*net.TCPConn).SetReadBuffer(4 << 10)
 	conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
 	_, l := relinked(t, conn, 1, "size=8MiB", "batch-size=9MiB", "max-request=9MiB", "pool=9MiB")
-	if l.link.raw == nil {
+	l.s.mu.Lock() // the lane gets another link when this one ends
+	raw, format := l.link.raw, l.link.format
+	l.s.mu.Unlock()
+	if raw == nil {
 		t.Skip("without writev a write is whole, or the connection is over")
 	}
 	shoot(t, l, 1)
@@ -85,9 +88,9 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := kmsg.NewPtrProduceResponse()
-	answer.SetVersion(l.link.format.Version)
+	answer.SetVersion(format.Version)
 	topic := kmsg.NewProduceResponseTopic()
-	topic.Topic, topic.TopicID = l.link.format.Topic, l.link.format.TopicID
+	topic.Topic, topic.TopicID = format.Topic, format.TopicID
 	topic.Partitions = append(topic.Partitions, kmsg.NewProduceResponseTopicPartition())
 	answer.Topics = append(answer.Topics, topic)
 	b := append([]byte{0, 0, 0, 0}, head[8:12]...) // its correlation id
