@@ -13,7 +13,8 @@ BENCHTIME   ?= 1s
 PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 
 # Packages which drive real servers and the built program: their time goes into
-# other processes, which the race detector does not see.
+# other processes, which the race detector does not see, and neither does Go's
+# test cache; hence -count=1.
 REAL        := internal/kafkatest internal/acceptance
 SLOW         = $(addprefix ./,$(REAL))
 QUICK        = $$($(GO) list ./... | grep -vE '^carronade/($(subst $() ,|,$(strip $(REAL))))$$')
@@ -31,7 +32,7 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
 	status=0; \
 	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(QUICK) || status=1; \
-	$(GO) test -timeout 14m -p 1 -parallel 4 $(SLOW) || status=1; \
+	$(GO) test -count=1 -timeout 14m -p 1 -parallel 4 $(SLOW) || status=1; \
 	exit $$status
 
 bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)
