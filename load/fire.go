@@ -185,7 +185,6 @@ func (t *thread) sent(shot *Shot, s *stripe, ls *laneState, phase int, now time.
 		t.flewAt.Store(int64(now))
 	}
 	t.flying++
-	ls.flying++
 	pg := t.rec.at(now, phase)
 	pg.Sent += uint64(shot.Events)
 	pg.Bytes += uint64(shot.Bytes)

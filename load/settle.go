@@ -70,7 +70,6 @@ func (t *thread) settle(o *Outcome) {
 		ls.slots.push(o.Done)
 	}
 	flew := time.Duration(t.flewAt.Load())
-	ls.flying--
 	if t.flying--; t.flying == 0 {
 		t.flewAt.Store(int64(Never))
 	}

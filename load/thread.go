@@ -60,7 +60,6 @@ type stripe struct {
 type laneState struct {
 	Lane
 	slots      slots
-	flying     int // shots in flight
 	seq        uint64
 	full       bool          // the lane took less than it was given
 	again      time.Duration // when it last said that it may be tried again
