@@ -21,7 +21,12 @@ type Shot struct {
 	Ready             time.Duration // gathered: full, or its linger over
 	Free              time.Duration // the in-flight bound had room; a lane may raise it to when its connection could take bytes again
 
-	// Bytes is the size of the events (key, value and headers, before
+	// Shots is how many shots this one stands for: above 1 it is a volley (see
+	// Volleyer), whose Events and Bytes are those of all of them together. 0 is
+	// 1.
+	Shots int32
+
+	// Bytes is the size of the events (what somebody gave to be carried, before
 	// compression). The lane sets it in Fire.
 	Bytes int64
 	// FirstSent is when an earlier attempt (Attempt > 0) first wrote a byte, -1
@@ -29,7 +34,11 @@ type Shot struct {
 	FirstSent time.Duration
 }
 
-// An Outcome is what became of a shot. Acked + Failed + Unknown = Events.
+// An Outcome is what became of a shot. Acked + Failed + Unknown = Events. What
+// became of a volley is told by one outcome or by several, each for
+// consecutive shots of one fate and with the same times: Seq and First are
+// then the first one's, Shots says how many, and Events, Bytes and the counts
+// are of all of them.
 type Outcome struct {
 	Shot
 	Lane int32 // ID of the lane it was fired on
@@ -95,6 +104,19 @@ type Lane interface {
 	// written as Unknown, those never written as Failed (Canceled). The
 	// engine has waited for answers before.
 	Close() error
+}
+
+// A Volleyer is a Lane for shots so small that handling them one by one would
+// cost more than sending them. Where nothing schedules a run and nobody looks
+// at single outcomes, the engine fires volleys on it: one Shot that stands for
+// Shots consecutive ones of equal make-up, which travel, and are answered, one
+// by one all the same. Fire takes a volley whole or not at all.
+type Volleyer interface {
+	Lane
+	// Volley returns how many shots of so many events each, the first of them
+	// with event first of the stripe, the lane would take in one volley now.
+	// Below 2 the engine fires single shots.
+	Volley(stripe int32, first uint64, events int) int
 }
 
 // A Sink is where lanes say what became of their shots. Safe for concurrent

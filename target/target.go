@@ -120,3 +120,19 @@ type Seekable interface {
 type Metered interface {
 	Brokers() []measure.Client
 }
+
+// A Teller is a Session whose system says something of itself that is worth
+// keeping beside what was measured: its own rates, times and queues.
+type Teller interface {
+	// Tell asks the system for its figures. It is asked before, once an
+	// interval during, and after a run, by one goroutine at a time and never on
+	// a firing thread; it must give up with its context. A system that tells
+	// nothing now answers no figures, which is no error.
+	Tell(ctx context.Context) ([]measure.Figure, error)
+}
+
+// Unanswered is implemented by sessions that may have nothing acknowledged
+// (datagrams, acks=0): when it reports true, sent events are all that is known.
+type Unanswered interface {
+	Unanswered() bool
+}
