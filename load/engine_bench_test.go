@@ -11,6 +11,7 @@ type instant struct {
 	sink Sink
 	out  []Outcome
 	room int
+	most int // shots of a volley
 }
 
 func (n *instant) Deal() Deal                   { return Single() }
@@ -22,6 +23,8 @@ func (n *instant) Wire() (written, read uint64) { return 0, 0 }
 func (n *instant) ID() int                      { return 0 }
 func (n *instant) Room(int32, uint64) int       { return n.room }
 func (n *instant) Close() error                 { return nil }
+
+func (n *instant) Volley(int32, uint64, int) int { return n.most }
 
 func (n *instant) Fire(shots []Shot) int {
 	now := n.sink.Now()
@@ -44,16 +47,18 @@ func BenchmarkShot(b *testing.B) {
 		name string
 		plan Plan
 		room int
+		most int
 	}{
-		{"full speed, one event", Plan{EventsPerShot: 1, MaxInFlight: 256}, 1},
-		{"open loop, one event", Plan{Schedule: Constant(1e12), EventsPerShot: 1, MaxInFlight: 256}, 1},
-		{"open loop, 1000 events", Plan{Schedule: Constant(1e12), MaxInFlight: 5}, 1000},
+		{"full speed, one event", Plan{EventsPerShot: 1, MaxInFlight: 256}, 1, 0},
+		{"full speed, one event, in volleys", Plan{EventsPerShot: 1, MaxInFlight: 256}, 1, 128},
+		{"open loop, one event", Plan{Schedule: Constant(1e12), EventsPerShot: 1, MaxInFlight: 256}, 1, 0},
+		{"open loop, 1000 events", Plan{Schedule: Constant(1e12), MaxInFlight: 5}, 1000, 0},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			bb.plan.Hold = Limits{Events: uint64(b.N * bb.room)}
 			start := time.Now()
-			r, err := Fire(b.Context(), bb.plan, &instant{room: bb.room})
+			r, err := Fire(b.Context(), bb.plan, &instant{room: bb.room, most: bb.most})
 			if err != nil {
 				b.Fatal(err)
 			}

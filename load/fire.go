@@ -13,7 +13,10 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 		n, shut = t.compose(s, ls, now)
 		phase = s.phase
 	} else {
-		n, phase, events, shut = t.composeAny(s, ls, now)
+		n, phase, events, shut = t.composeVolley(s, ls, now)
+		if n == 0 && !shut {
+			n, phase, events, shut = t.composeAny(s, ls, now)
+		}
 	}
 	if n == 0 && shut {
 		t.gated = append(t.gated, s)
@@ -38,7 +41,7 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 		rest := 0
 		for i := taken; i < n; i++ {
 			rest += int(t.shots[i].Events)
-			ls.seq--
+			ls.seq -= uint64(t.shots[i].count())
 		}
 		if !t.scheduled() {
 			t.run.unclaim(min(rest, events), phase)
@@ -74,6 +77,7 @@ func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) (n int, sh
 	if p.EventsPerShot > 0 {
 		most = min(t.room(ls), len(t.shots))
 	}
+	free := t.places(ls)
 	for k := s.next; n < most && k < due; n++ {
 		room := ls.Room(s.id, k)
 		if room == 0 {
@@ -105,7 +109,7 @@ func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) (n int, sh
 			}
 			shot.Ready = min(shot.Ready, now) // the lane had more room when the stripe went to sleep
 		}
-		shot.Free = max(shot.Ready, ls.again, s.again, t.slotAt(ls, n))
+		shot.Free = max(shot.Ready, ls.again, s.again, free.next())
 		k += uint64(events)
 	}
 	return n, false
@@ -124,6 +128,7 @@ func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, pha
 		}
 	}
 	k := s.next
+	free := t.places(ls)
 	for n < most {
 		events := ls.Room(s.id, k)
 		if events == 0 {
@@ -155,7 +160,7 @@ func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, pha
 		shot := &t.shots[n]
 		*shot = Shot{Seq: ls.seq, First: k, Stripe: s.id, Events: int32(got), Phase: int32(ph), DueFirst: -1, DueLast: -1}
 		ls.seq++
-		shot.Ready = max(t.slotAt(ls, n), ls.met)
+		shot.Ready = max(free.next(), ls.met)
 		shot.Free = max(shot.Ready, ls.again, s.again)
 		k += uint64(got)
 		claimed += got
@@ -164,31 +169,32 @@ func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, pha
 	return n, phase, claimed, shut
 }
 
-// slotAt is when the i-th place from now of the bound became free.
-func (t *thread) slotAt(ls *laneState, i int) time.Duration {
+// places is a look at when the free places of the bound became free.
+func (t *thread) places(ls *laneState) glance {
 	if t.run.plan.Callers > 0 {
-		return t.callers.peek(i)
+		return t.callers.look()
 	}
-	return ls.slots.peek(i)
+	return ls.slots.look()
 }
 
 // sent accounts for a shot that the lane took.
 func (t *thread) sent(shot *Shot, s *stripe, ls *laneState, phase int, now time.Duration) {
+	shots := shot.count()
 	if t.run.plan.Callers > 0 {
-		t.callers.pop()
+		t.callers.pop(shots)
 	} else {
-		ls.slots.pop()
+		ls.slots.pop(shots)
 	}
 	s.next += uint64(shot.Events)
 	t.fly(now, int64(shot.Events))
 	if t.flying == 0 {
 		t.flewAt.Store(int64(now))
 	}
-	t.flying++
+	t.flying += shots
 	pg := t.rec.at(now, phase)
 	pg.Sent += uint64(shot.Events)
 	pg.Bytes += uint64(shot.Bytes)
-	pg.Shots++
+	pg.Shots += uint64(shots)
 	if !t.scheduled() {
 		pg.Offered += uint64(shot.Events)
 	}

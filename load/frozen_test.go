@@ -15,6 +15,7 @@ type fake struct {
 	sink    Sink
 	lanes   []*fakeLane
 	room    int
+	volleys int // shots of a volley at most
 	// answer says when a shot written at a time is answered, and how.
 	answer func(lane int, s Shot, at time.Duration) (done time.Duration, o Outcome)
 }
@@ -45,33 +46,72 @@ func (l *fakeLane) ID() int                { return l.id }
 func (l *fakeLane) Room(int32, uint64) int { return l.f.room }
 func (l *fakeLane) Flush()                 {}
 
+func (l *fakeLane) Volley(int32, uint64, int) int { return l.f.volleys }
+
+// singles makes the shots that a volley stands for.
+func singles(v Shot) []Shot {
+	n := v.count()
+	out := make([]Shot, n)
+	for i := range out {
+		s := v
+		s.Shots, s.Events, s.Bytes = 0, v.Events/int32(n), v.Bytes/int64(n)
+		s.Seq += uint64(i)
+		s.First += uint64(i) * uint64(s.Events)
+		out[i] = s
+	}
+	return out
+}
+
 func (l *fakeLane) Fire(shots []Shot) int {
 	now := l.f.sink.Now()
 	for i := range shots {
 		shots[i].Bytes = int64(shots[i].Events) * 10
-		s := shots[i]
-		done, o := l.f.answer(l.id, s, now)
-		o.Shot, o.Lane, o.Sent, o.Done, o.Place = s, int32(l.id), now, done, -1
-		if o.Acked+o.Failed+o.Unknown == 0 {
-			o.Acked = s.Events
-		}
-		l.mu.Lock()
-		l.open[s.Seq] = s
-		l.mu.Unlock()
-		if done == Never {
-			continue
-		}
-		time.AfterFunc(done-now, func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if _, ok := l.open[s.Seq]; !ok {
-				return
+		var run Outcome // consecutive shots of one fate
+		for _, s := range singles(shots[i]) {
+			done, o := l.f.answer(l.id, s, now)
+			o.Shot, o.Lane, o.Sent, o.Done, o.Place = s, int32(l.id), now, done, -1
+			if o.Acked+o.Failed+o.Unknown == 0 {
+				o.Acked = s.Events
 			}
-			delete(l.open, s.Seq)
-			l.f.sink.Settle([]Outcome{o})
-		})
+			l.mu.Lock()
+			l.open[s.Seq] = s
+			l.mu.Unlock()
+			if run.Events > 0 && (run.Done != o.Done || run.Class != o.Class) {
+				l.settleAt(run)
+				run = Outcome{}
+			}
+			if run.Events == 0 {
+				run = o
+				continue
+			}
+			run.Shots = int32(run.count() + 1)
+			run.Events += o.Events
+			run.Bytes += o.Bytes
+			run.Acked += o.Acked
+			run.Failed += o.Failed
+			run.Unknown += o.Unknown
+		}
+		l.settleAt(run)
 	}
 	return len(shots)
+}
+
+// settleAt settles when the answer comes.
+func (l *fakeLane) settleAt(o Outcome) {
+	if o.Done == Never {
+		return
+	}
+	time.AfterFunc(o.Done-l.f.sink.Now(), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if _, ok := l.open[o.Seq]; !ok {
+			return
+		}
+		for i := range o.count() {
+			delete(l.open, o.Seq+uint64(i))
+		}
+		l.f.sink.Settle([]Outcome{o})
+	})
 }
 
 func (l *fakeLane) Close() error {

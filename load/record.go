@@ -38,6 +38,15 @@ func hist(h **measure.Histogram) *measure.Histogram {
 	return *h
 }
 
+// recordN counts n equal times, most often one.
+func recordN(h **measure.Histogram, d time.Duration, n uint64) {
+	if n == 1 {
+		hist(h).Record(d)
+		return
+	}
+	hist(h).RecordN(d, n)
+}
+
 // A recorder is a thread's open pages.
 type recorder struct {
 	length time.Duration // of an interval
@@ -90,7 +99,7 @@ func (r *recorder) turn(i int, give func(*page)) {
 // its class alone.
 const maxTexts = 32
 
-func (p *page) fail(class Class, text string, events int32) {
+func (p *page) fail(class Class, text string, events int32, shots int) {
 	k := failureKey{class.String(), text}
 	f := p.failures[k]
 	if f == nil {
@@ -106,7 +115,7 @@ func (p *page) fail(class Class, text string, events int32) {
 		}
 	}
 	f.Events += uint64(events)
-	f.Shots++
+	f.Shots += uint64(shots)
 }
 
 const otherTexts = "(other texts)"

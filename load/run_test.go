@@ -62,6 +62,10 @@ func TestConservation(t *testing.T) {
 		if p.Hold.Time == 0 || rapid.Bool().Draw(rt, "counted") {
 			p.Hold.Events = uint64(rapid.IntRange(1, 900).Draw(rt, "events"))
 		}
+		if rapid.Bool().Draw(rt, "wide") {
+			p.MaxInFlight, p.Callers = p.MaxInFlight*20, p.Callers*20
+		}
+		volleys := rapid.SampledFrom([]int{0, 2, 50}).Draw(rt, "volleys")
 		stopAt := rapid.SampledFrom([]time.Duration{0, 333 * time.Millisecond}).Draw(rt, "stop")
 
 		var faults []string // rapid's own failure must not cross the bubble
@@ -84,7 +88,7 @@ func TestConservation(t *testing.T) {
 				}
 				return done, Outcome{}
 			})
-			f.room = 64
+			f.room, f.volleys = 64, volleys
 			p.Portable = true
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -64,13 +64,14 @@ func (o *Outcome) firstSent() time.Duration {
 // settle accounts for a shot whose fate is known for good.
 func (t *thread) settle(o *Outcome) {
 	ls := t.byID[int(o.Lane)]
+	shots := o.count()
 	if t.run.plan.Callers > 0 {
-		t.callers.push(o.Done)
+		t.callers.push(o.Done, shots)
 	} else {
-		ls.slots.push(o.Done)
+		ls.slots.push(o.Done, shots)
 	}
 	flew := time.Duration(t.flewAt.Load())
-	if t.flying--; t.flying == 0 {
+	if t.flying -= shots; t.flying == 0 {
 		t.flewAt.Store(int64(Never))
 	}
 	t.fly(max(o.Done, t.changed), -int64(o.Events))
@@ -82,7 +83,7 @@ func (t *thread) settle(o *Outcome) {
 	pg.Unknown += uint64(o.Unknown)
 	pg.Retries += uint64(o.Retries)
 	if o.Failed > 0 || (o.Unknown > 0 && !t.run.plan.Unanswered) {
-		pg.fail(o.Class, o.Text, o.Failed+o.Unknown)
+		pg.fail(o.Class, o.Text, o.Failed+o.Unknown, shots)
 	}
 	came := uint64(o.Acked)
 	if t.run.plan.Unanswered {
@@ -113,14 +114,15 @@ func (t *thread) settle(o *Outcome) {
 func (t *thread) time(pg *page, o *Outcome) {
 	sent := o.firstSent()
 	written := o.Sent >= 0
+	shots := uint64(o.count())
 	if written && !t.run.plan.Unanswered {
 		switch {
 		case o.Acked > 0:
-			pg.Answered++
-			hist(&pg.Service).Record(o.Done - sent)
+			pg.Answered += shots
+			recordN(&pg.Service, o.Done-sent, shots)
 		case o.Failed > 0:
-			pg.Answered++
-			hist(&pg.FailedService).Record(o.Done - sent)
+			pg.Answered += shots
+			recordN(&pg.FailedService, o.Done-sent, shots)
 		}
 	}
 	if o.DueFirst < 0 {

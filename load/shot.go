@@ -53,7 +53,7 @@ type Outcome struct {
 	Retries int32  // the lane's own attempts beyond the first
 	Wire    int64  // bytes on the wire for this shot, all attempts together
 
-	Place int64  // where the system put it (Kafka: the base offset); -1 when it did not say
+	Place int64  // where the system put it (the first event's offset in its log); -1 when it did not say
 	Sum   uint32 // checksum under which it can be found again; 0 when there is none
 }
 
@@ -133,7 +133,7 @@ type Sink interface {
 }
 
 // A Target is an opened system, made for one run. Stripes are the streams in
-// which events keep their order (partition by client, for Kafka); each
+// which events keep their order (a log by a client, say); each
 // belongs to one client, and all of a client's lanes are driven by one thread.
 type Target interface {
 	// Deal says how events are dealt to stripes.

@@ -7,7 +7,7 @@ import (
 
 // An Arrival is a piece that a consumer got: consecutive events of one log.
 type Arrival struct {
-	Log    int32         // the Kafka partition
+	Log    int32         // index into Source.Logs
 	Base   int64         // offset of the first event
 	Events int32         // events in the piece; offsets need not be dense
 	Bytes  int64         // event bytes (key, value, headers); -1 when the piece was only counted and is compressed

@@ -30,6 +30,7 @@ type thread struct {
 	left    int           // stripes of a schedule with events left
 	ended   time.Duration // when there was nothing left to fire; 0 before
 	callers slots         // closed loop: this thread's callers
+	volley  bool          // shots may be fired in volleys
 
 	shots [64]Shot
 
@@ -59,6 +60,7 @@ type stripe struct {
 // A laneState is the engine's side of a lane.
 type laneState struct {
 	Lane
+	volleyer   Volleyer // nil: the lane takes no volleys
 	slots      slots
 	seq        uint64
 	full       bool          // the lane took less than it was given
@@ -72,42 +74,10 @@ type laneState struct {
 	met        time.Duration
 }
 
-// slots remembers when each free place of an in-flight bound became free,
-// oldest first.
-type slots struct {
-	at   []time.Duration
-	head int
-	n    int
-}
-
-func (s *slots) fill(n int, at time.Duration) {
-	s.at, s.head, s.n = make([]time.Duration, n), 0, n
-	for i := range s.at {
-		s.at[i] = at
-	}
-}
-
-func (s *slots) pop() time.Duration {
-	t := s.at[s.head]
-	s.head++
-	if s.head == len(s.at) {
-		s.head = 0
-	}
-	s.n--
-	return t
-}
-
-// peek is what the i-th next pop will return.
-func (s *slots) peek(i int) time.Duration { return s.at[(s.head+i)%len(s.at)] }
-
-func (s *slots) push(t time.Duration) {
-	s.at[(s.head+s.n)%len(s.at)] = t
-	s.n++
-}
-
 func newThread(r *Run, id, of int) *thread {
 	t := &thread{run: r, id: id, byID: map[int]*laneState{}}
 	t.flewAt.Store(int64(Never))
+	t.volley = t.volleys()
 	if r.plan.Schedule != nil && !r.plan.Portable {
 		t.wait = newPrecise(r.start)
 	} else {
@@ -279,6 +249,7 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 	ls := t.byID[l.ID()]
 	if ls == nil {
 		ls = &laneState{Lane: l, met: now}
+		ls.volleyer, _ = l.(Volleyer)
 		if t.run.plan.Callers == 0 {
 			at := time.Duration(0)
 			if !t.scheduled() {

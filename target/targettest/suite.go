@@ -278,7 +278,9 @@ type onceSink struct {
 func (s *onceSink) Settle(out []load.Outcome) {
 	s.o.mu.Lock()
 	for i := range out {
-		s.o.settled[shotKey{out[i].Lane, out[i].Seq, out[i].Attempt}]++
+		for k := range uint64(max(out[i].Shots, 1)) { // a volley is many shots
+			s.o.settled[shotKey{out[i].Lane, out[i].Seq + k, out[i].Attempt}]++
+		}
 	}
 	s.o.mu.Unlock()
 	s.Sink.Settle(out)

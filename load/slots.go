@@ -1,0 +1,91 @@
+package load
+
+import "time"
+
+// slots remembers when each free place of an in-flight bound became free,
+// oldest first. Places that became free together are one entry: answers to
+// small shots come by the hundred, and so their places cost what one does.
+type slots struct {
+	ring []slot
+	head int
+	used int // entries
+	n    int // places
+}
+
+type slot struct {
+	at time.Duration
+	n  int
+}
+
+func (s *slots) fill(n int, at time.Duration) {
+	*s = slots{ring: make([]slot, 16)}
+	if n > 0 {
+		s.push(at, n)
+	}
+}
+
+// pop takes n places, which must be there, and returns when the first of them
+// became free.
+func (s *slots) pop(n int) time.Duration {
+	first := s.ring[s.head].at
+	s.n -= n
+	for n > 0 {
+		e := &s.ring[s.head]
+		if e.n > n {
+			e.n -= n
+			break
+		}
+		n -= e.n
+		s.used--
+		if s.head++; s.head == len(s.ring) {
+			s.head = 0
+		}
+	}
+	return first
+}
+
+// push adds n places that became free at t.
+func (s *slots) push(t time.Duration, n int) {
+	s.n += n
+	if s.used > 0 {
+		if e := &s.ring[s.index(s.used-1)]; e.at == t {
+			e.n += n
+			return
+		}
+	}
+	if s.used == len(s.ring) {
+		ring := make([]slot, 2*len(s.ring))
+		for i := range s.used {
+			ring[i] = s.ring[s.index(i)]
+		}
+		s.ring, s.head = ring, 0
+	}
+	s.ring[s.index(s.used)] = slot{t, n}
+	s.used++
+}
+
+func (s *slots) index(i int) int {
+	if i += s.head; i >= len(s.ring) {
+		i -= len(s.ring)
+	}
+	return i
+}
+
+// look returns a view of the places in the order in which pop will take them.
+func (s *slots) look() glance { return glance{s: s} }
+
+// A glance walks over the places of a bound without taking them.
+type glance struct {
+	s    *slots
+	i    int // entry
+	seen int // of its places
+}
+
+// next is when the next place became free. There must be one.
+func (g *glance) next() time.Duration {
+	e := &g.s.ring[g.s.index(g.i)]
+	if g.seen++; g.seen == e.n {
+		g.i, g.seen = g.i+1, 0
+	}
+	return e.at
+}

@@ -1,0 +1,96 @@
+package load
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// TestVolleysDoNotMatter: fired in volleys or one by one, the same shots are
+// counted and timed the same, and the bound holds.
+func TestVolleysDoNotMatter(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		plan Plan
+	}{
+		{"the bound allows 100", Plan{EventsPerShot: 1, MaxInFlight: 100, Hold: Limits{Events: 10_000}}},
+		{"three events each, and one left over", Plan{EventsPerShot: 3, MaxInFlight: 100, Hold: Limits{Events: 10_000}}},
+		{"a warm-up that ends in a volley", Plan{EventsPerShot: 1, MaxInFlight: 100, WarmupEvents: 1234, Hold: Limits{Events: 10_000}}},
+		{"callers", Plan{EventsPerShot: 1, Callers: 100, Hold: Limits{Events: 10_000}}},
+		{"by time", Plan{EventsPerShot: 1, MaxInFlight: 100, WarmupTime: time.Second, Hold: Limits{Time: time.Second}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fire := func(volleys int) (res *Result, most int) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFake(Single(), 1, constantly(3*time.Millisecond))
+					f.volleys = volleys
+					f.answer = func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+						f.lanes[0].mu.Lock()
+						most = max(most, len(f.lanes[0].open)+1)
+						f.lanes[0].mu.Unlock()
+						return at + 3*time.Millisecond, Outcome{}
+					}
+					res = fireTest(t, tt.plan, f)
+				})
+				return res, most
+			}
+			want, _ := fire(0)
+			got, most := fire(64)
+			if most != 100 {
+				t.Errorf("%d shots in flight, want 100 at most and at least", most)
+			}
+			if d := cmp.Diff(want.Hold.Counts, got.Hold.Counts); d != "" {
+				t.Errorf("counts (-one by one, +volleys):\n%s", d)
+			}
+			if d := cmp.Diff(want.Warmup.Counts, got.Warmup.Counts); d != "" {
+				t.Errorf("warm-up (-one by one, +volleys):\n%s", d)
+			}
+			if !got.Hold.Service.Equal(want.Hold.Service) {
+				t.Error("other service times")
+			}
+			if got.Hold.InFlight != want.Hold.InFlight {
+				t.Errorf("%v in flight, want %v", got.Hold.InFlight, want.Hold.InFlight)
+			}
+		})
+	}
+}
+
+func TestSlots(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s slots
+		n := rapid.IntRange(0, 40).Draw(t, "places")
+		s.fill(n, 5)
+		want := make([]time.Duration, n)
+		for i := range want {
+			want[i] = 5
+		}
+		now := time.Duration(5)
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			k := rapid.IntRange(1, 20).Draw(t, "n")
+			if rapid.Bool().Draw(t, "push") {
+				now += time.Duration(rapid.IntRange(0, 1).Draw(t, "later"))
+				s.push(now, k)
+				for range k {
+					want = append(want, now)
+				}
+			} else if k <= len(want) {
+				if got := s.pop(k); got != want[0] {
+					t.Fatalf("pop(%d) is %v, want %v", k, got, want[0])
+				}
+				want = want[k:]
+			}
+			if s.n != len(want) {
+				t.Fatalf("%d places, want %d", s.n, len(want))
+			}
+			look := s.look()
+			for i := range want {
+				if got := look.next(); got != want[i] {
+					t.Fatalf("place %d became free at %v, want %v", i, got, want[i])
+				}
+			}
+		}
+	})
+}
