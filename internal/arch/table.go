@@ -25,7 +25,7 @@ var public = []string{"app", "load", "measure", "payload", "target", "target/tar
 var protocol = []string{"load", "measure", "payload", "target", "units"}
 
 // testers may be imported by the tests of any room.
-var testers = []string{"internal/kafkatest", "internal/standin", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+var testers = []string{"internal/kafkatest", "internal/standin", "internal/standin/kafka", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
 // Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
 // but app imports internal/cli.
@@ -46,7 +46,10 @@ var Rooms = []Room{
 	{Name: "target/all", May: []string{"target", "target/kafka", "target/null"}},
 
 	{Name: "internal/wire/..."},
-	{Name: "internal/standin", May: []string{"internal/wire/...", "units"}},
+	{Name: "internal/standin", May: []string{"internal/standin/kafka"}},
+	{Name: "internal/standin/kafka", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/kafka", "units"}},
+	{Name: "internal/standin/fault", May: []string{"internal/standin/setting", "units"}},
+	{Name: "internal/standin/setting", May: []string{"units"}},
 	{Name: "internal/ledger", May: []string{"load", "measure"}},
 	{Name: "internal/trust", May: []string{"load", "measure", "units"}},
 	{Name: "internal/system", May: []string{"measure"}},

@@ -6,43 +6,48 @@ import (
 	"net"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"carronade/internal/standin"
 )
 
-const standinExample = `
-  carronade standin kafka
-  carronade standin kafka --discard --listen 127.0.0.1:0
-  carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%`
+const standinEnds = `
+
+It prints "listening on ADDR" when it is ready, and ends on Ctrl-C or TERM.`
 
 func (s *session) standinCommand() *cobra.Command {
-	var opts standin.KafkaOptions
-	kafka := &cobra.Command{
-		Use: "kafka", Short: "a Kafka broker, or with --discard a sink that only answers",
-		Long: `A Kafka broker in this process: a small one that keeps what it is sent, or with
---discard one that keeps nothing and is as fast as can be, so that the limit of
-any client can be measured against the same thing.
-
-It prints "listening on ADDR" when it is ready, and ends on Ctrl-C or TERM.`,
-		Example: standinExample,
-		Args:    args(0, 0, "nothing"),
-		RunE: s.run(func(cmd *cobra.Command, _ []string) error {
-			ctx := standin.EndWithParent(cmd.Context())
-			if err := standin.Serve(ctx, opts, s.out, s.Err); err != nil {
-				w := &words{err: fmt.Errorf("the stand-in could not run: %w", err)}
-				if op := (*net.OpError)(nil); errors.As(err, &op) {
-					w.hint = listenHint(opts.Listen)
+	var kinds []*cobra.Command
+	for _, k := range standin.All() {
+		server := k.New()
+		cmd := &cobra.Command{
+			Use: k.Name, Short: k.Short, Long: k.Long + standinEnds, Example: "\n" + k.Example,
+			Args: args(0, 0, "nothing"),
+			RunE: s.run(func(cmd *cobra.Command, _ []string) error {
+				ctx := standin.EndWithParent(cmd.Context())
+				if err := server.Serve(ctx, s.out, s.Err); err != nil {
+					w := &words{err: fmt.Errorf("the stand-in could not run: %w", err)}
+					if op := (*net.OpError)(nil); errors.As(err, &op) {
+						w.hint = listenHint(op, cmd.Flags())
+					}
+					return w
 				}
-				return w
-			}
-			return nil
-		}),
+				return nil
+			}),
+		}
+		server.Bind(cmd.Flags())
+		kinds = append(kinds, cmd)
 	}
-	opts.Bind(kafka.Flags())
 	return group("standin", "an embedded server to point other tools at",
-		"An embedded server to point other tools at. It binds loopback by default, and\nits contents end with it.", kafka)
+		"An embedded server to point other tools at. It binds loopback by default, and\nits contents end with it.", kinds...)
 }
 
-func listenHint(addr string) string {
-	return fmt.Sprintf("is something else at %s? --listen 127.0.0.1:0 takes a free port", addr)
+// listenHint names the flag whose address could not be had.
+func listenHint(op *net.OpError, flags *pflag.FlagSet) string {
+	flag, addr := "listen", flags.Lookup("listen").Value.String()
+	flags.VisitAll(func(f *pflag.Flag) {
+		if op.Addr != nil && f.Value.String() == op.Addr.String() {
+			flag, addr = f.Name, op.Addr.String()
+		}
+	})
+	return fmt.Sprintf("is something else at %s? --%s 127.0.0.1:0 takes a free port", addr, flag)
 }

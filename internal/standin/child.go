@@ -23,7 +23,7 @@ const stopPatience = 5 * time.Second
 
 // A Child is a stand-in that runs as a process of its own.
 type Child struct {
-	addr  string
+	addrs map[string]string // "" is the first one printed
 	cmd   *exec.Cmd
 	stdin io.Closer
 	ended chan struct{} // closed when the process is gone
@@ -83,9 +83,9 @@ func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 		defer out.Close()
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
-			if addr, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			if line, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
 				select {
-				case ready <- addr:
+				case ready <- line:
 				default:
 				}
 			}
@@ -93,12 +93,12 @@ func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 		close(ready)
 	}()
 	select {
-	case addr, ok := <-ready:
+	case line, ok := <-ready:
 		if !ok {
 			_ = c.stop()
 			return nil, fmt.Errorf("the stand-in ended before it listened: %s", c.words.last())
 		}
-		c.addr = addr
+		c.addrs = addresses(line)
 	case <-ctx.Done():
 		_ = c.stop()
 		return nil, fmt.Errorf("waiting for the stand-in to listen: %w", ctx.Err())
@@ -113,8 +113,26 @@ func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 	return c, nil
 }
 
-// Addr is the address the child listens on.
-func (c *Child) Addr() string { return c.addr }
+// addresses reads "ADDR, NAME ADDR, ...": by their names, the first one's is
+// empty.
+func addresses(line string) map[string]string {
+	m := map[string]string{}
+	for i, part := range strings.Split(line, ", ") {
+		name, addr, ok := strings.Cut(part, " ")
+		if i == 0 || !ok {
+			name, addr = "", part
+		}
+		m[name] = addr
+	}
+	return m
+}
+
+// Addr is the address the child listens on: of several, the first.
+func (c *Child) Addr() string { return c.addrs[""] }
+
+// AddrOf is the address the child listens on for what name names, such as udp;
+// empty when it does not.
+func (c *Child) AddrOf(name string) string { return c.addrs[name] }
 
 // Pid is the child's process id.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -49,7 +50,12 @@ func TestSpawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	if err := cl.ProduceSync(deadline(t), values(100)...).FirstErr(); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := range 100 {
+		cl.Produce(ctx, &kgo.Record{Value: fmt.Appendf(nil, "value %d", i)}, nil)
+	}
+	if err := cl.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if got := child.Usage(); got != 0 {
@@ -196,5 +202,24 @@ func TestStandalone(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v, want cleanly", err)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	tests := []struct {
+		name, line string
+		want       map[string]string
+	}{
+		{"one", "127.0.0.1:9092", map[string]string{"": "127.0.0.1:9092"}},
+		{"several", "127.0.0.1:5555, udp 127.0.0.1:5556, tls [::1]:5554", map[string]string{
+			"": "127.0.0.1:5555", "udp": "127.0.0.1:5556", "tls": "[::1]:5554",
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, addresses(test.line)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -1,14 +1,13 @@
-// Package standin answers for embedded servers: something to fire at for the
-// demo, for calibration and for tests, in a child process of its own.
+// Package standin starts embedded servers: something to fire at for the demo,
+// for calibration and for tests, in a child process of its own.
 //
-// There are two Kafka stand-ins behind one front. The broker (kfake) is a real
-// little broker which keeps what it takes. The discard broker keeps nothing: it
-// takes produce requests and answers fetches as fast as this machine can, so
-// that the limit of any client can be measured against the same thing.
+// It answers for the list of stand-ins (All), for running one until it is told
+// to end (Main), and for the life of a child (Spawn, Hook). What a stand-in is
+// and which options it takes is its own package's.
 //
-// The package refuses to know who fires at it: it imports nothing of the
-// engine, and nothing of the engine's vocabulary of runs reaches it.
+// The package and those below it refuse to know who fires at them: they import
+// nothing of the engine, and nothing of the engine's vocabulary of runs reaches
+// them.
 //
-// Its invariant: what a stand-in acknowledged, it counted first (Counts), and
-// offsets it hands out per partition never repeat.
+// Its invariant: a child never outlives the process that spawned it.
 package standin

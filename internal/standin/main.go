@@ -7,47 +7,71 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"carronade/internal/standin/kafka"
 )
 
-// Serve runs a Kafka stand-in until ctx ends. It prints "listening on ADDR" to
-// out when it is ready, and what it took and gave to words at its end.
-func Serve(ctx context.Context, opts KafkaOptions, out, words io.Writer) error {
-	if opts.Log == nil {
-		opts.Log = words
+// A Server is a stand-in with its options, before it runs.
+type Server interface {
+	// Bind adds the flags to fs; parsing sets the options, and what they are
+	// at the time of the call are the defaults shown.
+	Bind(fs *pflag.FlagSet)
+	// Serve runs it until ctx ends. When it is ready it prints one line to
+	// out: "listening on ADDR", and behind a comma each what else it listens
+	// on, "NAME ADDR". At its end it prints what it took and gave to words,
+	// to which it tells of bad connections too.
+	Serve(ctx context.Context, out, words io.Writer) error
+}
+
+// A Kind is one of the stand-ins.
+type Kind struct {
+	Name    string // of the protocol, as in `carronade standin NAME`
+	Short   string // one line of help
+	Long    string // all of it, but for how it is ready and ends
+	Example string // how it is typed, lines indented by two
+	New     func() Server
+}
+
+// All are the stand-ins there are, in the order of help.
+func All() []Kind {
+	return []Kind{
+		{
+			Name: "kafka", Short: "a Kafka broker, or with --discard a sink that only answers",
+			Long: `A Kafka broker in this process: a small one that keeps what it is sent, or with
+--discard one that keeps nothing and is as fast as can be, so that the limit of
+any client can be measured against the same thing.`,
+			Example: `  carronade standin kafka
+  carronade standin kafka --discard --listen 127.0.0.1:0
+  carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%`,
+			New: func() Server { return new(kafka.Options) },
+		},
 	}
-	// A sink beside the generator it measures: fewer collections for a few
-	// megabytes more.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	s, err := Start(opts)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(out, "listening on %s\n", s.Addr()); err != nil {
-		s.Close()
-		return fmt.Errorf("telling the address: %w", err)
-	}
-	<-ctx.Done()
-	err = s.Close()
-	fmt.Fprintln(words, s.Counts())
-	return err
 }
 
 // Main is `carronade standin ARGS`, without the command line's finery: the
 // process that Spawn starts where the running program is no carronade but, say,
 // a test. It returns the exit code.
 func Main(args []string) int {
-	if len(args) == 0 || args[0] != "kafka" {
-		fmt.Fprintln(os.Stderr, "error: no such stand-in\nhint: the stand-ins are: kafka")
-		return 2
+	var names []string
+	for _, k := range All() {
+		if len(args) > 0 && args[0] == k.Name {
+			return run(k, args[1:])
+		}
+		names = append(names, k.Name)
 	}
-	var opts KafkaOptions
-	fs := pflag.NewFlagSet("standin kafka", pflag.ContinueOnError)
-	opts.Bind(fs)
-	if err := fs.Parse(args[1:]); err != nil {
+	fmt.Fprintf(os.Stderr, "error: no such stand-in\nhint: the stand-ins are: %s\n", strings.Join(names, ", "))
+	return 2
+}
+
+func run(k Kind, args []string) int {
+	s := k.New()
+	fs := pflag.NewFlagSet("standin "+k.Name, pflag.ContinueOnError)
+	s.Bind(fs)
+	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return 0
 		}
@@ -57,7 +81,7 @@ func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx = EndWithParent(ctx)
-	if err := Serve(ctx, opts, os.Stdout, os.Stderr); err != nil {
+	if err := s.Serve(ctx, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return 2
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"carronade/internal/standin"
+	standinkafka "carronade/internal/standin/kafka"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -344,7 +344,7 @@ func (q *quiet) Ready(int, time.Duration)  {}
 // A shot costs no allocations, from Fire to Settle; the server is in this
 // process, and costs none either.
 func TestProduceAllocatesNothing(t *testing.T) {
-	srv, err := standin.Start(standin.KafkaOptions{Listen: "127.0.0.1:0", Discard: true, Topics: []standin.Topic{{Name: "events", Partitions: 4}}})
+	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", Discard: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 4}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package standin
+package kafka
 
 import "net"
 

@@ -1,4 +1,4 @@
-package standin
+package kafka
 
 import (
 	"encoding/binary"
@@ -35,7 +35,7 @@ func (c *conn) serveBrokerProduce(h head) error {
 	if err := walkProduce(&st, h.version, &sum); err != nil {
 		return err
 	}
-	if len(c.front.faults.rules) > 0 && sum.acks != 0 {
+	if len(c.front.opts.Errors) > 0 && sum.acks != 0 {
 		return c.serveFaultyProduce(h)
 	}
 	if sum.acks == 0 {
@@ -76,7 +76,7 @@ func (c *conn) serveFaultyProduce(h head) error {
 			if err != nil {
 				return err
 			}
-			code := c.front.faults.produceError()
+			code := c.front.produceError()
 			if code == 0 {
 				c.tally.batches.Add(uint64(p.batches))
 				c.tally.events.Add(uint64(p.records))

@@ -1,4 +1,4 @@
-package standin
+package kafka_test
 
 import (
 	"encoding/binary"
@@ -12,36 +12,15 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/standin"
+	"carronade/internal/standin/kafka"
 )
 
-// produceFrame is a produce request, version 12, with one batch of the given
-// records and size each.
-func produceFrame(topic string, partition int32, records, size int) []byte {
-	batch := newSynthetic(records, size, time.UnixMilli(1)).data
-	req := kmsg.NewPtrProduceRequest()
-	req.SetVersion(12)
-	req.Acks, req.TimeoutMillis = 1, 30000
-	rt := kmsg.NewProduceRequestTopic()
-	rt.Topic = topic
-	rp := kmsg.NewProduceRequestTopicPartition()
-	rp.Partition, rp.Records = partition, batch
-	rt.Partitions = append(rt.Partitions, rp)
-	req.Topics = append(req.Topics, rt)
-	return frameOf(req)
-}
-
-// frameOf encodes a request whole, length and header included.
-func frameOf(req kmsg.Request) []byte {
-	frame := make([]byte, 4, 64)
-	frame = binary.BigEndian.AppendUint16(frame, uint16(req.Key()))
-	frame = binary.BigEndian.AppendUint16(frame, uint16(req.GetVersion()))
-	frame = append(frame, 0, 0, 0, 1, 0, 4, 'b', 'a', 'r', 'e')
-	if req.IsFlexible() {
-		frame = append(frame, 0)
-	}
-	frame = req.AppendTo(frame)
-	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
-	return frame
+// TestMain makes the test's binary the stand-in that a benchmark spawns.
+func TestMain(m *testing.M) {
+	standin.Hook()
+	os.Exit(m.Run())
 }
 
 // BenchmarkSink fires encoded requests of one 107 KB batch at a discard broker
@@ -51,7 +30,7 @@ func BenchmarkSink(b *testing.B) {
 		conns, inflight, records int
 	}{{1, 5, 1000}, {1, 16, 1000}, {2, 5, 1000}, {2, 16, 1000}, {1, 16, 152}, {1, 64, 1}} {
 		b.Run(fmt.Sprintf("conns=%d/inflight=%d/records=%d", c.conns, c.inflight, c.records), func(b *testing.B) {
-			child, err := Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:4")
+			child, err := standin.Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:4")
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -69,7 +48,7 @@ func BenchmarkSink(b *testing.B) {
 			done := make(chan error, c.conns)
 			for i := range c.conns {
 				go func() {
-					done <- bare(child.Addr(), produceFrame("t", int32(i), c.records, 100), c.inflight, b.N/c.conns+1)
+					done <- kafka.Bare(child.Addr(), kafka.ProduceFrame("t", int32(i), c.records, 100), c.inflight, b.N/c.conns+1)
 				}()
 			}
 			for range c.conns {
@@ -85,55 +64,6 @@ func BenchmarkSink(b *testing.B) {
 			b.ReportMetric(float64(cpuOf(b, os.Getpid())-own)/n, "own-cpu-ns/event")
 		})
 	}
-}
-
-// bare is the least that a producer can be: it writes one frame over and over,
-// at most inflight of them unanswered.
-func bare(addr string, frame []byte, inflight, n int) error {
-	nc, err := net.Dial("tcp", addr)
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	free := make(chan struct{}, inflight)
-	failed := make(chan error, 1)
-	go func() {
-		buf := make([]byte, 64<<10)
-		r, w := 0, 0
-		for range n {
-			for w-r < 4 || w-r < 4+int(binary.BigEndian.Uint32(buf[r:])) {
-				w = copy(buf, buf[r:w])
-				r = 0
-				m, err := nc.Read(buf[w:])
-				if err != nil {
-					failed <- err
-					return
-				}
-				w += m
-			}
-			size := 4 + int(binary.BigEndian.Uint32(buf[r:]))
-			// Behind head and tags: count, name, count, index, error.
-			at := r + 9 + 1 + 2 + 1 + 4
-			if code := binary.BigEndian.Uint16(buf[at:]); code != 0 {
-				failed <- fmt.Errorf("refused with code %d", code)
-				return
-			}
-			r += size
-			<-free
-		}
-		failed <- nil
-	}()
-	for range n {
-		select {
-		case free <- struct{}{}:
-		case err := <-failed:
-			return err
-		}
-		if _, err := nc.Write(frame); err != nil {
-			return err
-		}
-	}
-	return <-failed
 }
 
 // cpuOf is the CPU time of a process so far, from /proc; 0 elsewhere.
@@ -154,7 +84,7 @@ func cpuOf(tb testing.TB, pid int) time.Duration {
 // BenchmarkServe fetches from a discard broker in a process of its own, one MiB
 // a request, and looks at nothing: what the sink can give, and what it costs.
 func BenchmarkServe(b *testing.B) {
-	child, err := Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:1")
+	child, err := standin.Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:1")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -177,7 +107,7 @@ func BenchmarkServe(b *testing.B) {
 	rp.PartitionMaxBytes = 1 << 20
 	rt.Partitions = append(rt.Partitions, rp)
 	req.Topics = append(req.Topics, rt)
-	frame := frameOf(req)
+	frame := kafka.FrameOf(req)
 	const events = 9000 // whole batches of 1000 in one MiB
 	before, own := cpuOf(b, child.Pid()), cpuOf(b, os.Getpid())
 	buf := make([]byte, 256<<10)

@@ -1,4 +1,4 @@
-package standin
+package kafka
 
 import (
 	"errors"
@@ -148,7 +148,7 @@ func FuzzConnection(f *testing.F) {
 	f.Add(produceFrame("t", 0, 3, 10), false, 100)
 	servers := map[bool]*front{}
 	for _, discard := range []bool{true, false} {
-		s, err := Start(KafkaOptions{Listen: "127.0.0.1:0", Discard: discard, InMemory: true, Topics: []Topic{{"t", 1}}})
+		s, err := Start(Options{Listen: "127.0.0.1:0", Discard: discard, InMemory: true, Topics: []Topic{{"t", 1}}})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -1,169 +1,26 @@
-package standin
+package kafka
 
 import (
 	"errors"
-	"io"
 	"math"
-	"net"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
 )
-
-func TestStallLeft(t *testing.T) {
-	s := Stall{Every: 10 * time.Second, Length: time.Second}
-	tests := []struct {
-		name  string
-		stall Stall
-		since time.Duration
-		want  time.Duration
-	}{
-		{"none", Stall{}, time.Hour, 0},
-		{"start", s, 0, 0},
-		{"in what would be one before the first", s, 500 * time.Millisecond, 0},
-		{"just before", s, 10*time.Second - 1, 0},
-		{"begins", s, 10 * time.Second, time.Second},
-		{"within", s, 10*time.Second + 300*time.Millisecond, 700 * time.Millisecond},
-		{"ends", s, 11 * time.Second, 0},
-		{"the third", s, 30*time.Second + 999*time.Millisecond, time.Millisecond},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := test.stall.left(test.since); got != test.want {
-				t.Errorf("got %v, want %v", got, test.want)
-			}
-		})
-	}
-}
-
-// hurt runs f in virtual time with both ends of a connection of which there
-// hurts.
-func hurt(t *testing.T, opts KafkaOptions, f func(t *testing.T, here, there net.Conn)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		here, inner := net.Pipe()
-		faults := newFaults(opts, time.Now())
-		there, err := (&faultListener{Listener: oneListener{inner}, f: faults}).Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer here.Close()
-		defer there.Close()
-		f(t, here, there)
-	})
-}
-
-type oneListener struct{ c net.Conn }
-
-func (l oneListener) Accept() (net.Conn, error) { return l.c, nil }
-func (l oneListener) Close() error              { return nil }
-func (l oneListener) Addr() net.Addr            { return pipeAddr("") }
-
-func TestDelay(t *testing.T) {
-	hurt(t, KafkaOptions{Delay: 5 * time.Millisecond}, func(t *testing.T, here, there net.Conn) {
-		begin := time.Now()
-		go func() {
-			for range 3 {
-				if _, err := there.Write([]byte("x")); err != nil {
-					t.Error(err)
-				}
-				time.Sleep(2 * time.Millisecond)
-			}
-		}()
-		var got []time.Duration
-		var b [1]byte
-		for range 3 {
-			if _, err := io.ReadFull(here, b[:]); err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, time.Since(begin))
-		}
-		// Each is held back for itself: they do not queue behind each other.
-		want := []time.Duration{5 * time.Millisecond, 7 * time.Millisecond, 9 * time.Millisecond}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("arrivals (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestDelayClosed(t *testing.T) {
-	hurt(t, KafkaOptions{Delay: time.Hour}, func(t *testing.T, _, there net.Conn) {
-		for there.(*faultConn).waiting <= delayBytes {
-			if _, err := there.Write(make([]byte, 16<<20)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		full := make(chan error)
-		go func() { _, err := there.Write([]byte("one too many")); full <- err }()
-		synctest.Wait()
-		select {
-		case err := <-full:
-			t.Fatalf("got %v from a write beyond the bound, want it to wait", err)
-		default:
-		}
-		there.Close()
-		if err := <-full; !errors.Is(err, net.ErrClosed) {
-			t.Errorf("got %v, want %v", err, net.ErrClosed)
-		}
-	})
-}
-
-func TestStall(t *testing.T) {
-	stall := Stall{Every: 10 * time.Second, Length: time.Second}
-	tests := []struct {
-		name  string
-		delay time.Duration
-		at    time.Duration // when the client writes
-		want  time.Duration // when the answer arrives
-	}{
-		{"before", 0, time.Second, time.Second},
-		{"within", 0, 10*time.Second + 200*time.Millisecond, 11 * time.Second},
-		{"after", 0, 11 * time.Second, 11 * time.Second},
-		{"the second", 0, 20 * time.Second, 21 * time.Second},
-		{"the answer runs into it", 100 * time.Millisecond, 9950 * time.Millisecond, 11 * time.Second},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			hurt(t, KafkaOptions{Stall: stall, Delay: test.delay}, func(t *testing.T, here, there net.Conn) {
-				begin := time.Now()
-				go func() {
-					var b [1]byte
-					for {
-						if _, err := there.Read(b[:]); err != nil {
-							return
-						}
-						if _, err := there.Write(b[:]); err != nil {
-							return
-						}
-					}
-				}()
-				time.Sleep(test.at)
-				if _, err := here.Write([]byte("x")); err != nil {
-					t.Fatal(err)
-				}
-				var b [1]byte
-				if _, err := io.ReadFull(here, b[:]); err != nil {
-					t.Fatal(err)
-				}
-				if got := time.Since(begin); got != test.want {
-					t.Errorf("answered at %v, want %v", got, test.want)
-				}
-			})
-		})
-	}
-}
 
 // TestFaultsReachClients checks that what the options ask for is done to a real
 // client, by clocks that bound from below only.
 func TestFaultsReachClients(t *testing.T) {
-	both(t, func(t *testing.T, opts KafkaOptions) {
+	both(t, func(t *testing.T, opts Options) {
 		t.Run("delay", func(t *testing.T) {
 			opts := opts
 			opts.Delay = 50 * time.Millisecond
@@ -182,7 +39,7 @@ func TestFaultsReachClients(t *testing.T) {
 		})
 		t.Run("stall", func(t *testing.T) {
 			opts := opts
-			opts.Stall = Stall{Every: 400 * time.Millisecond, Length: 300 * time.Millisecond}
+			opts.Stall = fault.Stall{Every: 400 * time.Millisecond, Length: 300 * time.Millisecond}
 			opts.Topics = []Topic{{"t", 1}}
 			begin := time.Now()
 			cl := client(t, start(t, opts))
@@ -230,7 +87,6 @@ func TestFaultsReachClients(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	stall := func(s string) (any, error) { return ParseStall(s) }
 	rule := func(s string) (any, error) { return ParseErrorRule(s) }
 	top := func(s string) (any, error) { return ParseTopic(s) }
 	login := func(s string) (any, error) { return ParseLogin(s) }
@@ -242,12 +98,6 @@ func TestParse(t *testing.T) {
 		want  any
 		err   string
 	}{
-		{"stall", stall, "10s/1s", Stall{10 * time.Second, time.Second}, ""},
-		{"stall without length", stall, "10s", nil, "want EVERY/LENGTH"},
-		{"stall without unit", stall, "10/1", nil, "without a unit"},
-		{"stall of bad length", stall, "10s/x", nil, `duration "x"`},
-		{"stall longer than its period", stall, "1s/1s", nil, "below the 1 s"},
-		{"stall of nothing", stall, "1s/0s", nil, "above 0"},
 		{"alias", rule, "timeout@1%", ErrorRule{"request-timed-out", 7, 0.01}, ""},
 		{"Kafka's name", rule, "not-leader-or-follower@100%", ErrorRule{"not-leader-or-follower", 6, 1}, ""},
 		{"upper case", rule, "Not-Enough-Replicas@0.5%", ErrorRule{"not-enough-replicas", 19, 0.005}, ""},
@@ -288,23 +138,23 @@ func TestParse(t *testing.T) {
 func TestCheck(t *testing.T) {
 	tests := []struct {
 		name string
-		opts KafkaOptions
+		opts Options
 		want string
 	}{
-		{"the zero value", KafkaOptions{}, ""},
-		{"no port", KafkaOptions{Listen: "localhost"}, "want host:port"},
-		{"partitions", KafkaOptions{Partitions: -1}, "-1 partitions"},
-		{"event size", KafkaOptions{EventSize: -1}, "events of -1 bytes"},
-		{"batch", KafkaOptions{EventSize: 1 << 20, BatchEvents: 1000}, "batches of 1000 events"},
-		{"events", KafkaOptions{Events: 1 << 63}, "at most 2^62"},
-		{"retain", KafkaOptions{Retain: -1}, "-1 bytes kept"},
-		{"message", KafkaOptions{MaxMessage: 1 << 40}, "record batches"},
-		{"delay", KafkaOptions{Delay: -1}, "a delay of"},
-		{"key without certificate", KafkaOptions{TLSKey: "k"}, "both a certificate and its key"},
-		{"authority without certificate", KafkaOptions{TLSClientCA: "ca"}, "needs TLS"},
-		{"login with discard", KafkaOptions{Discard: true, SASL: []Login{{"PLAIN", "u", "p"}}}, "knows no logins"},
-		{"mechanism", KafkaOptions{SASL: []Login{{"GSSAPI", "u", "p"}}}, "GSSAPI"},
-		{"errors", KafkaOptions{Errors: []ErrorRule{{"a", 1, 0.6}, {"b", 2, 0.6}}}, "100% in sum"},
+		{"the zero value", Options{}, ""},
+		{"no port", Options{Listen: "localhost"}, "want host:port"},
+		{"partitions", Options{Partitions: -1}, "-1 partitions"},
+		{"event size", Options{EventSize: -1}, "events of -1 bytes"},
+		{"batch", Options{EventSize: 1 << 20, BatchEvents: 1000}, "batches of 1000 events"},
+		{"events", Options{Events: 1 << 63}, "at most 2^62"},
+		{"retain", Options{Retain: -1}, "-1 bytes kept"},
+		{"message", Options{MaxMessage: 1 << 40}, "record batches"},
+		{"delay", Options{Delay: -1}, "a delay of"},
+		{"key without certificate", Options{TLS: setting.TLS{Key: "k"}}, "both a certificate and its key"},
+		{"authority without certificate", Options{TLS: setting.TLS{ClientCA: "ca"}}, "needs TLS"},
+		{"login with discard", Options{Discard: true, SASL: []Login{{"PLAIN", "u", "p"}}}, "knows no logins"},
+		{"mechanism", Options{SASL: []Login{{"GSSAPI", "u", "p"}}}, "GSSAPI"},
+		{"errors", Options{Errors: []ErrorRule{{"a", 1, 0.6}, {"b", 2, 0.6}}}, "100% in sum"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -327,7 +177,7 @@ func TestCheck(t *testing.T) {
 
 // TestFlags reads every flag, and shows what was read as it may be given.
 func TestFlags(t *testing.T) {
-	var got KafkaOptions
+	var got Options
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	got.Bind(fs)
 	args := []string{
@@ -349,13 +199,13 @@ func TestFlags(t *testing.T) {
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	want := KafkaOptions{
+	want := Options{
 		Listen: "127.0.0.1:1", Advertise: "a:2", Discard: true, Partitions: 4, Topics: []Topic{{"x", 5}, {"y", 0}},
 		DataDir: "/d", InMemory: true, Retain: 10 << 20, MaxMessage: 2 << 20,
 		Events: 1e7, EventSize: 1024, BatchEvents: 7,
-		Delay: 5 * time.Millisecond, Stall: Stall{10 * time.Second, time.Second},
+		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second},
 		Errors: []ErrorRule{{"request-timed-out", 7, 0.01}, {"message-too-large", 10, 0.02}}, Seed: 9,
-		TLSCert: "c", TLSKey: "k", TLSClientCA: "ca", SASL: []Login{{"PLAIN", "u", "secret"}},
+		TLS: setting.TLS{Cert: "c", Key: "k", ClientCA: "ca"}, SASL: []Login{{"PLAIN", "u", "secret"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -370,7 +220,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("--%s shows %q, want %q", name, shown[name], want)
 		}
 	}
-	var large KafkaOptions
+	var large Options
 	fs = pflag.NewFlagSet("test", pflag.ContinueOnError)
 	large.Bind(fs)
 	if err := fs.Parse([]string{"--event-size", "1MiB", "--in-memory"}); err != nil {
@@ -383,7 +233,7 @@ func TestFlags(t *testing.T) {
 		t.Errorf("got %d bytes kept in memory, want 128 MiB", got)
 	}
 	for _, bad := range [][]string{{"--event-size", "1GiB"}, {"--retain", "much"}, {"--delay", "5"}, {"--error", "x@1%"}} {
-		var opts KafkaOptions
+		var opts Options
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 		opts.Bind(fs)
 		if err := fs.Parse(bad); err == nil {

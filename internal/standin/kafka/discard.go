@@ -1,4 +1,4 @@
-package standin
+package kafka
 
 import (
 	"encoding/binary"
@@ -111,7 +111,7 @@ func (a *produceAnswer) partition(index int32, p produced) {
 	default:
 		// Without an answer there is nobody to tell of an error.
 		if a.acks != 0 {
-			code = a.conn.front.faults.produceError()
+			code = a.conn.front.produceError()
 		}
 	}
 	if code != 0 {

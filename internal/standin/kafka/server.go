@@ -1,4 +1,4 @@
-package standin
+package kafka
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"carronade/internal/standin/fault"
 )
 
 // A Server is a running stand-in.
@@ -78,11 +80,11 @@ func (t *tally) counts() Counts {
 // A front accepts connections, reads frames, answers what it answers itself
 // and forwards the rest to the broker behind it.
 type front struct {
-	opts   KafkaOptions
+	opts   Options
 	ln     net.Listener
 	broker *broker
 	log    *discardLog // nil: the broker takes the records
-	faults *faults
+	dice   *fault.Dice
 
 	patience time.Duration // of a fetch at most
 
@@ -96,13 +98,13 @@ type front struct {
 	past  Counts // of connections that are gone
 }
 
-// Start starts a Kafka stand-in. The returned server runs until Close.
-func Start(opts KafkaOptions) (Server, error) {
+// Start starts a stand-in. The returned server runs until Close.
+func Start(opts Options) (Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.Check(); err != nil {
 		return nil, err
 	}
-	tlsConfig, err := opts.tlsConfig()
+	tlsConfig, err := opts.TLS.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +123,11 @@ func Start(opts KafkaOptions) (Server, error) {
 	}
 	f := &front{opts: opts, broker: broker, conns: make(map[*conn]struct{}), patience: maxFetchWait}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.faults = newFaults(opts, time.Now())
+	f.dice = dice(opts)
 	if opts.Discard {
 		f.log = newDiscardLog(opts, broker)
 	}
-	f.ln = f.faults.listener(ln)
+	f.ln = fault.Listen(ln, opts.Delay, opts.Stall, time.Now())
 	if tlsConfig != nil {
 		f.ln = tls.NewListener(f.ln, tlsConfig)
 	}
@@ -135,9 +137,27 @@ func Start(opts KafkaOptions) (Server, error) {
 	return f, nil
 }
 
+// dice draws the errors of produce requests.
+func dice(opts Options) *fault.Dice {
+	var shares []float64
+	for _, r := range opts.Errors {
+		shares = append(shares, r.Share)
+	}
+	return fault.NewDice(opts.Seed, shares...)
+}
+
+// produceError draws whether a partition's part of a produce request is
+// refused, and with which code; 0 takes it.
+func (f *front) produceError() int16 {
+	if i := f.dice.Draw(); i >= 0 {
+		return f.opts.Errors[i].Code
+	}
+	return 0
+}
+
 // advertised is what clients are told to connect to. A wildcard is no address,
 // so they are sent to this machine's loopback then; other machines need
-// KafkaOptions.Advertise.
+// Options.Advertise.
 func advertised(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {

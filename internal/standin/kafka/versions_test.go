@@ -1,4 +1,4 @@
-package standin
+package kafka
 
 import (
 	"bytes"
@@ -91,15 +91,15 @@ func (r raw) ids(names ...string) map[string][16]byte {
 
 // sources runs a test over both ways to read a connection: in the kernel, and
 // through Read.
-func sources(t *testing.T, opts KafkaOptions, f func(t *testing.T, opts KafkaOptions)) {
+func sources(t *testing.T, opts Options, f func(t *testing.T, opts Options)) {
 	t.Run("raw", func(t *testing.T) { f(t, opts) })
 	opts.Delay = time.Nanosecond
 	t.Run("plain", func(t *testing.T) { f(t, opts) })
 }
 
 func TestProduceVersions(t *testing.T) {
-	opts := KafkaOptions{Listen: "127.0.0.1:0", Discard: true, Events: 1000, Topics: []Topic{{"one", 2}, {"two", 1}}}
-	sources(t, opts, func(t *testing.T, opts KafkaOptions) {
+	opts := Options{Listen: "127.0.0.1:0", Discard: true, Events: 1000, Topics: []Topic{{"one", 2}, {"two", 1}}}
+	sources(t, opts, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		cl := dial(t, s)
 		ids := cl.ids("one", "two")
@@ -182,8 +182,8 @@ func sameTags(a, b kmsg.Tags) bool { return a.Len() == b.Len() }
 // TestPipelined sends many requests at once, in pieces of every size, and wants
 // the answers in order.
 func TestPipelined(t *testing.T) {
-	opts := KafkaOptions{Listen: "127.0.0.1:0", Discard: true, Events: 1, Topics: []Topic{{"t", 1}}}
-	sources(t, opts, func(t *testing.T, opts KafkaOptions) {
+	opts := Options{Listen: "127.0.0.1:0", Discard: true, Events: 1, Topics: []Topic{{"t", 1}}}
+	sources(t, opts, func(t *testing.T, opts Options) {
 		for _, piece := range []int{1 << 20, 70000, 4096, 517, 61} {
 			t.Run(fmt.Sprint("pieces of ", piece), func(t *testing.T) {
 				s := start(t, opts)
@@ -229,7 +229,7 @@ func TestPipelined(t *testing.T) {
 }
 
 func TestNotBatches(t *testing.T) {
-	opts := KafkaOptions{Listen: "127.0.0.1:0", Discard: true, Topics: []Topic{{"t", 1}}}
+	opts := Options{Listen: "127.0.0.1:0", Discard: true, Topics: []Topic{{"t", 1}}}
 	good := newSynthetic(3, 10, time.UnixMilli(1)).data
 	change := func(at int, b ...byte) []byte {
 		data := bytes.Clone(good)
@@ -276,7 +276,7 @@ func TestNotBatches(t *testing.T) {
 // TestNotKafka sends what other protocols begin with: the connection is closed,
 // and the stand-in lives on.
 func TestNotKafka(t *testing.T) {
-	both(t, func(t *testing.T, opts KafkaOptions) {
+	both(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		for name, bytes := range map[string]string{
 			"HTTP":               "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -304,7 +304,7 @@ func TestNotKafka(t *testing.T) {
 
 func TestFetchVersions(t *testing.T) {
 	const events = 250
-	opts := KafkaOptions{
+	opts := Options{
 		Listen: "127.0.0.1:0", Discard: true, Events: events, EventSize: 100, BatchEvents: 100,
 		Topics: []Topic{{"one", 2}, {"two", 1}},
 	}
@@ -378,7 +378,7 @@ func TestFetchVersions(t *testing.T) {
 }
 
 func TestListOffsetsVersions(t *testing.T) {
-	s := start(t, KafkaOptions{Listen: "127.0.0.1:0", Discard: true, Events: 250, Topics: []Topic{{"t", 1}}})
+	s := start(t, Options{Listen: "127.0.0.1:0", Discard: true, Events: 250, Topics: []Topic{{"t", 1}}})
 	tests := []struct {
 		name string
 		at   int64

@@ -1,4 +1,4 @@
-package standin
+package kafka
 
 import (
 	"encoding/binary"
@@ -13,7 +13,7 @@ import (
 // A discardLog is what the discard broker knows of its partitions: how long
 // they are. What they hold is made up (synthetic).
 //
-// A partition begins with KafkaOptions.Events made-up records at offset 0;
+// A partition begins with Options.Events made-up records at offset 0;
 // records produced to it follow, and are made up too when they are fetched.
 type discardLog struct {
 	broker *broker
@@ -44,7 +44,7 @@ type logPartition struct {
 	_   [56]byte
 }
 
-func newDiscardLog(opts KafkaOptions, b *broker) *discardLog {
+func newDiscardLog(opts Options, b *broker) *discardLog {
 	l := &discardLog{broker: b, start: int64(opts.Events), grown: make(chan struct{})}
 	l.batch = newSynthetic(opts.BatchEvents, opts.EventSize, time.Now())
 	l.table.Store(&topicTable{byName: map[string]*topic{}, byID: map[[16]byte]*topic{}})

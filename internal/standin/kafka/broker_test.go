@@ -1,4 +1,4 @@
-package standin
+package kafka
 
 import (
 	"context"
@@ -20,6 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"carronade/internal/standin/setting"
 )
 
 // certificate makes a self-signed certificate for 127.0.0.1, in two PEM files.
@@ -72,21 +74,21 @@ func TestSecurity(t *testing.T) {
 	alice := []Login{{"SCRAM-SHA-256", "alice", "secret"}, {"PLAIN", "bob", "open"}}
 	tests := []struct {
 		name string
-		opts KafkaOptions
+		opts Options
 		with []kgo.Opt
 		ok   bool
 	}{
-		{"TLS", KafkaOptions{TLSCert: cert, TLSKey: key}, []kgo.Opt{tlsOpt}, true},
-		{"TLS, discard", KafkaOptions{TLSCert: cert, TLSKey: key, Discard: true}, []kgo.Opt{tlsOpt}, true},
-		{"TLS, plaintext client", KafkaOptions{TLSCert: cert, TLSKey: key}, nil, false},
-		{"plaintext, TLS client", KafkaOptions{}, []kgo.Opt{tlsOpt}, false},
-		{"client certificate", KafkaOptions{TLSCert: cert, TLSKey: key, TLSClientCA: cert}, []kgo.Opt{mutual}, true},
-		{"no client certificate", KafkaOptions{TLSCert: cert, TLSKey: key, TLSClientCA: cert}, []kgo.Opt{tlsOpt}, false},
-		{"SCRAM", KafkaOptions{SASL: alice}, []kgo.Opt{login("alice", "secret")}, true},
-		{"PLAIN", KafkaOptions{SASL: alice}, []kgo.Opt{kgo.SASL(plain.Auth{User: "bob", Pass: "open"}.AsMechanism())}, true},
-		{"SCRAM over TLS", KafkaOptions{SASL: alice, TLSCert: cert, TLSKey: key}, []kgo.Opt{tlsOpt, login("alice", "secret")}, true},
-		{"wrong password", KafkaOptions{SASL: alice}, []kgo.Opt{login("alice", "guess")}, false},
-		{"no login", KafkaOptions{SASL: alice}, nil, false},
+		{"TLS", Options{TLS: setting.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt}, true},
+		{"TLS, discard", Options{TLS: setting.TLS{Cert: cert, Key: key}, Discard: true}, []kgo.Opt{tlsOpt}, true},
+		{"TLS, plaintext client", Options{TLS: setting.TLS{Cert: cert, Key: key}}, nil, false},
+		{"plaintext, TLS client", Options{}, []kgo.Opt{tlsOpt}, false},
+		{"client certificate", Options{TLS: setting.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{mutual}, true},
+		{"no client certificate", Options{TLS: setting.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{tlsOpt}, false},
+		{"SCRAM", Options{SASL: alice}, []kgo.Opt{login("alice", "secret")}, true},
+		{"PLAIN", Options{SASL: alice}, []kgo.Opt{kgo.SASL(plain.Auth{User: "bob", Pass: "open"}.AsMechanism())}, true},
+		{"SCRAM over TLS", Options{SASL: alice, TLS: setting.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt, login("alice", "secret")}, true},
+		{"wrong password", Options{SASL: alice}, []kgo.Opt{login("alice", "guess")}, false},
+		{"no login", Options{SASL: alice}, nil, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -118,12 +120,12 @@ func TestStartFails(t *testing.T) {
 	cert, key := certificate(t)
 	tests := []struct {
 		name string
-		opts KafkaOptions
+		opts Options
 	}{
-		{"no such certificate", KafkaOptions{TLSCert: "/nowhere", TLSKey: "/nowhere"}},
-		{"an authority that is none", KafkaOptions{TLSCert: cert, TLSKey: key, TLSClientCA: key}},
-		{"no such address", KafkaOptions{Listen: "256.0.0.1:0"}},
-		{"a folder that is a file", KafkaOptions{Listen: "127.0.0.1:0", DataDir: filepath.Join(cert, "data")}},
+		{"no such certificate", Options{TLS: setting.TLS{Cert: "/nowhere", Key: "/nowhere"}}},
+		{"an authority that is none", Options{TLS: setting.TLS{Cert: cert, Key: key, ClientCA: key}}},
+		{"no such address", Options{Listen: "256.0.0.1:0"}},
+		{"a folder that is a file", Options{Listen: "127.0.0.1:0", DataDir: filepath.Join(cert, "data")}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -137,7 +139,7 @@ func TestStartFails(t *testing.T) {
 
 // TestDataKept starts a broker anew where another ended.
 func TestDataKept(t *testing.T) {
-	opts := KafkaOptions{Listen: "127.0.0.1:0", DataDir: t.TempDir()}
+	opts := Options{Listen: "127.0.0.1:0", DataDir: t.TempDir()}
 	s, err := Start(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +161,7 @@ func TestDataKept(t *testing.T) {
 func TestRetained(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	const retain = 4 << 20
-	s, err := Start(KafkaOptions{Listen: "127.0.0.1:0", Retain: retain, Topics: []Topic{{"t", 1}}})
+	s, err := Start(Options{Listen: "127.0.0.1:0", Retain: retain, Topics: []Topic{{"t", 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +207,7 @@ func used(t *testing.T) (n int64) {
 // TestProduceAllocates holds the discard broker to its promise: a request costs
 // it no memory. The client is in the same process, and allocates nothing.
 func TestProduceAllocates(t *testing.T) {
-	s := start(t, KafkaOptions{Listen: "127.0.0.1:0", Discard: true, Topics: []Topic{{"t", 1}}})
+	s := start(t, Options{Listen: "127.0.0.1:0", Discard: true, Topics: []Topic{{"t", 1}}})
 	frame := produceFrame("t", 0, 1000, 100)
 	if err := bare(s.Addr(), frame, 5, 100); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package standin
+package kafka
 
 import (
 	"encoding/binary"
@@ -26,7 +26,7 @@ type broker struct {
 
 // clusterID tells what kind of stand-in it is: a report on a discarding one says
 // nothing about a system.
-func clusterID(opts KafkaOptions) string {
+func clusterID(opts Options) string {
 	if opts.Discard {
 		return "carronade-discard"
 	}
@@ -36,7 +36,7 @@ func clusterID(opts KafkaOptions) string {
 // retentionEvery is how often data beyond the bound is dropped.
 const retentionEvery = time.Second
 
-func startBroker(opts KafkaOptions, advertise string) (*broker, error) {
+func startBroker(opts Options, advertise string) (*broker, error) {
 	b := &broker{
 		ln:   &pipeListener{addr: pipeAddr(advertise), ch: make(chan net.Conn), done: make(chan struct{})},
 		stop: make(chan struct{}),

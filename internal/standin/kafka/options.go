@@ -1,8 +1,6 @@
-package standin
+package kafka
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +13,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
 	"carronade/units"
 )
 
-// KafkaOptions says what a Kafka stand-in is. The zero value is a broker at
+// Options says what a stand-in is. The zero value is a broker at
 // 127.0.0.1:9092 that keeps its data in a temporary folder.
-type KafkaOptions struct {
+type Options struct {
 	Listen    string // address to listen on; port 0 takes a free one
 	Advertise string // address told to clients; default: the one listened on
 
@@ -38,13 +38,12 @@ type KafkaOptions struct {
 	BatchEvents int    // of them in a batch; default 1000, fewer when a batch would pass 1 MB
 
 	Delay  time.Duration // each answer is held back so long
-	Stall  Stall
+	Stall  fault.Stall
 	Errors []ErrorRule // answers to produce requests, per partition
 	Seed   uint64      // of the draw of errors
 
-	TLSCert, TLSKey string // PEM files; TLS is spoken when set
-	TLSClientCA     string // PEM file; a client certificate is asked for when set
-	SASL            []Login
+	TLS  setting.TLS // spoken when set
+	SASL []Login
 
 	Log io.Writer // words about connections that ended badly; nil: none
 }
@@ -55,6 +54,8 @@ type Topic struct {
 	Partitions int
 }
 
+func (t Topic) String() string { return fmt.Sprintf("%s:%d", t.Name, t.Partitions) }
+
 // A Login is one SASL user that may do everything.
 type Login struct {
 	Mechanism string // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
@@ -62,7 +63,10 @@ type Login struct {
 	Password  string
 }
 
-func (o KafkaOptions) withDefaults() KafkaOptions {
+// String leaves the password out.
+func (l Login) String() string { return l.Mechanism + ":" + l.User }
+
+func (o Options) withDefaults() Options {
 	def := func(p *int, v int) {
 		if *p == 0 {
 			*p = v
@@ -96,7 +100,7 @@ func (o KafkaOptions) withDefaults() KafkaOptions {
 }
 
 // Check tells what is wrong with the options, defaults filled in.
-func (o KafkaOptions) Check() error {
+func (o Options) Check() error {
 	o = o.withDefaults()
 	_, _, err := net.SplitHostPort(o.Listen)
 	switch {
@@ -116,12 +120,11 @@ func (o KafkaOptions) Check() error {
 		return fmt.Errorf("record batches of at most %d bytes: want 1 B to 100 MiB", o.MaxMessage)
 	case o.Delay < 0:
 		return fmt.Errorf("a delay of %v: want 0 or more", o.Delay)
-	case (o.TLSCert == "") != (o.TLSKey == ""):
-		return errors.New("TLS needs both a certificate and its key")
-	case o.TLSClientCA != "" && o.TLSCert == "":
-		return errors.New("asking for client certificates needs TLS: a certificate and its key")
 	case o.Discard && len(o.SASL) > 0:
 		return errors.New("the discard broker knows no logins; use the broker that keeps its data")
+	}
+	if err := o.TLS.Check(); err != nil {
+		return err
 	}
 	total := 0.0
 	for _, r := range o.Errors {
@@ -143,75 +146,10 @@ func (o KafkaOptions) Check() error {
 
 var mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
 
-func (o KafkaOptions) logf(format string, args ...any) {
+func (o Options) logf(format string, args ...any) {
 	if o.Log != nil {
 		fmt.Fprintf(o.Log, format+"\n", args...)
 	}
-}
-
-func (o KafkaOptions) tlsConfig() (*tls.Config, error) {
-	if o.TLSCert == "" {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("reading the TLS certificate: %w", err)
-	}
-	c := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	if o.TLSClientCA != "" {
-		pem, err := os.ReadFile(o.TLSClientCA)
-		if err != nil {
-			return nil, fmt.Errorf("reading the client certificates' authority: %w", err)
-		}
-		c.ClientCAs = x509.NewCertPool()
-		if !c.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no PEM certificate", o.TLSClientCA)
-		}
-		c.ClientAuth = tls.RequireAndVerifyClientCert
-	}
-	return c, nil
-}
-
-// A Stall makes a stand-in neither read nor answer for Length, every Every, for
-// the first time Every after its start. The zero value never stalls.
-type Stall struct {
-	Every, Length time.Duration
-}
-
-// ParseStall parses "10s/1s": every 10 s, for 1 s.
-func ParseStall(s string) (Stall, error) {
-	every, length, ok := strings.Cut(s, "/")
-	if !ok {
-		return Stall{}, fmt.Errorf("stall %q: want EVERY/LENGTH, such as 10s/1s", s)
-	}
-	e, err := units.ParseDuration(every)
-	if err != nil {
-		return Stall{}, fmt.Errorf("stall %q: %w", s, err)
-	}
-	l, err := units.ParseDuration(length)
-	if err != nil {
-		return Stall{}, fmt.Errorf("stall %q: %w", s, err)
-	}
-	if e <= 0 || l <= 0 || l >= e {
-		return Stall{}, fmt.Errorf("stall %q: want a length above 0 and below the %s between two", s, units.FormatDuration(e))
-	}
-	return Stall{Every: e, Length: l}, nil
-}
-
-func (s Stall) String() string {
-	if s == (Stall{}) {
-		return ""
-	}
-	return units.FormatDuration(s.Every) + "/" + units.FormatDuration(s.Length)
-}
-
-// left is how much of a stall is left at the time since the start; 0 outside of
-// one.
-func (s Stall) left(since time.Duration) time.Duration {
-	if s.Every <= 0 || since < s.Every {
-		return 0
-	}
-	return max(0, s.Length-since%s.Every)
 }
 
 // An ErrorRule refuses a share of what is produced, with an error of Kafka's.

@@ -1,0 +1,258 @@
+// Package fault answers for hurting: connections that answer late or stall, and
+// draws of which answers are errors.
+//
+// It refuses to know what is spoken on the connections it hurts, so that all
+// stand-ins hurt alike. Its invariant: bytes arrive unaltered and in order,
+// however late.
+package fault
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"carronade/internal/standin/setting"
+	"carronade/units"
+)
+
+// A Stall makes a stand-in neither read nor answer for Length, every Every, for
+// the first time Every after its start. The zero value never stalls.
+type Stall struct {
+	Every, Length time.Duration
+}
+
+// ParseStall parses "10s/1s": every 10 s, for 1 s.
+func ParseStall(s string) (Stall, error) {
+	every, length, ok := strings.Cut(s, "/")
+	if !ok {
+		return Stall{}, fmt.Errorf("stall %q: want EVERY/LENGTH, such as 10s/1s", s)
+	}
+	e, err := units.ParseDuration(every)
+	if err != nil {
+		return Stall{}, fmt.Errorf("stall %q: %w", s, err)
+	}
+	l, err := units.ParseDuration(length)
+	if err != nil {
+		return Stall{}, fmt.Errorf("stall %q: %w", s, err)
+	}
+	if e <= 0 || l <= 0 || l >= e {
+		return Stall{}, fmt.Errorf("stall %q: want a length above 0 and below the %s between two", s, units.FormatDuration(e))
+	}
+	return Stall{Every: e, Length: l}, nil
+}
+
+func (s Stall) String() string {
+	if s == (Stall{}) {
+		return ""
+	}
+	return units.FormatDuration(s.Every) + "/" + units.FormatDuration(s.Length)
+}
+
+// Left is how much of a stall is left at the time since the start; 0 outside of
+// one.
+func (s Stall) Left(since time.Duration) time.Duration {
+	if s.Every <= 0 || since < s.Every {
+		return 0
+	}
+	return max(0, s.Length-since%s.Every)
+}
+
+// Bind adds the flags of a delay and a stall to fs.
+func Bind(fs *pflag.FlagSet, delay *time.Duration, stall *Stall) {
+	fs.Var(setting.Duration(delay), "delay", "hold each answer back for so long")
+	fs.Var(&setting.Value[Stall]{To: stall, Parse: ParseStall, Format: Stall.String, Kind: "stall"}, "stall", "neither read nor answer, `EVERY/LENGTH` such as 10s/1s")
+}
+
+// A Dice draws which answers are errors. The zero value never does; it is safe
+// for concurrent use.
+type Dice struct {
+	shares []float64
+
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+// NewDice returns dice of which side i comes up in the i-th share of all draws.
+// The same seed draws the same sides in the same order.
+func NewDice(seed uint64, shares ...float64) *Dice {
+	return &Dice{shares: shares, rng: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // repeatable, not secret
+}
+
+// Draw is the side that comes up, or -1 for none of them.
+func (d *Dice) Draw() int {
+	if len(d.shares) == 0 {
+		return -1
+	}
+	d.mu.Lock()
+	x := d.rng.Float64()
+	d.mu.Unlock()
+	for i, share := range d.shares {
+		if x < share {
+			return i
+		}
+		x -= share
+	}
+	return -1
+}
+
+// Listen wraps ln so that its connections answer late by delay, and stall by
+// stall counted from start; without either it is ln.
+func Listen(ln net.Listener, delay time.Duration, stall Stall, start time.Time) net.Listener {
+	if delay == 0 && stall == (Stall{}) {
+		return ln
+	}
+	return &listener{Listener: ln, delay: delay, stall: stall, start: start}
+}
+
+type listener struct {
+	net.Listener
+	delay time.Duration
+	stall Stall
+	start time.Time
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	hurting := &conn{Conn: c, l: l, done: make(chan struct{})}
+	hurting.changed.L = &hurting.mu
+	if l.delay > 0 {
+		go hurting.write()
+	}
+	return hurting, nil
+}
+
+// delayBytes is how many bytes may wait on one connection before the next
+// write waits too.
+const delayBytes = 64 << 20
+
+// A conn delays what is written to it, in order, and neither reads nor
+// writes during a stall.
+type conn struct {
+	net.Conn
+	l    *listener
+	once sync.Once
+	done chan struct{}
+
+	mu      sync.Mutex
+	changed sync.Cond // on any of these
+	queue   []delayed
+	waiting int // bytes in queue
+	closed  bool
+	err     error // of the connection, found by write
+}
+
+type delayed struct {
+	due  time.Time
+	data []byte
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	if err := c.thaw(); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		return n, err
+	}
+	// What arrived during a stall is not looked at before its end.
+	return n, c.thaw()
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	if c.l.delay == 0 {
+		if err := c.thaw(); err != nil {
+			return 0, err
+		}
+		return c.Conn.Write(p)
+	}
+	due := time.Now().Add(c.l.delay)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.waiting > delayBytes && c.err == nil && !c.closed {
+		c.changed.Wait()
+	}
+	if c.closed {
+		return 0, net.ErrClosed
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	c.queue = append(c.queue, delayed{due, append([]byte(nil), p...)})
+	c.waiting += len(p)
+	c.changed.Broadcast()
+	return len(p), nil
+}
+
+// write writes what Write took, each when it is due.
+func (c *conn) write() {
+	for {
+		c.mu.Lock()
+		for len(c.queue) == 0 && !c.closed {
+			c.changed.Wait()
+		}
+		if c.closed {
+			c.mu.Unlock()
+			return
+		}
+		d := c.queue[0]
+		c.queue = c.queue[1:]
+		c.mu.Unlock()
+		err := c.sleep(time.Until(d.due))
+		if err == nil {
+			err = c.thaw()
+		}
+		if err == nil {
+			_, err = c.Conn.Write(d.data)
+		}
+		c.mu.Lock()
+		c.waiting -= len(d.data)
+		c.err = err
+		c.changed.Broadcast()
+		c.mu.Unlock()
+		if err != nil {
+			c.Close()
+			return
+		}
+	}
+}
+
+// thaw waits for the end of the stall that holds now, if one does.
+func (c *conn) thaw() error {
+	if c.l.stall == (Stall{}) {
+		return nil
+	}
+	return c.sleep(c.l.stall.Left(time.Since(c.l.start)))
+}
+
+func (c *conn) sleep(d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-c.done:
+		return net.ErrClosed
+	}
+}
+
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		close(c.done)
+		c.mu.Lock()
+		c.closed = true
+		c.changed.Broadcast()
+		c.mu.Unlock()
+	})
+	return c.Conn.Close()
+}

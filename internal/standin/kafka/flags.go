@@ -1,0 +1,44 @@
+package kafka
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
+	"carronade/units"
+)
+
+// Bind adds the flags of a stand-in to fs; parsing sets o, whose values
+// at the time of the call are the defaults shown.
+func (o *Options) Bind(fs *pflag.FlagSet) {
+	retain, batch := o.Retain, o.BatchEvents
+	*o = o.withDefaults()
+	o.Retain, o.BatchEvents = retain, batch // their defaults depend on other flags
+	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on; port 0 takes a free one")
+	fs.StringVar(&o.Advertise, "advertise", o.Advertise, "address told to clients (default: the one listened on)")
+	fs.BoolVar(&o.Discard, "discard", o.Discard, "keep nothing and serve made-up events, as fast as can be")
+	fs.IntVar(&o.Partitions, "partitions", o.Partitions, "partitions of topics made on demand")
+	fs.Var(&setting.List[Topic]{To: &o.Topics, Parse: ParseTopic, Format: Topic.String, Kind: "topic"}, "topic", "make topic `NAME[:PARTITIONS]` at the start (repeatable)")
+	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "where the broker keeps its data (default: a temporary folder, removed at the end)")
+	fs.BoolVar(&o.InMemory, "in-memory", o.InMemory, "keep the data in memory instead")
+	fs.Var(setting.Size(&o.Retain), "retain", "`SIZE` kept per partition (default: 1 GiB, in memory 128 MiB)")
+	fs.Var(setting.Size(&o.MaxMessage), "max-message", "largest record batch taken, a `SIZE`")
+	fs.Var(&setting.Value[uint64]{To: &o.Events, Parse: units.ParseCount, Format: units.FormatCount, Kind: "count"}, "events", "with --discard: made-up events in each partition at the start")
+	fs.Var(&setting.Value[int]{To: &o.EventSize, Parse: parseEventSize, Format: func(n int) string { return units.FormatSize(int64(n)) }, Kind: "size"}, "event-size", "with --discard: size of each made-up event")
+	fs.IntVar(&o.BatchEvents, "batch-events", o.BatchEvents, "with --discard: made-up events in a batch (default: 1000, fewer when they are large)")
+	fault.Bind(fs, &o.Delay, &o.Stall)
+	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "refuse a share of what is produced, `NAME@SHARE` such as timeout@1% (repeatable)")
+	fs.Uint64Var(&o.Seed, "seed", o.Seed, "of the draw of errors")
+	o.TLS.Bind(fs, "speak TLS, with the certificate in this PEM `FILE`")
+	fs.Var(&setting.List[Login]{To: &o.SASL, Parse: ParseLogin, Format: Login.String, Kind: "login"}, "sasl", "want a login, `MECHANISM:USER:PASSWORD`; the password may be env:NAME or file:PATH (repeatable)")
+}
+
+func parseEventSize(s string) (int, error) {
+	n, err := units.ParseSize(s)
+	if err == nil && n > 64<<20 {
+		return 0, fmt.Errorf("size %q: want at most 64 MiB", s)
+	}
+	return int(n), err
+}
