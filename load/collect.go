@@ -29,12 +29,14 @@ type collector struct {
 type tally struct {
 	measure.Counts
 	measure.Set
+	statuses measure.Statuses
 }
 
 // A sum is one interval of one phase, of all threads.
 type sum struct {
 	measure.Counts
 	measure.Set
+	statuses measure.Statuses
 }
 
 func (r *Run) collect(firing *sync.WaitGroup) {
@@ -102,6 +104,7 @@ func (c *collector) add(p *page) {
 	t := &c.total[p.phase]
 	t.Counts.Add(p.Counts)
 	t.Set.Merge(&p.Set)
+	t.statuses.Merge(p.statuses)
 	c.counts.Add(p.Counts)
 	for k, f := range p.failures {
 		g := c.texts[k]
@@ -129,6 +132,7 @@ func (c *collector) add(p *page) {
 	}
 	s.Counts.Add(p.Counts)
 	s.Set.Merge(&p.Set)
+	s.statuses.Merge(p.statuses)
 }
 
 // sum returns an empty sum, used before where there is one.
@@ -178,7 +182,8 @@ func (c *collector) interval(i int, end time.Duration) {
 		row.Phase = r.rowName(ph)
 		s := sums[ph]
 		if s != nil {
-			row.Counts, row.Set = s.Counts, s.Set
+			row.Counts, row.Set, row.Statuses = s.Counts, s.Set, s.statuses
+			s.statuses = nil // the row keeps them
 		}
 		if ph == now {
 			row.WireBytes = wire
@@ -197,6 +202,7 @@ func (c *collector) interval(i int, end time.Duration) {
 			whole.Phase = row.Phase
 			whole.Counts.Add(row.Counts)
 			whole.Set.Merge(&row.Set)
+			whole.Statuses.Merge(row.Statuses)
 		}
 		kept := c.keep(row)
 		rows = append(rows, *kept)

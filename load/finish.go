@@ -32,6 +32,7 @@ func (c *collector) finish(started time.Time) *Result {
 		}
 		hold.Counts.Add(t.Counts)
 		hold.Set.Merge(&t.Set)
+		hold.Statuses.Merge(t.Statuses)
 		hold.Arrived += t.Arrived
 		hold.ArrivedBytes += t.ArrivedBytes
 		hold.InFlight += t.InFlight * t.Length().Seconds()
@@ -159,7 +160,7 @@ func (c *collector) reconcile(name string) {
 }
 
 func (c *collector) tally(i int, name string, start, end time.Duration) measure.Tally {
-	t := measure.Tally{Name: name, Rate: c.run.phases[i].rate, Start: start, End: end, Counts: c.total[i].Counts, Set: c.total[i].Set}
+	t := measure.Tally{Name: name, Rate: c.run.phases[i].rate, Start: start, End: end, Counts: c.total[i].Counts, Set: c.total[i].Set, Statuses: c.total[i].statuses}
 	var area float64
 	for _, th := range c.run.threads {
 		t.Arrived += th.arrived[i]

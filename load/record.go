@@ -14,6 +14,7 @@ type page struct {
 	phase    int
 	measure.Counts
 	measure.Set
+	statuses measure.Statuses
 	failures map[failureKey]*measure.Failure
 }
 
@@ -21,6 +22,7 @@ type failureKey struct{ class, text string }
 
 func (p *page) reset() {
 	p.Counts = measure.Counts{}
+	p.statuses = p.statuses[:0]
 	p.Set.Each(func(_ string, h **measure.Histogram) {
 		if *h != nil {
 			(*h).Reset()

@@ -85,6 +85,9 @@ func (t *thread) settle(o *Outcome) {
 	if o.Failed > 0 || (o.Unknown > 0 && !t.run.plan.Unanswered) {
 		pg.fail(o.Class, o.Text, o.Failed+o.Unknown, shots)
 	}
+	if o.Status != 0 {
+		pg.statuses.Add(int(o.Status), uint64(shots), uint64(o.Events))
+	}
 	came := uint64(o.Acked)
 	if t.run.plan.Unanswered {
 		came += uint64(o.Unknown)

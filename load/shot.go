@@ -49,6 +49,7 @@ type Outcome struct {
 	Acked, Failed, Unknown int32
 
 	Class   Class  // of what failed or is unknown
+	Status  int16  // the status code of the answer (of HTTP, say); 0: there was none
 	Text    string // the system's or the connection's own words about it
 	Retries int32  // the lane's own attempts beyond the first
 	Wire    int64  // bytes on the wire for this shot, all attempts together

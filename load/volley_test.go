@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"carronade/measure"
 )
 
 // TestVolleysDoNotMatter: fired in volleys or one by one, the same shots are
@@ -91,6 +93,30 @@ func TestSlots(t *testing.T) {
 					t.Fatalf("place %d became free at %v, want %v", i, got, want[i])
 				}
 			}
+		}
+	})
+}
+
+func TestStatuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			o := Outcome{Status: 202}
+			if s.Seq%4 == 0 {
+				o = Outcome{Status: 503, Failed: s.Events, Class: Throttled, Text: "full"}
+			}
+			return at + 10*time.Millisecond, o
+		})
+		res := fireTest(t, Plan{Schedule: Constant(100), EventsPerShot: 5, Hold: Limits{Time: 3 * time.Second}}, f)
+		want := measure.Statuses{{Code: 202, Shots: 45, Events: 225}, {Code: 503, Shots: 15, Events: 75}}
+		if d := cmp.Diff(want, res.Hold.Statuses); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+		var sum measure.Statuses
+		for _, iv := range res.Intervals {
+			sum.Merge(iv.Statuses)
+		}
+		if d := cmp.Diff(want, sum); d != "" {
+			t.Errorf("the series adds up to something else (-want +got)\n%s", d)
 		}
 	})
 }

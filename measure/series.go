@@ -69,6 +69,9 @@ func Join(a, b Interval) Interval {
 	out.Set = Set{}
 	out.Merge(&a.Set)
 	out.Merge(&b.Set)
+	out.Statuses = nil
+	out.Statuses.Merge(a.Statuses)
+	out.Statuses.Merge(b.Statuses)
 	out.Each(func(_ string, h **Histogram) { *h = (*h).Compact() })
 	out.InFlight = b.InFlight
 	out.LagEvents, out.LagLogs = b.LagEvents, b.LagLogs

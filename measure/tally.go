@@ -60,6 +60,7 @@ type Tally struct {
 
 	Counts
 	Set
+	Statuses Statuses // of the answers
 
 	// Arrived counts answers that arrived between Start and End, whatever
 	// phase their events belong to: throughput is Arrived over the length.
@@ -96,9 +97,10 @@ type Interval struct {
 	Start, End time.Duration
 	Counts
 	Set
-	InFlight  uint64 // events in flight at End
-	Generator Usage  // of the generator's process during the interval
-	LagEvents int64  // consuming: events behind the end of the log at End, -1 unknown
+	Statuses  Statuses // of the answers
+	InFlight  uint64   // events in flight at End
+	Generator Usage    // of the generator's process during the interval
+	LagEvents int64    // consuming: events behind the end of the log at End, -1 unknown
 	// LagLogs is the same of each log, in the order of the result's logs; nil
 	// where there are too many of them to keep.
 	LagLogs []int64

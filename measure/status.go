@@ -1,0 +1,34 @@
+package measure
+
+import "slices"
+
+// A Status is how often a system answered with one status code (HTTP's, say).
+type Status struct {
+	Code   int    `json:"code"`
+	Shots  uint64 `json:"shots"`
+	Events uint64 `json:"events"` // that those shots carried, taken or not
+}
+
+// Statuses counts answers by status code, in ascending order of codes. Nil:
+// none came, or the protocol has no such codes.
+type Statuses []Status
+
+// Add counts answers with a code.
+func (s *Statuses) Add(code int, shots, events uint64) {
+	i := 0
+	for i < len(*s) && (*s)[i].Code < code { // there are a handful
+		i++
+	}
+	if i == len(*s) || (*s)[i].Code != code {
+		*s = slices.Insert(*s, i, Status{Code: code})
+	}
+	(*s)[i].Shots += shots
+	(*s)[i].Events += events
+}
+
+// Merge adds o to s.
+func (s *Statuses) Merge(o Statuses) {
+	for i := range o {
+		s.Add(o[i].Code, o[i].Shots, o[i].Events)
+	}
+}
