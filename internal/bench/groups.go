@@ -24,6 +24,10 @@ var groups = []group{
 	{"produce to a real broker, 1 KiB", (*Suite).produceBroker},
 	{"consume from a real broker, 100 B", (*Suite).consumeBroker},
 	{"null://, 300 B", (*Suite).toNowhere},
+	{"riemann, single events", (*Suite).riemannSingle},
+	{"riemann, messages of 100 events", (*Suite).riemannBulk},
+	{"riemann, open loop", (*Suite).riemannOpenLoop},
+	{"riemann, memory", (*Suite).riemannMemory},
 	{"memory", (*Suite).memory},
 }
 
@@ -134,17 +138,8 @@ func (u *Suite) toNowhere(b testing.TB) {
 func (u *Suite) memory(b testing.TB) {
 	s := u.discarding(b)
 	url := "kafka://" + s.addr + "/" + topic
-	r := u.turns(b.Context(), "memory, 100 B at full speed", contestant{ours, func(ctx context.Context) (sample, error) {
-		d, e, err := u.fireWatched(ctx, true, "memory, carronade", url, "--size", "100", "--for", u.lasting(62*time.Second).String())
-		if err != nil {
-			return nil, err
-		}
-		if len(e.rss) < 3 || e.rss[0] == 0 {
-			return nil, fmt.Errorf("the resident size can be watched on Linux only, for 3 s or more: got %d readings", len(e.rss))
-		}
-		from, to := min(4, len(e.rss)/2), min(59, len(e.rss)-1)
-		return sample{eventsPerS: d.Totals.EventsPS, maxRSS: float64(max(e.peak, d.Generator.MaxRSS)), growth: float64(e.rss[to]) - float64(e.rss[from])}, nil
-	}})
+	r := u.turns(b.Context(), "memory, 100 B at full speed",
+		u.resident("memory, carronade", url, "--size", "100", "--for", u.lasting(62*time.Second).String()))
 	u.alone(r, maxRSS, atMost(150<<20), bound{}).Worst = true
 	u.alone(r, growth, atMost(5<<20), bound{}).Worst = true
 	r = u.turns(b.Context(), "memory, 100 B, 500 callers", contestant{ours, func(ctx context.Context) (sample, error) {
@@ -155,4 +150,19 @@ func (u *Suite) memory(b testing.TB) {
 		return sample{maxRSS: float64(max(e.peak, d.Generator.MaxRSS))}, nil
 	}})
 	u.alone(r, maxRSS, atMost(250<<20), bound{}).Worst = true
+}
+
+// resident is a run of the program whose resident size is watched.
+func (u *Suite) resident(what string, args ...string) contestant {
+	return contestant{ours, func(ctx context.Context) (sample, error) {
+		d, e, err := u.fireWatched(ctx, true, what, args...)
+		if err != nil {
+			return nil, err
+		}
+		if len(e.rss) < 3 || e.rss[0] == 0 {
+			return nil, fmt.Errorf("the resident size can be watched on Linux only, for 3 s or more: got %d readings", len(e.rss))
+		}
+		from, to := min(4, len(e.rss)/2), min(59, len(e.rss)-1)
+		return sample{eventsPerS: d.Totals.EventsPS, maxRSS: float64(max(e.peak, d.Generator.MaxRSS)), growth: float64(e.rss[to]) - float64(e.rss[from])}, nil
+	}}
 }

@@ -116,12 +116,14 @@ func kgoLoop(args []string) error {
 }
 
 // tcpWriter writes to a loopback connection from one megabyte of memory, 256
-// KiB at a time, each summed with CRC32-C before: the least that a producer of
-// checksummed batches can do. The clock stops when the sink has read it all.
+// KiB at a time, each summed with CRC32-C before, the least that a producer of
+// checksummed batches can do; or not summed, for protocols without checksums.
+// The clock stops when the sink has read it all.
 func tcpWriter(args []string) error {
 	fs := flag.NewFlagSet("tcp-writer", flag.ContinueOnError)
 	addr := fs.String("to", "", "")
 	lasts := fs.Duration("for", 5*time.Second, "")
+	summed := fs.Bool("sum", true, "")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -139,7 +141,9 @@ func tcpWriter(args []string) error {
 	for time.Since(began) < *lasts {
 		for at := 0; at < len(pool); at += piece {
 			p := pool[at : at+piece]
-			sum ^= crc32.Checksum(p, table)
+			if *summed {
+				sum ^= crc32.Checksum(p, table)
+			}
 			n, err := c.Write(p)
 			written += uint64(n)
 			if err != nil {

@@ -125,3 +125,15 @@ func TestLoop(t *testing.T) {
 		t.Errorf("got %d bytes in %v s with %v of CPU", r.Bytes, r.seconds(), e.cpu)
 	}
 }
+
+func TestReadGem(t *testing.T) {
+	n, took, err := readGem("20000\n5.0001\n")
+	if err != nil || n != 20000 || took != 5.0001 {
+		t.Errorf("got %v, %v, %v", n, took, err)
+	}
+	for _, bad := range []string{"", "Riemann::Client::TcpSocket: connection refused", "0\n5\n", "7"} {
+		if _, _, err := readGem(bad); err == nil {
+			t.Errorf("%q passed", bad)
+		}
+	}
+}
