@@ -41,11 +41,12 @@ var Rooms = []Room{
 
 	{Name: "target", May: []string{"load", "measure", "payload", "units"}},
 	{Name: "target/targettest", May: []string{"load", "measure", "payload", "target", "units"}},
-	{Name: "target/kafka", May: append([]string{"internal/wire/kafka"}, protocol...)},
+	{Name: "target/kafka", May: append([]string{"internal/socket", "internal/wire/kafka"}, protocol...)},
 	{Name: "target/null", May: append([]string{"internal/wire/kafka"}, protocol...)},
 	{Name: "target/all", May: []string{"target", "target/kafka", "target/null"}},
 
 	{Name: "internal/wire/..."},
+	{Name: "internal/socket"},
 	{Name: "internal/standin", May: []string{"internal/standin/kafka"}},
 	{Name: "internal/standin/kafka", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/kafka", "units"}},
 	{Name: "internal/standin/fault", May: []string{"internal/standin/setting", "units"}},

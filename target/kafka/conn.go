@@ -5,10 +5,9 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
+	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 )
 
@@ -23,7 +22,7 @@ import (
 type link struct {
 	l      *lane
 	nc     net.Conn
-	raw    syscall.RawConn // nil: the flusher writes everything, blocking
+	out    *socket.Writer // where it is not direct, the flusher writes everything, blocking
 	format kafka.ProduceFormat
 	cond   *sync.Cond // on the sender's lock: handed, dead and writing have changed
 
@@ -42,11 +41,9 @@ type link struct {
 	cause   error
 	dirty   bool // in sender.dirty
 
-	attempt     atomic.Int64 // when the last write began, offset in the run
-	waited      bool         // what is being written waited behind a full socket
-	slow        bool         // the last blocking write took long
-	vec         vector
-	marks       []mark // what the vector holds, by request
+	waited      bool   // what is being written waited behind a full socket
+	slow        bool   // the last blocking write took long
+	marks       []mark // what is being written, by request
 	limbo       []*request
 	correlation int32
 	hints       []hint // where partitions have gone
@@ -81,7 +78,7 @@ var (
 
 func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {
 	k := &link{l: l, nc: nc, format: f, ring: make([]*request, 16), cond: sync.NewCond(&l.s.mu)}
-	k.setup()
+	k.out = socket.NewWriter(nc, func() time.Duration { return l.s.p.sink.Now() }) // there is no sink before the run
 	return k
 }
 
@@ -180,7 +177,7 @@ func (k *link) pump() {
 		return
 	}
 	k.writing = true
-	if k.raw != nil {
+	if k.out.Direct() {
 		for k.next < k.tail && !k.dead {
 			if !k.write(false) {
 				break
@@ -235,13 +232,13 @@ func (k *link) flusher() {
 // took less than it was given, or the link is dead.
 func (k *link) write(wait bool) bool {
 	s := k.l.s
-	k.vec.reset()
+	k.out.Reset()
 	k.marks = k.marks[:0]
 	skip, total := k.offset, 0
 	n := k.next
 	for ; n < k.tail; n++ {
 		r := k.at(n)
-		got := k.vec.add(r.segs, skip)
+		got := k.out.Add(r.segs, skip)
 		k.marks = append(k.marks, mark{got, got == r.size-skip})
 		total += got
 		if got < r.size-skip {
@@ -251,10 +248,11 @@ func (k *link) write(wait bool) bool {
 		skip = 0
 	}
 	k.upto = n
-	k.waited = k.handed && (k.raw != nil || k.slow)
+	k.waited = k.handed && (k.out.Direct() || k.slow)
 	s.mu.Unlock()
-	wrote, err := k.send(wait)
+	wrote, err := k.out.Write(wait)
 	s.mu.Lock()
+	k.slow = k.out.Slow()
 	s.p.written.Add(uint64(wrote))
 	k.advance(wrote)
 	if err != nil {
@@ -263,24 +261,10 @@ func (k *link) write(wait bool) bool {
 	return wrote == total && !k.dead
 }
 
-// slowWrite is how long a blocking write may take before it is taken for
-// backpressure and not for work.
-const slowWrite = time.Millisecond
-
-// sendBlocking writes the vector whole: over TLS, and where there is no writev.
-func (k *link) sendBlocking() (int, error) {
-	began := k.l.s.p.sink.Now()
-	k.attempt.Store(int64(began))
-	segs := k.vec.segs
-	n, err := segs.WriteTo(k.nc)
-	k.slow = k.l.s.p.sink.Now()-began > slowWrite
-	return int(n), err
-}
-
 // advance notes that n bytes were written.
 func (k *link) advance(n int) {
 	s := k.l.s
-	at := time.Duration(k.attempt.Load())
+	at := k.out.Began()
 	k.unsent -= n
 	for _, m := range k.marks {
 		if n == 0 {

@@ -108,7 +108,7 @@ func (k *link) answer(body []byte, now time.Duration) error {
 	if len(s.answers) != len(r.slots) {
 		return &protocolError{fmt.Errorf("an answer for %d partitions to a request for %d", len(s.answers), len(r.slots))}
 	}
-	k.stamp(r, time.Duration(k.attempt.Load())) // the writer may not have come back yet
+	k.stamp(r, k.out.Began()) // the writer may not have come back yet
 	// All is checked before anything is believed.
 	for i := range s.answers {
 		if !r.match(i, s.answers[i].Partition) {

@@ -177,7 +177,7 @@ func TestProduceOverTLS(t *testing.T) {
 	c := fake(t, 3, kfake.TLS(server))
 	for _, given := range [][]string{nil, {"fresh=true"}, idempotent} {
 		p := opened(t, c.ListenAddrs(), stamping, append(given, "tls-ca="+ca)...)
-		if p.senders[0].lanes[0].link.raw != nil {
+		if p.senders[0].lanes[0].link.out.Direct() {
 			t.Fatal("TLS is written past")
 		}
 		client = p.cfg.security.tls

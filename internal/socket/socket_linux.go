@@ -1,0 +1,103 @@
+package socket
+
+import (
+	"net"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A vector is the pieces of one writev.
+type vector struct {
+	iov  []unix.Iovec
+	segs net.Buffers // of connections that are not plain TCP
+	raw  syscall.RawConn
+
+	// Between send and its callback, which is made once so that a write
+	// allocates nothing.
+	wait     bool
+	wrote    int
+	err      error
+	callback func(fd uintptr) bool
+}
+
+func (w *Writer) setup() {
+	tcp, ok := w.conn.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return
+	}
+	w.raw = raw
+	w.iov = make([]unix.Iovec, 0, mostPieces)
+	w.callback = w.writev
+}
+
+func (v *vector) direct() bool { return v.raw != nil }
+
+// Reset forgets the pieces.
+func (v *vector) Reset() {
+	v.iov = v.iov[:0]
+	v.segs = v.segs[:0]
+}
+
+// Add adds the pieces but for their first skip bytes, as far as there is room,
+// and returns how many bytes it added. The pieces must stay as they are until
+// Write returns.
+func (v *vector) Add(segs [][]byte, skip int) int {
+	n := 0
+	for _, seg := range segs {
+		if skip >= len(seg) {
+			skip -= len(seg)
+			continue
+		}
+		seg = seg[skip:]
+		skip = 0
+		if v.raw != nil {
+			if len(v.iov) == mostPieces {
+				break
+			}
+			v.iov = append(v.iov, unix.Iovec{Base: &seg[0], Len: uint64(len(seg))})
+		} else {
+			if len(v.segs) == mostPieces {
+				break
+			}
+			v.segs = append(v.segs, seg)
+		}
+		n += len(seg)
+	}
+	return n
+}
+
+// send writes the vector: without wait, what the socket takes now; with it, at
+// least a byte.
+func (w *Writer) send(wait bool) (int, error) {
+	w.wait, w.wrote, w.err = wait, 0, nil
+	if err := w.raw.Write(w.callback); err != nil {
+		return w.wrote, err
+	}
+	return w.wrote, w.err
+}
+
+// writev is called by the runtime with the descriptor, which is non-blocking;
+// false makes it wait until it is writable.
+func (w *Writer) writev(fd uintptr) bool {
+	for {
+		w.began.Store(int64(w.now()))
+		n, _, e := syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.iov))), uintptr(len(w.iov)))
+		switch e {
+		case 0:
+			w.wrote = int(n)
+			return true
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return !w.wait
+		default:
+			w.err = &net.OpError{Op: "write", Net: "tcp", Addr: w.conn.RemoteAddr(), Err: e}
+			return true
+		}
+	}
+}
