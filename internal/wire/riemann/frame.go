@@ -1,0 +1,142 @@
+package riemann
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// FrameHead is the size of what stands before each message of a stream: its
+// length, big-endian (riemann, transport/tcp.clj).
+const FrameHead = 4
+
+// MaxFrame is the longest message that is taken from a peer unless it is told
+// otherwise. The server itself takes what its memory holds.
+const MaxFrame = 16 << 20
+
+// ErrFrame is the error of a frame that is too long, or not there at all:
+// whoever sent it speaks another protocol.
+var ErrFrame = errors.New("not a frame of the riemann protocol, or too long a one")
+
+// PutFrame writes the length of a message to the four bytes kept free before
+// it.
+func PutFrame(framed []byte) {
+	binary.BigEndian.PutUint32(framed, uint32(len(framed)-FrameHead))
+}
+
+// FrameSize returns the size of the first frame of b, head and message
+// together, whether all of it is there or not; 0 while its head is not.
+func FrameSize(b []byte) int {
+	if len(b) < FrameHead {
+		return 0
+	}
+	return FrameHead + int(binary.BigEndian.Uint32(b))
+}
+
+// NextFrame takes the first whole message from b, which may be an empty one. A
+// nil rest with no error means that b holds no whole one yet. A message longer
+// than most is an ErrFrame.
+func NextFrame(b []byte, most int) (msg, rest []byte, err error) {
+	size := FrameSize(b)
+	if size == 0 {
+		return nil, nil, nil
+	}
+	if size-FrameHead > most {
+		return nil, nil, fmt.Errorf("read frame: a length of %d where at most %d are taken (bytes % x): %w",
+			size-FrameHead, most, b[:min(len(b), 8)], ErrFrame)
+	}
+	if size > len(b) {
+		return nil, nil, nil
+	}
+	return b[FrameHead:size:size], b[size:len(b):len(b)], nil
+}
+
+// Ack is the answer to a message that was taken, as every server writes it:
+// two bytes of message, ok (2) = true.
+const Ack = "\x00\x00\x00\x02\x10\x01"
+
+// AckSize is the size of an ack with its frame.
+const AckSize = len(Ack)
+
+// AppendAcks appends n acks.
+func AppendAcks(dst []byte, n int) []byte {
+	if n <= 0 {
+		return dst
+	}
+	at, end := len(dst), len(dst)+n*AckSize
+	dst = append(dst, Ack...)
+	for len(dst) < end {
+		// What is there, once more.
+		dst = append(dst, dst[at:min(len(dst), at+end-len(dst))]...)
+	}
+	return dst
+}
+
+// Four acks are three words.
+var ackWords = [3]uint64{
+	binary.LittleEndian.Uint64([]byte("\x00\x00\x00\x02\x10\x01\x00\x00")),
+	binary.LittleEndian.Uint64([]byte("\x00\x02\x10\x01\x00\x00\x00\x02")),
+	binary.LittleEndian.Uint64([]byte("\x10\x01\x00\x00\x00\x02\x10\x01")),
+}
+
+// CountAcks returns how many acks b begins with. It is the whole of what is
+// done to an answer in a fast run, so the usual buffer, of nothing but acks, is
+// compared with itself moved by one ack: that is the runtime's comparison of
+// memory, which goes by vectors. Where anything else is among them, words tell
+// how far they reach.
+func CountAcks(b []byte) int {
+	whole := len(b) - len(b)%AckSize
+	if whole == 0 || string(b[:AckSize]) != Ack {
+		return 0
+	}
+	if bytes.Equal(b[:whole-AckSize], b[AckSize:whole]) {
+		return whole / AckSize
+	}
+	acks := 0
+	for len(b) >= 4*AckSize &&
+		(binary.LittleEndian.Uint64(b)^ackWords[0])|
+			(binary.LittleEndian.Uint64(b[8:])^ackWords[1])|
+			(binary.LittleEndian.Uint64(b[16:])^ackWords[2]) == 0 {
+		acks += 4
+		b = b[4*AckSize:]
+	}
+	for len(b) >= AckSize && string(b[:AckSize]) == Ack {
+		acks++
+		b = b[AckSize:]
+	}
+	return acks
+}
+
+// NextAnswers takes answers from b: a run of acks, which may be none, and the
+// message that follows it, where that is whole and no ack. A nil msg means that
+// the rest, the beginning of a frame at most, waits for more bytes; else there
+// may be more answers in it.
+func NextAnswers(b []byte, most int) (acks int, msg, rest []byte, err error) {
+	acks = CountAcks(b)
+	b = b[acks*AckSize:]
+	msg, rest, err = NextFrame(b, most)
+	if rest == nil {
+		rest = b
+	}
+	return acks, msg, rest, err
+}
+
+// WalkFrames counts the whole frames that b begins with, and their bytes,
+// without looking at the messages but for their first byte. It stops at a
+// message that begins with a query, and at a frame that is not whole or longer
+// than most: NextFrame then tells which.
+func WalkFrames(b []byte, most int) (frames, size int) {
+	for at := 0; len(b)-at >= FrameHead; {
+		next := at + FrameHead + int(binary.BigEndian.Uint32(b[at:]))
+		if next > len(b) || next-at-FrameHead > most {
+			break
+		}
+		if next > at+FrameHead && b[at+FrameHead] == tagQuery {
+			break
+		}
+		at = next
+		frames, size = frames+1, at
+	}
+	return frames, size
+}
