@@ -31,6 +31,7 @@ type Input struct {
 
 	Trust       measure.Trust
 	Ledger      *measure.Ledger
+	Gauges      []measure.Gauge
 	Checks      []Check  // of the limits that were set
 	Problems    []string // output that could not be written
 	Warnings    []string
@@ -43,7 +44,7 @@ type Input struct {
 // Build makes the document. It keeps parts of the input.
 func Build(in Input) *Document {
 	r := in.Result
-	b := builder{extra: in.Percentiles, rateOf: rateOf(r), scheduled: r.Mode == load.OpenLoop}
+	b := builder{extra: in.Percentiles, rateOf: rateOf(r), scheduled: r.Mode == load.OpenLoop, series: r.Intervals}
 	d := &Document{
 		Schema: Schema, Version: in.Version, RunID: in.RunID,
 		Target: in.Target, Op: in.Op, Mode: r.Mode, Labels: in.Labels,
@@ -58,6 +59,7 @@ func Build(in Input) *Document {
 		Phases:   []Phase{},
 		Stall:    Stall{LongestS: r.Stall.Longest.Seconds(), LongestAtS: r.Stall.LongestAt.Seconds(), Share: r.Stall.Share},
 		Failures: orEmpty(r.Failures), Classes: r.Classes,
+		Gauges: make([]Gauge, 0, len(in.Gauges)),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Clients: in.Clients,
 	}
@@ -83,6 +85,9 @@ func Build(in Input) *Document {
 		d.Intervals[i] = b.interval(&r.Intervals[i])
 	}
 	slices.SortStableFunc(d.Intervals, func(a, b Interval) int { return cmp.Compare(a.StartS, b.StartS) })
+	for i := range in.Gauges {
+		d.Gauges = append(d.Gauges, gauge(&in.Gauges[i], &r.Hold))
+	}
 	for _, l := range r.Logs {
 		d.LagEvents[l.Log] = l.Behind
 	}
@@ -147,6 +152,7 @@ type builder struct {
 	extra     []float64
 	rateOf    string
 	scheduled bool
+	series    []measure.Interval
 }
 
 // summary returns the summary of a time that exists in this run, though
@@ -171,12 +177,39 @@ func (b *builder) phase(t *measure.Tally) Phase {
 
 func (b *builder) totals(t *measure.Tally) Totals {
 	out := Totals{
-		Counts: t.Counts, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight,
+		Counts: t.Counts, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t),
 		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), RateOf: b.rateOf,
 	}
 	if b.rateOf == RateSent {
 		out.EventsPerS = perSecond(t.Sent, t.Length())
 		out.BytesPerS = perSecond(t.Bytes, t.Length())
+	}
+	return out
+}
+
+// inFlightMax is the largest number in flight at the end of an interval that
+// ended within the phase.
+func (b *builder) inFlightMax(t *measure.Tally) uint64 {
+	most := uint64(0)
+	for i := range b.series {
+		if end := b.series[i].End; end > t.Start && end <= t.End {
+			most = max(most, b.series[i].InFlight)
+		}
+	}
+	return most
+}
+
+// gauge is a gauge with what it was over the hold.
+func gauge(g *measure.Gauge, hold *measure.Tally) Gauge {
+	out := Gauge{
+		From: g.From, Name: g.Name, Unit: g.Unit, Counts: g.Counts,
+		Before: g.Before, After: g.After, Missed: g.Missed, Points: make([]Point, 0, len(g.Points)),
+	}
+	if mean, most, ok := g.Within(hold.Start, hold.End); ok {
+		out.Mean, out.Max = &mean, &most
+	}
+	for _, p := range g.Points {
+		out.Points = append(out.Points, Point{AtS: p.At.Seconds(), Value: p.Value})
 	}
 	return out
 }

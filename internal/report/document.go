@@ -49,6 +49,7 @@ type Document struct {
 	Phases []Phase `json:"phases"`
 
 	Intervals []Interval        `json:"intervals"`
+	Gauges    []Gauge           `json:"gauges"`
 	Stall     Stall             `json:"stall"`
 	Failures  []measure.Failure `json:"failures"`
 	Classes   map[string]uint64 `json:"classes"`
@@ -88,6 +89,7 @@ type Totals struct {
 	BytesPerS    float64 `json:"bytes_per_s"`
 	RateOf       string  `json:"rate_of"`
 	InFlightMean float64 `json:"in_flight_mean"`
+	InFlightMax  uint64  `json:"in_flight_max"`
 
 	RebalanceS float64 `json:"rebalance_s"`
 	FetchS     float64 `json:"fetch_s"`
@@ -138,6 +140,27 @@ type Interval struct {
 	Lag        *measure.Summary `json:"lag"`
 	EndToEnd   *measure.Summary `json:"end_to_end"`
 	Generator  Usage            `json:"generator"`
+}
+
+// A Gauge is a figure that somebody told of himself over the run. Null: it was
+// not told then.
+type Gauge struct {
+	From   string   `json:"from"`
+	Name   string   `json:"name"`
+	Unit   string   `json:"unit"`
+	Counts bool     `json:"counts"`
+	Before *float64 `json:"before"`
+	Mean   *float64 `json:"mean"`
+	Max    *float64 `json:"max"`
+	After  *float64 `json:"after"`
+	Missed uint64   `json:"missed"`
+	Points []Point  `json:"points"`
+}
+
+// A Point is a gauge's value at an offset from the start of the run.
+type Point struct {
+	AtS   float64 `json:"at_s"`
+	Value float64 `json:"value"`
 }
 
 // Usage is what the generator's process consumed.

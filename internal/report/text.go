@@ -24,6 +24,8 @@ func (d *Document) Text(w io.Writer, style Style) error {
 	d.steps(p)
 	d.times(p)
 	d.series(p)
+	d.course(p)
+	d.gauges(p)
 	d.failures(p)
 	d.ledger(p)
 	d.logs(p)
@@ -129,6 +131,9 @@ func (d *Document) verdict() string {
 		parts = append(parts, "nothing failed")
 	case t.RateOf == RateSent:
 		parts = append(parts, "nothing is acknowledged")
+		if n := d.counted(); n != "" {
+			parts = append(parts, "the server counted "+n)
+		}
 	}
 	if l := d.Ledger; l != nil {
 		parts = append(parts, units.FormatCount(l.Lost)+" lost")
@@ -239,7 +244,11 @@ func (d *Document) events(p *page) {
 		right.row("retries", units.FormatCount(t.Retries), "")
 	}
 	if d.Mode != load.Consuming && t.RateOf != RateSent { // else nothing is ever in flight, nor answered
-		right.row("in flight", units.FormatCountShort(uint64(t.InFlightMean+0.5)), "events, mean")
+		right.row("in flight", units.FormatCountShort(uint64(t.InFlightMean+0.5)), "outstanding, mean")
+		right.row("  most", units.FormatCountShort(t.InFlightMax), "events")
+		if d.Steady.Known {
+			right.row("  slope", signed(d.Steady.InFlightSlope), "events a second")
+		}
 		right.row("no answer", seconds(d.Stall.LongestS), fmt.Sprintf("at most, at %s", seconds(d.Stall.LongestAtS)))
 		right.row("stalled", units.FormatPercent(d.Stall.Share), "of the hold")
 	}

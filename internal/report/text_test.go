@@ -72,7 +72,7 @@ func openLoop() Input {
 		}
 		iv := measure.Interval{
 			Phase: phase, Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second,
-			Counts:   measure.Counts{Offered: 50_000, Sent: 50_000, Acked: 50_000 - uint64(i%3)*200, Shots: 200},
+			Counts:   measure.Counts{Offered: 50_000, Sent: 50_000, Acked: 50_000 - uint64(i%3)*200, Shots: 200, Bytes: 5_000_000},
 			InFlight: 40 + uint64(i%5), LagEvents: -1,
 			Generator: measure.Usage{CPU: 112 * time.Millisecond, RSS: 40 << 20},
 		}
@@ -213,7 +213,26 @@ func unacknowledged() Input {
 	for i := range r.Intervals {
 		r.Intervals[i].Response, r.Intervals[i].Service, r.Intervals[i].Acked = nil, nil, 0
 	}
+	in.Gauges = gauges()
 	return in
+}
+
+// gauges are what two servers told: one of all there is, one of little.
+func gauges() []measure.Gauge {
+	zero, little, ms := 0.0, 12.5, 0.125
+	points := func(from, to float64) (all []measure.Point) {
+		for i := range 24 {
+			all = append(all, measure.Point{At: time.Duration(i) * time.Second, Value: from + (to-from)*float64(i)/23})
+		}
+		return all
+	}
+	return []measure.Gauge{
+		{From: "server", Name: "server udp 127.0.0.1:5555 in rate", Unit: "events/s", Counts: true, Before: &zero, After: &little, Points: points(0, 50_000)},
+		{From: "server", Name: "server udp 127.0.0.2:5555 in rate", Unit: "events/s", Counts: true, Points: points(1000, 1000)},
+		{From: "server", Name: "streams latency 0.999 of a stream with a name that does not end", Unit: "ms", Before: &ms, Missed: 3},
+		{From: "server", Name: "queue size", Points: points(-3, 3), After: &zero},
+		{From: "host", Name: "memory", Unit: "bytes", Points: points(1<<20, 64<<20)},
+	}
 }
 
 func consume() Input {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"time"
 
 	"carronade/load"
 )
@@ -22,7 +23,11 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	if err := e.openHDR(); err != nil {
 		return out, err
 	}
+	q := newInquiry(e.tellers(), plan.Interval)
+	q.before(ctx)
+	began := time.Now()
 	r.Start()
+	q.begin(func() time.Duration { return time.Since(began) })
 	for stop := ctx.Done(); ; {
 		select {
 		case <-stop:
@@ -36,5 +41,6 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		break
 	}
 	out.result, err = r.Wait()
+	e.told(ctx, q, &out)
 	return out, err
 }

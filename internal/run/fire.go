@@ -26,7 +26,9 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	}
 	plan.Usage, plan.Watch = e.usage, e.watch
 	tgt := e.session.Target()
-	plan.Unanswered = w.Has("acks") && w.String("acks") == "0"
+	if u, ok := e.session.(target.Unanswered); ok {
+		plan.Unanswered = u.Unanswered()
+	}
 
 	var back *readback
 	cut := false // the waiting for a round trip's events was interrupted
@@ -55,7 +57,10 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	if err := e.openHDR(); err != nil {
 		return out, err
 	}
+	q := newInquiry(e.tellers(), plan.Interval)
+	q.before(ctx)
 	r.Start()
+	q.begin(r.Now)
 	// At full speed reading would cost what is measured, so there it is done
 	// afterwards, and by a schedule where all can be kept in mind for so long.
 	if back != nil && (w.Op == "roundtrip" || plan.Schedule != nil && !readAfter(&plan, tgt.Deal().Stripes())) {
@@ -63,6 +68,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	}
 	e.await(ctx, r)
 	out.result, err = r.Wait()
+	e.told(ctx, q, &out)
 	if back != nil {
 		reading, cancel := e.waiting(ctx)
 		defer cancel()
@@ -89,6 +95,16 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		out.result.Logs = back.logs()
 	}
 	return out, err
+}
+
+// told ends an inquiry and keeps what came of it.
+func (e *execution) told(ctx context.Context, q *inquiry, out *outcome) {
+	asking, cancel := e.waiting(ctx)
+	defer cancel()
+	q.end(asking)
+	var words []string
+	out.gauges, words = q.gauges()
+	out.warnings = append(out.warnings, words...)
 }
 
 // waiting is the context of waiting for events to come back. Who interrupted

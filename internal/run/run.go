@@ -112,6 +112,7 @@ type execution struct {
 type outcome struct {
 	result   *load.Result
 	ledger   *measure.Ledger
+	gauges   []measure.Gauge
 	warnings []string
 	problems []string
 }
@@ -172,7 +173,7 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 		Trust: trust.Judge(trust.Input{
 			Result: r, Nowhere: nowhere(w, facts), Processors: runtime.GOMAXPROCS(0), Clock: e.clock.Troubles(),
 		}),
-		Ledger: out.ledger, Problems: out.problems,
+		Ledger: out.ledger, Gauges: out.gauges, Problems: out.problems,
 		Warnings: once(w.Warnings, e.session.Warnings(), out.warnings, e.clock.Remarks()),
 		Facts:    facts, Host: e.Host, Calibration: e.Calibration,
 	}

@@ -203,6 +203,10 @@ func TestClientProduceWithoutAcks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	u, ok := s.(target.Unanswered)
+	if !ok || !u.Unanswered() {
+		t.Error("the session does not say that nothing is acknowledged")
+	}
 	res := launch(t, s, load.Plan{Hold: load.Limits{Events: 1000}, Unanswered: true})
 	if res.Hold.Sent != 1000 || res.Hold.Unknown != 1000 || res.Hold.Acked != 0 {
 		t.Errorf("got %d sent, %d unknown, %d acked, want 1000, 1000, 0", res.Hold.Sent, res.Hold.Unknown, res.Hold.Acked)

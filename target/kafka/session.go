@@ -173,6 +173,9 @@ func (s *session) Brokers() []measure.Client {
 	return all
 }
 
+// Unanswered implements target.Unanswered: with acks=0 brokers say nothing.
+func (s *session) Unanswered() bool { return s.cl.cfg.acks == 0 }
+
 // Warnings implements target.Session.
 func (s *session) Warnings() []string {
 	w := append([]string(nil), s.cl.cfg.warnings...)

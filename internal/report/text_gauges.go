@@ -1,0 +1,190 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// mostTold bounds the table of gauges.
+const mostTold = 24
+
+// gauges is what others told of themselves, a row a figure.
+func (d *Document) gauges(p *page) {
+	if len(d.Gauges) == 0 {
+		return
+	}
+	p.section("Gauges")
+	var t table
+	t.left = 2
+	t.row("", "", "before", "mean", "max", "after")
+	missed := uint64(0)
+	for i, g := range d.Gauges {
+		missed = max(missed, g.Missed)
+		if i < mostTold {
+			cells := []string{cut(g.From+": "+g.Name, 44), cut(g.Unit, 10)}
+			for _, v := range []*float64{g.Before, g.Mean, g.Max, g.After} {
+				cells = append(cells, told(v, g.Unit))
+			}
+			t.row(cells...)
+		}
+	}
+	p.table(&t, 1)
+	if n := len(d.Gauges) - mostTold; n > 0 {
+		p.note(fmt.Sprintf("and %d more, in the JSON", n))
+	}
+	said := "as they were told, mean and max over the hold"
+	if missed > 0 {
+		said += fmt.Sprintf("; asked in vain %s", timesOf(missed))
+	}
+	p.note(said)
+}
+
+// told prints a figure of somebody else, whose unit stands beside it.
+func told(v *float64, unit string) string {
+	switch {
+	case v == nil:
+		return "-"
+	case unit == "bytes" && *v >= 0 && *v < math.MaxInt64:
+		return units.FormatSize(int64(*v))
+	case *v >= 10_000 && *v < 1<<63:
+		return units.FormatCountShort(uint64(*v))
+	case *v == math.Trunc(*v) && math.Abs(*v) < 10_000:
+		return strconv.FormatFloat(*v, 'f', 0, 64)
+	}
+	return figure(*v)
+}
+
+// counted is what the servers themselves counted as coming in, in words; ""
+// when none told. Rates of one unit add up: they are those of several servers.
+func (d *Document) counted() string {
+	type sum struct {
+		unit string
+		rate float64
+	}
+	var sums []sum
+	for _, g := range d.Gauges {
+		rate := g.Mean
+		if rate == nil {
+			rate = g.After
+		}
+		if !g.Counts || rate == nil {
+			continue
+		}
+		i := slices.IndexFunc(sums, func(s sum) bool { return s.unit == g.Unit })
+		if i < 0 {
+			i, sums = len(sums), append(sums, sum{unit: g.Unit})
+		}
+		sums[i].rate += *rate
+	}
+	var parts []string
+	for _, s := range sums {
+		parts = append(parts, strings.TrimSpace(told(&s.rate, s.unit)+" "+s.unit))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// course shows how the hold went in numbers, a row a stretch of time: what came
+// in, what was outstanding, and how long answers took.
+func (d *Document) course(p *page) {
+	rows := d.holdRows()
+	if len(rows) < 3 || d.Mode == load.Consuming {
+		return
+	}
+	answered := d.Totals.RateOf == RateAcked
+	per := (len(rows) + mostRows - 1) / mostRows
+	p.section("Course")
+	var t table
+	heads := [][]string{{"at"}, {""}}
+	column := func(name, of string) {
+		heads[0] = append(heads[0], name)
+		heads[1] = append(heads[1], of)
+	}
+	column(d.Totals.RateOf, "events/s")
+	column("bytes", "a second")
+	if answered {
+		column("in flight", "events")
+		column("service", "p50")
+		column("service", "p99")
+		if d.Response != nil {
+			column("response", "p99")
+		}
+	}
+	t.rows = heads
+	for i := 0; i < len(rows); i += per {
+		part := rows[i:min(i+per, len(rows))]
+		t.row(d.stretch(part, answered)...)
+	}
+	p.table(&t, 2)
+	switch {
+	case per > 1:
+		p.note(fmt.Sprintf("a row is %d intervals: the mean of a rate, the largest of the rest", per))
+	case answered:
+		p.note("in flight: sent and not answered (outstanding) at that moment")
+	}
+}
+
+// stretch is a row of the course.
+func (d *Document) stretch(part []Interval, answered bool) []string {
+	var rate, bytes, length float64
+	flying := uint64(0)
+	var p50, p99, response measure.Value
+	for _, iv := range part {
+		l := iv.EndS - iv.StartS
+		rate += iv.EventsPerS * l
+		bytes += float64(iv.Bytes)
+		length += l
+		flying = max(flying, iv.InFlight)
+		largest(&p50, iv.Service, 50)
+		largest(&p99, iv.Service, 99)
+		largest(&response, iv.Response, 99)
+	}
+	cells := []string{seconds(part[len(part)-1].EndS), units.FormatRate(rate / length), units.FormatSize(int64(bytes/length)) + "/s"}
+	if !answered {
+		return cells
+	}
+	cells = append(cells, units.FormatCountShort(flying), valueOr(p50), valueOr(p99))
+	if d.Response != nil {
+		cells = append(cells, valueOr(response))
+	}
+	return cells
+}
+
+// largest raises v to percentile p of s, where s has one.
+func largest(v *measure.Value, s *measure.Summary, p float64) {
+	if x, ok := s.At(p); ok && x.D >= v.D {
+		*v = x
+	}
+}
+
+// valueOr prints a percentile, a dash where nothing was measured.
+func valueOr(v measure.Value) string {
+	if v.P == 0 {
+		return "-"
+	}
+	return value(v)
+}
+
+func signed(v float64) string {
+	s := figure(math.Abs(v))
+	switch {
+	case strings.Trim(s, "0.") == "":
+		return "0"
+	case v < 0:
+		return "-" + s
+	}
+	return "+" + s
+}
+
+func timesOf(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return units.FormatCount(n) + " times"
+}

@@ -1,0 +1,158 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/measure"
+	"carronade/target"
+)
+
+// A teller that a function is.
+type tellerFunc func(ctx context.Context) ([]measure.Figure, error)
+
+func (f tellerFunc) Tell(ctx context.Context) ([]measure.Figure, error) { return f(ctx) }
+
+func number(v float64) *float64 { return &v }
+
+// TestInquiry: what was told before, once an interval, and after; an interval
+// without an answer is a hole, and a slow teller holds up nobody else.
+func TestInquiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0.0
+		rate := tellerFunc(func(context.Context) ([]measure.Figure, error) {
+			n++
+			switch n {
+			case 3:
+				return nil, errors.New("not now")
+			case 4:
+				return []measure.Figure{{Name: "queue", Value: math.NaN()}}, nil
+			}
+			return []measure.Figure{{Name: "in rate", Unit: "events/s", Value: 10 * n, Counts: true}, {Name: "queue", Value: -n}}, nil
+		})
+		asks := 0
+		slow := tellerFunc(func(ctx context.Context) ([]measure.Figure, error) {
+			asks++
+			began := time.Now()
+			<-ctx.Done()
+			if took := time.Since(began); took > mostAsk {
+				t.Errorf("an ask took %v", took)
+			}
+			return nil, ctx.Err()
+		})
+		q := newInquiry([]namedTeller{{"server", rate}, {"system", slow}}, time.Second)
+		q.before(t.Context())
+		began := time.Now()
+		q.begin(func() time.Duration { return time.Since(began) })
+		time.Sleep(5500 * time.Millisecond)
+		q.end(t.Context())
+		got, words := q.gauges()
+		want := []measure.Gauge{
+			{
+				From: "server", Name: "in rate", Unit: "events/s", Counts: true, Before: number(10), After: number(70), Missed: 2,
+				Points: []measure.Point{{At: time.Second, Value: 20}, {At: 4 * time.Second, Value: 50}, {At: 5 * time.Second, Value: 60}},
+			},
+			{
+				From: "server", Name: "queue", Before: number(-1), After: number(-7), Missed: 2,
+				Points: []measure.Point{{At: time.Second, Value: -2}, {At: 4 * time.Second, Value: -5}, {At: 5 * time.Second, Value: -6}},
+			},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("gauges (-want +got):\n%s", diff)
+		}
+		if asks != 7 {
+			t.Errorf("the slow one was asked %d times, want 7", asks)
+		}
+		wantWords := []string{
+			"the server did not tell its own figures once: not now",
+			"the system's own figures could not be asked for: context deadline exceeded",
+		}
+		if diff := cmp.Diff(wantWords, words); diff != "" {
+			t.Errorf("words (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestGaugesAreBounded: points are joined in pairs when there are too many, and
+// a hole stays one; so are the gauges of one teller.
+func TestGaugesAreBounded(t *testing.T) {
+	a := &asked{namedTeller: namedTeller{from: "server"}, most: 4, per: 1}
+	for i := range 9 {
+		var f []measure.Figure
+		if i != 2 && i != 3 {
+			f = []measure.Figure{{Name: "rate", Value: float64(i)}}
+		}
+		a.note(f, time.Duration(i+1)*time.Second)
+	}
+	// Nine asks in at most four points are fours: 0-3, 4-7 and 8.
+	want := []measure.Point{{At: 2 * time.Second, Value: 0.5}, {At: 8 * time.Second, Value: 5.5}, {At: 9 * time.Second, Value: 8}}
+	g := a.told[0].gauge(a)
+	if diff := cmp.Diff(want, g.Points); diff != "" || g.Missed != 2 {
+		t.Errorf("missed %d, want 2; points (-want +got):\n%s", g.Missed, diff)
+	}
+
+	var many []measure.Figure
+	for i := range mostGauges + 1 {
+		many = append(many, measure.Figure{Name: fmt.Sprint("figure ", i)})
+	}
+	a.note(many, 10*time.Second)
+	if len(a.told) != mostGauges || len(a.warnings()) != 1 {
+		t.Errorf("%d gauges and the words %q, want %d and one", len(a.told), a.warnings(), mostGauges)
+	}
+}
+
+// A telling mortar tells how many events its log has.
+type tellingMortar struct{ mortar }
+
+func (m *tellingMortar) Open(ctx context.Context, s target.Spec) (target.Session, error) {
+	sess, err := m.mortar.Open(ctx, s)
+	return tellingSession{sess.(*mortarSession)}, err
+}
+
+type tellingSession struct{ *mortarSession }
+
+func (s tellingSession) Tell(context.Context) ([]measure.Figure, error) {
+	return []measure.Figure{{Name: "events", Value: float64(s.end.Load())}}, nil
+}
+
+// TestReportHasGauges: firing and reading runs tell alike.
+func TestReportHasGauges(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		set   []string
+		after float64 // at least
+	}{
+		{"firing", []string{"callers=1", "for=3s"}, 2900},
+		{"consuming", []string{"op=consume", "for=3s", "idle-timeout=1h"}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &tellingMortar{}
+				w := resolve(t, &m.mortar, tt.set...)
+				w.Kind = m
+				doc, err := Execute(t.Context(), Job{Workload: w})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(doc.Gauges) != 1 {
+					t.Fatalf("got %d gauges, want 1", len(doc.Gauges))
+				}
+				g := doc.Gauges[0]
+				if g.From != "server" || g.Before == nil || *g.Before != 0 || g.After == nil || *g.After < tt.after || len(g.Points) < 2 {
+					t.Errorf("got %+v, want before 0 and %g or more after", g, tt.after)
+				}
+				if len(doc.Warnings) > 0 && strings.Contains(doc.Warnings[0], "figures") {
+					t.Errorf("it warns: %q", doc.Warnings)
+				}
+			})
+		})
+	}
+}
