@@ -1,0 +1,83 @@
+package riemann
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"carronade/internal/wire/riemann"
+	"carronade/target"
+)
+
+// An Event is one entry of a server's index, as a query answers it.
+type Event struct {
+	Host        string            `json:"host,omitempty"`
+	Service     string            `json:"service,omitempty"`
+	State       string            `json:"state,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Metric      any               `json:"metric,omitempty"` // int64, float64 or float32; nil: none
+	Time        time.Time         `json:"time,omitzero"`    // UTC; zero: none
+	TTL         float32           `json:"ttl,omitempty"`    // seconds; 0: none
+	Tags        []string          `json:"tags,omitempty"`
+	Attributes  map[string]string `json:"attributes,omitempty"`
+}
+
+// Query asks the server behind a target's URL for the events of its index that
+// match, in its own query language. v are the kind's options, of which those of
+// the connection and its security matter. A URL that is not of TCP or TLS is
+// asked over TCP, at the address of the option tell, else at port 5555 of its
+// host. The events come in the server's order; there may be none. An error is a
+// *target.Error where there is a hint to give: a query that the server cannot
+// read has its words. The context bounds it all.
+func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Event, error) {
+	a, err := askerOf(u, v)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	found, err := a.ask(ctx, text)
+	if err != nil {
+		return nil, a.explain(text, err)
+	}
+	all := make([]Event, len(found))
+	for i := range found {
+		all[i] = plain(&found[i])
+	}
+	return all, nil
+}
+
+// explain gives what a query ended with the way out.
+func (a *asker) explain(text string, err error) error {
+	var told *answerError
+	if !errors.As(err, &told) {
+		return err
+	}
+	hint := `texts stand in double quotes: service = "www" and (state = "ok" or metric > 0.9); all events: true`
+	if told.noIndex() {
+		hint = "the server keeps no index: give it one, (streams (index)), in its configuration"
+	}
+	return &target.Error{Doing: fmt.Sprintf("query %q at %s", text, a.addr), Err: told, Hint: hint}
+}
+
+// plain is an event of the wire as others see it.
+func plain(e *riemann.Event) Event {
+	p := Event{Host: e.Host, Service: e.Service, State: e.State, Description: e.Description, TTL: e.TTL, Tags: e.Tags}
+	p.Time, _ = e.When()
+	switch e.Metric.Kind {
+	case riemann.Sint64:
+		p.Metric = e.Metric.Int
+	case riemann.Double:
+		p.Metric = e.Metric.Real
+	case riemann.Float:
+		p.Metric = float32(e.Metric.Real)
+	}
+	if len(e.Attributes) > 0 {
+		p.Attributes = make(map[string]string, len(e.Attributes))
+		for _, a := range e.Attributes {
+			p.Attributes[a.Key] = a.Value
+		}
+	}
+	return p
+}
