@@ -1,0 +1,87 @@
+package apm
+
+import (
+	"bytes"
+	"testing"
+
+	kgzip "github.com/klauspost/compress/gzip"
+)
+
+var benches = []struct {
+	name string
+	m    Makeup
+}{
+	{"10x0x0", Makeup{Events: Range{10, 10}, Mix: [Kinds]int{Transaction: 1}}},
+	{"10x10x10", Makeup{Events: Range{10, 10}, Spans: Range{10, 10}, Frames: Range{10, 10}}},
+}
+
+// A shot's ids and times written anew in a plain body.
+func BenchmarkStamp(b *testing.B) {
+	for _, bb := range benches {
+		b.Run(bb.name, func(b *testing.B) {
+			body := maker(b, bb.m).Make(0)
+			b.SetBytes(int64(body.Plain))
+			b.ReportAllocs()
+			for i := range b.N {
+				body.Stamp(1, uint64(i), timeMin+int64(i))
+			}
+		})
+	}
+}
+
+// The same in a gzip body; the ratio beside that of the whole body compressed
+// at once.
+func BenchmarkStampGzip(b *testing.B) {
+	for _, bb := range benches {
+		b.Run(bb.name, func(b *testing.B) {
+			plain := maker(b, bb.m).Make(0)
+			plain.Stamp(1, 1, timeMin*2)
+			body, err := plain.Gzip(6)
+			if err != nil {
+				b.Fatal(err)
+			}
+			whole, err := plain.Frozen(6)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(body.Plain))
+			b.ReportAllocs()
+			for i := range b.N {
+				body.Stamp(1, uint64(i), timeMin+int64(i))
+			}
+			b.ReportMetric(body.Ratio(), "ratio")
+			b.ReportMetric(whole.Ratio(), "whole-ratio")
+		})
+	}
+}
+
+// What it replaces: stamping the plain body and compressing all of it.
+func BenchmarkRecompress(b *testing.B) {
+	for _, bb := range benches {
+		b.Run(bb.name, func(b *testing.B) {
+			body := maker(b, bb.m).Make(0)
+			var out bytes.Buffer
+			w, _ := kgzip.NewWriterLevel(&out, 1)
+			b.SetBytes(int64(body.Plain))
+			b.ReportAllocs()
+			for i := range b.N {
+				body.Stamp(1, uint64(i), timeMin+int64(i))
+				out.Reset()
+				w.Reset(&out)
+				_, _ = w.Write(body.Bytes)
+				_ = w.Close()
+			}
+			b.ReportMetric(float64(out.Len())/float64(body.Plain), "ratio")
+		})
+	}
+}
+
+func BenchmarkMultiply(b *testing.B) {
+	x := uint32(12345)
+	for range b.N {
+		x = multiply(0x7fffffff, x)
+	}
+	if x == 1 {
+		b.Log(x)
+	}
+}

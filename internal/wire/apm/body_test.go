@@ -1,0 +1,310 @@
+package apm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// makeups are those that tests range over.
+func makeups() map[string]Makeup {
+	all := map[string]Makeup{}
+	for p := IntakeV2; p < protocols; p++ {
+		for _, e := range []Range{{0, 0}, {1, 1}, {10, 10}, {0, 7}} {
+			for _, s := range []Range{{0, 0}, {1, 1}, {10, 10}, {0, 3}} {
+				for _, f := range []Range{{0, 0}, {1, 1}, {10, 10}, {0, 5}} {
+					all[fmt.Sprintf("%v/%v/%v/%v", p, e, s, f)] = Makeup{Protocol: p, Events: e, Spans: s, Frames: f}
+				}
+			}
+		}
+	}
+	mix := Makeup{Events: Range{20, 20}, Spans: Range{0, 3}, Frames: Range{0, 3}, Mix: [Kinds]int{3, 2, 2, 2}, Services: 13, Hops: 3}
+	all["mix"] = mix
+	mix.Protocol = RUMV2
+	all["mix of RUM v2"] = mix
+	mix.Protocol, mix.Mix = RUMV3, [Kinds]int{Transaction: 2, Error: 1}
+	all["mix of RUM v3"] = mix
+	all["transactions without spans"] = Makeup{Events: Range{3, 3}, Mix: [Kinds]int{Transaction: 1}}
+	return all
+}
+
+func maker(t testing.TB, m Makeup) *Maker {
+	t.Helper()
+	mk, err := NewMaker(m, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mk
+}
+
+func inflate(t testing.TB, p []byte) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestBodies(t *testing.T) {
+	now := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC).UnixMicro()
+	run := NewRun(7)
+	for name, m := range makeups() {
+		t.Run(name, func(t *testing.T) {
+			mk := maker(t, m)
+			for n := range uint64(4) {
+				b, again := mk.Make(n), mk.Make(n)
+				if !bytes.Equal(b.Bytes, again.Bytes) {
+					t.Fatal("the same n makes two bodies")
+				}
+				if got, want := b.Counts, mk.Counts(n); got != want {
+					t.Errorf("got %v events, want %v", got, want)
+				}
+				z, err := b.Gzip(6)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for shot := n; shot < n+2; shot++ {
+					b.Stamp(run, shot, now)
+					z.Stamp(run, shot, now)
+					if got := inflate(t, z.Bytes); !bytes.Equal(got, b.Bytes) {
+						t.Fatalf("shot %d inflates to\n%s\nwant\n%s", shot, got, b.Bytes)
+					}
+				}
+				if b.Fresh() && bytes.Equal(b.Bytes, again.Bytes) {
+					t.Error("stamping changed nothing")
+				}
+				for i, line := range bytes.Split(bytes.TrimSuffix(b.Bytes, []byte("\n")), []byte("\n")) {
+					if !json.Valid(line) {
+						t.Fatalf("line %d is no JSON: %s", i, line)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestSeedsDiffer(t *testing.T) {
+	m := Makeup{Events: Range{5, 5}, Spans: Range{1, 9}, Frames: Range{1, 9}}
+	a, _ := NewMaker(m, 1)
+	b, _ := NewMaker(m, 2)
+	if bytes.Equal(a.Make(0).Bytes, b.Make(0).Bytes) {
+		t.Error("two seeds make the same body")
+	}
+	if bytes.Equal(a.Make(0).Bytes, a.Make(1).Bytes) {
+		t.Error("two numbers make the same body")
+	}
+}
+
+// event is what joins events.
+type event struct {
+	kind   Kind
+	ID     string `json:"id"`
+	Trace  string `json:"trace_id"`
+	Parent string `json:"parent_id"`
+	Tx     string `json:"transaction_id"`
+	Time   int64  `json:"timestamp"`
+}
+
+func events(t *testing.T, body []byte) (all []event) {
+	t.Helper()
+	for _, line := range bytes.Split(bytes.TrimSpace(body), []byte("\n"))[1:] {
+		var m map[string]event
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Fatal(err)
+		}
+		for name, e := range m {
+			for k := range Kinds {
+				if Kind(k).String() == name {
+					e.kind = Kind(k)
+				}
+			}
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// Parents join, in a request and over requests; ids are unique in a run; the
+// times are of the shot's last seconds.
+func TestTracesJoin(t *testing.T) {
+	mk := maker(t, Makeup{Events: Range{3, 8}, Spans: Range{0, 4}, Mix: [Kinds]int{Transaction: 6, Error: 1, Metricset: 1}, Hops: 3})
+	run := NewRun(99)
+	now := time.Now().UnixMicro()
+	const pool = 6 // a multiple of the hops
+	ids := map[string]bool{}
+	var before map[string]event
+	across := 0
+	for shot := range uint64(40 * pool) {
+		b := mk.Make(shot % pool)
+		b.Stamp(run, shot, now)
+		here := map[string]event{}
+		for _, e := range events(t, b.Bytes) {
+			if e.kind != Metricset {
+				if ids[e.ID] {
+					t.Fatalf("shot %d: id %s for the second time", shot, e.ID)
+				}
+				ids[e.ID] = true
+			}
+			here[e.ID] = e
+			if age := now - e.Time; age < 0 || age > time.Hour.Microseconds()+1e6 {
+				t.Errorf("a time %d us before the shot's", age)
+			}
+			switch {
+			case e.kind == Span:
+				p, ok := here[e.Parent]
+				if !ok || p.kind != Transaction || p.Trace != e.Trace || e.Tx != e.Parent {
+					t.Fatalf("shot %d: span %+v hangs at %+v", shot, e, p)
+				}
+			case e.kind == Transaction && e.Parent != "":
+				p, ok := before[e.Parent]
+				if !ok || p.Trace != e.Trace || shot%3 == 0 {
+					t.Fatalf("shot %d: transaction %+v hangs at %+v", shot, e, p)
+				}
+				across++
+			}
+		}
+		before = here
+	}
+	if across < 100 {
+		t.Errorf("%d transactions were called from another request, want more", across)
+	}
+}
+
+func TestPlacesAreWrittenAsTheirForms(t *testing.T) {
+	tests := []struct {
+		name string
+		got  func([]byte)
+		want string
+	}{
+		{"hex", func(b []byte) { putHex(b, 0x0123456789abcdef) }, "0123456789abcdef"},
+		{"hex of ones", func(b []byte) { putHex(b, ^uint64(0)) }, "ffffffffffffffff"},
+		{"micros", func(b []byte) { putMicros(b, 1795265501123456) }, "1795265501123456"},
+		{"micros before", func(b []byte) { putMicros(b, 5) }, "1000000000000000"},
+		{"micros after", func(b []byte) { putMicros(b, 1<<62) }, "9999999999999999"},
+		{"time", func(b []byte) { putTime(b, 1795265501123456) }, "2026-11-21T12:51:41.123456Z"},
+		{"uuid", func(b []byte) { putUUID(b, 0) }, "00000000-0000-0000-" + "e220-a8397b1dcdaf"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := make([]byte, len(tt.want))
+			tt.got(b)
+			if string(b) != tt.want {
+				t.Errorf("got %s, want %s", b, tt.want)
+			}
+		})
+	}
+	for i := range uint64(300000) {
+		v := mix(i)
+		var b [16]byte
+		if putHex(b[:], v); string(b[:]) != fmt.Sprintf("%016x", v) {
+			t.Fatalf("got %s, want %016x", b, v)
+		}
+		if back, ok := parseHex(b[:]); !ok || back != v {
+			t.Fatalf("%s parses as %x, %v", b, back, ok)
+		}
+		us := timeMin + int64(v%(timeMax-timeMin))
+		if putMicros(b[:], us); string(b[:]) != fmt.Sprint(us) {
+			t.Fatalf("got %s, want %d", b, us)
+		}
+	}
+}
+
+func TestSumsCombine(t *testing.T) {
+	p := bytes.Repeat([]byte("a place in a body "), 100)
+	for _, at := range []int{0, 1, 17, 900, len(p)} {
+		for _, n := range []int{0, 1, 16, 64, 700} {
+			end := min(len(p), at+n)
+			zeroed := bytes.Clone(p)
+			clear(zeroed[at:end])
+			got := crc32.ChecksumIEEE(zeroed) ^ multiply(shiftOf(len(p)-end), rawSum(p[at:end]))
+			if want := crc32.ChecksumIEEE(p); got != want {
+				t.Errorf("%d bytes at %d: got %08x, want %08x", n, at, got, want)
+			}
+		}
+	}
+}
+
+func TestGzipRefuses(t *testing.T) {
+	b := maker(t, Makeup{Events: Range{1, 1}}).Make(0)
+	if _, err := b.Gzip(0); err == nil {
+		t.Error("level 0 is taken")
+	}
+	b.Bytes[4] = 0xf9
+	if _, err := b.Gzip(1); err == nil {
+		t.Error("a body with the mark is taken")
+	}
+}
+
+func TestMakeupChecks(t *testing.T) {
+	one := Range{1, 1}
+	tests := []struct {
+		name string
+		m    Makeup
+		ok   bool
+	}{
+		{"defaults", Makeup{}, true},
+		{"min above max", Makeup{Events: Range{2, 1}}, false},
+		{"negative", Makeup{Spans: Range{-1, 1}}, false},
+		{"too many in sum", Makeup{Events: Range{1, 1000}, Spans: Range{1, 1000}}, false},
+		{"v1 mix", Makeup{Protocol: V1, Events: one, Mix: [Kinds]int{1, 0, 1, 0}}, false},
+		{"v1 errors", Makeup{Protocol: V1, Events: one, Mix: [Kinds]int{0, 0, 1, 0}}, true},
+		{"v3 metricsets", Makeup{Protocol: RUMV3, Events: one, Mix: [Kinds]int{1, 0, 0, 1}}, false},
+		{"unknown agent", Makeup{Agents: []string{"cobol"}}, false},
+		{"negative weight", Makeup{Outcomes: [3]int{1, -1, 0}}, false},
+		{"hops", Makeup{Hops: 17}, false},
+		{"durations upside down", Makeup{Durations: Durations{Low: 2, High: 1}}, false},
+		{"exponential", Makeup{Durations: Durations{Shape: Exponential, Low: time.Second}}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := NewMaker(tt.m, 0)
+			if (err == nil) != tt.ok {
+				t.Errorf("got %v, want ok %v", err, tt.ok)
+			}
+		})
+	}
+}
+
+func TestDurationsKeepTheirPercentiles(t *testing.T) {
+	d := Durations{Low: 10 * time.Millisecond, High: 100 * time.Millisecond}
+	rng := rand.New(rand.NewPCG(5, 5))
+	below, high := 0, 0
+	const n = 100000
+	for range n {
+		v := d.draw(rng)
+		if v < 10000 {
+			below++
+		}
+		if v > 100000 {
+			high++
+		}
+	}
+	if below < n*49/100 || below > n*51/100 || high < n*8/1000 || high > n*12/1000 {
+		t.Errorf("%d below the median and %d above the 99th percentile of %d", below, high, n)
+	}
+}
+
+func TestStampAllocatesNothing(t *testing.T) {
+	for _, p := range []Protocol{IntakeV2, V1} {
+		b := maker(t, Makeup{Protocol: p, Events: Range{10, 10}, Spans: Range{3, 3}}).Make(0)
+		z, err := b.Gzip(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shot := uint64(0)
+		if n := testing.AllocsPerRun(100, func() { z.Stamp(1, shot, timeMin*2); shot++ }); n != 0 {
+			t.Errorf("%v: %v allocations a shot, want none", p, n)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package apm
+
+import (
+	"math/rand/v2"
+	"strconv"
+)
+
+// A builder writes one body. Everything it is given to write is ASCII without
+// anything that JSON would escape but tabs, which text escapes.
+type builder struct {
+	m       *Makeup
+	rng     *rand.Rand
+	shape   []outline
+	before  [][]outline // of the requests that share traces with this one, the nearest first
+	hop     int
+	agent   *agent
+	service string
+	host    int
+
+	out    []byte
+	places []place
+	counts Counts
+}
+
+func (b *builder) raw(s string) { b.out = append(b.out, s...) }
+
+func (b *builder) int(v int64) { b.out = strconv.AppendInt(b.out, v, 10) }
+
+// millis writes microseconds as milliseconds.
+func (b *builder) millis(us int64) {
+	b.int(us / 1000)
+	if f := us % 1000; f != 0 {
+		b.out = append(b.out, '.', byte('0'+f/100), byte('0'+f/10%10), byte('0'+f%10))
+	}
+}
+
+// text writes a string of JSON.
+func (b *builder) text(s string) {
+	b.out = append(b.out, '"')
+	for i := range len(s) {
+		switch c := s[i]; c {
+		case '\t':
+			b.raw(`\t`)
+		case '"', '\\':
+			b.out = append(b.out, '\\', c)
+		default:
+			b.out = append(b.out, c)
+		}
+	}
+	b.out = append(b.out, '"')
+}
+
+// field writes `,"name":"value"`, or nothing without a value.
+func (b *builder) field(name, value string) {
+	if value == "" {
+		return
+	}
+	b.key(name)
+	b.text(value)
+}
+
+// key writes `,"name":`.
+func (b *builder) key(name string) {
+	b.raw(`,"`)
+	b.raw(name)
+	b.raw(`":`)
+}
+
+// at leaves room for a value that is stamped.
+func (b *builder) at(f form, back int, val uint64) {
+	b.places = append(b.places, place{at: int32(len(b.out)), form: f, back: uint8(back), val: val})
+	for range formSizes[f] {
+		b.out = append(b.out, '0')
+	}
+}
+
+// id writes an id in quotes.
+func (b *builder) id(f form, back int, val uint64) {
+	b.out = append(b.out, '"')
+	b.at(f, back, val)
+	b.out = append(b.out, '"')
+}
+
+// A link is where an event hangs: its trace, and what it was called by.
+type link struct {
+	back   int    // the trace is that of the request so many before
+	trace  uint64 // number of the trace
+	parent uint64 // number in the request before this one; only where back > 0
+}
+
+// link finds where the i-th transaction hangs: as many of the requests before
+// have an i-th transaction, so far back is its trace.
+func (b *builder) link(i int) link {
+	l := link{trace: traceBit | uint64(i)}
+	for _, before := range b.before {
+		if i >= len(before) || before[i].kind != Transaction {
+			break
+		}
+		l.back++
+	}
+	if l.back > 0 {
+		l.parent = b.before[0][i].lastSpan()
+	}
+	return l
+}
+
+// A timing is how one transaction's time passes, in microseconds.
+type timing struct {
+	start    int64 // from the shot's time; negative
+	duration int64
+}
+
+func (b *builder) timing() timing {
+	d := b.m.Durations.draw(b.rng)
+	// Agents send what has ended within the last seconds.
+	return timing{start: -d - b.rng.Int64N(1000000), duration: d}
+}
+
+// child is when and how long the i-th of n spans ran: one after another.
+func (t timing) child(rng *rand.Rand, i, n int) (offset, duration int64) {
+	part := t.duration / int64(n)
+	offset = int64(i) * part
+	return offset, max(1, part-rng.Int64N(part/4+1))
+}
+
+var outcomes = [3]string{"success", "failure", "unknown"}
+
+// end is how a transaction went.
+func (b *builder) end() (outcome string, status int) {
+	o := pick(b.rng, b.m.Outcomes[:])
+	status = 200
+	switch o {
+	case 0:
+		status = *one(b.rng, []int{200, 200, 200, 201, 204, 304, 404})
+	case 1:
+		status = *one(b.rng, []int{500, 500, 502, 503, 504})
+	}
+	return outcomes[o], status
+}
+
+// frames draws how many, and calls f for each with its line's number.
+func (b *builder) frames(f func(i int, fr *frame, line int)) {
+	n := b.m.Frames.draw(b.rng)
+	at := b.rng.IntN(len(b.agent.frames))
+	for i := range n {
+		f(i, &b.agent.frames[(at+i)%len(b.agent.frames)], 1+b.rng.IntN(1400))
+	}
+}
+
+// stacktrace writes frames in the long names that v1 and v2 share, as a field
+// of what is open.
+func (b *builder) stacktrace() {
+	if b.m.Frames.Max == 0 {
+		return
+	}
+	b.raw(`,"stacktrace":[`)
+	b.frames(func(i int, f *frame, line int) {
+		if i > 0 {
+			b.raw(`,`)
+		}
+		b.raw(`{"filename":`)
+		b.text(f.file)
+		b.key("lineno")
+		b.int(int64(line))
+		b.field("abs_path", f.path)
+		b.field("module", f.module)
+		b.field("function", f.function)
+		b.key("library_frame")
+		b.raw(strconv.FormatBool(f.library))
+		if b.agent.rum {
+			b.key("colno")
+			b.int(int64(1 + b.rng.IntN(40000)))
+		}
+		if f.line != "" {
+			b.field("context_line", f.line)
+			b.around("pre_context")
+			b.around("post_context")
+		}
+		if !f.library && !b.agent.rum && b.m.Protocol != RUMV2 {
+			b.raw(`,"vars":{"id":"7d41","customer":5512}`)
+		}
+		b.raw(`}`)
+	})
+	b.raw(`]`)
+}
+
+// around writes two neighbouring lines of source.
+func (b *builder) around(name string) {
+	at := b.rng.IntN(len(neighbours) - 1)
+	b.key(name)
+	b.raw(`[`)
+	b.text(neighbours[at])
+	b.raw(`,`)
+	b.text(neighbours[at+1])
+	b.raw(`]`)
+}
+
+// named writes {"name":n,"version":v} as a field.
+func (b *builder) named(field, name, version string) {
+	if name == "" {
+		return
+	}
+	b.key(field)
+	b.raw(`{"name":`)
+	b.text(name)
+	b.field("version", version)
+	b.raw(`}`)
+}
+
+// serviceObject writes the service in the names that v1 and v2 share.
+func (b *builder) serviceObject() {
+	b.raw(`"service":{"name":`)
+	b.text(b.service)
+	b.field("version", "2026.4.1")
+	b.field("environment", "production")
+	b.named("agent", b.agent.name, b.agent.version)
+	b.named("language", b.agent.language, b.agent.languageVersion)
+	b.named("runtime", b.agent.runtime, b.agent.runtimeVersion)
+	b.named("framework", b.agent.framework, b.agent.frameworkVersion)
+	b.raw(`}`)
+}
+
+func (b *builder) hostname() string {
+	return b.service + "-" + strconv.Itoa(b.host) + ".example.internal"
+}
