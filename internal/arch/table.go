@@ -25,7 +25,7 @@ var public = []string{"app", "load", "measure", "payload", "target", "target/tar
 var protocol = []string{"load", "measure", "payload", "target", "units"}
 
 // testers may be imported by the tests of any room.
-var testers = []string{"internal/kafkatest", "internal/standin", "internal/standin/kafka", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+var testers = []string{"internal/kafkatest", "internal/standin", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
 // Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
 // but app imports internal/cli.
@@ -47,8 +47,9 @@ var Rooms = []Room{
 
 	{Name: "internal/wire/..."},
 	{Name: "internal/socket"},
-	{Name: "internal/standin", May: []string{"internal/standin/kafka"}},
+	{Name: "internal/standin", May: []string{"internal/standin/kafka", "internal/standin/riemann"}},
 	{Name: "internal/standin/kafka", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/kafka", "units"}},
+	{Name: "internal/standin/riemann", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/riemann", "units"}},
 	{Name: "internal/standin/fault", May: []string{"internal/standin/setting", "units"}},
 	{Name: "internal/standin/setting", May: []string{"units"}},
 	{Name: "internal/ledger", May: []string{"load", "measure"}},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/standin/kafka"
+	"carronade/internal/standin/riemann"
 )
 
 // A Server is a stand-in with its options, before it runs.
@@ -48,6 +49,18 @@ any client can be measured against the same thing.`,
   carronade standin kafka --discard --listen 127.0.0.1:0
   carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%`,
 			New: func() Server { return new(kafka.Options) },
+		},
+		{
+			Name: "riemann", Short: "a Riemann server, or with --discard a sink that only acknowledges",
+			Long: `A Riemann server in this process: a small one with an index and the whole query
+language, over TCP, TLS, UDP, WebSocket and HTTP; or with --discard one that
+counts and acknowledges messages as fast as can be, so that the limit of any
+client can be measured against the same thing.`,
+			Example: `  carronade standin riemann
+  carronade standin riemann --udp 127.0.0.1:5555 --ws 127.0.0.1:5556
+  carronade standin riemann --discard --listen 127.0.0.1:0
+  carronade standin riemann --delay 5ms --error overloaded@1% --drop 0.1%`,
+			New: func() Server { return new(riemann.Options) },
 		},
 	}
 }

@@ -7,11 +7,14 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -255,4 +258,11 @@ func (c *conn) Close() error {
 		c.mu.Unlock()
 	})
 	return c.Conn.Close()
+}
+
+// Gone reports whether err is a client's ordinary way of going, of which
+// nobody needs to hear.
+func Gone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

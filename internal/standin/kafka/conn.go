@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -344,8 +343,4 @@ func (s *plainSource) discard(n int) (int, error) {
 		s.scratch = make([]byte, 256<<10)
 	}
 	return s.read(s.scratch[:min(n, len(s.scratch))])
-}
-
-func isReset(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

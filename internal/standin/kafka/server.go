@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -235,14 +234,9 @@ func (f *front) accept() {
 			delete(f.conns, c)
 			f.past.add(c.tally.counts())
 			f.mu.Unlock()
-			if err != nil && f.ctx.Err() == nil && !quietEnd(err) {
+			if err != nil && f.ctx.Err() == nil && !fault.Gone(err) {
 				f.opts.logf("connection from %s: %v", nc.RemoteAddr(), err)
 			}
 		}()
 	}
-}
-
-// quietEnd reports whether err is a client's ordinary way of going.
-func quietEnd(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || isReset(err)
 }

@@ -1,0 +1,140 @@
+package riemann
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"carronade/internal/standin/fault"
+	wire "carronade/internal/wire/riemann"
+)
+
+// A core is what all transports of a server share: what becomes of a message.
+type core struct {
+	opts  Options
+	index *index
+	hub   hub
+	dice  *fault.Dice // side i is the rule i
+	drop  *fault.Dice
+
+	streams meter
+	tally   tally
+	full    atomic.Bool // said so
+}
+
+// A tally is what the server counted.
+type tally struct {
+	connections, messages, events, bytes, queries, refused, dropped, lost atomic.Uint64
+}
+
+func newCore(opts Options) *core {
+	c := &core{opts: opts, index: newIndex(opts.MaxIndex)}
+	var shares []float64
+	for _, r := range opts.Errors {
+		shares = append(shares, r.Share)
+	}
+	c.dice = fault.NewDice(opts.Seed, shares...)
+	if opts.Drop > 0 {
+		c.drop = fault.NewDice(opts.Seed+1, opts.Drop)
+	}
+	return c
+}
+
+// A taker is one connection's way into the core. It is not safe for concurrent
+// use.
+type taker struct {
+	*core
+	scratch []byte
+}
+
+// answer takes a message's events, then answers its query, and appends the
+// framed answer to out: what transport.clj's handle does.
+func (t *taker) answer(out []byte, m *wire.Msg, now time.Time) []byte {
+	if len(m.Events) > 0 {
+		if text := t.take(m.Events, now); text != "" {
+			return appendError(out, text)
+		}
+	}
+	if m.Query == "" {
+		return append(out, wire.Ack...)
+	}
+	return t.find(out, m.Query, now)
+}
+
+func appendError(out []byte, text string) []byte {
+	return wire.AppendFramed(out, &wire.Msg{HasOK: true, Error: text})
+}
+
+// take puts events into the index, and says in words why not, or nothing.
+func (t *taker) take(events []wire.Event, now time.Time) string {
+	if i := t.dice.Draw(); i >= 0 {
+		t.tally.refused.Add(uint64(len(events)))
+		return t.opts.Errors[i].Text
+	}
+	for i := range events {
+		if err := t.stream(&events[i], now); err != nil {
+			if !t.full.Swap(true) {
+				t.opts.logf("%v", err)
+			}
+			t.tally.events.Add(uint64(i))
+			t.tally.refused.Add(uint64(len(events) - i))
+			return err.Error()
+		}
+	}
+	t.tally.events.Add(uint64(len(events)))
+	took := time.Since(now) / time.Duration(len(events))
+	t.streams.took(len(events), took)
+	return ""
+}
+
+// stream takes one event. One without a time gets the server's.
+func (t *taker) stream(e *wire.Event, now time.Time) error {
+	if t.drop != nil && t.drop.Draw() >= 0 {
+		t.tally.dropped.Add(1)
+		return nil
+	}
+	if !e.HasTime && !e.HasTimeMicros {
+		e.Time, e.HasTime = now.Unix(), true
+	}
+	var err error
+	if t.scratch, err = t.index.put(e, t.scratch); err != nil {
+		return err
+	}
+	t.hub.publish(e)
+	return nil
+}
+
+// find answers a query. The events are those of the index as they lie there:
+// encoded.
+func (t *taker) find(out []byte, text string, now time.Time) []byte {
+	t.tally.queries.Add(1)
+	q, err := parseQuery(text)
+	if err != nil {
+		return appendError(out, fmt.Sprintf("parse error: %v", err))
+	}
+	at := len(out)
+	out = append(out, wire.Ack...)
+	t.index.search(q, now, func(s *subject) bool {
+		out = appendRaw(out, s.raw)
+		return true
+	})
+	wire.PutFrame(out[at:])
+	return out
+}
+
+// appendRaw appends an encoded event to a message.
+func appendRaw(out []byte, raw string) []byte {
+	out = append(out, wire.TagEvents)
+	n := uint64(len(raw))
+	for n >= 0x80 {
+		out = append(out, byte(n)|0x80)
+		n >>= 7
+	}
+	return append(append(out, byte(n)), raw...)
+}
+
+// expired tells subscribers of an event that left the index: what core.clj's
+// reaper streams, with no more than its host and service.
+func (c *core) expired(host, service string, now time.Time) {
+	c.hub.publish(&wire.Event{Host: host, Service: service, State: "expired", Time: now.Unix(), HasTime: true})
+}

@@ -1,0 +1,63 @@
+package riemann
+
+import (
+	"sync"
+	"sync/atomic"
+
+	wire "carronade/internal/wire/riemann"
+)
+
+// waiting is how many events may wait for a subscriber. One that is slower
+// loses its subscription, and not the events of others.
+const waiting = 1 << 14
+
+// A hub hands events that enter the index to those who subscribed.
+type hub struct {
+	n    atomic.Int32 // of subscribers: without any, an event costs a look at it
+	mu   sync.Mutex
+	subs map[*subscription]struct{}
+}
+
+type subscription struct {
+	q      query
+	events chan wire.Event // closed when the subscriber was too slow
+}
+
+func (h *hub) subscribe(q query) *subscription {
+	s := &subscription{q: q, events: make(chan wire.Event, waiting)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.subs == nil {
+		h.subs = make(map[*subscription]struct{})
+	}
+	h.subs[s] = struct{}{}
+	h.n.Store(int32(len(h.subs)))
+	return s
+}
+
+func (h *hub) unsubscribe(s *subscription) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.subs, s)
+	h.n.Store(int32(len(h.subs)))
+}
+
+func (h *hub) publish(e *wire.Event) {
+	if h.n.Load() == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.subs {
+		if !s.q.matches(&subject{host: e.Host, service: e.Service, event: e}) {
+			continue
+		}
+		select {
+		case s.events <- *e:
+		default:
+			close(s.events)
+			delete(h.subs, s)
+			h.n.Store(int32(len(h.subs)))
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package riemann
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
+	"carronade/units"
+)
+
+// Options says what a stand-in is. The zero value is an honest server at
+// 127.0.0.1:5555 over TCP.
+type Options struct {
+	Listen    string // for TCP; default 127.0.0.1:5555. Port 0 takes a free one, here and below
+	TLSListen string // for TCP with TLS; empty: none
+	UDP       string // for datagrams; empty: none
+	Web       string // for WebSocket, HTTP and server-sent events; empty: none
+
+	Discard bool // count and acknowledge messages, keep nothing
+
+	MaxMessage  int64         // largest message taken over a connection, in bytes; default 16 MiB
+	MaxDatagram int64         // largest datagram taken, in bytes; default the real server's 16384
+	MaxIndex    int64         // what the index may take of memory, in bytes, about; default 512 MiB
+	Interval    time.Duration // between its events about itself; default 10 s
+
+	Delay  time.Duration // each answer is held back so long
+	Stall  fault.Stall
+	Errors []ErrorRule // answers to messages with events
+	Drop   float64     // share of events that are acknowledged, and not kept
+	Seed   uint64      // of the draws of errors and drops
+
+	TLS setting.TLS // for TLSListen; with ClientCA set, mutual as the real server's
+
+	Log io.Writer // words about connections that ended badly; nil: none
+}
+
+func (o Options) withDefaults() Options {
+	def := func(p *int64, v int64) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:5555"
+	}
+	def(&o.MaxMessage, 16<<20)
+	def(&o.MaxDatagram, 16384)
+	def(&o.MaxIndex, 512<<20)
+	if o.Interval == 0 {
+		o.Interval = 10 * time.Second
+	}
+	return o
+}
+
+// addresses are what it listens on, by their names in the line it prints.
+func (o Options) addresses() []struct{ name, addr string } {
+	return []struct{ name, addr string }{{"tcp", o.Listen}, {"tls", o.TLSListen}, {"udp", o.UDP}, {"ws", o.Web}}
+}
+
+// Check tells what is wrong with the options, defaults filled in.
+func (o Options) Check() error {
+	o = o.withDefaults()
+	for _, a := range o.addresses() {
+		if a.addr == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(a.addr); err != nil {
+			return fmt.Errorf("address %q for %s: want host:port, such as 127.0.0.1:5555: %w", a.addr, a.name, err)
+		}
+	}
+	switch {
+	case o.TLSListen != "" && o.TLS.Cert == "":
+		return errors.New("listening for TLS needs a certificate and its key")
+	case o.TLSListen == "" && o.TLS.Cert != "":
+		return errors.New("a certificate is for TLS: give it an address to listen on too")
+	case o.MaxMessage < 1 || o.MaxMessage > 1<<30:
+		return fmt.Errorf("messages of at most %d bytes: want 1 B to 1 GiB", o.MaxMessage)
+	case o.MaxDatagram < 1 || o.MaxDatagram > 65507:
+		return fmt.Errorf("datagrams of at most %d bytes: want 1 to 65507", o.MaxDatagram)
+	case o.MaxIndex < 1:
+		return fmt.Errorf("an index of at most %d bytes: want more than none", o.MaxIndex)
+	case o.Interval < time.Millisecond:
+		return fmt.Errorf("events about itself every %v: want 1 ms at least", o.Interval)
+	case o.Delay < 0:
+		return fmt.Errorf("a delay of %v: want 0 or more", o.Delay)
+	case o.Drop < 0 || o.Drop > 1:
+		return fmt.Errorf("dropping %s of the events: want 0%% to 100%%", units.FormatPercent(o.Drop))
+	}
+	if err := o.TLS.Check(); err != nil {
+		return err
+	}
+	total := 0.0
+	for _, r := range o.Errors {
+		if r.Share < 0 || r.Share > 1 {
+			return fmt.Errorf("error %s in %s of the answers: want 0%% to 100%%", r.Text, units.FormatPercent(r.Share))
+		}
+		total += r.Share
+	}
+	if total > 1 {
+		return fmt.Errorf("errors in %s of the answers: want at most 100%% in sum", units.FormatPercent(total))
+	}
+	return nil
+}
+
+func (o Options) logf(format string, args ...any) {
+	if o.Log != nil {
+		fmt.Fprintf(o.Log, format+"\n", args...)
+	}
+}
+
+// An ErrorRule refuses a share of the messages that bring events.
+type ErrorRule struct {
+	Text  string // told to the client
+	Share float64
+}
+
+// ParseErrorRule parses "disk full@1%": the text, and the share of messages
+// that are refused with it.
+func ParseErrorRule(s string) (ErrorRule, error) {
+	at := strings.LastIndexByte(s, '@')
+	if at <= 0 {
+		return ErrorRule{}, fmt.Errorf("error rule %q: want TEXT@SHARE, such as overloaded@1%%", s)
+	}
+	share, err := units.ParseShare(s[at+1:])
+	if err != nil {
+		return ErrorRule{}, fmt.Errorf("error rule %q: %w", s, err)
+	}
+	return ErrorRule{Text: s[:at], Share: share}, nil
+}
+
+func (r ErrorRule) String() string { return r.Text + "@" + units.FormatPercent(r.Share) }
+
+// Bind adds the flags of a stand-in to fs; parsing sets o, whose values at the
+// time of the call are the defaults shown.
+func (o *Options) Bind(fs *pflag.FlagSet) {
+	*o = o.withDefaults()
+	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on for TCP; port 0 takes a free one")
+	fs.StringVar(&o.UDP, "udp", o.UDP, "`ADDR` to listen on for UDP too")
+	fs.StringVar(&o.TLSListen, "tls-listen", o.TLSListen, "`ADDR` to listen on for TLS too")
+	fs.StringVar(&o.Web, "ws", o.Web, "`ADDR` to listen on for WebSocket and HTTP too: /events and /index")
+	fs.BoolVar(&o.Discard, "discard", o.Discard, "count and acknowledge messages, as fast as can be, and keep no events")
+	fs.Var(setting.Size(&o.MaxMessage), "max-message", "largest message taken, a `SIZE`")
+	fs.Var(setting.Size(&o.MaxDatagram), "max-datagram", "largest datagram taken, a `SIZE`; others are lost, as with the real server")
+	fs.Var(setting.Size(&o.MaxIndex), "max-index", "`SIZE` that the index may take of memory, about; then new events are refused")
+	fs.Var(setting.Duration(&o.Interval), "interval", "how often it tells of itself, in events")
+	fault.Bind(fs, &o.Delay, &o.Stall)
+	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",
+		"refuse a share of the messages, `TEXT@SHARE` such as overloaded@1% (repeatable)")
+	fs.Var(&setting.Value[float64]{To: &o.Drop, Parse: units.ParseShare, Format: formatShare, Kind: "share"}, "drop",
+		"acknowledge and lose this `SHARE` of the events, so that a check can find it")
+	fs.Uint64Var(&o.Seed, "seed", o.Seed, "of the draws of errors and drops")
+	o.TLS.Bind(fs, "the certificate for TLS, a PEM `FILE`")
+}
+
+func formatShare(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return units.FormatPercent(v)
+}

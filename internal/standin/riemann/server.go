@@ -1,0 +1,286 @@
+package riemann
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"carronade/internal/standin/fault"
+)
+
+// Counts is what a stand-in took and gave.
+type Counts struct {
+	Connections uint64 `json:"connections"` // accepted, of all transports
+	Messages    uint64 `json:"messages"`    // taken, queries and datagrams included
+	Events      uint64 `json:"events"`      // taken; of a discarding one none, since it does not look at them
+	Bytes       uint64 `json:"bytes"`       // of messages, lengths included
+	Queries     uint64 `json:"queries"`     // answered
+	Refused     uint64 `json:"refused"`     // events answered with an error; messages, of a discarding one
+	Dropped     uint64 `json:"dropped"`     // events that were acknowledged and not kept, and count as taken
+	Lost        uint64 `json:"lost"`        // datagrams that were too long, or none of Riemann's
+}
+
+// A door is one address that a server listens on.
+type door struct {
+	name    string // as in the line it prints
+	service string // as in its events about itself: TLS is tcp there too
+	addr    string
+	meter   *meter
+	close   func() error
+	run     func() error // until close
+}
+
+// A Server is a running stand-in.
+type Server struct {
+	core  *core
+	start time.Time
+	doors []*door
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	closed func() error
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+}
+
+// Start starts a stand-in. The server runs until Close.
+func Start(opts Options) (*Server, error) {
+	opts = opts.withDefaults()
+	if err := opts.Check(); err != nil {
+		return nil, err
+	}
+	tlsConfig, err := opts.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{core: newCore(opts), start: time.Now(), conns: make(map[net.Conn]struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.closed = sync.OnceValue(s.end)
+	for _, a := range opts.addresses() {
+		if a.addr == "" {
+			continue
+		}
+		d, err := s.open(a.name, a.addr, tlsConfig)
+		if err != nil {
+			for _, d := range s.doors {
+				d.close()
+			}
+			return nil, fmt.Errorf("listening on %s for %s: %w", a.addr, a.name, err)
+		}
+		s.doors = append(s.doors, d)
+	}
+	for _, d := range s.doors {
+		s.wg.Go(func() {
+			if err := d.run(); err != nil && s.ctx.Err() == nil {
+				opts.logf("%s: %v", d.name, err)
+			}
+		})
+	}
+	s.wg.Go(s.keep)
+	return s, nil
+}
+
+// open listens on one address.
+func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
+	d := &door{name: name, service: name, meter: new(meter)}
+	opts := s.core.opts
+	if name == "udp" {
+		pc, err := net.ListenPacket("udp", addr)
+		if err != nil {
+			return nil, err
+		}
+		if u, ok := pc.(*net.UDPConn); ok {
+			// As much as the system allows: what is lost should be lost
+			// because it was too much, not because it came at once.
+			_ = u.SetReadBuffer(8 << 20)
+		}
+		d.addr, d.close = pc.LocalAddr().String(), pc.Close
+		d.run = func() error { return s.core.serveUDP(pc, d.meter, s.start) }
+		return d, nil
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	d.addr, d.close = ln.Addr().String(), ln.Close
+	hurting := fault.Listen(ln, opts.Delay, opts.Stall, s.start)
+	switch name {
+	case "ws":
+		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter)}
+		d.run = func() error { return srv.Serve(hurting) }
+		d.close = srv.Close
+		return d, nil
+	case "tls":
+		d.service = "tcp"
+		hurting = tls.NewListener(hurting, tlsConfig)
+	}
+	d.run = func() error { return s.accept(hurting, d) }
+	return d, nil
+}
+
+// Addr is the address it listens on for TCP, host:port.
+func (s *Server) Addr() string { return s.AddrOf("tcp") }
+
+// AddrOf is the address it listens on for tcp, tls, udp or ws; empty when it
+// does not.
+func (s *Server) AddrOf(name string) string {
+	for _, d := range s.doors {
+		if d.name == name {
+			return d.addr
+		}
+	}
+	return ""
+}
+
+// Counts is what it has answered so far. It is safe to call at any time, also
+// after Close.
+func (s *Server) Counts() Counts {
+	t := &s.core.tally
+	return Counts{
+		Connections: t.connections.Load(), Messages: t.messages.Load(), Events: t.events.Load(), Bytes: t.bytes.Load(),
+		Queries: t.queries.Load(), Refused: t.refused.Load(), Dropped: t.dropped.Load(), Lost: t.lost.Load(),
+	}
+}
+
+// Close ends it, with its connections and its index.
+func (s *Server) Close() error { return s.closed() }
+
+func (s *Server) end() (err error) {
+	s.cancel()
+	for _, d := range s.doors {
+		if e := d.close(); err == nil {
+			err = e
+		}
+	}
+	s.mu.Lock()
+	for nc := range s.conns {
+		nc.Close()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+	return err
+}
+
+func (s *Server) accept(ln net.Listener, d *door) error {
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			if s.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			// Out of descriptors, most likely: try again when some may be
+			// free, instead of turning in a circle.
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-s.ctx.Done():
+				return nil
+			}
+			continue
+		}
+		if !s.enter(nc) {
+			return nil
+		}
+		s.wg.Go(func() {
+			d.meter.conns.Add(1)
+			err := s.serve(nc, d.meter)
+			d.meter.conns.Add(-1)
+			s.leave(nc)
+			if err != nil && s.ctx.Err() == nil && !fault.Gone(err) {
+				s.core.opts.logf("connection from %s: %v", nc.RemoteAddr(), err)
+			}
+		})
+	}
+}
+
+// enter registers a connection, to be closed at the end; false at the end.
+func (s *Server) enter(nc net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		nc.Close()
+		return false
+	}
+	s.conns[nc] = struct{}{}
+	s.core.tally.connections.Add(1)
+	return true
+}
+
+func (s *Server) leave(nc net.Conn) {
+	nc.Close()
+	s.mu.Lock()
+	delete(s.conns, nc)
+	s.mu.Unlock()
+}
+
+func (s *Server) serve(nc net.Conn, m *meter) error {
+	if s.core.opts.Discard {
+		if tc, ok := nc.(*net.TCPConn); ok {
+			// One big receive buffer: fewer wake-ups per byte.
+			_ = tc.SetReadBuffer(4 << 20)
+		}
+		return newConn(s.core, nc, m, sinkWindow).sink()
+	}
+	return newConn(s.core, nc, m, window).serve()
+}
+
+// keep removes what has expired, a part of the index at a time, all of it every
+// five seconds as the real server's usual configuration has it, and tells of
+// the server each interval.
+func (s *Server) keep() {
+	expire := time.NewTicker(5 * time.Second / shards)
+	defer expire.Stop()
+	tell := time.NewTicker(s.core.opts.Interval)
+	defer tell.Stop()
+	last := s.start
+	for part := 0; ; {
+		select {
+		case now := <-expire.C:
+			s.core.index.expire(part, now, func(host, service string) { s.core.expired(host, service, now) })
+			part++
+		case now := <-tell.C:
+			s.tell(now, now.Sub(last))
+			last = now
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// Serve runs a stand-in until ctx ends. It prints what it listens on to out
+// when it is ready, "listening on ADDR" for TCP and ", NAME ADDR" for each other
+// address, and what it took to words at its end.
+func (o *Options) Serve(ctx context.Context, out, words io.Writer) error {
+	opts := *o
+	if opts.Log == nil {
+		opts.Log = words
+	}
+	// A sink beside the generator it measures: fewer collections for a few
+	// megabytes more.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	s, err := Start(opts)
+	if err != nil {
+		return err
+	}
+	line := []string{"listening on " + s.Addr()}
+	for _, d := range s.doors[1:] {
+		line = append(line, d.name+" "+d.addr)
+	}
+	if _, err := fmt.Fprintln(out, strings.Join(line, ", ")); err != nil {
+		s.Close()
+		return fmt.Errorf("telling the address: %w", err)
+	}
+	<-ctx.Done()
+	err = s.Close()
+	fmt.Fprintln(words, s.Counts())
+	return err
+}
