@@ -55,6 +55,12 @@ var Rooms = []Room{
 	{Name: "internal/ledger", May: []string{"load", "measure"}},
 	{Name: "internal/trust", May: []string{"load", "measure", "units"}},
 	{Name: "internal/system", May: []string{"measure"}},
+	{Name: "internal/secret"},
+	{Name: "internal/scrape", May: []string{"internal/secret", "measure"}},
+	{Name: "internal/checkout", May: []string{"internal/secret", "internal/system", "target"}},
+	{Name: "internal/sut", May: []string{
+		"internal/checkout", "internal/scrape", "internal/secret", "internal/system", "measure", "target", "units",
+	}},
 	{Name: "internal/workload", May: []string{"load", "payload", "target", "units"}},
 	{Name: "internal/report", May: []string{"internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/live", May: []string{"load", "measure", "units"}},

@@ -1,0 +1,290 @@
+package checkout
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"carronade/internal/secret"
+	"carronade/internal/system"
+	"carronade/target"
+)
+
+// An Order is a revision to be had, and built.
+type Order struct {
+	Dir      string // folder of the user's repository; it is only read
+	Revision string // a branch, REMOTE/BRANCH, a tag or a commit; "" is HEAD
+	Fetch    string // a remote of the repository that is asked for what is new; "": none
+	// Command builds it, in the worktree, by the shell. {revision}, {branch} and
+	// {image} are replaced. "": the worktree alone is wanted.
+	Command string
+	Env     []string // NAME=VALUE besides those of this process
+
+	Cache  string        // folder that is kept; "" is DefaultCache
+	Bound  Bound         // of the cache; zero fields are DefaultBound's
+	Within time.Duration // how long a build may take; 0 is DefaultWithin
+
+	Mask   *secret.Mask                     // of what is logged; nil: what looks like a secret is hidden all the same
+	Output func(line string)                // what the build says, masked; nil: nobody looks
+	Logf   func(format string, args ...any) // words for the progress log; nil: none
+}
+
+// DefaultWithin is how long a build may take.
+const DefaultWithin = 30 * time.Minute
+
+// mostLog bounds a build's kept output, in bytes.
+const mostLog = 16 << 20
+
+// mostWords is how many of a failed build's last lines its error shows.
+const mostWords = 5
+
+// A Build is a revision in a worktree of its own, built. It is kept from being
+// removed from the cache until Release.
+type Build struct {
+	Facts
+	Tree   string // the worktree
+	Log    string // what the build said
+	Image  string // {image}: a name and tag of the revision, for a build that makes one
+	Cached bool   // it had been built before
+	Took   time.Duration
+
+	held *os.File
+}
+
+// Expand replaces {tree}, {revision}, {branch} and {image}.
+func (b *Build) Expand(s string) string {
+	return strings.NewReplacer("{tree}", b.Tree, "{revision}", b.Revision, "{branch}", b.Branch, "{image}", b.Image).Replace(s)
+}
+
+// Release lets the cache remove the build. It may be called twice.
+func (b *Build) Release() {
+	if b.held != nil {
+		b.held.Close()
+		b.held = nil
+	}
+}
+
+// Make gets a revision and builds it, or finds it built. Two runs that want the
+// same build at once make it once. A build that fails is an error with its last
+// lines, and its whole output is kept.
+func Make(ctx context.Context, o Order) (*Build, error) {
+	if o.Mask == nil {
+		o.Mask = new(secret.Mask)
+	}
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	if o.Revision == "" {
+		o.Revision = "HEAD"
+	}
+	cache, err := cacheFolder(o.Cache)
+	if err != nil {
+		return nil, err
+	}
+	user, err := Read(ctx, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := openRepo(ctx, cache, user.Dir)
+	if err != nil {
+		return nil, &target.Error{Doing: "borrow the repository in " + user.Dir, Err: err, Hint: "the cache is in " + cache + "; carronade system prune --all empties it"}
+	}
+	if o.Fetch != "" {
+		o.Logf("fetching %s", o.Fetch)
+		if err := r.fetch(ctx, o.Fetch); err != nil {
+			return nil, err
+		}
+	}
+	b := &Build{}
+	b.Revision, b.Branch, err = r.resolve(ctx, o.Revision, o.Fetch)
+	if err != nil {
+		return nil, err
+	}
+	if b.Date, err = dateOf(ctx, r.git, b.Revision); err != nil {
+		return nil, &target.Error{Doing: "read the revision " + b.Revision, Err: err}
+	}
+	sum := sha256.Sum256([]byte(o.Command + "\x00" + strings.Join(o.Env, "\x00")))
+	key := b.Revision[:12] + "-" + hex.EncodeToString(sum[:4])
+	home := filepath.Join(r.home, key)
+	b.Dir, b.Tree, b.Log = user.Dir, filepath.Join(home, "tree"), filepath.Join(home, "build.log")
+	b.Image = "carronade-" + filepath.Base(r.home) + ":" + key
+	o.Command = b.Expand(o.Command)
+	if err := b.make(ctx, &o, r, home); err != nil {
+		b.Release()
+		return nil, err
+	}
+	if _, _, err := Prune(cache, o.Bound); err != nil {
+		o.Logf("the cache could not be pruned: %v", err)
+	}
+	return b, nil
+}
+
+// make holds the build's lock until Release: alone while it builds, then with
+// others that use it.
+func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error {
+	for {
+		b.Release()
+		if err := os.MkdirAll(home, 0o755); err != nil {
+			return fmt.Errorf("make the build's folder: %w", err)
+		}
+		name := filepath.Join(home, "lock")
+		held, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+		if err != nil {
+			return fmt.Errorf("lock the build: %w", err)
+		}
+		b.held = held
+		if err := wait(ctx, held, true); err != nil {
+			return err
+		}
+		if !still(held, name) {
+			continue // pruned while we waited
+		}
+		if e, err := readEntry(home); err == nil && !e.Failed {
+			b.Cached, b.Took = true, e.Took
+			e.touch()
+			o.Logf("revision %.12s was built before", b.Revision)
+			return nil
+		}
+		// Nobody built it: alone now, and then look again.
+		if err := wait(ctx, held, false); err != nil {
+			return err
+		}
+		if e, err := readEntry(home); err == nil && !e.Failed || !still(held, name) {
+			continue
+		}
+		if err := b.build(ctx, o, r, home); err != nil {
+			return err
+		}
+		return wait(ctx, held, true)
+	}
+}
+
+// still tells whether an open file is the one that has the name.
+func still(f *os.File, name string) bool {
+	a, err1 := f.Stat()
+	b, err2 := os.Stat(name)
+	return err1 == nil && err2 == nil && os.SameFile(a, b)
+}
+
+func (b *Build) build(ctx context.Context, o *Order, r *repo, home string) error {
+	start := time.Now()
+	if err := b.checkOut(ctx, r); err != nil {
+		return &target.Error{Doing: "check out revision " + b.Revision, Err: err, Hint: "the cache is in " + r.home + "; carronade system prune --all empties it"}
+	}
+	e := Entry{
+		Home: home, Repository: b.Dir, Branch: b.Branch, Revision: b.Revision, Date: b.Date,
+		Command: o.Mask.Text(o.Command), Image: b.Image, Built: start,
+	}
+	if o.Command == "" || !strings.Contains(o.Command, b.Image) {
+		e.Image = ""
+	}
+	if o.Command != "" {
+		o.Logf("building revision %.12s", b.Revision)
+		if err := b.command(ctx, o); err != nil {
+			e.Failed, e.Took = true, time.Since(start)
+			_ = os.RemoveAll(b.Tree)
+			_ = e.write()
+			return err
+		}
+	}
+	b.Took = time.Since(start)
+	e.Took = b.Took
+	e.Bytes = size(home)
+	if err := e.write(); err != nil {
+		return fmt.Errorf("keep the build: %w", err)
+	}
+	return nil
+}
+
+// checkOut makes the worktree anew.
+func (b *Build) checkOut(ctx context.Context, r *repo) error {
+	unlock, err := lock(ctx, filepath.Join(r.home, "repo.lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := os.RemoveAll(b.Tree); err != nil {
+		return err
+	}
+	if _, err := git(ctx, r.git, "worktree", "prune"); err != nil {
+		return err
+	}
+	_, err = git(ctx, r.git, "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "worktree", "add", "--quiet", "--force", "--detach", b.Tree, b.Revision)
+	return err
+}
+
+// command runs the build, with its output masked into its log.
+func (b *Build) command(ctx context.Context, o *Order) error {
+	within := o.Within
+	if within <= 0 {
+		within = DefaultWithin
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("it took longer than %v", within))
+	defer cancel()
+	log, err := os.Create(b.Log)
+	if err != nil {
+		return fmt.Errorf("keep the build's output: %w", err)
+	}
+	defer log.Close()
+	out := bufio.NewWriter(log)
+	written := 0
+	var last []string
+	cmd := exec.Command(shell[0], append(shell[1:len(shell):len(shell)], o.Command)...) //nolint:gosec,noctx // what the user asked to run; ended below with all its group
+	cmd.Dir = b.Tree
+	cmd.Env = append(append(clean(os.Environ()), "CARRONADE_REVISION="+b.Revision, "CARRONADE_BRANCH="+b.Branch, "CARRONADE_IMAGE="+b.Image), o.Env...)
+	child, err := system.StartChild(cmd, func(line string) {
+		line = o.Mask.Text(line)
+		if written += len(line) + 1; written <= mostLog {
+			_, _ = out.WriteString(line + "\n")
+		}
+		if last = append(last, line); len(last) > mostWords {
+			last = last[1:]
+		}
+		if o.Output != nil {
+			o.Output(line)
+		}
+	})
+	if err == nil {
+		select {
+		case <-child.Done():
+			err = child.Err()
+		case <-ctx.Done():
+			child.Terminate()
+			select {
+			case <-child.Done():
+			case <-time.After(2 * time.Second):
+			}
+			child.Kill()
+			<-child.Done()
+			err = context.Cause(ctx)
+		}
+		// What the build left running in its group would hold its output open.
+		child.Kill()
+		select {
+		case <-child.Drained():
+		case <-time.After(5 * time.Second):
+			return errors.New("build: a process it left behind still writes")
+		}
+	}
+	if written > mostLog {
+		fmt.Fprintf(out, "... and %d more bytes, not kept\n", written-mostLog)
+	}
+	if e := out.Flush(); err == nil {
+		err = e
+	}
+	if err == nil {
+		return nil
+	}
+	if len(last) > 0 {
+		err = fmt.Errorf("%w; its last words: %s", err, strings.Join(last, " | "))
+	}
+	return &target.Error{Doing: fmt.Sprintf("build revision %.12s", b.Revision), Err: err, Hint: "its whole output is in " + b.Log}
+}

@@ -1,0 +1,223 @@
+package checkout
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"carronade/target"
+)
+
+// An Entry is one build in the cache.
+type Entry struct {
+	Home       string        `json:"home"` // its folder
+	Repository string        `json:"repository"`
+	Branch     string        `json:"branch,omitempty"`
+	Revision   string        `json:"revision"`
+	Date       time.Time     `json:"revision_date"`
+	Command    string        `json:"command,omitempty"` // without secrets
+	Image      string        `json:"image,omitempty"`   // that the build was told to make
+	Built      time.Time     `json:"built"`
+	Used       time.Time     `json:"used"` // last
+	Took       time.Duration `json:"took_ns"`
+	Bytes      int64         `json:"bytes"`            // on disk when it was built
+	Failed     bool          `json:"failed,omitempty"` // only its output is kept
+	InUse      bool          `json:"in_use,omitempty"`
+}
+
+// A Bound is how much is kept.
+type Bound struct {
+	Builds int   // most builds; below 0: none
+	Bytes  int64 // most bytes of builds; below 0: none
+}
+
+// DefaultBound is what is kept where nobody said otherwise.
+var DefaultBound = Bound{Builds: 20, Bytes: 20 << 30}
+
+const entryFile = "build.json"
+
+// DefaultCache is the folder of builds in the user's cache folder.
+func DefaultCache() (string, error) { return cacheFolder("") }
+
+func cacheFolder(dir string) (string, error) {
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", &target.Error{Doing: "find the user's cache folder", Err: err, Hint: "set HOME or XDG_CACHE_HOME"}
+		}
+		dir = filepath.Join(user, "carronade", "systems")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", &target.Error{Doing: "make the cache " + dir, Err: plain(err), Hint: "builds of systems under test are kept there; it must be writable"}
+	}
+	return dir, nil
+}
+
+func readEntry(home string) (Entry, error) {
+	name := filepath.Join(home, entryFile)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return Entry{}, err
+	}
+	var e Entry
+	if err := json.Unmarshal(data, &e); err != nil {
+		return Entry{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	e.Home = home
+	if st, err := os.Stat(name); err == nil {
+		e.Used = st.ModTime()
+	}
+	if _, err := os.Stat(filepath.Join(home, "tree")); err != nil {
+		e.Failed = true
+	}
+	return e, nil
+}
+
+// write puts the entry in place whole: its presence says that the build is done.
+func (e *Entry) write() error {
+	data, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(e.Home, entryFile)
+	if err := os.WriteFile(name+".new", append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+func (e *Entry) touch() {
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(e.Home, entryFile), now, now)
+}
+
+// List tells what is in the cache, what was used last first. An empty cache
+// folder, "", is DefaultCache.
+func List(cache string) ([]Entry, error) {
+	cache, err := cacheFolder(cache)
+	if err != nil {
+		return nil, err
+	}
+	names, err := filepath.Glob(filepath.Join(cache, "*", "*", entryFile))
+	if err != nil {
+		return nil, err
+	}
+	var out []Entry
+	for _, name := range names {
+		e, err := readEntry(filepath.Dir(name))
+		if err != nil {
+			continue // removed meanwhile, or not ours
+		}
+		if unlock := e.lock(); unlock != nil {
+			unlock()
+		} else {
+			e.InUse = true
+		}
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Entry) int {
+		return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Home, b.Home))
+	})
+	return out, nil
+}
+
+// lock takes the build's lock alone; nil when it is in use.
+func (e *Entry) lock() (unlock func()) { return e.lockFile("lock") }
+
+func (e *Entry) lockFile(name string) (unlock func()) {
+	f, err := os.OpenFile(filepath.Join(e.Home, name), os.O_RDWR, 0)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return func() {}
+		}
+		return nil
+	}
+	if ok, err := try(f, false); !ok || err != nil {
+		f.Close()
+		return nil
+	}
+	return func() { f.Close() }
+}
+
+// Prune removes the builds used longest ago until the rest is within the bound,
+// and none that is in use. It returns what was removed; images are the
+// engine's, and are the caller's to remove. Zero fields are DefaultBound's.
+func Prune(cache string, bound Bound) (removed []Entry, bytes int64, err error) {
+	bound.Builds, bound.Bytes = cmp.Or(bound.Builds, DefaultBound.Builds), cmp.Or(bound.Bytes, DefaultBound.Bytes)
+	all, err := List(cache)
+	if err != nil {
+		return nil, 0, err
+	}
+	kept := int64(0)
+	var errs []error
+	for i, e := range all {
+		kept += e.Bytes
+		if i < bound.Builds && kept <= bound.Bytes {
+			continue
+		}
+		unlock := e.lock()
+		if unlock == nil {
+			continue
+		}
+		err := os.RemoveAll(e.Home)
+		unlock()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove %s: %w", e.Home, err))
+			continue
+		}
+		kept -= e.Bytes
+		bytes += e.Bytes
+		removed = append(removed, e)
+	}
+	if bound.Builds < 0 || bound.Bytes < 0 {
+		errs = append(errs, removeRepos(cache))
+	}
+	return removed, bytes, errors.Join(errs...)
+}
+
+// removeRepos removes our own repositories of which no build is left.
+func removeRepos(cache string) error {
+	cache, err := cacheFolder(cache)
+	if err != nil {
+		return err
+	}
+	repos, _ := filepath.Glob(filepath.Join(cache, "*", "repo.git"))
+	var errs []error
+	for _, r := range repos {
+		home := filepath.Dir(r)
+		if left, _ := filepath.Glob(filepath.Join(home, "*", "lock")); len(left) > 0 {
+			continue
+		}
+		e := Entry{Home: home}
+		unlock := e.lockFile("repo.lock")
+		if unlock == nil {
+			continue
+		}
+		errs = append(errs, os.RemoveAll(home))
+		unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// size is how many bytes a folder's files hold.
+func size(dir string) (bytes int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if st, err := d.Info(); err == nil {
+				bytes += st.Size()
+			}
+		}
+		return nil
+	})
+	return bytes
+}

@@ -1,0 +1,149 @@
+package checkout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"carronade/internal/secret"
+	"carronade/target"
+)
+
+// git runs git in a folder and returns what it printed, without the last line
+// end. It never asks anybody anything and takes no lock that it need not: a
+// plain `git status` would rewrite the index of the user's folder.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // arguments, not a shell's text
+	cmd.Env = append(clean(os.Environ()), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS=true", "LC_ALL=C")
+	cmd.WaitDelay = time.Second
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("git %s: %w", args[0], ctx.Err())
+		}
+		var m secret.Mask
+		if text := strings.TrimSpace(words.String()); text != "" {
+			lines := strings.Split(m.Text(text), "\n")
+			return "", fmt.Errorf("git %s: %s", args[0], strings.Join(lines[max(0, len(lines)-3):], "; "))
+		}
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+// clean drops what would send git to another repository than the folder's: a
+// run may be started from a hook.
+func clean(env []string) []string {
+	out := make([]string, 0, len(env))
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		switch name {
+		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX":
+		default:
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Facts are which revision a folder holds.
+type Facts struct {
+	Dir       string
+	Branch    string    // "" when none is checked out (a detached HEAD)
+	Revision  string    // the commit's full name
+	Date      time.Time // when it was committed
+	Dirty     bool      // tracked files differ from the revision, staged or not
+	Untracked int       // files that git does not know and was not told to ignore
+}
+
+// Read asks git about the folder dir. It changes nothing there. A folder that
+// is missing, is in no repository or has no commit is an error with words.
+func Read(ctx context.Context, dir string) (Facts, error) {
+	f := Facts{Dir: dir}
+	fail := func(err error, hint string) (Facts, error) {
+		return Facts{}, &target.Error{Doing: "read the git folder " + dir, Err: err, Hint: hint}
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		return fail(errors.New("there is no git on this machine"), "install git, or leave --system-git out")
+	}
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		f.Dir = abs
+		var st os.FileInfo
+		if st, err = os.Stat(abs); err == nil && !st.IsDir() {
+			err = errors.New("it is a file")
+		}
+	}
+	if err != nil {
+		return fail(plain(err), "give the folder of a git repository: --system-git DIR")
+	}
+	out, err := git(ctx, f.Dir, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignore-submodules=none")
+	if err != nil {
+		return fail(err, "give the folder of a git repository: --system-git DIR")
+	}
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "# branch.oid "):
+			f.Revision = strings.TrimPrefix(line, "# branch.oid ")
+		case strings.HasPrefix(line, "# branch.head "):
+			f.Branch = strings.TrimPrefix(line, "# branch.head ")
+		case strings.HasPrefix(line, "? "):
+			f.Untracked++
+		case line != "" && line[0] != '#':
+			f.Dirty = true
+		}
+	}
+	if f.Branch == "(detached)" {
+		f.Branch = ""
+	}
+	if f.Revision == "" || f.Revision == "(initial)" {
+		return fail(errors.New("it has no commit yet"), "commit what is to be tested")
+	}
+	if f.Date, err = dateOf(ctx, f.Dir, f.Revision); err != nil {
+		return fail(err, "")
+	}
+	return f, nil
+}
+
+// plain is an error of a file without the path, which the message has already.
+func plain(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func dateOf(ctx context.Context, dir, revision string) (time.Time, error) {
+	out, err := git(ctx, dir, "show", "--no-patch", "--no-show-signature", "--format=%cI", revision, "--")
+	if err != nil {
+		return time.Time{}, err
+	}
+	t, err := time.Parse(time.RFC3339, out)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("git told a date that makes no sense: %w", err)
+	}
+	return t, nil
+}
+
+// Map is the facts for a report: branch, revision, revision_date and
+// unstaged_changes.
+func (f *Facts) Map() map[string]any {
+	m := map[string]any{
+		"revision":         f.Revision,
+		"revision_date":    f.Date.UTC().Format(time.RFC3339),
+		"unstaged_changes": f.Dirty,
+	}
+	if f.Branch != "" {
+		m["branch"] = f.Branch
+	}
+	return m
+}

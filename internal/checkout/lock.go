@@ -1,0 +1,44 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// lockEvery is how often a lock that is taken is tried again.
+const lockEvery = 100 * time.Millisecond
+
+// lock takes a lock on a file, which is made, and returns how to give it back.
+// It waits as long as ctx allows.
+func lock(ctx context.Context, name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock the cache: %w", err)
+	}
+	if err := wait(ctx, f, false); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+func wait(ctx context.Context, f *os.File, shared bool) error {
+	ticker := time.NewTicker(lockEvery)
+	defer ticker.Stop()
+	for {
+		ok, err := try(f, shared)
+		if err != nil {
+			return fmt.Errorf("lock the cache: %w", err)
+		}
+		if ok {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for another run that has %s: %w", f.Name(), ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,168 @@
+// Package secret answers for what must not be shown: it knows what a secret
+// looks like in a command line, an address and a line of output, and takes it
+// out.
+//
+// It refuses to know who prints the text, and it keeps no secret longer than
+// the Mask that was told it.
+//
+// Its invariant: a value that a Mask was told, or found in a command line, is in
+// no text that went through that Mask, whatever stands around it. What only
+// looks like a secret is taken out too: a report that hides a harmless word is
+// better than one that shows a password.
+package secret
+
+import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Hidden stands where a secret stood.
+const Hidden = "***"
+
+// shortest is the length below which a value is not looked for in free text:
+// taking every "1" or "ok" out of it would leave nothing to read.
+const shortest = 4
+
+// A Mask takes secrets out of text. The zero value knows none, and still takes
+// out what looks like one. It is safe for concurrent use.
+type Mask struct {
+	mu    sync.RWMutex
+	known []string // longest first, so that no part of a longer one is left
+}
+
+// Add tells the mask values that are secret, in all the forms in which they
+// travel: as they are, escaped for an address, and in base64.
+func (m *Mask) Add(values ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, v := range values {
+		v = strings.TrimSpace(v)
+		for _, form := range []string{v, url.QueryEscape(v), url.PathEscape(v), base64.StdEncoding.EncodeToString([]byte(v))} {
+			if len(v) >= shortest && !slices.Contains(m.known, form) {
+				m.known = append(m.known, form)
+			}
+		}
+	}
+	slices.SortStableFunc(m.known, func(a, b string) int { return len(b) - len(a) })
+}
+
+// names are what the name of a setting with a secret ends in or holds.
+const names = `passw(?:or)?d|passwd|pwd|passphrase|secret|token|api[-_.]?key|access[-_.]?key|private[-_.]?key|credentials?|authorization|jaas`
+
+var (
+	secretName = regexp.MustCompile(`(?i)(?:` + names + `)(?:[-_.]?(?:value|text|base64|config))?$`)
+	// A setting within a text: the name, what joins it to its value, the value.
+	setting  = regexp.MustCompile(`(?i)((?:[\w.\-]*(?:` + names + `)[\w\-]*)["']?\s*[=:]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|(?:(?:bearer|basic|apikey)\s+)?[^\s,;&"'}\]]+)`)
+	userinfo = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.\-]*://)([^/\s"'<>?#]*)@`)
+	scheme   = regexp.MustCompile(`(?i)\b((?:bearer|apikey)\s+)([\w+/=.~\-]{4,})`)
+)
+
+// IsName reports whether a setting of this name holds a secret, such as
+// "output.elasticsearch.password".
+func IsName(name string) bool {
+	return secretName.MatchString(strings.TrimRight(name, "\"' "))
+}
+
+// IsReference reports whether a value says where a secret is, and is none
+// itself: env:NAME or file:PATH.
+func IsReference(value string) bool {
+	return strings.HasPrefix(value, "env:") || strings.HasPrefix(value, "file:")
+}
+
+// Text is s without the secrets that the mask knows, and without what looks
+// like one: the login in an address, what follows "password=" and "Bearer".
+func (m *Mask) Text(s string) string {
+	m.mu.RLock()
+	for _, v := range m.known {
+		if strings.Contains(s, v) {
+			s = strings.ReplaceAll(s, v, Hidden)
+		}
+	}
+	m.mu.RUnlock()
+	return m.looks(s, nil)
+}
+
+// looks takes out what looks like a secret, and hands each to found.
+func (m *Mask) looks(s string, found func(string)) string {
+	if !strings.ContainsAny(s, "=:@ ") {
+		return s
+	}
+	hide := func(re *regexp.Regexp, after string) {
+		s = re.ReplaceAllStringFunc(s, func(hit string) string {
+			g := re.FindStringSubmatch(hit)
+			value := strings.Trim(g[2], `"'`)
+			if IsReference(value) || value == "" || value == Hidden {
+				return hit
+			}
+			if found != nil {
+				found(value)
+			}
+			return g[1] + Hidden + after
+		})
+	}
+	hide(userinfo, "@")
+	hide(setting, "")
+	hide(scheme, "")
+	return s
+}
+
+// Command is a command line for people, without its secrets, which the mask
+// knows from now on: what follows a flag such as --password, the value of a
+// setting such as -Dssl.key.password=, the login in an address and the second
+// half of curl's -u NAME:PASSWORD. Arguments with blanks are quoted.
+func (m *Mask) Command(args []string) string {
+	var found []string
+	shown := make([]string, 0, len(args))
+	next := false // the argument is the value of the flag before it
+	for i, arg := range args {
+		switch {
+		case next && !strings.HasPrefix(arg, "-"):
+			if IsReference(arg) {
+				break
+			}
+			found, arg = append(found, arg), Hidden
+		case i > 0 && (args[i-1] == "-u" || args[i-1] == "--user") && strings.Contains(arg, ":"):
+			user, password, _ := strings.Cut(arg, ":")
+			found, arg = append(found, password), user+":"+Hidden
+		default:
+			name, value, ok := strings.Cut(arg, "=")
+			find := func(v string) { found = append(found, parts(v)...) }
+			script := i > 0 && args[i-1] == "-c" // a shell's: the name is only the first word
+			if ok && !script && IsName(name) && !strings.ContainsAny(name, " \t\n;&|") && value != "" && !IsReference(value) {
+				m.looks(value, find) // a login module's text holds the password and more
+				find(value)
+				arg = name + "=" + Hidden
+				break
+			}
+			arg = m.looks(arg, find)
+		}
+		next = strings.HasPrefix(args[i], "-") && !strings.Contains(args[i], "=") && IsName(args[i])
+		shown = append(shown, quoted(arg))
+	}
+	m.Add(found...)
+	return m.Text(strings.Join(shown, " "))
+}
+
+// parts are a secret value and what of it may be printed alone: what follows the
+// scheme of an Authorization header, and the password of a login NAME:PASSWORD.
+func parts(v string) []string {
+	out := []string{v, strings.Trim(v, `"'`)}
+	if i := strings.LastIndexAny(v, " \t"); i >= 0 {
+		out = append(out, v[i+1:])
+	}
+	if _, password, ok := strings.Cut(v, ":"); ok {
+		out = append(out, password)
+	}
+	return out
+}
+
+func quoted(arg string) string {
+	if arg != "" && !strings.ContainsAny(arg, " \t\n\"'\\$`|&;<>()") {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}

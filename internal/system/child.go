@@ -1,0 +1,138 @@
+package system
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+)
+
+// A Child is another program, run by this one: in a process group of its own, so
+// that an interrupt at the terminal is for us alone to act on, and ended by the
+// kernel when this process ends, however it does (on Linux).
+//
+// Its output goes line by line to a function, on a goroutine of its own. Safe
+// for concurrent use.
+type Child struct {
+	cmd   *exec.Cmd
+	done  chan struct{} // closed when the process ended
+	err   error         // how; read after done
+	drain chan struct{} // closed when its output ended
+}
+
+// StartChild starts cmd, whose Stdout and Stderr must be nil: each line of both
+// goes to line, without its end, cut at 8 KiB. A nil line discards them. Lines
+// end when every process has ended that has the output open, which may be
+// later than Done.
+func StartChild(cmd *exec.Cmd, line func(string)) (*Child, error) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make a pipe: %w", err)
+	}
+	cmd.Stdout, cmd.Stderr = in, in
+	tie(cmd)
+	c := &Child{cmd: cmd, done: make(chan struct{}), drain: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// On Linux the child dies with the thread that started it, so that
+		// thread has to last as long as the child.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		in.Close()
+		started <- err
+		if err == nil {
+			c.err = cmd.Wait()
+		}
+		close(c.done)
+	}()
+	if err := <-started; err != nil {
+		out.Close()
+		return nil, err
+	}
+	go func() {
+		defer close(c.drain)
+		defer out.Close()
+		if line == nil {
+			_, _ = io.Copy(io.Discard, out)
+			return
+		}
+		Lines(out, line)
+	}()
+	return c, nil
+}
+
+// mostLine is where a line is cut.
+const mostLine = 8 << 10
+
+// Lines hands each line of r to f, without its end and cut at 8 KiB, until r
+// ends. It allocates one string for each.
+func Lines(r io.Reader, f func(string)) {
+	var held []byte
+	cut := false // the rest of the line is passed over
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		for b := buf[:n]; len(b) > 0; {
+			end := 0
+			for end < len(b) && b[end] != '\n' {
+				end++
+			}
+			whole := end < len(b)
+			if !cut {
+				held = append(held, b[:min(end, mostLine-min(len(held), mostLine))]...)
+				cut = len(held) >= mostLine
+			}
+			if whole {
+				if k := len(held); k > 0 && held[k-1] == '\r' {
+					held = held[:k-1]
+				}
+				f(string(held))
+				held, cut = held[:0], false
+				end++
+			}
+			b = b[end:]
+		}
+		if err != nil {
+			if len(held) > 0 {
+				f(string(held))
+			}
+			return
+		}
+	}
+}
+
+// Pid is the process id.
+func (c *Child) Pid() int { return c.cmd.Process.Pid }
+
+// Done is closed when the process ended.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Drained is closed when its output ended.
+func (c *Child) Drained() <-chan struct{} { return c.drain }
+
+// Err is how the process ended, as exec.Cmd.Wait tells it; valid after Done.
+func (c *Child) Err() error { return c.err }
+
+// State is how the process ended, nil before Done.
+func (c *Child) State() *os.ProcessState {
+	select {
+	case <-c.done:
+		return c.cmd.ProcessState
+	default:
+		return nil
+	}
+}
+
+// Terminate asks the process to end (TERM; where there are no signals it is
+// ended at once).
+func (c *Child) Terminate() {
+	if c.State() == nil {
+		terminate(c.cmd.Process)
+	}
+}
+
+// Kill ends the process and all that are in its group, at once. The group may
+// outlive its leader, so this is for after Done too.
+func (c *Child) Kill() { killGroup(c.cmd.Process, c.State() == nil) }

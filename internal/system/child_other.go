@@ -1,0 +1,29 @@
+//go:build !unix
+
+package system
+
+import (
+	"os"
+	"os/exec"
+)
+
+func tie(*exec.Cmd) {}
+
+func terminate(p *os.Process) { _ = p.Kill() }
+
+func killGroup(p *os.Process, alive bool) {
+	if alive {
+		_ = p.Kill()
+	}
+}
+
+// Signal ends a process.
+func Signal(pid int, _ bool) {
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill()
+		_ = p.Release()
+	}
+}
+
+// DeathSignal is empty here.
+func DeathSignal(*os.ProcessState) string { return "" }

@@ -1,0 +1,527 @@
+package system
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Tree watches a process and all that descend from it. It belongs to one
+// goroutine.
+//
+// Files of /proc are kept open, one for each number wanted: reading is one
+// system call, no memory is allocated, and a process id that is given to
+// another process is noticed, because a file of the old one can no longer be
+// read. New processes are looked for only when the kernel has given out a
+// process id since the last look.
+//
+// A process that leaves its parent (a daemon) stays in the tree once it was
+// seen; when it left between two looks it is known by the tag in its
+// environment, where the tree has one.
+type Tree struct {
+	root  int
+	tag   []byte // "NAME=VALUE" without the end; nil: none
+	dir   int    // /proc
+	load  int    // /proc/loadavg
+	net   int    // /proc/ROOT/net/dev, -1 when its namespace is ours
+	begun uint64 // when the root began, in ticks after boot
+	since uint64 // what was there before, in ticks after boot, does not count what it consumed
+
+	members []*member // alive at the last look, in the order they were found
+	known   map[int]bool
+	others  map[int]uint32 // what is not of the tree, and the round in which it was last there
+	round   uint32
+	last    uint64 // process id given out last
+
+	total     counters // consumed since the tree was opened
+	peak      uint64
+	high      uint64 // largest VmHWM of a process that began within the tree's time
+	pss       uint64
+	pssAt     time.Time
+	netBefore [2]uint64
+	name      string
+	listed    bool // the kernel tells no number of descriptors by their directory's size
+
+	buf   []byte // for one file
+	names []byte // for /proc
+	fresh []int
+	ended []*member
+}
+
+// What is counted of a process. All but own hold what children consumed that it
+// waited for: the kernel adds those up (wait_task_zombie in kernel/exit.c).
+const (
+	own      = iota // ticks
+	children        // ticks
+	diskRead
+	diskWritten
+	read
+	written
+	kinds
+)
+
+type counters [kinds]uint64
+
+// A member is one process of the tree, as it was at the last look.
+type member struct {
+	pid, parent  int
+	start        uint64
+	stat, io, fd int // descriptors; -1 where the kernel lets us not
+	counts       counters
+	// credit is what children consumed that were counted while they lived: it
+	// comes again when this process waits for them.
+	credit  counters
+	next    counters // what this look read
+	threads int
+	files   int
+	rss     uint64
+	zombie  bool
+}
+
+const tick = 10 * time.Millisecond // of /proc/PID/stat: USER_HZ is 100 everywhere (time(7))
+
+// OpenTree begins to watch the process root and its descendants. A tag that is
+// not empty is the value of TagEnv which they were started with; all that they
+// ever consumed counts then, and otherwise what they consume from now on. The
+// error is ErrGone when there is no such process.
+func OpenTree(root int, tag string) (*Tree, error) {
+	t := &Tree{
+		root: root, dir: -1, load: -1, net: -1,
+		known: make(map[int]bool), others: make(map[int]uint32),
+		buf: make([]byte, 16<<10), names: make([]byte, 32<<10),
+	}
+	if tag != "" {
+		t.tag = []byte(TagEnv + "=" + tag)
+	} else {
+		t.since = bootTicks()
+	}
+	var err error
+	if t.dir, err = unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return nil, fmt.Errorf("open /proc: %w", err)
+	}
+	if t.load, err = unix.Open("/proc/loadavg", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+		t.Close()
+		return nil, fmt.Errorf("open /proc/loadavg: %w", err)
+	}
+	m := t.open(root)
+	if m == nil || m.zombie {
+		if m != nil {
+			m.close()
+		}
+		t.Close()
+		return nil, fmt.Errorf("process %d: %w", root, ErrGone)
+	}
+	t.begun = m.start
+	t.adopt(m)
+	t.name = comm(root)
+	t.openNetwork()
+	t.look(false)
+	return t, nil
+}
+
+// bootTicks is now in ticks after boot, as processes' starts are told.
+func bootTicks() uint64 {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return 0
+	}
+	return uint64(now.Nano()) / uint64(tick)
+}
+
+func comm(pid int) string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(b))
+}
+
+// openNetwork keeps the counters of the tree's network namespace, when that is
+// not the one of this process.
+func (t *Tree) openNetwork() {
+	ours, err1 := os.Readlink("/proc/self/ns/net")
+	theirs, err2 := os.Readlink("/proc/" + strconv.Itoa(t.root) + "/ns/net")
+	if err1 != nil || err2 != nil || ours == theirs {
+		return
+	}
+	if fd, err := unix.Open("/proc/"+strconv.Itoa(t.root)+"/net/dev", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+		t.net = fd
+		if t.tag == nil {
+			t.netBefore[0], t.netBefore[1], _ = interfaces(t.file(fd))
+		}
+	}
+}
+
+// open reads a process for the first time; nil when it is gone.
+func (t *Tree) open(pid int) *member {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	m := &member{pid: pid, stat: fd, io: -1, fd: -1}
+	if !t.read(m, &m.counts) {
+		m.close()
+		return nil
+	}
+	return m
+}
+
+// adopt makes a process a member.
+func (t *Tree) adopt(m *member) {
+	dir := "/proc/" + strconv.Itoa(m.pid)
+	if fd, err := unix.Open(dir+"/io", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+		m.io = fd
+	}
+	if fd, err := unix.Open(dir+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		m.fd = fd
+	}
+	t.readIO(m, &m.counts)
+	if m.start >= t.since { // it began within the tree's time: all it did counts
+		for i, n := range m.counts {
+			t.total[i] += n
+		}
+	}
+	t.members = append(t.members, m)
+	t.known[m.pid] = true
+	delete(t.others, m.pid)
+}
+
+func (m *member) close() {
+	for _, fd := range [...]int{m.stat, m.io, m.fd} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	m.stat, m.io, m.fd = -1, -1, -1
+}
+
+// Close ends the watching.
+func (t *Tree) Close() {
+	for _, m := range t.members {
+		m.close()
+	}
+	t.members = nil
+	for _, fd := range [...]*int{&t.dir, &t.load, &t.net} {
+		if *fd >= 0 {
+			unix.Close(*fd)
+			*fd = -1
+		}
+	}
+}
+
+// Name is the root's own name, as the kernel keeps it.
+func (t *Tree) Name() string { return t.name }
+
+// Members are the process ids that were alive at the last look.
+func (t *Tree) Members() []int {
+	out := make([]int, 0, len(t.members))
+	for _, m := range t.members {
+		out = append(out, m.pid)
+	}
+	return out
+}
+
+// Alive tells whether any process of the tree was alive at the last look.
+func (t *Tree) Alive() bool { return len(t.members) > 0 }
+
+// RootAlive tells whether the root was alive at the last look.
+func (t *Tree) RootAlive() bool { return t.known[t.root] }
+
+// Look reads every member and looks for new ones. A look at a tree of 20 costs
+// a fifth of a millisecond.
+func (t *Tree) Look() Look { return t.look(false) }
+
+// Final is a last Look before the tree is ended, which reads what is otherwise
+// read once a minute.
+func (t *Tree) Final() Look { return t.look(true) }
+
+func (t *Tree) look(dear bool) Look {
+	l := Look{At: time.Now(), OwnNetwork: t.net >= 0}
+	dear = dear || l.At.Sub(t.pssAt) >= pssEvery
+	if dear {
+		t.pss, t.pssAt = 0, l.At
+	}
+	t.find()
+	alive := t.members[:0]
+	for _, m := range t.members {
+		m.next = m.counts
+		if !t.read(m, &m.next) || m.zombie {
+			t.ended = append(t.ended, m)
+			continue
+		}
+		alive = append(alive, m)
+		t.readIO(m, &m.next)
+		t.countFiles(m)
+		if dear {
+			t.readDear(m)
+		}
+		l.Processes++
+		l.Threads += m.threads
+		l.Files += m.files
+		l.RSS += m.rss
+	}
+	clear(t.members[len(alive):])
+	t.members = alive
+	t.settle()
+	l.CPU = time.Duration(t.total[own]+t.total[children]) * tick
+	l.DiskRead, l.DiskWritten, l.Read, l.Written = t.total[diskRead], t.total[diskWritten], t.total[read], t.total[written]
+	t.peak = max(t.peak, l.RSS, t.high)
+	l.PSS, l.Peak = t.pss, t.peak
+	if t.net >= 0 {
+		if b := t.file(t.net); len(b) > 0 {
+			in, out, _ := interfaces(b)
+			l.Received, l.Sent = in-min(in, t.netBefore[0]), out-min(out, t.netBefore[1])
+		}
+	}
+	return l
+}
+
+// settle counts what came since the last look. What an ended process had been
+// counted for comes again in what its parent waited for, and is not counted
+// twice; later members first, since a child is found after its parent.
+func (t *Tree) settle() {
+	for _, m := range slices.Backward(t.ended) {
+		m.advance(&t.total)
+		for _, p := range t.members {
+			if p.pid == m.parent {
+				p.owe(m)
+			}
+		}
+		for _, p := range t.ended {
+			if p.pid == m.parent && p != m {
+				p.owe(m)
+			}
+		}
+		delete(t.known, m.pid)
+		m.close()
+	}
+	clear(t.ended)
+	t.ended = t.ended[:0]
+	for _, m := range t.members {
+		m.advance(&t.total)
+	}
+}
+
+// owe remembers what a child that ended had been counted for.
+func (m *member) owe(child *member) {
+	m.credit[children] += child.counts[own] + child.counts[children] + child.credit[children]
+	for i := children + 1; i < kinds; i++ {
+		m.credit[i] += child.counts[i] + child.credit[i]
+	}
+}
+
+// advance adds to total what the member consumed since the last look.
+func (m *member) advance(total *counters) {
+	for i := range m.next {
+		more := m.next[i] - min(m.next[i], m.counts[i])
+		known := min(more, m.credit[i])
+		m.credit[i] -= known
+		total[i] += more - known
+		m.counts[i] = max(m.counts[i], m.next[i])
+	}
+}
+
+// file reads a small file that is kept open; the result is valid until the
+// next.
+func (t *Tree) file(fd int) []byte {
+	n, err := unix.Pread(fd, t.buf, 0)
+	if err != nil || n <= 0 {
+		return nil
+	}
+	return t.buf[:n]
+}
+
+// read reads a member's state; false when it is gone.
+func (t *Tree) read(m *member, c *counters) bool {
+	s, ok := parseStat(t.file(m.stat))
+	if !ok {
+		return false
+	}
+	m.parent, m.start, m.threads = s.parent, s.start, s.threads
+	c[own], c[children] = s.user+s.sys, s.childUser+s.childSys
+	m.rss = s.rss * pageSize
+	m.zombie = s.ended()
+	return true
+}
+
+var pageSize = uint64(os.Getpagesize())
+
+func (t *Tree) readIO(m *member, c *counters) {
+	if m.io < 0 {
+		return
+	}
+	b := t.file(m.io)
+	for i, name := range [...]string{diskRead: "read_bytes:", diskWritten: "write_bytes:", read: "rchar:", written: "wchar:"} {
+		if name == "" {
+			continue
+		}
+		if n, ok := numberAfter(b, name); ok {
+			c[i] = n
+		}
+	}
+}
+
+// countFiles asks for the size of the directory of descriptors, which since
+// Linux 6.2 is their number; before, the entries are counted.
+func (t *Tree) countFiles(m *member) {
+	if m.fd < 0 {
+		return
+	}
+	if !t.listed {
+		var st unix.Stat_t
+		if unix.Fstat(m.fd, &st) == nil && st.Size > 0 {
+			m.files = int(st.Size)
+			return
+		}
+	}
+	m.files = 0
+	t.list(m.fd, func([]byte) { m.files++ })
+	t.listed = t.listed || m.files > 0
+}
+
+// list calls f with every name in a directory of /proc that is a number.
+func (t *Tree) list(dir int, f func(name []byte)) bool {
+	if _, err := unix.Seek(dir, 0, 0); err != nil {
+		return false
+	}
+	for {
+		n, err := unix.Getdents(dir, t.names)
+		if err != nil {
+			return false
+		}
+		if n <= 0 {
+			return true
+		}
+		// struct linux_dirent64: inode, offset, length (16 bits at 16), type, name.
+		for b := t.names[:n]; len(b) > 19; {
+			length := int(binary.NativeEndian.Uint16(b[16:]))
+			if length <= 19 || length > len(b) {
+				return false
+			}
+			name := b[19:length]
+			if i := bytes.IndexByte(name, 0); i > 0 && name[0] >= '0' && name[0] <= '9' {
+				f(name[:i])
+			}
+			b = b[length:]
+		}
+	}
+}
+
+// readDear reads what costs the process something, or us.
+func (t *Tree) readDear(m *member) {
+	dir := "/proc/" + strconv.Itoa(m.pid)
+	if b := t.whole(dir + "/smaps_rollup"); b != nil {
+		if n, ok := numberAfter(b, "Pss:"); ok {
+			t.pss += n << 10
+		}
+	}
+	if m.start < t.since {
+		return // its high-water mark may be from before
+	}
+	if b := t.whole(dir + "/status"); b != nil {
+		if n, ok := numberAfter(b, "VmHWM:"); ok {
+			t.high = max(t.high, n<<10)
+		}
+	}
+}
+
+func (t *Tree) whole(name string) []byte {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	return t.file(fd)
+}
+
+// find looks for new members, when any process or thread was started on this
+// machine since the last look.
+func (t *Tree) find() {
+	last, ok := lastNumber(t.file(t.load))
+	if ok && last == t.last && t.round > 0 {
+		return
+	}
+	t.last = last
+	t.round++
+	t.fresh = t.fresh[:0]
+	seen := 0
+	t.list(t.dir, func(name []byte) {
+		n, _, _ := number(name)
+		pid := int(n)
+		seen++
+		if t.known[pid] {
+			return
+		}
+		if _, ok := t.others[pid]; ok {
+			t.others[pid] = t.round
+			return
+		}
+		t.fresh = append(t.fresh, pid)
+	})
+	// A parent may stand behind its child, when the process ids began anew.
+	for again := true; again; {
+		again = false
+		for i, pid := range t.fresh {
+			if pid == 0 {
+				continue
+			}
+			m := t.open(pid)
+			switch {
+			case m == nil || m.zombie:
+				if m != nil {
+					m.close()
+				}
+			case t.known[m.parent] || m.start >= t.begun && t.tagged(pid):
+				t.adopt(m)
+				again = true
+			default:
+				m.close()
+				continue
+			}
+			t.fresh[i] = 0
+		}
+	}
+	for _, pid := range t.fresh {
+		if pid != 0 {
+			t.others[pid] = t.round
+		}
+	}
+	if len(t.others) > 2*seen+64 {
+		for pid, round := range t.others {
+			if round != t.round {
+				delete(t.others, pid)
+			}
+		}
+	}
+}
+
+// tagged tells whether a process has the tree's tag in its environment.
+func (t *Tree) tagged(pid int) bool {
+	if t.tag == nil {
+		return false
+	}
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/environ", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false // of another user: not ours
+	}
+	defer unix.Close(fd)
+	for at := int64(0); ; {
+		n, err := unix.Pread(fd, t.buf, at)
+		if err != nil || n <= 0 {
+			return false
+		}
+		if bytes.Contains(t.buf[:n], t.tag) {
+			return true
+		}
+		if n < len(t.buf) {
+			return false
+		}
+		at += int64(n - len(t.tag)) // it may lie across the edge
+	}
+}

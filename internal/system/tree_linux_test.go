@@ -1,0 +1,319 @@
+package system
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// roleEnv makes the test's binary one process of a tree.
+const roleEnv = "SYSTEM_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	role, rest, _ := strings.Cut(os.Getenv(roleEnv), " ")
+	switch role {
+	case "":
+		os.Exit(m.Run())
+	case "burn": // processor time, then an end
+		d, _ := time.ParseDuration(rest)
+		burn(d)
+	case "wait": // until its input ends
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "parent": // the rest of the roles as children, one after the other, until its input ends
+		in := bufio.NewScanner(os.Stdin)
+		fmt.Println("ready")
+		for in.Scan() {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), roleEnv+"="+in.Text())
+			if err := cmd.Run(); err != nil {
+				fmt.Println(err)
+			}
+			fmt.Println("done")
+		}
+	case "family": // that many children, until its input ends
+		n, _ := strconv.Atoi(rest)
+		for range n {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), roleEnv+"=wait")
+			cmd.Stdin = os.Stdin
+			out, err := cmd.StdoutPipe()
+			if err == nil {
+				err = cmd.Start()
+			}
+			if err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+			_, _ = bufio.NewReader(out).ReadString('\n')
+		}
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "forker": // leaves a child behind and goes
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), roleEnv+"=wait")
+		cmd.Stdin = os.Stdin
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(cmd.Process.Pid)
+	}
+}
+
+func burn(d time.Duration) {
+	var r syscall.Rusage
+	for {
+		if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil || time.Duration(r.Utime.Nano()+r.Stime.Nano()) >= d {
+			return
+		}
+		x := 1
+		for range 100_000 {
+			x = x*31 + 7
+		}
+		sink = append(sink[:0], byte(x))
+	}
+}
+
+// A player is a process in a role.
+type player struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func play(t testing.TB, role, tag string) *player {
+	t.Helper()
+	p := &player{cmd: exec.Command(os.Args[0])}
+	p.cmd.Env = append(os.Environ(), roleEnv+"="+role)
+	if tag != "" {
+		p.cmd.Env = append(p.cmd.Env, TagEnv+"="+tag)
+	}
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.in.Close()
+		_ = p.cmd.Wait()
+	})
+	return p
+}
+
+func (p *player) line(t testing.TB) string {
+	t.Helper()
+	s, err := p.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(s)
+}
+
+func openTree(t testing.TB, pid int, tag string) *Tree {
+	t.Helper()
+	tree, err := OpenTree(pid, tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tree.Close)
+	return tree
+}
+
+func TestTree(t *testing.T) {
+	p := play(t, "family 3", "")
+	p.line(t)
+	tree := openTree(t, p.cmd.Process.Pid, "")
+	l := tree.Look()
+	if l.Processes != 4 || l.Threads < 4 || l.Files < 4*3 {
+		t.Errorf("got %d processes, %d threads, %d files, want 4 processes with at least a thread and 3 files each", l.Processes, l.Threads, l.Files)
+	}
+	if l.RSS < 4<<20 || l.PSS == 0 || l.PSS > l.RSS*11/10 || l.Peak < l.RSS {
+		t.Errorf("got RSS %d, PSS %d, peak %d: want some MiB, less of what is shared, and a peak no lower", l.RSS, l.PSS, l.Peak)
+	}
+	if got := len(tree.Members()); got != 4 {
+		t.Errorf("got %d members, want 4", got)
+	}
+	if !tree.Alive() || !tree.RootAlive() {
+		t.Error("the tree is not alive")
+	}
+	p.in.Close()
+	_ = p.cmd.Wait()
+	for deadline := time.Now().Add(10 * time.Second); tree.Alive(); {
+		tree.Look()
+		if time.Now().After(deadline) {
+			t.Fatalf("%v are alive yet", tree.Members())
+		}
+	}
+	if l := tree.Look(); l.Processes != 0 || l.RSS != 0 || l.Peak == 0 || tree.RootAlive() {
+		t.Errorf("got %+v when all ended, want nothing but the peak", l)
+	}
+}
+
+// TestTreeCounts has children come and go, some seen alive and some not: what
+// they consumed is counted once.
+func TestTreeCounts(t *testing.T) {
+	for _, tag := range []string{"", "counts"} {
+		t.Run("tag "+tag, func(t *testing.T) {
+			p := play(t, "parent", tag)
+			p.line(t)
+			tree := openTree(t, p.cmd.Process.Pid, tag)
+			before := tree.Look()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for range 3 {
+					fmt.Fprintln(p.in, "burn 150ms")
+					if got, err := p.out.ReadString('\n'); got != "done\n" {
+						t.Errorf("got %q, %v, want done", got, err)
+					}
+				}
+			}()
+			for looking := true; looking; {
+				select {
+				case <-done:
+					looking = false
+				default:
+					tree.Look()
+				}
+			}
+			l := tree.Look()
+			got := l.CPU - before.CPU
+			if got < 400*time.Millisecond || got > 900*time.Millisecond {
+				t.Errorf("got %v of processor time, want the children's 450ms and little more", got)
+			}
+			fmt.Fprintln(p.in, "burn 150ms")
+			if got := p.line(t); got != "done" {
+				t.Fatal(got)
+			}
+			more := tree.Look().CPU - l.CPU
+			if more < 130*time.Millisecond || more > 400*time.Millisecond {
+				t.Errorf("got %v for a child that was never seen, want its 150ms and little more", more)
+			}
+		})
+	}
+}
+
+func TestTreeFollowsADaemon(t *testing.T) {
+	const tag = "daemon-tag"
+	p := play(t, "forker", tag)
+	tree, err := OpenTree(p.cmd.Process.Pid, tag)
+	pid, _ := strconv.Atoi(p.line(t))
+	_ = p.cmd.Process.Release() // nobody waits yet: the root is a zombie
+	if err != nil {
+		t.Skip("it ended before it could be watched")
+	}
+	defer tree.Close()
+	for deadline := time.Now().Add(10 * time.Second); tree.RootAlive() || !tree.Alive(); tree.Look() {
+		if time.Now().After(deadline) {
+			t.Fatalf("got members %v, want the daemon %d alone", tree.Members(), pid)
+		}
+	}
+	if got := tree.Members(); len(got) != 1 || got[0] != pid {
+		t.Errorf("got members %v, want the daemon %d alone", got, pid)
+	}
+}
+
+func TestOpenTreeFails(t *testing.T) {
+	p := play(t, "burn 0s", "")
+	_ = p.cmd.Wait()
+	if _, err := OpenTree(p.cmd.Process.Pid, ""); !errors.Is(err, ErrGone) {
+		t.Errorf("got %v, want ErrGone", err)
+	}
+}
+
+// TestTreeNoticesReuse puts another process in the place of a member: what is
+// read is the old one's end, never the new one's numbers.
+func TestTreeNoticesReuse(t *testing.T) {
+	p := play(t, "wait", "")
+	p.line(t)
+	tree := openTree(t, p.cmd.Process.Pid, "")
+	p.in.Close()
+	_ = p.cmd.Wait()
+	if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(p.cmd.Process.Pid-1)), 0o644); err != nil {
+		t.Skip("process ids cannot be chosen here:", err)
+	}
+	q := play(t, "wait", "")
+	q.line(t)
+	if q.cmd.Process.Pid != p.cmd.Process.Pid {
+		t.Skip("another process got the id")
+	}
+	if l := tree.Look(); l.Processes != 0 || tree.Alive() {
+		t.Errorf("got %+v, want nothing: the id belongs to another process", l)
+	}
+}
+
+func TestTreeAllocates(t *testing.T) {
+	p := play(t, "family 3", "")
+	p.line(t)
+	tree := openTree(t, p.cmd.Process.Pid, "")
+	if got := testing.AllocsPerRun(50, func() { tree.Look() }); got > 1 {
+		t.Errorf("a look allocates %v times, want none to speak of", got)
+	}
+}
+
+func TestLookFigures(t *testing.T) {
+	at := time.Unix(1000, 0)
+	before := Look{At: at, CPU: time.Second, DiskRead: 1000}
+	l := Look{At: at.Add(2 * time.Second), RSS: 10, PSS: 5, Processes: 2, Threads: 3, Files: 4, CPU: 4 * time.Second, DiskRead: 5000, OwnNetwork: true, Received: 8}
+	got := make(map[string]float64)
+	for _, f := range l.Figures(&before) {
+		got[f.Name+" "+f.Unit] = f.Value
+	}
+	want := map[string]float64{
+		"RSS bytes": 10, "PSS bytes": 5, "processes ": 2, "threads ": 3, "open files ": 4, "CPU cores": 1.5,
+		"disk read bytes/s": 2000, "disk written bytes/s": 0, "read bytes/s": 0, "written bytes/s": 0, "received bytes/s": 4, "sent bytes/s": 0,
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if got := len(l.Figures(&Look{})); got != 5 {
+		t.Errorf("got %d figures without a look before, want the 5 sizes", got)
+	}
+}
+
+// BenchmarkTree looks at a tree of 20 processes. Once a second it may cost 1 %
+// of a core: 10 ms.
+func BenchmarkTree(b *testing.B) {
+	p := play(b, "family 19", "")
+	p.line(b)
+	tree := openTree(b, p.cmd.Process.Pid, "")
+	if l := tree.Look(); l.Processes != 20 {
+		b.Fatalf("got %d processes, want 20", l.Processes)
+	}
+	b.Run("quiet", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			tree.Look()
+		}
+	})
+	b.Run("processes come and go", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			tree.last = 0 // as if one had been started
+			tree.Look()
+		}
+	})
+	b.Run("once a minute", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			tree.Final()
+		}
+	})
+}

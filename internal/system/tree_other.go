@@ -1,0 +1,30 @@
+//go:build !linux
+
+package system
+
+// A Tree watches a process and all that descend from it: on Linux alone.
+type Tree struct{}
+
+// OpenTree fails with ErrUnwatched.
+func OpenTree(int, string) (*Tree, error) { return nil, ErrUnwatched }
+
+// Look tells nothing here.
+func (*Tree) Look() Look { return Look{} }
+
+// Final tells nothing here.
+func (*Tree) Final() Look { return Look{} }
+
+// Alive is false here.
+func (*Tree) Alive() bool { return false }
+
+// RootAlive is false here.
+func (*Tree) RootAlive() bool { return false }
+
+// Members are none here.
+func (*Tree) Members() []int { return nil }
+
+// Name is empty here.
+func (*Tree) Name() string { return "" }
+
+// Close does nothing here.
+func (*Tree) Close() {}
