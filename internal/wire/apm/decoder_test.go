@@ -1,0 +1,78 @@
+package apm
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/elastic/apm-data/input/elasticapm"
+	"github.com/elastic/apm-data/model/modelpb"
+)
+
+// open is a semaphore that never blocks.
+type open struct{}
+
+func (open) Acquire(context.Context, int64) error { return nil }
+func (open) TryAcquire(int64) bool                { return true }
+func (open) Release(int64)                        {}
+
+// judge has Elastic's decoder, as the server has it, count what it accepts.
+func judge(t *testing.T, body []byte) Counts {
+	t.Helper()
+	p := elasticapm.NewProcessor(elasticapm.Config{MaxEventSize: 1 << 20, Semaphore: open{}})
+	var got Counts
+	var result elasticapm.Result
+	take := modelpb.ProcessBatchFunc(func(_ context.Context, b *modelpb.Batch) error {
+		for _, e := range *b {
+			switch e.Type() {
+			case modelpb.TransactionEventType:
+				got[Transaction]++
+			case modelpb.SpanEventType:
+				got[Span]++
+			case modelpb.ErrorEventType:
+				got[Error]++
+			case modelpb.MetricEventType:
+				got[Metricset]++
+			}
+			if e.Timestamp == 0 && e.GetError() != nil {
+				t.Error("an error without a time")
+			}
+		}
+		return nil
+	})
+	err := p.HandleStream(context.Background(), &modelpb.APMEvent{}, bytes.NewReader(body), 100, take, &result)
+	if err != nil {
+		t.Fatalf("the decoder: %v", err)
+	}
+	for _, err := range result.Errors {
+		t.Errorf("refused: %v", err)
+	}
+	return got
+}
+
+// Elastic's own decoder accepts everything that is made, as what it was meant
+// to be.
+func TestElasticAcceptsBodies(t *testing.T) {
+	cases := makeups()
+	tried := 0
+	for name, m := range cases {
+		if m.Protocol == V1 {
+			continue // gone before this decoder came
+		}
+		tried++
+		t.Run(name, func(t *testing.T) {
+			mk := maker(t, m)
+			for n := range uint64(3) {
+				b := mk.Make(n)
+				b.Stamp(NewRun(3), n, time.Now().UnixMicro())
+				if got := judge(t, b.Bytes); got != b.Counts {
+					t.Errorf("body %d: the decoder counts %v, want %v", n, got, b.Counts)
+				}
+			}
+		})
+	}
+	if tried < 100 {
+		t.Fatalf("%d make-ups tried, want more", tried)
+	}
+}
