@@ -118,7 +118,7 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
 	case "ws":
 		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter)}
 		d.run = func() error { return srv.Serve(hurting) }
-		d.close = srv.Close
+		d.close = func() error { return errors.Join(srv.Close(), closed(ln)) }
 		return d, nil
 	case "tls":
 		d.service = "tcp"
@@ -126,6 +126,15 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
 	}
 	d.run = func() error { return s.accept(hurting, d) }
 	return d, nil
+}
+
+// closed closes a listener that may be closed already: a server that never ran
+// does not know its own.
+func closed(ln net.Listener) error {
+	if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // Addr is the address it listens on for TCP, host:port.

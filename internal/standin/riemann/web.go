@@ -1,10 +1,309 @@
 package riemann
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+
+	wire "carronade/internal/wire/riemann"
 )
 
-func (s *Server) web(m *meter) http.Handler { return http.NotFoundHandler() }
+// A web serves events and the index over WebSocket, HTTP and server-sent
+// events, as websockets.clj and sse.clj do, on one address. Browsers may only
+// come from a page of this address: a loopback server is not for everybody
+// else's pages.
+type web struct {
+	*Server
+	meter *meter
+}
 
-func (s *Server) webState(m *meter) func(net.Conn, http.ConnState) { return nil }
+func (s *Server) web(m *meter) http.Handler {
+	w := web{s, m}
+	mux := http.NewServeMux()
+	for path, serve := range map[string]http.HandlerFunc{"/events": w.events, "/index": w.find, "/pubsub/index": w.subscribe} {
+		mux.HandleFunc(path, serve)
+		mux.HandleFunc(path+"/{$}", serve)
+	}
+	return mux
+}
+
+// webState counts connections; those that become WebSockets are counted on by
+// who serves them.
+func (s *Server) webState(m *meter) func(net.Conn, http.ConnState) {
+	return func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			s.core.tally.connections.Add(1)
+			m.conns.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			m.conns.Add(-1)
+		}
+	}
+}
+
+// socket makes a request a WebSocket and calls serve with it, whose context
+// ends with the server. What serve returns is told to the client as the reason
+// to close.
+func (w web) socket(rw http.ResponseWriter, r *http.Request, serve func(ctx context.Context, c *websocket.Conn) error) {
+	if !w.begin() {
+		return
+	}
+	defer w.wg.Done()
+	c, err := websocket.Accept(rw, r, nil)
+	if err != nil {
+		return // it has answered
+	}
+	defer c.CloseNow()
+	c.SetReadLimit(w.core.opts.MaxMessage)
+	w.meter.conns.Add(1)
+	defer w.meter.conns.Add(-1)
+	err = serve(w.ctx, c)
+	switch {
+	case err == nil:
+		c.Close(websocket.StatusNormalClosure, "")
+	case w.ctx.Err() != nil:
+		c.Close(websocket.StatusGoingAway, "")
+	case websocket.CloseStatus(err) >= 0: // the client was first
+	default:
+		reason := err.Error()
+		c.Close(websocket.StatusPolicyViolation, reason[:min(len(reason), 120)]) // a close frame holds no more
+	}
+}
+
+// begin makes Close wait for a handler; false after Close.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.wg.Add(1)
+	return true
+}
+
+func isSocket(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
+
+// events takes events: one in each message of a WebSocket, or one on each line
+// of a body. Each is answered with {} or {"error": TEXT}, in order.
+func (w web) events(rw http.ResponseWriter, r *http.Request) {
+	switch {
+	case isSocket(r):
+		w.socket(rw, r, w.eventSocket)
+	case r.Method == http.MethodPut || r.Method == http.MethodPost:
+		w.eventLines(rw, r)
+	default:
+		rw.Header().Set("Allow", "PUT, POST")
+		http.Error(rw, "events come by PUT, one JSON object a line, or by WebSocket", http.StatusMethodNotAllowed)
+	}
+}
+
+func (w web) eventSocket(ctx context.Context, c *websocket.Conn) error {
+	t := jsonTaker{taker: taker{core: w.core}}
+	for {
+		_, data, err := c.Read(ctx)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		answer, _ := t.take(data, now)
+		if err := c.Write(ctx, websocket.MessageText, answer); err != nil {
+			return err
+		}
+		w.meter.took(1, time.Since(now))
+	}
+}
+
+// eventLines answers while the body still comes. Of text that is no event it
+// says so and ends, as the real server does; the lines behind it are not taken.
+func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(rw)
+	_ = control.EnableFullDuplex() // HTTP/1's own; others always are
+	rw.Header().Set("Content-Type", "application/json")
+	in := bufio.NewReaderSize(r.Body, window)
+	t := jsonTaker{taker: taker{core: w.core}}
+	for more := true; more; {
+		line, err := readLine(in, int(w.core.opts.MaxMessage))
+		if more = err == nil; !more && !errors.Is(err, io.EOF) {
+			return // gone, or not to be understood further
+		}
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 {
+			now := time.Now()
+			answer, ok := t.take(line, now)
+			if _, err := rw.Write(append(answer, '\n')); err != nil || !ok {
+				return
+			}
+			w.meter.took(1, time.Since(now))
+		}
+		if in.Buffered() == 0 {
+			if control.Flush() != nil {
+				return
+			}
+		}
+	}
+}
+
+var errLongLine = errors.New("a line longer than the largest message")
+
+// readLine reads a line of at most so many bytes; the last one comes with
+// io.EOF.
+func readLine(in *bufio.Reader, most int) (line []byte, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > most:
+			return nil, errLongLine
+		case errors.Is(err, bufio.ErrBufferFull):
+		default:
+			return line, err
+		}
+	}
+}
+
+// A jsonTaker takes events one by one, as JSON.
+type jsonTaker struct {
+	taker
+	one    [1]wire.Event
+	answer []byte
+}
+
+// take returns the answer, which is valid until the next call, and whether the
+// text was an event.
+func (t *jsonTaker) take(text []byte, now time.Time) (answer []byte, ok bool) {
+	t.tally.messages.Add(1)
+	t.tally.bytes.Add(uint64(len(text)))
+	t.answer = append(t.answer[:0], "{}"...)
+	if t.opts.Discard {
+		return t.answer, true
+	}
+	said, ok := "", true
+	if e, err := wire.DecodeJSON(text); err != nil {
+		said, ok = err.Error(), false
+	} else {
+		t.one[0] = e
+		said = t.taker.take(t.one[:], now)
+	}
+	if said != "" {
+		quoted, _ := json.Marshal(said) // a string always is JSON
+		t.answer = append(append(append(t.answer[:0], `{"error":`...), quoted...), '}')
+	}
+	return t.answer, ok
+}
+
+// find sends the events of the index that a query is true of, and those that
+// enter it from then on: to a WebSocket if it asks with subscribe=true, as
+// server-sent events always.
+func (w web) find(rw http.ResponseWriter, r *http.Request) {
+	q, err := parseQuery(r.URL.Query().Get("query"))
+	switch {
+	case isSocket(r) && err != nil:
+		w.socket(rw, r, func(context.Context, *websocket.Conn) error { return fmt.Errorf("parse error: %w", err) })
+	case isSocket(r):
+		w.socket(rw, r, func(ctx context.Context, c *websocket.Conn) error {
+			return w.stream(c.CloseRead(ctx), q, true, r.URL.Query().Get("subscribe") == "true", func(event []byte) error {
+				return c.Write(ctx, websocket.MessageText, event)
+			})
+		})
+	case r.Method != http.MethodGet:
+		rw.Header().Set("Allow", "GET")
+		http.Error(rw, "the index is asked by GET, for server-sent events, or by WebSocket", http.StatusMethodNotAllowed)
+	case err != nil:
+		http.Error(rw, "parse error: "+err.Error(), http.StatusBadRequest)
+	default:
+		w.sentEvents(rw, r, q)
+	}
+}
+
+// subscribe sends events that enter the index, and none that are there.
+func (w web) subscribe(rw http.ResponseWriter, r *http.Request) {
+	q, err := parseQuery(r.URL.Query().Get("query"))
+	if !isSocket(r) {
+		http.Error(rw, "this is for WebSocket; server-sent events are at /index", http.StatusUpgradeRequired)
+		return
+	}
+	w.socket(rw, r, func(ctx context.Context, c *websocket.Conn) error {
+		if err != nil {
+			return fmt.Errorf("parse error: %w", err)
+		}
+		return w.stream(c.CloseRead(ctx), q, false, true, func(event []byte) error {
+			return c.Write(ctx, websocket.MessageText, event)
+		})
+	})
+}
+
+func (w web) sentEvents(rw http.ResponseWriter, r *http.Request, q query) {
+	if !w.begin() {
+		return
+	}
+	defer w.wg.Done()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(w.ctx, cancel)()
+	control := http.NewResponseController(rw)
+	rw.Header().Set("Content-Type", "text/event-stream")
+	rw.Header().Set("Cache-Control", "no-cache")
+	rw.WriteHeader(http.StatusOK)
+	_ = control.Flush() // the subscription stands, though nothing may come for long
+	_ = w.stream(ctx, q, true, true, func(event []byte) error {
+		_, err := fmt.Fprintf(rw, "data: %s\n\n", event)
+		if err == nil {
+			err = control.Flush()
+		}
+		return err
+	})
+}
+
+var errSlow = errors.New("the subscriber is too slow: it was left behind")
+
+// stream sends events as JSON: those that are there, then those that come, as
+// asked, until ctx ends. An event that enters meanwhile may be sent twice, and
+// none is left out.
+func (w web) stream(ctx context.Context, q query, there, coming bool, send func(event []byte) error) error {
+	w.core.tally.queries.Add(1)
+	var sub *subscription
+	if coming {
+		sub = w.core.hub.subscribe(q)
+		defer w.core.hub.unsubscribe(sub)
+	}
+	var text []byte
+	if there {
+		var found []string
+		w.core.index.search(q, time.Now(), func(s *subject) bool {
+			found = append(found, s.raw)
+			return true
+		})
+		for _, raw := range found {
+			text = wire.AppendJSON(text[:0], (&subject{raw: raw}).read())
+			if err := send(text); err != nil {
+				return err
+			}
+		}
+	}
+	if !coming {
+		return nil
+	}
+	for {
+		select {
+		case e, ok := <-sub.events:
+			if !ok {
+				return errSlow
+			}
+			text = wire.AppendJSON(text[:0], &e)
+			if err := send(text); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
