@@ -1,0 +1,78 @@
+package riemann
+
+import "carronade/target"
+
+// Names of the options that make events.
+const (
+	optService     = "service"
+	optHost        = "host"
+	optState       = "state"
+	optDescription = "description"
+	optTag         = "tag"
+	optAttribute   = "attribute"
+	optTTL         = "ttl"
+	optTime        = "time"
+	optMetric      = "metric"
+	optMetricType  = "metric-type"
+	optPool        = "pool"
+)
+
+// none is the value of an option whose field events do not have.
+const valueNone = "none"
+
+// The forms that people may type, for help and for errors.
+const (
+	textForms = "text in which {uniform(20)} and {zipf(1000,1.1)} stand for numbers from 0 on, {pick(a,b)}, {weighted(a:9,b:1)} and {cycle(a,b)} for one of a list, " +
+		"{service} for one of 50 usual names, {seq} for the event's number and {lane} for its client's, and {{ and }} for braces; none for no such field"
+	metricForms = "a number, cycle(1,2,3), pick(1,2,3), uniform(0,100), zipf(1000,1.1), seq, or walk(50,1): from 50 on by at most 1 an event"
+	ttlForms    = "a duration such as 60s, cycle(30s,1m), pick(30s,1m), uniform(30s,2m), or none"
+)
+
+// eventOptions are the rows of what events are made of, named as Riemann's
+// fields.
+var eventOptions = []target.Option{
+	{
+		Name: optService, Word: "TEXT", Default: "{service}", Group: "events", Independent: true,
+		Help: "what is measured: text with {service}, {uniform(1000)}, {zipf(1000,1.1)}, {pick(a,b)}, {weighted(a:9,b:1)}, {cycle(a,b)}, {seq}, {lane}",
+	},
+	{
+		Name: optHost, Word: "TEXT", Default: "web-{uniform(20)}", Group: "events", Independent: true,
+		Help: "where it is measured: text as of --service",
+	},
+	{
+		Name: optState, Word: "TEXT", Default: "{weighted(ok:97,warning:2,critical:1)}", Group: "events", Independent: true,
+		Help: "how it is: text as of --service",
+	},
+	{
+		Name: optDescription, Word: "TEXT", Default: "sampled by carronade", Group: "events", Independent: true,
+		Help: "words about it: text as of --service, or none",
+	},
+	{
+		Name: optTag, Type: target.List, Word: "TEXT,...", Default: "carronade,{pick(eu,us)}", Group: "events", Independent: true,
+		Help: "tags, text as of --service, separated by commas or repeated; or none",
+	},
+	{
+		Name: optAttribute, Type: target.List, Word: "K=TEXT", Group: "events", Independent: true,
+		Help: "a field of your own, text as of --service; repeatable",
+	},
+	{
+		Name: optTTL, Word: "DURATION", Default: "60s", Group: "events", Independent: true,
+		Help: "how long the index keeps an event: 60s, cycle(30s,1m), uniform(30s,2m), or none",
+	},
+	{
+		Name: optTime, Default: "s", Choices: []string{"s", "us", valueNone}, Group: "events", Independent: true,
+		Help: "an event's time: in seconds, in microseconds, or left to the server",
+	},
+	{
+		Name: optMetric, Word: "NUMBER", Default: "walk(50,1)", Group: "events", Independent: true,
+		Help: "the number: 42, cycle(1,2,3), pick(1,2,3), uniform(0,100), zipf(1000,1.1), seq, walk(50,1)",
+	},
+	{
+		Name: optMetricType, Default: "double", Choices: []string{"sint64", "double", "float", valueNone}, Group: "events", Independent: true,
+		Help: "the field of the protocol that holds the number",
+	},
+	{
+		Name: optPool, Type: target.Size, Default: "256KiB", Group: "events", Independent: true,
+		Help: "events kept encoded by each lane, of which only time, metric and {seq} change; more hosts and services than fit do not occur",
+	},
+}

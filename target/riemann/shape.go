@@ -1,0 +1,347 @@
+package riemann
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/wire/riemann"
+	"carronade/target"
+)
+
+// A shape is what events are made of: event number index of a stripe is a
+// function of the options, the seed and those two, in any process. It does not
+// change once made, and is safe for concurrent use.
+//
+// What events say repeats with the pool: the texts, tags, attributes and ttl
+// of an event are those of the event with number index modulo period. Its
+// metric, time and {seq} are its own.
+type shape struct {
+	service, host, state, description *fieldText
+
+	tags       []*fieldText
+	attributes []fieldAttribute
+	ttl        *fieldNumber // nil: none
+	metric     *fieldNumber
+	kind       riemann.MetricKind
+	time       timeForm
+
+	period uint64
+	mean   float64 // bytes of an event, of those of stripe 0
+}
+
+type fieldAttribute struct {
+	key   string
+	value *fieldText
+}
+
+// timeForm is how events tell their time.
+type timeForm uint8
+
+const (
+	timeNone timeForm = iota
+	timeSeconds
+	timeMicros
+)
+
+// The bounds of a pool. What is larger than the processor's cache is sent
+// slower, and offsets in it are kept in 32 bits.
+const (
+	leastPool = 1 << 10
+	mostPool  = 1 << 30
+)
+
+// newShape reads the event options. An error is a *target.Error. With verify,
+// the service of every event is one of a kind, and its option unused.
+func newShape(v target.Values, seed, runID uint64, verify bool) (*shape, error) {
+	s := &shape{}
+	r := shapeReader{values: v, seed: mix(seed, 0x72696d)}
+	service := v.String(optService)
+	if verify {
+		service = fmt.Sprintf("%s %08x {lane} {seq}", verifyName, uint32(runID))
+	}
+	s.service = r.text(optService, service)
+	s.host = r.text(optHost, v.String(optHost))
+	s.state = r.text(optState, v.String(optState))
+	s.description = r.text(optDescription, v.String(optDescription))
+	for _, given := range v.List(optTag) {
+		for _, tag := range splitTags(given) {
+			if tag != "" && tag != valueNone {
+				s.tags = append(s.tags, r.text(optTag, tag))
+			}
+		}
+	}
+	for _, given := range v.List(optAttribute) {
+		if given != "" && given != valueNone {
+			s.attributes = append(s.attributes, r.attribute(given))
+		}
+	}
+	if ttl := v.String(optTTL); ttl != "" && ttl != valueNone {
+		s.ttl = r.number(optTTL, ttl, false, true, ttlForms)
+	}
+	s.time = map[string]timeForm{"s": timeSeconds, "us": timeMicros}[v.String(optTime)]
+	s.kind = map[string]riemann.MetricKind{"sint64": riemann.Sint64, "double": riemann.Double, "float": riemann.Float}[v.String(optMetricType)]
+	s.metric = r.number(optMetric, orElse(v.String(optMetric), "0"), s.kind == riemann.Sint64, false, metricForms)
+	if r.err != nil {
+		return nil, r.err
+	}
+	if err := s.checkMetric(); err != nil {
+		return nil, &target.Error{Doing: "read --" + optMetric, Err: fmt.Errorf("%q: %w", s.metric.typed, err), Hint: "give --" + optMetricType + " double, or smaller numbers"}
+	}
+	pool := v.Size(optPool)
+	if pool < leastPool || pool > mostPool {
+		return nil, &target.Error{Doing: "read --" + optPool, Err: fmt.Errorf("%q is not from 1KiB to 1GiB", v.String(optPool)), Hint: "the default, 256KiB, stays in the processor's cache"}
+	}
+	s.measure(pool)
+	return s, nil
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// checkMetric says whether the type of the metric holds all that it may be.
+func (s *shape) checkMetric() error {
+	most := max(math.Abs(s.metric.least), math.Abs(s.metric.most))
+	switch {
+	case s.kind == riemann.Sint64 && most > maxNumbers:
+		return errors.New("beyond 2^53 not every whole number can be made")
+	case s.kind == riemann.Float && most > math.MaxFloat32:
+		return errors.New("beyond what a float holds")
+	}
+	return nil
+}
+
+// measure sets how many events a pool of so many bytes holds: a multiple of
+// the cycles' lengths, so that they go on from the last event to the first.
+func (s *shape) measure(pool int64) {
+	const sample = 256
+	size, framed := 0, 0
+	for k := range uint64(sample) {
+		e := s.content(eventPlace{content: k})
+		s.fillTime(&e, time.Unix(0, 0))
+		e.Metric = s.metricAt(0, k)
+		n := riemann.EventSize(&e)
+		size += n
+		framed += riemann.FrameHead + riemann.MsgSize(&riemann.Msg{Events: []riemann.Event{e}})
+	}
+	s.mean = float64(size) / sample
+	s.period = max(1, uint64(float64(pool)/(float64(framed)/sample)))
+	if turn := s.turn(s.period); turn <= s.period {
+		s.period -= s.period % turn
+	}
+}
+
+// turn is after how many events all cycles are where they began; above most it
+// does not matter.
+func (s *shape) turn(most uint64) uint64 {
+	turn := uint64(1)
+	add := func(n int) {
+		if n > 0 && turn <= most {
+			turn *= uint64(n) / gcd(turn, uint64(n))
+		}
+	}
+	for _, t := range s.texts() {
+		for _, p := range t.parts {
+			if p.kind == partCycled {
+				add(len(p.items))
+			}
+		}
+	}
+	if s.ttl != nil && s.ttl.kind == numberCycle {
+		add(len(s.ttl.items))
+	}
+	return turn
+}
+
+func gcd(a, b uint64) uint64 {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func (s *shape) texts() []*fieldText {
+	all := append([]*fieldText{s.service, s.host, s.state, s.description}, s.tags...)
+	for _, a := range s.attributes {
+		all = append(all, a.value)
+	}
+	return all
+}
+
+// event returns event number index of the stripe, apart from its time.
+func (s *shape) event(stripe int32, index uint64) riemann.Event {
+	e := s.content(eventPlace{stripe: stripe, content: index % s.period, seq: index})
+	e.Metric = s.metricAt(stripe, index)
+	return e
+}
+
+// content returns an event without metric and time.
+func (s *shape) content(a eventPlace) riemann.Event {
+	var b []byte
+	made := func(t *fieldText) string {
+		b = t.append(b[:0], a)
+		return string(b)
+	}
+	e := riemann.Event{Service: made(s.service), Host: made(s.host), State: made(s.state), Description: made(s.description)}
+	for _, t := range s.tags {
+		e.Tags = append(e.Tags, made(t))
+	}
+	for _, x := range s.attributes {
+		e.Attributes = append(e.Attributes, riemann.Attribute{Key: x.key, Value: made(x.value)})
+	}
+	if s.ttl != nil {
+		e.TTL, e.HasTTL = float32(s.ttl.at(a.stripe, a.content)), true
+	}
+	return e
+}
+
+// metricAt returns the metric of an event, in the precision of its type.
+func (s *shape) metricAt(stripe int32, index uint64) riemann.Metric {
+	if s.kind == riemann.NoMetric {
+		return riemann.Metric{}
+	}
+	v := s.metric.at(stripe, index)
+	switch s.kind {
+	case riemann.Sint64:
+		return riemann.Metric{Kind: s.kind, Int: int64(math.Round(v))}
+	case riemann.Float:
+		return riemann.Metric{Kind: s.kind, Real: float64(float32(v))}
+	}
+	return riemann.Metric{Kind: s.kind, Real: v}
+}
+
+// fillTime sets the event's time in the form that was asked for.
+func (s *shape) fillTime(e *riemann.Event, t time.Time) {
+	switch s.time {
+	case timeSeconds:
+		e.Time, e.HasTime = t.Unix(), true
+	case timeMicros:
+		e.TimeMicros, e.HasTimeMicros = t.UnixMicro(), true
+	}
+}
+
+// shortestTTL returns the shortest time that the index keeps an event; false
+// when that is left to the server.
+func (s *shape) shortestTTL() (time.Duration, bool) {
+	if s.ttl == nil {
+		return 0, false
+	}
+	return time.Duration(s.ttl.least * float64(time.Second)), true
+}
+
+// describe says what events are like, for a report.
+func (s *shape) describe() map[string]any {
+	example := s.event(0, 0)
+	facts := map[string]any{
+		"event-bytes":     math.Round(s.mean*10) / 10,
+		"distinct-events": s.period,
+		"example":         string(riemann.AppendJSON(nil, &example)),
+	}
+	if s.time == timeNone {
+		facts["time"] = "the server's"
+	}
+	return facts
+}
+
+// verifyName begins the service of every event that is verified.
+const verifyName = "carronade"
+
+// parseService takes the service of a verified event apart; ok is false for
+// any other text. The index is that of the event modulo 10^10.
+func parseService(s string) (runID uint32, stripe int32, index uint64, ok bool) {
+	words := strings.Split(s, " ")
+	if len(words) != 4 || words[0] != verifyName || len(words[1]) != 8 || len(words[3]) != seqDigits {
+		return 0, 0, 0, false
+	}
+	run, err1 := strconv.ParseUint(words[1], 16, 32)
+	of, err2 := strconv.ParseUint(words[2], 10, 31)
+	index, err3 := strconv.ParseUint(words[3], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || s != serviceOf(uint32(run), int32(of), index) {
+		return 0, 0, 0, false
+	}
+	return uint32(run), int32(of), index, true
+}
+
+// serviceOf is the service of a verified event.
+func serviceOf(runID uint32, stripe int32, index uint64) string {
+	return fmt.Sprintf("%s %08x %d %010d", verifyName, runID, stripe, index%1e10)
+}
+
+// splitTags splits at commas outside braces.
+func splitTags(s string) []string {
+	var out []string
+	depth, from := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				out = append(out, strings.TrimSpace(s[from:i]))
+				from = i + 1
+			}
+		}
+	}
+	return append(out, strings.TrimSpace(s[from:]))
+}
+
+// A shapeReader reads options one after the other and keeps the first error.
+// Each has random choices of its own.
+type shapeReader struct {
+	values target.Values
+	seed   uint64
+	read   uint64
+	err    error
+}
+
+func (r *shapeReader) next() uint64 {
+	r.read++
+	return mix(r.seed, r.read)
+}
+
+func (r *shapeReader) fail(option, typed string, err error, forms string) {
+	if r.err == nil {
+		r.err = &target.Error{Doing: "read --" + option, Err: fmt.Errorf("%q: %w", typed, err), Hint: "want " + forms}
+	}
+}
+
+func (r *shapeReader) text(option, typed string) *fieldText {
+	t, err := parseText(typed, r.next())
+	if err != nil {
+		r.fail(option, typed, err, textForms)
+	}
+	return t
+}
+
+func (r *shapeReader) number(option, typed string, whole, isTTL bool, forms string) *fieldNumber {
+	n, err := parseNumber(typed, r.next(), whole, isTTL)
+	if err != nil {
+		r.fail(option, typed, err, forms)
+	}
+	return n
+}
+
+// ownFields are those that an attribute of the same name would take the place
+// of: the server keeps attributes beside them.
+var ownFields = []string{"host", "service", "state", "description", "metric", "tags", "time", "ttl"}
+
+func (r *shapeReader) attribute(given string) fieldAttribute {
+	key, value, ok := strings.Cut(given, "=")
+	switch {
+	case !ok || key == "":
+		r.fail(optAttribute, given, errors.New("there is no name and value"), "NAME=TEXT, such as env=production")
+	case slices.Contains(ownFields, key):
+		r.fail(optAttribute, given, fmt.Errorf("%s is a field of Riemann's own", key), "another name, or the option of that field")
+	}
+	return fieldAttribute{key: key, value: r.text(optAttribute, value)}
+}

@@ -1,0 +1,263 @@
+package riemann
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"carronade/payload"
+	"carronade/units"
+)
+
+// mix makes a 64-bit number from a seed and an index: the finalizer of
+// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+// Generators, OOPSLA 2014).
+func mix(seed, n uint64) uint64 {
+	x := seed + n*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Kinds of numbers.
+type numberKind uint8
+
+const (
+	numberConstant numberKind = iota
+	numberCycle
+	numberPick
+	numberUniform
+	numberZipf
+	numberCounted
+	numberWalk
+)
+
+// A fieldNumber is a metric or a ttl as somebody typed it: a function of the stripe
+// and the event's index.
+type fieldNumber struct {
+	typed string
+	kind  numberKind
+	items []float64          // of cycle and pick; one for a constant
+	from  float64            // of uniform and walk
+	span  float64            // of uniform
+	whole bool               // of uniform: whole numbers, the last one included
+	gen   *payload.Generator // of pick and zipf
+	seed  uint64
+	paths [2][]float64 // of walk
+
+	least, most float64 // no value is beyond them
+}
+
+// The lengths of the two closed paths that a walk is the sum of: prime to each
+// other, so that it takes 16 million events until it comes round.
+const (
+	firstPath  = 4096
+	secondPath = 4093
+)
+
+// at returns the number of one event.
+func (n *fieldNumber) at(stripe int32, index uint64) float64 {
+	var one [1]float64
+	n.fill(one[:], stripe, index)
+	return one[0]
+}
+
+// fill sets dst to the numbers of the events first, first+1, ... It runs for
+// every event that is sent, so what kind of number it is is asked once for all
+// of them.
+func (n *fieldNumber) fill(dst []float64, stripe int32, first uint64) {
+	draw := uint64(stripe)<<40 + first
+	switch n.kind {
+	case numberConstant:
+		for i := range dst {
+			dst[i] = n.items[0]
+		}
+	case numberCycle:
+		at := first % uint64(len(n.items))
+		for i := range dst {
+			dst[i] = n.items[at]
+			if at++; at == uint64(len(n.items)) {
+				at = 0
+			}
+		}
+	case numberPick:
+		for i := range dst {
+			dst[i] = n.items[n.gen.KeyNumber(draw+uint64(i))]
+		}
+	case numberUniform:
+		for i := range dst {
+			dst[i] = n.from + n.span*(float64(mix(n.seed, draw+uint64(i))>>11)*0x1p-53)
+		}
+		if n.whole {
+			for i := range dst {
+				dst[i] = math.Floor(dst[i])
+			}
+		}
+	case numberZipf:
+		for i := range dst {
+			dst[i] = float64(n.gen.KeyNumber(draw + uint64(i)))
+		}
+	case numberCounted:
+		for i := range dst {
+			dst[i] = float64((first + uint64(i)) % maxNumbers)
+		}
+	case numberWalk:
+		// Each stripe is somewhere else on the same paths.
+		start := first%(firstPath*secondPath) + mix(n.seed, uint64(stripe))>>32
+		a, b := start%firstPath, start%secondPath
+		pa, pb := n.paths[0], n.paths[1]
+		for i := range dst {
+			dst[i] = n.from + pa[a] + pb[b]
+			if a++; a == firstPath {
+				a = 0
+			}
+			if b++; b == secondPath {
+				b = 0
+			}
+		}
+	}
+}
+
+// parseNumber reads a number. value reads one value in it, which is a duration
+// for a ttl; whole says that only whole numbers will do.
+func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, error) {
+	n := &fieldNumber{typed: typed, seed: seed, whole: whole}
+	value := parseReal
+	if isTTL {
+		value = parseTTL
+	}
+	name, args, called, err := callForm(typed)
+	if err != nil {
+		return nil, err
+	}
+	if !called && name != "seq" {
+		name, args = "", []string{name}
+	}
+	switch name {
+	case "", "cycle", "pick", "uniform", "walk":
+		if n.items, err = numbersOf(args, value, whole && name != "walk"); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case isTTL && (name == "walk" || name == "zipf" || name == "seq"):
+		return nil, fmt.Errorf("a ttl has no %s", name)
+	case name == "":
+		n.kind = numberConstant
+	case name == "cycle" || name == "pick":
+		if len(n.items) == 0 {
+			return nil, fmt.Errorf("%s chooses from nothing", name)
+		}
+		n.kind = numberCycle
+		if name == "pick" {
+			n.kind, n.gen = numberPick, choiceOf(uint64(len(n.items)), seed)
+		}
+	case name == "uniform":
+		return n, n.parseUniform()
+	case name == "zipf":
+		if n.gen, err = numbersUpTo(name, args, seed); err != nil {
+			return nil, err
+		}
+		keys, _ := units.ParseCount(args[0])
+		n.kind, n.most = numberZipf, float64(keys-1)
+		return n, nil
+	case name == "seq":
+		if called {
+			return nil, errors.New("seq takes nothing in parentheses")
+		}
+		n.kind, n.most = numberCounted, maxNumbers-1
+		return n, nil
+	case name == "walk":
+		return n, n.parseWalk()
+	default:
+		return nil, fmt.Errorf("%q is not a kind of number", name)
+	}
+	n.least, n.most = slices.Min(n.items), slices.Max(n.items)
+	return n, nil
+}
+
+func (n *fieldNumber) parseUniform() error {
+	if len(n.items) != 2 || !(n.items[0] < n.items[1]) {
+		return errors.New("uniform takes the least and the most, such as uniform(0,100)")
+	}
+	n.kind, n.from, n.span = numberUniform, n.items[0], n.items[1]-n.items[0]
+	n.least, n.most = n.items[0], n.items[1]
+	if n.whole {
+		n.span++
+	}
+	if math.IsInf(n.span, 0) {
+		return errors.New("the least and the most are too far apart")
+	}
+	return nil
+}
+
+// parseWalk makes a random walk that is a function of the event's index: the
+// sum of two closed paths, each of random steps of at most half the step, of
+// which the mean step is taken off so that the end is where it began.
+func (n *fieldNumber) parseWalk() error {
+	if len(n.items) != 2 || !(n.items[1] > 0) {
+		return errors.New("walk takes where it starts and the longest step, such as walk(50,1)")
+	}
+	n.kind, n.from = numberWalk, n.items[0]
+	n.least, n.most = n.from, n.from
+	for which, length := range [...]int{firstPath, secondPath} {
+		steps, sum := make([]float64, length), 0.0
+		for i := range steps {
+			steps[i] = float64(mix(n.seed+uint64(which)+1, uint64(i))>>11)*0x1p-52 - 1
+			sum += steps[i]
+		}
+		longest := 0.0
+		for i := range steps {
+			steps[i] -= sum / float64(length)
+			longest = max(longest, math.Abs(steps[i]))
+		}
+		path, where := make([]float64, length), 0.0
+		for i, s := range steps {
+			path[i] = where
+			where += s / longest * n.items[1] / 2
+		}
+		n.paths[which] = path
+		n.least += slices.Min(path)
+		n.most += slices.Max(path)
+	}
+	if math.IsInf(n.least, 0) || math.IsInf(n.most, 0) || math.IsNaN(n.least+n.most) {
+		return errors.New("the walk leaves the range of numbers")
+	}
+	return nil
+}
+
+func numbersOf(args []string, parse func(string) (float64, error), whole bool) ([]float64, error) {
+	var out []float64
+	for _, a := range args {
+		v, err := parse(a)
+		if err != nil {
+			return nil, err
+		}
+		if whole && v != math.Trunc(v) {
+			return nil, fmt.Errorf("%s is not a whole number, which sint64 holds; --%s double holds others", a, optMetricType)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func parseReal(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is not a number", s)
+	}
+	return v, nil
+}
+
+func parseTTL(s string) (float64, error) {
+	d, err := units.ParseDuration(s)
+	if err != nil {
+		return 0, err
+	}
+	if d <= 0 {
+		return 0, fmt.Errorf("a ttl of %q expires at once", s)
+	}
+	return d.Seconds(), nil
+}

@@ -1,0 +1,406 @@
+package riemann
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/wire/riemann"
+	"carronade/target"
+)
+
+// eventValues are the defaults of the event options with some set.
+func eventValues(set map[string]string) target.Values {
+	v := target.Values{}
+	for _, o := range eventOptions {
+		v[o.Name] = []string{o.Default}
+	}
+	for name, text := range set {
+		if _, ok := v[name]; !ok {
+			panic("no option " + name)
+		}
+		v[name] = strings.Split(text, "|")
+	}
+	return v
+}
+
+func shapeOf(t testing.TB, set map[string]string) *shape {
+	t.Helper()
+	s, err := newShape(eventValues(set), 1, 0xcafe0123456789ab, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// tally counts a field over n events.
+func tally(s *shape, n uint64, field func(riemann.Event) string) map[string]int {
+	out := map[string]int{}
+	for i := range n {
+		out[field(s.event(0, i))]++
+	}
+	return out
+}
+
+// TestDefaultsAreRealistic: many hosts and services, most of them ok, and a
+// metric that moves.
+func TestDefaultsAreRealistic(t *testing.T) {
+	s := shapeOf(t, nil)
+	const n = 2000
+	hosts := tally(s, n, func(e riemann.Event) string { return e.Host })
+	services := tally(s, n, func(e riemann.Event) string { return e.Service })
+	states := tally(s, n, func(e riemann.Event) string { return e.State })
+	if len(hosts) != 20 || len(services) != 50 || len(states) != 3 || states["ok"] < n*94/100 {
+		t.Errorf("got %d hosts, %d services, states %v, want 20, 50 and most of them ok", len(hosts), len(services), states)
+	}
+	e := s.event(0, 0)
+	if len(e.Tags) != 2 || !e.HasTTL || e.TTL != 60 || e.Metric.Kind != riemann.Double || e.Description == "" {
+		t.Errorf("got %+v, want two tags, a ttl of 60, a double and a description", e)
+	}
+	if s.time != timeSeconds || s.period < 1000 {
+		t.Errorf("got time %v and %d distinct events, want seconds and a thousand at least", s.time, s.period)
+	}
+	if _, ok := hosts["web-00"]; !ok {
+		t.Errorf("got hosts %v, want web-00 among them", hosts)
+	}
+}
+
+// TestEventsAreForever: reports name the seed, and whoever repeats a run gets
+// the events of then. A change of these bytes breaks that, and wants a reason.
+func TestEventsAreForever(t *testing.T) {
+	s := shapeOf(t, map[string]string{optMetric: "uniform(0,100)"})
+	e := s.event(3, 12345)
+	got := string(riemann.AppendJSON(nil, &e))
+	again := s.event(3, 12345)
+	if diff := cmp.Diff(e, again); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	const want = `{"host":"web-06","service":"diskstats nvme0n1 reads reqs","state":"ok","description":"sampled by carronade","tags":["carronade","eu"],"ttl":60.0,"metric":2.4355076610665494}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	other, err := newShape(eventValues(nil), 2, 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := 0
+	for i := range uint64(100) {
+		a, b, c := s.event(0, i), other.event(0, i), s.event(1, i)
+		if a.Host == b.Host && a.Service == b.Service || a.Host == c.Host && a.Service == c.Service {
+			same++
+		}
+	}
+	if same > 5 {
+		t.Errorf("%d of 100 events are those of another seed or stripe", same)
+	}
+}
+
+func TestTexts(t *testing.T) {
+	tests := []struct {
+		name, typed string
+		want        []string // of events 0, 1, ...
+	}{
+		{"constant", "cpu", []string{"cpu", "cpu"}},
+		{"none", "none", []string{""}},
+		{"braces", "{{a}} {{{lane}}}", []string{"{a} {7}"}},
+		{"cycle", "x-{cycle(a, b c,)}", []string{"x-a", "x-b c", "x-", "x-a"}},
+		{"seq", "{seq}/{seq}", []string{"0000000000/0000000000", "0000000001/0000000001"}},
+		{"one of one", "{pick(a)}{weighted(b:3,c:0)}{uniform(1)}", []string{"ab0", "ab0"}},
+		{"colons", "{weighted(a:b:1)}", []string{"a:b"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := shapeOf(t, map[string]string{optService: test.typed})
+			for i, want := range test.want {
+				if got := s.event(7, uint64(i)).Service; got != want {
+					t.Errorf("event %d: got %q, want %q", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestFrequencies(t *testing.T) {
+	const n = 100000
+	weights := func(of map[string]float64) map[string]float64 {
+		sum := 0.0
+		for _, w := range of {
+			sum += w
+		}
+		for k := range of {
+			of[k] /= sum
+		}
+		return of
+	}
+	tests := []struct {
+		name, typed string
+		want        map[string]float64
+	}{
+		{"pick", "{pick(a,b,c,d)}", weights(map[string]float64{"a": 1, "b": 1, "c": 1, "d": 1})},
+		{"weighted", "{weighted(ok:90,warning:9,critical:1)}", weights(map[string]float64{"ok": 90, "warning": 9, "critical": 1})},
+		{"uniform", "{uniform(5)}", weights(map[string]float64{"0": 1, "1": 1, "2": 1, "3": 1, "4": 1})},
+		{"zipf", "{zipf(3,1)}", weights(map[string]float64{"0": 1, "1": 0.5, "2": 1. / 3})},
+		{"cycle", "{cycle(a,b)}", weights(map[string]float64{"a": 1, "b": 1})},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			// A pool of its own, so that no content repeats.
+			s := shapeOf(t, map[string]string{optState: test.typed, optPool: "32MiB"})
+			got := tally(s, n, func(e riemann.Event) string { return e.State })
+			if s.period < n {
+				t.Fatalf("%d events repeat after %d", n, s.period)
+			}
+			if diff := cmp.Diff(sortedKeys(test.want), sortedKeys(got)); diff != "" {
+				t.Fatalf("-want +got\n%s", diff)
+			}
+			for k, share := range test.want {
+				// Five standard deviations of a count.
+				if off := math.Abs(float64(got[k]) - n*share); off > 5*math.Sqrt(n*share*(1-share)) {
+					t.Errorf("%s: got %d, want about %.0f", k, got[k], n*share)
+				}
+			}
+		})
+	}
+}
+
+func sortedKeys[V any](m map[string]V) map[string]bool {
+	out := map[string]bool{}
+	for k := range maps.Keys(m) {
+		out[k] = true
+	}
+	return out
+}
+
+// TestFieldsAreIndependent: which host it is says nothing about the service.
+func TestFieldsAreIndependent(t *testing.T) {
+	s := shapeOf(t, map[string]string{optHost: "{uniform(4)}", optService: "{uniform(4)}", optPool: "16MiB"})
+	const n = 40000
+	got := tally(s, n, func(e riemann.Event) string { return e.Host + e.Service })
+	if len(got) != 16 {
+		t.Fatalf("got %d pairs, want 16", len(got))
+	}
+	for pair, count := range got {
+		if math.Abs(float64(count)-n/16) > 5*math.Sqrt(n/16) {
+			t.Errorf("%s: got %d, want about %d", pair, count, n/16)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	tests := []struct {
+		name, typed, kind string
+		want              []float64 // of events 0, 1, ... where they are certain
+		least, most, mean float64   // of many
+	}{
+		{"constant", "42.5", "double", []float64{42.5, 42.5}, 42.5, 42.5, 42.5},
+		{"cycle", "cycle(1,2,4)", "sint64", []float64{1, 2, 4, 1}, 1, 4, 7. / 3},
+		{"pick", "pick(-1,1)", "float", nil, -1, 1, 0},
+		{"uniform", "uniform(0,100)", "double", nil, 0, 100, 50},
+		{"uniform of whole numbers", "uniform(1,3)", "sint64", nil, 1, 3, 2},
+		{"zipf", "zipf(1000,1.1)", "sint64", nil, 0, 999, 98.86},
+		{"seq", "seq", "sint64", []float64{0, 1, 2}, 0, 19999, 9999.5},
+		{"negative", "-7", "sint64", []float64{-7}, -7, -7, -7},
+		{"none", "1", "none", []float64{0}, 0, 0, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := shapeOf(t, map[string]string{optMetric: test.typed, optMetricType: test.kind})
+			for i, want := range test.want {
+				if got := s.event(2, uint64(i)).Metric.Value(); got != want {
+					t.Errorf("event %d: got %v, want %v", i, got, want)
+				}
+			}
+			const n = 20000
+			sum, sum2 := 0.0, 0.0
+			for i := range uint64(n) {
+				m := s.metricAt(2, i)
+				v := m.Value()
+				if m.Kind != s.kind || v < test.least || v > test.most {
+					t.Fatalf("event %d: got %v %v, want %v from %v to %v", i, m.Kind, v, s.kind, test.least, test.most)
+				}
+				sum, sum2 = sum+v, sum2+v*v
+			}
+			mean := sum / n
+			if off := 5 * math.Sqrt(max(0, sum2/n-mean*mean)/n); math.Abs(mean-test.mean) > off+1e-9 {
+				t.Errorf("mean: got %v, want %v within %v", mean, test.mean, off)
+			}
+		})
+	}
+}
+
+// TestWalk: never more than the step from one event to the next, never the
+// same again after a pool, within its bounds, and going somewhere.
+func TestWalk(t *testing.T) {
+	s := shapeOf(t, map[string]string{optMetric: "walk(50,1)"})
+	last := s.metricAt(0, 0).Real
+	least, most, longest := last, last, 0.0
+	const n = firstPath * 40
+	for i := uint64(1); i < n; i++ {
+		v := s.metricAt(0, i).Real
+		longest = max(longest, math.Abs(v-last))
+		least, most, last = min(least, v), max(most, v), v
+	}
+	if longest > 1+1e-9 || longest < 0.9 {
+		t.Errorf("longest step: got %v, want nearly 1 and not more", longest)
+	}
+	if least < s.metric.least || most > s.metric.most || most-least < 5 {
+		t.Errorf("got from %v to %v, want within %v and %v, and some way apart", least, most, s.metric.least, s.metric.most)
+	}
+	same := 0
+	for i := range uint64(1000) {
+		if s.metricAt(0, i) == s.metricAt(0, i+s.period) || s.metricAt(0, i) == s.metricAt(0, i+firstPath) {
+			same++
+		}
+	}
+	if same > 10 {
+		t.Errorf("%d of 1000 metrics are those of a round before", same)
+	}
+	if s.metricAt(0, 5) == s.metricAt(1, 5) {
+		t.Error("two stripes walk together")
+	}
+}
+
+func TestShapeErrors(t *testing.T) {
+	tests := []struct {
+		option, typed, want string
+	}{
+		{optService, "web-{unifrm(20)}", "at 5: {unifrm(20)} is no placeholder"},
+		{optService, "a{", "at 2: there is no closing }"},
+		{optService, "a}", "at 2: a } closes nothing"},
+		{optHost, "{uniform(20}", "at 1: there is no closing )"},
+		{optHost, "{uniform(0)}", "not a number from 1 to 2^53"},
+		{optHost, "{uniform}", "uniform takes how many"},
+		{optHost, "{zipf(10)}", "zipf takes how many"},
+		{optHost, "{zipf(10,0)}", "not an exponent"},
+		{optHost, "{seq(1)}", "takes nothing in parentheses"},
+		{optState, "{pick()}", "pick chooses from nothing"},
+		{optState, "{weighted(ok)}", "has no weight"},
+		{optState, "{weighted(ok:x)}", "not a weight"},
+		{optState, "{weighted(ok:0)}", "chooses from nothing"},
+		{optTag, "{x}", "{x} is no placeholder"},
+		{optAttribute, "env", "no name and value"},
+		{optAttribute, "=x", "no name and value"},
+		{optAttribute, "host=x", "a field of Riemann's own"},
+		{optTTL, "60", "unit"},
+		{optTTL, "0s", "expires at once"},
+		{optTTL, "walk(60s,1s)", "a ttl has no walk"},
+		{optMetric, "x", "not a number"},
+		{optMetric, "NaN", "not a number"},
+		{optMetric, "gauss(1)", "not a kind of number"},
+		{optMetric, "uniform(100)", "least and the most"},
+		{optMetric, "uniform(2,1)", "least and the most"},
+		{optMetric, "walk(1)", "longest step"},
+		{optMetric, "walk(1,0)", "longest step"},
+		{optMetric, "cycle()", "chooses from nothing"},
+		{optMetric, "seq()", "takes nothing in parentheses"},
+		{optPool, "1B", "not from 1KiB"},
+	}
+	for _, test := range tests {
+		t.Run(test.option+" "+test.typed, func(t *testing.T) {
+			_, err := newShape(eventValues(map[string]string{test.option: test.typed}), 1, 1, false)
+			var e *target.Error
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got %v, want a *target.Error with %q", err, test.want)
+			}
+			if e.Doing != "read --"+test.option || e.Hint == "" || !strings.Contains(err.Error(), test.typed) {
+				t.Errorf("got %q, hint %q, want the option, what was typed and a way out", err, e.Hint)
+			}
+		})
+	}
+	kinds := []struct{ metric, kind, want string }{
+		{"1.5", "sint64", "not a whole number"},
+		{"1e300", "sint64", "2^53"},
+		{"1e300", "float", "beyond what a float holds"},
+	}
+	for _, test := range kinds {
+		_, err := newShape(eventValues(map[string]string{optMetric: test.metric, optMetricType: test.kind}), 1, 1, false)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s as %s: got %v, want one with %q", test.metric, test.kind, err, test.want)
+		}
+	}
+}
+
+func TestVerifiedServices(t *testing.T) {
+	s, err := newShape(eventValues(map[string]string{optService: "{bad"}), 1, 0xcafe0123456789ab, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for stripe := range int32(3) {
+		for i := range 2 * s.period {
+			service := s.event(stripe, i).Service
+			run, of, index, ok := parseService(service)
+			if run != 0x456789ab || of != stripe || index != i || !ok || seen[service] {
+				t.Fatalf("%q: got %x, %d, %d, %v (seen before: %v), want 456789ab, %d, %d", service, run, of, index, ok, seen[service], stripe, i)
+			}
+			seen[service] = true
+		}
+	}
+	if got, want := s.event(2, 41).Service, serviceOf(0x456789ab, 2, 41); got != want || got != "carronade 456789ab 2 0000000041" {
+		t.Errorf("got %q and %q", got, want)
+	}
+	for _, other := range []string{
+		"", "cpu", "carronade 456789ab 2 41", "carronade 456789AB 2 0000000041", "carronade 456789ab 02 0000000041",
+		"carronade 456789ab 2 0000000041 ", "carronade 456789ab -1 0000000041", "carronade 456789ab 2 +000000041", "carronad3 456789ab 2 0000000041",
+	} {
+		if _, _, _, ok := parseService(other); ok {
+			t.Errorf("%q is taken for a verified one", other)
+		}
+	}
+}
+
+func FuzzParseService(f *testing.F) {
+	f.Add("carronade 456789ab 2 0000000041")
+	f.Fuzz(func(t *testing.T, s string) {
+		if run, stripe, index, ok := parseService(s); ok && serviceOf(run, stripe, index) != s {
+			t.Errorf("%q became %q", s, serviceOf(run, stripe, index))
+		}
+	})
+}
+
+// FuzzShape: whatever somebody types is an error or makes events.
+func FuzzShape(f *testing.F) {
+	f.Add("web-{uniform(20)}{cycle(a,b)}", "walk(50,1)", "cycle(1s,2s)")
+	f.Add("{weighted(a:1,b:2)}{{{seq}}}", "uniform(-1,1)", "uniform(1s,1h)")
+	f.Add("{zipf(10,1.1)}{lane}{service}{pick(x)}", "zipf(10,2)", "none")
+	f.Fuzz(func(t *testing.T, text, metric, ttl string) {
+		v := eventValues(nil)
+		v[optHost], v[optMetric], v[optTTL] = []string{text}, []string{metric}, []string{ttl}
+		v[optPool] = []string{"1KiB"}
+		if len(text)+len(metric)+len(ttl) > 200 {
+			return
+		}
+		s, err := newShape(v, 1, 1, false)
+		if err != nil {
+			return
+		}
+		p := newPress(s, 1, 1)
+		out, _ := p.append(nil, 5, 1, time.Unix(1700000000, 0))
+		checkMessage(t, s, out[riemann.FrameHead:], 1, 5, 1, time.Unix(1700000000, 0))
+	})
+}
+
+func TestShapeFacts(t *testing.T) {
+	s := shapeOf(t, map[string]string{optTTL: "cycle(2m,30s)", optTime: "none", optDescription: "none", optTag: "none", optAttribute: "env=prod|zone={lane}"})
+	if got, ok := s.shortestTTL(); got != 30*time.Second || !ok {
+		t.Errorf("shortest ttl: got %v, %v, want 30s", got, ok)
+	}
+	facts := s.describe()
+	example := facts["example"].(string)
+	if facts["time"] != "the server's" || !strings.Contains(example, `"ttl":120.0,"env":"prod","zone":"0",`) || strings.Contains(example, "description") || strings.Contains(example, "tags") {
+		t.Errorf("got %v", facts)
+	}
+	if got, ok := shapeOf(t, map[string]string{optTTL: "none"}).shortestTTL(); got != 0 || ok {
+		t.Errorf("no ttl: got %v, %v", got, ok)
+	}
+	// The cycles of a pool end where it does.
+	s = shapeOf(t, map[string]string{optState: "{cycle(a,b,c)}", optHost: "{cycle(a,b,c,d,e)}", optTTL: "cycle(1s,2s)"})
+	if s.period%30 != 0 {
+		t.Errorf("%d distinct events, want a multiple of 30", s.period)
+	}
+}

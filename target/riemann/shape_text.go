@@ -1,0 +1,279 @@
+package riemann
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"carronade/payload"
+	"carronade/units"
+)
+
+// seqDigits is the width of {seq}: always the same, so that one event's bytes
+// can become another's. Numbers of ten billion and more begin again at 0.
+const seqDigits = 10
+
+// Kinds of the parts of a text.
+type partKind uint8
+
+const (
+	partLiteral partKind = iota
+	partNumber
+	partChosen
+	partCycled
+	partSeq
+	partLane
+)
+
+// A part is a piece of a text.
+type part struct {
+	kind  partKind
+	text  string             // of a literal
+	items []string           // of chosen and cycled
+	upTo  []uint64           // of a weighted choice: sums of the weights
+	gen   *payload.Generator // of numbered and chosen
+}
+
+// A fieldText is one field of events as somebody typed it.
+type fieldText struct {
+	typed string
+	parts []part
+}
+
+// An eventPlace is which event a text is of.
+type eventPlace struct {
+	stripe  int32
+	content uint64 // number of what repeats with the pool
+	seq     uint64 // number of the event
+}
+
+// draw is the number under which the random choices of an event are drawn:
+// other ones for each stripe.
+func (a eventPlace) draw() uint64 { return uint64(a.stripe)<<40 + a.content }
+
+// append appends the text as it is in one event.
+func (t *fieldText) append(dst []byte, a eventPlace) []byte {
+	for i := range t.parts {
+		p := &t.parts[i]
+		switch p.kind {
+		case partLiteral:
+			dst = append(dst, p.text...)
+		case partNumber:
+			dst = p.gen.AppendKey(dst, a.draw())
+		case partChosen:
+			dst = append(dst, p.items[p.choose(a.draw())]...)
+		case partCycled:
+			dst = append(dst, p.items[a.content%uint64(len(p.items))]...)
+		case partSeq:
+			dst = append(dst, "0000000000"...)
+			putDigits(dst[len(dst)-seqDigits:], a.seq)
+		case partLane:
+			dst = strconv.AppendInt(dst, int64(a.stripe), 10)
+		}
+	}
+	return dst
+}
+
+func (p *part) choose(n uint64) int {
+	u := p.gen.KeyNumber(n)
+	if p.upTo == nil {
+		return int(u)
+	}
+	i := 0
+	for u >= p.upTo[i] {
+		i++
+	}
+	return i
+}
+
+// putDigits writes the last ten digits of v.
+func putDigits(b []byte, v uint64) {
+	_ = b[seqDigits-1]
+	// Two halves of five digits: the divisions of one do not wait for those of
+	// the other.
+	hi, lo := uint32(v/1e5%1e5), uint32(v%1e5)
+	for i := 4; i >= 0; i-- {
+		b[i], b[i+5] = byte('0'+hi%10), byte('0'+lo%10)
+		hi, lo = hi/10, lo/10
+	}
+}
+
+// A formError is a text that could not be read, and where.
+type formError struct {
+	column int // of the first byte that is wrong, from 1
+	why    error
+}
+
+func (e *formError) Error() string { return fmt.Sprintf("at %d: %v", e.column, e.why) }
+
+// parseText reads a text with placeholders. seed sets its choices apart from
+// those of other fields.
+func parseText(typed string, seed uint64) (*fieldText, error) {
+	t := &fieldText{typed: typed}
+	if typed == valueNone || typed == "" {
+		return t, nil
+	}
+	var lit strings.Builder
+	flush := func() {
+		if lit.Len() > 0 {
+			t.parts = append(t.parts, part{text: lit.String()})
+			lit.Reset()
+		}
+	}
+	for i := 0; i < len(typed); i++ {
+		c := typed[i]
+		switch {
+		case c == '{' && strings.HasPrefix(typed[i+1:], "{"), c == '}' && strings.HasPrefix(typed[i+1:], "}"):
+			lit.WriteByte(c)
+			i++
+		case c == '}':
+			return nil, &formError{i + 1, errors.New("a } closes nothing; a brace itself is }}")}
+		case c == '{':
+			n := strings.IndexByte(typed[i:], '}')
+			if n < 0 {
+				return nil, &formError{i + 1, errors.New("there is no closing }; a brace itself is {{")}
+			}
+			flush()
+			p, err := parsePart(typed[i+1:i+n], mix(seed, uint64(len(t.parts))))
+			if err != nil {
+				return nil, &formError{i + 1, err}
+			}
+			t.parts = append(t.parts, p)
+			i += n
+		default:
+			lit.WriteByte(c)
+		}
+	}
+	flush()
+	return t, nil
+}
+
+// parsePart reads what stands between braces.
+func parsePart(s string, seed uint64) (part, error) {
+	name, args, called, err := callForm(s)
+	if err != nil {
+		return part{}, err
+	}
+	switch name {
+	case "seq", "lane", "service":
+		if called {
+			return part{}, fmt.Errorf("{%s} takes nothing in parentheses", name)
+		}
+		switch name {
+		case "seq":
+			return part{kind: partSeq}, nil
+		case "lane":
+			return part{kind: partLane}, nil
+		}
+		return part{kind: partChosen, items: usualServices, gen: choiceOf(uint64(len(usualServices)), seed)}, nil
+	case "uniform", "zipf":
+		gen, err := numbersUpTo(name, args, seed)
+		return part{kind: partNumber, gen: gen}, err
+	case "pick", "cycle":
+		if len(args) == 0 {
+			return part{}, fmt.Errorf("%s chooses from nothing", name)
+		}
+		p := part{kind: partCycled, items: args}
+		if name == "pick" {
+			p.kind, p.gen = partChosen, choiceOf(uint64(len(args)), seed)
+		}
+		return p, nil
+	case "weighted":
+		return weightedChoice(args, seed)
+	}
+	return part{}, fmt.Errorf("{%s} is no placeholder", s)
+}
+
+// weightedChoice reads items of the form TEXT:WEIGHT.
+func weightedChoice(args []string, seed uint64) (part, error) {
+	p := part{kind: partChosen}
+	var sum uint64
+	for _, a := range args {
+		i := strings.LastIndexByte(a, ':')
+		if i < 0 {
+			return p, fmt.Errorf("%q has no weight: want TEXT:WEIGHT, such as ok:97", a)
+		}
+		w, err := units.ParseCount(a[i+1:])
+		if err != nil || w > 1e12 {
+			return p, fmt.Errorf("%q is not a weight: want a whole number such as 97", a[i+1:])
+		}
+		sum += w
+		p.items, p.upTo = append(p.items, a[:i]), append(p.upTo, sum)
+	}
+	if sum == 0 {
+		return p, errors.New("weighted chooses from nothing")
+	}
+	p.gen = choiceOf(sum, seed)
+	return p, nil
+}
+
+// callForm takes "name(a,b)" apart; called is whether there were parentheses.
+func callForm(s string) (name string, args []string, called bool, err error) {
+	name, rest, called := strings.Cut(strings.TrimSpace(s), "(")
+	if !called {
+		return name, nil, false, nil
+	}
+	inner, ok := strings.CutSuffix(rest, ")")
+	if !ok {
+		return name, nil, true, errors.New("there is no closing )")
+	}
+	if strings.TrimSpace(inner) != "" {
+		args = strings.Split(inner, ",")
+		for i := range args {
+			args[i] = strings.TrimSpace(args[i])
+		}
+	}
+	return strings.TrimSpace(name), args, true, nil
+}
+
+// maxNumbers bounds uniform and zipf: float64 holds whole numbers up to here.
+const maxNumbers = 1 << 53
+
+// numbersUpTo makes uniform(N) and zipf(N,EXPONENT), the distributions of keys of
+// package payload.
+func numbersUpTo(name string, args []string, seed uint64) (*payload.Generator, error) {
+	switch {
+	case name == "uniform" && len(args) != 1:
+		return nil, errors.New("uniform takes how many numbers there are, such as uniform(20)")
+	case name == "zipf" && len(args) != 2:
+		return nil, errors.New("zipf takes how many numbers there are and the exponent, such as zipf(1000,1.1)")
+	}
+	n, err := units.ParseCount(args[0])
+	if err != nil || n == 0 || n > maxNumbers {
+		return nil, fmt.Errorf("%q is not a number from 1 to 2^53", args[0])
+	}
+	form := fmt.Sprintf("uniform(%d)", n)
+	if name == "zipf" {
+		s, err := strconv.ParseFloat(args[1], 64)
+		if err != nil || !(s > 0) || s > 10 || math.IsInf(s, 0) {
+			return nil, fmt.Errorf("%q is not an exponent above 0 and up to 10", args[1])
+		}
+		form = fmt.Sprintf("zipf(%d,%s)", n, args[1])
+	}
+	return payload.New(payload.Spec{Seed: seed, Key: form})
+}
+
+// choiceOf draws from 0 to n-1.
+func choiceOf(n, seed uint64) *payload.Generator {
+	g, err := payload.New(payload.Spec{Seed: seed, Key: fmt.Sprintf("uniform(%d)", n)})
+	if err != nil {
+		panic(err) // n is from 1 to 2^53
+	}
+	return g
+}
+
+// usualServices are usual names, as riemann-tools and monitoring agents give them.
+var usualServices = []string{
+	"cpu", "cpu user", "cpu system", "cpu iowait", "cpu steal",
+	"load", "load 1m", "load 5m", "load 15m", "uptime",
+	"memory", "memory cached", "memory buffers", "swap", "swap in",
+	"swap out", "disk /", "disk /boot", "disk /var", "disk /var/lib/postgresql",
+	"diskstats sda reads reqs", "diskstats sda writes reqs", "diskstats sda io time", "diskstats nvme0n1 reads reqs", "diskstats nvme0n1 writes reqs",
+	"eth0 rx bytes", "eth0 rx packets", "eth0 rx drop", "eth0 tx bytes", "eth0 tx packets",
+	"net connections", "net retransmits", "fd open", "processes", "threads",
+	"nginx active", "nginx req rate", "nginx req time p50", "nginx req time p99", "nginx 5xx rate",
+	"api login rate", "api login time p99", "api checkout rate", "api checkout time p99", "api search time p99",
+	"postgres connections", "postgres replication lag", "redis memory", "jvm heap used", "jvm gc time",
+}
