@@ -233,6 +233,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	if len(paces) == 1 && paces[0] == "callers" && w.Has("max-unsent") {
 		fault("max-unsent", "leave it out", "has no meaning in a closed loop: nothing is due")
 	}
+	faults = append(faults, w.systemConflicts(given)...)
 	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) {
 		fault("verify", "leave it out", "a %s target cannot be read back", w.Kind.Name())
 	}

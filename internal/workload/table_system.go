@@ -1,0 +1,158 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"carronade/internal/secret"
+	"carronade/target"
+)
+
+const groupSystem = "system under test"
+
+// The settings of which one says what the system under test is.
+var systemKinds = []string{"system-cmd", "system-pid", "system-container", "system-image"}
+
+// HasSystem reports whether the system under test belongs to the run: it is
+// started or found, watched, and told about in the report.
+func (w *Workload) HasSystem() bool {
+	for _, name := range systemKinds {
+		if w.Has(name) {
+			return true
+		}
+	}
+	return w.Has("system-git") || w.Has("system-vars") || w.Has("system-metrics") || w.Has("system-gc-log")
+}
+
+// systemTable is the part of the table about the system under test. It is the
+// same for every kind of target.
+func systemTable() []Setting {
+	opt := func(name string, t target.Type, word, help string) Setting {
+		return Setting{Option: target.Option{Name: name, Type: t, Word: word, Group: groupSystem, Help: help}}
+	}
+	independent := func(s Setting) Setting { s.Independent = true; return s }
+	with := func(s Setting, check func(string) error) Setting { s.check = check; return s }
+	masked := func(s Setting) Setting { s.Show = showCommand; return s }
+	return []Setting{
+		independent(masked(opt("system-cmd", target.String, "CMD", "start it: a program and its arguments, in quotes"))),
+		with(opt("system-pid", target.Int, "PID", "watch this process and its children"), countBetween(1, 1<<31-1)),
+		opt("system-container", target.String, "NAME", "watch this container"),
+		independent(opt("system-image", target.String, "IMAGE", "start a container of this image")),
+		masked(opt("system-arg", target.List, "ARG", "an argument for the image's command (repeatable)")),
+		with(opt("system-env", target.List, "K=V", "set in its environment; V may be env:NAME or file:PATH"), checkNamed),
+		opt("system-dir", target.String, "DIR", "its working folder"),
+		with(independent(opt("system-flag", target.List, "K=V", "a setting of its own, told apart in reports (repeatable)")), checkNamed),
+		opt("system-flag-format", target.String, "FORMAT", "how it takes them (default: -E {name}={value})"),
+		opt("system-ready", target.String, "WHEN", "fire when URL answers, port:N accepts, or log:TEXT is said"),
+		with(opt("system-ready-within", target.Duration, "", "how long that may take (default: 1m)"), durationBetween(time.Millisecond, 24*time.Hour)),
+		with(opt("system-stop-within", target.Duration, "", "between TERM and KILL (default: 10s)"), durationBetween(time.Millisecond, time.Hour)),
+		with(independent(opt("system-mem", target.Size, "", "most memory it may use")), sizeAtLeast(1<<20)),
+		independent(opt("system-cpus", target.Float, "N", "most processors' time it may use, such as 1.5")),
+		{Option: target.Option{Name: "system-engine", Choices: []string{"docker", "podman"}, Group: groupSystem, Help: "what runs containers (default: whichever is there)"}},
+		opt("system-publish", target.List, "PORTS", "a port of the image's container: 127.0.0.1:8200:8200"),
+
+		opt("system-git", target.String, "DIR", "the repository it comes from: branch and revision are reported"),
+		independent(opt("system-checkout", target.String, "REV", "build this revision, in a worktree of its own")),
+		opt("system-fetch", target.String, "REMOTE", "ask this remote for what is new first"),
+		masked(opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")),
+		with(opt("system-build-within", target.Duration, "", "how long that may take (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
+
+		opt("system-vars", target.String, "URL", "its expvar figures, once an interval"),
+		opt("system-metrics", target.String, "URL", "its metrics in Prometheus's text, once an interval"),
+		opt("system-names", target.List, "NAME", "which of those figures, with * (repeatable; default: all)"),
+		{Option: target.Option{Name: "system-header", Type: target.List, Word: "K=REF", Group: groupSystem, Help: "a header for both; the value is env:NAME or file:PATH", Show: showHeader}, check: checkHeader},
+		opt("system-gc-log", target.String, "FILE", "pauses from a JVM's unified log; %p and * stand for anything"),
+		opt("system-jvm-gc", target.Bool, "", "have the JVM of --system-cmd write one"),
+		opt("system-host", target.List, "FILE", "another machine's description, of carronade host --json"),
+	}
+}
+
+// showCommand is a command without its secrets.
+func showCommand(text string) string {
+	var m secret.Mask
+	return m.Command(strings.Fields(text))
+}
+
+var envReference = regexp.MustCompile(`^(env|file):.`)
+
+// showHeader is a header by its name and where its value is.
+func showHeader(text string) string {
+	name, _, _ := strings.Cut(text, "=")
+	if checkHeader(text) == nil {
+		return text
+	}
+	return name + "=" + secret.Hidden
+}
+
+// checkHeader wants the value by reference. The error does not repeat it.
+func checkHeader(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" || !envReference.MatchString(value) {
+		return &Error{Err: errors.New("must be NAME=env:VARIABLE or NAME=file:PATH"), Hint: "headers carry secrets, and what is typed here can be read in the process list"}
+	}
+	return nil
+}
+
+// checkNamed wants NAME=VALUE, and no secret in clear under a name that says
+// that it is one. The error does not repeat the value.
+func checkNamed(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || strings.TrimSpace(name) == "" {
+		return errors.New("must be NAME=VALUE")
+	}
+	if secret.IsName(name) && value != "" && !secret.IsReference(value) {
+		return &Error{Err: fmt.Errorf("%s looks like a secret, and what is typed here can be read in the process list", name), Hint: "give env:VARIABLE or file:PATH as its value"}
+	}
+	return nil
+}
+
+// systemConflicts are what does not go together.
+func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []error) {
+	fault := func(name, format, hint string, args ...any) {
+		e, ok := given(name)
+		if !ok {
+			e.Where = name
+		}
+		faults = append(faults, &Error{Where: e.Where, Err: fmt.Errorf(format, args...), Hint: hint})
+	}
+	first := ""
+	for _, name := range systemKinds {
+		switch {
+		case !w.Has(name):
+		case first == "":
+			first = name
+		default:
+			fault(name, "the system under test is given by --%s already", "give one of them", first)
+		}
+	}
+	needs := func(name string, of ...string) {
+		if !w.Has(name) {
+			return
+		}
+		for _, o := range of {
+			if w.Has(o) {
+				return
+			}
+		}
+		fault(name, "goes with --%s", "leave it out, or say what is to be started", strings.Join(of, " or --"))
+	}
+	for _, name := range []string{"system-env", "system-flag", "system-mem", "system-cpus", "system-ready", "system-ready-within", "system-stop-within"} {
+		needs(name, "system-cmd", "system-image")
+	}
+	needs("system-dir", "system-cmd")
+	needs("system-jvm-gc", "system-cmd")
+	needs("system-arg", "system-image")
+	needs("system-publish", "system-image")
+	needs("system-engine", "system-image", "system-container")
+	needs("system-flag-format", "system-flag")
+	needs("system-checkout", "system-git")
+	needs("system-build", "system-git")
+	needs("system-fetch", "system-checkout")
+	needs("system-build-within", "system-build")
+	needs("system-names", "system-vars", "system-metrics")
+	needs("system-header", "system-vars", "system-metrics")
+	return faults
+}
