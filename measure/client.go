@@ -1,6 +1,6 @@
 package measure
 
-// A Client is what a target's connections to one server (a Kafka broker) did
+// A Client is what a target's connections to one server (a broker, one of a cluster) did
 // over a run.
 type Client struct {
 	Broker           string  `json:"broker"`            // its id and address

@@ -165,7 +165,7 @@ type Ledger struct {
 	Logs       []LedgerLog `json:"logs,omitempty"` // per partition
 }
 
-// LedgerLog is the ledger of one log (a Kafka partition).
+// LedgerLog is the ledger of one log (a partition).
 type LedgerLog struct {
 	Log        string `json:"log"`
 	Acked      uint64 `json:"acked"`

@@ -103,6 +103,15 @@ func TestFindings(t *testing.T) {
 		{"unfinished prose", "docs/a.md", "to" + "do\n", []string{
 			"docs/a.md:1: \"TO" + "DO\" must not stand here: finish it or leave it out",
 		}},
+		{"a protocol in a comment", "load/a.go", "package load\n\n// as KafkaThing does\n", []string{
+			"load/a.go:3: load knows no protocol, and this names kafka: internal/cli/targets.go is the list of them",
+		}},
+		{"a protocol in code", "load/a.go", "package load\n\nvar to = \"apm+http\" // and riemann\n", []string{
+			"load/a.go:3: load knows no protocol, and this names riemann: internal/cli/targets.go is the list of them",
+		}},
+		{"letters of another word", "load/a.go", "package load\n\n// a heap map\n", nil},
+		{"a protocol in a test", "load/a_test.go", "package load\n\n// kafka\n", nil},
+		{"a protocol where it may be named", "units/a.go", "package units\n\n// kafka\n", nil},
 		{"does not parse", "load/a.go", "pack", []string{
 			"load/a.go:0: does not parse: load/a.go:1:1: expected 'package', found pack",
 		}},

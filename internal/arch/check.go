@@ -48,6 +48,7 @@ func Check(tree fs.FS, rooms []Room) (findings []Finding, files int, err error) 
 			return nil
 		}
 		files++
+		findings = append(findings, names(name, src)...)
 		found, err := goFile(name, src, rooms)
 		findings = append(findings, found...)
 		return err
@@ -81,6 +82,24 @@ func words(name string, src []byte) (findings []Finding) {
 			}
 			line := 1 + bytes.Count(src[:i], []byte("\n"))
 			findings = append(findings, Finding{name, line, fmt.Sprintf("%q must not stand here: %s", bad.word, bad.why)})
+			break
+		}
+	}
+	return findings
+}
+
+// names finds protocols named where none is known: a line, and once a line.
+func names(name string, src []byte) (findings []Finding) {
+	if !slices.Contains(protocolRooms, path.Dir(name)) || name == protocolLister || strings.HasSuffix(name, "_test.go") {
+		return nil
+	}
+	for i, line := range bytes.Split(bytes.ToLower(src), []byte("\n")) {
+		for _, protocol := range protocolNames {
+			at := bytes.Index(line, []byte(protocol))
+			if at < 0 || at > 0 && letter(line[at-1]) && len(protocol) < 4 {
+				continue // three letters are part of many words
+			}
+			findings = append(findings, Finding{name, i + 1, fmt.Sprintf("%s knows no protocol, and this names %s: %s is the list of them", path.Dir(name), protocol, protocolLister)})
 			break
 		}
 	}

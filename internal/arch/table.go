@@ -61,16 +61,19 @@ var Rooms = []Room{
 	{Name: "internal/sut", May: []string{
 		"internal/checkout", "internal/scrape", "internal/secret", "internal/system", "measure", "target", "units",
 	}},
-	{Name: "internal/workload", May: []string{"load", "payload", "target", "units"}},
+	{Name: "internal/workload", May: []string{"internal/secret", "load", "payload", "target", "units"}},
 	{Name: "internal/report", May: []string{"internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/live", May: []string{"load", "measure", "units"}},
 	{Name: "internal/run", May: []string{
-		"internal/ledger", "internal/live", "internal/report", "internal/system", "internal/trust", "internal/workload",
+		"internal/checkout", "internal/ledger", "internal/live", "internal/report", "internal/secret", "internal/sut", "internal/system", "internal/trust", "internal/workload",
 		"load", "measure", "payload", "target", "units",
 	}},
+	{Name: "internal/command", May: []string{"internal/workload", "target"}},
+	{Name: "internal/command/topics", May: []string{"internal/command", "internal/workload", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
+		"internal/command", "internal/command/topics",
 		"internal/live", "internal/report", "internal/run", "internal/standin", "internal/system", "internal/trust", "internal/workload",
-		"load", "measure", "payload", "target", "target/kafka", "units",
+		"load", "measure", "payload", "target", "units",
 	}, Tests: []string{"target/all"}},
 
 	{Name: "internal/arch"},
@@ -79,6 +82,14 @@ var Rooms = []Room{
 	{Name: "internal/bench", May: []string{"internal/kafkatest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},
 }
+
+// The names of protocols must not stand in the rooms that serve them all, in
+// code or in comments, but in the one list of them.
+var (
+	protocolNames  = []string{"kafka", "riemann", "apm"}
+	protocolRooms  = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust"}
+	protocolLister = "internal/cli/targets.go"
+)
 
 // The bounds of a file, in lines: a file that outgrows them holds two things.
 const (

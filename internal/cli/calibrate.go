@@ -3,17 +3,18 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/units"
@@ -47,8 +48,8 @@ func (s *session) calibrateCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "calibrate", Short: "what this machine can generate, kept and cited in reports",
-		Long: calibrateLong, Args: args(0, 0, "nothing"),
-		RunE: s.run(func(cmd *cobra.Command, _ []string) error {
+		Long: calibrateLong, Args: command.Args(0, 0, "nothing"),
+		RunE: command.Run(func(cmd *cobra.Command, _ []string) error {
 			c, err := s.calibrate(cmd.Context(), span)
 			if err != nil {
 				return err
@@ -59,7 +60,7 @@ func (s *session) calibrateCommand() *cobra.Command {
 				s.warn(fmt.Sprintf("the calibration could not be kept, and no report will cite it: %v", err))
 			}
 			if asJSON {
-				return writeJSON(s.out, c)
+				return command.WriteJSON(s.out, c)
 			}
 			c.text(s.out, path)
 			return nil
@@ -72,7 +73,7 @@ func (s *session) calibrateCommand() *cobra.Command {
 
 func (s *session) calibrate(ctx context.Context, span time.Duration) (*calibration, error) {
 	if span < 100*time.Millisecond || span > time.Hour {
-		return nil, &words{err: fmt.Errorf("--for: %v is no length for a calibration", span), hint: "3s is enough on a quiet machine"}
+		return nil, &words{Err: fmt.Errorf("--for: %v is no length for a calibration", span), Hint: "3s is enough on a quiet machine"}
 	}
 	c := &calibration{Schema: calibrationSchema, Host: hostName(), Processors: runtime.GOMAXPROCS(0)}
 	c.At, c.EventBytes, c.CarronadeAtThat = time.Now().UTC().Truncate(time.Second), calibrationEvents, version()
@@ -81,12 +82,17 @@ func (s *session) calibrate(ctx context.Context, span time.Duration) (*calibrati
 	if c.NullPerS, c.NullCPUUS, err = s.fullSpeed(ctx, "null://", span); err != nil {
 		return nil, err
 	}
-	sink, err := s.spawn(ctx, ctx, "kafka", "--discard", "--listen", "127.0.0.1:0")
+	i := slices.IndexFunc(protocols(), func(p protocol) bool { return p.sink != nil && s.kindOf(p) != nil })
+	if i < 0 {
+		return c, nil // nothing here has a sink to measure against
+	}
+	server := protocols()[i].sink
+	sink, err := s.spawn(ctx, ctx, server.args...)
 	if err != nil {
 		return nil, err
 	}
 	s.note("into a discarding stand-in beside it, for %s ...", units.FormatDuration(span))
-	c.DiscardPerS, c.DiscardCPUUS, err = s.fullSpeed(ctx, "kafka://"+sink.Addr()+"/calibrate", span)
+	c.DiscardPerS, c.DiscardCPUUS, err = s.fullSpeed(ctx, server.target(sink.Addr()), span)
 	if stopErr := sink.Stop(); err == nil {
 		err = stopErr
 	}
@@ -172,7 +178,7 @@ func keepCalibration(c *calibration) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	return path, writeFile(path, func(w io.Writer) error { return writeJSON(w, c) })
+	return path, writeFile(path, func(w io.Writer) error { return command.WriteJSON(w, c) })
 }
 
 // keptCalibration returns this host's calibration, nil when there is none that
@@ -191,14 +197,4 @@ func keptCalibration() *report.Calibration {
 		return nil
 	}
 	return &c.Calibration
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return errors.Join(errors.New("writing JSON"), err)
-	}
-	return nil
 }

@@ -4,82 +4,106 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/command"
 	"carronade/internal/standin"
 	"carronade/internal/workload"
 )
 
-const demoLong = `Starts an embedded Kafka broker as a process of its own, fires at it for about
-ten seconds in an open loop, reads everything back at once, and reports: how long
-events took from when they were due to when they were consumed, and whether every
-one of them arrived once, in order and unaltered.
-
-The broker shares this machine. When that was in the way of the times, the report
-says so; the exit code is about the events alone.`
-
-// demoWorkload is what the demo fires: enough to see a rate, batches and times,
-// and little enough for two slow processors with the broker beside it.
-var demoWorkload = [][2]string{
-	{"op", workload.RoundTrip},
-	{"verify", "true"},
-	{"rate", "10k/s"},
-	{"for", "9s"},
-	{"warmup", "1s"},
-	{"size", "100-300"},
-	{"key", "uniform(1000)"},
-	{"create-topic", "partitions=3"},
+// A demo is an embedded server and what is fired at it: enough to see a rate,
+// shots and times, and little enough for two slow processors with the server
+// beside it.
+type demo struct {
+	server
+	name     string      // of the server, in words: "an embedded ..."
+	about    string      // what it shows, lines of a page
+	workload [][2]string // settings, by name
+	next     string      // what to type next, lines of a page
 }
 
+const demoLong = `Starts an embedded server as a process of its own, fires at it for about ten
+seconds in an open loop, asks it for everything again, and reports.`
+
+const demoTrust = `The server shares this machine. When that was in the way of the times, the report
+says so; the exit code is about the events alone.`
+
 const demoNext = `
-That was an embedded broker, on this machine. What to type next:
+That was an embedded %s, on this machine. What to type next:
 
-  carronade run kafka://HOST:9092/TOPIC --rate 50k/s --for 20s
-                                   the same at your own cluster
-  carronade run kafka://HOST:9092/TOPIC --for 20s
-                                   as fast as it goes
+%s
   carronade calibrate              what this machine can generate
-  carronade help words             what the words of the report mean
-`
+  carronade help words             what the words of the report mean`
 
+// demos are the protocols with a demo.
+func (s *session) demos() []protocol {
+	return slices.DeleteFunc(s.listed(), func(p protocol) bool { return p.demo == nil })
+}
+
+// demoCommand returns the command of the demos that the program's kinds have.
 func (s *session) demoCommand() *cobra.Command {
-	var t typed
+	var t command.Settings
+	demos := s.demos()
+	var names []string
+	long := demoLong
+	for i, p := range demos {
+		names = append(names, p.kind)
+		title := p.kind
+		if i == 0 {
+			title += ", which is the one when none is named"
+		}
+		long += "\n\n" + title + ":\n" + p.demo.about
+	}
 	cmd := &cobra.Command{
-		Use: "demo [kafka]", Short: "an embedded server, ten seconds of load, a report",
-		Long:      demoLong,
-		ValidArgs: []string{"kafka"},
-		Args: func(cmd *cobra.Command, list []string) error {
-			if err := args(0, 1, "at most the name of a protocol")(cmd, list); err != nil {
-				return err
+		Use: "demo [" + strings.Join(names, "|") + "]", Short: "an embedded server, ten seconds of load, a report",
+		Long:      long + "\n\n" + demoTrust,
+		ValidArgs: names,
+		Args:      command.Args(0, 1, "at most the name of a protocol"),
+		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+			chosen := 0
+			if len(args) == 1 {
+				chosen = slices.Index(names, args[0])
 			}
-			if len(list) == 1 && list[0] != "kafka" {
-				return &words{err: fmt.Errorf("there is no demo of %q", list[0]), hint: "the demos are: kafka"}
+			if chosen < 0 || len(demos) == 0 {
+				return s.noDemo(args, names)
 			}
-			return nil
-		},
-		RunE: s.run(func(cmd *cobra.Command, _ []string) error { return s.demo(cmd.Context(), &t) }),
+			return s.demo(cmd.Context(), demos[chosen].demo, &t)
+		}),
 	}
 	for _, name := range []string{"json", "json-file", "quiet"} {
-		t.bindOne(cmd.Flags(), name)
+		t.BindOne(cmd.Flags(), name)
 	}
 	return cmd
 }
 
-func (s *session) demo(ctx context.Context, t *typed) error {
+// noDemo is the error of a demo that there is none of.
+func (s *session) noDemo(args, names []string) error {
+	if len(names) == 0 {
+		return &words{Err: errors.New("this program has no demo"), Hint: "carronade run --help shows what it fires at"}
+	}
+	w := &words{Err: fmt.Errorf("there is no demo of %q", args[0]), Hint: "the demos are: " + strings.Join(names, ", ")}
+	if near := workload.Nearest(args[0], names); near != "" {
+		w.Hint = fmt.Sprintf("did you mean carronade demo %s?", near)
+	}
+	return w
+}
+
+func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) error {
 	starting, done := context.WithTimeout(ctx, 20*time.Second)
 	defer done()
-	broker, err := s.spawn(starting, ctx, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	child, err := s.spawn(starting, ctx, demo.args...)
 	if err != nil {
 		return err
 	}
 	var d workload.Document
-	for _, row := range demoWorkload {
+	for _, row := range demo.workload {
 		d.Add(row[0], "the demo's "+row[0], row[1])
 	}
-	d.Add("target", "the demo's target", "kafka://"+broker.Addr()+"/demo")
+	d.Add("target", "the demo's target", demo.target(child.Addr()))
 	var o outputs
 	w, err := workload.Resolve(s.Kinds, &d, nil)
 	if err == nil {
@@ -87,22 +111,22 @@ func (s *session) demo(ctx context.Context, t *typed) error {
 	}
 	if err == nil {
 		if !o.quiet {
-			s.note("an embedded Kafka broker listens on %s", broker.Addr())
+			s.note("an embedded %s listens on %s", demo.name, child.Addr())
 		}
 		err = s.fire(ctx, w, o)
 	}
-	if stopErr := broker.Stop(); stopErr != nil && err == nil {
-		err = fmt.Errorf("the embedded broker: %w", stopErr)
+	if stopErr := child.Stop(); stopErr != nil && err == nil {
+		err = fmt.Errorf("the embedded %s: %w", demo.name, stopErr)
 	}
-	// What the demo shows is an accounting, on a machine that the broker
+	// What the demo shows is an accounting, on a machine that the server
 	// shares and that may be busy with anything: the report says when its
 	// times are not to be trusted, the exit code does not.
 	var c exitCode
-	if errors.As(err, &c) && c.code == exitUntrusted {
+	if errors.As(err, &c) && c.Code == exitUntrusted {
 		err = nil
 	}
 	if err == nil && !o.quiet && !o.json {
-		s.note("%s", strings.TrimRight(demoNext, "\n"))
+		s.note(demoNext, demo.name, demo.next)
 	}
 	return err
 }
@@ -125,7 +149,7 @@ func (s *session) spawn(starting, life context.Context, args ...string) (*standi
 	select {
 	case r := <-ch:
 		if r.err != nil {
-			return nil, &words{err: r.err, hint: fmt.Sprintf("carronade standin %s starts it alone, and says more", strings.Join(args, " "))}
+			return nil, &words{Err: r.err, Hint: fmt.Sprintf("carronade standin %s starts it alone, and says more", strings.Join(args, " "))}
 		}
 		return r.c, nil
 	case <-starting.Done():

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"carronade/internal/command"
 	"carronade/internal/workload"
 	"carronade/target"
 )
 
 // Help fits 80 columns: names in the first, what they do from a column on.
 const (
-	helpWidth     = 79
+	helpWidth     = command.Width
 	textColumn    = 28
 	commandColumn = 14
 )
@@ -136,7 +137,7 @@ func settingSections(cmd *cobra.Command, kinds []target.Kind) []section {
 	}
 	rest := section{title: "others", column: textColumn}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if _, ok := f.Value.(*setting); !ok && shown(f) {
+		if _, ok := command.SettingOf(f); !ok && shown(f) {
 			rest.rows = append(rest.rows, flagRow(f))
 		}
 	})
@@ -149,13 +150,13 @@ func flagSections(fs *pflag.FlagSet) []section {
 	own := section{title: "flags", column: textColumn}
 	var bound []workload.Setting
 	fs.VisitAll(func(f *pflag.Flag) {
-		s, ok := f.Value.(*setting)
+		s, ok := command.SettingOf(f)
 		switch {
 		case !shown(f):
 		case ok && s.Kind != "":
-			bound = append(bound, s.Setting)
+			bound = append(bound, *s)
 		case ok:
-			own.rows = append(own.rows, settingRow(&s.Setting))
+			own.rows = append(own.rows, settingRow(s))
 		default:
 			own.rows = append(own.rows, flagRow(f))
 		}
@@ -235,29 +236,10 @@ func writeRow(b *strings.Builder, column int, name, text string) {
 		b.WriteString(line + "\n")
 		line = ""
 	}
-	for _, part := range wrap(text, helpWidth-column) {
+	for _, part := range command.Wrap(text, helpWidth-column) {
 		fmt.Fprintf(b, "%-*s%s\n", column, line, part)
 		line = ""
 	}
-}
-
-// wrap breaks a text between words into lines of at most so many letters; a
-// longer word stands alone.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case len(line)+1+len(word) <= width:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-	}
-	return append(lines, line)
 }
 
 // sentence makes one of a short description.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/units"
@@ -20,11 +21,11 @@ func (s *session) hostCommand() *cobra.Command {
 		Use: "host", Short: "this machine, as reports describe it",
 		Long: `This machine as reports describe it: what a result depends on besides the system
 under test, and what this machine generated when it was calibrated.`,
-		Args: args(0, 0, "nothing"),
-		RunE: s.run(func(*cobra.Command, []string) error {
+		Args: command.Args(0, 0, "nothing"),
+		RunE: command.Run(func(*cobra.Command, []string) error {
 			h, c := system.Describe(), keptCalibration()
 			if asJSON {
-				return writeJSON(s.out, struct {
+				return command.WriteJSON(s.out, struct {
 					system.Host
 					Calibration *report.Calibration `json:"calibration"`
 				}{h, c})

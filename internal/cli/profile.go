@@ -8,6 +8,8 @@ import (
 	"runtime/pprof"
 
 	"github.com/spf13/pflag"
+
+	"carronade/internal/command"
 )
 
 // A profile is what --cpuprofile and --memprofile ask for: profiles of the
@@ -40,7 +42,7 @@ func (p *profile) start() error {
 		}
 		f.Close()
 	}
-	return &words{err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, reason(err)), hint: "give a file in a folder that exists and may be written"}
+	return &words{Err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, command.Reason(err)), Hint: "give a file in a folder that exists and may be written"}
 }
 
 // stop ends what start began and writes the rest; it is called once the command
@@ -50,7 +52,7 @@ func (p *profile) stop() error {
 	if p.out != nil {
 		pprof.StopCPUProfile()
 		if err := p.out.Close(); err != nil {
-			problems = append(problems, fmt.Errorf("--cpuprofile: cannot write %s: %s", p.cpu, reason(err)))
+			problems = append(problems, fmt.Errorf("--cpuprofile: cannot write %s: %s", p.cpu, command.Reason(err)))
 		}
 	}
 	if p.mem != "" {
@@ -60,7 +62,7 @@ func (p *profile) stop() error {
 			err = errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("--memprofile: cannot write %s: %s", p.mem, reason(err)))
+			problems = append(problems, fmt.Errorf("--memprofile: cannot write %s: %s", p.mem, command.Reason(err)))
 		}
 	}
 	return errors.Join(problems...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/command"
 	"carronade/internal/live"
 	"carronade/target"
 )
@@ -29,13 +30,13 @@ type Program struct {
 	Exit func(code int)
 }
 
-// Exit codes. What each means is product-wide and part of `help exit-codes`.
+// Exit codes.
 const (
-	exitOK          = 0
-	exitBroken      = 1   // done, but a limit that was asked for does not hold
-	exitFailed      = 2   // could not be done
-	exitUntrusted   = 3   // done, but the generator was the limit
-	exitInterrupted = 130 // interrupted; the partial report is kept and marked
+	exitOK          = command.OK
+	exitBroken      = command.Broken
+	exitFailed      = command.Failed
+	exitUntrusted   = command.Untrusted
+	exitInterrupted = command.Interrupted
 )
 
 // OS returns the program as the operating system started it.
@@ -65,7 +66,7 @@ func (p *Program) Main() int {
 	if problem := s.profile.stop(); problem != nil {
 		s.say(problem)
 		if err == nil {
-			err = exitCode{code: exitFailed}
+			err = exitCode{Code: exitFailed}
 		}
 	}
 	code := exitOK
@@ -73,16 +74,16 @@ func (p *Program) Main() int {
 	switch {
 	case err == nil:
 	case errors.As(err, &c):
-		code = c.code
-		if c.err != nil {
-			s.say(c.err)
+		code = c.Code
+		if c.Err != nil {
+			s.say(c.Err)
 		}
 	default:
 		code = exitFailed
 		s.say(err)
 	}
 	if out.err != nil {
-		s.say(&words{err: errors.New("cannot write to stdout: " + reason(out.err)), hint: "what was measured is lost unless it also went to a file (--json-file)"})
+		s.say(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: "what was measured is lost unless it also went to a file (--json-file)"})
 		code = exitFailed
 	}
 	return code
@@ -125,21 +126,8 @@ func (s *session) watchSignals() func() {
 	return func() { close(done) }
 }
 
-// exitCode is an error that decides the exit code; err may be nil when
-// everything was said already.
-type exitCode struct {
-	code int
-	err  error
-}
-
-func (e exitCode) Error() string {
-	if e.err == nil {
-		return "done"
-	}
-	return e.err.Error()
-}
-
-func (e exitCode) Unwrap() error { return e.err }
+// exitCode is an error that decides the exit code.
+type exitCode = command.Exit
 
 // stdout takes what a reader who left early no longer wants, and keeps any
 // other error for the end.
@@ -165,17 +153,9 @@ func (o *stdout) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// run makes a command's function; the error of an interrupted one is not an
-// error to a person.
-func (s *session) run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		err := f(cmd, args)
-		var c exitCode
-		if err != nil && !errors.As(err, &c) && cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			return exitCode{exitInterrupted, &words{err: errors.New("interrupted before anything was done"), quiet: true}}
-		}
-		return err
-	}
+// console is what commands of one protocol speak to.
+func (s *session) console() command.Console {
+	return command.Console{Out: s.out, Note: s.note, Warn: s.warn}
 }
 
 // Tree is the tree of commands for tools that read it, such as the generator

@@ -6,15 +6,12 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
 )
 
 const rootLong = `Carronade fires events at the systems that take events in, and says, with
 evidence, what they can take.`
-
-const rootExample = `
-  carronade demo
-  carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 20s
-  carronade run kafka://127.0.0.1:9092/orders --help`
 
 // root builds the tree of commands. A tree serves one command line: flags
 // keep what was typed.
@@ -28,7 +25,7 @@ func (s *session) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
+				return command.Unknown(cmd, args[0])
 			}
 			return nil
 		},
@@ -47,15 +44,13 @@ func (s *session) root() *cobra.Command {
 	)
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
-			if c == nil {
-				continue
-			}
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
 	add("start", s.demoCommand(), s.runCommand(), s.calibrateCommand())
-	add("tools", s.topicsCommand(), s.standinCommand(), s.hostCommand())
+	add("tools", s.ownCommands()...)
+	add("tools", s.standinCommand(), s.hostCommand())
 	add("more", s.versionCommand())
 	root.SetHelpCommand(s.helpCommand())
 	root.SetHelpCommandGroupID("more")
@@ -86,25 +81,9 @@ func plainUse(cmd *cobra.Command) {
 	}
 }
 
-// group is a command that only holds others.
-func group(use, short, long string, cmds ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{
-		Use: use, Short: short, Long: long,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(cmds...)
-	return c
-}
-
 func (s *session) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "which build this is", Args: args(0, 0, "nothing"),
+		Use: "version", Short: "which build this is", Args: command.Args(0, 0, "nothing"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "carronade", version())
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 )
@@ -23,26 +24,20 @@ allows. Without --for, --count or --bytes it goes on until Ctrl-C, which stops,
 drains and reports; a second Ctrl-C leaves at once. The report goes to stdout,
 progress to stderr.`
 
-const runExample = `
-  carronade run null:// --for 2s
-  carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 20s --verify
-  carronade run kafka://127.0.0.1:9092/orders --op consume --until-end
-  carronade run -f orders.yaml --json > report.json`
-
 // runCommand fires one workload and reports it.
 func (s *session) runCommand() *cobra.Command {
 	var (
-		t      typed
+		t      command.Settings
 		file   string
 		schema bool
 	)
 	cmd := &cobra.Command{
 		Use: "run [TARGET] [-f FILE]", Short: "one workload, one report",
 		Long: runLong, Example: runExample,
-		Args:              args(0, 1, "at most one target"),
+		Args:              command.Args(0, 1, "at most one target"),
 		Annotations:       map[string]string{settingsPage: "all"},
-		ValidArgsFunction: completeTarget(s.Kinds),
-		RunE: s.run(func(cmd *cobra.Command, args []string) error {
+		ValidArgsFunction: command.CompleteTarget(s.Kinds),
+		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
 			if schema {
 				_, err := s.out.Write(workload.Schema(s.Kinds))
 				return err
@@ -58,7 +53,7 @@ func (s *session) runCommand() *cobra.Command {
 			return s.fire(cmd.Context(), w, o)
 		}),
 	}
-	t.bind(cmd.Flags(), s.Kinds)
+	t.Bind(cmd.Flags(), s.Kinds)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the workload from `FILE` (YAML or JSON; - is stdin); flags go before it")
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON schema of workload files, and run nothing")
 	complete(cmd, s.Kinds)
@@ -66,9 +61,9 @@ func (s *session) runCommand() *cobra.Command {
 }
 
 // resolve makes the workload of what was typed and the file.
-func (s *session) resolve(t *typed, args []string, path string) (*workload.Workload, error) {
+func (s *session) resolve(t *command.Settings, args []string, path string) (*workload.Workload, error) {
 	if len(args) > 0 {
-		t.doc.Add("target", "target", args[0])
+		t.Doc.Add("target", "target", args[0])
 	}
 	var file *workload.Document
 	if path != "" {
@@ -81,7 +76,7 @@ func (s *session) resolve(t *typed, args []string, path string) (*workload.Workl
 			return nil, err
 		}
 	}
-	w, err := workload.Resolve(s.Kinds, &t.doc, file)
+	w, err := workload.Resolve(s.Kinds, &t.Doc, file)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +96,10 @@ type outputs struct {
 
 // outputs reads the flags that say so, and tries the files before anything is
 // fired: a disk that cannot be written is better found now.
-func (s *session) outputs(t *typed, w *workload.Workload) (outputs, error) {
-	o := outputs{json: t.last("json") == "true", quiet: t.last("quiet") == "true"}
+func (s *session) outputs(t *command.Settings, w *workload.Workload) (outputs, error) {
+	o := outputs{json: t.Last("json") == "true", quiet: t.Last("quiet") == "true"}
 	for i := range w.Repeat() {
-		o.files = append(o.files, numbered(t.last("json-file"), i, w.Repeat()))
+		o.files = append(o.files, numbered(t.Last("json-file"), i, w.Repeat()))
 		o.hdr = append(o.hdr, numbered(w.HDR(), i, w.Repeat()))
 	}
 	for flag, paths := range map[string][]string{"json-file": o.files, "hdr": o.hdr} {
@@ -115,8 +110,8 @@ func (s *session) outputs(t *typed, w *workload.Workload) (outputs, error) {
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 			if err != nil {
 				return o, &words{
-					err:  fmt.Errorf("--%s: cannot write %s: %s", flag, path, reason(err)),
-					hint: "give a file in a folder that exists and may be written",
+					Err:  fmt.Errorf("--%s: cannot write %s: %s", flag, path, command.Reason(err)),
+					Hint: "give a file in a folder that exists and may be written",
 				}
 			}
 			f.Close()
@@ -141,8 +136,8 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	if path := o.files[i]; path != "" {
 		if err := writeFile(path, d.WriteJSON); err != nil {
 			problems = append(problems, &words{
-				err:  fmt.Errorf("--json-file: cannot write %s: %s", path, reason(err)),
-				hint: "the report on stdout is whole",
+				Err:  fmt.Errorf("--json-file: cannot write %s: %s", path, command.Reason(err)),
+				Hint: "the report on stdout is whole",
 			})
 		}
 	}
@@ -171,7 +166,7 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	if code == exitOK {
 		return nil
 	}
-	return exitCode{code, errors.Join(problems...)}
+	return exitCode{Code: code, Err: errors.Join(problems...)}
 }
 
 // writeLine writes a report as one line: several are a stream.
@@ -223,7 +218,7 @@ func worst(a, b error) error {
 		case !errors.As(err, &c):
 			return 3
 		}
-		return map[int]int{exitBroken: 1, exitUntrusted: 2, exitFailed: 3, exitInterrupted: 4}[c.code]
+		return map[int]int{exitBroken: 1, exitUntrusted: 2, exitFailed: 3, exitInterrupted: 4}[c.Code]
 	}
 	if rank(b) > rank(a) {
 		return b

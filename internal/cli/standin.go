@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"carronade/internal/command"
 	"carronade/internal/standin"
 )
 
@@ -21,13 +22,13 @@ func (s *session) standinCommand() *cobra.Command {
 		server := k.New()
 		cmd := &cobra.Command{
 			Use: k.Name, Short: k.Short, Long: k.Long + standinEnds, Example: "\n" + k.Example,
-			Args: args(0, 0, "nothing"),
-			RunE: s.run(func(cmd *cobra.Command, _ []string) error {
+			Args: command.Args(0, 0, "nothing"),
+			RunE: command.Run(func(cmd *cobra.Command, _ []string) error {
 				ctx := standin.EndWithParent(cmd.Context())
 				if err := server.Serve(ctx, s.out, s.Err); err != nil {
-					w := &words{err: fmt.Errorf("the stand-in could not run: %w", err)}
+					w := &words{Err: fmt.Errorf("the stand-in could not run: %w", err)}
 					if op := (*net.OpError)(nil); errors.As(err, &op) {
-						w.hint = listenHint(op, cmd.Flags())
+						w.Hint = listenHint(op, cmd.Flags())
 					}
 					return w
 				}
@@ -37,7 +38,7 @@ func (s *session) standinCommand() *cobra.Command {
 		server.Bind(cmd.Flags())
 		kinds = append(kinds, cmd)
 	}
-	return group("standin", "an embedded server to point other tools at",
+	return command.Group("standin", "an embedded server to point other tools at",
 		"An embedded server to point other tools at. It binds loopback by default, and\nits contents end with it.", kinds...)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/command"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
@@ -34,7 +35,7 @@ rate that the shape begins with, and the shape begins after it.
 		{"units", "how numbers are written", func(*session) string { return unitsText }},
 		{"files", "workloads in files: -f FILE", func(*session) string { return filesText }},
 		{"exit-codes", "what the exit code says", func(*session) string { return exitText }},
-		{"words", "what the words of a report mean", func(*session) string { return wordsText }},
+		{"words", "what the words of a report mean", (*session).wordsText},
 	}
 }
 
@@ -68,12 +69,12 @@ func (s *session) helpCommand() *cobra.Command {
 			if err == nil && len(rest) == 0 {
 				return at.Help()
 			}
-			w := &words{err: fmt.Errorf("%q is no command and no subject of help", strings.Join(args, " ")), hint: "the subjects are " + strings.Join(names, ", ")}
+			w := &words{Err: fmt.Errorf("%q is no command and no subject of help", strings.Join(args, " ")), Hint: "the subjects are " + strings.Join(names, ", ")}
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
 			}
 			if near := workload.Nearest(args[0], names); near != "" {
-				w.hint = "did you mean carronade help " + near + "?"
+				w.Hint = "did you mean carronade help " + near + "?"
 			}
 			return w
 		},
@@ -83,23 +84,16 @@ func (s *session) helpCommand() *cobra.Command {
 func (s *session) targetsText() string {
 	var b strings.Builder
 	b.WriteString("A target is a URL; its scheme picks the protocol.\n")
-	about := map[string][]string{
-		"kafka": {
-			"kafka://HOST:PORT,HOST:PORT/TOPIC",
-			"Apache Kafka. Several hosts are several brokers to ask first; the port is 9092 when left out, the topic carronade.",
-		},
-		"null": {"null://", "Nothing is sent. What can this machine generate?"},
-	}
 	for _, k := range s.Kinds {
-		rows, ok := about[k.Name()]
-		if !ok {
-			rows = []string{k.Schemes()[0] + "://HOST:PORT", sentence("schemes: " + strings.Join(k.Schemes(), ", "))}
+		form, about := k.Schemes()[0]+"://HOST:PORT", sentence("schemes: "+strings.Join(k.Schemes(), ", "))
+		if p := protocolOf(k); p != nil {
+			form, about = p.form, p.about
 		}
-		fmt.Fprintf(&b, "\n  %s\n", rows[0])
-		for _, line := range wrap(rows[1], helpWidth-6) {
+		fmt.Fprintf(&b, "\n  %s\n", form)
+		for _, line := range command.Wrap(about, helpWidth-6) {
 			fmt.Fprintf(&b, "      %s\n", line)
 		}
-		for _, line := range wrap("operations (--op): "+strings.Join(k.Ops(), ", "), helpWidth-6) {
+		for _, line := range command.Wrap("operations (--op): "+strings.Join(k.Ops(), ", "), helpWidth-6) {
 			fmt.Fprintf(&b, "      %s\n", line)
 		}
 	}
@@ -120,7 +114,7 @@ func forms(title, text string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", title)
 	for part := range strings.SplitSeq(text, ";") {
-		for i, line := range wrap(part, helpWidth-4) {
+		for i, line := range command.Wrap(part, helpWidth-4) {
 			fmt.Fprintf(&b, "%s%s\n", "    "[:2+2*min(i, 1)], line)
 		}
 	}
@@ -141,12 +135,7 @@ const unitsText = `A number may carry a unit; a duration must.
 const filesText = `A workload can stand in a file, in YAML or JSON. Its keys are the names of the
 flags, and its values are what the flags take:
 
-  target: kafka://127.0.0.1:9092/orders
-  rate: 50k/s
-  for: 20s
-  compression: lz4
-  header: {source: carronade}
-
+` + filesExample + `
   carronade run -f orders.yaml --rate 80k/s
 
 A flag ranks before the file, the file before the defaults. The workload of a
@@ -168,9 +157,25 @@ limits --failures, --failure-rate, --max-dropped, --max-unsent, --require,
 before 2, 2 before 3, and 3 before 1.
 `
 
-const wordsText = `  event           what the system counts: a Kafka record
-  shot            what travels and is answered in one piece: a record batch
-  lane            one independent sender: a connection or a client
+// wordsText explains the words, events and shots by what they are to the kinds.
+func (s *session) wordsText() string {
+	var events, shots []string
+	for _, k := range s.Kinds {
+		if p := protocolOf(k); p != nil && p.event != "" {
+			events, shots = append(events, p.event), append(shots, p.shot)
+		}
+	}
+	var b strings.Builder
+	for _, row := range [][2]string{
+		{"event", "what the system counts: " + joined(events...)},
+		{"shot", "what travels and is answered in one piece: " + joined(shots...)},
+	} {
+		writeRow(&b, 18, row[0], row[1])
+	}
+	return b.String() + wordsText
+}
+
+const wordsText = `  lane            one independent sender: a connection or a client
   open loop       events are due by a schedule, whatever the system does
   closed loop     callers fire again when their last shot is answered
   due, sent, done when the schedule wanted the event, when it was handed to the

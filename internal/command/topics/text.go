@@ -1,4 +1,4 @@
-package cli
+package topics
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/command"
 	"carronade/measure"
 	"carronade/target/kafka"
 	"carronade/units"
@@ -158,7 +159,7 @@ func (d *topicsReport) table(w io.Writer) {
 		for _, k := range slices.Sorted(maps.Keys(t.Settings)) {
 			settings = append(settings, k+"="+t.Settings[k])
 		}
-		for i, line := range wrap(strings.Join(settings, " "), helpWidth-12) {
+		for i, line := range command.Wrap(strings.Join(settings, " "), command.Width-12) {
 			if line != "" {
 				fmt.Fprintf(w, "  %-10s%s\n", map[bool]string{true: "settings"}[i == 0], line)
 			}

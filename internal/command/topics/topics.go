@@ -1,4 +1,8 @@
-package cli
+// Package topics is the command that only Kafka has: topics made, listed,
+// described, deleted and read as operations that are counted and timed. It
+// turns what was typed into work for the target and its result into text or
+// JSON, and refuses to know how a request is made.
+package topics
 
 import (
 	"bufio"
@@ -11,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/command"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/target/kafka"
@@ -34,7 +39,7 @@ const mostTopics = 10_000_000
 
 // topicFlags are what is typed for an operation on topics.
 type topicFlags struct {
-	typed
+	command.Settings
 	op string
 
 	file        string
@@ -52,34 +57,28 @@ type topicFlags struct {
 	internal   bool
 }
 
-// topicsCommand returns nil in a program without Kafka.
-func (s *session) topicsCommand() *cobra.Command {
-	if s.kafka() == nil {
-		return nil
-	}
-	cmd := group("topics", "make, list, describe, delete and read Kafka topics", topicsLong,
-		s.topicCommand(kafka.TopicsCreate, "TARGET [TOPICS]", "make topics"),
-		s.topicCommand(kafka.TopicsList, "TARGET", "list all topics"),
-		s.topicCommand(kafka.TopicsDescribe, "TARGET [TOPICS]", "partitions, leaders and settings of topics"),
-		s.topicCommand(kafka.TopicsDelete, "TARGET [TOPICS]", "delete topics"),
-		s.topicCommand(kafka.TopicsDeleteRecords, "TARGET [TOPICS]", "delete the records of topics, up to an offset"),
-		s.topicCommand(kafka.TopicsRead, "TARGET [TOPICS]", "read topics whole, each as one operation"),
+// Command returns the command over the program's Kafka kind.
+func Command(c command.Console, k target.Kind) *cobra.Command {
+	t := &topics{Console: c, kind: k}
+	cmd := command.Group("topics", "make, list, describe, delete and read Kafka topics", topicsLong,
+		t.command(kafka.TopicsCreate, "TARGET [TOPICS]", "make topics"),
+		t.command(kafka.TopicsList, "TARGET", "list all topics"),
+		t.command(kafka.TopicsDescribe, "TARGET [TOPICS]", "partitions, leaders and settings of topics"),
+		t.command(kafka.TopicsDelete, "TARGET [TOPICS]", "delete topics"),
+		t.command(kafka.TopicsDeleteRecords, "TARGET [TOPICS]", "delete the records of topics, up to an offset"),
+		t.command(kafka.TopicsRead, "TARGET [TOPICS]", "read topics whole, each as one operation"),
 	)
 	cmd.Example = topicsExample
 	return cmd
 }
 
-// kafka returns the program's Kafka kind, nil when it has none.
-func (s *session) kafka() target.Kind {
-	for _, k := range s.Kinds {
-		if k.Name() == "kafka" {
-			return k
-		}
-	}
-	return nil
+// topics is the command and whom it speaks to.
+type topics struct {
+	command.Console
+	kind target.Kind
 }
 
-func (s *session) topicCommand(op, usage, short string) *cobra.Command {
+func (t *topics) command(op, usage, short string) *cobra.Command {
 	f := &topicFlags{op: op}
 	most := 2
 	if op == kafka.TopicsList {
@@ -87,14 +86,14 @@ func (s *session) topicCommand(op, usage, short string) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: op + " " + usage, Short: short,
-		Args:              args(1, most, "a target, such as kafka://127.0.0.1:9092/orders"),
-		ValidArgsFunction: completeTarget([]target.Kind{s.kafka()}),
-		RunE: s.run(func(cmd *cobra.Command, args []string) error {
-			w, err := s.topicWork(f, args)
+		Args:              command.Args(1, most, "a target, such as kafka://127.0.0.1:9092/orders"),
+		ValidArgsFunction: command.CompleteTarget([]target.Kind{t.kind}),
+		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+			w, err := t.work(f, args)
 			if err != nil {
 				return err
 			}
-			return s.topics(cmd.Context(), w, f.json)
+			return t.run(cmd.Context(), w, f.json)
 		}),
 	}
 	fs := cmd.Flags()
@@ -119,9 +118,9 @@ func (s *session) topicCommand(op, usage, short string) *cobra.Command {
 	case kafka.TopicsDeleteRecords:
 		fs.Int64Var(&f.upto, "upto", -1, "delete what lies before this offset; -1: everything")
 	}
-	for _, o := range workload.Table(s.kafka()) {
+	for _, o := range workload.Table(t.kind) {
 		if o.Kind != "" && o.Means(workload.Consume) && belongs(op, &o) {
-			f.bindSetting(fs, &o)
+			f.BindSetting(fs, &o)
 		}
 	}
 	return cmd
@@ -139,16 +138,16 @@ func belongs(op string, o *workload.Setting) bool {
 	return false
 }
 
-// topicWork makes what package kafka does of what was typed.
-func (s *session) topicWork(f *topicFlags, args []string) (kafka.TopicWork, error) {
-	f.doc.Add("target", "target", args[0])
-	f.doc.Add("op", "op", workload.Consume)
-	w, err := workload.Resolve([]target.Kind{s.kafka()}, &f.doc, nil)
+// work makes what package kafka does of what was typed.
+func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, error) {
+	f.Doc.Add("target", "target", args[0])
+	f.Doc.Add("op", "op", workload.Consume)
+	w, err := workload.Resolve([]target.Kind{t.kind}, &f.Doc, nil)
 	if err != nil {
 		return kafka.TopicWork{}, err
 	}
 	for _, text := range w.Warnings {
-		s.warn(text)
+		t.Warn(text)
 	}
 	spec, err := w.Spec()
 	if err != nil {
@@ -157,16 +156,16 @@ func (s *session) topicWork(f *topicFlags, args []string) (kafka.TopicWork, erro
 	work := kafka.TopicWork{
 		Op: f.op, URL: w.URL, Options: spec.Options, Given: spec.Given,
 		Upto: f.upto, Concurrency: f.concurrency, PerRequest: f.perRequest, Times: f.times, Internal: f.internal,
-		Logf: s.note,
+		Logf: t.Note,
 	}
 	for name, n := range map[string]int{"concurrency": f.concurrency, "per-request": max(f.perRequest, 1), "times": max(f.times, 1)} {
 		if n < 1 || n > 10_000 {
-			return work, &words{err: fmt.Errorf("--%s: %d is not between 1 and 10,000", name, n)}
+			return work, &command.Words{Err: fmt.Errorf("--%s: %d is not between 1 and 10,000", name, n)}
 		}
 	}
 	if f.rate != "" {
 		if work.Rate, err = units.ParseRate(f.rate); err != nil || work.Rate <= 0 {
-			return work, &words{err: fmt.Errorf("--rate: %q is no rate above 0", f.rate), hint: "write it as 50/s"}
+			return work, &command.Words{Err: fmt.Errorf("--rate: %q is no rate above 0", f.rate), Hint: "write it as 50/s"}
 		}
 	}
 	if f.op == kafka.TopicsCreate {
@@ -175,7 +174,7 @@ func (s *session) topicWork(f *topicFlags, args []string) (kafka.TopicWork, erro
 			return work, err
 		}
 		if f.partitions < 0 || f.replicas < 0 || f.replicas > 1<<15-1 || f.partitions > 1_000_000 {
-			return work, &words{err: errors.New("--partitions and --replicas are numbers above 0"), hint: "leave them out and the broker decides"}
+			return work, &command.Words{Err: errors.New("--partitions and --replicas are numbers above 0"), Hint: "leave them out and the broker decides"}
 		}
 		work.Spec.Partitions, work.Spec.Replicas = int32(f.partitions), int16(f.replicas)
 	}
@@ -196,14 +195,14 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 	if f.file != "" {
 		more, err := readLines(f.file)
 		if err != nil {
-			return nil, &words{err: fmt.Errorf("--topics-file: cannot read %s: %s", f.file, reason(err))}
+			return nil, &command.Words{Err: fmt.Errorf("--topics-file: cannot read %s: %s", f.file, command.Reason(err))}
 		}
 		names = append(names, more...)
 	}
 	own := strings.Trim(w.URL.Path, "/")
 	if f.count == "" {
 		if len(names) == 0 && own == "" && f.op != kafka.TopicsList {
-			return nil, &words{err: errors.New("no topic was named"), hint: fmt.Sprintf("put it into the target, %s/TOPIC, or after it", strings.TrimRight(w.Target(), "/"))}
+			return nil, &command.Words{Err: errors.New("no topic was named"), Hint: fmt.Sprintf("put it into the target, %s/TOPIC, or after it", strings.TrimRight(w.Target(), "/"))}
 		}
 		return names, nil
 	}
@@ -212,9 +211,9 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 	case err != nil:
 		return nil, fmt.Errorf("--count: %w", err)
 	case n == 0 || n > mostTopics:
-		return nil, &words{err: fmt.Errorf("--count: %s is not between 1 and ten million", f.count)}
+		return nil, &command.Words{Err: fmt.Errorf("--count: %s is not between 1 and ten million", f.count)}
 	case len(names) > 0 || own == "":
-		return nil, &words{err: errors.New("--count needs one topic, in the target, to make names of"), hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
+		return nil, &command.Words{Err: errors.New("--count needs one topic, in the target, to make names of"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
 	}
 	return kafka.TopicNames(own+"-", int(n)), nil
 }
@@ -235,7 +234,8 @@ func readLines(path string) ([]string, error) {
 	return out, lines.Err()
 }
 
-func (s *session) topics(ctx context.Context, w kafka.TopicWork, asJSON bool) error {
+// run does the work and shows what came of it.
+func (t *topics) run(ctx context.Context, w kafka.TopicWork, asJSON bool) error {
 	r, err := kafka.Topics(ctx, w)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -245,17 +245,17 @@ func (s *session) topics(ctx context.Context, w kafka.TopicWork, asJSON bool) er
 	}
 	d := topicsDocument(r)
 	if asJSON {
-		err = writeJSON(s.out, d)
+		err = command.WriteJSON(t.Out, d)
 	} else {
-		d.text(s.out)
+		d.text(t.Out)
 	}
 	switch {
 	case err != nil:
 		return err
 	case r.Interrupted:
-		return exitCode{exitInterrupted, nil}
+		return command.Exit{Code: command.Interrupted}
 	case r.Failed > 0:
-		return exitCode{exitBroken, nil}
+		return command.Exit{Code: command.Broken}
 	}
 	return nil
 }

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"carronade/target"
+)
+
+// protocolOf returns what the list of protocols has of a kind, nil when it has
+// nothing: a kind from outside.
+func protocolOf(k target.Kind) *protocol {
+	list := protocols()
+	i := slices.IndexFunc(list, func(p protocol) bool { return p.kind == k.Name() })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// listed are the protocols of this program's kinds, in the order of the list.
+func (s *session) listed() []protocol {
+	return slices.DeleteFunc(protocols(), func(p protocol) bool { return s.kindOf(p) == nil })
+}
+
+// kindOf returns the program's kind of a protocol, nil when it has none.
+func (s *session) kindOf(p protocol) target.Kind {
+	for _, k := range s.Kinds {
+		if k.Name() == p.kind {
+			return k
+		}
+	}
+	return nil
+}
+
+// ownCommands are those that only one protocol has.
+func (s *session) ownCommands() []*cobra.Command {
+	var list []*cobra.Command
+	for _, p := range s.listed() {
+		if p.own != nil {
+			list = append(list, p.own(s.console(), s.kindOf(p)))
+		}
+	}
+	return list
+}
+
+// target is where a server that listens at addr is fired at.
+func (s server) target(addr string) string { return strings.ReplaceAll(s.to, "ADDR", addr) }

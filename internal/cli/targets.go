@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/command/topics"
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// This file is the one list of protocols that the command line names: what it
+// says of a kind of target beside what the kind says of itself, the demo of
+// each, and the commands that only one has. Nothing else in this package, in
+// the engine or in reports names one (a test in internal/arch looks), so that
+// another protocol is another entry.
+
+// A protocol is what the command line has of one kind.
+type protocol struct {
+	kind  string // target.Kind.Name
+	form  string // how a target is written
+	about string // what it is, in a sentence or two
+	event string // what its events and shots are; "" where they are any
+	shot  string
+	demo  *demo
+	sink  *server // that discards, to calibrate with
+	// own makes the command that only this protocol has; nil: none.
+	own func(command.Console, target.Kind) *cobra.Command
+}
+
+// A server is a stand-in to start, and how it is fired at.
+type server struct {
+	args []string // of `carronade standin`
+	to   string   // the target, ADDR standing for the address it listens on
+}
+
+// protocols are the list, in the order of help; the first demo is the one that
+// runs when none is named.
+func protocols() []protocol {
+	return []protocol{
+		{
+			kind: "null", form: "null://",
+			about: "Nothing is sent. What can this machine generate?",
+		},
+		{
+			kind: "kafka", form: "kafka://HOST:PORT,HOST:PORT/TOPIC",
+			about: "Apache Kafka. Several hosts are several brokers to ask first; the port is 9092 when left out, the topic carronade.",
+			event: "a Kafka record", shot: "a record batch",
+			demo: &demo{
+				server: server{[]string{"kafka", "--listen", "127.0.0.1:0", "--in-memory"}, "kafka://ADDR/demo"},
+				name:   "Kafka broker",
+				about: `The broker is given keyed records, and everything is read back at once: how
+long events took from when they were due to when they were consumed, and whether
+every one of them arrived once, in order and unaltered.`,
+				workload: [][2]string{
+					{"op", workload.RoundTrip},
+					{"verify", "true"},
+					{"rate", "10k/s"},
+					{"for", "9s"},
+					{"warmup", "1s"},
+					{"size", "100-300"},
+					{"key", "uniform(1000)"},
+					{"create-topic", "partitions=3"},
+				},
+				next: `  carronade run kafka://HOST:9092/TOPIC --rate 50k/s --for 20s
+                                   the same at your own cluster
+  carronade run kafka://HOST:9092/TOPIC --for 20s
+                                   as fast as it goes`,
+			},
+			sink: &server{[]string{"kafka", "--discard", "--listen", "127.0.0.1:0"}, "kafka://ADDR/calibrate"},
+			own:  topics.Command,
+		},
+	}
+}
+
+const rootExample = `
+  carronade demo
+  carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 20s
+  carronade run kafka://127.0.0.1:9092/orders --help`
+
+const runExample = `
+  carronade run null:// --for 2s
+  carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 20s --verify
+  carronade run kafka://127.0.0.1:9092/orders --op consume --until-end
+  carronade run -f orders.yaml --json > report.json`
+
+// filesExample is a workload as it stands in a file.
+const filesExample = `  target: kafka://127.0.0.1:9092/orders
+  rate: 50k/s
+  for: 20s
+  compression: lz4
+  header: {source: carronade}
+`
