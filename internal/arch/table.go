@@ -41,12 +41,14 @@ var Rooms = []Room{
 
 	{Name: "target", May: []string{"load", "measure", "payload", "units"}},
 	{Name: "target/targettest", May: []string{"load", "measure", "payload", "target", "units"}},
-	{Name: "target/kafka", May: append([]string{"internal/socket", "internal/wire/kafka"}, protocol...)},
+	{Name: "target/kafka", May: append([]string{"internal/dial", "internal/socket", "internal/wire/kafka"}, protocol...)},
+	{Name: "target/riemann", May: append([]string{"internal/dial", "internal/socket", "internal/wire/riemann"}, protocol...)},
 	{Name: "target/null", May: append([]string{"internal/wire/kafka"}, protocol...)},
-	{Name: "target/all", May: []string{"target", "target/kafka", "target/null"}},
+	{Name: "target/all", May: []string{"target", "target/kafka", "target/null", "target/riemann"}},
 
 	{Name: "internal/wire/..."},
 	{Name: "internal/socket"},
+	{Name: "internal/dial", May: []string{"target"}},
 	{Name: "internal/standin", May: []string{"internal/standin/kafka", "internal/standin/riemann"}},
 	{Name: "internal/standin/kafka", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/kafka", "units"}},
 	{Name: "internal/standin/riemann", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/riemann", "units"}},

@@ -6,7 +6,8 @@ import (
 	"carronade/target"
 	"carronade/target/kafka"
 	"carronade/target/null"
+	"carronade/target/riemann"
 )
 
 // Kinds returns them, the most wanted first.
-func Kinds() []target.Kind { return []target.Kind{kafka.Kind{}, null.Kind{}} }
+func Kinds() []target.Kind { return []target.Kind{kafka.Kind{}, riemann.Kind{}, null.Kind{}} }

@@ -1,0 +1,164 @@
+package riemann
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/dial"
+	"carronade/target"
+)
+
+// A config is what a URL and its options say, parsed and checked. It is not
+// changed after parseConfig, so that all clients of a run share one.
+type config struct {
+	road    *road
+	hosts   []string // host:port, as given; clients take them in turn
+	path    string   // of the roads that have one
+	clients int      // at least 1
+
+	eventsPerShot int // 0: whatever the engine makes of the room
+	inFlight      int // shots in flight on a connection; 0: not said
+
+	dialer         dial.Dialer
+	skipVerify     bool
+	requestTimeout time.Duration
+	backoff        time.Duration
+
+	shape  *shape
+	verify bool
+	values target.Values
+	logf   func(format string, args ...any)
+}
+
+// mostEvents is how many events a message carries at most where nobody said how
+// many: the engine then makes one of what has gathered.
+const mostEvents = 100
+
+// mostMessage bounds a message: what the server holds of it at once, and what
+// every lane holds twice.
+const mostMessage = 64 << 20
+
+// parseConfig reads a spec. It opens no connection; it does read files, where
+// options refer to them.
+func parseConfig(s target.Spec) (*config, error) {
+	v := s.Options
+	c := &config{
+		clients:        max(1, s.Clients, v.Int("clients")),
+		eventsPerShot:  s.EventsPerShot,
+		inFlight:       s.MaxInFlight,
+		requestTimeout: v.Duration("request-timeout"),
+		backoff:        v.Duration("reconnect-backoff"),
+		verify:         s.Verify,
+		values:         v,
+		logf:           s.Logf,
+	}
+	if c.logf == nil {
+		c.logf = func(string, ...any) {}
+	}
+	if s.Callers > c.inFlight {
+		c.inFlight = s.Callers
+	}
+	var err error
+	if c.road, c.hosts, c.path, err = parseTarget(s.URL); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"connect-timeout", "request-timeout", "reconnect-backoff"} {
+		if v.Has(name) && v.Duration(name) <= 0 {
+			return nil, contradiction(name+" must be above zero", "give --"+name+" with a unit, such as 5s")
+		}
+	}
+	if c.dialer, err = c.road.dialer(v); err != nil {
+		return nil, err
+	}
+	c.skipVerify = v.Bool("tls-insecure-skip-verify")
+	c.shape, err = newShape(v, s.Seed, s.RunID, s.Verify)
+	return c, err
+}
+
+// perMessage is how many events a message carries at most.
+func (c *config) perMessage() int { return cmp.Or(c.eventsPerShot, mostEvents) }
+
+func contradiction(what, hint string) error {
+	return &target.Error{Doing: "read the options", Err: errors.New(what), Hint: hint}
+}
+
+// dialer reads how connections of the road are made.
+func (r *road) dialer(v target.Values) (d dial.Dialer, err error) {
+	d = dial.Dialer{
+		Timeout:    cmp.Or(v.Duration("connect-timeout"), 5*time.Second),
+		SendBuffer: int(v.Size("send-buffer")),
+		RecvBuffer: int(v.Size("recv-buffer")),
+	}
+	if !r.tls {
+		if dial.Asked(v) {
+			return d, contradiction("TLS options, and a target without TLS", "make it riemann+tls://HOST:5554, or leave the tls options out")
+		}
+		return d, nil
+	}
+	m, err := dial.ReadMaterial(v)
+	if err != nil {
+		return d, err
+	}
+	d.TLS, err = m.Config()
+	return d, err
+}
+
+// parseTarget reads SCHEME://host:port,host/path.
+func parseTarget(u *url.URL) (r *road, hosts []string, path string, err error) {
+	wrong := func(what, hint string) (*road, []string, string, error) {
+		return nil, nil, "", &target.Error{Doing: "read the target", Err: errors.New(what), Hint: hint}
+	}
+	i := slices.IndexFunc(roads, func(r road) bool { return r.scheme == u.Scheme })
+	if i < 0 {
+		return wrong("no scheme "+u.Scheme, "a target is "+roads[0].scheme+"://HOST:"+roads[0].port)
+	}
+	r = &roads[i]
+	if u.User != nil {
+		// The URL is part of the report: a password in it would be, too.
+		return wrong("a URL with a user or a password in it is not taken", "Riemann knows clients by their certificates: riemann+tls and --tls-cert")
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return wrong("what follows ? or # in the target means nothing here", "settings are flags")
+	}
+	path = cmp.Or(u.Path, r.path)
+	if r.path == "" && strings.Trim(path, "/") != "" {
+		return wrong(fmt.Sprintf("the path %s means nothing to %s", u.Path, r.scheme), "leave it out: services and hosts are options of the events")
+	}
+	for _, h := range strings.Split(u.Host, ",") {
+		addr, err := hostPort(strings.TrimSpace(h), r.port)
+		if err != nil {
+			return wrong(fmt.Sprintf("%q: %v", h, err), "a target is "+r.scheme+"://HOST:"+r.port+", several with commas between")
+		}
+		hosts = append(hosts, addr)
+	}
+	return r, hosts, path, nil
+}
+
+// hostPort completes an address with a port.
+func hostPort(text, port string) (string, error) {
+	if text == "" {
+		return "", errors.New("no address")
+	}
+	host, p, err := net.SplitHostPort(text)
+	if err != nil {
+		// A name, or an IPv6 address, without a port.
+		host, p = strings.Trim(text, "[]"), port
+		if strings.Contains(host, ":") && net.ParseIP(host) == nil {
+			return "", err
+		}
+	}
+	if host == "" {
+		return "", errors.New("no host's name")
+	}
+	if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("no port %s: want 1 to 65535", p)
+	}
+	return net.JoinHostPort(host, p), nil
+}

@@ -1,0 +1,99 @@
+package riemann
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"carronade/internal/dial"
+	"carronade/target"
+)
+
+// What a connection that should have worked turned out to reach.
+var (
+	errSpeaksTLS   = errors.New("the port speaks TLS, and plaintext was tried")
+	errSpeaksPlain = errors.New("the port speaks plaintext, and TLS was tried")
+	errWantsCert   = errors.New("the server wants a client certificate")
+	errNoRiemann   = errors.New("what answers there is no Riemann")
+	errNoAnswer    = errors.New("connected, but nothing was answered in time")
+)
+
+// explain turns an error of connecting into one with a way out. doing names
+// what was tried, with the address.
+func (c *config) explain(doing string, err error) error {
+	if already := (*target.Error)(nil); errors.As(err, &already) {
+		return err
+	}
+	return &target.Error{Doing: doing, Err: err, Hint: c.hint(err)}
+}
+
+// hint says what to check.
+func (c *config) hint(err error) string {
+	hasCert := c.dialer.TLS != nil && len(c.dialer.TLS.Certificates) > 0
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "it was interrupted"
+	case errors.Is(err, errSpeaksTLS):
+		return "make the target riemann+tls://, with --tls-cert and --tls-key (Riemann's TLS is mutual) and --tls-ca FILE"
+	case errors.Is(err, errSpeaksPlain):
+		return "make the target riemann://, or take the port of TLS (often 5554)"
+	case errors.Is(err, errWantsCert) && hasCert:
+		return "the server did not accept the client's certificate: it must be signed by the authority that the server trusts"
+	case errors.Is(err, errWantsCert):
+		return "Riemann's TLS is mutual: add --tls-cert FILE --tls-key FILE"
+	case errors.Is(err, errNoRiemann):
+		return "check the port: Riemann's is often 5555 (TCP), 5554 (TLS) or 5556 (WebSocket)"
+	case dial.IsRefused(err):
+		return "nothing listens there: is the server running, and is this its address? (carronade standin riemann starts a small one)"
+	case errors.Is(err, errNoAnswer):
+		return "another protocol may be listening there, or the server be stuck: check the port and the server's log"
+	}
+	if h := dial.Hint(err, hasCert); h != "" {
+		return h
+	}
+	if dial.IsTimeout(err) {
+		return "check the address, the firewall between, and whether the server is stuck"
+	}
+	return "check the address and the server's log"
+}
+
+// diagnose says what an attempt to ask a server met. It may take a second look.
+func (c *config) diagnose(ctx context.Context, addr string, err error) error {
+	var (
+		failed *dial.TLSError
+		told   *answerError
+		secure = c.dialer.TLS != nil
+	)
+	switch {
+	case ctx.Err() != nil, dial.IsRefused(err), errors.As(err, &told):
+		return err
+	case secure && isCertAlert(err):
+		return fmt.Errorf("%w (%w)", errWantsCert, err)
+	case secure && errors.As(err, &failed):
+		if dial.Hint(err, true) == "" { // not for want of a certificate or of trust in one
+			plainly := c.dialer
+			plainly.TLS = nil
+			if again := greet(ctx, &plainly, addr, nil); again == nil || errors.As(again, &told) {
+				return fmt.Errorf("%w (%w)", errSpeaksPlain, err)
+			}
+		}
+		return err
+	case strings.Contains(err.Error(), "dial "):
+		return err
+	case !secure && dial.SpeaksTLS(ctx, addr):
+		return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
+	case dial.IsTimeout(err):
+		return fmt.Errorf("%w (%w)", errNoAnswer, err)
+	}
+	return fmt.Errorf("%w (%w)", errNoRiemann, err)
+}
+
+// isCertAlert reports whether the other side ended the connection for want of a
+// certificate that it believes. With TLS 1.3 that comes after the handshake.
+func isCertAlert(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "remote error: tls:") &&
+		(strings.Contains(text, "certificate required") || strings.Contains(text, "bad certificate") ||
+			strings.Contains(text, "unknown certificate") || strings.Contains(text, "handshake failure"))
+}

@@ -1,0 +1,93 @@
+package riemann
+
+import (
+	"context"
+	"net/url"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/target"
+)
+
+// Kind is Riemann. It has no state.
+type Kind struct{}
+
+// opProduce is the one operation.
+const opProduce = "produce"
+
+// Name implements target.Kind.
+func (Kind) Name() string { return "riemann" }
+
+// Schemes implements target.Kind.
+func (Kind) Schemes() []string {
+	var all []string
+	for i := range roads {
+		all = append(all, roads[i].scheme)
+	}
+	return all
+}
+
+// Ops implements target.Kind.
+func (Kind) Ops() []string { return []string{opProduce} }
+
+// Options implements target.Kind.
+func (Kind) Options() []target.Option { return options() }
+
+// A message is small and its answer smaller: one at a time, or five, would
+// measure the way there and back. A thousand in flight on a connection is what
+// keeps a server busy and is answered within milliseconds by one that is not.
+const (
+	defaultEventsPerShot = "1"
+	defaultInFlight      = "1000"
+)
+
+// Presets implements target.Presetter: what a workload for Riemann starts from.
+func (Kind) Presets(*url.URL, target.Values) (map[string]string, []string, error) {
+	return map[string]string{"events-per-shot": defaultEventsPerShot, "max-in-flight": defaultInFlight}, nil, nil
+}
+
+var (
+	_ target.Kind       = Kind{}
+	_ target.Presetter  = Kind{}
+	_ target.Metered    = (*session)(nil)
+	_ target.Unanswered = (*session)(nil)
+	_ load.Volleyer     = (*lane)(nil)
+)
+
+// A road is a way to the server: a scheme and what it stands for.
+type road struct {
+	scheme     string
+	port       string // where none is given
+	path       string // likewise
+	tls        bool
+	unanswered bool // nothing is acknowledged
+
+	// probe looks whether a Riemann is at an address, and what it says of
+	// itself.
+	probe func(ctx context.Context, c *config, addr string) (map[string]any, error)
+	// lane makes a lane and its connection. The press is the lane's own.
+	lane func(ctx context.Context, c *config, id int, addr string, p *press) (sender, error)
+}
+
+// roads are all of them, the usual one first.
+var roads = []road{
+	{scheme: "riemann", port: "5555", probe: probeTCP, lane: newTCPLane},
+	{scheme: "riemann+tls", port: "5554", tls: true, probe: probeTCP, lane: newTCPLane},
+	{scheme: "riemann+udp", port: "5555", unanswered: true, probe: probeUDP, lane: newUDPLane},
+}
+
+// A sender is a lane as the session knows it, whatever its road.
+type sender interface {
+	load.Lane
+	// start is called once, before anything is fired.
+	start(sink load.Sink)
+	// wire returns bytes written and read so far.
+	wire() (written, read uint64)
+	// metrics is what its connections carried so far.
+	metrics() measure.Client
+	// warnings are words for people about what was found.
+	warnings() []string
+	// hangUp ends its connections for good. The lane is closed before, if it
+	// was started.
+	hangUp() error
+}

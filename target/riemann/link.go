@@ -1,0 +1,342 @@
+package riemann
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"carronade/internal/socket"
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+)
+
+// A link is one connection of a lane. All of it but the reader's buffer is
+// guarded by the lane's lock.
+type link struct {
+	l      *lane
+	nc     net.Conn
+	out    *socket.Writer // where it is not direct, the flusher writes everything, blocking
+	seg    [1][]byte
+	dead   bool
+	cause  error
+	proven bool // something was answered on it
+	watch  *time.Timer
+}
+
+var (
+	errClosed  = errors.New("closed")
+	errHangUp  = errors.New("the server closed the connection")
+	errTimeout = errors.New("no answer within the request timeout")
+	errNeither = errors.New("an answer that says neither yes nor no")
+	errMany    = errors.New("an answer to a message that was not sent")
+)
+
+// A protocolError is an answer that makes no sense.
+type protocolError struct{ err error }
+
+func (e *protocolError) Error() string { return e.err.Error() }
+func (e *protocolError) Unwrap() error { return e.err }
+
+// dial makes a connection.
+func (l *lane) dial(ctx context.Context) (*link, error) {
+	nc, err := l.cfg.dialer.Dial(ctx, l.addr)
+	if err != nil {
+		return nil, err
+	}
+	k := &link{l: l, nc: nc}
+	k.out = socket.NewWriter(nc, func() time.Duration { return l.sink.Now() }) // there is no sink before the run
+	return k, nil
+}
+
+// reconnectMost bounds the pause between attempts to connect.
+const reconnectMost = time.Second
+
+// keep keeps a connection until the lane's context ends.
+func (l *lane) keep() {
+	pause := time.Duration(0)
+	for {
+		l.mu.Lock()
+		k := l.link
+		l.mu.Unlock()
+		if k == nil {
+			pause = min(max(2*pause, l.cfg.backoff), max(reconnectMost, l.cfg.backoff))
+			select {
+			case <-l.ctx.Done():
+				return
+			case <-time.After(time.Duration((0.8 + 0.4*rand.Float64()) * float64(pause))):
+			}
+			var err error
+			if k, err = l.dial(l.ctx); err != nil {
+				l.down(err)
+				continue
+			}
+		}
+		l.tasks.Go(k.flusher)
+		l.up(k)
+		err := k.read()
+		if l.lost(k, err) {
+			return
+		}
+		if k.proven {
+			pause = 0
+		}
+	}
+}
+
+// up begins to use a connection.
+func (l *lane) up(k *link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.sink.Now()
+	if l.link == nil {
+		l.counts.Reconnects++
+	}
+	l.link, l.downErr = k, nil
+	if l.closed || l.ctx.Err() != nil {
+		k.kill(errClosed)
+		return
+	}
+	k.watch = time.AfterFunc(l.cfg.requestTimeout, k.check)
+	if l.pending() && !l.writing { // what waited for it goes first
+		l.writing = true
+		l.hand()
+	}
+	l.ready(now)
+}
+
+// down notes that there is no connection to be had.
+func (l *lane) down(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.downErr = err
+	if now := l.sink.Now(); l.gone(now) && !l.closed {
+		l.fail(now)
+		l.ready(now)
+	}
+}
+
+// lost settles what a lost connection leaves behind: what was begun is unknown,
+// the rest waits for the next one. It reports whether there is to be none.
+func (l *lane) lost(k *link, err error) (over bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k.kill(err)
+	if k.watch != nil {
+		k.watch.Stop()
+	}
+	for l.writing {
+		l.cond.Wait()
+	}
+	now := l.sink.Now()
+	l.link, l.downAt, l.downErr = nil, now, k.cause
+	if l.closed || l.ctx.Err() != nil {
+		return true
+	}
+	l.giveUp(now, classOf(k.cause), k.cause.Error())
+	// A message of which the server got a part goes on nowhere.
+	for l.edged < l.begun {
+		l.walk()
+	}
+	l.off = l.edge
+	l.begun, l.upto = l.edged, l.edged
+	l.deliver()
+	return false
+}
+
+// classOf is the class of what a connection's end left unknown.
+func classOf(cause error) load.Class {
+	switch {
+	case errors.Is(cause, errTimeout):
+		return load.Timeout
+	case errors.As(cause, new(*protocolError)):
+		return load.Protocol
+	case errors.Is(cause, errClosed):
+		return load.Canceled
+	}
+	return load.Refused
+}
+
+// kill ends the connection; the reader notices, and cleans up.
+func (k *link) kill(cause error) {
+	if k.dead {
+		return
+	}
+	k.dead, k.cause = true, cause
+	if t, ok := k.nc.(*tls.Conn); ok {
+		t.NetConn().Close() // TLS would say goodbye first, and wait for a full socket with the lock held
+	} else {
+		k.nc.Close()
+	}
+	k.l.cond.Broadcast()
+}
+
+// check ends the connection when its oldest message was not answered in time:
+// whatever came then could not be trusted to be the answer to what was asked.
+func (k *link) check() {
+	l := k.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k.dead || l.closed {
+		return
+	}
+	left := l.cfg.requestTimeout
+	if q := &l.queue; q.head < l.stamped {
+		left += q.at(q.head).sent - l.sink.Now()
+	}
+	if left <= 0 {
+		k.kill(errTimeout)
+		return
+	}
+	k.watch.Reset(left)
+}
+
+// pending reports whether there is something to write.
+func (l *lane) pending() bool { return l.off < len(l.out) || len(l.waiting) > 0 }
+
+// pump writes what waits, unless somebody is at it.
+func (l *lane) pump() {
+	k := l.link
+	if l.writing || k == nil || k.dead || !l.pending() {
+		return
+	}
+	l.writing = true
+	if k.out.Direct() {
+		for l.pending() && !k.dead {
+			if !k.write(false) {
+				break
+			}
+		}
+		if k.dead || !l.pending() {
+			l.rest()
+			return
+		}
+	}
+	l.hand()
+}
+
+// hand leaves the writing to the flusher.
+func (l *lane) hand() {
+	l.handed = true
+	l.cond.Broadcast()
+}
+
+// rest ends writing.
+func (l *lane) rest() {
+	l.writing, l.handed = false, false
+	if l.link == nil || l.link.dead {
+		l.cond.Broadcast()
+	}
+}
+
+// flusher writes what the socket would not take at once.
+func (k *link) flusher() {
+	l := k.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		for !l.handed && !k.dead {
+			l.cond.Wait()
+		}
+		if !l.handed {
+			return
+		}
+		for l.pending() && !k.dead {
+			k.write(true)
+			if !l.closed {
+				l.ready(l.sink.Now())
+			}
+		}
+		l.rest()
+	}
+}
+
+// write writes what is in one buffer, and gives up the lock meanwhile. With
+// wait it waits until the socket takes some. False: the socket took less than
+// it was given, or the link is dead.
+func (k *link) write(wait bool) bool {
+	l := k.l
+	if l.off == len(l.out) {
+		l.out, l.waiting = l.waiting, l.out[:0]
+		l.off, l.edge, l.outLast = 0, 0, l.passed
+	}
+	k.seg[0] = l.out[l.off:]
+	k.out.Reset()
+	total := k.out.Add(k.seg[:], 0)
+	l.waited = l.handed && (k.out.Direct() || k.out.Slow())
+	l.upto = l.outLast
+	l.mu.Unlock()
+	n, err := k.out.Write(wait)
+	l.mu.Lock()
+	l.writtenBy.Add(uint64(n))
+	if l.closed { // all is settled
+		k.kill(errClosed)
+		return false
+	}
+	if err != nil && !k.out.Direct() {
+		n = total // as much of it may have gone
+	}
+	l.wrote(n)
+	if err != nil {
+		k.kill(err)
+	}
+	return n == total && !k.dead
+}
+
+// wrote notes that n bytes more were written.
+func (l *lane) wrote(n int) {
+	l.off += n
+	if l.off == len(l.out) {
+		l.edge, l.edged = l.off, l.outLast
+	}
+	for l.edge < l.off {
+		l.walk()
+	}
+	l.upto = l.edged
+	if l.settled > l.whole() {
+		l.link.kill(&protocolError{errMany})
+		return
+	}
+	l.begin(l.edged)
+}
+
+// walk goes to the end of the next message in out.
+func (l *lane) walk() {
+	l.edge += riemann.FrameSize(l.out[l.edge:])
+	l.edged++
+}
+
+// whole is how many messages were written to their ends, while nobody writes.
+func (l *lane) whole() uint64 {
+	if l.edge > l.off {
+		return l.edged - 1
+	}
+	return l.edged
+}
+
+// begin notes that messages up to number n were begun, by the last write.
+func (l *lane) begin(n uint64) {
+	if n <= l.begun {
+		return
+	}
+	at := l.link.out.Began()
+	for ; l.stamped < l.queue.tail; l.stamped++ {
+		r := l.queue.at(l.stamped)
+		if r.first() >= n {
+			break
+		}
+		if r.last > n {
+			l.queue.split(l.stamped, n-r.first())
+			r = l.queue.at(l.stamped)
+		}
+		r.sent = at
+		if l.waited {
+			// It waited behind a socket that took no more: the system's
+			// doing, not the generator's.
+			r.shot.Free = max(r.shot.Free, at)
+		}
+	}
+	l.begun = n
+}

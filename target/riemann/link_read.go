@@ -1,0 +1,139 @@
+package riemann
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+)
+
+const (
+	// readBuffer holds ten thousand acks.
+	readBuffer = 64 << 10
+	// mostRefusal bounds an answer, of which the longest are exceptions with
+	// their causes.
+	mostRefusal = 1 << 20
+)
+
+// read reads answers until the connection ends, and says why it did.
+func (k *link) read() error {
+	l := k.l
+	buf := make([]byte, readBuffer)
+	have := 0
+	for {
+		n, err := k.nc.Read(buf[have:])
+		// One look at the clock for all answers that this wake-up brought.
+		now := l.sink.Now()
+		l.readBy.Add(uint64(n))
+		have += n
+		rest, perr := k.take(buf[:have], now)
+		if perr != nil {
+			return perr
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errHangUp // also when it would read on: nothing it did could be known
+			}
+			return err
+		}
+		have = copy(buf, rest)
+		if have == len(buf) {
+			buf = append(buf, make([]byte, len(buf))...)
+		}
+	}
+}
+
+// take settles what the answers in b decide, and returns what is left of b:
+// the beginning of another.
+func (k *link) take(b []byte, now time.Duration) (rest []byte, err error) {
+	l := k.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k.dead {
+		return nil, k.cause // what was sent is being given up elsewhere
+	}
+	for {
+		var acks int
+		var msg []byte
+		acks, msg, b, err = riemann.NextAnswers(b, mostRefusal)
+		if l.answered(uint64(acks), now) != nil {
+			err = &protocolError{errMany}
+		} else if err != nil {
+			err = &protocolError{err}
+		} else if msg != nil {
+			err = l.judge(msg, now)
+		}
+		k.proven = k.proven || acks > 0 || msg != nil
+		if err != nil || msg == nil {
+			break
+		}
+	}
+	l.deliver()
+	l.ready(now)
+	return b, err
+}
+
+// answered notes that the oldest n messages were taken.
+func (l *lane) answered(n uint64, now time.Duration) error {
+	if err := l.expected(n); err != nil {
+		return err
+	}
+	for n > 0 {
+		m := min(n, l.queue.at(l.queue.head).shots())
+		o := l.settle(m, now)
+		o.Acked = o.Events
+		n -= m
+	}
+	return nil
+}
+
+// expected checks that the oldest n messages may have been answered, and notes
+// that they were sent: the writer may not have come back yet.
+func (l *lane) expected(n uint64) error {
+	most := l.upto
+	if !l.writing {
+		most = l.whole()
+	}
+	if l.settled+n > most {
+		return errMany
+	}
+	l.begin(l.settled + n)
+	return nil
+}
+
+// judge deals with an answer that is no plain ack.
+func (l *lane) judge(msg []byte, now time.Duration) error {
+	ok, text := l.answerOK, l.text
+	if l.answer == nil || string(msg) != string(l.answer) { // a server that refuses everything says the same of each
+		m, err := riemann.DecodeMsg(msg)
+		if err != nil {
+			return &protocolError{err}
+		}
+		if !m.HasOK && m.Error == "" {
+			return &protocolError{errNeither}
+		}
+		ok, text = m.OK && m.HasOK, m.Error
+		if !ok && text == "" {
+			text = "the server refused it without a word"
+		}
+		l.answer, l.answerOK, l.text = append(l.answer[:0], msg...), ok, text
+	}
+	if ok {
+		return wrapped(l.answered(1, now))
+	}
+	if err := l.expected(1); err != nil {
+		return wrapped(err)
+	}
+	o := l.settle(1, now)
+	o.Failed, o.Class, o.Text = o.Events, load.Rejected, text
+	return nil
+}
+
+func wrapped(err error) error {
+	if err != nil {
+		return &protocolError{err}
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package riemann
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"carronade/internal/wire/riemann"
+	"carronade/target"
+)
+
+// A fake is a server whose every answer a test decides.
+type fake struct {
+	t    testing.TB
+	addr string
+	ln   net.Listener
+
+	mu      sync.Mutex
+	conns   map[net.Conn]bool
+	events  uint64
+	met     int // connections so far
+	refusal string
+	by      time.Duration
+	off     chan struct{} // closed to end a delay
+	paused  chan struct{} // not nil: nothing is read until it is closed
+	deaf    bool          // connections are reset at once
+
+	// reply answers a message with events, by its number on its connection; nil: as a
+	// server does. A nil answer is none, and false ends the connection.
+	reply func(n int, nc net.Conn) ([]byte, bool)
+}
+
+// serve starts one; conf is nil without TLS.
+func serve(t testing.TB, conf *tls.Config) *fake {
+	t.Helper()
+	f := &fake{t: t, conns: map[net.Conn]bool{}}
+	f.listen("127.0.0.1:0", conf)
+	return f
+}
+
+func (f *fake) listen(addr string, conf *tls.Config) {
+	f.t.Helper()
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.ln, f.addr = ln, ln.Addr().String()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			f.mu.Lock()
+			deaf := f.deaf
+			if !deaf {
+				f.conns[nc] = true
+				f.met++
+			}
+			f.mu.Unlock()
+			if deaf {
+				reset(nc)
+				continue
+			}
+			wg.Go(func() {
+				served := nc
+				if conf != nil {
+					served = tls.Server(nc, conf)
+				}
+				f.talk(served)
+				nc.Close()
+				f.mu.Lock()
+				delete(f.conns, nc)
+				f.mu.Unlock()
+			})
+		}
+	})
+	f.t.Cleanup(func() {
+		ln.Close()
+		f.slow(0)
+		f.pause(false)
+		f.resetAll()
+		wg.Wait()
+	})
+}
+
+// talk answers until the connection ends.
+func (f *fake) talk(nc net.Conn) {
+	var b []byte
+	buf := make([]byte, 64<<10)
+	n := 0
+	for {
+		f.mu.Lock()
+		paused := f.paused
+		f.mu.Unlock()
+		if paused != nil {
+			<-paused
+		}
+		got, err := nc.Read(buf)
+		if err != nil {
+			return
+		}
+		b = append(b, buf[:got]...)
+		for {
+			msg, rest, err := riemann.NextFrame(b, 64<<20)
+			if err != nil {
+				return
+			}
+			if rest == nil {
+				break
+			}
+			b = rest
+			m, err := riemann.DecodeMsg(msg)
+			if err != nil {
+				f.t.Errorf("the server got what it cannot read: %v", err)
+				return
+			}
+			answer, ok := f.answer(&m, &n, nc)
+			if _, err := nc.Write(answer); err != nil || !ok {
+				return
+			}
+		}
+	}
+}
+
+func (f *fake) answer(m *riemann.Msg, n *int, nc net.Conn) ([]byte, bool) {
+	if m.Query != "" {
+		return []byte(riemann.Ack), true
+	}
+	f.mu.Lock()
+	reply, by, off, refusal := f.reply, f.by, f.off, f.refusal
+	if refusal == "" {
+		f.events += uint64(len(m.Events))
+	}
+	f.mu.Unlock()
+	if by > 0 {
+		select {
+		case <-time.After(by):
+		case <-off:
+		}
+	}
+	*n++
+	switch {
+	case reply != nil:
+		return reply(*n-1, nc)
+	case refusal != "":
+		return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: refusal}), true
+	}
+	return []byte(riemann.Ack), true
+}
+
+func (f *fake) taken() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.events
+}
+
+func (f *fake) connections() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.met
+}
+
+func (f *fake) refuse(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refusal = text
+}
+
+// answers sets how messages are answered.
+func (f *fake) answers(reply func(n int, nc net.Conn) ([]byte, bool)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reply = reply
+}
+
+// slow holds every answer back for a time; 0 ends that.
+func (f *fake) slow(by time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.off != nil {
+		close(f.off)
+		f.off = nil
+	}
+	if f.by = by; by > 0 {
+		f.off = make(chan struct{})
+	}
+}
+
+// pause makes the server read nothing, or read on.
+func (f *fake) pause(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case on && f.paused == nil:
+		f.paused = make(chan struct{})
+	case !on && f.paused != nil:
+		close(f.paused)
+		f.paused = nil
+	}
+}
+
+func (f *fake) setDeaf(on bool) {
+	f.mu.Lock()
+	f.deaf = on
+	f.mu.Unlock()
+	if on {
+		f.resetAll()
+	}
+}
+
+// resetAll ends all connections with a TCP reset.
+func (f *fake) resetAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for nc := range f.conns {
+		reset(nc)
+	}
+}
+
+func reset(nc net.Conn) {
+	if t, ok := nc.(*tls.Conn); ok {
+		nc = t.NetConn()
+	}
+	nc.(*net.TCPConn).SetLinger(0)
+	nc.Close()
+}
+
+// specOf is a spec with the kind's defaults, and options as "name=value".
+func specOf(t testing.TB, text string, given ...string) target.Spec {
+	t.Helper()
+	u := &url.URL{}
+	u.Scheme, u.Host, _ = strings.Cut(text, "://")
+	u.Host, u.Path, _ = strings.Cut(u.Host, "/")
+	v := target.Values{}
+	for _, o := range (Kind{}).Options() {
+		if o.Default != "" {
+			v[o.Name] = []string{o.Default}
+		}
+	}
+	set := map[string]bool{}
+	for _, g := range given {
+		k, x, _ := strings.Cut(g, "=")
+		if !set[k] {
+			v[k] = nil
+		}
+		v[k], set[k] = append(slices.Clone(v[k]), x), true
+	}
+	return target.Spec{URL: u, Op: opProduce, Options: v, Given: set, Seed: 1, RunID: 1, EventsPerShot: 1, MaxInFlight: 1000, Clients: max(1, v.Int("clients")), Logf: t.Logf}
+}
+
+// opened is a session, closed at the end of the test.
+func opened(t testing.TB, s target.Spec) *session {
+	t.Helper()
+	got, err := Kind{}.Open(t.Context(), s)
+	if err != nil {
+		var e *target.Error
+		if errors.As(err, &e) {
+			t.Fatalf("%v (%s)", err, e.Hint)
+		}
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := got.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return got.(*session)
+}

@@ -1,0 +1,151 @@
+package riemann
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/target"
+)
+
+// A session is a server, or several, opened for one run. It is the run's
+// firing side itself: one stripe and one lane a client.
+type session struct {
+	cfg   *config
+	deal  load.Deal
+	lanes []sender
+	found map[string]any // by the probe
+	words []string
+	src   load.Source // nil unless verifying
+}
+
+// Open implements target.Kind. It connects and asks, so that what is wrong
+// with an address, a port or a certificate is told here: within the connect
+// timeout, twice where a second look is needed.
+func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) {
+	c, err := parseConfig(spec)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{cfg: c, deal: load.RoundRobin(c.clients)}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *session) open(ctx context.Context) error {
+	c := s.cfg
+	for _, addr := range c.hosts {
+		found, err := c.road.probe(ctx, c, addr)
+		if err != nil {
+			return c.explain("connect to "+addr, err)
+		}
+		if s.found == nil {
+			s.found = found
+		}
+	}
+	for i := range c.clients {
+		p := newPress(c.shape, int32(i), c.perMessage())
+		if p.size() > mostMessage {
+			return contradiction(fmt.Sprintf("a message of %d events may have %d bytes, and %d is the most", c.perMessage(), p.size(), mostMessage),
+				"give a smaller --events-per-shot")
+		}
+		addr := c.hosts[i%len(c.hosts)]
+		l, err := c.road.lane(ctx, c, i, addr, p)
+		if err != nil {
+			return c.explain("connect to "+addr, err)
+		}
+		s.lanes = append(s.lanes, l)
+	}
+	return nil
+}
+
+// Target implements target.Session.
+func (s *session) Target() load.Target { return s }
+
+// Source implements target.Session.
+func (s *session) Source() load.Source { return s.src }
+
+// Facts implements target.Session.
+func (s *session) Facts() map[string]any {
+	c := s.cfg
+	f := map[string]any{
+		"address":     strings.Join(c.hosts, ","),
+		"road":        c.road.scheme,
+		"connections": c.clients,
+		"events":      c.shape.describe(),
+	}
+	if c.skipVerify {
+		f["tls_verified"] = false
+	}
+	maps.Copy(f, s.found)
+	return f
+}
+
+// Warnings implements target.Session.
+func (s *session) Warnings() []string {
+	w := slices.Clone(s.words)
+	for _, l := range s.lanes {
+		for _, word := range l.warnings() {
+			if !slices.Contains(w, word) {
+				w = append(w, word)
+			}
+		}
+	}
+	return w
+}
+
+// Brokers implements target.Metered: what each connection carried.
+func (s *session) Brokers() []measure.Client {
+	var all []measure.Client
+	for _, l := range s.lanes {
+		all = append(all, l.metrics())
+	}
+	return all
+}
+
+// Unanswered implements target.Unanswered.
+func (s *session) Unanswered() bool { return s.cfg.road.unanswered }
+
+// Close implements target.Session.
+func (s *session) Close() error {
+	var errs []error
+	for _, l := range s.lanes {
+		errs = append(errs, l.hangUp())
+	}
+	return errors.Join(errs...)
+}
+
+// Deal implements load.Target: the events go to the clients in turn.
+func (s *session) Deal() load.Deal { return s.deal }
+
+// Client implements load.Target.
+func (s *session) Client(stripe int32) int { return int(stripe) }
+
+// Clients implements load.Target.
+func (s *session) Clients() int { return len(s.lanes) }
+
+// Start implements load.Target.
+func (s *session) Start(sink load.Sink) {
+	for _, l := range s.lanes {
+		l.start(sink)
+	}
+}
+
+// Route implements load.Target.
+func (s *session) Route(stripe int32) load.Lane { return s.lanes[stripe] }
+
+// Wire implements load.Target.
+func (s *session) Wire() (written, read uint64) {
+	for _, l := range s.lanes {
+		w, r := l.wire()
+		written, read = written+w, read+r
+	}
+	return written, read
+}
