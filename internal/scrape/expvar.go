@@ -1,0 +1,79 @@
+package scrape
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// deepest is how deep objects may lie in one another.
+const deepest = 32
+
+// expvar reads what package expvar of Go's library serves: one JSON object.
+// True and false are 1 and 0.
+func expvar(body []byte, tell func(string, float64, bool)) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	first, err := d.Token()
+	if err != nil {
+		return fmt.Errorf("its answer is not JSON: %w", err)
+	}
+	if first != json.Delim('{') {
+		return errors.New("its answer is no JSON object, as expvar's is")
+	}
+	var path []string // names down to the value that comes next
+	depth, lists := 1, 0
+	name := true // an object's next token is a name
+	for depth > 0 {
+		token, err := d.Token()
+		if err != nil {
+			return fmt.Errorf("its answer breaks off: %w", err)
+		}
+		if lists > 0 { // passed over whole
+			switch token {
+			case json.Delim('['), json.Delim('{'):
+				lists++
+			case json.Delim(']'), json.Delim('}'):
+				lists--
+			}
+			if lists == 0 {
+				path, name = path[:len(path)-1], true
+			}
+			continue
+		}
+		if name {
+			if token == json.Delim('}') {
+				depth--
+				path = path[:max(0, len(path)-1)]
+				continue
+			}
+			key, _ := token.(string)
+			path, name = append(path, key), false
+			continue
+		}
+		switch v := token.(type) {
+		case json.Delim:
+			if v == '[' || depth >= deepest {
+				lists = 1
+				continue
+			}
+			depth++
+			name = true
+			continue
+		case json.Number:
+			if f, err := v.Float64(); err == nil {
+				tell(strings.Join(path, "."), f, false)
+			}
+		case bool:
+			f := 0.0
+			if v {
+				f = 1
+			}
+			tell(strings.Join(path, "."), f, false)
+		}
+		path, name = path[:len(path)-1], true
+	}
+	return nil
+}

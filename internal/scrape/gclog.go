@@ -1,0 +1,267 @@
+package scrape
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/measure"
+)
+
+// mostLogLine is where a line of a log is given up; what it would have told is
+// lost.
+const mostLogLine = 8 << 10
+
+// A GCLog follows the unified garbage collection log of a JVM (-Xlog:gc..., JEP
+// 158 and 271; JDK 9 and later) and tells its pauses. It belongs to one
+// goroutine.
+//
+// A pause is a line "GC(N) Pause ... 1.234ms", as every collector of OpenJDK
+// writes one, whatever decorations stand before it.
+type GCLog struct {
+	pattern string
+	whole   bool
+	first   bool
+	files   map[string]*follower
+	buf     []byte
+	span    pauses // since the last question
+	total   pauses
+	heap    float64 // bytes after the latest collection, -1 before the first
+	err     error
+}
+
+// pauses are counted and summed.
+type pauses struct {
+	count        int
+	sum, longest time.Duration
+}
+
+func (p *pauses) add(d time.Duration) {
+	p.count++
+	p.sum += d
+	p.longest = max(p.longest, d)
+}
+
+// A follower is one file, as far as it was read.
+type follower struct {
+	f    *os.File
+	at   int64
+	part []byte // of a line whose end has not come
+	lost bool   // the line is too long, and passed over
+}
+
+// NewGCLog follows the log named by pattern, in which %p (the JVM's process id)
+// and * stand for any text, since a JVM may begin new files. What stood in the
+// files before the first question is told only when whole is true.
+func NewGCLog(pattern string, whole bool) *GCLog {
+	return &GCLog{
+		pattern: strings.NewReplacer("%p", "*", "%t", "*", "%hn", "*").Replace(pattern),
+		whole:   whole, first: true, heap: -1, files: make(map[string]*follower), buf: make([]byte, 32<<10),
+	}
+}
+
+// Tell reads what was written since the last question: how many pauses, their
+// sum and the longest, and what the heap held after the latest collection. With
+// whole false the first call only finds the end of what is there.
+func (g *GCLog) Tell(ctx context.Context) ([]measure.Figure, error) {
+	g.span = pauses{}
+	names, err := filepath.Glob(g.pattern)
+	if err == nil && len(names) == 0 && g.err == nil {
+		g.err = fmt.Errorf("there is no log %s", g.pattern)
+	}
+	for _, name := range names {
+		if e := g.follow(ctx, name); e != nil && err == nil {
+			err = fmt.Errorf("read the log of collections: %w", e)
+		}
+	}
+	g.first = false
+	if err != nil {
+		g.err = err
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	g.err = nil
+	out := []measure.Figure{
+		{Name: "GC pauses", Value: float64(g.span.count)},
+		{Name: "GC pause time", Unit: "ms", Value: milliseconds(g.span.sum)},
+		{Name: "GC pause longest", Unit: "ms", Value: milliseconds(g.span.longest)},
+	}
+	if g.heap >= 0 {
+		out = append(out, measure.Figure{Name: "heap after GC", Unit: "bytes", Value: g.heap})
+	}
+	return out, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Totals are all pauses told so far.
+func (g *GCLog) Totals() (count int, sum, longest time.Duration) {
+	return g.total.count, g.total.sum, g.total.longest
+}
+
+// Warnings are words for people: a log that could not be read.
+func (g *GCLog) Warnings() []string {
+	if g.err == nil {
+		return nil
+	}
+	return []string{g.err.Error() + ": no pauses are told; have the JVM write one with -Xlog:gc*:file=FILE"}
+}
+
+// Close closes the files.
+func (g *GCLog) Close() {
+	for _, f := range g.files {
+		f.f.Close()
+	}
+	clear(g.files)
+}
+
+// follow reads what a file got since the last time. A file that was put in the
+// place of another, or cut, is read from its beginning.
+func (g *GCLog) follow(ctx context.Context, name string) error {
+	at, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	w := g.files[name]
+	if w != nil {
+		if mine, err := w.f.Stat(); err != nil || !os.SameFile(mine, at) {
+			_ = g.drain(ctx, w) // what came before the log was turned over
+			w.f.Close()
+			w = nil
+		} else if at.Size() < w.at {
+			w.at, w.part, w.lost = 0, nil, false
+		}
+	}
+	if w == nil {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		w = &follower{f: f}
+		g.files[name] = w
+		if g.first && !g.whole {
+			w.at = at.Size()
+			return nil
+		}
+	}
+	return g.drain(ctx, w)
+}
+
+func (g *GCLog) drain(ctx context.Context, w *follower) error {
+	for ctx.Err() == nil {
+		n, err := w.f.ReadAt(g.buf, w.at)
+		w.at += int64(n)
+		g.lines(w, g.buf[:n])
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (g *GCLog) lines(w *follower, b []byte) {
+	for len(b) > 0 {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			if w.lost = w.lost || len(w.part)+len(b) > mostLogLine; !w.lost {
+				w.part = append(w.part, b...)
+			} else {
+				w.part = nil
+			}
+			return
+		}
+		if !w.lost {
+			line := b[:i]
+			if len(w.part) > 0 {
+				w.part = append(w.part, line...)
+				line = w.part
+			}
+			g.line(line)
+		}
+		w.part, w.lost = w.part[:0], false
+		b = b[i+1:]
+	}
+}
+
+func (g *GCLog) line(line []byte) {
+	d, after, ok := pause(line)
+	if !ok {
+		return
+	}
+	g.span.add(d)
+	g.total.add(d)
+	if after >= 0 {
+		g.heap = after
+	}
+}
+
+// pause reads a line; ok is false when it tells of none. after is what the heap
+// held then, in bytes, -1 when the line does not say.
+func pause(line []byte) (d time.Duration, after float64, ok bool) {
+	i := bytes.Index(line, []byte("GC("))
+	if i < 0 {
+		return 0, -1, false
+	}
+	s := bytes.TrimRight(line[i:], " \r")
+	if !bytes.HasSuffix(s, []byte("ms")) {
+		return 0, -1, false
+	}
+	j := bytes.Index(s, []byte(") "))
+	if j < 0 {
+		return 0, -1, false
+	}
+	message := bytes.TrimLeft(s[j+2:len(s)-2], " ")
+	if len(message) > 3 && message[1] == ':' && message[2] == ' ' {
+		message = bytes.TrimLeft(message[3:], " ") // "Y: " and "O: " of generational ZGC
+	}
+	if !bytes.HasPrefix(message, []byte("Pause ")) {
+		return 0, -1, false
+	}
+	k := bytes.LastIndexByte(message, ' ')
+	text := bytes.Replace(message[k+1:], []byte(","), []byte("."), 1) // some locales
+	ms, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(ms >= 0 && ms < 1e9) {
+		return 0, -1, false
+	}
+	return time.Duration(ms * float64(time.Millisecond)), heapAfter(message), true
+}
+
+// heapAfter reads "24M->4M(256M)".
+func heapAfter(message []byte) float64 {
+	i := bytes.Index(message, []byte("->"))
+	if i < 0 {
+		return -1
+	}
+	rest := message[i+2:]
+	n, digits := 0.0, 0
+	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+		n = n*10 + float64(rest[digits]-'0')
+		digits++
+	}
+	if digits == 0 || digits == len(rest) {
+		return -1
+	}
+	switch rest[digits] {
+	case 'B':
+		return n
+	case 'K':
+		return n * (1 << 10)
+	case 'M':
+		return n * (1 << 20)
+	case 'G':
+		return n * (1 << 30)
+	}
+	return -1
+}

@@ -1,0 +1,210 @@
+package scrape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/secret"
+	"carronade/measure"
+)
+
+// The bounds of one source.
+const (
+	MostBytes   = 8 << 20 // of one answer
+	MostFigures = 200     // told at once
+	patience    = 5 * time.Second
+)
+
+// A format is how a source's answer is read: it calls tell for each number that
+// it finds, and returns an error for an answer that is none of its kind.
+type format func(body []byte, tell func(name string, value float64, counter bool)) error
+
+// A Source is one URL that tells figures. It belongs to one goroutine.
+type Source struct {
+	url     string
+	shown   string // without a login
+	header  http.Header
+	mask    *secret.Mask
+	read    format
+	accept  string
+	filter  Filter
+	client  *http.Client
+	body    []byte
+	before  map[string]float64 // counters at the last question
+	at      time.Time
+	now     func() time.Time
+	asked   int
+	failed  int
+	last    error // of the latest question that failed
+	dropped int   // figures beyond MostFigures, at most
+}
+
+// Vars is a source that speaks expvar: one JSON object, whose numbers are told by
+// their path, "memstats.HeapAlloc"; numbers in lists are not told. expvar does
+// not say which of its numbers only grow, so all are told as they are.
+func Vars(address string, header http.Header, f Filter) (*Source, error) {
+	return newSource(address, header, f, expvar, "application/json")
+}
+
+// Metrics is a source that speaks Prometheus's text format 0.0.4, which the
+// exporters for JMX speak too. Gauges are told as they are; counters, and the
+// sums and counts of histograms and summaries, as their rate since the last
+// question, from the second on. Buckets and quantiles are told only where the
+// filter names them.
+func Metrics(address string, header http.Header, f Filter) (*Source, error) {
+	return newSource(address, header, f, prometheus(f), "text/plain;version=0.0.4, text/plain;q=0.5, */*;q=0.1")
+}
+
+func newSource(address string, header http.Header, f Filter, read format, accept string) (*Source, error) {
+	u, err := url.Parse(address)
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		err = errors.New("want http://HOST:PORT/PATH")
+	}
+	s := &Source{
+		url: address, header: header, mask: new(secret.Mask), read: read, accept: accept, filter: f, now: time.Now,
+		before: make(map[string]float64), body: make([]byte, 0, 64<<10),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute, Proxy: nil}, Timeout: patience},
+	}
+	for _, values := range header {
+		for _, v := range values {
+			s.mask.Add(v)
+			if _, bare, ok := strings.Cut(v, " "); ok {
+				s.mask.Add(bare)
+			}
+		}
+	}
+	s.shown = s.mask.Text(address)
+	if err != nil {
+		var e *url.Error
+		if errors.As(err, &e) {
+			err = e.Err // the rest repeats the address, with its login
+		}
+		return nil, fmt.Errorf("read the address %s: %s", s.shown, s.mask.Text(err.Error()))
+	}
+	return s, nil
+}
+
+// URL is where the source asks, without a login.
+func (s *Source) URL() string { return s.shown }
+
+// Tell asks for the figures. An error says what was tried and never a secret.
+func (s *Source) Tell(ctx context.Context) ([]measure.Figure, error) {
+	s.asked++
+	out, err := s.tell(ctx)
+	if err != nil {
+		s.failed++
+		s.last = fmt.Errorf("ask %s: %s", s.shown, s.mask.Text(cause(err).Error()))
+		return nil, s.last
+	}
+	return out, nil
+}
+
+// cause is an error of a question without the address, which is told before it.
+func cause(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+func (s *Source) tell(ctx context.Context) ([]measure.Figure, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range s.header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+		if strings.EqualFold(name, "host") && len(values) > 0 {
+			req.Host = values[0]
+		}
+	}
+	req.Header.Set("Accept", s.accept)
+	res, err := s.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		_, _ = io.CopyN(io.Discard, res.Body, 64<<10)
+		return nil, fmt.Errorf("it answered %s", res.Status)
+	}
+	if err := s.readAll(res.Body); err != nil {
+		return nil, err
+	}
+	at := s.now()
+	span := at.Sub(s.at).Seconds()
+	first := s.at.IsZero()
+	var out []measure.Figure
+	dropped := 0
+	err = s.read(s.body, func(name string, value float64, counter bool) {
+		if !s.filter.Takes(name) {
+			return
+		}
+		f := measure.Figure{Name: name, Value: value}
+		if counter {
+			before, ok := s.before[name]
+			if !ok && len(s.before) >= MostFigures {
+				dropped++
+				return
+			}
+			s.before[name] = value
+			if !ok || first || span <= 0 {
+				return
+			}
+			if value < before {
+				before = 0 // it began anew
+			}
+			f.Unit, f.Value = "/s", (value-before)/span
+		}
+		if len(out) >= MostFigures {
+			dropped++
+			return
+		}
+		out = append(out, f)
+	})
+	s.at = at
+	s.dropped = max(s.dropped, dropped)
+	return out, err
+}
+
+func (s *Source) readAll(r io.Reader) error {
+	s.body = s.body[:0]
+	for {
+		if len(s.body) > MostBytes {
+			return fmt.Errorf("its answer is larger than %d MiB", MostBytes>>20)
+		}
+		s.body = slices.Grow(s.body, 1)
+		n, err := r.Read(s.body[len(s.body):cap(s.body)])
+		s.body = s.body[:len(s.body)+n]
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Warnings are words for people: questions without an answer, and figures left
+// out.
+func (s *Source) Warnings() []string {
+	var out []string
+	if s.failed > 0 {
+		out = append(out, fmt.Sprintf("%d of %d questions had no answer (%v): the series have gaps there", s.failed, s.asked, s.last))
+	}
+	if s.dropped > 0 {
+		out = append(out, fmt.Sprintf("%s tells %d figures beyond the %d that are kept: name those that matter with --system-names", s.shown, s.dropped, MostFigures))
+	}
+	return out
+}
+
+// Close ends the source's connection.
+func (s *Source) Close() { s.client.CloseIdleConnections() }
