@@ -37,8 +37,18 @@ func newCore(opts Options) *core {
 	if opts.Drop > 0 {
 		c.drop = fault.NewDice(opts.Seed+1, opts.Drop)
 	}
+	if opts.Discard {
+		// Whoever asks learns that nothing is kept here.
+		_, _ = c.index.put(&wire.Event{
+			Service: DiscardService, State: "ok", Time: time.Now().Unix(), HasTime: true, TTL: 1e9, HasTTL: true,
+		}, nil)
+	}
 	return c
 }
+
+// DiscardService is the service of the one event that a discarding stand-in
+// has beside those about itself.
+const DiscardService = "carronade discard"
 
 // A taker is one connection's way into the core. It is not safe for concurrent
 // use.
