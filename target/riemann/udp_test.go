@@ -1,0 +1,346 @@
+package riemann
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+	"carronade/target"
+	"carronade/target/targettest"
+)
+
+// standin starts one with all its roads.
+func standin(t testing.TB, o standinriemann.Options) *standinriemann.Server {
+	t.Helper()
+	o.Listen, o.UDP, o.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	s, err := standinriemann.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestUDPSuite(t *testing.T) {
+	t.Parallel()
+	srv := standin(t, standinriemann.Options{})
+	targettest.Run(t, targettest.System{
+		Kind: Kind{}, URL: "riemann+udp://" + srv.AddrOf("udp"),
+		Events: func() uint64 { return still(func() uint64 { return srv.Counts().Events }) },
+	})
+}
+
+// still is a count once it has not changed for a while: what was sent in
+// datagrams arrives when it arrives.
+func still(count func() uint64) uint64 {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	was, same := count(), 0
+	for same < 10 {
+		<-tick.C
+		if is := count(); is != was {
+			was, same = is, 0
+		} else {
+			same++
+		}
+	}
+	return was
+}
+
+// launch fires a plan and checks that all of it is accounted for.
+func launch(t testing.TB, s *session, p load.Plan) *load.Result {
+	t.Helper()
+	p.Unanswered = s.Unanswered()
+	r, err := load.Fire(t.Context(), p, s.Target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Hold.Counts
+	if c.Sent != c.Acked+c.Failed+c.Unknown {
+		t.Errorf("sent %d, and %d acked, %d failed, %d unknown", c.Sent, c.Acked, c.Failed, c.Unknown)
+	}
+	return r
+}
+
+// An event is unknown once it is sent: nothing will tell what became of it.
+func TestUDPIsNeverAcked(t *testing.T) {
+	t.Parallel()
+	srv := standin(t, standinriemann.Options{})
+	for name, p := range map[string]load.Plan{
+		"volleys":   {EventsPerShot: 3, Hold: load.Limits{Events: 9000}, MaxInFlight: 1000},
+		"by a rate": {EventsPerShot: 1, Schedule: load.Constant(5000), Hold: load.Limits{Time: 200 * time.Millisecond}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := opened(t, specOf(t, "riemann+udp://"+srv.AddrOf("udp")))
+			if !s.Unanswered() {
+				t.Error("UDP reports that it is answered")
+			}
+			r := launch(t, s, p)
+			if r.Hold.Unknown != r.Hold.Sent || r.Hold.Sent == 0 || r.Hold.Acked != 0 {
+				t.Errorf("sent %d: %d unknown, %d acked; want all unknown", r.Hold.Sent, r.Hold.Unknown, r.Hold.Acked)
+			}
+			if r.Hold.Service.Count() != 0 {
+				t.Errorf("%d service times of what nobody answered", r.Hold.Service.Count())
+			}
+			w, _ := s.Wire()
+			if w <= r.Hold.Bytes {
+				t.Errorf("%d bytes on the wire for events of %d", w, r.Hold.Bytes)
+			}
+			if got := s.Brokers()[0]; got.Events != r.Hold.Sent {
+				t.Errorf("the connection carried %d events, want %d", got.Events, r.Hold.Sent)
+			}
+		})
+	}
+}
+
+func TestUDPClosedPort(t *testing.T) {
+	t.Parallel()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := pc.LocalAddr().String()
+	s := opened(t, specOf(t, "riemann+udp://"+addr))
+	pc.Close()
+
+	// Before the run it is an error ...
+	_, err = Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+addr))
+	var told *target.Error
+	if !errors.As(err, &told) || !strings.Contains(err.Error(), "nobody listens there") || told.Hint == "" {
+		t.Errorf("open a closed port: %v, want that nobody listens there", err)
+	}
+	// ... and during it what is not sent has failed, in so many words.
+	r := launch(t, s, load.Plan{EventsPerShot: 1, Schedule: load.Constant(2000), Hold: load.Limits{Time: 200 * time.Millisecond}})
+	if r.Hold.Failed == 0 || r.Classes[load.Refused.String()] != r.Hold.Failed {
+		t.Errorf("of %d events %d failed, classes %v; want refused ones", r.Hold.Sent, r.Hold.Failed, r.Classes)
+	}
+	if len(r.Failures) == 0 || !strings.Contains(r.Failures[0].Text, "port unreachable") {
+		t.Errorf("failures: %+v, want port unreachable", r.Failures)
+	}
+	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, addr) || !strings.Contains(w, "lost") {
+		t.Errorf("warnings: %q, want that datagrams were lost", w)
+	}
+	// Shots that go in one write are interrupted by it, too.
+	r = launch(t, opened(t, specOf(t, "riemann+udp://"+listening(t))), load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 100}})
+	if r.Hold.Failed != 0 {
+		t.Errorf("%d failed where somebody listens", r.Hold.Failed)
+	}
+}
+
+// listening is the address of a socket that nobody reads.
+func listening(t testing.TB) string {
+	t.Helper()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pc.Close() })
+	return pc.LocalAddr().String()
+}
+
+func TestUDPClosedPortInVolleys(t *testing.T) {
+	t.Parallel()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
+	pc.Close()
+	r := launch(t, s, load.Plan{EventsPerShot: 1, MaxInFlight: 1000, Hold: load.Limits{Events: 5000}})
+	// On the loopback each datagram that is sent makes the next one fail.
+	if r.Hold.Failed < 1000 || r.Hold.Unknown < 1000 {
+		t.Errorf("%d failed and %d unknown of 5000, want about half of each", r.Hold.Failed, r.Hold.Unknown)
+	}
+}
+
+func TestUDPDatagramsAreBounded(t *testing.T) {
+	t.Parallel()
+	addr := listening(t)
+	for _, tt := range []struct {
+		name, want, hint string
+		events           int
+		given            []string
+	}{
+		{name: "too many events", events: 500, want: "at most", hint: "--events-per-shot"},
+		{name: "one too large", events: 1, given: []string{"max-datagram=64"}, want: "at most", hint: "--description"},
+		{name: "beyond UDP", events: 1, given: []string{"max-datagram=70000"}, want: "65507", hint: "smaller"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := specOf(t, "riemann+udp://"+addr, tt.given...)
+			spec.EventsPerShot = tt.events
+			_, err := Kind{}.Open(t.Context(), spec)
+			var told *target.Error
+			if !errors.As(err, &told) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(told.Hint, tt.hint) {
+				t.Errorf("open: %v, want %q and a hint with %q", err, tt.want, tt.hint)
+			}
+		})
+	}
+	spec := specOf(t, "riemann+udp://"+addr)
+	l := opened(t, spec).lanes[0].(*udpLane)
+	b, _ := l.p.datagram(nil, 0, l.Room(0, 0), time.Now())
+	if len(b) > 16384 || len(b) < 16384*3/4 {
+		t.Errorf("%d events, as many as there is room for, are %d bytes; want at most 16384, and not much less", l.Room(0, 0), len(b))
+	}
+}
+
+// What waits behind a full socket when the lane is closed was never written.
+func TestUDPCloseSettlesWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
+	l := s.lanes[0].(*udpLane)
+	sink := &sinkhole{}
+	l.start(sink)
+	shots := []load.Shot{{Events: 1}, {Seq: 1, First: 1, Events: 4, Shots: 2}}
+	if n := l.Fire(shots); n != 2 {
+		t.Fatalf("took %d of 2", n)
+	}
+	if shots[1].Bytes == 0 || shots[1].Bytes <= shots[0].Bytes {
+		t.Errorf("bytes %d and %d", shots[0].Bytes, shots[1].Bytes)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	events := int32(0)
+	for _, o := range sink.got {
+		events += o.Failed
+		if o.Class != load.Canceled || o.Sent >= 0 {
+			t.Errorf("outcome %+v, want a canceled one", o)
+		}
+	}
+	if events != 5 {
+		t.Errorf("%d events are settled, want 5", events)
+	}
+	if l.Fire(shots[:1]) != 0 {
+		t.Error("a closed lane takes shots")
+	}
+}
+
+// A sinkhole keeps what is settled.
+type sinkhole struct {
+	got   []load.Outcome
+	ready int
+}
+
+func (s *sinkhole) Now() time.Duration           { return time.Second }
+func (s *sinkhole) Settle(out []load.Outcome)    { s.got = append(s.got, out...) }
+func (s *sinkhole) Ready(_ int, _ time.Duration) { s.ready++ }
+
+// A full socket is waited for by the flusher, and the engine is told.
+func TestUDPFullSocket(t *testing.T) {
+	t.Parallel()
+	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
+	l := s.lanes[0].(*udpLane)
+	sink := &sinkhole{}
+	l.start(sink)
+	l.mu.Lock()
+	l.busy = true // as if the socket had taken nothing
+	shot := load.Shot{Events: 1}
+	l.take(&shot, time.Now())
+	l.mu.Unlock()
+	if l.Fire([]load.Shot{{Seq: 1, First: 1, Events: 1}}) != 0 {
+		t.Error("a lane whose socket is full takes shots")
+	}
+	l.work <- struct{}{}
+	deadline := time.Now().Add(5 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ready := false; !ready; {
+		if time.Now().After(deadline) {
+			t.Fatal("the lane never said that there is room again")
+		}
+		<-tick.C
+		l.mu.Lock()
+		ready = sink.ready == 1
+		l.mu.Unlock()
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(sink.got) != 1 || sink.got[0].Unknown != 1 || sink.got[0].Free != time.Second {
+		t.Errorf("settled %+v, want one unknown, free when the socket took it", sink.got)
+	}
+}
+
+// The events of a datagram are those of the shape.
+func TestUDPSaysWhatTheShapeSays(t *testing.T) {
+	t.Parallel()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pc.Close()
+	s := opened(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
+	launch(t, s, load.Plan{EventsPerShot: 5, Hold: load.Limits{Events: 20}})
+	buf := make([]byte, 1<<16)
+	if err := pc.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	index := uint64(0)
+	for index < 20 {
+		n, _, err := pc.ReadFrom(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := riemann.DecodeMsg(buf[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range m.Events { // the probe's has none
+			want := s.cfg.shape.event(0, index)
+			if m.Events[i].Service != want.Service || m.Events[i].Metric != want.Metric {
+				t.Errorf("event %d: %+v, want %+v", index, m.Events[i], want)
+			}
+			index++
+		}
+	}
+}
+
+func BenchmarkUDP(b *testing.B) {
+	for _, scheduled := range []bool{false, true} {
+		name := map[bool]string{false: "volleys", true: "single"}[scheduled]
+		b.Run(name, func(b *testing.B) {
+			spec := specOf(b, "riemann+udp://"+listening(b))
+			s, err := Kind{}.Open(context.Background(), spec)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			l := s.(*session).lanes[0].(*udpLane)
+			sink := &voidSink{}
+			l.start(sink)
+			b.ReportAllocs()
+			b.ResetTimer()
+			shots := make([]load.Shot, 64)
+			for n := 0; n < b.N; {
+				if scheduled {
+					for i := range shots {
+						shots[i] = load.Shot{First: uint64(n + i), Events: 1}
+					}
+					n += l.Fire(shots)
+				} else {
+					shots[0] = load.Shot{First: uint64(n), Events: 128, Shots: 128}
+					n += 128 * l.Fire(shots[:1])
+				}
+				l.Flush()
+			}
+			b.StopTimer()
+			l.Close()
+		})
+	}
+}
+
+type voidSink struct{ clock time.Duration }
+
+func (s *voidSink) Now() time.Duration       { s.clock++; return s.clock }
+func (s *voidSink) Settle([]load.Outcome)    {}
+func (s *voidSink) Ready(int, time.Duration) {}
