@@ -25,7 +25,7 @@ var public = []string{"app", "load", "measure", "payload", "target", "target/tar
 var protocol = []string{"load", "measure", "payload", "target", "units"}
 
 // testers may be imported by the tests of any room.
-var testers = []string{"internal/kafkatest", "internal/standin", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+var testers = []string{"internal/kafkatest", "internal/riemanntest", "internal/standin", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
 // Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
 // but app imports internal/cli.
@@ -71,15 +71,17 @@ var Rooms = []Room{
 		"load", "measure", "payload", "target", "units",
 	}},
 	{Name: "internal/command", May: []string{"internal/workload", "target"}},
+	{Name: "internal/command/query", May: []string{"internal/command", "internal/workload", "target", "target/riemann", "units"}},
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/workload", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
-		"internal/command", "internal/command/topics",
+		"internal/command", "internal/command/query", "internal/command/topics",
 		"internal/live", "internal/report", "internal/run", "internal/standin", "internal/system", "internal/trust", "internal/workload",
 		"load", "measure", "payload", "target", "units",
 	}, Tests: []string{"target/all"}},
 
 	{Name: "internal/arch"},
 	{Name: "internal/kafkatest"},
+	{Name: "internal/riemanntest"},
 	{Name: "internal/acceptance", May: []string{"internal/kafkatest"}},
 	{Name: "internal/bench", May: []string{"internal/kafkatest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},

@@ -3,6 +3,7 @@ package riemann
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -63,6 +64,9 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if tlsConfig != nil {
+		lenient(tlsConfig)
+	}
 	s := &Server{core: newCore(opts), start: time.Now(), conns: make(map[net.Conn]struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.end)
@@ -88,6 +92,28 @@ func Start(opts Options) (*Server, error) {
 	}
 	s.wg.Go(s.keep)
 	return s, nil
+}
+
+// lenient makes the server's side of TLS one that riemann-client (1.10, with
+// GnuTLS 3.7) can speak to: under TLS 1.3 it shows no certificate to a server
+// that names the authorities it trusts. So they are not named, and the client's
+// certificate is verified here, as strictly.
+func lenient(c *tls.Config) {
+	if c.ClientAuth != tls.RequireAndVerifyClientCert {
+		return
+	}
+	trusted := c.ClientCAs
+	c.ClientCAs, c.ClientAuth = nil, tls.RequireAnyClientCert
+	c.VerifyConnection = func(state tls.ConnectionState) error {
+		opts := x509.VerifyOptions{Roots: trusted, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+		for _, cert := range state.PeerCertificates[1:] {
+			opts.Intermediates.AddCert(cert)
+		}
+		if _, err := state.PeerCertificates[0].Verify(opts); err != nil {
+			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
+		}
+		return nil
+	}
 }
 
 // open listens on one address.

@@ -1,0 +1,177 @@
+// Package riemanntest runs the clients that others wrote for Riemann - Debian's
+// riemann-client, in C, and ruby-riemann-client - against whatever a test has
+// listening, and makes the certificates that speaking TLS with them takes. It
+// answers for their arguments and for reading what they print; it refuses to
+// know any server.
+//
+// Its invariant: a client that is missing fails the test and names its package;
+// nothing is skipped.
+package riemanntest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience bounds a client that should end by itself.
+const patience = time.Minute
+
+// Client runs `riemann-client ARGS... HOST PORT` and returns what it printed; a
+// client that fails, fails the test.
+func Client(t testing.TB, addr string, args ...string) string {
+	t.Helper()
+	out, err := TryClient(t, addr, args...)
+	if err != nil {
+		t.Fatalf("riemann-client %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// TryClient is Client for one that may fail; it returns all that was said.
+func TryClient(t testing.TB, addr string, args ...string) (string, error) {
+	t.Helper()
+	exe, err := exec.LookPath("riemann-client")
+	if err != nil {
+		t.Fatal("this test needs riemann-client: apt-get install riemann-c-client")
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run(t, exe, append(args, host, port)...)
+}
+
+// Ruby runs a script with ruby, which has required riemann/client; ARGV are the
+// args. It returns what the script printed; one that fails, fails the test.
+func Ruby(t testing.TB, script string, args ...string) string {
+	t.Helper()
+	exe, err := exec.LookPath("ruby")
+	if err != nil {
+		t.Fatal("this test needs ruby and its client: apt-get install ruby-riemann-client")
+	}
+	out, err := run(t, exe, append([]string{"-rjson", "-ropenssl", "-rriemann/client", "-e", script}, args...)...)
+	if err != nil {
+		t.Fatalf("ruby: %v\n%s", err, out)
+	}
+	return out
+}
+
+func run(t testing.TB, exe string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, exe, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if err != nil {
+		return out.String() + errs.String(), err
+	}
+	return out.String(), nil
+}
+
+// An Event is one as the clients print it. A pointer tells what is not there
+// from what is zero.
+type Event struct {
+	Time         int64             `json:"time"`
+	State        string            `json:"state"`
+	Service      string            `json:"service"`
+	Host         string            `json:"host"`
+	Description  string            `json:"description"`
+	Tags         []string          `json:"tags"`
+	TTL          *float64          `json:"ttl"`
+	Attributes   map[string]string `json:"attributes"`
+	MetricSint64 *int64            `json:"metric_sint64"`
+	MetricD      *float64          `json:"metric_d"`
+	MetricF      *float64          `json:"metric_f"`
+}
+
+// ClientQuery asks with riemann-client; args choose how it connects.
+func ClientQuery(t testing.TB, addr, query string, args ...string) []Event {
+	t.Helper()
+	return events(t, Client(t, addr, append([]string{"query", query, "--json"}, args...)...))
+}
+
+// rubyConnect makes a client for ARGV's host and port, and with files of
+// certificates one that speaks TLS: the library leaves sockets to its user.
+const rubyConnect = `
+host, port, cafile, certfile, keyfile = ARGV
+if cafile
+  Riemann::Client::TCP.socket_factory = proc do |options|
+    ctx = OpenSSL::SSL::SSLContext.new
+    ctx.verify_mode = OpenSSL::SSL::VERIFY_PEER
+    ctx.ca_file = cafile
+    ctx.cert = OpenSSL::X509::Certificate.new(File.read(certfile))
+    ctx.key = OpenSSL::PKey.read(File.read(keyfile))
+    ssl = OpenSSL::SSL::SSLSocket.new(TCPSocket.new(host, port.to_i), ctx)
+    ssl.sync_close = true
+    ssl.connect
+    ssl
+  end
+end
+c = Riemann::Client.new(host: host, port: port.to_i, timeout: 20)
+`
+
+// rubyPrint prints what a query found as JSON.
+const rubyPrint = `
+puts JSON.generate(c.query(QUERY).events.to_a.map { |e|
+  h = {}
+  %w(time state service host description tags ttl metric_sint64 metric_d metric_f).each { |f| h[f] = e.send(f) }
+  h['attributes'] = e.attributes.to_a.map { |a| [a.key, a.value] }.to_h
+  h
+})
+`
+
+// RubySend sends events, given as the ruby that makes the hash of each, over
+// TCP, or with certificates over TLS; with UDP, by a datagram, of which nothing
+// comes back.
+func RubySend(t testing.TB, addr string, udp bool, certs *Certificates, hashes ...string) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(rubyConnect)
+	send := "c.tcp"
+	if udp {
+		send = "c.udp"
+	}
+	for _, h := range hashes {
+		b.WriteString(send + " << (" + h + ")\n")
+	}
+	Ruby(t, b.String(), rubyArgs(t, addr, certs)...)
+}
+
+// RubyQuery asks with the ruby client.
+func RubyQuery(t testing.TB, addr string, certs *Certificates, query string) []Event {
+	t.Helper()
+	quoted, err := json.Marshal(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As ruby reads it, #{ begins code.
+	text := strings.ReplaceAll(string(quoted), "#", `\#`)
+	return events(t, Ruby(t, rubyConnect+"QUERY = "+text+"\n"+rubyPrint, rubyArgs(t, addr, certs)...))
+}
+
+func rubyArgs(t testing.TB, addr string, certs *Certificates) []string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{host, port}
+	if certs != nil {
+		args = append(args, certs.CA, certs.ClientCert, certs.ClientKey)
+	}
+	return args
+}
+
+func events(t testing.TB, out string) (all []Event) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatalf("%v, of:\n%s", err, out)
+	}
+	return all
+}

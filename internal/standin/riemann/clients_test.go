@@ -1,0 +1,174 @@
+package riemann
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/riemanntest"
+	"carronade/internal/standin/setting"
+)
+
+// everywhere starts a server on all its addresses, TLS mutual.
+func everywhere(t *testing.T) (*Server, *riemanntest.Certificates) {
+	t.Helper()
+	certs := riemanntest.MakeCertificates(t)
+	return start(t, Options{
+		Listen: "127.0.0.1:0", UDP: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
+		Log: t.Output(), TLS: setting.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
+	}), certs
+}
+
+// messages waits until the server took n messages: of a datagram, nobody tells.
+func messages(t *testing.T, s *Server, n uint64) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); s.Counts().Messages < n; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("took %d messages, want %d", s.Counts().Messages, n)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestRiemannClient sends with the C client, over each transport, and reads
+// back with both clients, field by field.
+func TestRiemannClient(t *testing.T) {
+	s, certs := everywhere(t)
+	tests := []struct {
+		name, addr string
+		how        []string
+	}{
+		{"tcp", s.Addr(), []string{"-T"}},
+		{"udp", s.AddrOf("udp"), []string{"-U"}},
+		{"tls", s.AddrOf("tls"), certs.ClientOptions()},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			before, began := s.Counts().Messages, time.Now().Unix()
+			send := func(args ...string) {
+				t.Helper()
+				riemanntest.Client(t, test.addr, slices.Concat([]string{"send"}, test.how, []string{"-h", "web-1"}, args)...)
+			}
+			send("-S", test.name+" whole", "-s", "ok", "-D", "a 漢 text", "-t", "one", "-t", "two", "-a", "zone=a", "-a", "rack=7", "-L", "120", "-i", "-9007199254740993")
+			send("-S", test.name+" double", "-s", "warning", "-d", "0.1")
+			send("-S", test.name+" float", "-f", "2.5")
+			messages(t, s, before+3)
+			attributes := func(more ...string) map[string]string {
+				m := map[string]string{"x-client": "riemann-c-client"} // it says so itself
+				for i := 0; i < len(more); i += 2 {
+					m[more[i]] = more[i+1]
+				}
+				return m
+			}
+			want := []riemanntest.Event{
+				{Service: test.name + " double", Host: "web-1", State: "warning", MetricD: ptr(0.1), Attributes: attributes()},
+				{Service: test.name + " float", Host: "web-1", MetricF: ptr(2.5), Attributes: attributes()},
+				{
+					Service: test.name + " whole", Host: "web-1", State: "ok", Description: "a 漢 text", Tags: []string{"one", "two"}, TTL: ptr(120.0),
+					MetricSint64: ptr(int64(-9007199254740993)), Attributes: attributes("zone", "a", "rack", "7"),
+				},
+			}
+			query := fmt.Sprintf("service =~ %q and host = \"web-1\"", test.name+" %")
+			var tcp []string
+			var withCerts *riemanntest.Certificates
+			asked := s.Addr()
+			if test.name == "tls" {
+				tcp, withCerts, asked = test.how, certs, test.addr
+			}
+			t.Run("read by C", func(t *testing.T) {
+				compare(t, riemanntest.ClientQuery(t, asked, query, tcp...), want, began)
+			})
+			t.Run("read by ruby", func(t *testing.T) {
+				compare(t, riemanntest.RubyQuery(t, asked, withCerts, query), want, began)
+			})
+		})
+	}
+}
+
+// compare looks at what was read back: in no order, and of a time since began.
+func compare(t *testing.T, got, want []riemanntest.Event, began int64) {
+	t.Helper()
+	slices.SortFunc(got, func(a, b riemanntest.Event) int { return strings.Compare(a.Service, b.Service) })
+	for i := range got {
+		if at := got[i].Time; at < began || at > time.Now().Unix() {
+			t.Errorf("%s: got time %d, want one since %d", got[i].Service, at, began)
+		}
+		got[i].Time = 0
+		if len(got[i].Tags) == 0 {
+			got[i].Tags = nil
+		}
+		if got[i].TTL != nil && *got[i].TTL == 0 {
+			got[i].TTL = nil // the C client prints none as 0
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRubyClient sends with the ruby client over each transport.
+func TestRubyClient(t *testing.T) {
+	s, certs := everywhere(t)
+	at := time.Now().Unix() - 5
+	tests := []struct {
+		name, addr string
+		udp        bool
+		certs      *riemanntest.Certificates
+	}{
+		{"tcp", s.Addr(), false, nil},
+		{"udp", s.AddrOf("udp"), true, nil},
+		{"tls", s.AddrOf("tls"), false, certs},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			before := s.Counts().Messages
+			riemanntest.RubySend(t, test.addr, test.udp, test.certs,
+				fmt.Sprintf(`{service: "ruby %s", host: "h", state: "critical", description: "d", tags: ["a", "b"], ttl: 33.5, time: %d, metric: 12345678901234, color: "red"}`, test.name, at),
+				fmt.Sprintf(`{service: "ruby %s real", host: "h", metric: 0.25, time: %d}`, test.name, at))
+			messages(t, s, before+2)
+			got := riemanntest.ClientQuery(t, s.Addr(), fmt.Sprintf(`service =~ "ruby %s%%"`, test.name))
+			for i := range got {
+				if got[i].Time != at {
+					t.Errorf("got time %d, want %d", got[i].Time, at)
+				}
+			}
+			compareFrom := at
+			compare(t, got, []riemanntest.Event{
+				{Service: "ruby " + test.name, Host: "h", State: "critical", Description: "d", Tags: []string{"a", "b"}, TTL: ptr(33.5), MetricSint64: ptr(int64(12345678901234)), Attributes: map[string]string{"color": "red"}},
+				{Service: "ruby " + test.name + " real", Host: "h", MetricD: ptr(0.25)},
+			}, compareFrom)
+		})
+	}
+}
+
+// TestClientsAreRefused has the clients see what a server says that will not.
+func TestClientsAreRefused(t *testing.T) {
+	s := start(t, Options{Listen: "127.0.0.1:0", Errors: []ErrorRule{{"no room", 1}}})
+	if out, err := riemanntest.TryClient(t, s.Addr(), "send", "-S", "x"); err == nil || !strings.Contains(out, "no room") {
+		t.Errorf("got %q, %v; want a failure that says no room", out, err)
+	}
+	if out, err := riemanntest.TryClient(t, s.Addr(), "query", "service ="); err == nil || !strings.Contains(out, "parse error: character 10: want a field") {
+		t.Errorf("got %q, %v; want a failure that says where the query ends to be one", out, err)
+	}
+	script := `
+begin
+  Riemann::Client.new(host: ARGV[0], port: ARGV[1].to_i).tcp << {service: "x"}
+rescue Riemann::Client::ServerError => e
+  print "told ", e.message
+end`
+	host, port, _ := strings.Cut(s.Addr(), ":")
+	if out := riemanntest.Ruby(t, script, host, port); !strings.Contains(out, "told no room") {
+		t.Errorf("got %q, want the server's words", out)
+	}
+	_, certs := everywhere(t)
+	if out, err := riemanntest.TryClient(t, s.Addr(), append([]string{"send", "-S", "x"}, certs.ClientOptions()...)...); err == nil {
+		t.Errorf("TLS to a plain port: got %q, want a failure", out)
+	}
+}
