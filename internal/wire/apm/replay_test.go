@@ -1,0 +1,181 @@
+package apm
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// corpus is some requests as they would be recorded.
+func corpus(t testing.TB, m Makeup, n int) ([]byte, Counts) {
+	t.Helper()
+	mk := maker(t, m)
+	var out []byte
+	var sum Counts
+	for i := range uint64(n) {
+		b := mk.Make(i)
+		b.Stamp(NewRun(42), i, 1500000000000000+int64(i))
+		out = append(out, b.Bytes...)
+		for k, v := range b.Counts {
+			sum[k] += v
+		}
+	}
+	return out, sum
+}
+
+func replay(t testing.TB, c *Corpus) (all []*Body, sum Counts) {
+	t.Helper()
+	for {
+		b, err := c.Next()
+		if errors.Is(err, io.EOF) {
+			return all, sum
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b)
+		for k, v := range b.Counts {
+			sum[k] += v
+		}
+	}
+}
+
+func TestReplay(t *testing.T) {
+	recorded, want := corpus(t, Makeup{Events: Range{2, 9}, Spans: Range{0, 4}, Mix: [Kinds]int{5, 0, 2, 1}, Hops: 2}, 20)
+	for _, most := range []int{0, 1, 3} {
+		bodies, got := replay(t, NewCorpus(bytes.NewReader(recorded), most))
+		if got != want {
+			t.Errorf("most %d: got %v events, want %v", most, got, want)
+		}
+		if most == 0 && len(bodies) != 20 {
+			t.Errorf("got %d requests, want 20", len(bodies))
+		}
+		now := time.Now().UnixMicro()
+		seen := map[string]bool{}
+		for pass := range uint64(3) {
+			ids := map[string]event{}
+			for _, b := range bodies {
+				if most > 0 && b.Events() > most {
+					t.Errorf("%d events in a request, want at most %d", b.Events(), most)
+				}
+				b.Stamp(NewRun(1), pass, now)
+				last := int64(0)
+				for _, e := range events(t, b.Bytes) {
+					if last = max(last, e.Time); e.kind == Metricset {
+						continue
+					}
+					if bytes.Contains(recorded, []byte(e.ID)) || seen[e.ID] {
+						t.Fatalf("id %s is not fresh", e.ID)
+					}
+					seen[e.ID] = true
+					ids[e.ID] = e
+					if e.Parent == "" || e.kind == Error && ids[e.Parent].ID == "" {
+						continue
+					}
+					if p, ok := ids[e.Parent]; !ok || p.Trace != e.Trace {
+						t.Fatalf("%+v hangs at %+v", e, p)
+					}
+				}
+				if b.Events() > 0 && last != now {
+					t.Errorf("the last time is %d, want %d", last, now)
+				}
+				if got := judge(t, b.Bytes); got != b.Counts {
+					t.Errorf("the decoder counts %v, want %v", got, b.Counts)
+				}
+			}
+		}
+	}
+}
+
+func TestReplayOfRUM(t *testing.T) {
+	recorded, want := corpus(t, Makeup{Protocol: RUMV3, Events: Range{1, 4}, Spans: Range{0, 4}, Frames: Range{1, 1}, Mix: [Kinds]int{2, 0, 1, 0}}, 10)
+	bodies, got := replay(t, NewCorpus(bytes.NewReader(recorded), 0))
+	if got != want {
+		t.Errorf("got %v events, want %v", got, want)
+	}
+	for _, b := range bodies {
+		before := bytes.Clone(b.Bytes)
+		b.Stamp(1, 1, timeMin)
+		if b.Events() > 0 && bytes.Equal(before, b.Bytes) {
+			t.Error("stamping changed nothing")
+		}
+		if got := judge(t, b.Bytes); got != b.Counts {
+			t.Errorf("the decoder counts %v, want %v", got, b.Counts)
+		}
+	}
+}
+
+// What stands in others' hands stays: contexts, ids that are no hex, spans'
+// own data; links and children are joined.
+func TestReplayKnowsItsPlaces(t *testing.T) {
+	in := `{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}},"process":{"pid":1}}}
+{"transaction":{"id":"0123456789abcdef","trace_id":"00000000000000010000000000000002","links":[{"trace_id":"00000000000000010000000000000002","span_id":"0123456789ABCDEF","x":{"id":"0123456789abcdef"}}],"context":{"custom":{"id":"0123456789abcdef","timestamp":1500000000000000}},"type":"x","duration":1,"span_count":{"started":0}}}
+{"span":{"id":"no hex","child_ids":["0123456789abcdef",null],"timestamp":1.5e15}}
+`
+	b, err := NewCorpus(strings.NewReader(in), 0).Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Counts != (Counts{Transaction: 1, Span: 1}) || len(b.places) != 5 {
+		t.Errorf("got %v and %d places, want a transaction, a span and 5 places", b.Counts, len(b.places))
+	}
+	b.Stamp(5, 1, timeMin)
+	if got := strings.Count(string(b.Bytes), "0123456789abcdef"); got != 2 {
+		t.Errorf("the id stands %d times, want twice, in a link's own object and in custom data", got)
+	}
+	var id [16]byte
+	putHex(id[:], mix(Run(5).key(1)^0x0123456789abcdef))
+	if got := bytes.Count(b.Bytes, id[:]); got != 3 {
+		t.Errorf("its new one stands %d times, want 3", got)
+	}
+}
+
+func TestReplayRefuses(t *testing.T) {
+	meta := `{"metadata":{}}` + "\n"
+	tests := []struct{ name, in, want string }{
+		{"no metadata", `{"span":{}}`, "line 1"},
+		{"no JSON", meta + `{"span":`, "line 2"},
+		{"no event", meta + "\n\n" + `{"log":{}}`, "line 4"},
+		{"a long line", meta + `{"span":"` + strings.Repeat("x", maxLine) + `"}`, "longer"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := NewCorpus(strings.NewReader(tt.in), 0)
+			_, err := c.Next()
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := NewCorpus(strings.NewReader(""), 0).Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("an empty corpus: got %v, want EOF", err)
+	}
+}
+
+// Whatever is recorded: no panic, no loop, and bodies whose gzip is the same.
+func FuzzReplay(f *testing.F) {
+	recorded, _ := corpus(f, Makeup{Events: Range{1, 3}, Spans: Range{0, 2}, Mix: [Kinds]int{5, 0, 2, 1}}, 2)
+	f.Add(recorded, 2)
+	f.Add([]byte(`{"m":{}}`+"\n"+`{"x":{"id":"0123456789abcdef","y":[{"id":"0123456789abcdef"}],"me":[{}]}}`), 0)
+	f.Fuzz(func(t *testing.T, in []byte, most int) {
+		c := NewCorpus(bytes.NewReader(in), most)
+		for range 100 {
+			b, err := c.Next()
+			if err != nil {
+				return
+			}
+			z, err := b.Gzip(1)
+			if err != nil {
+				continue
+			}
+			b.Stamp(1, 2, timeMin)
+			z.Stamp(1, 2, timeMin)
+			if !bytes.Equal(inflate(t, z.Bytes), b.Bytes) {
+				t.Fatal("gzip inflates to something else")
+			}
+		}
+	})
+}
