@@ -36,7 +36,7 @@ type press struct {
 	pool   []byte   // for each event: head, tag and length, event
 	ends   []uint32 // where it ends
 	sums   []uint32 // bytes of the events themselves up to there
-	seqs   []uint32 // where its {seq} are: bytes before the end, numbers of them for each event
+	seqs   []uint32 // where its {seq} are: bytes before its end
 	each   int      // {seq} of an event
 	width  int      // bytes of a metric's value, 0 without one
 	stamps []int64  // the second that is set in a block of the pool
@@ -52,7 +52,7 @@ type press struct {
 // at a higher cost when that is 1. It takes the pool's size of memory, and
 // about a millisecond.
 func newPress(s *shape, stripe int32, events int) *press {
-	p := &press{shape: s, stripe: stripe, width: s.metricWidth()}
+	p := &press{shape: s, stripe: stripe, width: s.metricWidth(), each: s.seqs()}
 	if events == 1 {
 		p.head = riemann.FrameHead
 	}
@@ -67,11 +67,9 @@ func newPress(s *shape, stripe int32, events int) *press {
 	for k := range s.period {
 		from := len(p.pool)
 		p.pool = p.draft(p.pool, k, 0)
-		marked = p.draft(marked[:0], k, markSeq)
-		at := seqOffsets(p.pool[from:], marked)
-		p.each = len(at)
-		for _, x := range at {
-			p.seqs = append(p.seqs, uint32(len(p.pool)-from-x))
+		if p.each > 0 {
+			marked = p.draft(marked[:0], k, markSeq)
+			p.seqs = appendSeqs(p.seqs, p.pool[from:], marked)
 		}
 		if p.head > 0 {
 			riemann.PutFrame(p.pool[from:])
@@ -121,16 +119,16 @@ func zigzag(v int64) uint64 { return uint64(v<<1) ^ uint64(v>>63) }
 // markSeq is a number whose digits differ from those of 0 in all places.
 const markSeq = 1111111111
 
-// seqOffsets finds the {seq} of an event: where its bytes differ from those
-// with another number.
-func seqOffsets(a, b []byte) (at []int) {
-	for i := 0; i < len(a); i++ {
-		if a[i] != b[i] {
-			at = append(at, i)
+// appendSeqs finds the {seq} of an event, where its bytes differ from those with
+// another number, and appends how far each is from its end.
+func appendSeqs(dst []uint32, event, marked []byte) []uint32 {
+	for i := 0; i < len(event); i++ {
+		if event[i] != marked[i] {
+			dst = append(dst, uint32(len(event)-i))
 			i += seqDigits - 1
 		}
 	}
-	return at
+	return dst
 }
 
 // lengthSize returns the bytes of the varint at the beginning of b.

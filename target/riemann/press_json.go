@@ -12,7 +12,6 @@ type jsonPool struct {
 	bytes []byte
 	ends  []uint32
 	seqs  []uint32 // bytes before the end
-	each  int
 }
 
 func (p *press) makeJSON() *jsonPool {
@@ -22,12 +21,10 @@ func (p *press) makeJSON() *jsonPool {
 		from := len(j.bytes)
 		e := p.shape.content(eventPlace{stripe: p.stripe, content: k})
 		j.bytes = riemann.AppendJSONHead(j.bytes, &e)
-		e = p.shape.content(eventPlace{stripe: p.stripe, content: k, seq: markSeq})
-		marked = riemann.AppendJSONHead(marked[:0], &e)
-		at := seqOffsets(j.bytes[from:], marked)
-		j.each = len(at)
-		for _, x := range at {
-			j.seqs = append(j.seqs, uint32(len(j.bytes)-from-x))
+		if p.each > 0 {
+			e = p.shape.content(eventPlace{stripe: p.stripe, content: k, seq: markSeq})
+			marked = riemann.AppendJSONHead(marked[:0], &e)
+			j.seqs = appendSeqs(j.seqs, j.bytes[from:], marked)
 		}
 		j.ends = append(j.ends, uint32(len(j.bytes)))
 	}
@@ -53,7 +50,7 @@ func (p *press) json(dst []byte, first uint64, events int, now time.Time) (out [
 		}
 		at := len(dst)
 		dst = append(dst, j.bytes[from:j.ends[k]]...)
-		for _, back := range j.seqs[k*j.each : (k+1)*j.each] {
+		for _, back := range j.seqs[k*p.each : (k+1)*p.each] {
 			putDigits(dst[len(dst)-int(back):], first)
 		}
 		dst = riemann.AppendJSONMetric(dst, p.shape.metricAt(p.stripe, first))

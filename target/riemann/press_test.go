@@ -3,6 +3,7 @@ package riemann
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -24,8 +25,8 @@ func checkMessage(t testing.TB, s *shape, msg []byte, stripe int32, first uint64
 		s.fillTime(&e, now)
 		want.Events = append(want.Events, e)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("message of %d events from %d: -want +got\n%s", events, first, diff)
+	if !reflect.DeepEqual(got, want) { // a tenth of the time of cmp
+		t.Fatalf("message of %d events from %d: -want +got\n%s", events, first, cmp.Diff(want, got))
 	}
 	// Byte for byte, where varints are as short as may be.
 	if s.kind != riemann.Sint64 {
@@ -50,6 +51,7 @@ var makeups = []struct {
 	{"numbers everywhere", map[string]string{optService: "{seq}", optHost: "a{seq}{seq}", optAttribute: "n=x{seq}|m={lane}", optTag: "{seq},b"}},
 	{"long ones", map[string]string{optDescription: string(bytes.Repeat([]byte("long "), 4000)), optPool: "64KiB"}},
 	{"small sint64", map[string]string{optMetric: "cycle(-64,63)", optMetricType: "sint64"}},
+	{"negative sint64", map[string]string{optMetric: "uniform(-9000,3)", optMetricType: "sint64"}},
 	{"large sint64", map[string]string{optMetric: "seq", optMetricType: "sint64"}},
 	{"walk of sint64", map[string]string{optMetric: "walk(0,100)", optMetricType: "sint64"}},
 	{"a pool of few", map[string]string{optPool: "1KiB"}},
@@ -68,7 +70,11 @@ func TestPressAgrees(t *testing.T) {
 				starts := []uint64{0, 1, pressBlock - 1, pressBlock, s.period - 1, s.period, 5*s.period + 17, 1e10 + 5}
 				for i, first := range starts {
 					now := t0.Add(time.Duration(i*i) * 700 * time.Millisecond)
-					for _, n := range []int{events, 1, 3, pressBlock + 2} {
+					lengths := []int{events, 1, 3, pressBlock + 2}
+					if p.most > 10000 {
+						lengths = lengths[:3] // megabytes else
+					}
+					for _, n := range lengths {
 						out, size := p.append([]byte("x"), first, n, now)
 						checkMessage(t, s, frame(t, out[1:]), 3, first, n, now)
 						if len(out)-1 > p.sizeOf(n) {

@@ -122,7 +122,10 @@ func (s *shape) checkMetric() error {
 // measure sets how many events a pool of so many bytes holds: a multiple of
 // the cycles' lengths, so that they go on from the last event to the first.
 func (s *shape) measure(pool int64) {
-	const sample = 256
+	const (
+		sample = 256
+		least  = 32 // bytes that an event counts as, since its place in the pool takes some too
+	)
 	size, framed := 0, 0
 	for k := range uint64(sample) {
 		e := s.content(eventPlace{content: k})
@@ -133,7 +136,7 @@ func (s *shape) measure(pool int64) {
 		framed += riemann.FrameHead + riemann.MsgSize(&riemann.Msg{Events: []riemann.Event{e}})
 	}
 	s.mean = float64(size) / sample
-	s.period = max(1, uint64(float64(pool)/(float64(framed)/sample)))
+	s.period = max(1, uint64(float64(pool)/max(least, float64(framed)/sample)))
 	if turn := s.turn(s.period); turn <= s.period {
 		s.period -= s.period % turn
 	}
@@ -159,6 +162,18 @@ func (s *shape) turn(most uint64) uint64 {
 		add(len(s.ttl.items))
 	}
 	return turn
+}
+
+// seqs returns how often the texts of an event have its number.
+func (s *shape) seqs() (n int) {
+	for _, t := range s.texts() {
+		for _, p := range t.parts {
+			if p.kind == partSeq {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func gcd(a, b uint64) uint64 {

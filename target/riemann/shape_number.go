@@ -132,7 +132,10 @@ func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, er
 	if err != nil {
 		return nil, err
 	}
-	if !called && name != "seq" {
+	switch {
+	case called && name == "":
+		return nil, errors.New("what stands in parentheses has no name before them")
+	case !called && name != "seq":
 		name, args = "", []string{name}
 	}
 	switch name {

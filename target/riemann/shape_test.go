@@ -291,6 +291,8 @@ func TestShapeErrors(t *testing.T) {
 		{optTTL, "walk(60s,1s)", "a ttl has no walk"},
 		{optMetric, "x", "not a number"},
 		{optMetric, "NaN", "not a number"},
+		{optMetric, "(1)", "no name"},
+		{optTTL, "()", "no name"},
 		{optMetric, "gauss(1)", "not a kind of number"},
 		{optMetric, "uniform(100)", "least and the most"},
 		{optMetric, "uniform(2,1)", "least and the most"},

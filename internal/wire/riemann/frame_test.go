@@ -142,6 +142,9 @@ func TestFrameErrors(t *testing.T) {
 			}
 		})
 	}
+	if msg, rest, err := NextFrame([]byte("\x00\x00\x00\x0aabcdefghij"), 10); string(msg) != "abcdefghij" || rest == nil || err != nil {
+		t.Errorf("as long as may be: got %q, %v, %v", msg, rest, err)
+	}
 	if msg, rest, err := NextFrame([]byte("\x00\x00\x00\x00"), 10); msg == nil || rest == nil || err != nil {
 		t.Errorf("an empty message: got %v, %v, %v, want one that is there", msg, rest, err)
 	}
