@@ -97,7 +97,7 @@ func (r *road) dialer(v target.Values) (d dial.Dialer, err error) {
 		RecvBuffer: int(v.Size("recv-buffer")),
 	}
 	if !r.tls {
-		if dial.Asked(v) {
+		if dial.Asked(v) && !strings.HasPrefix(v.String("tell"), tlsRoad+"://") {
 			return d, contradiction("TLS options, and a target without TLS", "make it riemann+tls://HOST:5554, or leave the tls options out")
 		}
 		return d, nil

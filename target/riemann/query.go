@@ -32,14 +32,18 @@ type Event struct {
 // *target.Error where there is a hint to give: a query that the server cannot
 // read has its words. The context bounds it all.
 func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Event, error) {
-	a, err := askerOf(u, v)
+	r, addr, err := tellOf(u, v)
+	if err != nil {
+		return nil, err
+	}
+	a, err := askerOf(r, addr, v)
 	if err != nil {
 		return nil, err
 	}
 	defer a.close()
 	found, err := a.ask(ctx, text)
 	if err != nil {
-		return nil, a.explain(text, err)
+		return nil, a.words(ctx, text, err)
 	}
 	all := make([]Event, len(found))
 	for i := range found {
@@ -48,11 +52,11 @@ func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Eve
 	return all, nil
 }
 
-// explain gives what a query ended with the way out.
-func (a *asker) explain(text string, err error) error {
-	var told *answerError
+// words give what a query ended with the way out.
+func (a *asker) words(ctx context.Context, text string, err error) error {
+	told := (*answerError)(nil)
 	if !errors.As(err, &told) {
-		return err
+		return a.explain(ctx, err)
 	}
 	hint := `texts stand in double quotes: service = "www" and (state = "ok" or metric > 0.9); all events: true`
 	if told.noIndex() {

@@ -2,6 +2,7 @@ package riemann
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/dial"
 	"carronade/internal/wire/riemann"
 	"carronade/target"
 )
@@ -26,9 +28,13 @@ const mostAnswer = 512 << 20
 type asker struct {
 	addr string
 	dial func(ctx context.Context) (net.Conn, error)
-	nc   net.Conn
-	in   *bufio.Reader
-	buf  []byte
+	// explain finds words for an error of the connection, and may take a second
+	// look at the server for that; nil: nobody wants them.
+	explain func(ctx context.Context, err error) error
+
+	nc  net.Conn
+	in  *bufio.Reader
+	buf []byte
 }
 
 // An answerError is an answer that says no, in the server's own words.
@@ -57,7 +63,7 @@ func (a *asker) ask(ctx context.Context, text string) ([]riemann.Event, error) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return nil, fmt.Errorf("query %s: %w", a.addr, err)
+		return nil, err
 	}
 	if !m.OK {
 		return nil, &answerError{m.Error}
@@ -66,14 +72,9 @@ func (a *asker) ask(ctx context.Context, text string) ([]riemann.Event, error) {
 }
 
 func (a *asker) exchange(ctx context.Context, text string) (riemann.Msg, error) {
-	deadline, _ := ctx.Deadline()
-	if err := a.nc.SetDeadline(deadline); err != nil {
-		return riemann.Msg{}, err
-	}
-	nc := a.nc
-	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
+	stop := dial.Interrupt(ctx, a.nc)
 	defer stop()
-	if _, err := nc.Write(riemann.AppendFramed(nil, &riemann.Msg{Query: text, HasQuery: true})); err != nil {
+	if _, err := a.nc.Write(riemann.AppendFramed(nil, &riemann.Msg{Query: text, HasQuery: true})); err != nil {
 		return riemann.Msg{}, err
 	}
 	msg, err := a.frame()
@@ -118,64 +119,85 @@ func (a *asker) close() {
 	}
 }
 
-// askerOf is an asker of the server behind a target's URL.
-func askerOf(u *url.URL, v target.Values) (*asker, error) {
-	scheme, host, err := askable(u, v)
+// tellOf is where the server behind a target's URL answers queries: at the
+// address of the option tell, else at its own where that does, else at the
+// usual port of its host.
+func tellOf(u *url.URL, v target.Values) (r *road, addr string, err error) {
+	r, hosts, _, err := parseTarget(u)
+	if err != nil {
+		return nil, "", err
+	}
+	if text := v.String("tell"); text != "" {
+		return parseTell(text)
+	}
+	if addr = hosts[0]; r.scheme == plainRoad || r.scheme == tlsRoad {
+		return r, addr, nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	r = roadOf(plainRoad)
+	return r, net.JoinHostPort(host, r.port), err
+}
+
+// askerOf is an asker at an address.
+func askerOf(r *road, addr string, v target.Values) (*asker, error) {
+	d, err := tellDialer(r, v)
 	if err != nil {
 		return nil, err
 	}
-	return newAsker(scheme, host, v)
-}
-
-// askable is where the server behind a target's URL answers queries: the scheme
-// to ask with, and host and port.
-func askable(u *url.URL, v target.Values) (scheme, addr string, err error) {
-	if text := v.String("tell"); text != "" {
-		scheme, addr = "riemann", text
-		if s, rest, ok := strings.Cut(text, "://"); ok {
-			scheme, addr = s, strings.TrimSuffix(rest, "/")
-		}
-		if scheme != "riemann" && scheme != "riemann+tls" {
-			return "", "", &target.Error{
-				Doing: "read --tell " + text, Err: fmt.Errorf("the scheme %s does not answer queries", scheme),
-				Hint: "queries go over TCP: --tell HOST:5555, or --tell riemann+tls://HOST:5554",
-			}
-		}
-		return scheme, withPort(addr, scheme), nil
-	}
-	host, _, _ := strings.Cut(u.Host, ",")
-	switch u.Scheme {
-	case "riemann", "riemann+tls":
-		return u.Scheme, withPort(host, u.Scheme), nil
-	}
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	return "riemann", withPort(strings.Trim(host, "[]"), "riemann"), nil
-}
-
-// withPort adds a scheme's own port where none is given.
-func withPort(addr, scheme string) string {
-	if _, _, err := net.SplitHostPort(addr); err == nil {
-		return addr
-	}
-	port := "5555"
-	if scheme == "riemann+tls" {
-		port = "5554"
-	}
-	return net.JoinHostPort(strings.Trim(addr, "[]"), port)
-}
-
-// newAsker asks at an address, over TLS where the scheme says so.
-func newAsker(_, addr string, _ target.Values) (*asker, error) {
-	a := &asker{addr: addr}
-	a.dial = func(ctx context.Context) (net.Conn, error) {
-		var d net.Dialer
-		nc, err := d.DialContext(ctx, "tcp", addr)
-		if err != nil {
-			return nil, &target.Error{Doing: "connect to " + addr, Err: err, Hint: "check that a Riemann listens there"}
-		}
-		return nc, nil
-	}
+	c := &config{road: r, dialer: d}
+	a := &asker{addr: addr, explain: func(ctx context.Context, err error) error {
+		return c.explain("ask "+addr, c.diagnose(ctx, addr, err))
+	}}
+	a.dial = func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, addr) }
 	return a, nil
+}
+
+// The roads that answer queries.
+const (
+	plainRoad = "riemann"
+	tlsRoad   = "riemann+tls"
+)
+
+func roadOf(scheme string) *road {
+	for i := range roads {
+		if roads[i].scheme == scheme {
+			return &roads[i]
+		}
+	}
+	return nil
+}
+
+// parseTell reads HOST:PORT or a URL of TCP or TLS.
+func parseTell(text string) (*road, string, error) {
+	scheme, host := plainRoad, text
+	if s, rest, ok := strings.Cut(text, "://"); ok {
+		scheme, host = s, strings.TrimSuffix(rest, "/")
+	}
+	r := roadOf(scheme)
+	if scheme != plainRoad && scheme != tlsRoad {
+		r = nil
+	}
+	addr, err := "", error(nil)
+	if r == nil {
+		err = fmt.Errorf("the scheme %s does not answer queries", scheme)
+	} else {
+		addr, err = hostPort(host, r.port)
+	}
+	if err != nil {
+		return nil, "", &target.Error{
+			Doing: "read --tell " + text, Err: err,
+			Hint: "queries go over TCP: --tell HOST:5555, or --tell riemann+tls://HOST:5554",
+		}
+	}
+	return r, addr, nil
+}
+
+// tellDialer is how connections for queries are made: as the road's own, but
+// with room for what a query finds. TLS options that belong to the target's
+// road are of no account on a plain one.
+func tellDialer(r *road, v target.Values) (dial.Dialer, error) {
+	if r.tls {
+		return r.dialer(v)
+	}
+	return dial.Dialer{Timeout: cmp.Or(v.Duration("connect-timeout"), 5*time.Second)}, nil
 }

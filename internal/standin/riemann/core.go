@@ -65,7 +65,7 @@ func (t *taker) answer(out []byte, m *wire.Msg, now time.Time) []byte {
 			return appendError(out, text)
 		}
 	}
-	if m.Query == "" {
+	if !m.HasQuery {
 		return append(out, wire.Ack...)
 	}
 	return t.find(out, m.Query, now)

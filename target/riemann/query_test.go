@@ -1,0 +1,194 @@
+package riemann
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/wire/riemann"
+	"carronade/target"
+)
+
+// indexed starts a stand-in and puts events into its index.
+func indexed(t testing.TB, o standinriemann.Options, events ...riemann.Event) *standinriemann.Server {
+	t.Helper()
+	srv := standin(t, o)
+	put(t, srv.Addr(), events...)
+	return srv
+}
+
+// put sends events to a server and waits for its ack.
+func put(t testing.TB, addr string, events ...riemann.Event) {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.Write(riemann.AppendFramed(nil, &riemann.Msg{Events: events})); err != nil {
+		t.Fatal(err)
+	}
+	var ack [len(riemann.Ack)]byte
+	if _, err := nc.Read(ack[:]); err != nil || string(ack[:]) != riemann.Ack {
+		t.Fatalf("the server answers % x (%v)", ack, err)
+	}
+}
+
+func ask(t testing.TB, text string, v target.Values, query string) ([]Event, error) {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	return Query(ctx, u, v, query)
+}
+
+func TestQuery(t *testing.T) {
+	t.Parallel()
+	now := time.Now().Unix()
+	srv := indexed(t, standinriemann.Options{},
+		riemann.Event{
+			Host: "a", Service: "x", State: "ok", Description: "words", Tags: []string{"one", "two"}, TTL: 30, HasTTL: true, Time: now, HasTime: true,
+			Metric: riemann.Metric{Kind: riemann.Sint64, Int: -7}, Attributes: []riemann.Attribute{{Key: "env", Value: "test"}},
+		},
+		riemann.Event{Host: "b", Service: "x", Time: now, HasTime: true, Metric: riemann.Metric{Kind: riemann.Double, Real: 0.25}},
+	)
+	full := Event{
+		Host: "a", Service: "x", State: "ok", Description: "words", Tags: []string{"one", "two"}, TTL: 30, Time: time.Unix(now, 0).UTC(),
+		Metric: int64(-7), Attributes: map[string]string{"env": "test"},
+	}
+	for _, tt := range []struct {
+		name, url, query string
+		values           target.Values
+		want             []Event
+	}{
+		{name: "all fields", url: "riemann://" + srv.Addr(), query: `host = "a"`, want: []Event{full}},
+		{name: "nothing found", url: "riemann://" + srv.Addr(), query: `host = "c"`, want: []Event{}},
+		{
+			name: "a road without queries, told where", url: "riemann+udp://127.0.0.1:9", query: `metric = 0.25`, values: target.Values{"tell": {srv.Addr()}},
+			want: []Event{{Host: "b", Service: "x", Time: time.Unix(now, 0).UTC(), Metric: 0.25, TTL: 60}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := ask(t, tt.url, tt.values, tt.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				if tt.want[i].TTL == 60 { // a server's own
+					got[i].TTL = 60
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestQueryErrors(t *testing.T) {
+	t.Parallel()
+	srv := standin(t, standinriemann.Options{})
+	certs := mint(t)
+	secure := serve(t, certs.server)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for _, tt := range []struct {
+		name, url, query string
+		values           target.Values
+		want, hint       string
+	}{
+		{name: "a bad query", url: "riemann://" + srv.Addr(), query: `service = `, want: "parse error", hint: "double quotes"},
+		{name: "an empty query", url: "riemann://" + srv.Addr(), query: ``, want: "parse error", hint: "true"},
+		{name: "nobody there", url: "riemann://" + closed.Addr().String(), query: "true", want: "connection refused", hint: "nothing listens there"},
+		{name: "plaintext to TLS", url: "riemann://" + secure.addr, query: "true", want: "speaks TLS", hint: "riemann+tls"},
+		{
+			name: "TLS without a certificate", url: "riemann+tls://" + secure.addr, query: "true", values: target.Values{"tls-ca": {certs.ca}},
+			want: "wants a client certificate", hint: "--tls-cert",
+		},
+		{name: "a tell that answers none", url: "riemann://x", values: target.Values{"tell": {"riemann+udp://x:1"}}, query: "true", want: "does not answer queries", hint: "--tell HOST:5555"},
+		{name: "a tell without a host", url: "riemann://x", values: target.Values{"tell": {":5555"}}, query: "true", want: "no host", hint: "--tell HOST:5555"},
+		{name: "no Riemann's URL", url: "http://x", query: "true", want: "no scheme http", hint: "riemann://"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ask(t, tt.url, tt.values, tt.query)
+			var told *target.Error
+			if !errors.As(err, &told) {
+				t.Fatalf("got %v, want an error with a hint", err)
+			}
+			if !strings.Contains(err.Error(), tt.want) || !strings.Contains(told.Hint, tt.hint) {
+				t.Errorf("got %q (%s), want %q and a hint with %q", err, told.Hint, tt.want, tt.hint)
+			}
+		})
+	}
+	t.Run("over TLS", func(t *testing.T) {
+		got, err := ask(t, "riemann+tls://"+secure.addr, target.Values{"tls-ca": {certs.ca}, "tls-cert": {certs.cert}, "tls-key": {certs.key}}, "true")
+		if err != nil || len(got) != 0 {
+			t.Errorf("got %d events, %v", len(got), err)
+		}
+	})
+}
+
+// What a server says instead of an answer is an error, in bounded memory and
+// time.
+func TestQueryStrangeAnswers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, answer, want string
+	}{
+		{"an endless frame", "\xff\xff\xff\xff", "not a frame"},
+		{"a frame cut short", "\x00\x10\x00\x00\x10\x01", "in the middle of an answer"},
+		{"no message", "\x00\x00\x00\x02\xff\xff", "read message"},
+		{"nothing", "", "closed the connection"},
+		{"no index", string(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: "no index"})), "no index"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			here, there := net.Pipe()
+			go func() {
+				buf := make([]byte, 100)
+				there.Read(buf)
+				there.Write([]byte(tt.answer))
+				there.Close()
+			}()
+			a := &asker{addr: "x", dial: func(context.Context) (net.Conn, error) { return here, nil }}
+			defer a.close()
+			_, err := a.ask(t.Context(), "true")
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if told := (*answerError)(nil); errors.As(err, &told) != (tt.name == "no index") || told != nil && !told.noIndex() {
+				t.Errorf("the error is a %T", err)
+			}
+		})
+	}
+	t.Run("silence", func(t *testing.T) {
+		t.Parallel()
+		here, there := net.Pipe()
+		defer there.Close()
+		go func() {
+			buf := make([]byte, 100)
+			there.Read(buf)
+		}()
+		a := &asker{addr: "x", dial: func(context.Context) (net.Conn, error) { return here, nil }}
+		defer a.close()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, err := a.ask(ctx, "true"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's error", err)
+		}
+	})
+}
