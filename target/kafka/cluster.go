@@ -16,6 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
+
+	"carronade/internal/dial"
 )
 
 const (
@@ -306,7 +308,7 @@ func (c *config) meet(ctx context.Context, b *broker) error {
 		return err
 	}
 	defer conn.Close()
-	stop := interrupt(ctx, conn)
+	stop := dial.Interrupt(ctx, conn)
 	defer stop()
 	keys, err := askVersions(conn, c.clientID)
 	if err != nil {

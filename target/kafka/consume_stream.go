@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/dial"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
@@ -98,7 +99,7 @@ func (st *stream) serve(ctx context.Context) error {
 	if err := st.connect(ctx); err != nil {
 		return err
 	}
-	stop := interrupt(ctx, st.conn)
+	stop := dial.Interrupt(ctx, st.conn)
 	defer stop()
 	for ctx.Err() == nil {
 		if !st.takeIn() {
@@ -157,7 +158,7 @@ func (st *stream) connect(ctx context.Context) error {
 	if err := conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
 		return err
 	}
-	stop := interrupt(ctx, conn)
+	stop := dial.Interrupt(ctx, conn)
 	defer stop()
 	keys, err := askVersions(conn, c.clientID)
 	if err != nil {

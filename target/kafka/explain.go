@@ -1,20 +1,16 @@
 package kafka
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"carronade/internal/dial"
 	"carronade/target"
 )
 
@@ -41,14 +37,11 @@ func (c *config) explain(doing string, err error) error {
 // hint says what to check.
 func (c *config) hint(err error) string {
 	var (
-		dns      *net.DNSError
-		auth     *authError
-		alien    *alienError
-		unknown  x509.UnknownAuthorityError
-		hostname x509.HostnameError
-		invalid  x509.CertificateInvalidError
-		alert    tls.AlertError
+		auth  *authError
+		alien *alienError
 	)
+	hasCert := c.security.tls != nil && len(c.security.tls.Certificates) > 0
+	trouble := dial.Hint(err, hasCert)
 	switch {
 	case errors.Is(err, errSpeaksTLS):
 		return "add --tls (and --tls-ca FILE, unless its certificate is signed by an authority of the system)"
@@ -62,26 +55,15 @@ func (c *config) hint(err error) string {
 		return "add --engine client, which also speaks to brokers before 0.11"
 	case errors.As(err, &auth):
 		return auth.hint()
-	case errors.As(err, &unknown):
-		return "add --tls-ca FILE with the authority's certificate (PEM)"
-	case errors.As(err, &hostname):
-		return "add --tls-server-name with a name that the certificate holds, or connect by such a name"
-	case errors.As(err, &invalid):
-		return "check the certificate's dates and this machine's clock"
-	case errors.As(err, &alert):
-		if c.security.tls != nil && len(c.security.tls.Certificates) == 0 {
-			return "the broker may want a client certificate: add --tls-cert FILE --tls-key FILE"
-		}
-		return "the broker did not accept the TLS settings: check the client's certificate and its authority"
-	case errors.As(err, &dns):
-		return "check the spelling of the host's name, and this machine's name service"
+	case trouble != "":
+		return trouble
 	case errors.As(err, &alien):
 		return "another protocol answers there: check the port (Kafka's is often 9092)"
-	case isRefused(err):
+	case dial.IsRefused(err):
 		return "nothing listens there: is the broker running, and is this its address? (carronade standin kafka starts a small one)"
 	case errors.Is(err, errNoAnswer), errors.Is(err, errHungUp), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return "another protocol may be listening there, or the broker be stuck: check the port and the broker's log"
-	case isTimeout(err):
+	case dial.IsTimeout(err):
 		return "check the address, the firewall between, and whether the broker is stuck"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed),
 		errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
@@ -99,22 +81,6 @@ func (e *authError) hint() string {
 		return "choose another --sasl-mechanism, one that the listener has enabled"
 	}
 	return "check --user and --password, and that the user exists for " + e.mechanism
-}
-
-func isRefused(err error) bool {
-	return errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), "refused it") // Windows
-}
-
-func isTimeout(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
-		errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// isHangUp reports whether the other side ended the connection.
-func isHangUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "forcibly closed") // Windows
 }
 
 // missingTopic is the error of a topic that is not there and is not made.

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/dial"
 )
 
 // maxControlAnswer bounds the answer to a request that is not a fetch. What
@@ -55,7 +56,7 @@ func (s *security) login(ctx context.Context, conn net.Conn, addr string) error 
 		req.Version = 1
 		req.SASLAuthBytes = out
 		answer, err := roundTrip(conn, s.clientID, req)
-		if err != nil && isHangUp(err) {
+		if err != nil && dial.IsHangUp(err) {
 			// Some brokers hang up instead of saying no.
 			return refused(fmt.Errorf("the broker hung up: %w", err))
 		} else if err != nil {
@@ -115,14 +116,6 @@ func roundTrip(conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response,
 		return nil, fmt.Errorf("decode the answer to %s: %w", kmsg.NameForKey(req.Key()), err)
 	}
 	return resp, nil
-}
-
-// interrupt makes reads and writes of a connection end when the context does,
-// until stop is called, which reports whether that was in time.
-func interrupt(ctx context.Context, conn net.Conn) (stop func() bool) {
-	return context.AfterFunc(ctx, func() {
-		_ = conn.SetDeadline(time.Unix(1, 0)) // it fails on a closed connection only
-	})
 }
 
 // skipTags skips the tagged fields of a flexible response header.

@@ -2,8 +2,10 @@ package kafka
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
+	"carronade/internal/dial"
 	"carronade/target"
 	"carronade/units"
 )
@@ -26,7 +28,7 @@ func options() []target.Option {
 		firing  = []string{opProduce, opRoundTrip}
 		reading = []string{opConsume, opRoundTrip}
 	)
-	return []target.Option{
+	return slices.Concat([]target.Option{
 		{
 			Name: "engine", Default: engineWire, Choices: []string{engineWire, engineClient}, Group: groupProduce, Independent: true,
 			Help: "wire: our own connections and batches encoded ahead; client: what an application with franz-go would see",
@@ -169,11 +171,7 @@ func options() []target.Option {
 		{Name: "client-property", Word: "K=V", Type: target.List, Group: groupConn, Show: showProperty, Help: "one more line of that file: k=v; repeatable"},
 
 		{Name: "tls", Type: target.Bool, Default: "false", Group: groupSecurity, Independent: true, Help: "speak TLS; implied by the other tls options"},
-		{Name: "tls-ca", Word: "FILE", Group: groupSecurity, Help: "PEM file of the authorities to trust; without it, the system's"},
-		{Name: "tls-cert", Word: "FILE", Group: groupSecurity, Help: "PEM file of the client's certificate"},
-		{Name: "tls-key", Word: "FILE", Group: groupSecurity, Help: "PEM file of its private key"},
-		{Name: "tls-server-name", Word: "NAME", Group: groupSecurity, Help: "name to expect in the broker's certificate, instead of its address"},
-		{Name: "tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: groupSecurity, Help: "believe any certificate; the report says so"},
+	}, dial.Options(groupSecurity, "the broker's"), []target.Option{
 		{
 			Name: "sasl-mechanism", Group: groupSecurity, Independent: true,
 			Choices: []string{mechPlain, mechScram256, mechScram512, mechOAuth, mechAWS},
@@ -185,7 +183,7 @@ func options() []target.Option {
 			Help: "env:NAME or file:PATH of the password (OAUTHBEARER: the token; AWS_MSK_IAM: the secret key)",
 		},
 		{Name: "session-token", Word: "REF", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of the session token (AWS_MSK_IAM)"},
-	}
+	})
 }
 
 // checkType checks that a text is of a type.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/dial"
 )
 
 // openTimeout bounds all of Open, so that a wrong address is told within ten
@@ -67,9 +69,9 @@ func rank(err error) int {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return 0
-	case isTimeout(err):
+	case dial.IsTimeout(err):
 		return 1
-	case isRefused(err):
+	case dial.IsRefused(err):
 		return 2
 	}
 	return 3
@@ -89,30 +91,30 @@ func (c *config) probeOne(ctx context.Context, addr string) error {
 		record tls.RecordHeaderError
 		auth   *authError
 		alien  *alienError
-		failed *tlsError
+		failed *dial.TLSError
 	)
 	switch {
 	case ctx.Err() != nil:
 		return errors.Join(ctx.Err(), err)
 	case errors.As(err, &auth) && errors.Is(err, kerr.IllegalSaslState):
 		return fmt.Errorf("%w: %w", errNoLogin, err)
-	case errors.As(err, &auth), isRefused(err):
+	case errors.As(err, &auth), dial.IsRefused(err):
 		return err
 	case c.security.tls == nil && errors.As(err, &alien) && alien.tls():
 		return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
-	case c.security.tls != nil && errors.As(err, &failed) && (errors.As(err, &record) || isHangUp(err) || isTimeout(err)):
+	case c.security.tls != nil && errors.As(err, &failed) && (errors.As(err, &record) || dial.IsHangUp(err) || dial.IsTimeout(err)):
 		plainly := &security{clientID: c.clientID}
 		if again := c.greet(ctx, addr, plainly); again == nil || errors.Is(again, errWantsLogin) {
 			return fmt.Errorf("%w (%w)", errSpeaksPlain, err)
 		}
-	case c.security.tls == nil && (isHangUp(err) || isTimeout(err)):
-		if speaksTLS(ctx, addr) {
+	case c.security.tls == nil && (dial.IsHangUp(err) || dial.IsTimeout(err)):
+		if dial.SpeaksTLS(ctx, addr) {
 			return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
 		}
 		if errors.As(err, new(*net.OpError)) && strings.Contains(err.Error(), "dial") {
 			return err
 		}
-		if isTimeout(err) {
+		if dial.IsTimeout(err) {
 			return fmt.Errorf("%w (%w)", errNoAnswer, err)
 		}
 		return fmt.Errorf("%w (%w)", errHungUp, err)
@@ -127,7 +129,7 @@ func (c *config) greet(ctx context.Context, addr string, s *security) error {
 		return err
 	}
 	defer conn.Close()
-	stop := interrupt(ctx, conn)
+	stop := dial.Interrupt(ctx, conn)
 	defer stop()
 
 	versions := kmsg.NewPtrApiVersionsRequest()
@@ -160,7 +162,7 @@ func (c *config) greet(ctx context.Context, addr string, s *security) error {
 	meta.Version = 1
 	meta.Topics = []kmsg.MetadataRequestTopic{}
 	if _, err := roundTrip(conn, c.clientID, meta); err != nil {
-		if isHangUp(err) && c.wantsLogin(ctx, addr, s) {
+		if dial.IsHangUp(err) && c.wantsLogin(ctx, addr, s) {
 			return errWantsLogin
 		}
 		return fmt.Errorf("ask for the brokers: %w", err)
@@ -176,25 +178,11 @@ func (c *config) wantsLogin(ctx context.Context, addr string, s *security) bool 
 		return false
 	}
 	defer conn.Close()
-	stop := interrupt(ctx, conn)
+	stop := dial.Interrupt(ctx, conn)
 	defer stop()
 	hs := kmsg.NewPtrSASLHandshakeRequest()
 	hs.Version = 1
 	hs.Mechanism = "NONE"
 	answer, err := roundTrip(conn, c.clientID, hs)
 	return err == nil && errors.Is(kerr.ErrorForCode(answer.(*kmsg.SASLHandshakeResponse).ErrorCode), kerr.UnsupportedSaslMechanism)
-}
-
-// speaksTLS tries a handshake and believes any certificate; nothing is sent
-// after it.
-func speaksTLS(ctx context.Context, addr string) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // only to learn whether TLS is spoken
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err == nil {
-		conn.Close()
-		return true
-	}
-	return errors.As(err, new(tls.AlertError)) || strings.Contains(err.Error(), "remote error: tls:")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"carronade/internal/dial"
 	"carronade/target"
 )
 
@@ -226,12 +226,6 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 // parseTLS reads the TLS options and properties. Java's own key stores (JKS)
 // are refused with the command that turns one into PEM.
 func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
-	cfg := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		ServerName:         v.String("tls-server-name"),
-		InsecureSkipVerify: v.Bool("tls-insecure-skip-verify"), // asked for by a flag which the report shows
-		ClientSessionCache: tls.NewLRUClientSessionCache(0),
-	}
 	for _, store := range []string{"truststore", "keystore"} {
 		kind := strings.ToUpper(props["ssl."+store+".type"])
 		if props["ssl."+store+".location"] != "" && kind != "PEM" {
@@ -243,57 +237,30 @@ func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
 			}
 		}
 	}
-	ca, from, err := pemText(v.String("tls-ca"), "--tls-ca", props["ssl.truststore.location"], "ssl.truststore.location", props["ssl.truststore.certificates"])
-	if err != nil {
+	m := dial.Material{ServerName: v.String("tls-server-name"), SkipVerify: v.Bool("tls-insecure-skip-verify")}
+	var err error
+	if m.CA, err = pemText(v.String("tls-ca"), "--tls-ca", props["ssl.truststore.location"], "ssl.truststore.location", props["ssl.truststore.certificates"]); err != nil {
 		return nil, err
 	}
-	if len(ca) > 0 {
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, &target.Error{Doing: "read " + from, Err: errors.New("no certificate in PEM form in it"), Hint: "it must begin with -----BEGIN CERTIFICATE-----"}
-		}
-	}
-	cert, _, err := pemText(v.String("tls-cert"), "--tls-cert", props["ssl.keystore.location"], "ssl.keystore.location", props["ssl.keystore.certificate.chain"])
-	if err != nil {
+	if m.Cert, err = pemText(v.String("tls-cert"), "--tls-cert", props["ssl.keystore.location"], "ssl.keystore.location", props["ssl.keystore.certificate.chain"]); err != nil {
 		return nil, err
 	}
-	key, _, err := pemText(v.String("tls-key"), "--tls-key", "", "", props["ssl.keystore.key"])
-	if err != nil {
+	if m.Key, err = pemText(v.String("tls-key"), "--tls-key", "", "", props["ssl.keystore.key"]); err != nil {
 		return nil, err
 	}
-	if len(key) == 0 {
-		key = cert // Java's PEM stores hold both
-	}
-	if len(cert) > 0 {
-		if block, _ := pem.Decode(key); block != nil && block.Type == "ENCRYPTED PRIVATE KEY" {
-			return nil, &target.Error{Doing: "read the client's private key", Err: errors.New("it is encrypted"), Hint: "decrypt it: openssl pkcs8 -in KEY -out PLAIN_KEY"}
-		}
-		pair, err := tls.X509KeyPair(cert, key)
-		if err != nil {
-			return nil, &target.Error{Doing: "read the client's certificate", Err: err, Hint: "--tls-cert and --tls-key must be a pair in PEM form"}
-		}
-		cfg.Certificates = []tls.Certificate{pair}
-	} else if len(key) > 0 {
-		return nil, &target.Error{Doing: "read the options", Err: errors.New("a private key without a certificate"), Hint: "add --tls-cert FILE"}
-	}
-	return cfg, nil
+	return m.Config()
 }
 
 // pemText returns the first PEM text given: by an option's file, a property's
 // file, or a property itself.
-func pemText(optionFile, option, propFile, prop, text string) (data []byte, from string, err error) {
-	file, from := optionFile, option
-	if file == "" {
-		file, from = propFile, "the client property "+prop
+func pemText(optionFile, option, propFile, prop, text string) (dial.Text, error) {
+	switch {
+	case optionFile != "":
+		return dial.ReadText(optionFile, option)
+	case propFile != "":
+		return dial.ReadText(propFile, "the client property "+prop)
 	}
-	if file == "" {
-		return []byte(text), from, nil
-	}
-	data, err = os.ReadFile(file)
-	if err != nil {
-		return nil, from, &target.Error{Doing: "read " + from, Err: err, Hint: "give a file in PEM form"}
-	}
-	return data, from, nil
+	return dial.Text{Data: []byte(text), From: "the client property " + prop}, nil
 }
 
 // verifyChainOnly checks the certificate's chain and validity, and not its name.
@@ -324,12 +291,9 @@ func (s *security) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if s.mechanism == nil {
 		return conn, nil
 	}
-	stop := interrupt(ctx, conn)
+	stop := dial.Interrupt(ctx, conn)
 	err = s.login(ctx, conn, addr)
-	if stop() && err == nil {
-		err = conn.SetDeadline(time.Time{})
-	}
-	if err == nil {
+	if !stop() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -341,44 +305,9 @@ func (s *security) Dial(ctx context.Context, addr string) (net.Conn, error) {
 
 // dialTransport connects by TCP and, where asked for, TLS, without login.
 func (s *security) dialTransport(ctx context.Context, addr string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	tcp := conn.(*net.TCPConn)
-	if s.sendBuffer > 0 {
-		err = tcp.SetWriteBuffer(s.sendBuffer)
-	}
-	if err == nil && s.recvBuffer > 0 {
-		err = tcp.SetReadBuffer(s.recvBuffer)
-	}
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("set the connection's buffers: %w", err)
-	}
-	if s.tls == nil {
-		return conn, nil
-	}
-	cfg := s.tls.Clone()
-	if cfg.ServerName == "" {
-		if cfg.ServerName, _, err = net.SplitHostPort(addr); err != nil {
-			cfg.ServerName = addr
-		}
-	}
-	secured := tls.Client(conn, cfg)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		return nil, &tlsError{err}
-	}
-	return secured, nil
+	d := dial.Dialer{TLS: s.tls, SendBuffer: s.sendBuffer, RecvBuffer: s.recvBuffer}
+	return d.Dial(ctx, addr)
 }
-
-// A tlsError is a failed TLS handshake.
-type tlsError struct{ err error }
-
-func (e *tlsError) Error() string { return "TLS handshake: " + e.err.Error() }
-func (e *tlsError) Unwrap() error { return e.err }
 
 // kgoOpts returns the same settings for a franz-go client.
 func (s *security) kgoOpts() []kgo.Opt {
