@@ -38,6 +38,13 @@ type Presetter interface {
 	Presets(u *url.URL, v Values) (set map[string]string, warnings []string, err error)
 }
 
+// A Verifier is a Kind whose events can be read back though no operation of its
+// own reads (an index that is queried): where Verifies reports true, a run may
+// be told to verify, and its session then has a Source.
+type Verifier interface {
+	Verifies() bool
+}
+
 // A Session is a target opened for one run.
 type Session interface {
 	// Target is the firing side, nil when the operation only consumes.
@@ -135,4 +142,15 @@ type Teller interface {
 // (datagrams, acks=0): when it reports true, sent events are all that is known.
 type Unanswered interface {
 	Unanswered() bool
+}
+
+// A Confirmer is a Session that can ask, past the system, how much of what was
+// fired arrived in the store behind it.
+type Confirmer interface {
+	// Confirm is called once, when everything is settled: acked is how many
+	// events the system said it accepted since Start, all phases together. It
+	// waits, for a bounded time, until the store's count stands still; when the
+	// context ends earlier it answers with what it knows. Nil without an error:
+	// nobody asked for it.
+	Confirm(ctx context.Context, acked uint64) (*measure.Indexed, error)
 }

@@ -206,6 +206,13 @@ func Names(kinds []target.Kind) []string {
 	return names
 }
 
+// verifies reports whether a kind reads back what it fired by other means than
+// consuming.
+func verifies(k target.Kind) bool {
+	v, ok := k.(target.Verifier)
+	return ok && v.Verifies()
+}
+
 // conflicts checks settings against each other.
 func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	var faults []error
@@ -234,7 +241,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		fault("max-unsent", "leave it out", "has no meaning in a closed loop: nothing is due")
 	}
 	faults = append(faults, w.systemConflicts(given)...)
-	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) {
+	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {
 		fault("verify", "leave it out", "a %s target cannot be read back", w.Kind.Name())
 	}
 	if n, m := w.Count("events-per-shot"), w.Count("callers"); n > 0 && m > 0 && n*m > 1e9 {

@@ -488,3 +488,18 @@ func FuzzParseTarget(f *testing.F) {
 		}
 	})
 }
+
+// A mirror reads back what it fired by means of its own.
+type mirror struct{ gun }
+
+func (mirror) Name() string      { return "mirror" }
+func (mirror) Schemes() []string { return []string{"mirror"} }
+func (mirror) Verifies() bool    { return true }
+
+// A kind that does not consume may verify all the same, where it says so.
+func TestVerifier(t *testing.T) {
+	w, err := Resolve([]target.Kind{mirror{}}, flags("target=mirror://h", "verify=true"), nil)
+	if err != nil || !w.Verify() {
+		t.Errorf("got %v, want a workload that verifies", err)
+	}
+}

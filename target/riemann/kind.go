@@ -33,6 +33,9 @@ func (Kind) Ops() []string { return []string{opProduce} }
 // Options implements target.Kind.
 func (Kind) Options() []target.Option { return options() }
 
+// Verifies implements target.Verifier: the index is queried for what was fired.
+func (Kind) Verifies() bool { return true }
+
 // A message is small and its answer smaller: one at a time, or five, would
 // measure the way there and back. A thousand in flight on a connection is what
 // keeps a server busy and is answered within milliseconds by one that is not.
@@ -49,8 +52,10 @@ func (Kind) Presets(*url.URL, target.Values) (map[string]string, []string, error
 var (
 	_ target.Kind       = Kind{}
 	_ target.Presetter  = Kind{}
+	_ target.Verifier   = Kind{}
 	_ target.Metered    = (*session)(nil)
 	_ target.Unanswered = (*session)(nil)
+	_ target.Teller     = (*session)(nil)
 	_ load.Volleyer     = (*lane)(nil)
 )
 
