@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/wire/riemann"
 	"carronade/target"
+	"carronade/units"
 )
 
 // A shape is what events are made of: event number index of a stripe is a
@@ -325,9 +326,15 @@ func (r *shapeReader) next() uint64 {
 }
 
 func (r *shapeReader) fail(option, typed string, err error, forms string) {
-	if r.err == nil {
-		r.err = &target.Error{Doing: "read --" + option, Err: fmt.Errorf("%q: %w", typed, err), Hint: "want " + forms}
+	if r.err != nil {
+		return
 	}
+	why := fmt.Errorf("%q: %w", typed, err)
+	var unit *units.Error
+	if errors.As(err, &unit) && unit.Text == typed {
+		why = fmt.Errorf("%q %w", typed, unit.Why) // said of the whole text, once is enough
+	}
+	r.err = &target.Error{Doing: "read --" + option, Err: why, Hint: "want " + forms}
 }
 
 func (r *shapeReader) text(option, typed string) *fieldText {

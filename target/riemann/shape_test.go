@@ -286,7 +286,7 @@ func TestShapeErrors(t *testing.T) {
 		{optAttribute, "env", "no name and value"},
 		{optAttribute, "=x", "no name and value"},
 		{optAttribute, "host=x", "a field of Riemann's own"},
-		{optTTL, "60", "unit"},
+		{optTTL, "60", `"60" has a number without a unit`},
 		{optTTL, "0s", "expires at once"},
 		{optTTL, "walk(60s,1s)", "a ttl has no walk"},
 		{optMetric, "x", "not a number"},
