@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -33,7 +34,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"broker": broker, "measured": measured},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"broker": broker, "server": server, "measured": measured},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("HOME", e.WorkDir)
@@ -50,11 +51,23 @@ func broker(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: broker [FLAGS]")
 	}
+	server(ts, false, append([]string{"BROKER", "kafka"}, args...))
+}
+
+// server starts a stand-in for a script, and sets a variable to its address,
+// and one for each other address it listens on: SERVER_UDP.
+func server(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: server VARIABLE NAME [FLAGS]")
+	}
 	exe, err := exec.LookPath("carronade")
 	ts.Check(err)
-	c, err := standin.Spawn(context.Background(), exe, append([]string{"kafka", "--listen", "127.0.0.1:0"}, args...)...)
+	c, err := standin.Spawn(context.Background(), exe, append([]string{args[1], "--listen", "127.0.0.1:0"}, args[2:]...)...)
 	ts.Check(err)
-	ts.Setenv("BROKER", c.Addr())
+	ts.Setenv(args[0], c.Addr())
+	for _, name := range []string{"udp", "tls", "ws"} {
+		ts.Setenv(args[0]+"_"+strings.ToUpper(name), c.AddrOf(name))
+	}
 	ts.Defer(func() { _ = c.Stop() })
 }
 

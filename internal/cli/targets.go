@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/command/query"
 	"carronade/internal/command/topics"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -69,6 +70,33 @@ every one of them arrived once, in order and unaltered.`,
 			},
 			sink: &server{[]string{"kafka", "--discard", "--listen", "127.0.0.1:0"}, "kafka://ADDR/calibrate"},
 			own:  topics.Command,
+		},
+		{
+			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
+			about: "Riemann over TCP, port 5555 when left out; riemann+tls:// (5554), riemann+udp:// (5555), riemann+ws:// and riemann+http:// (5556, path /events) are other ways in. Several hosts take the clients in turn.",
+			event: "a Riemann event", shot: "a Riemann message",
+			demo: &demo{
+				server: server{[]string{"riemann", "--listen", "127.0.0.1:0", "--interval", "1s"}, "riemann://ADDR"},
+				name:   "Riemann server",
+				about: `The server is sent single events, each in a message of its own, and what it says
+of itself is asked for meanwhile: round trip (service time), acks a second, what
+is outstanding (in flight) and bytes a second, and at the end whether its index
+has every event as it was sent.`,
+				workload: [][2]string{
+					{"rate", "10k/s"},
+					{"for", "9s"},
+					{"warmup", "1s"},
+					{"events-per-shot", "1"},
+					{"verify", "true"},
+				},
+				next: `  carronade run riemann://HOST:5555 --rate 50k/s --for 20s
+                                   single events at your own server
+  carronade run riemann://HOST:5555 --events-per-shot 100 --for 20s
+                                   in bulk, as fast as it goes
+  carronade query riemann://HOST:5555 'service =~ "riemann %"'
+                                   what a server says of itself`,
+			},
+			own: query.Command,
 		},
 	}
 }

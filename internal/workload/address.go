@@ -135,6 +135,8 @@ func examples(kinds []target.Kind) string {
 			list = append(list, "null://")
 		case "kafka":
 			list = append(list, "kafka://127.0.0.1:9092/orders")
+		case "riemann":
+			list = append(list, "riemann://127.0.0.1:5555")
 		default:
 			list = append(list, s+"://HOST:PORT")
 		}
