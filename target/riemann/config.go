@@ -18,6 +18,7 @@ import (
 // A config is what a URL and its options say, parsed and checked. It is not
 // changed after parseConfig, so that all clients of a run share one.
 type config struct {
+	url     *url.URL // the target's
 	road    *road
 	hosts   []string // host:port, as given; clients take them in turn
 	path    string   // of the roads that have one
@@ -50,6 +51,7 @@ const mostMessage = 64 << 20
 func parseConfig(s target.Spec) (*config, error) {
 	v := s.Options
 	c := &config{
+		url:            s.URL,
 		clients:        max(1, s.Clients, v.Int("clients")),
 		eventsPerShot:  s.EventsPerShot,
 		inFlight:       s.MaxInFlight,

@@ -50,6 +50,12 @@ func (e *answerError) noIndex() bool { return e.text == "no index" }
 // caller's. What the server says against it is an *answerError, after which the
 // connection is good; after any other error it is made anew.
 func (a *asker) ask(ctx context.Context, text string) ([]riemann.Event, error) {
+	return a.askAll(ctx, []string{text})
+}
+
+// askAll sends several queries at once and returns the events of all answers.
+// An *answerError is that of the first query that had one.
+func (a *asker) askAll(ctx context.Context, texts []string) ([]riemann.Event, error) {
 	if a.nc == nil {
 		nc, err := a.dial(ctx)
 		if err != nil {
@@ -57,7 +63,7 @@ func (a *asker) ask(ctx context.Context, text string) ([]riemann.Event, error) {
 		}
 		a.nc, a.in = nc, bufio.NewReaderSize(nc, 64<<10)
 	}
-	m, err := a.exchange(ctx, text)
+	events, told, err := a.exchange(ctx, texts)
 	if err != nil {
 		a.close()
 		if ctx.Err() != nil {
@@ -65,23 +71,41 @@ func (a *asker) ask(ctx context.Context, text string) ([]riemann.Event, error) {
 		}
 		return nil, err
 	}
-	if !m.OK {
-		return nil, &answerError{m.Error}
+	if told != nil {
+		return nil, told
 	}
-	return m.Events, nil
+	return events, nil
 }
 
-func (a *asker) exchange(ctx context.Context, text string) (riemann.Msg, error) {
+func (a *asker) exchange(ctx context.Context, texts []string) (events []riemann.Event, told *answerError, err error) {
 	stop := dial.Interrupt(ctx, a.nc)
 	defer stop()
-	if _, err := a.nc.Write(riemann.AppendFramed(nil, &riemann.Msg{Query: text, HasQuery: true})); err != nil {
-		return riemann.Msg{}, err
+	var out []byte
+	for _, text := range texts {
+		out = riemann.AppendFramed(out, &riemann.Msg{Query: text, HasQuery: true})
 	}
-	msg, err := a.frame()
-	if err != nil {
-		return riemann.Msg{}, err
+	if _, err := a.nc.Write(out); err != nil {
+		return nil, nil, err
 	}
-	return riemann.DecodeMsg(msg)
+	for range texts {
+		msg, err := a.frame()
+		if err != nil {
+			return nil, nil, err
+		}
+		m, err := riemann.DecodeMsg(msg)
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case !m.OK && told == nil:
+			told = &answerError{m.Error}
+		case events == nil:
+			events = m.Events
+		default:
+			events = append(events, m.Events...)
+		}
+	}
+	return events, told, nil
 }
 
 // frame reads the next message; it is valid until the next call. Memory grows

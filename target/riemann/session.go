@@ -22,6 +22,8 @@ type session struct {
 	found map[string]any // by the probe
 	words []string
 	src   load.Source // nil unless verifying
+
+	telling []*teller // once somebody has asked
 }
 
 // Open implements target.Kind. It connects and asks, so that what is wrong
@@ -116,6 +118,9 @@ func (s *session) Unanswered() bool { return s.cfg.road.unanswered }
 // Close implements target.Session.
 func (s *session) Close() error {
 	var errs []error
+	for _, t := range s.telling {
+		t.a.close()
+	}
 	for _, l := range s.lanes {
 		errs = append(errs, l.hangUp())
 	}

@@ -1,0 +1,221 @@
+package riemann
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+	"carronade/measure"
+)
+
+func number(v float64) riemann.Metric { return riemann.Metric{Kind: riemann.Double, Real: v} }
+
+func TestFiguresOf(t *testing.T) {
+	t.Parallel()
+	events := []riemann.Event{
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 in rate", Metric: number(12.5)},
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 in latency 0.0", Metric: number(0.1)},
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 in latency 0.99", Metric: number(0.7)},
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 in latency 0.999"}, // nothing was timed
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 conns", Metric: riemann.Metric{Kind: riemann.Sint64, Int: 3}},
+		{Host: "h", Service: "riemann server ws 0.0.0.0:5556 in rate", Metric: number(1)},
+		{Host: "h", Service: "riemann netty event-executor queue size", Metric: riemann.Metric{Kind: riemann.Sint64, Int: 9}},
+		{Host: "h", Service: "riemann executor x accepted rate", Metric: number(2)},
+		{Host: "h", Service: "riemann streams rate", Metric: number(1000)},
+		{Host: "i", Service: "riemann streams latency 0.5", Metric: number(3)},
+		{Host: "h", Service: "riemann streams latency 0.5", Metric: number(2)},
+		{Host: "h", Service: "riemannish", Metric: number(2)},
+	}
+	want := []measure.Figure{
+		{Name: "streams latency 0.5 of h at X", Unit: "ms", Value: 2},
+		{Name: "streams latency 0.5 of i at X", Unit: "ms", Value: 3},
+		{Name: "streams rate at X", Unit: "events/s", Value: 1000, Counts: true},
+		{Name: "server tcp 0.0.0.0:5555 conns at X", Value: 3},
+		{Name: "server tcp 0.0.0.0:5555 in latency 0.99 at X", Unit: "ms", Value: 0.7},
+		{Name: "server tcp 0.0.0.0:5555 in rate at X", Unit: "messages/s", Value: 12.5},
+		{Name: "server ws 0.0.0.0:5556 in rate at X", Unit: "events/s", Value: 1},
+		{Name: "executor x accepted rate at X", Unit: "1/s", Value: 2},
+		{Name: "netty event-executor queue size at X", Value: 9},
+	}
+	if diff := cmp.Diff(want, figuresOf(events, " at X")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// told asks until a figure is what is waited for.
+func told(t *testing.T, s *session, name string, ok func(float64) bool) measure.Figure {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(10 * time.Second)
+	var last []measure.Figure
+	for time.Now().Before(deadline) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		figures, err := s.Tell(ctx)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = figures
+		for _, f := range figures {
+			if f.Name == name && ok(f.Value) {
+				return f
+			}
+		}
+		<-tick.C
+	}
+	t.Fatalf("no %q as it should be in %+v", name, last)
+	return measure.Figure{}
+}
+
+// What the server counted stands beside what was sent, also over a road that
+// answers nothing.
+func TestTell(t *testing.T) {
+	t.Parallel()
+	srv := standin(t, standinriemann.Options{Interval: 100 * time.Millisecond})
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for { // until it has told of itself for the first time
+		if found, err := ask(t, "riemann://"+srv.Addr(), nil, ownServices); err != nil || len(found) > 0 {
+			break
+		}
+		<-tick.C
+	}
+	for _, tt := range []struct {
+		name, url string
+		given     []string
+		figure    string
+		unit      string
+	}{
+		{name: "TCP", url: "riemann://" + srv.Addr(), figure: "server tcp " + srv.Addr() + " in rate", unit: "messages/s"},
+		{name: "UDP, told where", url: "riemann+udp://" + srv.AddrOf("udp"), given: []string{"tell=" + srv.Addr()}, figure: "server udp " + srv.AddrOf("udp") + " in rate", unit: "messages/s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := opened(t, specOf(t, tt.url, tt.given...))
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				launch(t, s, load.Plan{EventsPerShot: 2, Schedule: load.Constant(2000), Hold: load.Limits{Time: 600 * time.Millisecond}})
+			}()
+			f := told(t, s, tt.figure, func(v float64) bool { return v > 300 && v < 3000 })
+			if f.Unit != tt.unit {
+				t.Errorf("%s is in %s, want %s", f.Name, f.Unit, tt.unit)
+			}
+			<-done
+			if f := told(t, s, "streams rate", func(float64) bool { return true }); !f.Counts || f.Unit != "events/s" {
+				t.Errorf("%+v, want a count of events/s", f)
+			}
+		})
+	}
+}
+
+// After the first look, which goes through the whole index, only its own events
+// are asked for.
+func TestTellLooksOnce(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	own := riemann.Event{Host: `a "b" \c`, Service: "riemann streams rate", Metric: number(7)}
+	queries := make(chan string, 100)
+	go func() {
+		nc, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer nc.Close()
+		a := &asker{nc: nc, in: bufio.NewReader(nc)}
+		for {
+			b, err := a.frame()
+			if err != nil {
+				return
+			}
+			m, err := riemann.DecodeMsg(b)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			queries <- m.Query
+			nc.Write(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{own}}))
+		}
+	}()
+	a := mustAsk(t, ln.Addr().String())
+	defer a.close()
+	tl := &teller{a: a}
+	for range 3 {
+		f, err := tl.tell(t.Context())
+		if err != nil || len(f) != 1 || f[0].Value != 7 {
+			t.Fatalf("told %+v, %v", f, err)
+		}
+	}
+	want := []string{ownServices, `host = "a \"b\" \\c" and service = "riemann streams rate"`, `host = "a \"b\" \\c" and service = "riemann streams rate"`}
+	for _, w := range want {
+		if got := <-queries; got != w {
+			t.Errorf("asked %s, want %s", got, w)
+		}
+	}
+}
+
+func TestTellNobody(t *testing.T) {
+	t.Parallel()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	// Nobody was said to be there.
+	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
+	s.telling = []*teller{{a: mustAsk(t, gone.Addr().String())}}
+	for range 2 {
+		if f, err := s.Tell(t.Context()); err != nil || len(f) != 0 {
+			t.Errorf("told %v, %v; want nothing, and no error", f, err)
+		}
+	}
+	// Somebody was.
+	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "tell="+gone.Addr().String()))
+	for range 2 {
+		if _, err := s.Tell(t.Context()); err == nil || !strings.Contains(err.Error(), "its own figures") {
+			t.Errorf("got %v, want an error", err)
+		}
+	}
+	// A server without an index has nothing to tell.
+	noIndex, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer noIndex.Close()
+	go func() {
+		nc, err := noIndex.Accept()
+		if err != nil {
+			return
+		}
+		defer nc.Close()
+		buf := make([]byte, 1000)
+		nc.Read(buf)
+		nc.Write(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: "no index"}))
+		nc.Read(buf)
+	}()
+	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "tell="+noIndex.Addr().String()))
+	if f, err := s.Tell(t.Context()); err != nil || len(f) != 0 {
+		t.Errorf("told %v, %v; want nothing, and no error", f, err)
+	}
+}
+
+func mustAsk(t *testing.T, addr string) *asker {
+	t.Helper()
+	a, err := askerOf(roadOf(plainRoad), addr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
