@@ -1,0 +1,27 @@
+package measure
+
+import (
+	"testing"
+	"time"
+)
+
+func TestIndexed(t *testing.T) {
+	// The figures of the run that is printed in hey-apm's own manual.
+	x := Indexed{Before: 100, After: 15485, Expected: 19431, Span: 30 * time.Second}
+	if got, want := x.Documents(), int64(15385); got != want {
+		t.Errorf("documents %d, want %d", got, want)
+	}
+	if got, ok := x.Share(); !ok || got < 0.7917 || got > 0.7918 {
+		t.Errorf("share %v %v, want 79.18%%", got, ok)
+	}
+	if got := x.Rate(); got < 512.8 || got > 512.9 {
+		t.Errorf("rate %v, want 512.83", got)
+	}
+	x = Indexed{Before: 10, After: 4}
+	if got := x.Documents(); got != -6 {
+		t.Errorf("documents %d, want -6", got)
+	}
+	if _, ok := x.Share(); ok || x.Rate() != 0 {
+		t.Error("a share of nothing, or a rate over no time")
+	}
+}
