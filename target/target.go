@@ -77,7 +77,9 @@ type Spec struct {
 	Linger        time.Duration
 	Verify        bool // stamp events where they have room
 	RoundTrip     bool
-	Count         uint64 // events wanted; 0: no limit
+	Count         uint64        // events wanted; 0: no limit
+	Most          uint64        // events that will be fired at most, warm-up included; 0: nobody knows
+	Length        time.Duration // how long firing goes on at most, warm-up included; 0: nobody knows
 	Clients       int
 
 	Logf func(format string, args ...any) // words for the progress log; never nil

@@ -153,11 +153,40 @@ func (w *Workload) Spec() (target.Spec, error) {
 
 		Logf: func(string, ...any) {},
 	}
+	s.Most, s.Length = extent(&p)
 	// A kind applies presets itself, below what somebody gave.
 	for name, v := range w.values {
 		s.Given[name] = v.from > FromPreset
 	}
 	return s, nil
+}
+
+// extent is how many events a plan fires at most, and how long that takes; 0
+// where it does not say.
+func extent(p *load.Plan) (events uint64, length time.Duration) {
+	if p.Schedule == nil {
+		if p.Hold.Events > 0 && p.WarmupTime == 0 {
+			events = p.WarmupEvents + p.Hold.Events
+		}
+		if p.Hold.Time > 0 && p.WarmupEvents == 0 {
+			length = p.WarmupTime + p.Hold.Time
+		}
+		return events, length
+	}
+	end := p.Schedule.End()
+	if p.Hold.Time > 0 {
+		end = min(end, p.WarmupTime+p.Hold.Time)
+	}
+	if end != load.Never {
+		events, length = p.Schedule.Count(end), end
+	}
+	if p.Hold.Events > 0 {
+		// Those of the warm-up come on top.
+		if n := p.Schedule.Count(p.WarmupTime) + p.Hold.Events; events == 0 || n < events {
+			events, length = n, p.Schedule.Due(n-1)
+		}
+	}
+	return events, length
 }
 
 func (w *Workload) size(name string) int64 { return parsed(w, name, units.ParseSize) }

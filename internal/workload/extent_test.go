@@ -1,0 +1,34 @@
+package workload
+
+import (
+	"testing"
+	"time"
+
+	"carronade/load"
+)
+
+func TestExtent(t *testing.T) {
+	rate := load.Constant(1000)
+	for _, tt := range []struct {
+		name   string
+		plan   load.Plan
+		events uint64
+		length time.Duration
+	}{
+		{"for a time", load.Plan{Schedule: rate, Hold: load.Limits{Time: 2 * time.Second}}, 2000, 2 * time.Second},
+		{"with a warm-up", load.Plan{Schedule: rate, WarmupTime: time.Second, Hold: load.Limits{Time: 2 * time.Second}}, 3000, 3 * time.Second},
+		{"so many", load.Plan{Schedule: rate, WarmupTime: time.Second, Hold: load.Limits{Events: 501}}, 1501, 1500 * time.Millisecond},
+		{"so many, or for a time", load.Plan{Schedule: rate, Hold: load.Limits{Events: 5000, Time: time.Second}}, 1000, time.Second},
+		{"a shape that ends", load.Plan{Schedule: load.Until(rate, time.Second)}, 1000, time.Second},
+		{"for ever", load.Plan{Schedule: rate}, 0, 0},
+		{"without a schedule", load.Plan{WarmupEvents: 10, Hold: load.Limits{Events: 20, Time: time.Second}}, 30, 0},
+		{"without a schedule, for a time", load.Plan{WarmupTime: time.Second, Hold: load.Limits{Time: time.Second}}, 0, 2 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			events, length := extent(&tt.plan)
+			if events != tt.events || length != tt.length {
+				t.Errorf("got %d events in %v, want %d in %v", events, length, tt.events, tt.length)
+			}
+		})
+	}
+}
