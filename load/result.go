@@ -73,6 +73,7 @@ const (
 	ByEnd         Reason = "end of the logs"
 	Interrupted   Reason = "interrupted"
 	ByTarget      Reason = "target failed"
+	BySystem      Reason = "system ended" // the system under test belonged to the run, and was gone
 )
 
 // A Snapshot is the state of a run in progress, for watchers.

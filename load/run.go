@@ -166,8 +166,11 @@ func (r *Run) Stop(why Reason) {
 }
 
 // Abort ends the run now, answers or not.
-func (r *Run) Abort() {
-	r.Stop(Interrupted)
+func (r *Run) Abort() { r.End(Interrupted) }
+
+// End is Abort for another reason.
+func (r *Run) End(why Reason) {
+	r.Stop(why)
 	r.abortAt.CompareAndSwap(int64(Never), int64(r.Now()))
 	r.wakeAll()
 }

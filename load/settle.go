@@ -61,6 +61,14 @@ func (o *Outcome) firstSent() time.Duration {
 	return o.Sent
 }
 
+// bytesOf is the part of a shot's bytes that n of its events have.
+func (o *Outcome) bytesOf(n int32) uint64 {
+	if n == o.Events {
+		return uint64(o.Bytes)
+	}
+	return uint64(float64(o.Bytes) * float64(n) / float64(max(o.Events, 1)))
+}
+
 // settle accounts for a shot whose fate is known for good.
 func (t *thread) settle(o *Outcome) {
 	ls := t.byID[int(o.Lane)]
@@ -79,6 +87,7 @@ func (t *thread) settle(o *Outcome) {
 
 	pg := t.rec.at(o.Done, int(o.Phase))
 	pg.Acked += uint64(o.Acked)
+	pg.AckedBytes += o.bytesOf(o.Acked)
 	pg.Counts.Failed += uint64(o.Failed)
 	pg.Unknown += uint64(o.Unknown)
 	pg.Retries += uint64(o.Retries)
@@ -88,13 +97,13 @@ func (t *thread) settle(o *Outcome) {
 	if o.Status != 0 {
 		pg.statuses.Add(int(o.Status), uint64(shots), uint64(o.Events))
 	}
-	came := uint64(o.Acked)
+	came := o.Acked
 	if t.run.plan.Unanswered {
-		came += uint64(o.Unknown)
+		came += o.Unknown
 	}
 	at := t.run.phaseAt(o.Done)
-	t.arrived[at] += came
-	t.arrivedB[at] += uint64(float64(o.Bytes) * float64(came) / float64(max(o.Events, 1)))
+	t.arrived[at] += uint64(came)
+	t.arrivedB[at] += o.bytesOf(came)
 	t.time(pg, o)
 	if t.run.plan.Unanswered {
 		raise(&t.run.lastDone, int64(o.Done))

@@ -18,11 +18,12 @@ type Counts struct {
 
 	Consumed uint64 `json:"consumed"` // read by a consumer; zero when only firing
 
-	Retries   uint64 `json:"retries"`    // attempts beyond the first, in shots
-	Shots     uint64 `json:"shots"`      // shots sent
-	Answered  uint64 `json:"answered"`   // shots settled with an answer
-	Bytes     uint64 `json:"bytes"`      // of events sent (or consumed): key, value and headers, before compression
-	WireBytes uint64 `json:"wire_bytes"` // on the connection, everything included
+	Retries    uint64 `json:"retries"`     // attempts beyond the first, in shots
+	Shots      uint64 `json:"shots"`       // shots sent
+	Answered   uint64 `json:"answered"`    // shots settled with an answer
+	Bytes      uint64 `json:"bytes"`       // of events sent (or consumed): key, value and headers, before compression
+	AckedBytes uint64 `json:"acked_bytes"` // the part of Bytes whose events were acked
+	WireBytes  uint64 `json:"wire_bytes"`  // on the connection, everything included
 }
 
 // Add adds o to c.
@@ -39,6 +40,7 @@ func (c *Counts) Add(o Counts) {
 	c.Shots += o.Shots
 	c.Answered += o.Answered
 	c.Bytes += o.Bytes
+	c.AckedBytes += o.AckedBytes
 	c.WireBytes += o.WireBytes
 }
 
