@@ -4,10 +4,11 @@ package all
 
 import (
 	"carronade/target"
+	"carronade/target/apm"
 	"carronade/target/kafka"
 	"carronade/target/null"
 	"carronade/target/riemann"
 )
 
 // Kinds returns them, the most wanted first.
-func Kinds() []target.Kind { return []target.Kind{kafka.Kind{}, riemann.Kind{}, null.Kind{}} }
+func Kinds() []target.Kind { return []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}} }

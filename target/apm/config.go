@@ -1,0 +1,286 @@
+package apm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/dial"
+	"carronade/target"
+)
+
+const defaultPort = "8200"
+
+// A config is what a URL and its options say, parsed and checked. It is not
+// changed after parseConfig. It holds secrets and is not printed.
+type config struct {
+	tls     bool
+	bases   []string // host:port, in turn
+	prefix  string   // of the paths, without a slash at its end
+	query   string   // of the intake's, "?verbose" or ""
+	clients int      // connections
+	depth   int      // requests in flight on each
+	perShot int      // events of a shot that the engine was told; 0: nothing
+
+	http2     bool
+	keepAlive bool
+	proxy     *url.URL // nil: none
+	quiet     bool     // heed Retry-After
+
+	fields  []field // headers, the login among them
+	login   string  // how, in words
+	secrets []string
+
+	dialer         dial.Dialer
+	material       dial.Material
+	requestTimeout time.Duration
+
+	magazine *magazine
+	index    *indexConfig // nil: nothing is counted
+	warnings []string
+	logf     func(format string, args ...any)
+}
+
+// parseConfig reads a spec. It opens no connection; it reads files and the
+// environment, where options refer to them.
+func parseConfig(s target.Spec) (*config, error) {
+	v := s.Options
+	c := &config{
+		tls:            s.URL.Scheme == schemeHTTPS,
+		depth:          1,
+		http2:          v.String("http-version") == "2",
+		keepAlive:      v.String("keep-alive") != "false",
+		quiet:          v.Bool("retry-after"),
+		requestTimeout: cmp.Or(v.Duration("request-timeout"), 30*time.Second),
+		logf:           s.Logf,
+		perShot:        s.EventsPerShot,
+	}
+	if c.logf == nil {
+		c.logf = func(string, ...any) {}
+	}
+	if v.Bool("verbose") {
+		c.query = "?verbose"
+	}
+	// The bound that a workload has without being given one is made for
+	// callers that share a connection; here they do not.
+	if s.Given["max-in-flight"] {
+		c.depth = max(1, s.MaxInFlight)
+	}
+	// Callers that share a few connections wait for each other, which nobody
+	// asked for who left the number of connections out.
+	fallback, _ := strconv.Atoi(defaultClients)
+	c.clients = cmp.Or(v.Int("clients"), s.Callers, fallback)
+	if c.http2 && s.Callers > 0 && !s.Given["max-in-flight"] && v.Has("clients") {
+		c.depth = (s.Callers + c.clients - 1) / c.clients
+	}
+	var err error
+	if c.bases, err = parseBases(s.URL.Host); err != nil {
+		return nil, err
+	}
+	if c.prefix, err = parsePrefix(s.URL); err != nil {
+		return nil, err
+	}
+	if err := c.parseTransport(v); err != nil {
+		return nil, err
+	}
+	if err := c.parseFields(v); err != nil {
+		return nil, err
+	}
+	if c.magazine, err = newMagazine(v, s.Seed); err != nil {
+		return nil, err
+	}
+	if s.Given["events-per-shot"] && s.EventsPerShot != c.magazine.most {
+		return nil, &target.Error{
+			Doing: "read the options",
+			Err:   fmt.Errorf("%d events a shot, where a request has %s", s.EventsPerShot, c.magazine.sizes()),
+			Hint:  "leave out --events-per-shot: --events and --spans decide",
+		}
+	}
+	if c.index, err = parseIndex(v); err != nil {
+		return nil, err
+	}
+	if c.index != nil {
+		c.secrets = append(c.secrets, c.index.secrets()...)
+	}
+	return c, nil
+}
+
+// sizes are how many events requests have, in words.
+func (m *magazine) sizes() string {
+	if m.fixed {
+		return strconv.Itoa(m.most)
+	}
+	return "up to " + strconv.Itoa(m.most)
+}
+
+// parseBases reads host:port,host,... and fills in the default port.
+func parseBases(list string) ([]string, error) {
+	var bases []string
+	for s := range strings.SplitSeq(list, ",") {
+		s = strings.TrimSpace(s)
+		if s == "" {
+			continue
+		}
+		host, port, err := net.SplitHostPort(s)
+		if err != nil {
+			host, port = strings.Trim(s, "[]"), defaultPort
+		}
+		if host == "" {
+			return nil, &target.Error{Doing: "read the target", Err: fmt.Errorf("the address %q has no host", s), Hint: "type apm+http://host:8200"}
+		}
+		bases = append(bases, net.JoinHostPort(host, cmp.Or(port, defaultPort)))
+	}
+	if len(bases) == 0 {
+		return nil, &target.Error{Doing: "read the target", Err: errors.New("no server's address"), Hint: "type apm+http://host:8200"}
+	}
+	return bases, nil
+}
+
+func parsePrefix(u *url.URL) (string, error) {
+	fail := func(what, hint string) (string, error) {
+		return "", &target.Error{Doing: "read the target", Err: errors.New(what), Hint: hint}
+	}
+	if u.User != nil {
+		return fail("a URL with a user or a password in it is not taken", "give --secret-token env:NAME, --api-key env:NAME or --header 'Authorization: env:NAME'")
+	}
+	if u.RawQuery != "" {
+		return fail("settings behind a question mark are not taken", "settings are flags; the server's own are --verbose and --header")
+	}
+	path := strings.TrimRight(u.EscapedPath(), "/")
+	if strings.Contains(path, "/intake/") || strings.HasSuffix(path, "/v1/transactions") || strings.HasSuffix(path, "/v1/errors") {
+		return fail("the path of an intake is not part of the target", "leave it out: --intake chooses it")
+	}
+	return path, nil
+}
+
+func (c *config) parseTransport(v target.Values) error {
+	refuse := func(what, hint string) error {
+		return &target.Error{Doing: "read the options", Err: errors.New(what), Hint: hint}
+	}
+	c.dialer = dial.Dialer{
+		SendBuffer: int(v.Size("send-buffer")), RecvBuffer: int(v.Size("recv-buffer")),
+		Timeout: cmp.Or(v.Duration("connect-timeout"), 10*time.Second),
+	}
+	switch {
+	case c.tls:
+		var err error
+		if c.material, err = dial.ReadMaterial(v); err != nil {
+			return err
+		}
+		if c.dialer.TLS, err = c.material.Config(); err != nil {
+			return err
+		}
+	case dial.Asked(v):
+		return refuse("tls options with a target of apm+http", "write the target as apm+https://...")
+	case c.http2:
+		return refuse("HTTP/2 without TLS is not spoken by APM servers", "write the target as apm+https://..., or leave out --http-version 2")
+	}
+	if text := v.String("proxy"); text != "" {
+		u, err := url.Parse(text)
+		switch {
+		case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+			return refuse("the proxy is no URL of http or https", "give --proxy http://host:3128")
+		case u.User != nil:
+			return refuse("a proxy's URL with a user or a password in it is not taken", "use a proxy that asks for none")
+		}
+		c.proxy = u
+	}
+	if !c.keepAlive && c.depth > 1 {
+		return refuse("pipelining without keep-alive", "leave out --max-in-flight, or --keep-alive=false")
+	}
+	if !c.keepAlive && c.http2 {
+		return refuse("HTTP/2 without keep-alive", "leave out --http-version 2, or --keep-alive=false")
+	}
+	if c.clients < 1 || c.clients > 1<<16 {
+		return refuse(fmt.Sprintf("%d clients", c.clients), "give --clients 1 to 65536")
+	}
+	return nil
+}
+
+// parseFields reads the headers and the login.
+func (c *config) parseFields(v target.Values) error {
+	c.login = "none"
+	for _, text := range v.List("header") {
+		if text == "" {
+			continue
+		}
+		f, err := parseHeader(text)
+		if err != nil {
+			return err
+		}
+		if f.name == "Authorization" {
+			c.login = "a header of its own"
+		}
+		if isSecret(f.name) {
+			c.secrets = append(c.secrets, f.value)
+		}
+		c.fields = append(c.fields, f)
+	}
+	for _, l := range []struct{ option, scheme, words string }{
+		{"secret-token", "Bearer ", "secret token"}, {"api-key", "ApiKey ", "API key"},
+	} {
+		if !v.Has(l.option) {
+			continue
+		}
+		if c.login != "none" {
+			return &target.Error{Doing: "read the options", Err: errors.New("two ways to log in"), Hint: "give one of --secret-token, --api-key and --header 'Authorization: env:NAME'"}
+		}
+		text, err := resolve(l.option, v.String(l.option))
+		if err != nil {
+			return err
+		}
+		c.login = l.words
+		c.secrets = append(c.secrets, text)
+		c.fields = append(c.fields, field{"Authorization", l.scheme + text})
+	}
+	return nil
+}
+
+// scheme is that of the URLs that net/http and people know.
+func (c *config) scheme() string {
+	if c.tls {
+		return "https"
+	}
+	return "http"
+}
+
+// url is that of a path on a base.
+func (c *config) url(base, path string) string { return c.scheme() + "://" + base + c.prefix + path }
+
+// raw reports whether lanes write their requests themselves.
+func (c *config) raw() bool { return !c.http2 && c.keepAlive && c.proxy == nil }
+
+// userAgent is how we present ourselves to servers and their logs.
+const userAgent = "carronade"
+
+// head makes the head of a request with a body of so many bytes for a base.
+func (c *config) head(base string, size int) []byte {
+	h := make([]byte, 0, 512)
+	add := func(parts ...string) {
+		for _, p := range parts {
+			h = append(h, p...)
+		}
+		h = append(h, '\r', '\n')
+	}
+	add("POST ", c.prefix, c.magazine.source.Path(), c.query, " HTTP/1.1")
+	add("Host: ", base)
+	if !slices.ContainsFunc(c.fields, func(f field) bool { return f.name == "User-Agent" }) {
+		add("User-Agent: ", userAgent)
+	}
+	add("Content-Type: ", c.magazine.source.ContentType())
+	if c.magazine.level > 0 {
+		add("Content-Encoding: gzip")
+	}
+	for _, f := range c.fields {
+		add(f.name, ": ", f.value)
+	}
+	add("Content-Length: ", strconv.Itoa(size))
+	add()
+	return h
+}

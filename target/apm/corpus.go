@@ -1,0 +1,109 @@
+package apm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"carronade/internal/wire/apm"
+	"carronade/target"
+)
+
+// mostCorpus bounds the recorded bytes that are kept in memory.
+const mostCorpus = 256 << 20
+
+// A corpus is recorded requests, read ahead. It implements source.
+type corpus struct {
+	protocol  apm.Protocol
+	bodies    []*apm.Body
+	least     int // events of the smallest and of the largest
+	most      int
+	unstamped int  // events in which nothing is fresh
+	cut       bool // the file has more
+}
+
+// openCorpus reads a file of recorded requests.
+func openCorpus(file string, v target.Values) (*corpus, error) {
+	fail := func(err error, hint string) (*corpus, error) {
+		return nil, &target.Error{Doing: "read --corpus " + file, Err: err, Hint: hint}
+	}
+	const form = "lines of JSON, as agents send them: a metadata line, and then events, for each request"
+	c := &corpus{}
+	var err error
+	if c.protocol, err = apm.ParseProtocol(v.String("intake")); err != nil {
+		return fail(err, "")
+	}
+	if c.protocol == apm.V1 {
+		return fail(errors.New("the documents of v1 are not replayed"), "choose another --intake, or leave out --corpus")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return fail(err, "give a file of "+form)
+	}
+	defer f.Close()
+	r := apm.NewCorpus(f, 0)
+	for size := 0; ; {
+		b, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fail(err, "it wants "+form)
+		}
+		if b.Events() == 0 {
+			continue
+		}
+		if size += b.Plain; size > mostCorpus && len(c.bodies) > 0 {
+			c.cut = true
+			break
+		}
+		c.bodies = append(c.bodies, b)
+		c.most = max(c.most, b.Events())
+		if c.least == 0 || b.Events() < c.least {
+			c.least = b.Events()
+		}
+	}
+	if len(c.bodies) == 0 {
+		return fail(errors.New("there are no events in it"), "it wants "+form)
+	}
+	short := bytes.HasPrefix(bytes.ReplaceAll(c.bodies[0].Bytes[:min(64, len(c.bodies[0].Bytes))], []byte(" "), nil), []byte(`{"m":`))
+	if short != (c.protocol == apm.RUMV3) {
+		if short {
+			return fail(errors.New("it is in the short names of RUM v3"), "add --intake rum-v3")
+		}
+		return fail(errors.New("it is not in the short names of RUM v3"), "leave out --intake rum-v3")
+	}
+	c.unstamped = r.Unstamped()
+	return c, nil
+}
+
+// Make implements source: body n of the corpus, over and over.
+func (c *corpus) Make(n uint64) *apm.Body { return c.bodies[n%uint64(len(c.bodies))].Clone() }
+
+// Counts implements source.
+func (c *corpus) Counts(n uint64) apm.Counts { return c.bodies[n%uint64(len(c.bodies))].Counts }
+
+// Hops implements source.
+func (c *corpus) Hops() int { return 1 }
+
+// Path implements source.
+func (c *corpus) Path() string { return c.protocol.Path(false) }
+
+// ContentType implements source.
+func (c *corpus) ContentType() string { return c.protocol.ContentType() }
+
+// rest implements source: the first lines of a request that has enough.
+func (c *corpus) rest(events int) (*apm.Body, error) {
+	for _, b := range c.bodies {
+		if b.Events() < events {
+			continue
+		}
+		r, err := apm.NewCorpus(bytes.NewReader(b.Bytes), events).Next()
+		if err == nil && r.Events() == events {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("no recorded request can be cut to %d events", events)
+}

@@ -1,0 +1,88 @@
+package apm
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"carronade/internal/dial"
+	"carronade/internal/wire/apm"
+	"carronade/target"
+)
+
+var errSpeaksTLS = errors.New("the server speaks TLS, and plain HTTP was tried")
+
+// explain turns an error of connecting into one with a way out. doing names
+// what was tried, with the address.
+func (c *config) explain(doing string, err error) error {
+	if already := (*target.Error)(nil); errors.As(err, &already) {
+		return err
+	}
+	// net/http's own wrapping repeats the address.
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	return &target.Error{Doing: doing, Err: err, Hint: c.hint(err)}
+}
+
+// hint says what to check.
+func (c *config) hint(err error) string {
+	var (
+		refused *refusal
+		record  tls.RecordHeaderError
+		alien   = strings.Contains(err.Error(), "malformed HTTP")
+	)
+	switch {
+	case errors.As(err, &refused):
+		return c.refusedHint(refused.status)
+	case errors.Is(err, errIndex):
+		return "give the APM server's address (often port 8200), and this one as --index"
+	case errors.Is(err, errSpeaksTLS), !c.tls && alien && strings.Contains(err.Error(), `\x15\x03`):
+		return "write the target as apm+https://..., with --tls-ca FILE unless its certificate is signed by an authority of the system"
+	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		return "write the target as apm+http://..., or take the port that speaks TLS"
+	case alien:
+		return "another protocol answers there: check the port (an APM server's is often 8200)"
+	case dial.IsRefused(err):
+		return "nothing listens there: is the server running, and is this its address? (carronade standin apm starts a small one)"
+	}
+	if h := dial.Hint(err, len(c.material.Cert.Data) > 0); h != "" {
+		return h
+	}
+	switch {
+	case dial.IsTimeout(err):
+		return "check the address, the firewall between, and whether the server is stuck"
+	case dial.IsHangUp(err):
+		return "another protocol may be listening there, or the server speaks TLS (apm+https): check the port and the server's log"
+	}
+	return "check the address and the server's log"
+}
+
+// refusedHint says what to check when a server refused a request without
+// events.
+func (c *config) refusedHint(status int) string {
+	rum := strings.Contains(c.magazine.source.Path(), "/rum/")
+	switch {
+	case status == http.StatusUnauthorized && c.login == "none":
+		return "add --secret-token env:NAME or --api-key env:NAME"
+	case status == http.StatusUnauthorized:
+		return "check the " + c.login + ": is it the server's?"
+	case status == http.StatusForbidden && rum:
+		return "is RUM enabled (apm-server.rum.enabled), and are anonymous agents allowed?"
+	case status == http.StatusForbidden:
+		return "the login lacks a right, or the server wants another one: see --secret-token and --api-key"
+	case status == http.StatusNotFound && c.magazine.source.ContentType() != apm.IntakeV2.ContentType():
+		return "v1 was taken by servers before 7 only: leave out --intake v1"
+	case status == http.StatusNotFound && rum:
+		return "is RUM enabled (apm-server.rum.enabled)?"
+	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
+		return "no APM server answers there: check the port (often 8200) and the path"
+	case status/100 == 3:
+		return "give the address that it redirects to"
+	case status == http.StatusUnsupportedMediaType:
+		return "is this an APM server, and of a version that takes this --intake?"
+	}
+	return "look at the server's log"
+}

@@ -1,0 +1,370 @@
+package apm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"carronade/internal/dial"
+	"carronade/measure"
+	"carronade/target"
+)
+
+// defaultPattern is where APM's documents are: the data streams since 8, but for
+// the metrics that the server itself makes of transactions, and the indices of
+// 7 and before.
+const defaultPattern = "traces-apm*,logs-apm*,metrics-apm.app*,metrics-apm.internal*,apm-*"
+
+// An indexConfig is what the options say of Elasticsearch. It holds secrets and
+// is not printed.
+type indexConfig struct {
+	url      string // without a slash at its end
+	pattern  string
+	user     string
+	password string
+	apiKey   string
+	tls      *tls.Config
+	wait     time.Duration
+	still    time.Duration
+	poll     time.Duration
+}
+
+func (c *indexConfig) secrets() []string {
+	var list []string
+	for _, s := range []string{c.password, c.apiKey} {
+		if s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// parseIndex reads the options of --index, nil without it.
+func parseIndex(v target.Values) (*indexConfig, error) {
+	text := v.String("index")
+	refuse := func(what, hint string) (*indexConfig, error) {
+		return nil, &target.Error{Doing: "read --index", Err: errors.New(what), Hint: hint}
+	}
+	if text == "" {
+		for _, name := range []string{"index-user", "index-password", "index-api-key", "index-tls-ca"} {
+			if v.Has(name) {
+				return refuse("--"+name+" without --index", "add --index URL, or leave it out")
+			}
+		}
+		return nil, nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		// The text may hold a password, so it is not repeated.
+		return refuse("it is no URL of http or https", "give --index http://127.0.0.1:9200")
+	case u.User != nil:
+		return refuse("a URL with a user or a password in it is not taken", "give --index-user NAME --index-password env:NAME")
+	case u.RawQuery != "" || u.Fragment != "":
+		return refuse("a query or a fragment has no meaning there", "give --index http://127.0.0.1:9200")
+	}
+	c := &indexConfig{
+		url: strings.TrimRight(u.String(), "/"), pattern: cmp.Or(v.String("index-pattern"), defaultPattern), user: v.String("index-user"),
+		wait: cmp.Or(v.Duration("index-wait"), time.Minute), still: cmp.Or(v.Duration("index-still"), 5*time.Second),
+	}
+	c.poll = min(max(c.still/10, 20*time.Millisecond), time.Second)
+	if strings.ContainsAny(c.pattern, "/?#% \\\"<>|") {
+		return nil, &target.Error{Doing: "read --index-pattern", Err: errors.New("it has characters that no index has"), Hint: "give names and patterns with commas between: traces-apm*,apm-*"}
+	}
+	for _, r := range []struct {
+		to     *string
+		option string
+	}{{&c.password, "index-password"}, {&c.apiKey, "index-api-key"}} {
+		if v.Has(r.option) {
+			if *r.to, err = resolve(r.option, v.String(r.option)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if (c.user == "") != (c.password == "") || c.apiKey != "" && c.user != "" {
+		return refuse("its login is half given, or twice", "give --index-user and --index-password, or --index-api-key")
+	}
+	m := dial.Material{SkipVerify: v.Bool("index-tls-insecure-skip-verify")}
+	if m.CA, err = dial.ReadText(v.String("index-tls-ca"), "--index-tls-ca"); err != nil {
+		return nil, err
+	}
+	if c.tls, err = m.Config(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// An index is Elasticsearch or OpenSearch, asked through what all their
+// versions since 7 share: GET /, _count, _refresh and _cluster/health. It only
+// reads (a refresh makes visible what is there).
+type index struct {
+	cfg    *indexConfig
+	client *http.Client
+	store  string // "Elasticsearch 8.19.21"
+	before uint64
+	health string
+	logf   func(format string, args ...any)
+}
+
+// openIndex finds out who answers, and counts.
+func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (*index, error) {
+	x := &index{cfg: c, logf: logf, client: &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: c.tls, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute},
+		Timeout:       30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	var info struct {
+		Version struct {
+			Number       string `json:"number"`
+			Distribution string `json:"distribution"`
+		} `json:"version"`
+	}
+	err := x.ask(ctx, http.MethodGet, "/", &info)
+	if err == nil || isStatus(err, http.StatusNotFound, http.StatusForbidden) { // it counts all the same
+		x.store = "Elasticsearch"
+		if info.Version.Distribution == "opensearch" {
+			x.store = "OpenSearch"
+		}
+		x.store = strings.TrimSpace(x.store + " " + line(info.Version.Number))
+		err = nil
+	}
+	if err == nil {
+		x.refresh(ctx)
+		x.before, err = x.count(ctx)
+	}
+	if err == nil {
+		x.health = x.state(ctx)
+	}
+	if err != nil {
+		if u := (*url.Error)(nil); errors.As(err, &u) {
+			err = u.Err
+		}
+		return nil, &target.Error{Doing: "count the documents at " + c.url, Err: err, Hint: x.hint(err)}
+	}
+	return x, nil
+}
+
+func (x *index) hint(err error) string {
+	switch {
+	case isStatus(err, http.StatusUnauthorized):
+		if x.cfg.user == "" && x.cfg.apiKey == "" {
+			return "add --index-user and --index-password env:NAME, or --index-api-key env:NAME"
+		}
+		return "check --index-user and --index-password, or --index-api-key"
+	case isStatus(err, http.StatusForbidden):
+		return "the user needs the right to read (and monitor) " + x.cfg.pattern
+	case isStatus(err):
+		return "is that Elasticsearch or OpenSearch? Its port is often 9200"
+	case dial.IsRefused(err):
+		return "nothing listens there: is Elasticsearch running, and is this its address? Without --index, nothing is counted"
+	}
+	if h := dial.Hint(err, false); h != "" {
+		return strings.ReplaceAll(h, "--tls-ca", "--index-tls-ca")
+	}
+	return "check the address (often port 9200), http or https, and its log"
+}
+
+// A statusError is an answer of Elasticsearch that is none.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+// isStatus reports whether err is an answer with one of these codes; without
+// any, with whichever.
+func isStatus(err error, codes ...int) bool {
+	var s *statusError
+	if !errors.As(err, &s) {
+		return false
+	}
+	for _, c := range codes {
+		if s.status == c {
+			return true
+		}
+	}
+	return len(codes) == 0
+}
+
+// ask sends a request and reads JSON into to.
+func (x *index) ask(ctx context.Context, method, path string, to any) error {
+	req, err := http.NewRequestWithContext(ctx, method, x.cfg.url+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("Accept", "application/json")
+	switch {
+	case x.cfg.apiKey != "":
+		req.Header.Set("Authorization", "ApiKey "+x.cfg.apiKey)
+	case x.cfg.user != "":
+		req.SetBasicAuth(x.cfg.user, x.cfg.password)
+	}
+	res, err := x.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, mostInfo))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if res.StatusCode/100 != 2 {
+		return &statusError{res.StatusCode, method + " " + path + ": " + reason(res.StatusCode, body)}
+	}
+	if err := json.Unmarshal(body, to); err != nil {
+		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: the answer is no JSON (%.40q)", method, path, bytes.TrimSpace(body))}
+	}
+	return nil
+}
+
+// reason is what Elasticsearch says was wrong.
+func reason(status int, body []byte) string {
+	var e struct {
+		Error any `json:"error"`
+	}
+	text := ""
+	if json.Unmarshal(body, &e) == nil {
+		switch err := e.Error.(type) {
+		case string:
+			text = err
+		case map[string]any:
+			text, _ = err["reason"].(string)
+		}
+	}
+	return words(status, []byte(text), reply{})
+}
+
+// everywhere makes patterns that match nothing, and closed indices, count 0.
+const everywhere = "ignore_unavailable=true&allow_no_indices=true"
+
+func (x *index) count(ctx context.Context) (uint64, error) {
+	var a struct {
+		Count  *uint64 `json:"count"`
+		Shards struct {
+			Failed int `json:"failed"`
+		} `json:"_shards"`
+	}
+	if err := x.ask(ctx, http.MethodGet, "/"+x.cfg.pattern+"/_count?"+everywhere, &a); err != nil {
+		return 0, err
+	}
+	switch {
+	case a.Count == nil:
+		return 0, &statusError{http.StatusOK, "count: the answer has no count"}
+	case a.Shards.Failed > 0:
+		return *a.Count, &statusError{http.StatusOK, fmt.Sprintf("count: %d shards did not answer", a.Shards.Failed)}
+	}
+	return *a.Count, nil
+}
+
+// refresh asks that what was indexed be visible. Who may not ask waits for the
+// store's own refresh, each second by default.
+func (x *index) refresh(ctx context.Context) {
+	var a any
+	if err := x.ask(ctx, http.MethodPost, "/"+x.cfg.pattern+"/_refresh?"+everywhere, &a); err != nil && !isStatus(err) {
+		x.logf("refresh %s: %v", x.cfg.url, err)
+	}
+}
+
+// state is the cluster's word of its health, "" where it does not say.
+func (x *index) state(ctx context.Context) string {
+	var a struct {
+		Status string `json:"status"`
+	}
+	if x.ask(ctx, http.MethodGet, "/_cluster/health", &a) != nil {
+		return ""
+	}
+	return line(a.Status)
+}
+
+func (x *index) facts() map[string]any {
+	f := map[string]any{"address": x.cfg.url, "store": x.store, "pattern": x.cfg.pattern}
+	if x.cfg.tls.InsecureSkipVerify {
+		f["tls_verified"] = false
+	}
+	return map[string]any{"index": f}
+}
+
+// lowNote is what too few documents usually mean (hey-apm's own words: the
+// server produces more than Elasticsearch can ingest).
+const lowNote = "fewer than 90% of the accepted events were found: usually Elasticsearch takes less than the server hands it " +
+	"(its settings, its queue is full and drops), or the link between them is saturated"
+
+// Confirm implements target.Confirmer.
+func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, error) {
+	x := s.indexed
+	if x == nil {
+		return nil, nil
+	}
+	r := &measure.Indexed{
+		Where: x.cfg.url, Store: x.store, Pattern: x.cfg.pattern,
+		Before: x.before, After: x.before, Expected: acked, HealthBefore: x.health,
+	}
+	waiting, cancel := context.WithTimeout(ctx, x.cfg.wait)
+	defer cancel()
+	began := time.Now()
+	changed := began
+	seen := false
+	var fault error
+	tick := time.NewTicker(x.cfg.poll)
+	defer tick.Stop()
+	for {
+		x.refresh(waiting)
+		n, err := x.count(waiting)
+		now := time.Now()
+		switch {
+		case waiting.Err() != nil:
+		case err != nil:
+			fault = err
+		default:
+			fault = nil
+			if n != r.After || !seen {
+				r.After, seen, changed = n, true, now
+			}
+			r.Queued = s.queued(waiting)
+			// Where all that is expected is there, one more look tells whether
+			// more comes.
+			enough := x.cfg.still
+			if r.Documents() == int64(acked) {
+				enough = x.cfg.poll
+			}
+			r.Still = now.Sub(changed) >= enough && (r.Queued == nil || *r.Queued == 0)
+		}
+		if r.Still || waiting.Err() != nil {
+			break
+		}
+		select {
+		case <-waiting.Done():
+		case <-tick.C:
+		}
+	}
+	r.Waited = time.Since(began)
+	if !s.wall.IsZero() {
+		r.Span = changed.Sub(s.wall)
+	}
+	asking, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
+	r.HealthAfter = x.state(asking)
+	if share, ok := r.Share(); ok && share < measure.LowShare {
+		r.Note = lowNote
+	}
+	if !seen {
+		return nil, &target.Error{
+			Doing: "count the documents at " + x.cfg.url, Err: cmp.Or(fault, context.Cause(waiting)),
+			Hint: "the events were sent and are in the report; how many were indexed is not known",
+		}
+	}
+	return r, nil
+}

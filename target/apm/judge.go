@@ -1,0 +1,165 @@
+package apm
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"carronade/load"
+)
+
+// A verdict is what an answer says of the events of a shot.
+type verdict struct {
+	acked, failed, unknown int32
+	class                  load.Class
+	text                   string
+}
+
+// A reply is the body of an intake's answer: how many events were accepted, and
+// what was wrong with others. (apm-server's processor/stream Result; v1 has one
+// error and no numbers.)
+type reply struct {
+	Accepted *int `json:"accepted"`
+	Errors   []struct {
+		Message  string `json:"message"`
+		Document string `json:"document"`
+	} `json:"errors"`
+	Error any `json:"error"`
+}
+
+// mostText bounds the text of a failure.
+const mostText = 200
+
+// judge reads an answer to a shot of so many events. The most frequent one, a
+// 202 with nothing in it, costs nothing.
+func (s *session) judge(status int, body []byte, events int32) verdict {
+	if status/100 == 2 && len(body) == 0 {
+		return verdict{acked: events}
+	}
+	var r reply
+	readable := json.Unmarshal(body, &r) == nil
+	if status/100 == 2 {
+		if !readable || r.Accepted == nil {
+			return verdict{acked: events} // a gateway's page, say: 2xx is an acknowledgment whatever it holds
+		}
+		return s.share(r, events, load.Rejected, status, body)
+	}
+	class := classOf(status)
+	switch status {
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		// A gateway's word: whether the server behind it took the events is not
+		// known.
+		return verdict{unknown: events, class: class, text: words(status, body, r)}
+	}
+	if readable && r.Accepted != nil {
+		return s.share(r, events, class, status, body)
+	}
+	return verdict{failed: events, class: class, text: words(status, body, r)}
+}
+
+// share is the verdict where the server says how many it accepted.
+func (s *session) share(r reply, events int32, class load.Class, status int, body []byte) verdict {
+	v := verdict{acked: int32(min(max(0, *r.Accepted), int(events)))}
+	for i := range r.Errors {
+		s.errors.add(r.Errors[i].Message)
+	}
+	if v.failed = events - v.acked; v.failed > 0 {
+		v.class, v.text = class, words(status, body, r)
+	}
+	return v
+}
+
+// classOf sorts status codes.
+func classOf(status int) load.Class {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		return load.Unauthorized
+	case http.StatusRequestEntityTooLarge:
+		return load.TooLarge
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return load.Throttled
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		return load.Timeout
+	case http.StatusBadGateway:
+		return load.Refused
+	}
+	if status/100 == 3 || status/100 == 1 {
+		return load.Protocol
+	}
+	return load.Rejected
+}
+
+// words are an answer's own words, on one line: "503 Service Unavailable: queue
+// is full".
+func words(status int, body []byte, r reply) string {
+	text := ""
+	switch {
+	case len(r.Errors) > 0:
+		text = r.Errors[0].Message
+	case r.Error != nil:
+		text = fmt.Sprint(r.Error)
+	case len(body) > 0 && body[0] != '<' && body[0] != '{' && utf8.Valid(body):
+		text = string(body)
+	}
+	head := fmt.Sprintf("%d %s", status, http.StatusText(status))
+	text = line(text)
+	if text == "" {
+		return strings.TrimSpace(head)
+	}
+	return strings.TrimSpace(head) + ": " + text
+}
+
+// line makes one short printable line of a text from outside.
+func line(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == utf8.RuneError }), " ")
+	if len(text) > mostText {
+		cut := mostText
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "..."
+	}
+	return text
+}
+
+// A tally counts what servers said of single documents, in bounded memory. It
+// is safe for concurrent use.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]uint64
+	others uint64
+}
+
+// mostTexts is how many distinct texts are kept.
+const mostTexts = 32
+
+func (t *tally) add(text string) {
+	text = line(text)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = map[string]uint64{}
+	}
+	if _, known := t.counts[text]; !known && len(t.counts) == mostTexts {
+		t.others++
+		return
+	}
+	t.counts[text]++
+}
+
+// all returns the counts by text, those of texts that were not kept as "...".
+func (t *tally) all() map[string]uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := make(map[string]uint64, len(t.counts)+1)
+	for k, n := range t.counts {
+		m[k] = n
+	}
+	if t.others > 0 {
+		m["..."] = t.others
+	}
+	return m
+}

@@ -1,0 +1,47 @@
+package apm
+
+import (
+	"net/url"
+	"strconv"
+
+	"carronade/target"
+)
+
+// Kind is Elastic APM Server. It has no state.
+type Kind struct{}
+
+// The schemes.
+const (
+	schemeHTTP  = "apm+http"
+	schemeHTTPS = "apm+https"
+)
+
+// Name implements target.Kind.
+func (Kind) Name() string { return "apm" }
+
+// Schemes implements target.Kind.
+func (Kind) Schemes() []string { return []string{schemeHTTP, schemeHTTPS} }
+
+// Ops implements target.Kind.
+func (Kind) Ops() []string { return []string{"produce"} }
+
+// Options implements target.Kind.
+func (Kind) Options() []target.Option { return options() }
+
+// Presets implements target.Presetter: how many events a shot has follows from
+// what a request is made of.
+func (Kind) Presets(_ *url.URL, v target.Values) (set map[string]string, warnings []string, err error) {
+	m, err := newMagazine(v, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	return map[string]string{"events-per-shot": strconv.Itoa(m.most)}, nil, nil
+}
+
+var (
+	_ target.Kind      = Kind{}
+	_ target.Presetter = Kind{}
+	_ target.Metered   = (*session)(nil)
+	_ target.Teller    = (*session)(nil)
+	_ target.Confirmer = (*session)(nil)
+)

@@ -1,0 +1,397 @@
+package apm
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"carronade/internal/dial"
+	"carronade/internal/socket"
+	"carronade/load"
+)
+
+// A link is one connection. Whoever finds something to write and nobody at it
+// writes; on Linux and without TLS that is the sending thread itself, by a
+// write that does not block. What the socket does not take is left to the
+// link's flusher, which waits for it. All is guarded by the lane's lock, which
+// only the flusher gives up while it writes.
+type link struct {
+	l    *lane
+	nc   net.Conn
+	out  *socket.Writer
+	cond *sync.Cond // on the lane's lock: handed and dead have changed
+
+	offset  int    // bytes written of the lane's request next
+	upto    uint64 // requests below it are written, or in the flusher's hands
+	handed  bool   // the flusher owns the writing
+	writing bool   // and has given up the lock
+	slow    bool   // the last blocking write took long
+	seg     [1][]byte
+	marks   []mark // what the writer was given, by request
+	loaded  int    // bytes of it
+
+	born  uint64 // the lane's head when it came up
+	dead  bool
+	cause error
+	done  chan struct{} // the flusher has ended
+}
+
+var (
+	errClosed  = errors.New("closed")
+	errTimeout = errors.New("no answer within the request timeout")
+	errHangUp  = errors.New("the server closed the connection")
+	errGoodbye = errors.New("the server closed the connection after an answer that said so")
+	errEarly   = errors.New("an answer to a request of which only a part was written")
+	errStray   = errors.New("an answer to nothing")
+)
+
+func newLink(l *lane, nc net.Conn) *link {
+	k := &link{l: l, nc: nc, cond: sync.NewCond(&l.mu), done: make(chan struct{})}
+	k.out = socket.NewWriter(nc, func() time.Duration { return l.s.sink.Now() }) // there is no sink before the run
+	return k
+}
+
+// pump writes what is queued, unless the flusher is at it.
+func (k *link) pump() {
+	l := k.l
+	if k.handed || k.dead || l.next == l.tail {
+		return
+	}
+	if k.out.Direct() {
+		for l.next < l.tail && !k.dead {
+			k.load()
+			n, err := k.out.Write(false)
+			k.wrote(n, err, false)
+			if n < k.loaded {
+				break
+			}
+		}
+		if l.next == l.tail || k.dead {
+			return
+		}
+	}
+	k.handed = true
+	k.cond.Broadcast()
+}
+
+// A mark is what a vector holds of one request.
+type mark struct {
+	bytes int
+	rest  bool // all that was left of it
+}
+
+// load fills the writer with as much of the queue as fits.
+func (k *link) load() {
+	l := k.l
+	k.out.Reset()
+	k.marks = k.marks[:0]
+	k.loaded = 0
+	skip := k.offset
+	k.upto = l.next
+	for k.upto < l.tail {
+		b := l.at(k.upto).round.bytes
+		k.seg[0] = b
+		n := k.out.Add(k.seg[:], skip)
+		k.marks = append(k.marks, mark{n, n == len(b)-skip})
+		k.loaded += n
+		k.upto++
+		if n < len(b)-skip {
+			break
+		}
+		skip = 0
+	}
+}
+
+// wrote notes that n bytes were written. Waited: behind a full socket.
+func (k *link) wrote(n int, err error, waited bool) {
+	l := k.l
+	at := k.out.Began()
+	l.s.written.Add(uint64(n))
+	for _, m := range k.marks {
+		if n == 0 {
+			break
+		}
+		if r := l.at(l.next); l.next >= l.head && r.sent < 0 { // else it is answered already
+			r.sent = at
+			if waited {
+				// The system's doing, not the generator's.
+				r.shot.Free = max(r.shot.Free, at)
+			}
+		}
+		if n < m.bytes || !m.rest {
+			k.offset += min(n, m.bytes)
+			break
+		}
+		n -= m.bytes
+		l.next++
+		k.offset = 0
+	}
+	k.upto = l.next // only while it is being written may a request turn out to be whole
+	switch {
+	case err != nil:
+		k.kill(err)
+	case l.head > l.next:
+		k.kill(errEarly)
+	}
+}
+
+// flusher writes what the socket would not take at once.
+func (k *link) flusher() {
+	defer close(k.done)
+	l := k.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		for !k.handed && !k.dead {
+			k.cond.Wait()
+		}
+		if k.dead {
+			return
+		}
+		for l.next < l.tail && !k.dead {
+			waited := k.out.Direct() || k.slow
+			k.load()
+			k.writing = true
+			l.mu.Unlock()
+			n, err := k.out.Write(true)
+			l.mu.Lock()
+			k.writing = false
+			k.slow = k.out.Slow()
+			k.wrote(n, err, waited)
+		}
+		k.handed = false
+		now := l.s.sink.Now()
+		l.deliver()
+		l.ready(now)
+	}
+}
+
+// kill ends the connection; the reader notices, and cleans up.
+func (k *link) kill(cause error) {
+	if k.dead {
+		return
+	}
+	k.dead, k.cause = true, cause
+	if t, ok := k.nc.(*tls.Conn); ok {
+		t.NetConn().Close() // TLS would say goodbye first, and wait for a full socket with the lock held
+	} else {
+		k.nc.Close()
+	}
+	k.cond.Broadcast()
+}
+
+const readBuffer = 16 << 10
+
+// run reads answers until the connection ends.
+func (k *link) run() {
+	l := k.l
+	buf := make([]byte, readBuffer)
+	for {
+		n, err := k.nc.Read(buf)
+		now := l.s.sink.Now() // one look at the clock for all that this wake-up brought
+		l.s.read.Add(uint64(n))
+		l.mu.Lock()
+		k.take(buf[:n], now)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				if l.answer.End() {
+					k.answered(now)
+				}
+				err = errHangUp
+			}
+			k.kill(err)
+		}
+		dead := k.dead
+		l.deliver()
+		l.ready(now)
+		l.mu.Unlock()
+		if dead {
+			return
+		}
+	}
+}
+
+// take reads answers from bytes that came.
+func (k *link) take(p []byte, now time.Duration) {
+	l := k.l
+	for len(p) > 0 && !k.dead {
+		if l.head == l.tail {
+			k.kill(errStray)
+			return
+		}
+		n, done, err := l.answer.Feed(p)
+		p = p[n:]
+		if err != nil {
+			k.kill(&protocolError{err})
+			return
+		}
+		if done {
+			k.answered(now)
+		}
+	}
+}
+
+// A protocolError is an answer that makes no sense.
+type protocolError struct{ err error }
+
+func (e *protocolError) Error() string { return e.err.Error() }
+func (e *protocolError) Unwrap() error { return e.err }
+
+// answered settles the oldest request by the answer that is whole.
+func (k *link) answered(now time.Duration) {
+	l, a := k.l, &k.l.answer
+	r := l.at(l.head)
+	if l.head >= k.upto && r.sent < 0 {
+		k.kill(&protocolError{errStray})
+		return
+	}
+	early := false
+	if l.head >= l.next { // of which not all was written, as far as is known
+		early = !k.writing
+		if r.sent < 0 {
+			r.sent = k.out.Began()
+		}
+	}
+	v := l.s.judge(a.Status, a.Body, r.shot.Events)
+	l.settle(*r, now, v, a.Status)
+	*r = request{}
+	l.head++
+	if v.class == load.Throttled && a.Retry > 0 && l.s.cfg.quiet {
+		l.hush(now, time.Duration(a.Retry)*time.Second)
+	}
+	switch {
+	case a.Close:
+		k.kill(errGoodbye)
+	case early:
+		k.kill(errEarly)
+	}
+	a.Reset()
+}
+
+// Pauses between attempts to connect.
+const (
+	reconnectFirst = 50 * time.Millisecond
+	reconnectMost  = time.Second
+)
+
+// keep keeps a connection until the lane or the session is closed. The first
+// was made when the session was opened.
+func (l *lane) keep(ctx context.Context, nc net.Conn) {
+	pause := time.Duration(0)
+	for {
+		if nc == nil {
+			var err error
+			if nc, err = l.s.cfg.dialer.Dial(ctx, l.base); err != nil {
+				if ctx.Err() != nil {
+					return
+				}
+				l.down(fmt.Errorf("connect to %s: %w", l.base, err))
+				pause = min(max(2*pause, reconnectFirst), reconnectMost)
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(pause/2 + rand.N(pause/2)):
+				}
+				continue
+			}
+		}
+		k := newLink(l, nc)
+		nc = nil
+		go k.flusher()
+		if l.up(k) {
+			k.run()
+		}
+		<-k.done // what it was writing is in its hands no longer
+		began := l.lost(k)
+		if l.isClosed() || ctx.Err() != nil {
+			return
+		}
+		if began {
+			pause = 0
+			continue
+		}
+		// Connections that are taken and dropped at once are no better than
+		// none.
+		pause = min(max(2*pause, reconnectFirst), reconnectMost)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		}
+	}
+}
+
+func (l *lane) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// down notes that there is no connection.
+func (l *lane) down(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.s.sink.Now()
+	if l.downErr == nil {
+		l.downAt = now
+	}
+	l.downErr = err
+	if now-l.downAt > l.s.cfg.requestTimeout {
+		l.doomed = mostDoomed
+	}
+	l.ready(now)
+}
+
+// up begins to use a connection. False: the lane was closed meanwhile.
+func (l *lane) up(k *link) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		k.kill(errClosed)
+		return false
+	}
+	l.link, l.downErr, l.doomed = k, nil, 0
+	k.upto, k.born = l.next, l.head
+	l.answer.Reset()
+	l.ready(l.s.sink.Now())
+	return true
+}
+
+// lost cleans up after a connection and reports whether it had answered
+// anything.
+func (l *lane) lost(k *link) (answered bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.link != k {
+		return false
+	}
+	now := l.s.sink.Now()
+	class, text := load.Refused, "connection lost: "+line(k.cause.Error())
+	var p *protocolError
+	switch {
+	case errors.Is(k.cause, errTimeout):
+		class, text = load.Timeout, k.cause.Error()
+	case errors.As(k.cause, &p):
+		class, text = load.Protocol, line(k.cause.Error())
+	case errors.Is(k.cause, errClosed):
+		class = load.Canceled
+	case dial.IsHangUp(k.cause):
+		text = "connection lost: " + errHangUp.Error()
+	}
+	answered = l.head > k.born
+	l.give(now, class, text)
+	l.link = nil
+	l.downAt, l.downErr = now, k.cause
+	if !l.closed {
+		l.metrics.reconnects++
+	}
+	l.deliver()
+	l.ready(now)
+	return answered
+}

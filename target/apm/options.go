@@ -1,0 +1,123 @@
+package apm
+
+import (
+	"carronade/internal/dial"
+	"carronade/internal/wire/apm"
+	"carronade/target"
+)
+
+// Headings of the options in help.
+const (
+	groupEvents   = "events"
+	groupHTTP     = "requests"
+	groupConn     = "connections"
+	groupSecurity = "security"
+	groupIndex    = "what was indexed"
+)
+
+// defaultClients is how many connections there are without callers.
+const defaultClients = "8"
+
+// options is the kind's table.
+func options() []target.Option {
+	table := []target.Option{
+		{
+			Name: "intake", Default: apm.IntakeV2.String(), Choices: apm.Protocols(), Group: groupEvents, Independent: true,
+			Help: "protocol: v2 of backend agents, rum-v2 and rum-v3 of browsers, v1 of servers before 7",
+		},
+		{
+			Name: "events", Word: "N|N-N", Default: "10", Group: groupEvents, Independent: true,
+			Help: "events of a request, besides the spans of its transactions: 10, or 1-20",
+		},
+		{
+			Name: "spans", Word: "N|N-N", Default: "3", Group: groupEvents, Independent: true,
+			Help: "spans of each transaction; with 0 events are errors",
+		},
+		{
+			Name: "frames", Word: "N|N-N", Default: "3", Group: groupEvents, Independent: true,
+			Help: "stack frames of each span or error",
+		},
+		{
+			Name: "mix", Word: "KIND=N,...", Group: groupEvents, Independent: true,
+			Help: "weights of the kinds: transaction=8,error=1,metricset=1; left out: transactions, or errors with --spans 0",
+		},
+		{Name: "services", Type: target.Int, Default: "4", Group: groupEvents, Independent: true, Help: "services that events come from"},
+		{Name: "hosts", Type: target.Int, Default: "4", Group: groupEvents, Independent: true, Help: "hosts that each service runs on"},
+		{Name: "agents", Word: "NAME,...", Group: groupEvents, Independent: true, Help: "agents that services run, such as java,python; left out: all"},
+		{
+			Name: "outcomes", Word: "WORD=N,...", Default: "success=97,failure=3", Group: groupEvents, Independent: true,
+			Help: "weights of the transactions' outcomes: success, failure, unknown",
+		},
+		{
+			Name: "durations", Word: "SHAPE", Default: "lognormal(5ms,250ms)", Group: groupEvents, Independent: true,
+			Help: durationForms,
+		},
+		{
+			Name: "trace-hops", Type: target.Int, Default: "1", Group: groupEvents, Independent: true,
+			Help: "requests in a row whose transactions call each other in the same traces",
+		},
+		{
+			Name: "corpus", Word: "FILE", Group: groupEvents, Independent: true,
+			Help: "recorded requests to replay instead (NDJSON, each from its metadata line on), with fresh ids and times",
+		},
+		{
+			Name: "repeat-body", Type: target.Bool, Default: "false", Group: groupEvents, Independent: true,
+			Help: "send one body for ever, without fresh ids and times",
+		},
+		{
+			Name: "pool", Type: target.Size, Default: "2MiB", Group: groupEvents, Independent: true,
+			Help: "distinct bodies kept ready by all connections together; one each at least",
+		},
+
+		{
+			Name: "gzip", Default: "none", Choices: []string{"none", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, Group: groupHTTP, Independent: true,
+			Help: "compression of the bodies: its level, 1 is the fastest",
+		},
+		{
+			Name: "verbose", Type: target.Bool, Default: "false", Group: groupHTTP, Independent: true,
+			Help: "ask with each request how many events were accepted, instead of believing a 202",
+		},
+		{Name: "http-version", Default: "1.1", Choices: []string{"1.1", "2"}, Group: groupHTTP, Independent: true, Help: "2 needs apm+https"},
+		{
+			Name: "keep-alive", Type: target.Bool, Default: "true", Group: groupHTTP, Independent: true,
+			Help: "false: a connection for each request, which counts into its service time",
+		},
+		{
+			Name: "header", Word: "K: V", Type: target.List, Group: groupHTTP, Show: showHeader,
+			Help: "one more header; a secret one as 'K: env:NAME' or 'K: file:PATH'; repeatable",
+		},
+		{
+			Name: "retry-after", Type: target.Bool, Default: "false", Group: groupHTTP, Independent: true,
+			Help: "keep a connection quiet for as long as a 429 or 503 asks for",
+		},
+
+		{
+			Name: "clients", Type: target.Int, Group: groupConn, Independent: true,
+			Help: "connections; left out: one for each caller, " + defaultClients + " without",
+		},
+		{
+			Name: "max-in-flight", Type: target.Int, Default: "1", Group: groupConn, Independent: true,
+			Help: "requests in flight per connection; more than 1 are pipelined (HTTP/1.1) or streams (HTTP/2)",
+		},
+		{Name: "request-timeout", Type: target.Duration, Default: "30s", Group: groupConn, Independent: true, Help: "how long an answer may take"},
+		{Name: "connect-timeout", Type: target.Duration, Default: "10s", Group: groupConn, Help: "how long connecting may take, TLS included"},
+		{Name: "proxy", Word: "URL", Group: groupConn, Independent: true, Help: "HTTP proxy to go through"},
+		{Name: "send-buffer", Type: target.Size, Group: groupConn, Independent: true, Help: "the connections' send buffer (SO_SNDBUF)"},
+		{Name: "recv-buffer", Type: target.Size, Group: groupConn, Independent: true, Help: "the connections' receive buffer (SO_RCVBUF)"},
+
+		{Name: "secret-token", Word: "REF", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of the server's secret token"},
+		{Name: "api-key", Word: "REF", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of an API key (the encoded form)"},
+	}
+	table = append(table, dial.Options(groupSecurity, "the server's")...)
+	return append(table, []target.Option{
+		{Name: "index", Word: "URL", Group: groupIndex, Help: "Elasticsearch or OpenSearch behind the server: its documents are counted before and after"},
+		{Name: "index-pattern", Word: "P,P", Default: defaultPattern, Group: groupIndex, Help: "indices and data streams to count in"},
+		{Name: "index-user", Word: "NAME", Group: groupIndex, Help: "name to log in there with"},
+		{Name: "index-password", Word: "REF", Secret: true, Group: groupIndex, Help: "env:NAME or file:PATH of its password"},
+		{Name: "index-api-key", Word: "REF", Secret: true, Group: groupIndex, Help: "env:NAME or file:PATH of an API key for it (the encoded form)"},
+		{Name: "index-tls-ca", Word: "FILE", Group: groupIndex, Help: "PEM file of the authorities to trust for it"},
+		{Name: "index-tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: groupIndex, Help: "believe any certificate of it; the report says so"},
+		{Name: "index-wait", Type: target.Duration, Default: "1m", Group: groupIndex, Help: "longest wait after the firing for the count to stand still"},
+		{Name: "index-still", Type: target.Duration, Default: "5s", Group: groupIndex, Help: "how long it must stand still"},
+	}...)
+}

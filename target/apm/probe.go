@@ -1,0 +1,183 @@
+package apm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/internal/wire/apm"
+	"carronade/load"
+)
+
+// A server is what one said of itself.
+type server struct {
+	Base    string
+	Version string // "" where it does not tell strangers
+	Build   string // its revision
+	Built   string // when
+	Ready   *bool  // to publish what it takes
+}
+
+// mostInfo bounds what is read of answers to questions.
+const mostInfo = 4 << 20
+
+// newClient makes the client of questions: one look, no redirects, the login of
+// the run.
+func (c *config) newClient() *http.Client {
+	t := c.newTransport(new(atomic.Uint64), new(atomic.Uint64))
+	t.MaxIdleConnsPerHost = 1
+	t.IdleConnTimeout = time.Minute
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// probe asks every server who it is, and sends each a request without events,
+// which is judged like any other and stores nothing.
+func (s *session) probe(ctx context.Context) error {
+	bases := s.cfg.bases
+	s.servers = make([]server, len(bases))
+	faults := make([]error, len(bases))
+	var wg sync.WaitGroup
+	for i, base := range bases {
+		wg.Go(func() { s.servers[i], faults[i] = s.cfg.probeOne(ctx, s.client, base) })
+	}
+	wg.Wait()
+	for i, err := range faults {
+		if err != nil {
+			return s.cfg.explain("connect to "+s.cfg.url(bases[i], "/"), err)
+		}
+	}
+	for _, v := range s.servers {
+		if v.Ready != nil && !*v.Ready {
+			s.cfg.warnings = append(s.cfg.warnings, v.Base+" says that it is not ready to publish: what it takes may never be indexed (is Elasticsearch up, is the integration installed?)")
+		}
+	}
+	return nil
+}
+
+func (c *config) probeOne(ctx context.Context, client *http.Client, base string) (server, error) {
+	v := server{Base: base}
+	status, body, err := c.ask(ctx, client, http.MethodGet, c.url(base, "/"), nil)
+	if err != nil {
+		return v, err
+	}
+	if status == http.StatusBadRequest && bytes.Contains(body, []byte("HTTPS server")) {
+		return v, errSpeaksTLS
+	}
+	if err := v.read(body); err != nil {
+		return v, err
+	}
+	path := c.magazine.source.Path()
+	status, body, err = c.ask(ctx, client, http.MethodPost, c.url(base, path), c.empty())
+	if err != nil {
+		return v, err
+	}
+	v1 := c.magazine.source.ContentType() == "application/json"
+	switch class := classOf(status); {
+	case status/100 == 2, class == load.Throttled:
+		return v, nil
+	case v1 && status == http.StatusBadRequest: // it looked inside, and there was nothing
+		return v, nil
+	default:
+		var r reply
+		_ = json.Unmarshal(body, &r) // without it, its words are missing
+		return v, &refusal{status: status, path: path, words: words(status, body, r)}
+	}
+}
+
+// A refusal is an answer to the request without events.
+type refusal struct {
+	status int
+	path   string
+	words  string
+}
+
+func (e *refusal) Error() string { return fmt.Sprintf("POST %s: %s", e.path, e.words) }
+
+// read reads the answer to GET /.
+func (v *server) read(body []byte) error {
+	var info struct {
+		Version any    `json:"version"`
+		Build   string `json:"build_sha"`
+		Built   string `json:"build_date"`
+		Ready   *bool  `json:"publish_ready"`
+		Tagline string `json:"tagline"`
+		OK      *struct {
+			Version string `json:"version"`
+			Build   string `json:"build_sha"`
+			Built   string `json:"build_date"`
+		} `json:"ok"` // until 7.0
+	}
+	if json.Unmarshal(body, &info) != nil {
+		return nil // a stranger is told nothing, or a gateway answers
+	}
+	if info.Tagline != "" {
+		return errIndex
+	}
+	v.Version, _ = info.Version.(string)
+	v.Build, v.Built, v.Ready = info.Build, info.Built, info.Ready
+	if info.OK != nil && v.Version == "" {
+		v.Version, v.Build, v.Built = info.OK.Version, info.OK.Build, info.OK.Built
+	}
+	v.Version, v.Build, v.Built = line(v.Version), line(v.Build), line(v.Built)
+	return nil
+}
+
+var errIndex = errors.New("this is Elasticsearch or OpenSearch, and no APM server")
+
+// empty is a request without events: the metadata alone.
+func (c *config) empty() []byte {
+	if c.magazine.source.ContentType() != apm.IntakeV2.ContentType() {
+		return []byte("{}")
+	}
+	b := c.magazine.source.Make(0).Bytes
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		b = b[:i+1]
+	}
+	return b
+}
+
+// ask sends a question with the login and headers of the run.
+func (c *config) ask(ctx context.Context, client *http.Client, method, url string, body []byte) (int, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header = c.header()
+	req.Header.Del("Content-Encoding")
+	if body == nil {
+		req.Header.Del("Content-Type")
+		req.Body, req.ContentLength = http.NoBody, 0
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, mostInfo))
+	if err != nil {
+		return 0, nil, fmt.Errorf("read the answer: %w", err)
+	}
+	return res.StatusCode, data, nil
+}
+
+// versions are the servers' versions, each once: "9.6.0, 8.19.0".
+func versions(servers []server) string {
+	var list []string
+	for _, v := range servers {
+		if v.Version != "" && !strings.Contains(strings.Join(list, ", "), v.Version) {
+			list = append(list, v.Version)
+		}
+	}
+	return strings.Join(list, ", ")
+}

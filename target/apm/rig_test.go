@@ -1,0 +1,153 @@
+package apm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// An intake is a server of intake v2 that believes everything, for what a
+// stand-in does not do: it counts lines, and answers as it is told.
+type intake struct {
+	*httptest.Server
+	events   atomic.Uint64
+	requests atomic.Uint64
+	delay    atomic.Int64
+	refuse   atomic.Bool
+
+	mu     sync.Mutex
+	bodies [][]byte // the last few, plain
+	heads  []http.Header
+	answer func(w http.ResponseWriter, events int) bool // true: answered
+}
+
+func newIntake(t testing.TB, secure bool) *intake {
+	t.Helper()
+	s := &intake{}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	if secure {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *intake) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		io.WriteString(w, `{"build_date":"2026-01-01","build_sha":"abc123","publish_ready":true,"version":"9.6.0"}`)
+		return
+	}
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		body = z
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	events := bytes.Count(data, []byte("\n")) - 1
+	if events <= 0 {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	s.requests.Add(1)
+	time.Sleep(time.Duration(s.delay.Load()))
+	s.mu.Lock()
+	answer := s.answer
+	if len(s.bodies) < 1000 {
+		s.bodies = append(s.bodies, data)
+		s.heads = append(s.heads, r.Header)
+	}
+	s.mu.Unlock()
+	switch {
+	case s.refuse.Load():
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"accepted":0,"errors":[{"message":"queue is full"}]}`)
+	case answer != nil && answer(w, events):
+	default:
+		s.events.Add(uint64(events))
+		w.WriteHeader(http.StatusAccepted)
+		if r.URL.RawQuery == "verbose" {
+			fmt.Fprintf(w, `{"accepted":%d}`, events)
+		}
+	}
+}
+
+func (s *intake) reply(f func(w http.ResponseWriter, events int) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = f
+}
+
+// url is the server's address as a target.
+func (s *intake) url() string { return "apm+" + s.URL }
+
+// spec is a Spec with the kind's defaults and the options given.
+func spec(t testing.TB, text string, options map[string]string) target.Spec {
+	t.Helper()
+	scheme, rest, _ := strings.Cut(text, "://")
+	hosts, path, _ := strings.Cut(rest, "/")
+	u := &url.URL{Scheme: scheme, Host: hosts, Path: path}
+	values, given := target.Values{}, map[string]bool{}
+	for _, o := range (Kind{}).Options() {
+		if o.Default != "" {
+			values[o.Name] = []string{o.Default}
+		}
+	}
+	for name, v := range options {
+		values[name], given[name] = strings.Split(v, "\x00"), true
+	}
+	return target.Spec{URL: u, Op: "produce", Options: values, Given: given, Seed: 1, RunID: 1, MaxInFlight: max(1, values.Int("max-in-flight")), Logf: t.Logf}
+}
+
+func open(t testing.TB, text string, options map[string]string) *session {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s, err := Kind{}.Open(ctx, spec(t, text, options))
+	if err != nil {
+		t.Fatalf("open %s: %v", text, err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s.(*session)
+}
+
+// fire runs a plan whose shots are the session's requests.
+func fire(t testing.TB, s *session, p load.Plan) *load.Result {
+	t.Helper()
+	p.EventsPerShot = s.cfg.magazine.most
+	if p.MaxInFlight == 0 {
+		p.MaxInFlight = s.cfg.depth
+	}
+	r, err := load.Fire(t.Context(), p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

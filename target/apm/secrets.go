@@ -1,0 +1,101 @@
+package apm
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"os"
+	"strings"
+
+	"carronade/internal/secret"
+	"carronade/target"
+)
+
+// resolve reads what a reference to a secret stands for. Errors name the
+// reference, and never what it refers to; a text that is no reference is a
+// secret itself and is not repeated.
+func resolve(option, ref string) (string, error) {
+	doing := "read --" + option
+	if name, ok := strings.CutPrefix(ref, "env:"); ok {
+		text, set := os.LookupEnv(name)
+		if !set {
+			return "", &target.Error{Doing: doing, Err: fmt.Errorf("the environment has no variable %s", name), Hint: "export " + name + "=... first"}
+		}
+		return clean(doing, text)
+	}
+	if path, ok := strings.CutPrefix(ref, "file:"); ok {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return "", &target.Error{Doing: doing, Err: err, Hint: "the file must hold the secret and nothing else"}
+		}
+		return clean(doing, strings.TrimRight(string(data), "\r\n"))
+	}
+	return "", &target.Error{
+		Doing: doing, Err: errors.New("secrets are not taken from the command line, where others can see them"),
+		Hint: "give it as env:NAME or file:PATH",
+	}
+}
+
+// clean refuses a secret that could not stand in a header, where a line's end
+// would begin another.
+func clean(doing, text string) (string, error) {
+	if !fieldValue(text) {
+		return "", &target.Error{Doing: doing, Err: errors.New("the secret has a line's end or another control character in it"), Hint: "it is one line of text"}
+	}
+	return text, nil
+}
+
+// fieldValue reports whether a text may stand in a header (RFC 9110, 5.5).
+func fieldValue(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// A field is a header.
+type field struct{ name, value string }
+
+// own are the headers that follow from the request and the connection.
+var own = []string{"Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Connection", "Expect"}
+
+// parseHeader reads "K: V", where V may refer to a secret.
+func parseHeader(text string) (field, error) {
+	name, value, ok := strings.Cut(text, ":")
+	name, value = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)), strings.TrimSpace(value)
+	fail := func(err, hint string) (field, error) {
+		return field{}, &target.Error{Doing: "read --header", Err: errors.New(err), Hint: hint}
+	}
+	switch {
+	case !ok || name == "" || strings.ContainsAny(name, " \t\r\n\"(),/;<=>?@[\\]{}"):
+		return fail("it has no name", "give it as 'K: V'")
+	case !fieldValue(value):
+		return fail("the value of "+name+" has a line's end or another control character in it", "it is one line of text")
+	}
+	for _, o := range own {
+		if name == o {
+			return fail(name+" follows from what is sent", "leave it out")
+		}
+	}
+	if secret.IsReference(value) {
+		v, err := resolve("header "+name, value)
+		return field{name, v}, err
+	}
+	if isSecret(name) {
+		return fail("the value of "+name+" is a secret, which others can see on a command line", "give it as '"+name+": env:NAME' or '"+name+": file:PATH'")
+	}
+	return field{name, value}, nil
+}
+
+func isSecret(name string) bool { return secret.IsName(name) || strings.EqualFold(name, "Cookie") }
+
+// showHeader is what may be shown of a header.
+func showHeader(text string) string {
+	name, value, ok := strings.Cut(text, ":")
+	if !ok || secret.IsReference(strings.TrimSpace(value)) || !isSecret(strings.TrimSpace(name)) {
+		return text
+	}
+	return name + ": " + secret.Hidden
+}

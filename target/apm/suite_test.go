@@ -1,0 +1,60 @@
+package apm
+
+import (
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"carronade/load"
+	"carronade/target/targettest"
+)
+
+// The suite that every kind passes, over all the ways in which requests travel.
+// Its shots are of one event: what a request holds is decided by its make-up,
+// so the size of one does not depend on how many the engine would like.
+func TestSuite(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		secure  bool
+		options map[string]string
+	}{
+		{"plain", false, nil},
+		{"pipelined", false, map[string]string{"max-in-flight": "4"}},
+		{"tls", true, nil},
+		{"http/2", true, map[string]string{"http-version": "2", "max-in-flight": "8"}},
+		{"no keep-alive", false, map[string]string{"keep-alive": "false"}},
+		{"gzip", false, map[string]string{"gzip": "1"}},
+		{"verbose", false, map[string]string{"verbose": "true"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newIntake(t, tt.secure)
+			options := map[string]string{"events": "1", "spans": "0", "frames": "1", "clients": "1"}
+			for k, v := range tt.options {
+				options[k] = v
+			}
+			if tt.secure {
+				options["tls-ca"] = authority(t, s)
+			}
+			targettest.Run(t, targettest.System{
+				Kind: Kind{}, URL: s.url(), Options: options,
+				Events: s.events.Load,
+				Slow:   func(d time.Duration) { s.delay.Store(int64(d)) },
+				Refuse: s.refuse.Store, RefuseWant: load.Throttled,
+			})
+		})
+	}
+}
+
+// authority is a file with the certificate that the server's is signed by.
+func authority(t testing.TB, s *intake) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

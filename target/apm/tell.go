@@ -1,0 +1,120 @@
+package apm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"carronade/measure"
+)
+
+// told are the figures of /debug/vars that are kept: apm-server's own counters
+// (where apm-server.expvar.enabled is set), by the names of Beats, and Go's.
+// Both nested and flat forms were in use.
+var told = []struct {
+	path, name, unit string
+}{
+	{"apm-server.server.response.count", "answers", "shots"},
+	{"apm-server.server.response.valid.count", "answers that accept", "shots"},
+	{"apm-server.server.response.errors.count", "answers that refuse", "shots"},
+	{"apm-server.server.request.count", "requests", "shots"},
+	{"apm-server.processor.stream.accepted", "accepted", "events"},
+	{"apm-server.processor.stream.errors.invalid", "invalid", "events"},
+	{"apm-server.processor.stream.errors.toolarge", "too large", "events"},
+	{"apm-server.processor.stream.errors.queue", "queue was full", "events"},
+	{"libbeat.output.events.acked", "output acked", "events"},
+	{"libbeat.output.events.failed", "output failed", "events"},
+	{"libbeat.output.events.active", "output active", "events"},
+	{"libbeat.pipeline.events.active", "pipeline active", "events"},
+	{"output.elasticsearch.indexers.active", "indexers active", ""},
+	{"memstats.Alloc", "heap", "bytes"},
+	{"memstats.Sys", "memory of the runtime", "bytes"},
+	{"memstats.NumGC", "collections", ""},
+}
+
+// vars reads a server's /debug/vars; nil where it is not served.
+func (s *session) vars(ctx context.Context, base string) (map[string]any, error) {
+	status, body, err := s.cfg.ask(ctx, s.client, http.MethodGet, s.cfg.url(base, "/debug/vars"), nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its counters: %w", base, err)
+	}
+	var v map[string]any
+	if status != http.StatusOK || json.Unmarshal(body, &v) != nil {
+		return nil, nil
+	}
+	return v, nil
+}
+
+// find looks up a dotted path: as one key, or as objects in each other, at each
+// step the longest key first.
+func find(v map[string]any, path string) (float64, bool) {
+	for end := len(path); end > 0; end = strings.LastIndexByte(path[:end], '.') {
+		x, ok := v[path[:end]]
+		if !ok {
+			continue
+		}
+		if end == len(path) {
+			switch n := x.(type) {
+			case float64:
+				return n, true
+			case string:
+				f, err := strconv.ParseFloat(n, 64)
+				return f, err == nil
+			}
+			return 0, false
+		}
+		if inner, isMap := x.(map[string]any); isMap {
+			return find(inner, path[end+1:])
+		}
+	}
+	return 0, false
+}
+
+// Tell implements target.Teller. With several servers their figures add up.
+func (s *session) Tell(ctx context.Context) ([]measure.Figure, error) {
+	sums := make([]float64, len(told))
+	known := make([]bool, len(told))
+	for _, base := range s.cfg.bases {
+		v, err := s.vars(ctx, base)
+		if err != nil {
+			return nil, err
+		}
+		for i, t := range told {
+			if f, ok := find(v, t.path); ok {
+				sums[i] += f
+				known[i] = true
+			}
+		}
+	}
+	var figures []measure.Figure
+	for i, t := range told {
+		if known[i] {
+			figures = append(figures, measure.Figure{Name: t.name, Unit: t.unit, Value: sums[i]})
+		}
+	}
+	return figures, nil
+}
+
+// queued is how many events the servers say they have taken and not handed on,
+// nil where they do not say.
+func (s *session) queued(ctx context.Context) *float64 {
+	var sum *float64
+	for _, base := range s.cfg.bases {
+		v, err := s.vars(ctx, base)
+		if err != nil {
+			return nil
+		}
+		for _, path := range []string{"libbeat.pipeline.events.active", "libbeat.output.events.active"} {
+			if f, ok := find(v, path); ok {
+				if sum == nil {
+					sum = new(float64)
+				}
+				*sum += f
+			}
+		}
+	}
+	return sum
+}
