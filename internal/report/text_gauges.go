@@ -25,10 +25,15 @@ func (d *Document) gauges(p *page) {
 	t.left = 2
 	t.row("", "", "before", "mean", "max", "after")
 	missed := uint64(0)
+	one := !slices.ContainsFunc(d.Gauges, func(g Gauge) bool { return g.From != d.Gauges[0].From })
 	for i, g := range d.Gauges {
 		missed = max(missed, g.Missed)
 		if i < mostTold {
-			cells := []string{cut(g.From+": "+g.Name, 44), cut(g.Unit, 10)}
+			name := g.Name
+			if !one {
+				name = g.From + ": " + name
+			}
+			cells := []string{cut(name, 44), cut(g.Unit, 10)}
 			for _, v := range []*float64{g.Before, g.Mean, g.Max, g.After} {
 				cells = append(cells, told(v, g.Unit))
 			}
@@ -39,7 +44,10 @@ func (d *Document) gauges(p *page) {
 	if n := len(d.Gauges) - mostTold; n > 0 {
 		p.note(fmt.Sprintf("and %d more, in the JSON", n))
 	}
-	said := "as they were told, mean and max over the hold"
+	said := "mean and max are over the hold"
+	if one {
+		said = "as the " + clean(d.Gauges[0].From) + " told of itself; " + said
+	}
 	if missed > 0 {
 		said += fmt.Sprintf("; asked in vain %s", timesOf(missed))
 	}
@@ -53,10 +61,12 @@ func told(v *float64, unit string) string {
 		return "-"
 	case unit == "bytes" && *v >= 0 && *v < math.MaxInt64:
 		return units.FormatSize(int64(*v))
-	case *v >= 10_000 && *v < 1<<63:
-		return units.FormatCountShort(uint64(*v))
+	case *v >= 9_999.5 && *v < 1<<63:
+		return units.FormatCountShort(uint64(*v + 0.5))
 	case *v == math.Trunc(*v) && math.Abs(*v) < 10_000:
 		return strconv.FormatFloat(*v, 'f', 0, 64)
+	case math.Abs(*v) < 1:
+		return strconv.FormatFloat(*v, 'g', 3, 64)
 	}
 	return figure(*v)
 }

@@ -68,7 +68,9 @@ func (q *inquiry) each(f func(*asked)) {
 // before asks for the figures of a system that nothing was fired at.
 func (q *inquiry) before(ctx context.Context) {
 	q.each(func(a *asked) {
-		for _, f := range a.ask(ctx, mostAsk) {
+		figures, err := a.ask(ctx, mostAsk)
+		a.fault(err)
+		for _, f := range figures {
 			if g := a.gauge(f); g != nil {
 				g.before = &f.Value
 			}
@@ -91,12 +93,11 @@ func (q *inquiry) begin(now func() time.Duration) {
 					return
 				case <-tick.C:
 				}
-				holes := a.holes
-				figures := a.ask(ctx, min(q.every/2, mostAsk))
+				figures, err := a.ask(ctx, min(q.every/2, mostAsk))
 				if ctx.Err() != nil {
-					a.holes = holes // the end of the run cut it short
-					return
+					return // the end of the run cut it short
 				}
+				a.fault(err)
 				a.note(figures, now())
 			}
 		})
@@ -108,7 +109,9 @@ func (q *inquiry) end(ctx context.Context) {
 	q.stop()
 	q.going.Wait()
 	q.each(func(a *asked) {
-		for _, f := range a.ask(ctx, mostAsk) {
+		figures, err := a.ask(ctx, mostAsk)
+		a.fault(err)
+		for _, f := range figures {
 			if g := a.gauge(f); g != nil {
 				g.after = &f.Value
 			}
@@ -160,15 +163,21 @@ type cell struct {
 
 // ask asks once. What is no number is left out: a server may say that it does
 // not know.
-func (a *asked) ask(ctx context.Context, most time.Duration) []measure.Figure {
+func (a *asked) ask(ctx context.Context, most time.Duration) ([]measure.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	figures, err := a.Tell(ctx)
 	if err != nil {
-		a.err, a.holes = err, a.holes+1
-		return nil
+		return nil, err
 	}
-	return slices.DeleteFunc(figures, func(f measure.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) })
+	return slices.DeleteFunc(figures, func(f measure.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) }), nil
+}
+
+// fault notes that an ask was not answered, and why.
+func (a *asked) fault(err error) {
+	if err != nil {
+		a.err, a.holes = err, a.holes+1
+	}
 }
 
 // note keeps the answer of one interval.

@@ -81,6 +81,28 @@ func TestInquiry(t *testing.T) {
 	})
 }
 
+// The end of a run cuts an ask short, and that is nobody's fault.
+func TestInquiryIsCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		late := tellerFunc(func(ctx context.Context) ([]measure.Figure, error) {
+			if n++; n == 2 {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return []measure.Figure{{Name: "rate", Value: 1}}, nil
+		})
+		q := newInquiry([]namedTeller{{"server", late}}, time.Second)
+		q.before(t.Context())
+		q.begin(func() time.Duration { return 0 })
+		time.Sleep(1200 * time.Millisecond)
+		q.end(t.Context())
+		if g, words := q.gauges(); len(words) != 0 || g[0].Missed != 0 || g[0].After == nil {
+			t.Errorf("got %+v and the words %q, want no miss and no words", g, words)
+		}
+	})
+}
+
 // TestGaugesAreBounded: points are joined in pairs when there are too many, and
 // a hole stays one; so are the gauges of one teller.
 func TestGaugesAreBounded(t *testing.T) {
