@@ -118,3 +118,20 @@ func TestWithoutChecksumsNothingIsClaimedUnchecked(t *testing.T) {
 		})
 	}
 }
+
+// A piece whose events all say who they are, and which is damaged elsewhere, is
+// found and corrupt, as it is where answers have checksums.
+func TestDamagedBesideTheStamps(t *testing.T) {
+	l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }, RunID: 7, Stamped: true})
+	l.Fired([]load.Outcome{{Shot: load.Shot{Events: 5}, Acked: 5, Place: 0}})
+	for i := range int64(5) {
+		if i == 3 {
+			continue // lost
+		}
+		l.Arrived([]load.Arrival{{Base: i, Events: 1, ProducerID: -1, Corrupt: i == 1, Stamps: []load.Stamp{{Run: 7, Index: uint64(i), Offset: i}}}})
+	}
+	v := l.Verdict(true, nil)
+	if v.Acked != 5 || v.Read != 4 || v.Corrupted != 1 || v.Lost != 1 || v.Inexact != 0 || v.Foreign != 0 || v.Recovered != 0 {
+		t.Errorf("verdict %+v; want 4 of 5 read, 1 corrupted, 1 lost", v)
+	}
+}

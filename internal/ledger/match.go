@@ -1,6 +1,10 @@
 package ledger
 
-import "carronade/load"
+import (
+	"slices"
+
+	"carronade/load"
+)
 
 // fired takes in what became of a shot.
 func (g *log) fired(o *load.Outcome) {
@@ -263,7 +267,9 @@ func (g *log) arrivedStamped(a *load.Arrival) {
 		return
 	}
 	// A piece put together of several: each run of consecutive events is one
-	// of its own, without a checksum.
+	// of its own, without a checksum. Where it is corrupt and every stamp is
+	// good, the damage lies elsewhere in each of them.
+	elsewhere := a.Corrupt && !slices.ContainsFunc(a.Stamps, func(s load.Stamp) bool { return s.Bad })
 	for s := a.Stamps; len(s) > 0; {
 		k, bad := g.run(s)
 		switch {
@@ -272,6 +278,9 @@ func (g *log) arrivedStamped(a *load.Arrival) {
 		case s[0].Run != g.ledger.cfg.RunID:
 			g.stranger(s[0].Offset, int32(k))
 		default:
+			if elsewhere {
+				bad = int32(k)
+			}
 			g.place(s[0].Offset, entry{first: s[0].Index, n: int32(k), stripe: s[0].Stripe, corrupt: bad > 0}, bad)
 		}
 		s = s[k:]
