@@ -168,6 +168,18 @@ func (f *fake) connections() int {
 	return f.met
 }
 
+// wait waits for so many connections.
+func (f *fake) wait(n int) {
+	f.t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(10 * time.Second); f.connections() < n; <-tick.C {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("%d connections, want %d", f.connections(), n)
+		}
+	}
+}
+
 func (f *fake) refuse(text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

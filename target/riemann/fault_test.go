@@ -1,0 +1,338 @@
+package riemann
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+)
+
+// seen keeps what became of shots.
+type seen struct {
+	mu  sync.Mutex
+	all []load.Outcome
+}
+
+func (s *seen) observe(out []load.Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, out...)
+}
+
+// fire runs a plan, of which the engine checks the identities, and gives up
+// after a time that no test needs.
+func fire(t *testing.T, s *session, p load.Plan) *load.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if p.EventsPerShot == 0 {
+		p.EventsPerShot = 1
+	}
+	if p.MaxInFlight == 0 {
+		p.MaxInFlight = 1000
+	}
+	r, err := load.Fire(ctx, p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("the run did not end by itself: %+v, failures %+v", r.Hold.Counts, r.Failures)
+	}
+	return r
+}
+
+// tick calls f every few milliseconds until the test ends or f says that it is
+// done.
+func tick(t *testing.T, f func() (done bool)) {
+	ended := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				if f() {
+					return
+				}
+			}
+		}
+	})
+	t.Cleanup(func() { close(ended); wg.Wait() })
+}
+
+// Connections that are reset under way, again and again: what was written and
+// not answered is unknown, everything else is acked, and it goes on.
+func TestResets(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		plan load.Plan
+	}{
+		{"volleys", load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}}},
+		{"one by one", load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, Retry: 1, MaxInFlight: 50}},
+		{"by a schedule", load.Plan{Schedule: load.Constant(20_000), Hold: load.Limits{Time: 700 * time.Millisecond}}},
+		{"large messages", load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, EventsPerShot: 100, MaxInFlight: 100}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := serve(t, nil)
+			sess := opened(t, specOf(t, "riemann://"+f.addr, "clients=2", "reconnect-backoff=5ms"))
+			n := 0
+			tick(t, func() bool {
+				if n++; n%20 == 0 {
+					f.resetAll()
+				}
+				return false
+			})
+			r := fire(t, sess, tt.plan)
+			h := r.Hold
+			if h.Unknown == 0 || h.Acked == 0 || h.Counts.Failed > 0 && tt.plan.Retry == 0 {
+				t.Errorf("%+v", h.Counts)
+			}
+			if got := f.taken(); got < h.Acked {
+				t.Errorf("%d events acked, and the server took %d", h.Acked, got)
+			}
+			// What is called unknown may have been taken, and nothing else was.
+			if got := f.taken(); got > h.Acked+h.Unknown && tt.plan.Retry == 0 {
+				t.Errorf("%d events taken, where %d were acked and %d are unknown", got, h.Acked, h.Unknown)
+			}
+			again := uint64(0)
+			for _, b := range sess.Brokers() {
+				again += b.Reconnects
+			}
+			if again < 3 {
+				t.Errorf("%d reconnects", again)
+			}
+		})
+	}
+}
+
+// A server that is away for a while: what is due meanwhile waits, and its
+// response time shows it.
+func TestAwayAndBack(t *testing.T) {
+	f := serve(t, nil)
+	sess := opened(t, specOf(t, "riemann://"+f.addr))
+	begun := time.Now()
+	tick(t, func() bool {
+		if time.Since(begun) < 100*time.Millisecond {
+			return false
+		}
+		f.setDeaf(true)
+		time.AfterFunc(300*time.Millisecond, func() { f.setDeaf(false) })
+		return true
+	})
+	r := fire(t, sess, load.Plan{Schedule: load.Constant(1000), Hold: load.Limits{Time: 600 * time.Millisecond}})
+	h := r.Hold
+	if h.Counts.Failed > 0 || h.Acked+h.Unknown != 600 || h.Unknown > 50 {
+		t.Errorf("%+v", h.Counts)
+	}
+	if got := h.Response.Max(); got < 250*time.Millisecond {
+		t.Errorf("longest response time %v, and nobody answered for 300ms", got)
+	}
+}
+
+// A server that never comes back: the run ends, and says why.
+func TestGoneForGood(t *testing.T) {
+	f := serve(t, nil)
+	sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=200ms"))
+	f.wait(2) // the look around, and the lane's
+	f.ln.Close()
+	f.resetAll()
+	r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 10_000}})
+	h := r.Hold
+	if h.Counts.Failed == 0 || h.Counts.Failed+h.Unknown != 10_000 || r.Classes["refused"] != 10_000 {
+		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
+	}
+	if len(r.Failures) == 0 || !strings.Contains(r.Failures[len(r.Failures)-1].Text, "refused") {
+		t.Errorf("failures %+v", r.Failures)
+	}
+}
+
+// An answer that does not come leaves its messages unknown, and the connection
+// is another one afterwards.
+func TestRequestTimeout(t *testing.T) {
+	f := serve(t, nil)
+	sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=100ms"))
+	f.answers(func(n int, _ net.Conn) ([]byte, bool) {
+		if n >= 3 {
+			return nil, true
+		}
+		return []byte(riemann.Ack), true
+	})
+	var s seen
+	r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 10}, MaxInFlight: 5, Observe: s.observe})
+	if h := r.Hold; h.Unknown != 5 || h.Acked != 5 || r.Classes["timeout"] != h.Unknown {
+		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
+	}
+	for _, o := range s.all {
+		if o.First == 3 && o.Done-o.Sent < 100*time.Millisecond { // the others go with it
+			t.Errorf("given up after %v", o.Done-o.Sent)
+		}
+	}
+	if got := f.connections(); got != 3 { // the look around, and two of the lane
+		t.Errorf("%d connections, want 3", got)
+	}
+}
+
+// Answers that make no sense end the connection, and settle as such.
+func TestSenselessAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer string
+		text   string // "": the answer was right
+		acked  uint64 // of one message
+	}{
+		{"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", "not a frame", 0},
+		{"an oversized frame", "\x7f\xff\xff\xff\x10\x01", "not a frame", 0},
+		{"a length just above what is taken", "\x00\x10\x00\x01\x10\x01", "not a frame", 0},
+		{"undecodable", "\x00\x00\x00\x02\x12\x7f", "", 0},
+		{"an empty message", "\x00\x00\x00\x00", "neither yes nor no", 0},
+		{"twice", riemann.Ack + riemann.Ack, "not sent", 1},
+		{"an ack and half of one", riemann.Ack + riemann.Ack[:5], "", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := serve(t, nil)
+			sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=5s"))
+			f.answers(func(int, net.Conn) ([]byte, bool) { return []byte(tt.answer), true })
+			r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 1}})
+			h := r.Hold
+			if tt.acked == 0 && (h.Unknown != 1 || r.Classes["protocol"] != 1 || !strings.Contains(r.Failures[0].Text, tt.text)) {
+				t.Errorf("%+v, failures %+v", h.Counts, r.Failures)
+			}
+			if tt.acked > 0 && h.Acked != tt.acked && h.Unknown != tt.acked {
+				t.Errorf("%+v, failures %+v", h.Counts, r.Failures)
+			}
+		})
+	}
+}
+
+// A connection whose other side is shut down, or over, is made anew; how many
+// of its messages were taken is not known.
+func TestHalfClose(t *testing.T) {
+	f := serve(t, nil)
+	sess := opened(t, specOf(t, "riemann://"+f.addr, "reconnect-backoff=1ms"))
+	f.answers(func(n int, nc net.Conn) ([]byte, bool) {
+		if n == 4 {
+			nc.(*net.TCPConn).CloseWrite()
+			return nil, true // and it reads on
+		}
+		return []byte(riemann.Ack), true
+	})
+	r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 20}, MaxInFlight: 10})
+	h := r.Hold
+	if h.Unknown == 0 || h.Acked == 0 || h.Acked+h.Unknown != 20 || r.Classes["refused"] != h.Unknown {
+		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
+	}
+	if !strings.Contains(r.Failures[0].Text, "closed the connection") {
+		t.Errorf("failures %+v", r.Failures)
+	}
+}
+
+// While a server does not read, the bound holds, what waits behind the full
+// socket is the system's doing, and response times show it.
+func TestServerThatStopsReading(t *testing.T) {
+	for _, scheme := range []string{"riemann", "riemann+tls"} {
+		t.Run(scheme, func(t *testing.T) {
+			certs := mint(t)
+			f := serve(t, map[string]*tls.Config{"riemann+tls": certs.server}[scheme])
+			given := []string{"send-buffer=16KiB", "reconnect-backoff=1ms"}
+			if scheme != "riemann" {
+				given = append(given, "tls-ca="+certs.ca, "tls-cert="+certs.cert, "tls-key="+certs.key)
+			}
+			spec := specOf(t, scheme+"://"+f.addr, given...)
+			spec.EventsPerShot = 200
+			sess := opened(t, spec)
+			f.pause(true)
+			time.AfterFunc(300*time.Millisecond, func() { f.pause(false) })
+			var s seen
+			r := fire(t, sess, load.Plan{
+				Schedule: load.Constant(400_000), EventsPerShot: 200, MaxInFlight: 2000,
+				Hold: load.Limits{Time: 500 * time.Millisecond}, Observe: s.observe,
+			})
+			if h := r.Hold; h.Acked != 200_000 || h.Response.Max() < 200*time.Millisecond {
+				t.Errorf("%+v, longest response time %v", h.Counts, h.Response.Max())
+			}
+			raised := 0
+			for _, o := range s.all {
+				if o.Free > o.Sent {
+					t.Fatalf("free at %v, after it was sent at %v", o.Free, o.Sent)
+				}
+				if o.Free > o.Ready+50*time.Millisecond {
+					raised++
+				}
+			}
+			if raised == 0 {
+				t.Error("no message waited behind the full socket")
+			}
+		})
+	}
+}
+
+// What the server has against a message is told in its words, and the acks
+// before and after it are matched to theirs.
+func TestRefusals(t *testing.T) {
+	f := serve(t, nil)
+	sess := opened(t, specOf(t, "riemann://"+f.addr))
+	f.answers(func(n int, _ net.Conn) ([]byte, bool) {
+		switch {
+		case n%10 == 3:
+			return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: "no three"}), true
+		case n%10 == 7:
+			return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true}), true
+		case n%10 == 8: // an ack that is longer than it need be
+			return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, OK: true, Error: ""}), true
+		}
+		return []byte(riemann.Ack), true
+	})
+	for _, observe := range []func([]load.Outcome){nil, func(out []load.Outcome) {
+		for i := range out {
+			o := &out[i]
+			if n := o.First % 10; (o.Failed > 0) != (n == 3 || n == 7) {
+				t.Errorf("event %d: %d failed", o.First, o.Failed)
+			}
+		}
+	}} {
+		r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 1000}, Observe: observe})
+		if h := r.Hold; h.Acked != 800 || h.Counts.Failed != 200 || r.Classes["rejected"] != 200 {
+			t.Errorf("%+v, classes %v", h.Counts, r.Classes)
+		}
+		texts := map[string]uint64{}
+		for _, x := range r.Failures {
+			texts[x.Text] = x.Events
+		}
+		if texts["no three"] != 100 || texts["the server refused it without a word"] != 100 {
+			t.Errorf("failures %+v", r.Failures)
+		}
+		sess = opened(t, specOf(t, "riemann://"+f.addr))
+	}
+}
+
+// A run that is broken off settles what is on its way: written, unknown; the
+// rest, failed.
+func TestAbortBehindAFullSocket(t *testing.T) {
+	f := serve(t, nil)
+	spec := specOf(t, "riemann://"+f.addr, "send-buffer=16KiB")
+	spec.EventsPerShot = 100
+	sess := opened(t, spec)
+	f.pause(true)
+	run, err := load.New(load.Plan{EventsPerShot: 100, MaxInFlight: 1000}, sess)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Start()
+	time.AfterFunc(200*time.Millisecond, run.Abort)
+	r, err := run.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := r.Hold; h.Unknown == 0 || h.Counts.Failed == 0 || r.Classes["canceled"] != h.Unknown+h.Counts.Failed {
+		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
+	}
+}
