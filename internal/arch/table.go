@@ -25,7 +25,7 @@ var public = []string{"app", "load", "measure", "payload", "target", "target/tar
 var protocol = []string{"load", "measure", "payload", "target", "units"}
 
 // testers may be imported by the tests of any room.
-var testers = []string{"internal/kafkatest", "internal/riemanntest", "internal/standin", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+var testers = []string{"internal/kafkatest", "internal/riemanntest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
 // Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
 // but app imports internal/cli.
@@ -50,7 +50,8 @@ var Rooms = []Room{
 	{Name: "internal/wire/..."},
 	{Name: "internal/socket"},
 	{Name: "internal/dial", May: []string{"target"}},
-	{Name: "internal/standin", May: []string{"internal/standin/kafka", "internal/standin/riemann"}},
+	{Name: "internal/standin", May: []string{"internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann"}},
+	{Name: "internal/standin/apm", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/apm", "units"}},
 	{Name: "internal/standin/kafka", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/kafka", "units"}},
 	{Name: "internal/standin/riemann", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/riemann", "units"}},
 	{Name: "internal/standin/fault", May: []string{"internal/standin/setting", "units"}},

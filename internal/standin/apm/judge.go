@@ -1,0 +1,292 @@
+package apm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	wire "carronade/internal/wire/apm"
+)
+
+// maxNoted is how many members of one object can depend on each other.
+const maxNoted = 16
+
+// A judge judges one text at a time, by schemas. It reads the text once, where
+// it lies.
+type judge struct {
+	tokens wire.Tokens
+	counts wire.Counts // of events in the text
+}
+
+// An invalid is a text that is not what it should be.
+type invalid struct {
+	path []string // from the inside out
+	what string
+}
+
+func (e *invalid) Error() string {
+	var b strings.Builder
+	b.WriteString("validation error: ")
+	for i, name := range slices.Backward(e.path) {
+		b.WriteString(name)
+		if i > 0 && e.path[i-1][0] != '[' {
+			b.WriteByte('.')
+		}
+	}
+	if len(e.path) > 0 {
+		b.WriteString(": ")
+	}
+	b.WriteString(e.what)
+	return b.String()
+}
+
+func bad(format string, args ...any) error { return &invalid{what: fmt.Sprintf(format, args...)} }
+
+// in adds where an error happened.
+func in(name string, err error) error {
+	if e := (*invalid)(nil); errors.As(err, &e) {
+		e.path = append(e.path, name)
+	}
+	return err
+}
+
+var errUnrecognized = errors.New("did not recognize object type")
+
+// line judges one line of intake v2 or RUM v3: an object whose first member's
+// name says what it is.
+func (j *judge) line(rules map[string]*node, p []byte) (kind string, err error) {
+	j.counts = wire.Counts{}
+	j.tokens.Reset(p)
+	if tok, err := j.tokens.Next(); err != nil || tok != wire.BeginObject {
+		return "", notObject(err)
+	}
+	tok, err := j.tokens.Next()
+	if err != nil || tok != wire.Key {
+		return "", notObject(err)
+	}
+	kind = wire.Unquote(j.tokens.Raw())
+	n := rules[kind]
+	if n == nil {
+		return kind, fmt.Errorf("%w: %q", errUnrecognized, kind)
+	}
+	if err := j.next(n); err != nil {
+		return kind, in(kind, err)
+	}
+	return kind, j.rest()
+}
+
+func notObject(err error) error {
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %q", errUnrecognized, "")
+}
+
+// rest reads what follows the first member, which the real server does not
+// look at.
+func (j *judge) rest() error {
+	for {
+		if tok, err := j.tokens.Next(); err != nil || tok == wire.EndOfText {
+			return err
+		}
+	}
+}
+
+// document judges a document of v1.
+func (j *judge) document(n *node, p []byte) error {
+	j.counts = wire.Counts{}
+	j.tokens.Reset(p)
+	if err := j.next(n); err != nil {
+		return err
+	}
+	return j.rest()
+}
+
+// next judges the next value, which must be there.
+func (j *judge) next(n *node) error {
+	tok, err := j.tokens.Next()
+	if err != nil {
+		return err
+	}
+	set, err := j.value(n, tok)
+	if err == nil && !set {
+		return bad("required")
+	}
+	return err
+}
+
+// value judges the value that tok begins, and tells whether it says anything:
+// to the real server null, an array without items and an object without a known
+// member that says something are as good as not there.
+func (j *judge) value(n *node, tok wire.Token) (set bool, err error) {
+	if n == nil {
+		return false, j.tokens.Skip(tok)
+	}
+	if tok == wire.Null && !n.must {
+		return false, nil
+	}
+	if n.types != 0 && n.types&bit(tok) == 0 {
+		return false, bad("want %s", wanted(n.types))
+	}
+	switch tok {
+	case wire.BeginObject:
+		return j.object(n)
+	case wire.BeginArray:
+		return j.array(n)
+	case wire.String:
+		return true, n.text(j.tokens.Raw())
+	case wire.Number:
+		return true, n.number(j.tokens.Raw())
+	}
+	return true, nil
+}
+
+func wanted(types uint8) string {
+	var words []string
+	for i, w := range typeNames {
+		if types>>i&1 != 0 {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " or ")
+}
+
+func (j *judge) object(n *node) (set bool, err error) {
+	var seen [maxNoted]uint8 // the types of noted members
+	for {
+		tok, err := j.tokens.Next()
+		if err != nil {
+			return false, err
+		}
+		if tok == wire.EndObject {
+			break
+		}
+		name := j.tokens.Raw()
+		child, ok := n.members[string(name)]
+		if !ok && slices.Contains(name, '\\') {
+			name = []byte(wire.Unquote(name))
+			child, ok = n.members[string(name)]
+		}
+		if !ok {
+			if n.names == nil || n.names.Match(name) {
+				child = n.rest
+			} else if n.closed {
+				return false, bad("no member may be called %.40q", name)
+			}
+		}
+		note := -1
+		for i := range n.noted {
+			if n.noted[i] == string(name) {
+				note = i
+			}
+		}
+		if tok, err = j.tokens.Next(); err != nil {
+			return false, err
+		}
+		says, err := j.value(child, tok)
+		if err != nil {
+			return false, in(string(name), err)
+		}
+		if note >= 0 && says {
+			seen[note] = bit(tok)
+		}
+		// Where there are no members with names, any one says something.
+		set = set || says || len(n.members) == 0
+	}
+	if !set && !n.must {
+		return false, nil
+	}
+	return true, n.together(&seen)
+}
+
+// together looks at what members must fulfil together.
+func (n *node) together(seen *[maxNoted]uint8) error {
+	for _, name := range n.required {
+		if i := slices.Index(n.noted, name); seen[i] == 0 {
+			return in(name, bad("required"))
+		}
+	}
+	if len(n.any) > 0 && !slices.ContainsFunc(n.any, func(c condition) bool { return c.holds(seen) }) {
+		var names []string
+		for _, c := range n.any {
+			names = append(names, n.noted[c[0].member])
+		}
+		return bad("requires at least one of %s", strings.Join(names, ", "))
+	}
+	for _, w := range n.when {
+		if w.when.holds(seen) && !w.then.holds(seen) {
+			return bad("%s requires %s", n.noted[w.when[0].member], n.noted[w.then[0].member])
+		}
+	}
+	return nil
+}
+
+func (c condition) holds(seen *[maxNoted]uint8) bool {
+	for _, m := range c {
+		if seen[m.member]&m.types == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (j *judge) array(n *node) (set bool, err error) {
+	for i := 0; ; i++ {
+		tok, err := j.tokens.Next()
+		if err != nil {
+			return false, err
+		}
+		if tok == wire.EndArray {
+			if i < n.minItems {
+				return false, bad("want at least %d items", n.minItems)
+			}
+			return i > 0, nil
+		}
+		if n.counted {
+			j.counts[n.counts]++
+		}
+		set, err := j.value(n.items, tok)
+		if err == nil && !set && n.items != nil && len(n.items.members) > 0 {
+			err = bad("required")
+		}
+		if err != nil {
+			return false, in("["+strconv.Itoa(i)+"]", err)
+		}
+	}
+}
+
+func (n *node) text(raw []byte) error {
+	if n.maxLength == 0 && n.minLength == 0 && n.pattern == nil && n.enum == nil {
+		return nil
+	}
+	if len(raw) <= n.maxLength && n.minLength == 0 && n.pattern == nil && n.enum == nil {
+		return nil // no more characters than bytes
+	}
+	s := wire.Unquote(raw)
+	switch c := utf8.RuneCountInString(s); {
+	case n.maxLength > 0 && c > n.maxLength:
+		return bad("%d characters: want at most %d", c, n.maxLength)
+	case c < n.minLength:
+		return bad("%d characters: want at least %d", c, n.minLength)
+	case n.pattern != nil && !n.pattern.MatchString(s):
+		return bad("%.60q does not match %s", s, n.pattern)
+	case n.enum != nil && s != "" && !slices.Contains(n.enum, s):
+		return bad("%.60q: want one of %s", s, strings.Join(n.enum, ", "))
+	}
+	return nil
+}
+
+func (n *node) number(raw []byte) error {
+	if n.integer && slices.ContainsFunc(raw, func(c byte) bool { return c == '.' || c|0x20 == 'e' }) {
+		return bad("%.30s: want a whole number", raw)
+	}
+	if n.minimum != nil {
+		if v, err := strconv.ParseFloat(string(raw), 64); err != nil || v < *n.minimum {
+			return bad("%.30s: want at least %v", raw, *n.minimum)
+		}
+	}
+	return nil
+}
