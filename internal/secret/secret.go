@@ -147,6 +147,22 @@ func (m *Mask) Command(args []string) string {
 	return m.Text(strings.Join(shown, " "))
 }
 
+// Value is the value of a setting for people: hidden, and known to the mask from
+// now on, when the name says that it is a secret; and without what looks like
+// one in any case.
+func (m *Mask) Value(name, value string) string {
+	if IsReference(value) {
+		return value
+	}
+	var found []string
+	shown := m.looks(value, func(v string) { found = append(found, parts(v)...) })
+	if IsName(name) && value != "" {
+		found, shown = append(found, parts(value)...), Hidden
+	}
+	m.Add(found...)
+	return m.Text(shown)
+}
+
 // parts are a secret value and what of it may be printed alone: what follows the
 // scheme of an Authorization header, and the password of a login NAME:PASSWORD.
 func parts(v string) []string {

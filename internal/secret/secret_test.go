@@ -47,6 +47,27 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+func TestValue(t *testing.T) {
+	tests := []struct{ name, setting, value, want string }{
+		{"plain", "output.file", "a b", "a b"},
+		{"secret", "es.password", canary, Hidden},
+		{"reference", "es.password", "env:PW", "env:PW"},
+		{"address", "es.hosts", "http://me:" + canary + "@h:1", "http://***@h:1"},
+		{"nothing", "es.password", "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var m Mask
+			if got := m.Value(test.setting, test.value); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			if strings.Contains(test.value, canary) && strings.Contains(m.Text("say "+canary), canary) {
+				t.Error("the mask does not know the secret")
+			}
+		})
+	}
+}
+
 func TestText(t *testing.T) {
 	var m Mask
 	m.Add("p/w +1", "abc", canary)

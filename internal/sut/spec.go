@@ -16,10 +16,10 @@ type Spec struct {
 	// special; who needs a shell writes sh -c '...'. {tree}, {revision}, {branch}
 	// and {image} are replaced by what was built (Build).
 	Command   string
-	PID       int    // a process that runs already; it and its descendants are watched
-	Container string // the name or id of a container that runs already
-	Image     string // an image to run; {image} is the one that was built
-	Args      []string
+	PID       int      // a process that runs already; it and its descendants are watched
+	Container string   // the name or id of a container that runs already
+	Image     string   // an image to run; {image} is the one that was built
+	Args      []string // of the image's own program
 
 	Env []string // NAME=VALUE for what is started; the value may be env:NAME or file:PATH, and is a secret then
 	Dir string   // working folder of Command; "": that of the build, or this process's
@@ -44,19 +44,20 @@ type Spec struct {
 	CPUs    float64  // most processors' time it may use; 0: no limit
 	Engine  string   // "docker" or "podman"; "": whichever is there
 	Publish []string // ports of the image's container, as the engine takes them: 127.0.0.1:8200:8200
+	RunArgs []string // further options of the engine's run: --network=host, --volume=...
 
 	Git   string          // folder of the repository it comes from: its facts go into the report
 	Build *checkout.Build // what was built for this run; its facts take precedence over Git's
 
-	Vars    string // URL of expvar
-	Metrics string // URL of metrics in Prometheus's text format
-	Names   []string
+	Vars    string      // URL of expvar
+	Metrics string      // URL of metrics in Prometheus's text format
+	Names   []string    // which of their names are told: see scrape.NewFilter
 	Header  http.Header // for Vars and Metrics; what is in it is secret
 	GCLog   string      // a JVM's unified log; %p and * stand for anything
 	JVMGC   bool        // have the JVM of Command write one, and read it
 
-	Secrets []string // further values that must not be in anything told
-	Output  func(line string)
+	Secrets []string          // further values that must not be in anything told
+	Output  func(line string) // each line of what is started, without secrets; nil: nobody looks
 
 	Logf func(format string, args ...any) // words for the progress log; nil: none
 

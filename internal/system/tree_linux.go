@@ -24,6 +24,9 @@ import (
 // A process that leaves its parent (a daemon) stays in the tree once it was
 // seen; when it left between two looks it is known by the tag in its
 // environment, where the tree has one.
+//
+// A number whose process ended is not read again, though another has it by
+// then: an open file of /proc belongs to the process and not to the number.
 type Tree struct {
 	root  int
 	tag   []byte // "NAME=VALUE" without the end; nil: none
@@ -109,20 +112,45 @@ func OpenTree(root int, tag string) (*Tree, error) {
 		t.Close()
 		return nil, fmt.Errorf("open /proc/loadavg: %w", err)
 	}
-	m := t.open(root)
-	if m == nil || m.zombie {
-		if m != nil {
-			m.close()
-		}
+	if m := t.open(root); m != nil && !m.zombie {
+		t.begun = m.start
+		t.adopt(m)
+		t.name = comm(root)
+		t.openNetwork()
+	} else if m != nil {
+		m.close()
+	}
+	t.look(false)
+	if !t.Alive() { // with a tag it may have left others behind
 		t.Close()
 		return nil, fmt.Errorf("process %d: %w", root, ErrGone)
 	}
-	t.begun = m.start
-	t.adopt(m)
-	t.name = comm(root)
-	t.openNetwork()
-	t.look(false)
 	return t, nil
+}
+
+// RootEnded asks whether the root is gone by now; it costs one system call.
+func (t *Tree) RootEnded() bool {
+	for _, m := range t.members {
+		if m.pid == t.root {
+			return t.over(m)
+		}
+	}
+	return true
+}
+
+// Ended asks whether all are gone by now that were alive at the last look.
+func (t *Tree) Ended() bool {
+	for _, m := range t.members {
+		if !t.over(m) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Tree) over(m *member) bool {
+	s, ok := parseStat(t.file(m.stat))
+	return !ok || s.ended()
 }
 
 // bootTicks is now in ticks after boot, as processes' starts are told.

@@ -20,6 +20,12 @@ func (*Tree) Alive() bool { return false }
 // RootAlive is false here.
 func (*Tree) RootAlive() bool { return false }
 
+// RootEnded is true here.
+func (*Tree) RootEnded() bool { return true }
+
+// Ended is true here.
+func (*Tree) Ended() bool { return true }
+
 // Members are none here.
 func (*Tree) Members() []int { return nil }
 

@@ -1,0 +1,225 @@
+package sut
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"carronade/internal/scrape"
+	"carronade/internal/system"
+	"carronade/target"
+	"carronade/units"
+)
+
+// prepared is a command ready to be started: its words, and the environment
+// besides this process's.
+func (s *System) prepared(command string) (words, env []string, err error) {
+	if b := s.spec.Build; b != nil {
+		command = b.Expand(command)
+	}
+	if words, err = Split(command); err == nil && len(words) == 0 {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		return nil, nil, &target.Error{Doing: "read --system-cmd", Err: err, Hint: "quote as for a shell, and write sh -c '...' where one is needed"}
+	}
+	flags, err := s.flagWords()
+	if err != nil {
+		return nil, nil, err
+	}
+	env, err = s.environment()
+	return withFlags(words, flags), env, err
+}
+
+// flagWords are the flags as arguments. What is told of a flag is what somebody
+// typed, and nothing of a secret.
+func (s *System) flagWords() ([]string, error) {
+	var out []string
+	for _, f := range s.spec.Flags {
+		shown := f.Value
+		value, hidden, err := resolved(f.Value)
+		if err != nil {
+			return nil, &target.Error{Doing: "read --system-flag " + f.Name, Err: err, Hint: "a value env:NAME or file:PATH is read from there"}
+		}
+		if hidden {
+			s.mask.Add(value)
+		} else {
+			shown = s.mask.Value(f.Name, f.Value) // one given in the open is hidden all the same
+		}
+		s.flags[f.Name] = shown
+		words, err := formed(s.spec.FlagFormat, Flag{f.Name, value})
+		if err != nil {
+			return nil, &target.Error{Doing: "read --system-flag-format " + s.spec.FlagFormat, Err: err, Hint: "such as '" + DefaultFlagFormat + "' or '--{name}={value}'"}
+		}
+		out = append(out, words...)
+	}
+	return out, nil
+}
+
+func (s *System) environment() ([]string, error) {
+	out := []string{system.TagEnv + "=" + s.tag}
+	for _, e := range s.spec.Env {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok || name == "" {
+			return nil, &target.Error{Doing: "read --system-env", Err: fmt.Errorf("%q is not NAME=VALUE", s.mask.Text(e)), Hint: "such as --system-env GOGC=50"}
+		}
+		text, hidden, err := resolved(value)
+		if err != nil {
+			return nil, &target.Error{Doing: "read --system-env " + name, Err: err, Hint: "a value env:NAME or file:PATH is read from there"}
+		}
+		if hidden {
+			s.mask.Add(text)
+		}
+		s.mask.Value(name, value)
+		out = append(out, name+"="+text)
+	}
+	return out, nil
+}
+
+// runCommand starts the command and watches it.
+func (s *System) runCommand() error {
+	words, env, err := s.prepared(s.spec.Command)
+	if err != nil {
+		return err
+	}
+	s.shown = s.mask.Command(words)
+	if s.spec.JVMGC {
+		if words, env, err = s.logJVM(words, env); err != nil {
+			return err
+		}
+	}
+	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // what the user asked to run; ended by Stop
+	cmd.Dir = s.spec.Dir
+	if cmd.Dir == "" && s.spec.Build != nil {
+		cmd.Dir = s.spec.Build.Tree
+	}
+	cmd.Env = append(os.Environ(), env...)
+	if s.spec.Memory > 0 || s.spec.CPUs > 0 {
+		if s.limits, err = newLimits(s.tag, s.spec.Memory, s.spec.CPUs); err != nil {
+			return s.unlimited(err)
+		}
+		s.limits.apply(cmd)
+	}
+	return s.launch(cmd)
+}
+
+func (s *System) unlimited(err error) error {
+	var what []string
+	if s.spec.Memory > 0 {
+		what = append(what, units.FormatSize(s.spec.Memory))
+	}
+	if s.spec.CPUs > 0 {
+		what = append(what, fmt.Sprintf("%g processors", s.spec.CPUs))
+	}
+	return &target.Error{
+		Doing: "limit the system to " + strings.Join(what, " and "), Err: err,
+		Hint: "limits on a plain command need a writable cgroup of version 2: run as root, or under systemd-run --user --scope -p Delegate=yes; or let an engine do it with --system-image",
+	}
+}
+
+// launch starts cmd and watches what comes of it.
+func (s *System) launch(cmd *exec.Cmd) error {
+	s.spec.Logf("starting %s", s.shown)
+	child, err := system.StartChild(cmd, func(line string) {
+		s.tail.add(line)
+		if s.spec.Output != nil {
+			s.spec.Output(s.mask.Text(line))
+		}
+	})
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		var x *exec.Error
+		if errors.As(err, &x) {
+			err = x.Err
+		}
+		return &target.Error{Doing: "start " + s.shown, Err: err, Hint: "the first word must be a program that can be run from here; a shell's own words need sh -c '...'"}
+	}
+	s.child = child
+	s.started = time.Now()
+	if s.box == nil {
+		tree, err := system.OpenTree(child.Pid(), s.tag)
+		switch {
+		case err == nil:
+			s.watch(tree)
+		case errors.Is(err, system.ErrUnwatched):
+			s.warn("what the system consumes can be read on Linux alone: it is started and stopped, and not watched")
+		case !errors.Is(err, system.ErrGone):
+			s.warn("the system is not watched: " + err.Error())
+		}
+	}
+	go s.wait(child)
+	return nil
+}
+
+// wait waits for the end of what was started. A command that ends well and
+// leaves others behind has gone into the background: those are the system then.
+func (s *System) wait(child *system.Child) {
+	<-child.Done()
+	e := exitOf(child)
+	s.mu.Lock()
+	stopping, tree := s.stopping, s.tree
+	if tree != nil && s.box == nil && !stopping && e.Code == 0 && s.lookNow().alive {
+		s.forked = true
+		s.warnings = append(s.warnings, "the command went into the background: what it left running is watched, and how that ends is not known")
+	}
+	forked := s.forked
+	s.mu.Unlock()
+	if forked {
+		s.follow(tree)
+		return
+	}
+	// Its last words may lie in the pipe yet; what it left running may keep the
+	// pipe open for ever.
+	select {
+	case <-child.Drained():
+	case <-time.After(lastWords):
+	}
+	s.over(e, stopping)
+}
+
+// lastWords is how long the last of the output is waited for.
+const lastWords = 200 * time.Millisecond
+
+func exitOf(child *system.Child) Exit {
+	state := child.State()
+	if state == nil {
+		return Exit{Status: fmt.Sprint(child.Err()), Code: -1}
+	}
+	return Exit{Status: state.String(), Code: state.ExitCode(), Signal: system.DeathSignal(state)}
+}
+
+// logJVM has the JVM that the command starts write its log of collections where
+// we read it. A command that is not java itself starts one by way of a script:
+// the JVM takes the option from the environment then.
+func (s *System) logJVM(words, env []string) ([]string, []string, error) {
+	dir, err := os.MkdirTemp("", "carronade-gc-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a folder for the JVM's log: %w", err)
+	}
+	s.gcDir = dir
+	log := filepath.Join(dir, "gc-%p.log")
+	option := "-Xlog:gc*:file=" + log + ":time,uptime,level,tags:filecount=0"
+	s.gc = scrape.NewGCLog(log, true)
+	if base := strings.TrimSuffix(filepath.Base(words[0]), ".exe"); base == "java" {
+		return append([]string{words[0], option}, words[1:]...), env, nil
+	}
+	const name = "JAVA_TOOL_OPTIONS"
+	if strings.ContainsAny(log, " \t'\"") {
+		return nil, nil, &target.Error{Doing: "have the JVM write its log", Err: errors.New("the folder for temporary files has blanks in its name, which " + name + " cannot hold"), Hint: "set TMPDIR to one without"}
+	}
+	had := os.Getenv(name)
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			had = v
+		}
+	}
+	return words, append(env, strings.TrimSpace(name+"="+strings.TrimSpace(had+" "+option))), nil
+}

@@ -1,0 +1,308 @@
+package sut
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"carronade/internal/system"
+	"carronade/target"
+)
+
+// boxPatience is how long an engine may take for one thing besides what it is
+// asked to wait for.
+const boxPatience = 20 * time.Second
+
+// Label marks containers that were started here, for whoever cleans up after a
+// machine that crashed.
+const Label = "carronade.system"
+
+// A container is the system in one, by way of an engine's command line program:
+// docker and podman take the same words for all that is needed.
+type container struct {
+	program string // path of the engine's program
+	name    string // or id
+	facts   inspected
+	logOnce sync.Once
+}
+
+// inspected is what is read of `inspect`; both engines print it so.
+type inspected struct {
+	ID    string `json:"Id"`
+	Name  string
+	Image string // its id
+	State struct {
+		Running   bool
+		Pid       int
+		ExitCode  int
+		OOMKilled bool
+	}
+	Config struct {
+		Image string // its name
+	}
+	HostConfig struct {
+		Memory   int64
+		NanoCpus int64
+	}
+}
+
+// ask runs the engine's program for one thing.
+func (c *container) ask(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, boxPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.program, args...) //nolint:gosec // arguments, not a shell's text
+	cmd.WaitDelay = time.Second
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("%s %s: %w", c.kind(), args[0], ctx.Err())
+	}
+	if text := strings.TrimSpace(words.String()); text != "" {
+		lines := strings.Split(text, "\n")
+		err = errors.New(lines[len(lines)-1])
+	}
+	return "", fmt.Errorf("%s %s: %w", c.kind(), args[0], err)
+}
+
+func (c *container) kind() string { return strings.TrimSuffix(filepath.Base(c.program), ".exe") }
+
+// findEngine finds an engine that works: the one asked for, or the first of
+// docker and podman.
+func findEngine(ctx context.Context, asked string) (*container, error) {
+	names := []string{"docker", "podman"}
+	if asked != "" {
+		names = []string{asked}
+	}
+	var errs []error
+	for _, name := range names {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("there is no %s on this machine", name))
+			continue
+		}
+		c := &container{program: program}
+		if _, err := c.ask(ctx, "info"); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		return c, nil
+	}
+	return nil, &target.Error{
+		Doing: "find a container engine", Err: errors.Join(errs...),
+		Hint: "install docker or podman, see that `docker info` works for this user, or start the system with --system-cmd",
+	}
+}
+
+func (c *container) inspect(ctx context.Context) error {
+	out, err := c.ask(ctx, "inspect", "--type", "container", c.name)
+	if err != nil {
+		return err
+	}
+	var all []inspected
+	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 {
+		return fmt.Errorf("%s inspect told what makes no sense: %w", c.kind(), cmpErr(err))
+	}
+	c.facts = all[0]
+	return nil
+}
+
+func cmpErr(err error) error {
+	if err == nil {
+		return errors.New("not one container")
+	}
+	return err
+}
+
+// attachContainer watches a container that runs already.
+func (s *System) attachContainer(ctx context.Context) error {
+	box, err := findEngine(ctx, s.spec.Engine)
+	if err != nil {
+		return err
+	}
+	box.name = s.spec.Container
+	if err := box.inspect(ctx); err != nil {
+		return &target.Error{Doing: "find the container " + box.name, Err: err, Hint: "see " + box.kind() + " ps"}
+	}
+	if !box.facts.State.Running || box.facts.State.Pid <= 0 {
+		return &target.Error{Doing: "find the container " + box.name, Err: errors.New("it does not run"), Hint: "start it first: " + box.kind() + " start " + box.name}
+	}
+	s.box = box
+	if s.ready.log != "" {
+		go s.followLog(box)
+	}
+	return s.attach(box.facts.State.Pid)
+}
+
+// followLog looks for the readiness text in what the container says from now on
+// and has said lately.
+func (s *System) followLog(box *container) {
+	cmd := exec.Command(box.program, "logs", "--follow", "--tail", "1000", box.name) //nolint:gosec,noctx // ended below
+	child, err := system.StartChild(cmd, s.tail.add)
+	if err != nil {
+		return
+	}
+	select {
+	case <-s.tail.found:
+	case <-s.ended:
+	case <-time.After(s.spec.ReadyWithin):
+	}
+	child.Kill()
+}
+
+// runImage starts a container of an image. The engine's client stays in the
+// foreground: its output is the container's, its end is the container's, and the
+// TERM that the kernel sends it when this process is gone it hands on.
+func (s *System) runImage(ctx context.Context) error {
+	box, err := findEngine(ctx, s.spec.Engine)
+	if err != nil {
+		return err
+	}
+	image := s.spec.Image
+	if s.spec.Build != nil {
+		image = s.spec.Build.Expand(image)
+	}
+	if _, err := box.ask(ctx, "image", "inspect", image); err != nil {
+		hint := box.kind() + " pull " + image + " first: a pull is no part of a run"
+		if s.spec.Build != nil && image == s.spec.Build.Image {
+			hint = "--system-build must make it: " + box.kind() + " build --tag {image} . ; if it did once, carronade system prune --all has it made again"
+		}
+		return &target.Error{Doing: "find the image " + image, Err: errors.New(s.mask.Text(err.Error())), Hint: hint}
+	}
+	flags, err := s.flagWords()
+	if err != nil {
+		return err
+	}
+	env, err := s.environment()
+	if err != nil {
+		return err
+	}
+	box.name = "carronade-" + strings.ToLower(s.tag[:12])
+	args := []string{"run", "--name", box.name, "--label", Label + "=1"}
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=") // the value stays out of the command line
+		args = append(args, "--env", name)
+	}
+	if m := s.spec.Memory; m > 0 {
+		n := strconv.FormatInt(m, 10)
+		args = append(args, "--memory", n, "--memory-swap", n)
+	}
+	if s.spec.CPUs > 0 {
+		args = append(args, "--cpus", strconv.FormatFloat(s.spec.CPUs, 'g', -1, 64))
+	}
+	for _, p := range s.spec.Publish {
+		args = append(args, "--publish", p)
+	}
+	args = append(args, s.spec.RunArgs...)
+	args = append(args, image)
+	args = append(args, withFlags(s.spec.Args, flags)...)
+	s.shown = s.mask.Command(append([]string{box.kind()}, args...))
+	s.box = box
+	cmd := exec.Command(box.program, args...) //nolint:gosec,noctx // ended by Stop
+	cmd.Dir = s.spec.Dir
+	cmd.Env = append(os.Environ(), env...)
+	if err := s.launch(cmd); err != nil {
+		return err
+	}
+	return s.watchBox(ctx)
+}
+
+// watchBox waits until the container has a process, and watches it.
+func (s *System) watchBox(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.spec.ReadyWithin)
+	defer cancel()
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	for {
+		err := s.box.inspect(ctx)
+		if err == nil && s.box.facts.State.Running && s.box.facts.State.Pid > 0 {
+			break
+		}
+		select {
+		case <-s.died:
+			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("its container ended at once: %s", s.Exit().Status)), Hint: "try it by hand: " + s.shown}
+		case <-ctx.Done():
+			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("its container does not run: %w", ctx.Err())), Hint: "try it by hand: " + s.shown}
+		case <-ticker.C:
+		}
+	}
+	tree, err := system.OpenTree(s.box.facts.State.Pid, s.tag)
+	switch {
+	case err == nil:
+		s.watch(tree)
+	case errors.Is(err, system.ErrGone):
+		select {
+		case <-s.died:
+		case <-time.After(lastWords):
+			s.warn("the engine runs the container out of this machine's sight: it is started and stopped, and not watched")
+		}
+	default:
+		s.warn("the container is not watched: " + err.Error())
+	}
+	return nil
+}
+
+// stop asks the container to end, and has the engine end it after patience.
+func (c *container) stop(patience time.Duration) {
+	seconds := strconv.Itoa(max(1, int((patience+time.Second-1)/time.Second)))
+	ctx, cancel := context.WithTimeout(context.Background(), patience+boxPatience)
+	go func() {
+		defer cancel()
+		cmd := exec.CommandContext(ctx, c.program, "stop", "-t", seconds, c.name) //nolint:gosec // arguments, not a shell's text
+		_ = cmd.Run()
+	}()
+}
+
+func (c *container) kill() { _, _ = c.ask(context.Background(), "kill", c.name) }
+
+// close removes a container that was started here.
+func (c *container) close(ours bool) {
+	if ours {
+		_, _ = c.ask(context.Background(), "rm", "--force", "--volumes", c.name)
+	}
+}
+
+// tellExit adds what the engine knows of the end. A container that removes
+// itself is gone by then.
+func (c *container) tellExit(e *Exit) {
+	if c.inspect(context.Background()) != nil || c.facts.State.Running {
+		return
+	}
+	e.Code = c.facts.State.ExitCode
+	e.Status = fmt.Sprintf("exit status %d", e.Code)
+	if e.Code > 128 {
+		e.Status += " (a signal)"
+	}
+	if e.OutOfMemory = c.facts.State.OOMKilled; e.OutOfMemory {
+		e.Status += ", ended by the kernel at its memory limit"
+	}
+}
+
+// readLog fetches the last lines of a container that was not started here, once
+// it ended.
+func (c *container) readLog(t *tail) {
+	c.logOnce.Do(func() {
+		cmd := exec.Command(c.program, "logs", "--tail", strconv.Itoa(keptLines), c.name) //nolint:gosec,noctx // it ends by itself
+		child, err := system.StartChild(cmd, t.add)
+		if err != nil {
+			return
+		}
+		select {
+		case <-child.Drained():
+		case <-time.After(boxPatience):
+			child.Kill()
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package sut
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// limits are a control group of version 2 (Documentation/admin-guide/cgroup-v2)
+// made for one system: the command is started in it, so that it holds from the
+// first instruction on and for all descendants. A nil pointer is no limits.
+type limits struct {
+	dir string
+	fd  int
+}
+
+const cpuPeriod = 100_000 // microseconds, the kernel's default
+
+// newLimits makes a group beside or below this process's own.
+func newLimits(tag string, memory int64, cpus float64) (*limits, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil, err
+	}
+	mount := unifiedMount(string(mounts))
+	if mount == "" {
+		return nil, errors.New("no cgroup of version 2 is mounted")
+	}
+	var errs []error
+	for _, parent := range parents(mount, string(own)) {
+		l, err := limitsIn(parent, "carronade-"+strings.ToLower(tag), memory, cpus)
+		if err == nil {
+			return l, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errs[0]
+}
+
+// unifiedMount finds where version 2 is mounted (proc_pid_mountinfo(5)).
+func unifiedMount(mountinfo string) string {
+	for line := range strings.Lines(mountinfo) {
+		before, after, ok := strings.Cut(line, " - ")
+		if f := strings.Fields(before); ok && len(f) >= 5 && strings.HasPrefix(after, "cgroup2 ") {
+			return f[4]
+		}
+	}
+	return ""
+}
+
+// parents are the groups in which one may be made, the nearest first. A group
+// with processes in it cannot hand controllers down, so this process's own is
+// of use only when it is the mount's root.
+func parents(mount, own string) []string {
+	var out []string
+	for line := range strings.Lines(own) {
+		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			for p = filepath.Clean("/" + p); p != "/"; {
+				p = filepath.Dir(p)
+				out = append(out, filepath.Join(mount, p))
+			}
+		}
+	}
+	if len(out) == 0 || out[len(out)-1] != mount {
+		out = append(out, mount)
+	}
+	return out
+}
+
+func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) {
+	var need []string
+	if memory > 0 {
+		need = append(need, "memory")
+	}
+	if cpus > 0 {
+		need = append(need, "cpu")
+	}
+	there, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
+	if err != nil {
+		return nil, fmt.Errorf("the group %s cannot be read: %w", parent, reason(err))
+	}
+	down, _ := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
+	for _, c := range need {
+		if !bytes.Contains(append([]byte{' '}, append(bytes.TrimSpace(there), ' ')...), []byte(" "+c+" ")) {
+			return nil, fmt.Errorf("the group %s has no controller of %s", parent, c)
+		}
+		if bytes.Contains(append([]byte{' '}, append(bytes.TrimSpace(down), ' ')...), []byte(" "+c+" ")) {
+			continue
+		}
+		if err := put(filepath.Join(parent, "cgroup.subtree_control"), "+"+c); err != nil {
+			return nil, fmt.Errorf("the group %s does not hand %s down: %w", parent, c, reason(err))
+		}
+	}
+	l := &limits{dir: filepath.Join(parent, name), fd: -1}
+	if err := os.Mkdir(l.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("no group can be made in %s: %w", parent, reason(err))
+	}
+	madeGroup(l.dir)
+	err = func() error {
+		if memory > 0 {
+			if err := put(filepath.Join(l.dir, "memory.max"), strconv.FormatInt(memory, 10)); err != nil {
+				return err
+			}
+			// Without swap, as --memory-swap does for containers; and all of the
+			// system ends when one of it must. Old kernels lack either.
+			_ = put(filepath.Join(l.dir, "memory.swap.max"), "0")
+			_ = put(filepath.Join(l.dir, "memory.oom.group"), "1")
+		}
+		if cpus > 0 {
+			if err := put(filepath.Join(l.dir, "cpu.max"), fmt.Sprintf("%d %d", max(1000, int64(cpus*cpuPeriod)), cpuPeriod)); err != nil {
+				return err
+			}
+		}
+		fd, err := unix.Open(l.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		l.fd = fd
+		return err
+	}()
+	if err != nil {
+		_ = os.Remove(l.dir)
+		return nil, fmt.Errorf("the group %s does not take the limit: %w", l.dir, reason(err))
+	}
+	return l, nil
+}
+
+// madeGroup is where tests put the files that a kernel makes in a new group.
+var madeGroup = func(string) {}
+
+func reason(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// put writes to a file that is there.
+func put(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// apply has cmd started within the group.
+func (l *limits) apply(cmd *exec.Cmd) {
+	if l == nil {
+		return
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, l.fd
+}
+
+// outOfMemory tells whether the kernel ended a process of the group at its
+// limit.
+func (l *limits) outOfMemory() bool {
+	if l == nil {
+		return false
+	}
+	data, err := os.ReadFile(filepath.Join(l.dir, "memory.events"))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "oom_kill" {
+			return f[1] != "0"
+		}
+	}
+	return false
+}
+
+// kill ends every process in the group.
+func (l *limits) kill() {
+	if l != nil {
+		_ = put(filepath.Join(l.dir, "cgroup.kill"), "1")
+	}
+}
+
+// remove removes the group, which the kernel allows when its last process has
+// gone.
+func (l *limits) remove() {
+	if l == nil {
+		return
+	}
+	l.kill()
+	_ = unix.Close(l.fd)
+	ticker := time.NewTicker(stopEvery)
+	defer ticker.Stop()
+	for range 50 {
+		if err := os.Remove(l.dir); err == nil || errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		<-ticker.C
+	}
+}

@@ -1,0 +1,282 @@
+package sut
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/system"
+)
+
+// roleEnv makes the test's binary a system under test.
+const roleEnv = "SUT_TEST_ROLE"
+
+// canary is a secret that must not be told.
+const canary = "kestrel-7781"
+
+func TestMain(m *testing.M) {
+	if name := filepath.Base(os.Args[0]); name == "docker" || name == "podman" {
+		engine(os.Args[1:])
+		return
+	}
+	role := os.Getenv(roleEnv)
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	args := os.Args[1:]
+	switch role {
+	case "serve": // ADDR [WORDS]: until TERM
+		serve(args)
+	case "stubborn": // ADDR: ignores TERM
+		signal.Ignore(syscall.SIGTERM)
+		serve(args)
+	case "exit": // CODE WORDS
+		code, _ := strconv.Atoi(args[0])
+		fmt.Fprintln(os.Stderr, strings.Join(args[1:], " "))
+		os.Exit(code)
+	case "silent":
+		select {}
+	case "fork": // ADDR: a server in the background, then an end
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Env = append(os.Environ(), roleEnv+"=serve")
+		cmd.SysProcAttr = detached()
+		if err := cmd.Start(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	case "family": // ADDR: a server with a stubborn child
+		cmd := exec.Command(os.Args[0], "127.0.0.1:0")
+		cmd.Env = append(os.Environ(), roleEnv+"=stubborn")
+		cmd.SysProcAttr = detached()
+		if err := cmd.Start(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("child", cmd.Process.Pid)
+		serve(args)
+	case "environment":
+		fmt.Println("saw", os.Getenv("SUT_PLAIN"), os.Getenv("SUT_SECRET"), strings.Join(args, " "))
+		wd, _ := os.Getwd()
+		fmt.Println("in", wd)
+		select {}
+	}
+}
+
+var held []byte
+
+func serve(args []string) {
+	l, err := net.Listen("tcp", args[0])
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	status := http.StatusOK
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/hold": // that many MiB resident
+			n, _ := strconv.Atoi(r.FormValue("mib"))
+			held = make([]byte, n<<20)
+			for i := range held {
+				held[i] = 1
+			}
+		case "/status":
+			status, _ = strconv.Atoi(r.FormValue("code"))
+		case "/debug/vars":
+			fmt.Fprint(w, `{"queue":{"active":3},"other":1}`)
+		case "/metrics":
+			fmt.Fprint(w, "# TYPE active gauge\nactive 5\n")
+		case "/exit":
+			fmt.Println("last words, password=" + canary)
+			os.Exit(3)
+		default:
+			w.WriteHeader(status)
+		}
+	})
+	go func() { _ = http.Serve(l, nil) }()
+	fmt.Println("listening on", l.Addr(), strings.Join(args[1:], " "))
+	if os.Getenv(roleEnv) == "stubborn" {
+		select {}
+	}
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGTERM)
+	<-c
+	fmt.Println("bye")
+}
+
+// free is an address that nothing listens on.
+func free(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// play is a command line of this binary in a role.
+func play(t testing.TB, role string, args ...string) Spec {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the roles are written for signals")
+	}
+	return Spec{
+		Command: "'" + os.Args[0] + "' " + strings.Join(args, " "), Env: []string{roleEnv + "=" + role},
+		ReadyWithin: 20 * time.Second, Logf: t.Logf,
+	}
+}
+
+func start(t testing.TB, spec Spec) *System {
+	t.Helper()
+	s, err := Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop() })
+	return s
+}
+
+// get asks the system something.
+func get(t testing.TB, addr, path string) {
+	t.Helper()
+	res, err := http.Get("http://" + addr + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+}
+
+func getQuietly(addr, path string) {
+	if res, err := http.Get("http://" + addr + path); err == nil {
+		res.Body.Close()
+	}
+}
+
+// alive tells whether a process runs, and is not only waited for.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	tree, err := system.OpenTree(pid, "")
+	if errors.Is(err, system.ErrGone) {
+		return false
+	}
+	if err == nil {
+		tree.Close()
+	}
+	return true
+}
+
+// until waits for something that is to come about.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); <-ticker.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: it did not come about", what)
+		}
+	}
+}
+
+// engine plays docker: its containers are processes of this machine, kept as
+// files in the folder FAKE_ENGINE.
+func engine(args []string) {
+	dir := os.Getenv("FAKE_ENGINE")
+	fail := func(text string) {
+		fmt.Fprintln(os.Stderr, "Error: "+text)
+		os.Exit(1)
+	}
+	log, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		fail(err.Error())
+	}
+	fmt.Fprintln(log, strings.Join(args, " "))
+	file := func(name string) string { return filepath.Join(dir, "box-"+name) }
+	read := func(name string) (c inspected) {
+		data, err := os.ReadFile(file(name))
+		if err != nil || json.Unmarshal(data, &c) != nil {
+			fail("no such container: " + name)
+		}
+		return c
+	}
+	write := func(name string, c inspected) {
+		data, _ := json.Marshal(c)
+		_ = os.WriteFile(file(name)+".new", data, 0o644)
+		_ = os.Rename(file(name)+".new", file(name))
+	}
+	last := args[len(args)-1]
+	switch args[0] {
+	case "info":
+		if os.Getenv("FAKE_BROKEN") != "" {
+			fail("Cannot connect to the daemon")
+		}
+	case "image":
+		if last != "server:1" {
+			fail("no such image: " + last)
+		}
+	case "inspect":
+		data, _ := json.Marshal([]inspected{read(last)})
+		fmt.Println(string(data))
+	case "run":
+		var c inspected
+		name := ""
+		i := 1
+		for ; i < len(args) && strings.HasPrefix(args[i], "--"); i++ {
+			if k, _, ok := strings.Cut(args[i], "="); ok && k != "" {
+				continue
+			}
+			switch args[i] {
+			case "--name":
+				name = args[i+1]
+			case "--memory":
+				c.HostConfig.Memory, _ = strconv.ParseInt(args[i+1], 10, 64)
+			case "--cpus":
+				f, _ := strconv.ParseFloat(args[i+1], 64)
+				c.HostConfig.NanoCpus = int64(f * 1e9)
+			}
+			i++
+		}
+		c.ID, c.Image, c.Config.Image = "0123abcd", "sha256:feed", args[i]
+		cmd := exec.Command(os.Args[0], args[i+1:]...)
+		cmd.Path, _ = os.Executable()
+		cmd.Args[0] = "server"
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Start(); err != nil {
+			fail(err.Error())
+		}
+		c.State.Running, c.State.Pid = true, cmd.Process.Pid
+		write(name, c)
+		_ = cmd.Wait()
+		c.State.Running, c.State.Pid = false, 0
+		c.State.ExitCode = cmd.ProcessState.ExitCode()
+		if c.State.ExitCode < 0 {
+			c.State.ExitCode, c.State.OOMKilled = 137, os.Getenv("FAKE_OOM") != ""
+		}
+		write(name, c)
+		os.Exit(c.State.ExitCode)
+	case "stop", "kill":
+		sig := map[string]syscall.Signal{"stop": syscall.SIGTERM, "kill": syscall.SIGKILL}[args[0]]
+		if pid := read(last).State.Pid; pid > 0 {
+			_ = syscall.Kill(pid, sig)
+		}
+	case "logs":
+		fmt.Println("logged: ready to serve")
+	case "rm":
+		_ = os.Remove(file(last))
+	default:
+		fail("unknown: " + args[0])
+	}
+}

@@ -1,0 +1,208 @@
+package sut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/target"
+)
+
+// The pace of waiting until a system is ready.
+const (
+	readyEvery = 50 * time.Millisecond
+	oneTry     = 2 * time.Second
+)
+
+// A readiness says when a system may be fired at. Exactly one field is set.
+type readiness struct {
+	url   string
+	addrs []string
+	log   string
+}
+
+// parseReady reads what --system-ready takes; "" is that all of listen accept.
+func parseReady(s string, listen []string) (readiness, error) {
+	switch {
+	case s == "":
+		return readiness{addrs: listen}, nil
+	case strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://"):
+		u, err := url.Parse(s)
+		if err != nil || u.Host == "" {
+			return readiness{}, errors.New("it is no URL with a host")
+		}
+		return readiness{url: s}, nil
+	case strings.HasPrefix(s, "log:"):
+		text := strings.TrimPrefix(s, "log:")
+		if text == "" {
+			return readiness{}, errors.New("no text follows log:")
+		}
+		return readiness{log: text}, nil
+	}
+	addr, isPort := strings.CutPrefix(s, "port:")
+	if isPort || strings.HasPrefix(s, ":") {
+		addr = net.JoinHostPort("127.0.0.1", strings.TrimPrefix(addr, ":"))
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 {
+		return readiness{}, errors.New("it is neither http://..., port:N, HOST:PORT nor log:TEXT")
+	}
+	return readiness{addrs: []string{addr}}, nil
+}
+
+func (r *readiness) String() string {
+	switch {
+	case r.url != "":
+		return r.url + " to answer"
+	case r.log != "":
+		return fmt.Sprintf("%q in its output", r.log)
+	}
+	return strings.Join(r.addrs, ", ") + " to accept connections"
+}
+
+// try asks once; nil means ready.
+func (s *System) try(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, oneTry)
+	defer cancel()
+	switch {
+	case s.ready.log != "":
+		select {
+		case <-s.tail.found:
+			return nil
+		default:
+			return errors.New("its output does not hold it")
+		}
+	case s.ready.url != "":
+		return s.answers(ctx)
+	}
+	for _, addr := range s.ready.addrs {
+		if err := s.spec.accept(ctx, addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func accepts(ctx context.Context, addr string) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+func (s *System) answers(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.ready.url, nil)
+	if err != nil {
+		return err
+	}
+	res, err := s.web.Do(req)
+	if err != nil {
+		var e *url.Error
+		if errors.As(err, &e) {
+			err = e.Err
+		}
+		return err
+	}
+	defer res.Body.Close()
+	_, _ = io.CopyN(io.Discard, res.Body, 64<<10)
+	if res.StatusCode >= 400 {
+		return fmt.Errorf("it answers %s", res.Status)
+	}
+	return nil
+}
+
+// notYet fails when something answers already where the system is to answer:
+// the run would fire at that.
+func (s *System) notYet(ctx context.Context) error {
+	if s.ready.log != "" || s.ready.url == "" && len(s.ready.addrs) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, oneTry)
+	defer cancel()
+	if s.ready.url != "" {
+		u, err := url.Parse(s.ready.url)
+		if err != nil {
+			return nil //nolint:nilerr // parseReady has judged it
+		}
+		host := u.Host
+		if u.Port() == "" {
+			host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+		}
+		if s.spec.accept(ctx, host) == nil {
+			return s.taken(host)
+		}
+		return nil
+	}
+	for _, addr := range s.ready.addrs {
+		if s.spec.accept(ctx, addr) == nil {
+			return s.taken(addr)
+		}
+	}
+	return nil
+}
+
+func (s *System) taken(addr string) error {
+	return &target.Error{
+		Doing: "start the system", Err: fmt.Errorf("something answers on %s already, before it was started", addr),
+		Hint: "stop that first, or have it watched with --system-pid instead",
+	}
+}
+
+// await waits until the system is ready, died or took too long.
+func (s *System) await(ctx context.Context) error {
+	if s.ready.log == "" && s.ready.url == "" && len(s.ready.addrs) == 0 {
+		return nil
+	}
+	within := s.spec.ReadyWithin
+	s.spec.Logf("waiting for %s", s.mask.Text(s.ready.String()))
+	start := time.Now()
+	deadline := time.NewTimer(within)
+	defer deadline.Stop()
+	ticker := time.NewTicker(readyEvery)
+	defer ticker.Stop()
+	var last error
+	for {
+		err := s.try(ctx)
+		if err == nil {
+			select {
+			case <-s.died: // and another answers in its place
+			default:
+				s.readyAfter = time.Since(start)
+				return nil
+			}
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-s.died:
+			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("it ended before it was ready: %s", s.Exit().Status)), Hint: "try the command by hand: " + s.shown}
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the system to be ready: %w", context.Cause(ctx))
+		case <-deadline.C:
+			err := fmt.Errorf("waited %v for %s", within, s.mask.Text(s.ready.String()))
+			if last != nil {
+				err = fmt.Errorf("%w: %s", err, s.mask.Text(last.Error()))
+			}
+			return &target.Error{Doing: "wait for the system to be ready", Err: s.words(err), Hint: "say what to wait for with --system-ready URL, port:N or log:TEXT, and how long with --system-ready-within"}
+		case <-ticker.C:
+		}
+	}
+}
+
+// words adds the system's last words to an error.
+func (s *System) words(err error) error {
+	lines := s.LastLines()
+	if len(lines) == 0 {
+		return fmt.Errorf("%w; it said nothing", err)
+	}
+	return fmt.Errorf("%w; its last words: %s", err, strings.Join(lines[max(0, len(lines)-5):], " | "))
+}

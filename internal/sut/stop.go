@@ -1,0 +1,143 @@
+package sut
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"carronade/internal/system"
+	"carronade/target"
+)
+
+// stopEvery is how often what is being stopped is looked at.
+const stopEvery = 20 * time.Millisecond
+
+// Stop ends what was started: TERM to the command, then to what it left
+// running, and KILL to all that are there when Spec.StopWithin is over. What
+// was not started here is left alone, and only the watching ends. The last
+// figures are read before. A system that had to be killed is an error; one
+// that died before is none, Died has told that. Stopping twice does nothing
+// more.
+func (s *System) Stop() error { return s.stop() }
+
+func (s *System) end() error {
+	s.mu.Lock()
+	s.stopping = true
+	tree := s.tree
+	if tree != nil && tree.Alive() {
+		if l := tree.Final(); l.Processes > 0 {
+			s.latest = l
+		}
+	}
+	s.mu.Unlock()
+	err := s.endProcesses(tree)
+	if s.box != nil {
+		s.box.close(s.spec.Image != "")
+	}
+	s.mu.Lock()
+	if s.tree != nil {
+		s.tree.Close()
+		s.tree = nil
+	}
+	s.mu.Unlock()
+	s.limits.remove()
+	s.told.Lock()
+	defer s.told.Unlock()
+	if s.gc != nil { // pauses since the last question
+		_, _ = s.gc.Tell(context.Background())
+	}
+	for _, source := range []interface{ Close() }{closer(s.vars), closer(s.metrics), closer(s.gc)} {
+		if source != nil {
+			source.Close()
+		}
+	}
+	if s.gcDir != "" {
+		_ = os.RemoveAll(s.gcDir)
+	}
+	if s.spec.Build != nil {
+		s.spec.Build.Release()
+	}
+	return err
+}
+
+// closer is nil for a nil pointer.
+func closer[T any, P interface {
+	*T
+	Close()
+}](p P) interface{ Close() } {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+func (s *System) endProcesses(tree *system.Tree) error {
+	if s.child == nil {
+		return nil // it was not started here
+	}
+	ticker := time.NewTicker(stopEvery)
+	defer ticker.Stop()
+	deadline := time.Now().Add(s.spec.StopWithin)
+	asked := make(map[int]bool) // what the command left running, asked once each
+	if s.box != nil {
+		s.box.stop(s.spec.StopWithin)
+		deadline = deadline.Add(boxPatience)
+	} else {
+		s.child.Terminate()
+	}
+	for time.Now().Before(deadline) {
+		gone := s.child.State() != nil
+		if gone {
+			left := s.members(tree)
+			for _, pid := range left {
+				if !asked[pid] {
+					asked[pid] = true
+					system.Signal(pid, false)
+				}
+			}
+			if len(left) == 0 {
+				<-s.ended
+				s.child.Kill() // of its group, what no tree saw
+				return nil
+			}
+		}
+		<-ticker.C
+	}
+	if s.box != nil {
+		s.box.kill()
+	}
+	s.limits.kill()
+	s.child.Kill()
+	// Whoever is there may start others: until nobody is left.
+	for range 50 {
+		left := s.members(tree)
+		for _, pid := range left {
+			system.Signal(pid, true)
+		}
+		if len(left) == 0 && s.child.State() != nil {
+			break
+		}
+		<-ticker.C
+	}
+	if s.child.State() == nil {
+		return &target.Error{Doing: "stop the system", Err: errors.New("it does not end, not even by KILL"), Hint: "look at process " + itoa(s.child.Pid()) + " with ps"}
+	}
+	<-s.ended
+	s.warn("the system did not end within " + s.spec.StopWithin.String() + " of being asked, and was killed")
+	return &target.Error{Doing: "stop the system", Err: errors.New("it did not end within " + s.spec.StopWithin.String() + " of TERM and was killed"), Hint: "give it longer with --system-stop-within"}
+}
+
+// members are the processes of the tree that are alive now.
+func (s *System) members(tree *system.Tree) []int {
+	if tree == nil || s.box != nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tree == nil {
+		return nil
+	}
+	tree.Look()
+	return tree.Members()
+}

@@ -1,0 +1,334 @@
+package sut
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"carronade/internal/checkout"
+	"carronade/internal/scrape"
+	"carronade/internal/secret"
+	"carronade/internal/system"
+	"carronade/target"
+)
+
+// A System is a system under test that was started or found. Its methods are
+// safe for concurrent use.
+type System struct {
+	spec  Spec
+	ready readiness
+	tag   string
+	mask  *secret.Mask
+	shown string // the command line, without secrets
+	flags map[string]string
+	git   *checkout.Facts
+	web   *http.Client
+
+	child  *system.Child // what was started: the command, or the engine's client
+	box    *container    // nil without an engine
+	limits *limits       // nil without, or where the engine keeps them
+	tail   *tail
+	died   chan struct{} // closed when it ended by itself
+	ended  chan struct{} // closed when it ended, stopped or not
+
+	readyAfter time.Duration
+	started    time.Time
+	stop       func() error
+	gcDir      string // made for the JVM's log
+
+	vars, metrics *scrape.Source
+	gc            *scrape.GCLog
+
+	told     sync.Mutex // of the sources of figures: held while they are asked
+	mu       sync.Mutex // of what follows
+	tree     *system.Tree
+	process  string      // the root's name
+	before   system.Look // at the last Tell
+	latest   system.Look // with anything alive
+	exit     *Exit
+	stopping bool
+	forked   bool
+	warnings []string
+}
+
+// An Exit is how a system ended.
+type Exit struct {
+	Status      string        // "exit status 3", "signal: killed", ...
+	Code        int           // -1 when a signal ended it, or nobody knows
+	Signal      string        // that ended it; ""
+	OutOfMemory bool          // the kernel ended it at its memory limit
+	After       time.Duration // since it was started or found
+}
+
+// Start starts the system, or finds it, and waits until it is ready. When it
+// returns an error, nothing of the system is left running that was started
+// here; the error says what was tried and the system's last words, and is a
+// *target.Error with the way out. The context is for starting alone. A build in
+// spec is released by Stop, or here when there is an error.
+func Start(ctx context.Context, spec Spec) (*System, error) {
+	s := &System{
+		spec: spec, mask: new(secret.Mask), flags: make(map[string]string), tag: rand.Text(),
+		died: make(chan struct{}), ended: make(chan struct{}), started: time.Now(),
+		web: newWeb(),
+	}
+	s.stop = sync.OnceValue(s.end)
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if err := s.describe(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx); err != nil {
+		s.stopSilently()
+		return nil, err
+	}
+	if err := s.await(ctx); err != nil {
+		s.stopSilently()
+		return nil, err
+	}
+	return s, nil
+}
+
+// newWeb is for asking whether the system is ready; it keeps no connection,
+// which would be one more on the system than the run has.
+func newWeb() *http.Client {
+	return &http.Client{Timeout: oneTry, Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
+}
+
+func (s *System) stopSilently() {
+	_ = s.Stop()
+}
+
+// check fills in defaults and refuses what makes no sense.
+func (s *System) check() error {
+	spec := &s.spec
+	if spec.Logf == nil {
+		spec.Logf = func(string, ...any) {}
+	}
+	if spec.accept == nil {
+		spec.accept = accepts
+	}
+	if spec.FlagFormat == "" {
+		spec.FlagFormat = DefaultFlagFormat
+	}
+	if spec.ReadyWithin <= 0 {
+		spec.ReadyWithin = DefaultReadyWithin
+	}
+	if spec.StopWithin <= 0 {
+		spec.StopWithin = DefaultStopWithin
+	}
+	s.mask.Add(spec.Secrets...)
+	n := 0
+	for _, given := range []bool{spec.Command != "", spec.PID != 0, spec.Container != "", spec.Image != ""} {
+		if given {
+			n++
+		}
+	}
+	refuse := func(doing, why, hint string) error {
+		return &target.Error{Doing: doing, Err: errors.New(why), Hint: hint}
+	}
+	starts := spec.Command != "" || spec.Image != ""
+	switch {
+	case n != 1:
+		return refuse("find the system under test", "it is not said where it is, or more than once", "give one of --system-cmd, --system-pid, --system-container and --system-image")
+	case spec.PID < 0:
+		return refuse("find the system under test", fmt.Sprintf("%d is no process id", spec.PID), "give --system-pid the number that ps shows")
+	case !starts && (len(spec.Flags) > 0 || len(spec.Env) > 0 || spec.Memory != 0 || spec.CPUs != 0 || spec.JVMGC):
+		return refuse("set up the system", "it runs already: flags, environment, limits and the JVM's log are for one that is started", "start it with --system-cmd or --system-image")
+	case spec.Memory < 0 || spec.CPUs < 0:
+		return refuse("limit the system", "a limit below nothing", "give --system-mem a size and --system-cpus a number of processors")
+	case spec.Image != "" && spec.JVMGC:
+		return refuse("have the JVM write its log", "it is in a container, whose files are not ours", "set JAVA_TOOL_OPTIONS with --system-env, have the log in a mounted folder, and read it with --system-gc-log")
+	case spec.JVMGC && spec.GCLog != "":
+		return refuse("read the JVM's log", "both --system-jvm-gc and --system-gc-log are given", "the first makes a log of its own; leave one out")
+	}
+	var err error
+	if s.ready, err = parseReady(spec.Ready, spec.Listen); err != nil {
+		return &target.Error{Doing: "read --system-ready " + s.mask.Text(spec.Ready), Err: err, Hint: "such as http://127.0.0.1:8200/, port:8200 or log:started"}
+	}
+	if s.ready.log != "" && spec.PID != 0 {
+		return refuse("wait for a text in the output", "the output of a process that runs already is not ours to read", "wait for a URL or a port")
+	}
+	s.tail = newTail(s.ready.log)
+	return nil
+}
+
+// describe finds what is known before anything is started: the revision, and
+// the sources of figures.
+func (s *System) describe(ctx context.Context) error {
+	if b := s.spec.Build; b != nil {
+		s.git = &b.Facts
+	} else if s.spec.Git != "" {
+		f, err := checkout.Read(ctx, s.spec.Git)
+		if err != nil {
+			return err
+		}
+		s.git = &f
+		if f.Dirty {
+			s.warn("the git folder holds changes that are not committed: the revision alone does not say what ran")
+		}
+	}
+	filter := scrape.NewFilter(s.spec.Names)
+	var err error
+	if s.spec.Vars != "" {
+		if s.vars, err = scrape.Vars(s.spec.Vars, s.spec.Header, filter); err != nil {
+			return &target.Error{Doing: "prepare --system-vars", Err: err, Hint: "such as http://127.0.0.1:8200/debug/vars"}
+		}
+	}
+	if s.spec.Metrics != "" {
+		if s.metrics, err = scrape.Metrics(s.spec.Metrics, s.spec.Header, filter); err != nil {
+			return &target.Error{Doing: "prepare --system-metrics", Err: err, Hint: "such as http://127.0.0.1:9100/metrics"}
+		}
+	}
+	if s.spec.GCLog != "" {
+		// What a system that runs already wrote before is not of this run.
+		s.gc = scrape.NewGCLog(s.spec.GCLog, false)
+		_, _ = s.gc.Tell(ctx)
+	}
+	return nil
+}
+
+// start starts what is to be started and begins to watch.
+func (s *System) start(ctx context.Context) error {
+	s.started = time.Now()
+	switch {
+	case s.spec.PID != 0:
+		return s.attach(s.spec.PID)
+	case s.spec.Container != "":
+		return s.attachContainer(ctx)
+	}
+	if err := s.notYet(ctx); err != nil {
+		return err
+	}
+	if s.spec.Image != "" {
+		return s.runImage(ctx)
+	}
+	return s.runCommand()
+}
+
+// attach watches a process that runs already, and everything below it.
+func (s *System) attach(pid int) error {
+	tree, err := system.OpenTree(pid, "")
+	if err != nil {
+		hint := "give the number that ps shows"
+		switch {
+		case errors.Is(err, system.ErrUnwatched):
+			hint = "leave --system-pid out: the system is loaded all the same, and not watched"
+		case s.box != nil:
+			hint = "the engine runs its containers out of this machine's sight; run Carronade where they run"
+		}
+		return &target.Error{Doing: fmt.Sprintf("watch process %d", pid), Err: err, Hint: hint}
+	}
+	if pid == os.Getpid() {
+		tree.Close()
+		return &target.Error{Doing: fmt.Sprintf("watch process %d", pid), Err: errors.New("it is this very process"), Hint: "give the process id of the system under test"}
+	}
+	s.watch(tree)
+	go s.follow(tree)
+	return nil
+}
+
+func (s *System) watch(tree *system.Tree) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tree, s.process = tree, tree.Name()
+	s.before = tree.Look()
+	s.latest = s.before
+}
+
+// followEvery is how often a process that is not our child is asked whether it
+// is there: one system call each time.
+const followEvery = 100 * time.Millisecond
+
+// follow waits for the end of what is not our child.
+func (s *System) follow(tree *system.Tree) {
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	for range ticker.C {
+		s.mu.Lock()
+		gone := s.tree == nil // closed
+		if !gone {
+			gone = tree.RootEnded()
+			if s.forked {
+				gone = tree.Ended() && !s.lookNow().alive
+			}
+		}
+		stopping := s.stopping
+		s.mu.Unlock()
+		if gone && stopping && s.child == nil {
+			close(s.ended) // it may well go on: only the watching ended
+			return
+		}
+		if gone {
+			s.over(Exit{Status: "it ended; how is not known, since it was not started here", Code: -1}, stopping)
+			return
+		}
+	}
+}
+
+type lookResult struct{ alive bool }
+
+// lookNow looks at the tree; s.mu is held.
+func (s *System) lookNow() lookResult {
+	l := s.tree.Look()
+	if l.Processes > 0 {
+		s.latest = l
+		return lookResult{true}
+	}
+	peak, cpu := max(s.latest.Peak, l.Peak), max(s.latest.CPU, l.CPU)
+	s.latest.Peak, s.latest.CPU = peak, cpu
+	return lookResult{}
+}
+
+// over records the end of the system.
+func (s *System) over(e Exit, stopping bool) {
+	e.After = time.Since(s.started)
+	if s.limits.outOfMemory() {
+		e.OutOfMemory = true
+		e.Status += ", ended by the kernel at its memory limit"
+	}
+	if s.box != nil {
+		s.box.tellExit(&e)
+	}
+	s.mu.Lock()
+	s.exit = &e
+	s.mu.Unlock()
+	close(s.ended)
+	if !stopping {
+		close(s.died)
+	}
+}
+
+// Died is closed when the system ended without being asked: the run ends at
+// once.
+func (s *System) Died() <-chan struct{} { return s.died }
+
+// Exit is how the system ended; the zero Exit while it runs.
+func (s *System) Exit() Exit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exit == nil {
+		return Exit{}
+	}
+	return *s.exit
+}
+
+// LastLines are the last lines of the system's output, without secrets; none
+// for one that was not started here and is no container.
+func (s *System) LastLines() []string {
+	if s.box != nil && s.spec.Container != "" {
+		s.box.readLog(s.tail)
+	}
+	return s.tail.last(keptLines, s.mask.Text)
+}
+
+func (s *System) warn(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.warnings = append(s.warnings, text)
+}

@@ -1,0 +1,558 @@
+package sut
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/measure"
+	"carronade/target"
+)
+
+func figure(list []measure.Figure, name string) (float64, bool) {
+	for _, f := range list {
+		if f.Name == name {
+			return f.Value, true
+		}
+	}
+	return 0, false
+}
+
+// TestCommand goes through the life of a system: started, ready, watched,
+// stopped.
+func TestCommand(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "serve", addr, "--password", canary)
+	spec.Listen = []string{addr}
+	spec.Flags = []Flag{{"output.file", "a b"}, {"es.password", canary}}
+	spec.Vars, spec.Metrics, spec.Names = "http://"+addr+"/debug/vars", "http://"+addr+"/metrics", []string{"queue.*", "active"}
+	s := start(t, spec)
+	if _, err := s.Tell(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	get(t, addr, "/hold?mib=64")
+	got, err := s.Tell(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := figure(got, "RSS"); v < 64<<20 {
+		t.Errorf("got RSS %v, want the 64 MiB that it holds", v)
+	}
+	for name, want := range map[string]float64{"processes": 1, "queue.active": 3, "active": 5} {
+		if v, ok := figure(got, name); v != want {
+			t.Errorf("got %s = %v, %v, want %v", name, v, ok, want)
+		}
+	}
+	if _, ok := figure(got, "other"); ok {
+		t.Error("a name is told that no filter asked for")
+	}
+	if cpu, ok := figure(got, "CPU"); !ok || cpu <= 0 {
+		t.Errorf("got %v, %v cores, want what it took to fill 64 MiB", cpu, ok)
+	}
+	select {
+	case <-s.Died():
+		t.Error("it is said to have died")
+	default:
+	}
+	pid := s.Facts()["pid"].(int)
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Errorf("stopped twice: %v", err)
+	}
+	if alive(pid) {
+		t.Errorf("process %d is there yet", pid)
+	}
+	select {
+	case <-s.Died():
+		t.Error("a system that was stopped is said to have died")
+	default:
+	}
+	if lines := s.LastLines(); len(lines) == 0 || lines[len(lines)-1] != "bye" {
+		t.Errorf("got the last lines %q, want its goodbye: it was to be asked to end", lines)
+	}
+	total := s.Totals()
+	if total.Peak < 64<<20 || total.CPU <= 0 {
+		t.Errorf("got %+v in all, want a peak of 64 MiB and processor time", total)
+	}
+	facts := s.Facts()
+	if flags, _ := facts["flags"].(map[string]any); flags["output.file"] != "a b" || flags["es.password"] != "***" {
+		t.Errorf("got the flags %v, want them told apart, without the secret", flags)
+	}
+	if command, _ := facts["command"].(string); !strings.HasSuffix(command, addr+" --password *** -E 'output.file=a b' -E es.password=***") {
+		t.Errorf("got the command %s", command)
+	}
+	noCanary(t, s)
+}
+
+// noCanary holds everything that a system tells to have no secret in it.
+func noCanary(t testing.TB, s *System) {
+	t.Helper()
+	text, err := json.Marshal([]any{s.Facts(), s.Warnings(), s.LastLines(), s.Exit()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), canary) {
+		t.Errorf("a secret is told: %s", text)
+	}
+}
+
+// TestPeaksAreIndependent runs a large system and then a small one.
+func TestPeaksAreIndependent(t *testing.T) {
+	var peaks []uint64
+	for _, mib := range []string{"128", "1"} {
+		addr := free(t)
+		spec := play(t, "serve", addr)
+		spec.Listen = []string{addr}
+		s := start(t, spec)
+		get(t, addr, "/hold?mib="+mib)
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		peaks = append(peaks, s.Totals().Peak)
+	}
+	if peaks[0] < 128<<20 || peaks[1] > 64<<20 {
+		t.Errorf("got peaks of %d and %d bytes, want the second run's own", peaks[0], peaks[1])
+	}
+}
+
+func TestReady(t *testing.T) {
+	tests := []struct {
+		name  string
+		ready func(addr string) string
+	}{
+		{"URL", func(addr string) string { return "http://" + addr + "/" }},
+		{"port", func(addr string) string { return "port:" + addr[strings.LastIndexByte(addr, ':')+1:] }},
+		{"bare port", func(addr string) string { return addr[strings.LastIndexByte(addr, ':'):] }},
+		{"address", func(addr string) string { return addr }},
+		{"log", func(string) string { return "log:listening on" }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			addr := free(t)
+			spec := play(t, "serve", addr)
+			spec.Ready = test.ready(addr)
+			s := start(t, spec)
+			get(t, addr, "/")
+			if _, ok := s.Facts()["ready_after_s"]; !ok {
+				t.Error("it is not told how long that took")
+			}
+		})
+	}
+}
+
+func TestStartFails(t *testing.T) {
+	addr := free(t)
+	base := play(t, "exit", "7", "no such index, token="+canary)
+	dir := t.TempDir()
+	tests := []struct {
+		name string
+		edit func(*Spec)
+		want []string
+	}{
+		{"exits at once", func(s *Spec) { s.Listen = []string{addr} }, []string{"it ended before it was ready: exit status 7", "no such index, token=***", "by hand"}},
+		{"is never ready", func(s *Spec) {
+			s.Env[0], s.Listen, s.ReadyWithin = roleEnv+"=silent", []string{addr}, 300*time.Millisecond
+		}, []string{"waited 300ms for " + addr, "refused", "it said nothing", "--system-ready"}},
+		{"never says so", func(s *Spec) { s.Env[0], s.Ready, s.ReadyWithin = roleEnv+"=silent", "log:hello", 300*time.Millisecond }, []string{`waited 300ms for "hello" in its output`}},
+		{"no such program", func(s *Spec) { s.Command = "/nowhere/server --x" }, []string{"start /nowhere/server --x: no such file", "first word"}},
+		{"no such program in PATH", func(s *Spec) { s.Command = "no-such-server-anywhere" }, []string{"not found"}},
+		{"no such folder", func(s *Spec) { s.Dir = "/nowhere" }, []string{"no such file"}},
+		{"bad quotes", func(s *Spec) { s.Command = "server 'x" }, []string{"a ' has no end", "sh -c"}},
+		{"blank", func(s *Spec) { s.Command = " " }, []string{"it is empty"}},
+		{"nothing", func(s *Spec) { s.Command = "" }, []string{"it is not said where it is"}},
+		{"two at once", func(s *Spec) { s.PID = 1 }, []string{"more than once"}},
+		{"bad readiness", func(s *Spec) { s.Ready = "soon" }, []string{"neither http", "port:8200"}},
+		{"bad port", func(s *Spec) { s.Ready = "port:99999" }, []string{"neither http"}},
+		{"bad environment", func(s *Spec) { s.Env = append(s.Env, "x") }, []string{`"x" is not NAME=VALUE`}},
+		{"unset reference", func(s *Spec) { s.Env = append(s.Env, "A=env:SUT_NOT_SET") }, []string{"SUT_NOT_SET is not set"}},
+		{"missing file", func(s *Spec) { s.Flags = []Flag{{"a", "file:" + dir + "/x"}} }, []string{"--system-flag a", "no such file"}},
+		{"bad flag format", func(s *Spec) { s.Flags, s.FlagFormat = []Flag{{"a", "b"}}, "--x" }, []string{"does not hold {name}"}},
+		{"no git folder", func(s *Spec) { s.Git = dir }, []string{"not a git repository"}},
+		{"missing git folder", func(s *Spec) { s.Git = dir + "/x" }, []string{"no such file"}},
+		{"bad vars", func(s *Spec) { s.Vars = "localhost" }, []string{"--system-vars", "want http"}},
+		{"bad metrics", func(s *Spec) { s.Metrics = "http://me:" + canary + "@" }, []string{"--system-metrics", "want http"}},
+		{"both logs", func(s *Spec) { s.JVMGC, s.GCLog = true, "x" }, []string{"leave one out"}},
+		{"negative limit", func(s *Spec) { s.CPUs = -1 }, []string{"a limit below nothing"}},
+		{"flags for what runs", func(s *Spec) { s.Command, s.Env, s.PID, s.Flags = "", nil, 1, []Flag{{"a", "b"}} }, []string{"it runs already"}},
+		{"no such process", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, 1<<22-1 }, []string{"the process is gone"}},
+		{"itself", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, os.Getpid() }, []string{"this very process"}},
+		{"the log of a process", func(s *Spec) { s.Command, s.Env, s.PID, s.Ready = "", nil, 1, "log:x" }, []string{"not ours to read"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			spec := base
+			spec.Env = slices.Clone(base.Env)
+			test.edit(&spec)
+			began := time.Now()
+			s, err := Start(t.Context(), spec)
+			if err == nil {
+				_ = s.Stop()
+				t.Fatal("it started, want an error")
+			}
+			var e *target.Error
+			if !errors.As(err, &e) || e.Hint == "" {
+				t.Errorf("got %v, want a way out", err)
+				return
+			}
+			text := e.Error() + " / " + e.Hint
+			for _, want := range test.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("got %q, want it to hold %q", text, want)
+				}
+			}
+			if strings.Contains(text, canary) {
+				t.Errorf("a secret is told: %s", text)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// TestSomethingElseAnswers starts a system whose port another has.
+func TestSomethingElseAnswers(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "serve", addr)
+	spec.Listen = []string{addr}
+	start(t, spec)
+	for _, ready := range []string{"", "http://" + addr + "/", addr} {
+		spec.Ready = ready
+		if _, err := Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "answers on "+addr+" already") {
+			t.Errorf("%s: got %v, want it refused", ready, err)
+		}
+	}
+}
+
+func TestReadyTakesAStatus(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "serve", addr)
+	spec.Listen = []string{addr}
+	start(t, spec)
+	get(t, addr, "/status?code=503")
+	s := &System{web: newWeb(), ready: readiness{url: "http://" + addr + "/"}}
+	if err := s.try(t.Context()); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("got %v, want 503 not taken for ready", err)
+	}
+	get(t, addr, "/status?code=204")
+	if err := s.try(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStartIsCanceled(t *testing.T) {
+	spec := play(t, "silent")
+	spec.Listen = []string{free(t)}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := Start(ctx, spec); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want it canceled", err)
+	}
+}
+
+// TestDies kills a system mid-run: that is known within a second, with its exit
+// status and last words.
+func TestDies(t *testing.T) {
+	tests := []struct {
+		name string
+		kill func(t *testing.T, addr string, pid int)
+		want Exit
+		last string
+	}{
+		{"KILL", func(_ *testing.T, _ string, pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }, Exit{Status: "signal: killed", Code: -1, Signal: "killed"}, "listening on"},
+		{"by itself", func(_ *testing.T, addr string, _ int) {
+			go getQuietly(addr, "/exit")
+		}, Exit{Status: "exit status 3", Code: 3}, "last words, password=***"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			addr := free(t)
+			spec := play(t, "serve", addr)
+			spec.Listen = []string{addr}
+			s := start(t, spec)
+			began := time.Now()
+			test.kill(t, addr, s.Facts()["pid"].(int))
+			select {
+			case <-s.Died():
+			case <-time.After(10 * time.Second):
+				t.Fatal("nobody noticed")
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("it took %v to notice, want less than a second", took)
+			}
+			got := s.Exit()
+			if got.After <= 0 {
+				t.Error("it is not told when")
+			}
+			got.After = 0
+			if got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+			facts := s.Facts()
+			lines := fmt.Sprint(facts["last_lines"])
+			if facts["exit"] != test.want.Status || !strings.Contains(lines, test.last) {
+				t.Errorf("got %v, %s, want the exit and the last lines", facts["exit"], lines)
+			}
+			if figures, err := s.Tell(t.Context()); err != nil || len(figures) > 0 {
+				t.Errorf("got %v, %v of a dead system, want nothing", figures, err)
+			}
+			if err := s.Stop(); err != nil {
+				t.Errorf("stopping what died: %v", err)
+			}
+			if s.Totals().Peak == 0 {
+				t.Error("its peak is forgotten")
+			}
+			noCanary(t, s)
+		})
+	}
+}
+
+// TestStubborn has a system that ignores TERM: it is killed.
+func TestStubborn(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "stubborn", addr)
+	spec.Listen, spec.StopWithin = []string{addr}, 300*time.Millisecond
+	s := start(t, spec)
+	pid := s.Facts()["pid"].(int)
+	err := s.Stop()
+	if err == nil || !strings.Contains(err.Error(), "did not end within 300ms of TERM and was killed") {
+		t.Errorf("got %v, want it told", err)
+	}
+	if alive(pid) {
+		t.Errorf("process %d is there yet", pid)
+	}
+}
+
+// TestLeavesNobodyBehind stops a system whose child lives in a session of its
+// own and ignores TERM.
+func TestLeavesNobodyBehind(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "family", addr)
+	spec.Listen, spec.StopWithin = []string{addr}, 300*time.Millisecond
+	s := start(t, spec)
+	var child int
+	until(t, "the child's number", func() bool {
+		for _, l := range s.LastLines() {
+			if _, err := fmt.Sscanf(l, "child %d", &child); err == nil {
+				return true
+			}
+		}
+		return false
+	})
+	got, err := s.Tell(t.Context())
+	if n, _ := figure(got, "processes"); err != nil || n != 2 {
+		t.Errorf("got %v processes, %v, want both", n, err)
+	}
+	_ = s.Stop()
+	until(t, "the child's end", func() bool { return !alive(child) })
+}
+
+// TestForks has a command that goes into the background.
+func TestForks(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "fork", addr)
+	spec.Listen = []string{addr}
+	s := start(t, spec)
+	until(t, "the end of the command", func() bool { return s.child.State() != nil })
+	until(t, "the warning", func() bool { return strings.Contains(strings.Join(s.Warnings(), " "), "went into the background") })
+	got, err := s.Tell(t.Context())
+	if n, _ := figure(got, "processes"); err != nil || n != 1 {
+		t.Errorf("got %v processes, %v, want the one in the background", n, err)
+	}
+	pid := s.tree.Members()[0]
+	get(t, addr, "/")
+	select {
+	case <-s.Died():
+		t.Error("it is said to have died")
+	default:
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	if alive(pid) {
+		t.Error("the process in the background is there yet")
+	}
+}
+
+// TestForkDies kills what went into the background.
+func TestForkDies(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "fork", addr)
+	spec.Listen = []string{addr}
+	s := start(t, spec)
+	until(t, "the end of the command", func() bool { return len(s.Warnings()) > 0 })
+	s.mu.Lock()
+	pid := s.tree.Members()[0]
+	s.mu.Unlock()
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	select {
+	case <-s.Died():
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody noticed")
+	}
+}
+
+func TestPID(t *testing.T) {
+	addr := free(t)
+	cmd := exec.Command(os.Args[0], addr)
+	cmd.Env = append(os.Environ(), roleEnv+"=serve")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	s := start(t, Spec{PID: cmd.Process.Pid, Listen: []string{addr}, ReadyWithin: 10 * time.Second})
+	if got := s.Facts(); got["pid"] != cmd.Process.Pid || got["process"] == "" {
+		t.Errorf("got %v, want the process", got)
+	}
+	got, err := s.Tell(t.Context())
+	if v, _ := figure(got, "RSS"); err != nil || v <= 0 {
+		t.Errorf("got RSS %v, %v", v, err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	if !alive(cmd.Process.Pid) {
+		t.Fatal("what was not started here was ended")
+	}
+	if e := s.Exit(); e != (Exit{}) {
+		t.Errorf("got %+v of a system that runs on, want nothing", e)
+	}
+
+	s = start(t, Spec{PID: cmd.Process.Pid})
+	_ = cmd.Process.Kill()
+	select {
+	case <-s.Died():
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody noticed its end")
+	}
+	if got := s.Facts()["exit"]; got != s.Exit().Status || got == "" {
+		t.Errorf("got %v, want its end told", got)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("SUT_TEST_PASSWORD", canary)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte(canary+"-2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	seen := make(chan struct{})
+	spec := play(t, "environment", "first", "{flags}", "last")
+	spec.Env = append(spec.Env, "SUT_PLAIN=plain", "SUT_SECRET=env:SUT_TEST_PASSWORD")
+	spec.Flags, spec.FlagFormat = []Flag{{"token", "file:" + filepath.Join(dir, "token")}, {"n", "1"}}, "--{name}={value}"
+	spec.Dir, spec.Ready = dir, "log:in "
+	spec.Output = func(l string) {
+		if lines = append(lines, l); len(lines) == 2 {
+			close(seen)
+		}
+	}
+	s := start(t, spec)
+	<-seen
+	if want := "saw plain *** first --token=*** --n=1 last"; lines[0] != want {
+		t.Errorf("got  %q\nwant %q", lines[0], want)
+	}
+	if want, _ := filepath.EvalSymlinks(dir); lines[1] != "in "+want && lines[1] != "in "+dir {
+		t.Errorf("got %q, want it in %s", lines[1], dir)
+	}
+	facts := s.Facts()
+	if got := fmt.Sprint(facts["environment"]); got != "["+roleEnv+" SUT_PLAIN SUT_SECRET]" {
+		t.Errorf("got the environment %s, want names alone", got)
+	}
+	if flags := facts["flags"].(map[string]any); flags["token"] != "file:"+filepath.Join(dir, "token") || flags["n"] != "1" {
+		t.Errorf("got the flags %v, want the reference and not the secret", flags)
+	}
+	noCanary(t, s)
+	s.mu.Lock()
+	raw := s.tail.lines[0]
+	s.mu.Unlock()
+	if !strings.Contains(raw, canary) {
+		t.Errorf("got %q, want the system to get the secret itself", raw)
+	}
+}
+
+func TestSplit(t *testing.T) {
+	tests := []struct {
+		name, line string
+		want       []string
+		err        string
+	}{
+		{"words", "  a b\tc\n", []string{"a", "b", "c"}, ""},
+		{"single", `a 'b "c" \n' d`, []string{"a", `b "c" \n`, "d"}, ""},
+		{"double", `a "b 'c' \" \\ \$ \n" d`, []string{"a", `b 'c' " \ $ \n`, "d"}, ""},
+		{"joined", `a"b c"'d e'\ f`, []string{"ab cd e f"}, ""},
+		{"empty words", `'' ""`, []string{"", ""}, ""},
+		{"nothing", "", nil, ""},
+		{"no expansion", "$HOME *", []string{"$HOME", "*"}, ""},
+		{"open single", "'a", nil, "has no end"},
+		{"open double", `"a`, nil, "has no end"},
+		{"last backslash", `a\`, nil, "nothing follows"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Split(test.line)
+			if !slices.Equal(got, test.want) || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("got %q, %v, want %q, %q", got, err, test.want, test.err)
+			}
+		})
+	}
+}
+
+func TestParseFlag(t *testing.T) {
+	if f, err := ParseFlag("a.b=c=d"); err != nil || f != (Flag{"a.b", "c=d"}) {
+		t.Errorf("got %+v, %v", f, err)
+	}
+	for _, bad := range []string{"", "a", "=b"} {
+		if _, err := ParseFlag(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func TestEfficiency(t *testing.T) {
+	// The output in hey-apm's README: 1.6 MB/s accepted, 157.7 MB at most; its
+	// 0.596 was computed before both were rounded.
+	got, ok := Efficiency(30*1_600_000, 30*time.Second, 157_700_000)
+	if !ok || math.Abs(got-0.596) > 0.02 {
+		t.Errorf("got %v, %v, want 0.6", got, ok)
+	}
+	for _, bad := range []struct {
+		over time.Duration
+		peak uint64
+	}{{0, 1}, {time.Second, 0}} {
+		if _, ok := Efficiency(1, bad.over, bad.peak); ok {
+			t.Errorf("%+v: got a number, want none", bad)
+		}
+	}
+	if got, ok := PerCore(1000, 500*time.Millisecond); !ok || got != 2000 {
+		t.Errorf("got %v, %v, want 2000 events for each second of a core", got, ok)
+	}
+	if _, ok := PerCore(1, 0); ok {
+		t.Error("got a number without processor time")
+	}
+}
+
+func FuzzWords(f *testing.F) {
+	f.Add(`a "b c" 'd' \e`, "-E {name}={value}", "port:1")
+	f.Add(`'`, "{name}", "http://x")
+	f.Fuzz(func(_ *testing.T, a, b, c string) {
+		_, _ = Split(a)
+		_, _ = formed(b, Flag{a, c})
+		_, _ = parseReady(c, nil)
+		tail := newTail(c)
+		tail.add(a)
+		tail.last(keptLines, strings.ToUpper)
+	})
+}

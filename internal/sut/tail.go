@@ -1,0 +1,54 @@
+package sut
+
+import (
+	"strings"
+	"sync"
+)
+
+// keptLines is how many of a system's last lines are kept, and shownLine how
+// much of each.
+const (
+	keptLines = 20
+	shownLine = 1000
+)
+
+// A tail keeps the last lines of a system's output, and looks for one text. It
+// is safe for concurrent use. Lines are kept as they came: masking is for when
+// they are told, and costs nothing while the system runs.
+type tail struct {
+	mu    sync.Mutex
+	lines [keptLines]string
+	n     int
+	want  string        // looked for; "" when nothing is, or it was found
+	found chan struct{} // closed when it was
+}
+
+func newTail(want string) *tail {
+	return &tail{want: want, found: make(chan struct{})}
+}
+
+func (t *tail) add(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.want != "" && strings.Contains(line, t.want) {
+		t.want = ""
+		close(t.found)
+	}
+	if len(line) > shownLine {
+		line = strings.ToValidUTF8(line[:shownLine], "") + "..."
+	}
+	t.lines[t.n%keptLines] = line
+	t.n++
+}
+
+// last are the last lines, oldest first, through mask.
+func (t *tail) last(n int, mask func(string) string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n = min(n, keptLines, t.n)
+	out := make([]string, 0, n)
+	for i := t.n - n; i < t.n; i++ {
+		out = append(out, mask(t.lines[i%keptLines]))
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package sut
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"carronade/internal/secret"
+)
+
+// Split parts a command line into words, as a shell does without its
+// expansions: blanks part words; '...' keeps all; "..." keeps all but a
+// backslash before a quote, a backslash or a dollar; a backslash keeps the next
+// character.
+func Split(s string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	in := false // a word has begun, be it an empty pair of quotes
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case ' ', '\t', '\n', '\r':
+			if in {
+				words = append(words, word.String())
+				word.Reset()
+				in = false
+			}
+		case '\'':
+			end := strings.IndexByte(s[i+1:], '\'')
+			if end < 0 {
+				return nil, errors.New("a ' has no end")
+			}
+			word.WriteString(s[i+1 : i+1+end])
+			i += end + 1
+			in = true
+		case '"':
+			in = true
+			for i++; ; i++ {
+				if i >= len(s) {
+					return nil, errors.New(`a " has no end`)
+				}
+				if s[i] == '"' {
+					break
+				}
+				if s[i] == '\\' && i+1 < len(s) && strings.IndexByte(`"\$`, s[i+1]) >= 0 {
+					i++
+				}
+				word.WriteByte(s[i])
+			}
+		case '\\':
+			if i++; i >= len(s) {
+				return nil, errors.New(`nothing follows the last \`)
+			}
+			word.WriteByte(s[i])
+			in = true
+		default:
+			word.WriteByte(c)
+			in = true
+		}
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// flagsWord is where flags stand in a command that says so; else they follow.
+const flagsWord = "{flags}"
+
+// withFlags puts flags into a command's words.
+func withFlags(words []string, flags []string) []string {
+	var out []string
+	put := false
+	for _, w := range words {
+		if w == flagsWord {
+			out = append(out, flags...)
+			put = true
+			continue
+		}
+		out = append(out, w)
+	}
+	if !put {
+		out = append(out, flags...)
+	}
+	return out
+}
+
+// formed is one flag in the form somebody gave: the form is parted into words
+// first, so that a value with blanks stays one argument.
+func formed(format string, f Flag) ([]string, error) {
+	words, err := Split(format)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(format, "{name}") {
+		return nil, errors.New("it does not hold {name}")
+	}
+	r := strings.NewReplacer("{name}", f.Name, "{value}", f.Value)
+	for i, w := range words {
+		words[i] = r.Replace(w)
+	}
+	return words, nil
+}
+
+// ParseFlag reads NAME=VALUE.
+func ParseFlag(s string) (Flag, error) {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		var m secret.Mask
+		return Flag{}, fmt.Errorf("%q is not NAME=VALUE", m.Text(s))
+	}
+	return Flag{name, value}, nil
+}
+
+// resolved is a value, or what it refers to (env:NAME, file:PATH), which is a
+// secret then. Errors name the reference alone.
+func resolved(value string) (text string, isSecret bool, err error) {
+	if name, ok := strings.CutPrefix(value, "env:"); ok {
+		text, set := os.LookupEnv(name)
+		if !set {
+			return "", true, fmt.Errorf("the environment variable %s is not set", name)
+		}
+		return text, true, nil
+	}
+	if name, ok := strings.CutPrefix(value, "file:"); ok {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return "", true, err
+		}
+		return strings.TrimRight(string(data), "\r\n"), true, nil
+	}
+	return value, false, nil
+}
