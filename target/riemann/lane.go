@@ -78,18 +78,23 @@ const bufferBytes = 256 << 10
 
 // newTCPLane is a road's lane: it connects.
 func newTCPLane(ctx context.Context, c *config, id int, addr string, p *press) (sender, error) {
-	l := &lane{id: id, cfg: c, addr: addr, press: p}
-	l.cond = sync.NewCond(&l.mu)
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l := newLane(c, id, addr, p)
 	k, err := l.dial(ctx)
 	if err != nil {
 		l.cancel()
 		return nil, err
 	}
 	l.link = k
+	return l, nil
+}
+
+func newLane(c *config, id int, addr string, p *press) *lane {
+	l := &lane{id: id, cfg: c, addr: addr, press: p}
+	l.cond = sync.NewCond(&l.mu)
+	l.ctx, l.cancel = context.WithCancel(context.Background())
 	n := l.most()
 	l.fill, l.out, l.waiting = make([]byte, 0, n), make([]byte, 0, n), make([]byte, 0, n)
-	return l, nil
+	return l
 }
 
 // most is the size of a buffer: two messages at least.

@@ -250,7 +250,9 @@ func specOf(t testing.TB, text string, given ...string) target.Spec {
 	t.Helper()
 	u := &url.URL{}
 	u.Scheme, u.Host, _ = strings.Cut(text, "://")
-	u.Host, u.Path, _ = strings.Cut(u.Host, "/")
+	if i := strings.IndexByte(u.Host, '/'); i >= 0 {
+		u.Host, u.Path = u.Host[:i], u.Host[i:]
+	}
 	v := target.Values{}
 	for _, o := range (Kind{}).Options() {
 		if o.Default != "" {

@@ -1,0 +1,156 @@
+package riemann
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/standin"
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+)
+
+// sink starts a discarding stand-in in a process of its own, so that its work
+// is not counted as the generator's.
+func sink(b *testing.B) (addr string) {
+	b.Helper()
+	child, err := standin.Spawn(b.Context(), "", "riemann", "--listen", "127.0.0.1:0", "--discard")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := child.Stop(); err != nil {
+			b.Error(err)
+		}
+	})
+	return child.Addr()
+}
+
+// BenchmarkLane fires as the engine does at full speed: one operation is one
+// event.
+func BenchmarkLane(b *testing.B) {
+	addr := sink(b)
+	for _, tt := range []struct {
+		name     string
+		given    []string
+		events   int
+		inFlight int
+		observe  bool
+	}{
+		{name: "one event", events: 1},
+		{name: "one event, in flight 100", events: 1, inFlight: 100},
+		{name: "one event, in flight 10000", events: 1, inFlight: 10_000},
+		{name: "one event, two clients", given: []string{"clients=2"}, events: 1},
+		{name: "one event, one by one", events: 1, observe: true},
+		{name: "ten events", events: 10},
+		{name: "a hundred events", events: 100, inFlight: 100},
+		{name: "a thousand events", events: 1000, inFlight: 20},
+	} {
+		b.Run(strings.ReplaceAll(tt.name, " ", "_"), func(b *testing.B) {
+			spec := specOf(b, "riemann://"+addr, tt.given...)
+			spec.EventsPerShot, spec.Logf = tt.events, nil
+			s, err := Kind{}.Open(b.Context(), spec)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			plan := load.Plan{EventsPerShot: tt.events, MaxInFlight: 1000, Hold: load.Limits{Events: uint64(b.N)}}
+			if tt.inFlight > 0 {
+				plan.MaxInFlight = tt.inFlight
+			}
+			if tt.observe {
+				plan.Observe = func([]load.Outcome) {}
+			}
+			run, err := load.New(plan, s.Target())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			before := cpuTime()
+			b.ResetTimer()
+			run.Start()
+			res, err := run.Wait()
+			b.StopTimer()
+			if err != nil {
+				b.Fatal(err)
+			}
+			cpu := cpuTime() - before
+			if res.Hold.Acked != uint64(b.N) {
+				b.Fatalf("%d of %d acked: %+v", res.Hold.Acked, b.N, res.Failures)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+			b.ReportMetric(float64(res.Hold.WireBytes)/b.Elapsed().Seconds()/1e6, "wire-MB/s")
+			b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/event")
+		})
+	}
+}
+
+// BenchmarkOpenLoop fires a hundred thousand messages a second for two
+// seconds.
+func BenchmarkOpenLoop(b *testing.B) {
+	addr := sink(b)
+	const rate, length = 100_000, 2 * time.Second
+	for b.Loop() {
+		s, err := Kind{}.Open(b.Context(), specOf(b, "riemann://"+addr))
+		if err != nil {
+			b.Fatal(err)
+		}
+		run, err := load.New(load.Plan{Schedule: load.Constant(rate), EventsPerShot: 1, MaxInFlight: 1000, Hold: load.Limits{Time: length}}, s.Target())
+		if err != nil {
+			b.Fatal(err)
+		}
+		before := cpuTime()
+		run.Start()
+		res, err := run.Wait()
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Close()
+		cpu := cpuTime() - before
+		b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")
+		b.ReportMetric(float64(res.Hold.Sent)/length.Seconds()/rate*100, "%sent")
+		b.ReportMetric(float64(res.Hold.Lag.Percentile(50).Microseconds()), "lag-p50-us")
+		b.ReportMetric(float64(res.Hold.Lag.Percentile(99).Microseconds()), "lag-p99-us")
+		b.ReportMetric(float64(res.Hold.Service.Percentile(50).Microseconds()), "service-p50-us")
+	}
+}
+
+// The way of a volley, from the engine and back, allocates nothing once its
+// buffers have grown.
+func TestNothingIsAllocated(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	l, sink := rigged(t, 1, true)
+	l.link.nc.Close()
+	l.link.nc = here
+	answers := riemann.AppendAcks(nil, 100)
+	if _, err := l.link.take(answers[:riemann.AckSize], sink.Now()); err != nil {
+		t.Fatal(err)
+	}
+	seq := uint64(1)
+	shots := make([]load.Shot, 1)
+	settle := func(n int32) {
+		shots[0] = load.Shot{Seq: seq, First: seq, Events: n, Shots: n, DueFirst: -1, DueLast: -1}
+		seq += uint64(n)
+		if l.Fire(shots) != 1 {
+			t.Fatal("not taken")
+		}
+		l.writing = true
+		l.Flush()
+		l.writing = false
+		l.out, l.waiting = l.waiting, l.out[:0]
+		l.off, l.edge, l.outLast = 0, 0, l.passed
+		l.wrote(len(l.out))
+		if _, err := l.link.take(answers[:int(n)*riemann.AckSize], sink.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(100)
+	if n := testing.AllocsPerRun(1000, func() { settle(100) }); n != 0 {
+		t.Errorf("%v allocations for a volley of 100 messages", n)
+	}
+	if n := testing.AllocsPerRun(1000, func() { settle(1) }); n != 0 {
+		t.Errorf("%v allocations for a message", n)
+	}
+}

@@ -1,0 +1,206 @@
+package riemann
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"carronade/internal/socket"
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+)
+
+// A ledger is a sink that adds up.
+type ledger struct {
+	start                   time.Time
+	mu                      sync.Mutex
+	shots                   uint64
+	acked, failed, unknown  int
+	readies                 int
+	changed                 chan struct{}
+	early, backwards, wrong int
+	next                    uint64
+}
+
+func newLedger() *ledger { return &ledger{start: time.Now(), changed: make(chan struct{}, 1)} }
+
+func (s *ledger) Now() time.Duration { return time.Since(s.start) + 1 }
+
+func (s *ledger) Settle(out []load.Outcome) {
+	s.mu.Lock()
+	for i := range out {
+		o := &out[i]
+		if o.Seq != s.next {
+			s.wrong++
+		}
+		s.next = o.Seq + uint64(max(o.Shots, 1))
+		s.shots += uint64(max(o.Shots, 1))
+		s.acked += int(o.Acked)
+		s.failed += int(o.Failed)
+		s.unknown += int(o.Unknown)
+		if o.Sent > o.Done {
+			s.backwards++
+		}
+		if o.Acked > 0 && o.Sent < 0 {
+			s.early++
+		}
+	}
+	s.mu.Unlock()
+	s.poke()
+}
+
+func (s *ledger) Ready(int, time.Duration) {
+	s.mu.Lock()
+	s.readies++
+	s.mu.Unlock()
+	s.poke()
+}
+
+func (s *ledger) poke() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// until waits until so many shots are settled.
+func (s *ledger) until(t testing.TB, shots uint64) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		s.mu.Lock()
+		n := s.shots
+		s.mu.Unlock()
+		if n >= shots {
+			return
+		}
+		select {
+		case <-s.changed:
+		case <-deadline:
+			t.Fatalf("%d of %d shots settled", n, shots)
+		}
+	}
+}
+
+// While a message is being written an answer may be to it, for all that is
+// known; one more than there are messages cannot be right, and ends the
+// connection.
+func TestAnswersWhileWriting(t *testing.T) {
+	f := serve(t, nil)
+	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
+	spec.EventsPerShot = 1000
+	s := opened(t, spec)
+	l := s.lanes[0].(*lane)
+	here, there := net.Pipe() // what is written is what is read
+	l.link.nc.Close()
+	k := &link{l: l, nc: here}
+	l.link = k
+	sink := newLedger()
+	k.out = socket.NewWriter(here, sink.Now)
+	s.Start(sink)
+	shots := []load.Shot{{Events: 1000, DueFirst: -1, DueLast: -1}, {Seq: 1, First: 1000, Events: 1000, DueFirst: -1, DueLast: -1}}
+	if n := l.Fire(shots); n != 2 {
+		t.Fatal("not taken")
+	}
+	l.Flush()
+	var head [riemann.FrameHead]byte
+	if _, err := io.ReadFull(there, head[:]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.CopyN(io.Discard, there, int64(binary.BigEndian.Uint32(head[:]))); err != nil {
+		t.Fatal(err)
+	}
+	// The first is written, and half of the second is not.
+	if _, err := io.WriteString(there, riemann.Ack); err != nil {
+		t.Fatal(err)
+	}
+	sink.until(t, 1)
+	if _, err := io.WriteString(there, riemann.Ack+riemann.Ack); err != nil {
+		t.Fatal(err)
+	}
+	sink.until(t, 2)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if sink.acked != 1000 || sink.unknown != 1000 || sink.backwards > 0 || sink.early > 0 || sink.wrong > 0 {
+		t.Errorf("%d acked, %d unknown", sink.acked, sink.unknown)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !errors.As(k.cause, new(*protocolError)) {
+		t.Errorf("the connection ended by %v", k.cause)
+	}
+}
+
+// rigged is a lane in the state after so many messages of a volley were
+// written, with a connection nobody uses.
+func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
+	t.Helper()
+	spec := specOf(t, "riemann://127.0.0.1:1")
+	c, err := parseConfig(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := newLedger()
+	l := newLane(c, 0, "127.0.0.1:1", newPress(c.shape, 0, 1))
+	l.sink, l.wall = sink, time.Now()
+	here, there := net.Pipe()
+	t.Cleanup(func() { here.Close(); there.Close() })
+	l.link = &link{l: l, nc: here}
+	l.link.out = socket.NewWriter(here, sink.Now)
+	if l.Fire([]load.Shot{{Events: int32(events), Shots: int32(events), DueFirst: -1, DueLast: -1}}) != 1 {
+		t.Fatal("not taken")
+	}
+	l.writing = true // else Flush hands it to a flusher
+	l.Flush()
+	l.writing = false
+	if written {
+		l.out, l.waiting = l.waiting, l.out
+		l.off, l.outLast = 0, l.passed
+		l.wrote(len(l.out))
+	}
+	return l, sink
+}
+
+// No bytes from a server make the reader settle what was not sent, or one thing
+// twice, whatever pieces they come in.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte(riemann.Ack), uint8(1), true)
+	f.Add([]byte(riemann.Ack+riemann.Ack+riemann.Ack), uint8(7), true)
+	f.Add([]byte(riemann.Ack), uint8(3), false)
+	f.Add(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: "no"}), uint8(5), true)
+	f.Add(riemann.AppendFramed(riemann.AppendAcks(nil, 9), &riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: "x"}}}), uint8(2), true)
+	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n"), uint8(30), true)
+	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x02\x10"), uint8(4), true)
+	f.Fuzz(func(t *testing.T, b []byte, piece uint8, written bool) {
+		const messages = 10
+		l, sink := rigged(t, messages, written)
+		k := l.link
+		var rest []byte
+		var err error
+		for len(b) > 0 && err == nil {
+			n := min(len(b), int(piece)+1)
+			rest = append(rest, b[:n]...)
+			b = b[n:]
+			rest, err = k.take(rest, sink.Now())
+		}
+		if !written && sink.shots > 0 {
+			t.Errorf("%d shots settled, and none was sent", sink.shots)
+		}
+		l.lost(k, errHangUp)
+		settled := sink.shots
+		if written && settled != messages || sink.wrong > 0 {
+			t.Errorf("%d shots settled, %d out of turn", settled, sink.wrong)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if sink.shots != messages || sink.acked+sink.failed+sink.unknown != messages || sink.wrong > 0 {
+			t.Errorf("%d shots settled, %d out of turn; %d acked, %d failed, %d unknown", sink.shots, sink.wrong, sink.acked, sink.failed, sink.unknown)
+		}
+	})
+}

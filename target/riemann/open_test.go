@@ -1,0 +1,224 @@
+package riemann
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/wire/riemann"
+	"carronade/target"
+)
+
+// accepting calls f with every connection to its address.
+func accepting(t *testing.T, f func(net.Conn)) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer nc.Close()
+				f(nc)
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+// Whatever is wrong with an address is told when it is opened, with a way out.
+func TestOpenErrors(t *testing.T) {
+	certs := mint(t)
+	secured, plain := serve(t, certs.server), serve(t, nil)
+	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	nobody := func() string {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln.Close()
+		return ln.Addr().String()
+	}()
+	silent := accepting(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
+	rude := accepting(t, func(net.Conn) {})
+	// As the real server does, it waits for the rest of a frame as long as a
+	// TLS hello says it is.
+	patient := accepting(t, func(nc net.Conn) {
+		b := make([]byte, 4)
+		if _, err := io.ReadFull(nc, b); err != nil || b[0] != 0 {
+			io.Copy(io.Discard, nc)
+			return
+		}
+		io.CopyN(io.Discard, nc, int64(b[2])<<8|int64(b[3]))
+		nc.Write([]byte(riemann.Ack))
+		io.Copy(io.Discard, nc)
+	})
+	quick := "connect-timeout=300ms"
+	for _, tt := range []struct {
+		name  string
+		url   string
+		given []string
+		wrong string // part of the error
+		hint  string // part of the hint
+	}{
+		{"nobody there", "riemann://" + nobody, nil, "refused", "carronade standin riemann"},
+		{"one of two is not there", "riemann://" + plain.addr + "," + nobody, nil, nobody, "carronade standin riemann"},
+		{"plain to TLS", "riemann://" + secured.addr, nil, "speaks TLS", "riemann+tls://"},
+		{"TLS to plain", "riemann+tls://" + plain.addr, ours, "speaks plaintext", "riemann://"},
+		{"TLS to a plain one that waits", "riemann+tls://" + patient, append([]string{quick}, ours...), "speaks plaintext", "riemann://"},
+		{"no client certificate", "riemann+tls://" + secured.addr, ours[:1], "client certificate", "--tls-cert"},
+		{"a stranger's certificate", "riemann+tls://" + secured.addr, []string{ours[0], "tls-cert=" + certs.stranger}, "client certificate", "authority that the server trusts"},
+		{"no authority", "riemann+tls://" + secured.addr, ours[1:], "unknown authority", "--tls-ca"},
+		{"another authority", "riemann+tls://" + secured.addr, append([]string{"tls-ca=" + certs.otherCA}, ours[1:]...), "unknown authority", "--tls-ca"},
+		{"another name", "riemann+tls://" + secured.addr, append([]string{"tls-server-name=elsewhere"}, ours...), "elsewhere", "--tls-server-name"},
+		{"TLS options without TLS", "riemann://" + plain.addr, ours, "without TLS", "riemann+tls://"},
+		{"a web server", "riemann://" + strings.TrimPrefix(web.URL, "http://"), nil, "no Riemann", "5555"},
+		{"silence", "riemann://" + silent, []string{quick}, "nothing was answered", "stuck"},
+		{"hung up at once", "riemann://" + rude, nil, "no Riemann", "check the port"},
+		{"a path", "riemann://" + plain.addr + "/events", nil, "/events", "leave it out"},
+		{"no time", "riemann://" + plain.addr, []string{"request-timeout=0s"}, "request-timeout", "--request-timeout"},
+		{"a message too large", "riemann://" + plain.addr, []string{"description=" + strings.Repeat("x", 1000), "events=1000000"}, "a message of", "--events-per-shot"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			given := tt.given
+			events := 1
+			if n := len(given); n > 0 && given[n-1] == "events=1000000" {
+				given, events = given[:n-1], 1_000_000
+			}
+			spec := specOf(t, tt.url, given...)
+			spec.EventsPerShot = events
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			s, err := Kind{}.Open(ctx, spec)
+			if err == nil {
+				s.Close()
+				t.Fatal("it opened")
+			}
+			var e *target.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("no way out: %v", err)
+			}
+			if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(e.Hint, tt.hint) {
+				t.Errorf("got %v (%s), want %q and the hint %q", err, e.Hint, tt.wrong, tt.hint)
+			}
+		})
+	}
+}
+
+// A server without an index, and one that says who it is.
+func TestFacts(t *testing.T) {
+	certs := mint(t)
+	rate := riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: askedService, Host: "db7"}}}
+	none := riemann.Msg{HasOK: true, Error: "no index"}
+	sink := riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: discardService}}}
+	for _, tt := range []struct {
+		name   string
+		answer riemann.Msg
+		want   map[string]any
+	}{
+		{"no index", none, map[string]any{"index": "no index", "server": nil}},
+		{"a server's name", rate, map[string]any{"index": "answers queries", "server": "db7", "discards": nil}},
+		{"a sink", sink, map[string]any{"discards": true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			addr := accepting(t, func(raw net.Conn) {
+				nc := tls.Server(raw, certs.server)
+				buf := make([]byte, 64<<10)
+				for {
+					n, err := nc.Read(buf)
+					if err != nil {
+						return
+					}
+					if n > riemann.FrameHead {
+						nc.Write(riemann.AppendFramed(nil, &tt.answer))
+					}
+				}
+			})
+			s := opened(t, specOf(t, "riemann+tls://"+addr, "tls-ca="+certs.ca, "tls-cert="+certs.cert, "tls-key="+certs.key))
+			f := s.Facts()
+			for k, want := range tt.want {
+				if f[k] != want {
+					t.Errorf("%s: got %v, want %v", k, f[k], want)
+				}
+			}
+			if v, _ := f["tls"].(string); !strings.HasPrefix(v, "TLS 1.3, ") {
+				t.Errorf("tls: got %q", v)
+			}
+			if f["address"] != addr || f["road"] != "riemann+tls" || f["events"] == nil {
+				t.Errorf("got %v", f)
+			}
+		})
+	}
+}
+
+func TestParseTarget(t *testing.T) {
+	for _, tt := range []struct {
+		url   string
+		hosts string
+		wrong string
+	}{
+		{"riemann://h", "h:5555", ""},
+		{"riemann+tls://h", "h:5554", ""},
+		{"riemann://a:1,b", "a:1 b:5555", ""},
+		{"riemann://[::1]", "[::1]:5555", ""},
+		{"riemann://::1", "[::1]:5555", ""},
+		{"riemann://[::1]:7", "[::1]:7", ""},
+		{"riemann://h/", "h:5555", ""},
+		{"riemann://", "", "no address"},
+		{"riemann://a,,b", "", "no address"},
+		{"riemann://:5555", "", "no host"},
+		{"riemann://h:0", "", "no port 0"},
+		{"riemann://h:x", "", "no port x"},
+		{"riemann://h:70000", "", "no port 70000"},
+		{"riemann://h/index", "", "/index"},
+		{"kafka://h", "", "no scheme kafka"},
+	} {
+		t.Run(tt.url, func(t *testing.T) {
+			u := &url.URL{}
+			u.Scheme, u.Host, _ = strings.Cut(tt.url, "://")
+			if i := strings.IndexByte(u.Host, '/'); i >= 0 {
+				u.Host, u.Path = u.Host[:i], u.Host[i:]
+			}
+			_, hosts, _, err := parseTarget(u)
+			if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
+				t.Fatalf("got %v, want %q", err, tt.wrong)
+			}
+			if got := strings.Join(hosts, " "); err == nil && got != tt.hosts {
+				t.Errorf("got %s, want %s", got, tt.hosts)
+			}
+		})
+	}
+	for _, u := range []*url.URL{
+		{Scheme: "riemann", Host: "h", User: url.UserPassword("me", "canary")},
+		{Scheme: "riemann", Host: "h", RawQuery: "token=canary"},
+	} {
+		if _, _, _, err := parseTarget(u); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%v: got %v", u.Redacted(), err)
+		}
+	}
+}
+
+// Clients take the hosts in turn.
+func TestHostsInTurn(t *testing.T) {
+	a, b := serve(t, nil), serve(t, nil)
+	opened(t, specOf(t, "riemann://"+a.addr+","+b.addr, "clients=5"))
+	a.wait(1 + 3)
+	b.wait(1 + 2)
+}

@@ -1,0 +1,77 @@
+package riemann
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"carronade/load"
+)
+
+// However runs are split and taken from, their messages stay in order, each
+// is there once, and the sums stay what they were.
+func TestRunsKeepEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q runs
+		var passed, first, seq uint64
+		var events, bytes, wire int64
+		nextSeq, nextFirst := uint64(0), uint64(0)
+		var gotEvents, gotBytes, gotWire int64
+		settle := func(r run) {
+			if r.shot.Seq != nextSeq || r.shot.First != nextFirst {
+				t.Fatalf("got shot %d with event %d, want %d with %d", r.shot.Seq, r.shot.First, nextSeq, nextFirst)
+			}
+			nextSeq += r.shots()
+			nextFirst += uint64(r.shot.Events)
+			gotEvents += int64(r.shot.Events)
+			gotBytes += r.shot.Bytes
+			gotWire += r.wire
+		}
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0, 1: // fire
+				shots := rapid.Uint64Range(1, 50).Draw(t, "shots")
+				each := rapid.Uint64Range(1, 5).Draw(t, "each")
+				size := int64(shots*each) * rapid.Int64Range(10, 99).Draw(t, "size")
+				size += rapid.Int64Range(0, 7).Draw(t, "uneven")
+				r := q.push()
+				passed += shots
+				*r = run{last: passed, wire: size + 7, sent: -1, shot: load.Shot{
+					Seq: seq, First: first, Events: int32(shots * each), Bytes: size, Shots: int32(shots),
+				}}
+				seq, first = seq+shots, first+shots*each
+				events, bytes, wire = events+int64(shots*each), bytes+size, wire+size+7
+			case 2: // a part was written
+				if q.empty() {
+					continue
+				}
+				i := rapid.Uint64Range(q.head, q.tail-1).Draw(t, "run")
+				if n := q.at(i).shots(); n > 1 {
+					q.split(i, rapid.Uint64Range(1, n-1).Draw(t, "cut"))
+				}
+			case 3: // answers
+				if q.empty() {
+					continue
+				}
+				r := q.at(q.head)
+				if n := rapid.Uint64Range(1, r.shots()).Draw(t, "answers"); n < r.shots() {
+					settle(r.take(n))
+				} else {
+					settle(*r)
+					q.head++
+				}
+			}
+		}
+		for last := uint64(nextSeq); !q.empty(); q.head++ {
+			r := q.at(q.head)
+			if r.first() != last {
+				t.Fatalf("a run begins with message %d, want %d", r.first(), last)
+			}
+			last = r.last
+			settle(*r)
+		}
+		if gotEvents != events || gotBytes != bytes || gotWire != wire || nextSeq != seq {
+			t.Errorf("got %d events, %d bytes, %d on the wire, want %d, %d, %d", gotEvents, gotBytes, gotWire, events, bytes, wire)
+		}
+	})
+}
