@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,17 +33,75 @@ const root = "../.."
 // documents are the texts whose examples are run.
 func documents(t *testing.T) []string {
 	t.Helper()
-	list, err := filepath.Glob(root + "/docs/*.md")
-	if err != nil || len(list) == 0 {
-		t.Fatalf("got %d documents and %v, want some", len(list), err)
+	list := []string{root + "/README.md"}
+	for _, dir := range []string{"/docs/*.md", "/docs/targets/*.md"} {
+		found, err := filepath.Glob(root + dir)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("got %d documents and %v, want some", len(found), err)
+		}
+		list = append(list, found...)
 	}
-	return append([]string{root + "/README.md"}, list...)
+	return list
+}
+
+// exampleServers are the servers of the examples, by the address that stands
+// for them.
+var exampleServers = []struct {
+	addr string
+	args []string
+	udp  bool // at the same port
+}{
+	{"127.0.0.1:9092", []string{"kafka", "--in-memory"}, false},
+	{"127.0.0.1:5555", []string{"riemann", "--interval", "100ms"}, true},
+}
+
+// addresses starts the servers that a document's examples need, and returns
+// what stands for the address of each, and what it is.
+func addresses(t *testing.T, text string) *strings.Replacer {
+	t.Helper()
+	var pairs []string
+	for _, s := range exampleServers {
+		if !strings.Contains(text, s.addr) {
+			continue
+		}
+		args := append(s.args[:len(s.args):len(s.args)], "--listen", "127.0.0.1:0")
+		if s.udp {
+			free := freeAddress(t)
+			args = append(s.args[:len(s.args):len(s.args)], "--listen", free, "--udp", free)
+		}
+		c, err := standin.Spawn(t.Context(), carronade(t), args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Stop() })
+		pairs = append(pairs, s.addr, c.Addr())
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// freeAddress is a port that is free for TCP and for UDP.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range 20 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := net.ListenPacket("udp", l.Addr().String())
+		l.Close()
+		if err == nil {
+			p.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no port is free for TCP and UDP")
+	return ""
 }
 
 // Every block of a document that begins with "$ carronade" is run, and what it
-// prints compared with what the document says, numbers apart. The broker of
-// the examples, 127.0.0.1:9092, is a stand-in at a free port. A block that
-// begins with "$ cat FILE" makes the file instead.
+// prints compared with what the document says, numbers apart. The servers of
+// the examples are stand-ins at free ports. A block that begins with "$ cat
+// FILE" makes the file instead.
 func TestExamplesOfDocumentsRun(t *testing.T) {
 	total := 0
 	for _, path := range documents(t) {
@@ -57,18 +116,9 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			broker := ""
-			if strings.Contains(string(data), "127.0.0.1:9092") {
-				c, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory")
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = c.Stop() })
-				broker = c.Addr()
-			}
+			dir, swap := t.TempDir(), addresses(t, string(data))
 			for _, b := range blocks {
-				b.check(t, dir, broker)
+				b.check(t, dir, swap)
 			}
 		})
 	}
@@ -116,17 +166,17 @@ func examples(text string) []example {
 	return out
 }
 
-func (e *example) check(t *testing.T, dir, broker string) {
+func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 	t.Helper()
 	if name, ok := strings.CutPrefix(e.command, "cat "); ok {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(e.swap(strings.Join(e.want, "\n"), broker)+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(swap.Replace(strings.Join(e.want, "\n"))+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
-	cmd := exec.CommandContext(ctx, "sh", "-c", e.swap(e.command, broker))
+	cmd := exec.CommandContext(ctx, "sh", "-c", swap.Replace(e.command))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir+"/data", "NO_COLOR=1", "LANG=C.UTF-8")
 	var out, words bytes.Buffer
@@ -157,10 +207,6 @@ func (e *example) check(t *testing.T, dir, broker string) {
 	if !matches(want, got) {
 		t.Errorf("line %d: %s (-want +got, masked):\n%s\n\nit printed:\n%s", e.line, e.command, cmp.Diff(want, got), out.String())
 	}
-}
-
-func (e *example) swap(text, broker string) string {
-	return strings.ReplaceAll(text, "127.0.0.1:9092", broker)
 }
 
 // labels are the headings and the names of the rows of a report, from its
@@ -238,15 +284,18 @@ func TestMatchesCanFail(t *testing.T) {
 	}
 }
 
-// docs/workload.md has each setting, made from the table: the parts between
-// the marks are written by `go test ./internal/cli -run Documented -update`.
+// docs/workload.md and the pages of targets have each setting, made from the
+// table: the parts between the marks are written by `go test ./internal/cli -run
+// Documented -update`.
 func TestEverySettingIsDocumented(t *testing.T) {
-	path := root + "/docs/workload.md"
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	texts := make(map[string]string)
+	for _, path := range documents(t) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[path] = string(data)
 	}
-	text := string(data)
 	parts := map[string]string{
 		"load":    settingsTable(workload.Table(nil), ""),
 		"shapes":  "```\n" + load.ShapeForms + "\n```\n",
@@ -259,20 +308,26 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 	for name, want := range parts {
 		begin, end := fmt.Sprintf("<!-- %s: made from the table -->\n", name), fmt.Sprintf("<!-- end of %s -->", name)
-		before, rest, ok := strings.Cut(text, begin)
-		got, after, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			t.Errorf("%s lacks the marks of %q", path, name)
-			continue
-		}
-		if got != want {
-			if !*update {
+		found := 0
+		for path, text := range texts {
+			before, rest, ok := strings.Cut(text, begin)
+			got, after, ok2 := strings.Cut(rest, end)
+			if !ok || !ok2 {
+				continue
+			}
+			if found++; got != want && !*update {
 				t.Errorf("%s: %s (-want +got):\n%s", path, name, cmp.Diff(want, got))
 			}
-			text = before + begin + want + end + after
+			texts[path] = before + begin + want + end + after
+		}
+		if found != 1 {
+			t.Errorf("%d documents have the marks of %q, want one", found, name)
 		}
 	}
-	if *update {
+	if !*update {
+		return
+	}
+	for path, text := range texts {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -98,6 +98,11 @@ has every event as it was sent.`,
 			},
 			own: query.Command,
 		},
+		{
+			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",
+			about: "Elastic APM Server, by HTTP; apm+https:// is the same behind TLS. Several hosts take the connections in turn.",
+			event: "an APM transaction, span, error or metricset", shot: "an APM request",
+		},
 	}
 }
 

@@ -137,6 +137,8 @@ func examples(kinds []target.Kind) string {
 			list = append(list, "kafka://127.0.0.1:9092/orders")
 		case "riemann":
 			list = append(list, "riemann://127.0.0.1:5555")
+		case "apm+http":
+			list = append(list, "apm+http://127.0.0.1:8200")
 		default:
 			list = append(list, s+"://HOST:PORT")
 		}
