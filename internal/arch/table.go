@@ -43,7 +43,7 @@ var Rooms = []Room{
 	{Name: "target/targettest", May: []string{"load", "measure", "payload", "target", "units"}},
 	{Name: "target/kafka", May: append([]string{"internal/dial", "internal/socket", "internal/wire/kafka"}, protocol...)},
 	{Name: "target/apm", May: append([]string{"internal/dial", "internal/secret", "internal/socket", "internal/wire/apm"}, protocol...)},
-	{Name: "target/riemann", May: append([]string{"internal/dial", "internal/socket", "internal/wire/riemann"}, protocol...)},
+	{Name: "target/riemann", May: append([]string{"internal/dial", "internal/socket", "internal/wire/riemann"}, protocol...), Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: append([]string{"internal/wire/kafka"}, protocol...)},
 	{Name: "target/all", May: []string{"target", "target/apm", "target/kafka", "target/null", "target/riemann"}},
 

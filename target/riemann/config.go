@@ -34,6 +34,8 @@ type config struct {
 
 	shape  *shape
 	verify bool
+	runID  uint32   // of verified events
+	words  []string // for people
 	values target.Values
 	logf   func(format string, args ...any)
 }
@@ -80,7 +82,15 @@ func parseConfig(s target.Spec) (*config, error) {
 		return nil, err
 	}
 	c.skipVerify = v.Bool("tls-insecure-skip-verify")
-	c.shape, err = newShape(v, s.Seed, s.RunID, s.Verify)
+	c.runID = uint32(s.RunID)
+	if s.Verify {
+		if c.values, c.words, err = verifiable(s); err != nil {
+			return nil, err
+		}
+	}
+	if c.shape, err = newShape(c.values, s.Seed, s.RunID, s.Verify); err == nil && s.Verify {
+		err = c.outlasts(s)
+	}
 	return c, err
 }
 

@@ -20,8 +20,7 @@ type session struct {
 	deal  load.Deal
 	lanes []sender
 	found map[string]any // by the probe
-	words []string
-	src   load.Source // nil unless verifying
+	src   *source        // nil unless verifying
 
 	telling []*teller // once somebody has asked
 }
@@ -52,6 +51,16 @@ func (s *session) open(ctx context.Context) error {
 			s.found = found
 		}
 	}
+	if c.verify {
+		src, err := newSource(c)
+		if err != nil {
+			return err
+		}
+		if err := src.try(ctx); err != nil {
+			return err
+		}
+		s.src = src
+	}
 	for i := range c.clients {
 		p := newPress(c.shape, int32(i), c.perMessage())
 		if p.size() > mostMessage {
@@ -72,7 +81,12 @@ func (s *session) open(ctx context.Context) error {
 func (s *session) Target() load.Target { return s }
 
 // Source implements target.Session.
-func (s *session) Source() load.Source { return s.src }
+func (s *session) Source() load.Source {
+	if s.src == nil {
+		return nil
+	}
+	return s.src
+}
 
 // Facts implements target.Session.
 func (s *session) Facts() map[string]any {
@@ -92,7 +106,10 @@ func (s *session) Facts() map[string]any {
 
 // Warnings implements target.Session.
 func (s *session) Warnings() []string {
-	w := slices.Clone(s.words)
+	w := slices.Clone(s.cfg.words)
+	if s.src != nil {
+		w = append(w, s.src.warnings()...)
+	}
 	for _, l := range s.lanes {
 		for _, word := range l.warnings() {
 			if !slices.Contains(w, word) {
@@ -138,10 +155,20 @@ func (s *session) Clients() int { return len(s.lanes) }
 
 // Start implements load.Target.
 func (s *session) Start(sink load.Sink) {
+	if s.src != nil {
+		sink = s.src.watch(sink)
+	}
 	for _, l := range s.lanes {
 		l.start(sink)
 	}
 }
+
+// LogOf implements target.Placed: what a client fires is a log of its own.
+func (s *session) LogOf(stripe int32) int32 { return stripe }
+
+// Stamped implements target.Placed: a verified event's service says which it
+// is.
+func (s *session) Stamped() bool { return s.cfg.verify }
 
 // Route implements load.Target.
 func (s *session) Route(stripe int32) load.Lane { return s.lanes[stripe] }

@@ -80,7 +80,7 @@ func told(t *testing.T, s *session, name string, ok func(float64) bool) measure.
 // answers nothing.
 func TestTell(t *testing.T) {
 	t.Parallel()
-	srv := standin(t, standinriemann.Options{Interval: 100 * time.Millisecond})
+	srv := stand(t, standinriemann.Options{Interval: 100 * time.Millisecond})
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for { // until it has told of itself for the first time

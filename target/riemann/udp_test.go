@@ -15,8 +15,8 @@ import (
 	"carronade/target/targettest"
 )
 
-// standin starts one with all its roads.
-func standin(t testing.TB, o standinriemann.Options) *standinriemann.Server {
+// stand starts one with all its roads.
+func stand(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 	t.Helper()
 	o.Listen, o.UDP, o.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	s, err := standinriemann.Start(o)
@@ -33,7 +33,7 @@ func standin(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 
 func TestUDPSuite(t *testing.T) {
 	t.Parallel()
-	srv := standin(t, standinriemann.Options{})
+	srv := stand(t, standinriemann.Options{})
 	targettest.Run(t, targettest.System{
 		Kind: Kind{}, URL: "riemann+udp://" + srv.AddrOf("udp"),
 		Events: func() uint64 { return still(func() uint64 { return srv.Counts().Events }) },
@@ -75,7 +75,7 @@ func launch(t testing.TB, s *session, p load.Plan) *load.Result {
 // An event is unknown once it is sent: nothing will tell what became of it.
 func TestUDPIsNeverAcked(t *testing.T) {
 	t.Parallel()
-	srv := standin(t, standinriemann.Options{})
+	srv := stand(t, standinriemann.Options{})
 	for name, p := range map[string]load.Plan{
 		"volleys":   {EventsPerShot: 3, Hold: load.Limits{Events: 9000}, MaxInFlight: 1000},
 		"by a rate": {EventsPerShot: 1, Schedule: load.Constant(5000), Hold: load.Limits{Time: 200 * time.Millisecond}},

@@ -1,0 +1,277 @@
+package riemann
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	accounts "carronade/internal/ledger"
+	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/target"
+)
+
+// verifying is a spec of a verified run.
+func verifying(t testing.TB, url string, most uint64, given ...string) target.Spec {
+	t.Helper()
+	s := specOf(t, url, given...)
+	s.Verify, s.RunID, s.Most = true, 0xfeed_c0ffee00, most
+	return s
+}
+
+// verified fires so many events and reads them back, with a ledger as a run
+// has. between is called when all is fired, and before it is read.
+func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Result, measure.Ledger) {
+	t.Helper()
+	seek := s.src
+	book := accounts.New(accounts.Config{Logs: len(seek.Logs()), Start: seek.Starts(), LogOf: s.LogOf, RunID: s.cfg.runID, Stamped: s.Stamped()})
+	p.Observe = book.Fired
+	r := launch(t, s, p)
+	if between != nil {
+		between()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	began := time.Now()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		err := s.Source().Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, a []load.Arrival) { book.Arrived(a) })
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("receive: %v", err)
+		}
+	})
+	ends, err := seek.Ends(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; i < len(ends); {
+		if ctx.Err() != nil {
+			t.Fatalf("read to %v of %v", seek.Positions(), ends)
+		}
+		if seek.Positions()[i] >= ends[i] {
+			i++
+			continue
+		}
+		<-tick.C
+	}
+	cancel()
+	wg.Wait()
+	heads, err := seek.Heads(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, h := range heads {
+		if h > 0 {
+			book.Deleted(int32(i), h)
+		}
+	}
+	return r, book.Verdict(true, ends)
+}
+
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		road     string
+		standin  standinriemann.Options
+		given    []string
+		perShot  int
+		events   uint64
+		schedule bool
+	}{
+		{name: "all is well", road: "tcp", events: 12_000, perShot: 7},
+		{name: "several clients, all types", road: "tcp", events: 3000, perShot: 1, given: []string{"clients=3", "metric-type=sint64", "time=us", "attribute=env=test", "ttl=120s"}},
+		{name: "floats, the server's time", road: "tcp", events: 1000, perShot: 10, given: []string{"metric-type=float", "time=none", "description=none"}},
+		{name: "loss", road: "tcp", standin: standinriemann.Options{Drop: 0.01, Seed: 3}, events: 20_000, perShot: 10},
+		{name: "refusals", road: "tcp", standin: standinriemann.Options{Errors: []standinriemann.ErrorRule{{Text: "no", Share: 0.1}}}, events: 2000, perShot: 1, schedule: true},
+		{name: "UDP", road: "udp", events: 2000, perShot: 2, schedule: true},
+		{name: "UDP with loss", road: "udp", standin: standinriemann.Options{Drop: 0.05, Seed: 3}, events: 2000, perShot: 2, schedule: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := stand(t, tt.standin)
+			scheme := map[string]string{"tcp": "riemann", "udp": "riemann+udp"}[tt.road]
+			s := opened(t, verifying(t, scheme+"://"+srv.AddrOf(tt.road), tt.events, append(tt.given, "tell="+srv.Addr())...))
+			p := load.Plan{EventsPerShot: tt.perShot, MaxInFlight: 100, Hold: load.Limits{Events: tt.events}}
+			if tt.schedule {
+				p.Schedule = load.Constant(5000)
+			}
+			r, v := verified(t, s, p, nil)
+			c := srv.Counts()
+			kept := c.Events - c.Dropped
+			want := measure.Ledger{Acked: r.Hold.Acked, Read: kept, Lost: c.Dropped}
+			if tt.road == "udp" { // what is not there may never have arrived
+				want.Recovered, want.Lost = kept, 0
+			}
+			if strings.Contains(tt.name, "loss") && c.Dropped == 0 {
+				t.Fatal("the server dropped nothing: nothing is tried")
+			}
+			got := measure.Ledger{
+				Acked: v.Acked, Read: v.Read, Lost: v.Lost, Recovered: v.Recovered,
+				Duplicated: v.Duplicated, Corrupted: v.Corrupted, Foreign: v.Foreign, Reordered: v.Reordered, Inexact: v.Inexact,
+			}
+			if got.Acked != want.Acked || got.Read != want.Read || got.Lost != want.Lost || got.Recovered != want.Recovered ||
+				got.Duplicated+got.Corrupted+got.Foreign+got.Reordered+got.Inexact > 0 {
+				t.Errorf("verdict %+v,\nwant %+v (the server: %v)\n%v", got, want, c, s.Warnings())
+			}
+			if !v.Complete {
+				t.Error("the index was not read to the end")
+			}
+		})
+	}
+}
+
+// What is in the index, and not as it was sent, is damaged, and the report says
+// how.
+func TestVerifyFindsChanges(t *testing.T) {
+	t.Parallel()
+	srv := stand(t, standinriemann.Options{})
+	s := opened(t, verifying(t, "riemann://"+srv.Addr(), 500))
+	_, v := verified(t, s, load.Plan{EventsPerShot: 5, Hold: load.Limits{Events: 500}}, func() {
+		// Somebody's streams change two events, and one of another run appears.
+		one, two := s.cfg.shape.event(0, 17), s.cfg.shape.event(0, 400)
+		one.Time, one.HasTime = time.Now().Unix(), true
+		two.Time, two.HasTime = time.Now().Unix(), true
+		one.State = "altered"
+		two.Metric = riemann.Metric{Kind: riemann.Double, Real: 1e9}
+		other := s.cfg.shape.event(0, 3)
+		other.Service = serviceOf(1, 0, 3)
+		put(t, srv.Addr(), one, two, other)
+	})
+	if v.Corrupted != 2 || v.Lost != 0 || v.Read != 500 || v.Inexact != 0 || v.Foreign != 0 {
+		t.Errorf("verdict %+v, want 2 corrupted of 500", v)
+	}
+	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "2 events are not in the index as they were sent") || !strings.Contains(w, `state "altered"`) {
+		t.Errorf("warnings: %s", w)
+	}
+}
+
+func TestDiffers(t *testing.T) {
+	t.Parallel()
+	s := &source{cfg: &config{shape: shapeOf(t, map[string]string{"attribute": "env=a", "ttl": "60s"})}, began: time.Now()}
+	sound := func() riemann.Event {
+		e := s.cfg.shape.event(0, 5)
+		e.Time, e.HasTime = time.Now().Unix(), true
+		return e
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*riemann.Event)
+		want   string
+	}{
+		{"sound", func(*riemann.Event) {}, ""},
+		{"host", func(e *riemann.Event) { e.Host += "x" }, "host"},
+		{"state", func(e *riemann.Event) { e.State = "" }, "state"},
+		{"description", func(e *riemann.Event) { e.Description = "y" }, "description"},
+		{"tags", func(e *riemann.Event) { e.Tags = e.Tags[:1] }, "tags"},
+		{"an attribute changed", func(e *riemann.Event) { e.Attributes = []riemann.Attribute{{Key: "env", Value: "b"}} }, "attributes"},
+		{"an attribute added", func(e *riemann.Event) { e.Attributes = append(e.Attributes, riemann.Attribute{Key: "b"}) }, "attributes"},
+		{"ttl", func(e *riemann.Event) { e.TTL = 61 }, "ttl"},
+		{"metric", func(e *riemann.Event) { e.Metric.Real++ }, "metric"},
+		{"no metric", func(e *riemann.Event) { e.Metric = riemann.Metric{} }, "metric"},
+		{"no time", func(e *riemann.Event) { e.HasTime = false }, "time"},
+		{"an old time", func(e *riemann.Event) { e.Time -= 5 }, "time"},
+		{"a time to come", func(e *riemann.Event) { e.Time += 5 }, "time"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := sound()
+			tt.change(&e)
+			got := s.differs(&e, 0, 5)
+			if (got == "") != (tt.want == "") || !strings.Contains(got, ": "+tt.want) && tt.want != "" {
+				t.Errorf("got %q, want one about %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSameMetric(t *testing.T) {
+	t.Parallel()
+	type m = riemann.Metric
+	for _, tt := range []struct {
+		name      string
+		got, want m
+		same      bool
+	}{
+		{"a float as a double", m{Kind: riemann.Double, Real: float64(float32(0.1))}, m{Kind: riemann.Float, Real: float64(float32(0.1))}, true},
+		{"a double as a float", m{Kind: riemann.Float, Real: float64(float32(0.1))}, m{Kind: riemann.Double, Real: 0.1}, true},
+		{"a double as another", m{Kind: riemann.Double, Real: 0.1000001}, m{Kind: riemann.Double, Real: 0.1}, false},
+		{"a whole double as a number", m{Kind: riemann.Sint64, Int: 3}, m{Kind: riemann.Double, Real: 3}, true},
+		{"beyond 2^53", m{Kind: riemann.Sint64, Int: 1<<53 + 1}, m{Kind: riemann.Sint64, Int: 1 << 53}, false},
+		{"none", m{}, m{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := sameMetric(tt.got, tt.want); got != tt.same {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	t.Parallel()
+	srv := stand(t, standinriemann.Options{})
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for _, tt := range []struct {
+		name, url  string
+		most       uint64
+		length     time.Duration
+		given      []string
+		want, hint string
+	}{
+		{name: "no end", url: "riemann://" + srv.Addr(), want: "nothing says how many", hint: "--count"},
+		{name: "too many", url: "riemann://" + srv.Addr(), most: mostVerified + 1, want: "more than 1000000", hint: "smaller"},
+		{name: "a short ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=uniform(30s,300s)"}, want: "lets go of events after 30s", hint: "--ttl 210s"},
+		{name: "no ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=none"}, want: "lets go of events after 1m0s", hint: "--ttl"},
+		{name: "expired", url: "riemann://" + srv.Addr(), most: 100, given: []string{"state={cycle(ok,expired)}"}, want: "removes them", hint: "--state"},
+		{name: "nowhere to ask", url: "riemann+udp://" + srv.AddrOf("udp"), most: 100, given: []string{"tell=" + gone.Addr().String()}, want: "refused", hint: "--tell"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := verifying(t, tt.url, tt.most, tt.given...)
+			spec.Length = tt.length
+			_, err := Kind{}.Open(t.Context(), spec)
+			var told *target.Error
+			if !errors.As(err, &told) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(told.Hint, tt.hint) {
+				t.Errorf("open: %v, want %q and a hint with %q", err, tt.want, tt.hint)
+			}
+		})
+	}
+	t.Run("a ttl is raised", func(t *testing.T) {
+		spec := verifying(t, "riemann://"+srv.Addr(), 100)
+		spec.Length = 10 * time.Minute
+		s := opened(t, spec)
+		if got := s.cfg.lasting(); got < 11*time.Minute {
+			t.Errorf("events are kept for %v, and the run takes 10m", got)
+		}
+		if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "ttl of 690s") || !strings.Contains(w, "a copy cannot be") {
+			t.Errorf("warnings: %s", w)
+		}
+	})
+}
+
+// Events that had expired when they were looked for are not called lost.
+func TestVerifyTooLate(t *testing.T) {
+	t.Parallel()
+	srv := stand(t, standinriemann.Options{Drop: 0.5, Seed: 1})
+	s := opened(t, verifying(t, "riemann://"+srv.Addr(), 100))
+	_, v := verified(t, s, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 100}}, func() {
+		s.src.began = s.src.began.Add(-time.Hour)
+	})
+	if v.Lost != 0 || v.Inexact == 0 || v.Inexact != srv.Counts().Dropped {
+		t.Errorf("verdict %+v, want the %d that are not there to be inexact", v, srv.Counts().Dropped)
+	}
+	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "may have expired") {
+		t.Errorf("warnings: %s", w)
+	}
+}

@@ -1,0 +1,153 @@
+package riemann
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"carronade/internal/wire/riemann"
+	"carronade/target"
+)
+
+// How long events are kept at least when they are verified: the run, its drain
+// and the reading, or, where nobody knows how long a run goes on, minutes.
+const (
+	ttlMargin  = 90 * time.Second
+	ttlUnknown = 15 * time.Minute
+	ttlDefault = 60 * time.Second // the server's, of events that have none (index.clj, default-ttl)
+)
+
+// verifiable says whether what a run fires can be held by the index until it is
+// read back, and returns the options with a ttl that lets it. Words say what was
+// changed.
+func verifiable(s target.Spec) (v target.Values, words []string, err error) {
+	no := func(what, hint string) (target.Values, []string, error) {
+		return nil, nil, &target.Error{Doing: "verify", Err: fmt.Errorf("%s", what), Hint: hint}
+	}
+	switch {
+	case s.Most == 0:
+		return no("the server has to hold every event until it is read back, and nothing says how many there will be",
+			"bound the run: --count 100000, or --rate with --for")
+	case s.Most > mostVerified:
+		return no(fmt.Sprintf("the server has to hold every event until it is read back, and %d events are more than %d", s.Most, mostVerified),
+			"verify a smaller run, with a smaller --count, --rate or --for; or leave --verify out")
+	}
+	v = maps.Clone(s.Options)
+	if !s.Given[optTTL] {
+		need := ttlUnknown
+		if s.Length > 0 {
+			need = s.Length + ttlMargin
+		}
+		seconds := strconv.Itoa(int(math.Ceil(need.Seconds()))) + "s"
+		v[optTTL] = []string{seconds}
+		words = append(words, "events have a ttl of "+seconds+", so that the index holds them until they are read back")
+	}
+	words = append(words, "verified against the index, which keeps one event for each host and service: losses and changes are seen, a copy cannot be")
+	return v, words, nil
+}
+
+// outlasts checks what verified events are against how long the run takes.
+func (c *config) outlasts(s target.Spec) error {
+	if kept := c.lasting(); s.Length > 0 && kept < s.Length+10*time.Second {
+		return &target.Error{
+			Doing: "verify", Err: fmt.Errorf("the index lets go of events after %v, before a run of %v is over and read back", kept, s.Length),
+			Hint: fmt.Sprintf("give --ttl %ds, or leave it out", int(math.Ceil((s.Length + ttlMargin).Seconds()))),
+		}
+	}
+	for k := range c.shape.period {
+		if e := c.shape.event(0, k); e.State == "expired" {
+			return &target.Error{
+				Doing: "verify", Err: fmt.Errorf("some events have the state %q, which removes them from the index", e.State),
+				Hint: "give another --state",
+			}
+		}
+	}
+	return nil
+}
+
+// lasting is how long the index keeps events at least.
+func (c *config) lasting() time.Duration {
+	if ttl, ok := c.shape.shortestTTL(); ok {
+		return ttl
+	}
+	return ttlDefault
+}
+
+// differs says in which field an event of the index is not what was sent, in
+// words; "" when it is.
+func (s *source) differs(got *riemann.Event, stripe int32, index uint64) string {
+	want := s.cfg.shape.event(stripe, index)
+	for _, f := range []struct{ name, got, want string }{
+		{"host", got.Host, want.Host},
+		{"state", got.State, want.State},
+		{"description", got.Description, want.Description},
+	} {
+		if f.got != f.want {
+			return fmt.Sprintf("%s: %s %q, sent %q", want.Service, f.name, f.got, f.want)
+		}
+	}
+	if !slices.Equal(got.Tags, want.Tags) {
+		return fmt.Sprintf("%s: tags %q, sent %q", want.Service, got.Tags, want.Tags)
+	}
+	if !sameAttributes(got.Attributes, want.Attributes) {
+		return fmt.Sprintf("%s: attributes %q, sent %q", want.Service, got.Attributes, want.Attributes)
+	}
+	if want.HasTTL && got.TTL != want.TTL {
+		return fmt.Sprintf("%s: ttl %v, sent %v", want.Service, got.TTL, want.TTL)
+	}
+	if !sameMetric(got.Metric, want.Metric) {
+		return fmt.Sprintf("%s: metric %v, sent %v", want.Service, got.Metric.Value(), want.Metric.Value())
+	}
+	if s.cfg.shape.time == timeNone {
+		return ""
+	}
+	// The time is that of sending, in seconds at least.
+	at, ok := got.When()
+	if !ok || at.Before(s.began.Truncate(time.Second)) || at.After(time.Now()) {
+		return fmt.Sprintf("%s: time %v, which is none of the run's", want.Service, at)
+	}
+	return ""
+}
+
+// sameAttributes compares them in any order: the server keeps them in a map.
+func sameAttributes(a, b []riemann.Attribute) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, x := range a {
+		if !slices.Contains(b, x) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameMetric compares numbers in the precision of the coarser of their types:
+// the server answers a float as a double, and a whole double over JSON as it
+// likes (riemann-clojure-client, codec.clj).
+func sameMetric(got, want riemann.Metric) bool {
+	switch {
+	case got.Kind == riemann.NoMetric || want.Kind == riemann.NoMetric:
+		return got.Kind == want.Kind
+	case got.Kind == riemann.Sint64 && want.Kind == riemann.Sint64:
+		return got.Int == want.Int
+	case got.Kind == riemann.Float || want.Kind == riemann.Float:
+		return float32(got.Value()) == float32(want.Value())
+	}
+	return got.Value() == want.Value()
+}
+
+// warnings are words for people about what was read back.
+func (s *source) warnings() []string {
+	var w []string
+	if n := s.corrupt.Load(); n > 0 {
+		w = append(w, fmt.Sprintf("%d events are not in the index as they were sent; the first: %s", n, *s.example.Load()))
+	}
+	if s.late.Load() {
+		w = append(w, fmt.Sprintf("events may have expired, after %v, before they were read back: what is not there counts as inexact, not as lost; give a larger --ttl", s.cfg.lasting()))
+	}
+	return w
+}
