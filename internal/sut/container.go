@@ -31,8 +31,10 @@ const Label = "carronade.system"
 type container struct {
 	program string // path of the engine's program
 	name    string // or id
-	facts   inspected
 	logOnce sync.Once
+
+	mu    sync.Mutex
+	known inspected // at the last question
 }
 
 // inspected is what is read of `inspect`; both engines print it so.
@@ -115,8 +117,17 @@ func (c *container) inspect(ctx context.Context) error {
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 {
 		return fmt.Errorf("%s inspect told what makes no sense: %w", c.kind(), cmpErr(err))
 	}
-	c.facts = all[0]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = all[0]
 	return nil
+}
+
+// facts are what the engine said when it was asked last.
+func (c *container) facts() inspected {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
 }
 
 func cmpErr(err error) error {
@@ -136,14 +147,15 @@ func (s *System) attachContainer(ctx context.Context) error {
 	if err := box.inspect(ctx); err != nil {
 		return &target.Error{Doing: "find the container " + box.name, Err: err, Hint: "see " + box.kind() + " ps"}
 	}
-	if !box.facts.State.Running || box.facts.State.Pid <= 0 {
+	state := box.facts().State
+	if !state.Running || state.Pid <= 0 {
 		return &target.Error{Doing: "find the container " + box.name, Err: errors.New("it does not run"), Hint: "start it first: " + box.kind() + " start " + box.name}
 	}
 	s.box = box
 	if s.ready.log != "" {
 		go s.followLog(box)
 	}
-	return s.attach(box.facts.State.Pid)
+	return s.attach(state.Pid)
 }
 
 // followLog looks for the readiness text in what the container says from now on
@@ -227,7 +239,7 @@ func (s *System) watchBox(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		err := s.box.inspect(ctx)
-		if err == nil && s.box.facts.State.Running && s.box.facts.State.Pid > 0 {
+		if state := s.box.facts().State; err == nil && state.Running && state.Pid > 0 {
 			break
 		}
 		select {
@@ -238,7 +250,7 @@ func (s *System) watchBox(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
-	tree, err := system.OpenTree(s.box.facts.State.Pid, s.tag)
+	tree, err := system.OpenTree(s.box.facts().State.Pid, s.tag)
 	switch {
 	case err == nil:
 		s.watch(tree)
@@ -277,15 +289,19 @@ func (c *container) close(ours bool) {
 // tellExit adds what the engine knows of the end. A container that removes
 // itself is gone by then.
 func (c *container) tellExit(e *Exit) {
-	if c.inspect(context.Background()) != nil || c.facts.State.Running {
+	if c.inspect(context.Background()) != nil {
 		return
 	}
-	e.Code = c.facts.State.ExitCode
-	e.Status = fmt.Sprintf("exit status %d", e.Code)
-	if e.Code > 128 {
-		e.Status += " (a signal)"
+	state := c.facts().State
+	if state.Running {
+		return
 	}
-	if e.OutOfMemory = c.facts.State.OOMKilled; e.OutOfMemory {
+	e.Code = state.ExitCode
+	e.Status = fmt.Sprintf("exit status %d", e.Code)
+	if e.Code == 128+9 {
+		e.Status += ", which is KILL"
+	}
+	if e.OutOfMemory = state.OOMKilled; e.OutOfMemory {
 		e.Status += ", ended by the kernel at its memory limit"
 	}
 }

@@ -148,10 +148,11 @@ func (s *System) Facts() map[string]any {
 	}
 	memory, cpus := s.spec.Memory, s.spec.CPUs
 	if b := s.box; b != nil {
-		m["engine"], m["image"], m["image_id"] = b.kind(), b.facts.Config.Image, b.facts.Image
+		facts := b.facts()
+		m["engine"], m["image"], m["image_id"] = b.kind(), facts.Config.Image, facts.Image
 		if s.spec.Container != "" {
 			m["container"] = s.spec.Container
-			memory, cpus = b.facts.HostConfig.Memory, float64(b.facts.HostConfig.NanoCpus)/1e9
+			memory, cpus = facts.HostConfig.Memory, float64(facts.HostConfig.NanoCpus)/1e9
 		}
 	}
 	if memory > 0 {

@@ -1,0 +1,246 @@
+package sut
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/checkout"
+	"carronade/target"
+)
+
+// fakeEngine puts this binary into PATH as docker, and returns the folder of its
+// containers.
+func fakeEngine(t testing.TB) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the engine is played by way of a link")
+	}
+	bin, dir := t.TempDir(), t.TempDir()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(exe, filepath.Join(bin, "docker")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	t.Setenv("FAKE_ENGINE", dir)
+	return dir
+}
+
+func calls(t testing.TB, dir string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestImage(t *testing.T) {
+	dir := fakeEngine(t)
+	t.Setenv("SUT_TEST_PASSWORD", canary)
+	addr := free(t)
+	s := start(t, Spec{
+		Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve", "PASSWORD=env:SUT_TEST_PASSWORD"},
+		Flags: []Flag{{"a", "1"}}, Memory: 4 << 30, CPUs: 1.5, Publish: []string{"127.0.0.1:8200:8200"}, RunArgs: []string{"--network=host"},
+		Listen: []string{addr}, ReadyWithin: 20 * time.Second, Logf: t.Logf,
+	})
+	got, err := s.Tell(t.Context())
+	if n, _ := figure(got, "processes"); err != nil || n != 1 {
+		t.Errorf("got %v processes, %v, want the container's one and not the engine's client", n, err)
+	}
+	facts := s.Facts()
+	for name, want := range map[string]any{"engine": "docker", "image": "server:1", "image_id": "sha256:feed", "memory_limit_bytes": int64(4 << 30), "cpu_limit": 1.5} {
+		if facts[name] != want {
+			t.Errorf("got %s = %v, want %v", name, facts[name], want)
+		}
+	}
+	if _, ok := facts["pid"]; ok {
+		t.Error("the client's process id is told, which is nobody's business")
+	}
+	pid := s.tree.Members()[0]
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	if alive(pid) {
+		t.Error("the container's process is there yet")
+	}
+	log := calls(t, dir)
+	for _, want := range []string{
+		"--label carronade.system=1 --env CARRONADE_SYSTEM --env " + roleEnv + " --env PASSWORD --memory 4294967296 --memory-swap 4294967296 --cpus 1.5 --publish 127.0.0.1:8200:8200 --network=host server:1 " + addr + " -E a=1\n",
+		"stop -t 10 carronade-", "rm --force --volumes carronade-",
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("got the calls\n%swant them to hold %q", log, want)
+		}
+	}
+	if strings.Contains(log, canary) {
+		t.Error("the secret is in the engine's command line")
+	}
+	if s.Totals().Peak == 0 {
+		t.Error("its peak is not known")
+	}
+	noCanary(t, s)
+}
+
+func TestImageDies(t *testing.T) {
+	fakeEngine(t)
+	t.Setenv("FAKE_OOM", "1")
+	addr := free(t)
+	s := start(t, Spec{Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Listen: []string{addr}, ReadyWithin: 20 * time.Second})
+	_ = syscall.Kill(s.tree.Members()[0], syscall.SIGKILL)
+	select {
+	case <-s.Died():
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody noticed")
+	}
+	if e := s.Exit(); !e.OutOfMemory || !strings.Contains(e.Status, "exit status 137") || !strings.Contains(e.Status, "memory limit") {
+		t.Errorf("got %+v, want its end at the limit", e)
+	}
+	if lines := s.LastLines(); len(lines) == 0 || !strings.Contains(lines[0], "listening on") {
+		t.Errorf("got the last lines %q", lines)
+	}
+}
+
+func TestContainer(t *testing.T) {
+	dir := fakeEngine(t)
+	addr := free(t)
+	cmd := exec.Command("docker", "run", "--name", "theirs", "server:1", addr)
+	cmd.Env = append(os.Environ(), roleEnv+"=serve")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	box := &container{program: cmd.Path, name: "theirs"}
+	until(t, "the container", func() bool { return box.inspect(t.Context()) == nil && box.facts().State.Pid > 0 })
+	defer func() { _ = syscall.Kill(box.facts().State.Pid, syscall.SIGKILL) }()
+
+	s := start(t, Spec{Container: "theirs", Ready: "log:ready to serve", ReadyWithin: 20 * time.Second})
+	got, err := s.Tell(t.Context())
+	if n, _ := figure(got, "processes"); err != nil || n != 1 {
+		t.Errorf("got %v processes, %v, want the container's", n, err)
+	}
+	if facts := s.Facts(); facts["container"] != "theirs" || facts["image"] != "server:1" {
+		t.Errorf("got %v", facts)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	if !alive(box.facts().State.Pid) {
+		t.Error("a container that was not started here was ended")
+	}
+	if log := calls(t, dir); strings.Contains(log, "stop") || strings.Contains(log, "rm ") {
+		t.Errorf("got the calls\n%swant none that ends a container", log)
+	}
+
+	s = start(t, Spec{Container: "theirs"})
+	_ = syscall.Kill(box.facts().State.Pid, syscall.SIGTERM)
+	<-s.Died()
+	if e := s.Exit(); e.Status == "" {
+		t.Errorf("got %+v, want its end told", e)
+	}
+	if lines := s.LastLines(); len(lines) != 1 || lines[0] != "logged: ready to serve" {
+		t.Errorf("got the last lines %q, want the engine's", lines)
+	}
+}
+
+func TestEngineFails(t *testing.T) {
+	fakeEngine(t)
+	tests := []struct {
+		name string
+		spec Spec
+		env  string
+		want []string
+	}{
+		{"no such container", Spec{Container: "nobody"}, "", []string{"find the container nobody", "no such container", "docker ps"}},
+		{"no such image", Spec{Image: "other:2"}, "", []string{"find the image other:2", "no such image", "docker pull other:2"}},
+		{"an image that no build made", Spec{Image: "{image}", Build: &checkout.Build{Image: "made:1"}}, "", []string{"find the image made:1", "--system-build must make it"}},
+		{"no such engine", Spec{Image: "server:1", Engine: "podman"}, "", []string{"there is no podman on this machine", "--system-cmd"}},
+		{"the engine does not work", Spec{Image: "server:1"}, "FAKE_BROKEN", []string{"Cannot connect to the daemon", "docker info"}},
+		{"ends at once", Spec{Image: "server:1", Args: []string{"9", "broken"}, Env: []string{roleEnv + "=exit"}, Ready: "port:1"}, "", []string{"exit status 9", "broken"}},
+		{"a JVM's log", Spec{Image: "server:1", JVMGC: true}, "", []string{"it is in a container", "--system-gc-log"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.env != "" {
+				t.Setenv(test.env, "1")
+			}
+			s, err := Start(t.Context(), test.spec)
+			if err == nil {
+				_ = s.Stop()
+				t.Fatal("it started, want an error")
+			}
+			var e *target.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("got %v, want a way out", err)
+			}
+			text := e.Error() + " / " + e.Hint
+			for _, want := range test.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("got %q, want it to hold %q", text, want)
+				}
+			}
+		})
+	}
+}
+
+// TestPodman runs a real container where podman works: an image of this
+// binary's own, without anything from a network.
+func TestPodman(t *testing.T) {
+	if os.Getenv("CARRONADE_TEST_PODMAN") == "" {
+		t.Skip("set CARRONADE_TEST_PODMAN to run a real container")
+	}
+	podman, err := exec.LookPath("podman")
+	if err != nil {
+		t.Skip("there is no podman here")
+	}
+	dir := t.TempDir()
+	exe, _ := os.Executable()
+	data, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "server"), data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM scratch\nCOPY server /server\nENTRYPOINT [\"/server\"]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const image = "carronade-sut-test:1"
+	if out, err := exec.Command(podman, "build", "--tag", image, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	defer func() { _ = exec.Command(podman, "image", "rm", "--force", image).Run() }()
+	addr := free(t)
+	s := start(t, Spec{
+		Image: image, Engine: "podman", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Memory: 256 << 20, CPUs: 1,
+		RunArgs: strings.Fields("--network=host " + os.Getenv("CARRONADE_TEST_PODMAN")), Listen: []string{addr}, ReadyWithin: 30 * time.Second, Logf: t.Logf,
+	})
+	get(t, addr, "/hold?mib=64")
+	got, err := s.Tell(t.Context())
+	if rss, _ := figure(got, "RSS"); err != nil || rss < 64<<20 {
+		t.Errorf("got RSS %v, %v, want the container's 64 MiB", rss, err)
+	}
+	go getQuietly(addr, "/hold?mib=400")
+	select {
+	case <-s.Died():
+		t.Logf("%+v", s.Exit())
+	case <-time.After(30 * time.Second):
+		t.Error("it lives beyond its limit")
+	}
+	// Under control groups of version 1 the engine may not know why.
+	if e := s.Exit(); e.Code != 137 {
+		t.Errorf("got %+v, want its end at the limit", e)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,140 @@
+package sut
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/target"
+)
+
+// fakeGroups plays the kernel in a folder: groups below it have the files that
+// the kernel makes.
+func fakeGroups(t testing.TB, controllers, handed string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"cgroup.controllers": controllers, "cgroup.subtree_control": handed} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	madeGroup = func(dir string) {
+		for _, name := range []string{"memory.max", "memory.swap.max", "cpu.max", "cgroup.kill", "memory.events"} {
+			_ = os.WriteFile(filepath.Join(dir, name), nil, 0o644)
+		}
+	}
+	t.Cleanup(func() { madeGroup = func(string) {} })
+	return dir
+}
+
+func TestLimits(t *testing.T) {
+	dir := fakeGroups(t, "cpuset cpu io memory pids\n", "cpu\n")
+	l, err := limitsIn(dir, "x", 4<<30, 1.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"x/memory.max": "4294967296", "x/memory.swap.max": "0", "x/cpu.max": "150000 100000", "cgroup.subtree_control": "+memory"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("got %q, %v in %s, want %q", got, err, name, want)
+		}
+	}
+	if l.outOfMemory() {
+		t.Error("nothing was ended at the limit yet")
+	}
+	if err := os.WriteFile(filepath.Join(l.dir, "memory.events"), []byte("oom 3\noom_kill 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if !l.outOfMemory() {
+		t.Error("the kernel's end of it was not seen")
+	}
+	l.kill()
+	if got, err := os.ReadFile(filepath.Join(l.dir, "cgroup.kill")); err != nil || string(got) != "1" {
+		t.Errorf("got %q, %v, want the group ended", got, err)
+	}
+	for _, f := range []string{"memory.max", "memory.swap.max", "cpu.max", "cgroup.kill", "memory.events"} {
+		os.Remove(filepath.Join(l.dir, f))
+	}
+	l.remove()
+	if _, err := os.Stat(l.dir); err == nil {
+		t.Error("the group is there yet")
+	}
+}
+
+func TestLimitsFail(t *testing.T) {
+	tests := []struct {
+		name, controllers string
+		edit              func(dir string)
+		want              string
+	}{
+		{"no such controller", "hugetlb memory.x\n", nil, "has no controller of memory"},
+		{"no group", "", func(dir string) { os.Remove(filepath.Join(dir, "cgroup.controllers")) }, "cannot be read: no such file"},
+		{"not handed down", "memory\n", func(dir string) { os.Remove(filepath.Join(dir, "cgroup.subtree_control")) }, "does not hand memory down"},
+		{"not ours", "memory\n", func(dir string) {
+			_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("memory"), 0o644)
+			_ = os.WriteFile(filepath.Join(dir, "x"), nil, 0o644)
+		}, "no group can be made"},
+		{"refused", "memory\n", func(string) { madeGroup = func(string) {} }, "does not take the limit"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := fakeGroups(t, test.controllers, "")
+			if test.edit != nil {
+				test.edit(dir)
+			}
+			if l, err := limitsIn(dir, "x", 1<<30, 0); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, %v, want %q", l, err, test.want)
+			}
+		})
+	}
+}
+
+func TestParents(t *testing.T) {
+	const mounts = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n41 31 0:38 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n"
+	if got := unifiedMount(mounts); got != "/sys/fs/cgroup/unified" {
+		t.Errorf("got %q", got)
+	}
+	if got := unifiedMount("1 2 3\n\n - cgroup2 \n"); got != "" {
+		t.Errorf("got %q of lies, want nothing", got)
+	}
+	tests := []struct {
+		name, own string
+		want      []string
+	}{
+		{"a session", "1:cpu:/x\n0::/user.slice/user-0.slice/session.scope\n", []string{"/m/user.slice/user-0.slice", "/m/user.slice", "/m"}},
+		{"the root", "0::/\n", []string{"/m"}},
+		{"out of sight", "0::/../other\n", []string{"/m"}},
+		{"version 1 alone", "1:cpu:/x\n", []string{"/m"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := parents("/m", test.own); !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestLimitsHere asks for limits on this machine: they hold, or are refused with
+// words.
+func TestLimitsHere(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "serve", addr)
+	spec.Listen, spec.Memory = []string{addr}, 64<<20
+	s, err := Start(t.Context(), spec)
+	if err != nil {
+		var e *target.Error
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), "limit the system to 64 MiB") || !strings.Contains(e.Hint, "--system-image") {
+			t.Errorf("got %v, want it refused with words", err)
+		}
+		return
+	}
+	defer func() { _ = s.Stop() }()
+	go getQuietly(addr, "/hold?mib=256")
+	<-s.Died()
+	if e := s.Exit(); !e.OutOfMemory {
+		t.Errorf("got %+v, want its end at the limit", e)
+	}
+}
