@@ -19,7 +19,7 @@ func everywhere(t *testing.T) (*Server, *riemanntest.Certificates) {
 	certs := riemanntest.MakeCertificates(t)
 	return start(t, Options{
 		Listen: "127.0.0.1:0", UDP: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
-		Log: t.Output(), TLS: setting.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
+		TLS: setting.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
 	}), certs
 }
 

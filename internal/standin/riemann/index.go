@@ -77,11 +77,14 @@ func (e fullError) Error() string {
 func expiry(e *wire.Event) int64 {
 	ttl := defaultTTL
 	if e.HasTTL {
-		ttl = time.Duration(min(max(float64(e.TTL), 0), 1e9) * float64(time.Second))
+		ttl = 0
+		if e.TTL > 0 { // and a number
+			ttl = time.Duration(min(float64(e.TTL), 1e9) * float64(time.Second))
+		}
 	}
 	at, _ := e.When()
-	// Years that nanoseconds cannot count are far enough.
-	seconds := min(max(at.Unix(), 0), 1<<33)
+	// What nanoseconds cannot count, in the year 2262, is far enough.
+	seconds := min(max(at.Unix(), 0), 8e9)
 	return seconds*1e9 + int64(at.Nanosecond()) + int64(ttl)
 }
 

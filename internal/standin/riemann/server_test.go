@@ -1,11 +1,35 @@
 package riemann
 
 import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"carronade/internal/riemanntest"
+	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
+	wire "carronade/internal/wire/riemann"
 )
 
 func start(t testing.TB, opts Options) *Server {
 	t.Helper()
+	if opts.Listen == "" {
+		opts.Listen = "127.0.0.1:0"
+	}
 	s, err := Start(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -16,4 +40,604 @@ func start(t testing.TB, opts Options) *Server {
 		}
 	})
 	return s
+}
+
+// both runs a test against both stand-ins.
+func both(t *testing.T, f func(t *testing.T, opts Options)) {
+	t.Run("honest", func(t *testing.T) { f(t, Options{}) })
+	t.Run("discard", func(t *testing.T) { f(t, Options{Discard: true}) })
+}
+
+// A peer is a client's end of a connection, with a deadline.
+type peer struct {
+	net.Conn
+	t   testing.TB
+	buf []byte
+}
+
+func dial(t testing.TB, addr string) *peer {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	return wrap(t, nc)
+}
+
+func wrap(t testing.TB, nc net.Conn) *peer {
+	if err := nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return &peer{Conn: nc, t: t}
+}
+
+func (p *peer) send(msgs ...wire.Msg) {
+	p.t.Helper()
+	var out []byte
+	for i := range msgs {
+		out = wire.AppendFramed(out, &msgs[i])
+	}
+	if _, err := p.Write(out); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// answer reads one answer.
+func (p *peer) answer() wire.Msg {
+	p.t.Helper()
+	for {
+		msg, rest, err := wire.NextFrame(p.buf, 1<<30)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if rest != nil {
+			m, err := wire.DecodeMsg(msg)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			p.buf = rest
+			return m
+		}
+		more := make([]byte, 64<<10)
+		n, err := p.Read(more)
+		if n == 0 && err != nil {
+			p.t.Fatalf("reading an answer: %v", err)
+		}
+		p.buf = append(p.buf, more[:n]...)
+	}
+}
+
+// find asks for the services that a query finds, in order.
+func (p *peer) find(query string) (services []string, events []wire.Event) {
+	p.t.Helper()
+	p.send(wire.Msg{Query: query})
+	m := p.answer()
+	if !m.OK {
+		p.t.Fatalf("%s: %s", query, m.Error)
+	}
+	slices.SortFunc(m.Events, func(a, b wire.Event) int { return strings.Compare(a.Service, b.Service) })
+	for _, e := range m.Events {
+		services = append(services, e.Service)
+	}
+	return services, m.Events
+}
+
+func message(services ...string) (m wire.Msg) {
+	for _, s := range services {
+		m.Events = append(m.Events, wire.Event{Host: "h", Service: s, State: "ok"})
+	}
+	return m
+}
+
+var acked = wire.Msg{OK: true, HasOK: true}
+
+// TestAcks sends messages of many kinds and sizes at once, and gets an answer
+// to each in order.
+func TestAcks(t *testing.T) {
+	both(t, func(t *testing.T, opts Options) {
+		opts.Interval = time.Hour
+		s := start(t, opts)
+		p := dial(t, s.Addr())
+		long := message(strings.Repeat("x", 3<<20)) // longer than any window
+		p.send(wire.Msg{}, message("a"), wire.Msg{Query: `service = "b"`}, message("b", "c"), wire.Msg{Query: `service = "b"`},
+			long, wire.Msg{Query: "service ="}, message("d"))
+		none := wire.Msg{OK: true, HasOK: true}
+		for i, want := range []wire.Msg{acked, acked, none, acked, none, acked, {HasOK: true}, acked} {
+			got := p.answer()
+			found := 0
+			if i == 4 && !opts.Discard {
+				found = 1
+			}
+			if got.OK != want.OK || len(got.Events) != found {
+				t.Errorf("answer %d: got ok=%v with %d events (%s), want ok=%v with %d", i, got.OK, len(got.Events), got.Error, want.OK, found)
+			}
+			if !want.OK && !strings.HasPrefix(got.Error, "parse error: character 10: want a field") {
+				t.Errorf("answer %d: got error %q", i, got.Error)
+			}
+		}
+		c := s.Counts()
+		if c.Messages != 8 || c.Queries != 3 || c.Connections != 1 {
+			t.Errorf("counted %+v, want 8 messages, 3 of them queries", c)
+		}
+		if want := uint64(5); !opts.Discard && c.Events != want {
+			t.Errorf("counted %d events, want %d", c.Events, want)
+		}
+	})
+}
+
+// TestSplit sends messages a byte at a time.
+func TestSplit(t *testing.T) {
+	both(t, func(t *testing.T, opts Options) {
+		p := dial(t, start(t, opts).Addr())
+		var out []byte
+		for _, m := range []wire.Msg{message("a"), {Query: "true"}, message("b", "c")} {
+			out = wire.AppendFramed(out, &m)
+		}
+		for i := range out {
+			if _, err := p.Write(out[i : i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			if m := p.answer(); !m.OK {
+				t.Errorf("got %+v, want ok", m)
+			}
+		}
+	})
+}
+
+// TestManyConnections has each connection see its own events at once, in full.
+func TestManyConnections(t *testing.T) {
+	s := start(t, Options{Interval: time.Hour})
+	const conns, each = 8, 500
+	var wg sync.WaitGroup
+	for c := range conns {
+		p := dial(t, s.Addr())
+		wg.Go(func() {
+			for i := range each {
+				service := fmt.Sprintf("conn %d event %d", c, i)
+				m := message(service)
+				m.Query = fmt.Sprintf("service = %q", service) // answered after the event is in
+				p.send(m)
+				if got := p.answer(); len(got.Events) != 1 {
+					t.Errorf("%s: found %d, want it", service, len(got.Events))
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := s.Counts().Events; got != conns*each {
+		t.Errorf("counted %d events, want %d", got, conns*each)
+	}
+}
+
+// TestFields sends an event with all fields and gets it back as it was.
+func TestFields(t *testing.T) {
+	p := dial(t, start(t, Options{}).Addr())
+	micros := time.Now().UnixMicro()
+	e := everyField
+	e.Time, e.TimeMicros, e.HasTimeMicros = micros/1e6, micros, true
+	bare := wire.Event{Service: "bare"}
+	p.send(wire.Msg{Events: []wire.Event{e, bare}})
+	p.answer()
+	_, got := p.find(`service = "api latency" or service = "bare"`)
+	if len(got) != 2 {
+		t.Fatalf("got %d events, want 2", len(got))
+	}
+	if at, ok := got[1].When(); !ok || time.Since(at) > 20*time.Second || time.Since(at) < 0 {
+		t.Errorf("an event without time got %v, want the server's", at)
+	}
+	got[1].Time, got[1].HasTime = 0, false
+	if diff := cmp.Diff([]wire.Event{e, bare}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestBadFrames has the server close connections on what is no message, after
+// it answered what came before.
+func TestBadFrames(t *testing.T) {
+	both(t, func(t *testing.T, opts Options) {
+		tests := []struct {
+			name  string
+			bytes string
+			fine  bool // for one that does not look inside
+		}{
+			{"HTTP", "GET / HTTP/1.1\r\n\r\n", false},
+			{"TLS", "\x16\x03\x01\x02\x00\x01\x00", false},
+			{"no message", "\x00\x00\x00\x03\xff\xff\xff", true},
+			{"an event that is cut off", "\x00\x00\x00\x02\x32\x05", true},
+		}
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				p := dial(t, start(t, opts).Addr())
+				p.send(message("before"))
+				p.answer()
+				if _, err := p.Write([]byte(test.bytes)); err != nil {
+					t.Fatal(err)
+				}
+				if test.fine && opts.Discard {
+					if m := p.answer(); !m.OK {
+						t.Errorf("got %+v, want an ack", m)
+					}
+					return
+				}
+				if n, err := p.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("got %d bytes, %v; want the connection closed", n, err)
+				}
+			})
+		}
+	})
+}
+
+// TestErrors refuses a share of messages: they are told so, and not kept.
+func TestErrors(t *testing.T) {
+	both(t, func(t *testing.T, opts Options) {
+		opts.Errors, opts.Interval = []ErrorRule{{"overloaded", 0.2}, {"disk full", 0.1}}, time.Hour
+		s := start(t, opts)
+		p := dial(t, s.Addr())
+		const n = 2000
+		want := []string{}
+		told := map[string]float64{}
+		for i := range n {
+			p.send(message(fmt.Sprintf("%04d", i)))
+			m := p.answer()
+			if told[m.Error]++; m.OK {
+				want = append(want, fmt.Sprintf("%04d", i))
+			} else if m.Error == "" {
+				t.Fatal("refused without a word")
+			}
+		}
+		for text, share := range map[string]float64{"overloaded": 0.2, "disk full": 0.1} {
+			if mean := n * share; math.Abs(told[text]-mean) > 6*math.Sqrt(mean*(1-share)) {
+				t.Errorf("%q was told %v times of %d, want about %v", text, told[text], n, mean)
+			}
+		}
+		if got := s.Counts(); got.Refused != uint64(n-len(want)) {
+			t.Errorf("counted %d refused, want %d", got.Refused, n-len(want))
+		}
+		if opts.Discard {
+			return
+		}
+		if got, _ := p.find("true"); !slices.Equal(got, want) {
+			t.Errorf("%d events are kept, want the %d that were acknowledged", len(got), len(want))
+		}
+	})
+}
+
+// TestDrop acknowledges events, loses some, and counts them.
+func TestDrop(t *testing.T) {
+	s := start(t, Options{Drop: 0.1, Interval: time.Hour})
+	p := dial(t, s.Addr())
+	const n = 2000
+	for i := range n {
+		p.send(message(fmt.Sprint(i)))
+		if m := p.answer(); !m.OK {
+			t.Fatal(m.Error)
+		}
+	}
+	got, _ := p.find("true")
+	c := s.Counts()
+	if c.Events != n || c.Dropped != uint64(n-len(got)) {
+		t.Errorf("counted %d events and %d dropped; want %d and the %d that are missing", c.Events, c.Dropped, n, n-len(got))
+	}
+	if math.Abs(float64(c.Dropped)-0.1*n) > 6*math.Sqrt(n*0.1*0.9) {
+		t.Errorf("dropped %d of %d, want about a tenth", c.Dropped, n)
+	}
+}
+
+// TestDelayAndStall checks that what the options ask for is done, by clocks
+// that bound from below only.
+func TestDelayAndStall(t *testing.T) {
+	both(t, func(t *testing.T, opts Options) {
+		opts.Delay = 50 * time.Millisecond
+		p := dial(t, start(t, opts).Addr())
+		begin := time.Now()
+		p.send(message("a"))
+		p.answer()
+		if got := time.Since(begin); got < opts.Delay {
+			t.Errorf("answered after %v, want %v at least", got, opts.Delay)
+		}
+		opts.Delay, opts.Stall = 0, fault.Stall{Every: 400 * time.Millisecond, Length: 300 * time.Millisecond}
+		begin = time.Now()
+		p = dial(t, start(t, opts).Addr())
+		longest := time.Duration(0)
+		for time.Since(begin) < time.Second {
+			sent := time.Now()
+			p.send(message("a"))
+			p.answer()
+			longest = max(longest, time.Since(sent))
+		}
+		if longest < 200*time.Millisecond {
+			t.Errorf("the longest answer took %v, want a stall of %v", longest, opts.Stall.Length)
+		}
+	})
+}
+
+func TestIndexFull(t *testing.T) {
+	var words safeBuffer
+	s := start(t, Options{MaxIndex: 2048, Interval: time.Hour, Log: &words})
+	p := dial(t, s.Addr())
+	refused := 0
+	for i := range 50 {
+		p.send(message(fmt.Sprint(i)))
+		if m := p.answer(); !m.OK {
+			refused++
+			if !strings.Contains(m.Error, "the index is full: it keeps 2 KiB (--max-index)") {
+				t.Fatalf("got error %q", m.Error)
+			}
+		}
+	}
+	kept, _ := p.find("true")
+	if refused == 0 || refused+len(kept) != 50 {
+		t.Errorf("refused %d and kept %d, want some refused and 50 in sum", refused, len(kept))
+	}
+	if got := strings.Count(words.String(), "full"); got != 1 {
+		t.Errorf("it said so %d times, want once:\n%s", got, words.String())
+	}
+}
+
+// TestUDP loses datagrams that are too long, and those that are none of
+// Riemann's.
+func TestUDP(t *testing.T) {
+	both(t, func(t *testing.T, opts Options) {
+		opts.UDP, opts.Interval = "127.0.0.1:0", time.Hour
+		s := start(t, opts)
+		nc, err := net.Dial("udp", s.AddrOf("udp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		sized := func(size int) []byte {
+			m := message(strings.Repeat("x", size-13))
+			b := wire.AppendMsg(nil, &m)
+			if len(b) != size {
+				t.Fatalf("made a message of %d bytes, want %d", len(b), size)
+			}
+			return b
+		}
+		want := Counts{Messages: 2, Lost: 1}
+		for _, b := range [][]byte{sized(16384), sized(16385), sized(1000), {0xff, 0xff}} {
+			if _, err := nc.Write(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if opts.Discard {
+			want.Messages++ // it does not look inside
+		} else {
+			want.Lost++
+		}
+		messages(t, s, want.Messages)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for end := time.Now().Add(20 * time.Second); s.Counts().Lost < want.Lost && time.Now().Before(end); {
+			<-tick.C
+		}
+		if got := s.Counts(); got.Messages != want.Messages || got.Lost != want.Lost {
+			t.Errorf("took %d and lost %d, want %d and %d", got.Messages, got.Lost, want.Messages, want.Lost)
+		}
+		if kept, _ := dial(t, s.Addr()).find("true"); !opts.Discard && len(kept) != 2 {
+			t.Errorf("kept %d events, want 2", len(kept))
+		}
+	})
+}
+
+// TestTLS asks for a certificate of its authority, and for no other.
+func TestTLS(t *testing.T) {
+	certs, others := riemanntest.MakeCertificates(t), riemanntest.MakeCertificates(t)
+	s := start(t, Options{
+		TLSListen: "127.0.0.1:0",
+		TLS:       setting.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
+	})
+	pem, err := os.ReadFile(certs.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	tests := []struct {
+		name      string
+		cert, key string
+		ok        bool
+	}{
+		{"its own", certs.ClientCert, certs.ClientKey, true},
+		{"none", "", "", false},
+		{"another authority's", others.ClientCert, others.ClientKey, false},
+		{"a server's", certs.ServerCert, certs.ServerKey, false},
+	}
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		for _, test := range tests {
+			t.Run(test.name+", "+tls.VersionName(version), func(t *testing.T) {
+				config := &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: version, MaxVersion: version}
+				if test.cert != "" {
+					pair, err := tls.LoadX509KeyPair(test.cert, test.key)
+					if err != nil {
+						t.Fatal(err)
+					}
+					config.Certificates = []tls.Certificate{pair}
+				}
+				raw, err := net.Dial("tcp", s.AddrOf("tls"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer raw.Close()
+				p := wrap(t, tls.Client(raw, config))
+				out := wire.AppendFramed(nil, &wire.Msg{Events: message("a").Events})
+				_, err = p.Write(out)
+				if err == nil {
+					_, err = p.Read(make([]byte, wire.AckSize))
+				}
+				if (err == nil) != test.ok {
+					t.Errorf("got %v, want ok %v", err, test.ok)
+				}
+			})
+		}
+	}
+}
+
+// TestTells finds the server's events about itself, under the real server's
+// names, and of the amount that was sent.
+func TestTells(t *testing.T) {
+	both(t, func(t *testing.T, opts Options) {
+		opts.Interval, opts.UDP, opts.Web = 50*time.Millisecond, "127.0.0.1:0", "127.0.0.1:0"
+		s := start(t, opts)
+		p := dial(t, s.Addr())
+		tcp := "riemann server tcp " + s.Addr()
+		rate := 0.0
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for end := time.Now().Add(20 * time.Second); rate == 0; <-tick.C {
+			if time.Now().After(end) {
+				t.Fatal("its rate is 0 although it takes messages all the time")
+			}
+			p.send(message("a", "b"))
+			p.answer()
+			if _, events := p.find(fmt.Sprintf(`service = "%s in rate" and metric > 0`, tcp)); len(events) > 0 {
+				rate = events[0].Metric.Value()
+			}
+		}
+		want := []string{
+			tcp + " conns", tcp + " in rate", tcp + " in latency 0.5", tcp + " in latency 0.999",
+			"riemann server udp " + s.AddrOf("udp") + " in rate", "riemann server ws " + s.AddrOf("ws") + " conns",
+			"riemann netty event-executor queue size",
+		}
+		if !opts.Discard {
+			want = append(want, "riemann streams rate", "riemann streams latency 0.99")
+		}
+		got, events := p.find(`service =~ "riemann %" and tagged "riemann"`)
+		for _, name := range want {
+			if !slices.Contains(got, name) {
+				t.Errorf("it does not tell %q, but %q", name, got)
+			}
+		}
+		for _, e := range events {
+			if e.Service == tcp+" conns" && e.Metric != (wire.Metric{Kind: wire.Sint64, Int: 1}) {
+				t.Errorf("got %v connections, want 1", e.Metric)
+			}
+		}
+	})
+}
+
+func TestMeter(t *testing.T) {
+	var m meter
+	for i := range 1000 {
+		m.took(1, time.Duration(i+1)*time.Microsecond)
+	}
+	r := m.read()
+	if r.n != 1000 {
+		t.Errorf("got %d, want 1000", r.n)
+	}
+	for q, want := range map[float64]time.Duration{0: time.Microsecond, 0.5: 500 * time.Microsecond, 0.99: 990 * time.Microsecond, 0.999: time.Millisecond} {
+		got, ok := r.quantile(q)
+		if !ok || got > want+time.Microsecond || float64(got) < float64(want)*15/16-1000 {
+			t.Errorf("%v: got %v, want %v less a sixteenth at most", q, got, want)
+		}
+	}
+	if _, ok := m.read().quantile(0.5); ok {
+		t.Error("an empty reading has a median, want none")
+	}
+	for d := time.Duration(1); d > 0; d *= 3 {
+		if b := bucket(d); least(b) > d || float64(d) > float64(least(b))*17/16 {
+			t.Errorf("%d is in bucket %d, which begins at %d", d, b, least(b))
+		}
+	}
+	if got := bucket(math.MaxInt64); got >= len(m.times) {
+		t.Errorf("the longest time is in bucket %d of %d", got, len(m.times))
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		name string
+		opts Options
+		want string
+	}{
+		{"the zero value", Options{}, ""},
+		{"no port", Options{UDP: "localhost"}, "for udp: want host:port"},
+		{"TLS without certificate", Options{TLSListen: "127.0.0.1:0"}, "needs a certificate"},
+		{"a certificate without TLS", Options{TLS: setting.TLS{Cert: "c", Key: "k"}}, "an address to listen on"},
+		{"half a certificate", Options{TLSListen: "127.0.0.1:0", TLS: setting.TLS{Cert: "c"}}, "both a certificate and its key"},
+		{"message", Options{MaxMessage: -1}, "messages of at most -1"},
+		{"datagram", Options{MaxDatagram: 1 << 20}, "want 1 to 65507"},
+		{"index", Options{MaxIndex: -1}, "want more than none"},
+		{"interval", Options{Interval: 1}, "1 ms at least"},
+		{"delay", Options{Delay: -1}, "a delay of"},
+		{"drop", Options{Drop: 2}, "dropping"},
+		{"errors", Options{Errors: []ErrorRule{{"a", 0.6}, {"b", 0.6}}}, "100% in sum"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := test.opts.Check()
+			if test.want == "" {
+				if err != nil {
+					t.Errorf("got %v, want none", err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestFlags reads every flag, and shows what was read as it may be given.
+func TestFlags(t *testing.T) {
+	var got Options
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	got.Bind(fs)
+	args := []string{
+		"--listen", "127.0.0.1:1", "--udp", "127.0.0.1:2", "--tls-listen", "127.0.0.1:3", "--ws", "127.0.0.1:4", "--discard",
+		"--max-message", "1MiB", "--max-datagram", "1KiB", "--max-index", "2MiB", "--interval", "1s", "--delay", "5ms", "--stall", "10s/1s",
+		"--error", "user@host is gone@1%", "--error", "b@2%", "--drop", "0.5%", "--seed", "9", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "ca",
+	}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(args, "--"+f.Name) {
+			t.Errorf("--%s is not tried here", f.Name)
+		}
+	})
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	want := Options{
+		Listen: "127.0.0.1:1", UDP: "127.0.0.1:2", TLSListen: "127.0.0.1:3", Web: "127.0.0.1:4", Discard: true,
+		MaxMessage: 1 << 20, MaxDatagram: 1 << 10, MaxIndex: 2 << 20, Interval: time.Second,
+		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second},
+		Errors: []ErrorRule{{"user@host is gone", 0.01}, {"b", 0.02}}, Drop: 0.005, Seed: 9, TLS: setting.TLS{Cert: "c", Key: "k", ClientCA: "ca"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]string{"max-index": "2 MiB", "interval": "1 s", "error": "user@host is gone@1%,b@2%", "drop": "0.5%"} {
+		if got := fs.Lookup(name).Value.String(); got != want {
+			t.Errorf("--%s shows %q, want %q", name, got, want)
+		}
+	}
+	for _, bad := range [][]string{{"--error", "x"}, {"--error", "@1%"}, {"--error", "x@200%"}, {"--drop", "much"}} {
+		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		new(Options).Bind(fs)
+		fs.SetOutput(io.Discard)
+		if err := fs.Parse(bad); err == nil {
+			t.Errorf("%v is taken, want an error", bad)
+		}
+	}
+}
+
+// A safeBuffer is a bytes.Buffer for several goroutines.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }

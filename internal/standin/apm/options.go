@@ -1,0 +1,243 @@
+package apm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
+	"carronade/units"
+)
+
+// Options says what a stand-in is. The zero value is a server at 127.0.0.1:8200
+// that takes what is good from everybody and keeps nothing.
+type Options struct {
+	Listen  string // address to listen on; port 0 takes a free one
+	Discard bool   // take everything unread and answer 202
+
+	SecretToken Secret   // wanted from agents when set
+	APIKeys     []Secret // "ID:KEY", one of them wanted when set
+	NoRUM       bool     // refuse browsers, who need no token else
+
+	MaxEvent int64 // bytes of one event; default the real server's 307,200
+	MaxBody  int64 // bytes of one document of v1; default the real server's 30 MiB
+
+	Queue uint64  // events accepted and not yet indexed, at most; 0: no bound
+	Drain float64 // events a second taken from the queue where nothing is indexed; 0: at once
+
+	Delay  time.Duration // each answer is held back so long
+	Stall  fault.Stall
+	Errors []ErrorRule // answers to requests with events
+	Seed   uint64      // of the draws of errors
+
+	Index     string // base URL of Elasticsearch or OpenSearch to write documents to; empty: none
+	IndexAuth Secret // "USER:PASSWORD", or "ApiKey KEY"
+	IndexCA   string // PEM file of the authority that signed its certificate
+	Lose      uint64 // of the accepted events, so many are never indexed
+
+	TLS setting.TLS
+
+	Log io.Writer // words about what went badly; nil: none
+}
+
+// A Secret is shown nowhere.
+type Secret string
+
+// String hides it.
+func (Secret) String() string { return "" }
+
+// GoString hides it.
+func (Secret) GoString() string { return `""` }
+
+// ParseSecret reads the value that "env:NAME" or "file:PATH" name; anything
+// else is refused, since it would stand in the list of processes.
+func ParseSecret(s string) (Secret, error) {
+	var v string
+	switch kind, of, _ := strings.Cut(s, ":"); kind {
+	case "env":
+		var ok bool
+		if v, ok = os.LookupEnv(of); !ok {
+			return "", fmt.Errorf("no environment variable %s", of)
+		}
+	case "file":
+		b, err := os.ReadFile(of)
+		if err != nil {
+			return "", fmt.Errorf("reading a secret: %w", err)
+		}
+		v = strings.TrimRight(string(b), "\r\n")
+	default:
+		return "", errors.New("want env:NAME or file:PATH, where the secret stands")
+	}
+	if v == "" {
+		return "", fmt.Errorf("%s is empty", s)
+	}
+	return Secret(v), nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:8200"
+	}
+	if o.MaxEvent == 0 {
+		o.MaxEvent = 307200
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = 30 << 20
+	}
+	return o
+}
+
+// Check tells what is wrong with the options, defaults filled in.
+func (o Options) Check() error {
+	o = o.withDefaults()
+	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
+		return fmt.Errorf("listen address %q: want host:port, such as 127.0.0.1:8200: %w", o.Listen, err)
+	}
+	switch {
+	case o.MaxEvent < 64 || o.MaxEvent > 1<<30 || o.MaxBody < 64 || o.MaxBody > 1<<30:
+		return fmt.Errorf("events of at most %d bytes in documents of %d: want 64 B to 1 GiB", o.MaxEvent, o.MaxBody)
+	case o.Drain < 0 || o.Drain > 0 && o.Queue == 0:
+		return errors.New("a queue that is drained slowly needs a bound")
+	case o.Drain > 0 && o.Index != "":
+		return errors.New("a queue is drained by what indexes, or at a rate, and not by both")
+	case o.Delay < 0:
+		return fmt.Errorf("a delay of %v: want 0 or more", o.Delay)
+	case o.Index == "" && (o.IndexAuth != "" || o.IndexCA != "" || o.Lose > 0):
+		return errors.New("nothing is indexed: want the URL of Elasticsearch or OpenSearch too")
+	case o.Discard && (o.SecretToken != "" || len(o.APIKeys) > 0 || o.Index != "" || o.Queue > 0 || len(o.Errors) > 0 || o.NoRUM):
+		return errors.New("with discard nothing is read, so that no token, queue, index or error can be had; leave discard out")
+	}
+	if o.Index != "" {
+		u, err := url.Parse(o.Index)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return errors.New("the address to index at: want one such as http://127.0.0.1:9200")
+		}
+		if u.User != nil {
+			return errors.New("the address to index at has a password in it: give it by reference instead")
+		}
+	}
+	for _, k := range o.APIKeys {
+		if id, key, _ := strings.Cut(string(k), ":"); id == "" || key == "" {
+			return errors.New("an API key: want ID:KEY where it is kept")
+		}
+	}
+	if a := string(o.IndexAuth); a != "" && !strings.Contains(a, ":") && !strings.HasPrefix(a, "ApiKey ") {
+		return errors.New("the login of the index: want USER:PASSWORD or ApiKey KEY where it is kept")
+	}
+	sum := [2]float64{}
+	for _, r := range o.Errors {
+		if r.Share < 0 || r.Share > 1 {
+			return fmt.Errorf("error %s in %s of the answers: want 0%% to 100%%", r.Name, units.FormatPercent(r.Share))
+		}
+		if r.Status == statusEvent {
+			sum[0] += r.Share
+		} else {
+			sum[1] += r.Share
+		}
+	}
+	if max(sum[0], sum[1]) > 1 {
+		return fmt.Errorf("errors in %s of the answers: want at most 100%% in sum", units.FormatPercent(max(sum[0], sum[1])))
+	}
+	return o.TLS.Check()
+}
+
+func (o Options) logf(format string, args ...any) {
+	if o.Log != nil {
+		fmt.Fprintf(o.Log, format+"\n", args...)
+	}
+}
+
+// An ErrorRule answers a share of the requests, or refuses a share of the
+// events in them.
+type ErrorRule struct {
+	Name   string
+	Status int // of HTTP, or one of the below
+	Share  float64
+}
+
+// What a rule does besides answering with a status.
+const (
+	statusReset = -1 // the connection is closed without an answer
+	statusEvent = -2 // one event is refused, as if it were not valid
+)
+
+var errorNames = map[string]int{
+	"event": statusEvent, "reset": statusReset,
+	"bad-request": http.StatusBadRequest, "unauthorized": http.StatusUnauthorized, "forbidden": http.StatusForbidden,
+	"too-large": http.StatusRequestEntityTooLarge, "throttled": http.StatusTooManyRequests,
+	"internal": http.StatusInternalServerError, "queue-full": http.StatusServiceUnavailable,
+}
+
+// ParseErrorRule parses "queue-full@1%" or "503@1%": what, and the share of
+// requests that get it; "event@1%" refuses a share of the events instead, and
+// "reset@1%" closes the connection.
+func ParseErrorRule(s string) (ErrorRule, error) {
+	name, share, ok := strings.Cut(s, "@")
+	if !ok {
+		return ErrorRule{}, fmt.Errorf("error rule %q: want NAME@SHARE, such as queue-full@1%%", s)
+	}
+	v, err := units.ParseShare(share)
+	if err != nil {
+		return ErrorRule{}, fmt.Errorf("error rule %q: %w", s, err)
+	}
+	status, ok := errorNames[name]
+	if !ok {
+		if status, err = strconv.Atoi(name); err != nil || status < 400 || status > 599 {
+			return ErrorRule{}, fmt.Errorf("error rule %q: want event, reset, bad-request, unauthorized, forbidden, too-large, throttled, internal, queue-full or a status from 400 to 599", s)
+		}
+	}
+	return ErrorRule{Name: name, Status: status, Share: v}, nil
+}
+
+// String is how the rule is given.
+func (r ErrorRule) String() string { return r.Name + "@" + units.FormatPercent(r.Share) }
+
+// Bind adds the flags of a stand-in to fs; parsing sets o, whose values at the
+// time of the call are the defaults shown.
+func (o *Options) Bind(fs *pflag.FlagSet) {
+	*o = o.withDefaults()
+	secret := func(to *Secret) *setting.Value[Secret] {
+		return &setting.Value[Secret]{To: to, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}
+	}
+	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on; port 0 takes a free one")
+	fs.BoolVar(&o.Discard, "discard", o.Discard, "take everything unread and answer 202, as fast as can be")
+	fs.Var(secret(&o.SecretToken), "secret-token", "want this token from agents; env:NAME or file:PATH, a `REFERENCE`")
+	fs.Var(&setting.List[Secret]{To: &o.APIKeys, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}, "api-key", "take this API key, ID:KEY; env:NAME or file:PATH, a `REFERENCE` (repeatable)")
+	fs.BoolVar(&o.NoRUM, "no-rum", o.NoRUM, "refuse browsers, who need no token else")
+	fs.Var(setting.Size(&o.MaxEvent), "max-event", "largest event taken, a `SIZE`")
+	fs.Var(setting.Size(&o.MaxBody), "max-body", "largest document of v1 taken, a `SIZE`")
+	fs.Var(&setting.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "queue", "events accepted and not yet indexed, at most; beyond, 503 is answered (default: no bound)")
+	fs.Var(&setting.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: formatRate, Kind: "rate"}, "drain", "take events from the queue at this `RATE` only, as a slow output would")
+	fault.Bind(fs, &o.Delay, &o.Stall)
+	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "answer a share of the requests so, `NAME@SHARE` such as queue-full@1%; event@1% refuses events (repeatable)")
+	fs.Uint64Var(&o.Seed, "seed", o.Seed, "of the draw of errors")
+	fs.StringVar(&o.Index, "index", o.Index, "write documents to Elasticsearch or OpenSearch at this `URL`")
+	fs.Var(secret(&o.IndexAuth), "index-auth", "its login, USER:PASSWORD or ApiKey KEY; env:NAME or file:PATH, a `REFERENCE`")
+	fs.StringVar(&o.IndexCA, "index-ca", o.IndexCA, "trust certificates signed by this PEM `FILE`")
+	fs.Var(&setting.Value[uint64]{To: &o.Lose, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "lose", "accept so many events and never index them")
+	o.TLS.Bind(fs, "speak TLS, with the certificate in this PEM `FILE`")
+}
+
+func formatCount(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return units.FormatCount(n)
+}
+
+func formatRate(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return units.FormatRate(v)
+}

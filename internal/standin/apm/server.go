@@ -1,0 +1,210 @@
+package apm
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	stdlog "log" //nolint:depguard // http.Server tells its errors by this type alone
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"crypto/tls"
+
+	"carronade/internal/standin/fault"
+)
+
+// Version is what the stand-in says it is at "/".
+const Version = "9.6.0"
+
+// A Server is a running stand-in.
+type Server struct {
+	opts     Options
+	ln       net.Listener
+	http     *http.Server
+	sink     *discard
+	queue    *queue
+	tally    tally
+	requests *fault.Dice // which side is which of rules
+	events   *fault.Dice
+	rules    []ErrorRule
+	ended    chan struct{}
+	close    func() error
+}
+
+// Start starts a stand-in. It runs until Close.
+func Start(o Options) (*Server, error) {
+	o = o.withDefaults()
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	config, err := o.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opts: o, ended: make(chan struct{})}
+	var shares, events []float64
+	for _, r := range o.Errors {
+		if r.Status == statusEvent {
+			events = append(events, r.Share)
+			continue
+		}
+		s.rules = append(s.rules, r)
+		shares = append(shares, r.Share)
+	}
+	s.requests, s.events = fault.NewDice(o.Seed, shares...), fault.NewDice(o.Seed+1, events...)
+	if s.queue, err = newQueue(o); err != nil {
+		return nil, err
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(context.Background(), "tcp", o.Listen)
+	if err != nil {
+		s.queue.close()
+		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
+	}
+	s.ln = fault.Listen(ln, o.Delay, o.Stall, time.Now())
+	s.close = sync.OnceValue(s.end)
+	if o.Discard {
+		if config != nil {
+			s.ln = tls.NewListener(s.ln, config)
+		}
+		s.sink = newDiscard(s)
+		go func() {
+			defer close(s.ended)
+			s.sink.accept(s.ln)
+		}()
+		return s, nil
+	}
+	s.http = &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: 30 * time.Second,
+		ErrorLog:          stdlog.New(logged{o}, "", 0),
+		Protocols:         new(http.Protocols),
+		ConnState: func(_ net.Conn, st http.ConnState) {
+			if st == http.StateNew {
+				s.tally.connections.Add(1)
+			}
+		},
+	}
+	s.http.Protocols.SetHTTP1(true)
+	s.http.Protocols.SetHTTP2(true)
+	s.http.Protocols.SetUnencryptedHTTP2(true)
+	if config != nil {
+		config.NextProtos = []string{"h2", "http/1.1"}
+		s.ln = tls.NewListener(s.ln, config)
+	}
+	go func() {
+		defer close(s.ended)
+		if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+			o.logf("serving: %v", err)
+		}
+	}()
+	return s, nil
+}
+
+// logged writes the words of net/http to the options' log.
+type logged struct{ o Options }
+
+func (l logged) Write(p []byte) (int, error) {
+	l.o.logf("%s", strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+// Addr is the address it listens on, host:port.
+func (s *Server) Addr() string { return s.ln.Addr().String() }
+
+// Counts is what it has answered so far. It is safe to call at any time, also
+// after Close.
+func (s *Server) Counts() Counts {
+	c := s.tally.counts()
+	if s.sink != nil {
+		s.sink.add(&c)
+	}
+	s.queue.add(&c)
+	return c
+}
+
+// Close ends it with its connections, after what it had accepted was indexed,
+// for which it waits some seconds.
+func (s *Server) Close() error { return s.close() }
+
+func (s *Server) end() error {
+	var err error
+	if s.sink != nil {
+		err = s.sink.close(s.ln)
+	} else {
+		err = s.http.Close()
+	}
+	<-s.ended
+	s.queue.close()
+	return err
+}
+
+// Serve runs a stand-in until ctx ends. It prints "listening on ADDR" to out
+// when it is ready, and what it took to words at its end.
+func (o *Options) Serve(ctx context.Context, out, words io.Writer) error {
+	opts := *o
+	if opts.Log == nil {
+		opts.Log = words
+	}
+	// A sink beside the generator it measures: fewer collections for a few
+	// megabytes more.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	s, err := Start(opts)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "listening on %s\n", s.Addr()); err != nil {
+		s.Close()
+		return fmt.Errorf("telling the address: %w", err)
+	}
+	<-ctx.Done()
+	err = s.Close()
+	fmt.Fprintln(words, s.Counts())
+	return err
+}
+
+// authorize answers requests without what is wanted; ok: go on. The real server
+// lets browsers in without; with that, it does not say 401 to who shows
+// nothing, but 403.
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request, rum bool) (ok bool) {
+	if rum && s.opts.NoRUM {
+		s.tally.unauthorized.Add(1)
+		answerError(w, http.StatusForbidden, "forbidden request: RUM endpoint is disabled")
+		return false
+	}
+	if s.opts.SecretToken == "" && len(s.opts.APIKeys) == 0 || rum {
+		return true
+	}
+	kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch {
+	case kind == "" && !s.opts.NoRUM:
+		s.tally.unauthorized.Add(1)
+		answerError(w, http.StatusForbidden, "unauthorized: anonymous access not permitted for agents")
+		return false
+	case strings.EqualFold(kind, "Bearer") && s.opts.SecretToken != "" && same(value, string(s.opts.SecretToken)):
+		return true
+	case strings.EqualFold(kind, "ApiKey"):
+		key, err := base64.StdEncoding.DecodeString(value)
+		for _, k := range s.opts.APIKeys {
+			if err == nil && same(string(key), string(k)) {
+				return true
+			}
+		}
+	}
+	s.tally.unauthorized.Add(1)
+	what := "authentication failed: invalid token or API key"
+	if kind == "" {
+		what = "authentication failed: missing or improperly formatted Authorization header: expected 'Authorization: Bearer secret_token' or 'Authorization: ApiKey base64(API key ID:API key)'"
+	}
+	answerError(w, http.StatusUnauthorized, what)
+	return false
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -1,0 +1,212 @@
+package riemann
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	wire "carronade/internal/wire/riemann"
+)
+
+var epoch = time.Unix(1_700_000_000, 0)
+
+// all are the services in the index, in order.
+func all(t testing.TB, x *index, now time.Time) []string {
+	t.Helper()
+	q, err := parseQuery("true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	services := []string{}
+	x.search(q, now, func(s *subject) bool {
+		if e := s.read(); e.Service != s.service || e.Host != s.host {
+			t.Errorf("the place (%s, %s) holds the event of (%s, %s)", s.host, s.service, e.Host, e.Service)
+		}
+		services = append(services, s.host+"/"+s.service)
+		return true
+	})
+	slices.Sort(services)
+	return services
+}
+
+func put(t testing.TB, x *index, e wire.Event) {
+	t.Helper()
+	if _, err := x.put(&e, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestIndexKeepsOneEachPlace(t *testing.T) {
+	x := newIndex(1 << 20)
+	at := epoch.Unix()
+	for i, place := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}} {
+		put(t, x, wire.Event{Host: place[0], Service: place[1], Time: at, HasTime: true, Metric: wire.Metric{Kind: wire.Sint64, Int: int64(i)}})
+	}
+	if diff := cmp.Diff([]string{"/ab", "a/b", "a/c", "ab/"}, all(t, x, epoch)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := x.size(); got != 4 {
+		t.Errorf("got %d events, want 4", got)
+	}
+	q, err := parseQuery(`host = "a" and service = "b"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.search(q, epoch, func(s *subject) bool {
+		if got := s.read().Metric.Int; got != 4 {
+			t.Errorf("got metric %d, want that of the newest, 4", got)
+		}
+		return true
+	})
+	put(t, x, wire.Event{Host: "a", Service: "b", State: "expired"})
+	put(t, x, wire.Event{Host: "nobody", Service: "was here", State: "expired"})
+	if diff := cmp.Diff([]string{"/ab", "a/c", "ab/"}, all(t, x, epoch)); diff != "" {
+		t.Errorf("after one expired (-want +got):\n%s", diff)
+	}
+}
+
+func TestIndexExpires(t *testing.T) {
+	tests := []struct {
+		name string
+		e    wire.Event
+		want time.Duration // after the epoch, the last time it is found
+	}{
+		{"a time to live", wire.Event{Time: epoch.Unix(), HasTime: true, TTL: 2.5, HasTTL: true}, 2500 * time.Millisecond},
+		{"the usual", wire.Event{Time: epoch.Unix(), HasTime: true}, time.Minute},
+		{"sent before", wire.Event{Time: epoch.Unix() - 50, HasTime: true}, 10 * time.Second},
+		{"microseconds count before seconds", wire.Event{Time: 1, HasTime: true, TimeMicros: epoch.UnixMicro() + 250_000, HasTimeMicros: true}, time.Minute + 250*time.Millisecond},
+		{"below nothing", wire.Event{Time: epoch.Unix(), HasTime: true, TTL: -5, HasTTL: true}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			x := newIndex(1 << 20)
+			put(t, x, test.e)
+			last := epoch.Add(test.want)
+			if got := len(all(t, x, last)); got != 1 {
+				t.Errorf("found %d at its last moment, want it", got)
+			}
+			if got := len(all(t, x, last.Add(1))); got != 0 {
+				t.Errorf("found %d after its last moment, want none", got)
+			}
+			gone := 0
+			for part := range 2 * shards {
+				x.expire(part, last.Add(1), func(string, string) { gone++ })
+			}
+			if gone != 1 || x.size() != 0 || x.used.Load() != 0 {
+				t.Errorf("%d expired, %d events in %d bytes left; want 1 expired and none left", gone, x.size(), x.used.Load())
+			}
+		})
+	}
+	for _, far := range []wire.Event{
+		{Time: 1 << 62, HasTime: true, TTL: 1e30, HasTTL: true},
+		{TimeMicros: 1<<63 - 1, HasTimeMicros: true},
+	} {
+		x := newIndex(1 << 20)
+		put(t, x, far)
+		if got := len(all(t, x, epoch)); got != 1 {
+			t.Errorf("found %d of an event of the far future, want it", got)
+		}
+	}
+}
+
+func TestIndexIsBounded(t *testing.T) {
+	const most = 64 << 10
+	x := newIndex(most)
+	n := 0
+	e := wire.Event{Host: "h", Time: epoch.Unix(), HasTime: true}
+	var err error
+	for ; err == nil; n++ {
+		e.Service = fmt.Sprint("service ", n)
+		_, err = x.put(&e, nil)
+	}
+	if want := (fullError{most}); err != want { //nolint:errorlint // its own, not wrapped
+		t.Fatalf("got %v, want %v", err, want)
+	}
+	if used := x.used.Load(); used > most || used < most-1000 {
+		t.Errorf("full at %d bytes, want nearly %d", used, most)
+	}
+	// A known place takes a newer event of the size it had.
+	e.Service = "service 1"
+	put(t, x, e)
+	// A place that is given up makes room.
+	before := x.size()
+	put(t, x, wire.Event{Host: "h", Service: "service 1", State: "expired"})
+	e.Service = "service x"
+	put(t, x, e)
+	if got := x.size(); got != before {
+		t.Errorf("got %d events, want %d", got, before)
+	}
+}
+
+// services are the names of a million events that are to be verified.
+var services = sync.OnceValue(func() (names []string) {
+	for i := range 1_000_000 {
+		names = append(names, fmt.Sprintf("carronade 12ab34cd %d %010d", 0, i))
+	}
+	return names
+})
+
+func BenchmarkPut(b *testing.B) {
+	names := services()
+	x := newIndex(1 << 30)
+	e := everyField
+	e.Time = epoch.Unix()
+	var scratch []byte
+	var err error
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		e.Service = names[i%len(names)]
+		if scratch, err = x.put(&e, scratch); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSearch finds some of a million events.
+func BenchmarkSearch(b *testing.B) {
+	x := newIndex(1 << 30)
+	e := everyField
+	e.Time = epoch.Unix()
+	var scratch []byte
+	var err error
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for _, e.Service = range services() {
+		if scratch, err = x.put(&e, scratch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	n := float64(x.size())
+	for _, c := range []struct {
+		name, text string
+		want       int
+	}{
+		{"by service", `service =~ "carronade 12ab34cd 0 000012%"`, 10000},
+		{"by metric", `metric < 0`, 0},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			q, err := parseQuery(c.text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				got := 0
+				x.search(q, epoch, func(*subject) bool { got++; return true })
+				if got != c.want {
+					b.Fatalf("found %d, want %d", got, c.want)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/kept")
+			b.ReportMetric(float64(x.used.Load())/n, "counted-B/kept")
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "heap-B/kept")
+		})
+	}
+}
