@@ -32,6 +32,9 @@ type Input struct {
 	Trust       measure.Trust
 	Ledger      *measure.Ledger
 	Gauges      []measure.Gauge
+	Indexed     *measure.Indexed
+	System      *System  // the system under test, where it belonged to the run
+	Hosts       []any    // other machines, as described elsewhere
 	Checks      []Check  // of the limits that were set
 	Problems    []string // output that could not be written
 	Warnings    []string
@@ -50,7 +53,7 @@ func Build(in Input) *Document {
 		Target: in.Target, Op: in.Op, Mode: r.Mode, Labels: in.Labels,
 		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1),
 		StartedAt: r.Started, EndedAt: r.Ended, Stopped: r.Stopped,
-		Partial: r.Stopped == load.Interrupted || r.Stopped == load.ByTarget,
+		Partial: r.Stopped == load.Interrupted || r.Stopped == load.ByTarget || r.Stopped == load.BySystem,
 		Trust:   in.Trust, Steady: r.Steady,
 		Checks: checks(in), Problems: orEmpty(in.Problems), Warnings: orEmpty(in.Warnings),
 		Workload: in.Workload, Settings: orEmpty(in.Settings),
@@ -59,7 +62,8 @@ func Build(in Input) *Document {
 		Phases:   []Phase{},
 		Stall:    Stall{LongestS: r.Stall.Longest.Seconds(), LongestAtS: r.Stall.LongestAt.Seconds(), Share: r.Stall.Share},
 		Failures: orEmpty(r.Failures), Classes: r.Classes,
-		Gauges: make([]Gauge, 0, len(in.Gauges)),
+		Gauges:  make([]Gauge, 0, len(in.Gauges)),
+		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Clients: in.Clients,
 	}
@@ -177,7 +181,7 @@ func (b *builder) phase(t *measure.Tally) Phase {
 
 func (b *builder) totals(t *measure.Tally) Totals {
 	out := Totals{
-		Counts: t.Counts, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t),
+		Counts: t.Counts, Statuses: t.Statuses, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t),
 		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), RateOf: b.rateOf,
 	}
 	if b.rateOf == RateSent {
@@ -242,7 +246,7 @@ func (b *builder) interval(iv *measure.Interval) Interval {
 		n = iv.Sent
 	}
 	return Interval{
-		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts,
+		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts, Statuses: iv.Statuses,
 		EventsPerS: perSecond(n, iv.Length()),
 		InFlight:   iv.InFlight, LagEvents: iv.LagEvents, LagLogs: iv.LagLogs,
 		Response:  b.summary(b.scheduled && b.answered(), iv.Response, iv.Censored),

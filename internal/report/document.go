@@ -55,6 +55,9 @@ type Document struct {
 	Classes   map[string]uint64 `json:"classes"`
 
 	Ledger    *measure.Ledger  `json:"ledger"`
+	Indexed   *Indexed         `json:"indexed"`
+	System    *System          `json:"system"`
+	Hosts     []any            `json:"hosts"`
 	Logs      []load.LogResult `json:"logs"`
 	LagEvents map[string]int64 `json:"lag_events"`
 
@@ -83,6 +86,7 @@ type Check struct {
 // Totals counts the events of the hold, of a step or of a phase.
 type Totals struct {
 	measure.Counts
+	Statuses measure.Statuses `json:"statuses,omitempty"`
 
 	ElapsedS     float64 `json:"elapsed_s"`
 	EventsPerS   float64 `json:"events_per_s"`
@@ -131,6 +135,7 @@ type Interval struct {
 	StartS float64 `json:"start_s"`
 	EndS   float64 `json:"end_s"`
 	measure.Counts
+	Statuses   measure.Statuses `json:"statuses,omitempty"`
 	EventsPerS float64          `json:"events_per_s"`
 	InFlight   uint64           `json:"in_flight"`
 	LagEvents  int64            `json:"lag_events"`

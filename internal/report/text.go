@@ -26,10 +26,13 @@ func (d *Document) Text(w io.Writer, style Style) error {
 	d.series(p)
 	d.course(p)
 	d.gauges(p)
+	d.answers(p)
 	d.failures(p)
 	d.ledger(p)
 	d.logs(p)
+	d.indexedText(p)
 	d.system(p)
+	d.underTest(p)
 	d.clients(p)
 	d.generator(p)
 	return p.to(w)
@@ -56,7 +59,11 @@ func (d *Document) head(p *page) {
 	if d.Trust.OK {
 		p.pair("trusted", "nothing speaks against the generator and its clocks")
 	} else {
-		p.pairIn(red, "NOT TRUSTED", "could not be trusted, because the generator itself was a limit or its clock failed:")
+		why := "because the generator itself was a limit or its clock failed:"
+		if d.Stopped == load.BySystem {
+			why = "because the system under test did not last:"
+		}
+		p.pairIn(red, "NOT TRUSTED", "could not be trusted, "+why)
 		for _, r := range d.Trust.Reasons {
 			p.pair("", "- "+r)
 		}
@@ -195,6 +202,7 @@ func ended(r load.Reason) string {
 		load.ByEnd:         "the end of the logs was reached",
 		load.Interrupted:   "it was interrupted",
 		load.ByTarget:      "the target could not go on",
+		load.BySystem:      "the system under test ended by itself",
 	}
 	if w, ok := words[r]; ok {
 		return w

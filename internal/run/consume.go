@@ -25,11 +25,17 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	}
 	q := newInquiry(e.tellers(), plan.Interval)
 	q.before(ctx)
+	e.system.look(ctx, e.system.start())
 	began := time.Now()
 	r.Start()
 	q.begin(func() time.Duration { return time.Since(began) })
+	died := e.system.died()
 	for stop := ctx.Done(); ; {
 		select {
+		case <-died:
+			died = nil
+			r.Stop(load.BySystem)
+			continue
 		case <-stop:
 			stop = nil
 			r.Stop(load.Interrupted)

@@ -59,6 +59,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	}
 	q := newInquiry(e.tellers(), plan.Interval)
 	q.before(ctx)
+	e.system.look(ctx, e.system.start())
 	r.Start()
 	q.begin(r.Now)
 	// At full speed reading would cost what is measured, so there it is done
@@ -69,6 +70,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	e.await(ctx, r)
 	out.result, err = r.Wait()
 	e.told(ctx, q, &out)
+	out.confirm(ctx, e)
 	if back != nil {
 		reading, cancel := e.waiting(ctx)
 		defer cancel()
@@ -102,6 +104,7 @@ func (e *execution) told(ctx context.Context, q *inquiry, out *outcome) {
 	asking, cancel := e.waiting(ctx)
 	defer cancel()
 	q.end(asking)
+	e.system.look(asking, e.system.end())
 	var words []string
 	out.gauges, words = q.gauges()
 	out.warnings = append(out.warnings, words...)
@@ -128,12 +131,18 @@ func (e *execution) waiting(ctx context.Context) (context.Context, context.Cance
 // await stops the run when the context ends, and aborts it when that is asked
 // for.
 func (e *execution) await(ctx context.Context, r *load.Run) {
-	stop, abort := ctx.Done(), e.Abort
+	stop, abort, died := ctx.Done(), e.Abort, e.system.died()
+	var late <-chan time.Time
 	for {
 		select {
 		case <-stop:
 			stop = nil
 			r.Stop(load.Interrupted)
+		case <-died:
+			died, late = nil, time.After(lastAnswers)
+			r.Stop(load.BySystem)
+		case <-late:
+			r.End(load.BySystem)
 		case <-abort:
 			r.Abort()
 			<-r.Done()

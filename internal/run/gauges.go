@@ -31,6 +31,9 @@ func (e *execution) tellers() []namedTeller {
 	if t, ok := e.session.(target.Teller); ok {
 		all = append(all, namedTeller{"server", t})
 	}
+	if e.system != nil {
+		all = append(all, namedTeller{"system", e.system})
+	}
 	return all
 }
 
@@ -173,10 +176,14 @@ func (a *asked) ask(ctx context.Context, most time.Duration) ([]measure.Figure, 
 	return slices.DeleteFunc(figures, func(f measure.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) }), nil
 }
 
-// fault notes that an ask was not answered, and why.
+// fault notes that an ask was not answered, and why: the first error says most.
 func (a *asked) fault(err error) {
-	if err != nil {
-		a.err, a.holes = err, a.holes+1
+	if err == nil {
+		return
+	}
+	a.holes++
+	if a.err == nil {
+		a.err = err
 	}
 }
 

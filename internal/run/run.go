@@ -62,15 +62,23 @@ func Execute(ctx context.Context, job Job) (*report.Document, error) {
 	}
 	spec.Logf = job.Logf
 	spec.RunID = rand.Uint64() //nolint:gosec // an identity, not a secret
-	s, err := w.Kind.Open(ctx, spec)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	e := &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
+	if e.hosts, err = otherHosts(w.List("system-host")); err != nil {
 		return nil, err
 	}
-	e := &execution{Job: job, session: s, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
-	e.before = s.Facts()
+	if e.system, err = e.startSystem(ctx); err != nil {
+		return nil, failed(ctx, err)
+	}
+	defer func() {
+		if err := e.system.close(); err != nil {
+			job.Logf("stop the system under test: %v", err)
+		}
+	}()
+	s, err := w.Kind.Open(ctx, spec)
+	if err != nil {
+		return nil, failed(ctx, e.diedMeanwhile(err))
+	}
+	e.session, e.before = s, s.Facts()
 	if job.Opened != nil {
 		job.Opened()
 	}
@@ -90,6 +98,14 @@ func Execute(ctx context.Context, job Job) (*report.Document, error) {
 	return d, nil
 }
 
+// failed is why there is no report: the interruption where there was one.
+func failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
 func joinClose(err, closing error) error {
 	if closing == nil {
 		return err
@@ -105,6 +121,8 @@ type execution struct {
 	sampler *system.Sampler
 	clock   *system.Watch
 	before  map[string]any
+	system  *underTest // nil where the run has none
+	hosts   []any      // other machines, described
 	hdr     *report.Log
 }
 
@@ -113,6 +131,7 @@ type outcome struct {
 	result   *load.Result
 	ledger   *measure.Ledger
 	gauges   []measure.Gauge
+	indexed  *measure.Indexed
 	warnings []string
 	problems []string
 }
@@ -172,9 +191,11 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: runtime.GOMAXPROCS(0),
 		Trust: trust.Judge(trust.Input{
 			Result: r, Nowhere: nowhere(w, facts), Processors: runtime.GOMAXPROCS(0), Clock: e.clock.Troubles(),
+			System: e.system.ended(),
 		}),
+		Indexed: out.indexed, System: e.system.report(r), Hosts: e.hosts,
 		Ledger: out.ledger, Gauges: out.gauges, Problems: out.problems,
-		Warnings: once(w.Warnings, e.session.Warnings(), out.warnings, e.clock.Remarks()),
+		Warnings: once(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks()),
 		Facts:    facts, Host: e.Host, Calibration: e.Calibration,
 	}
 	for _, s := range w.Settings() {

@@ -42,6 +42,10 @@ type Input struct {
 	// Clock is what was seen of clock trouble, such as steps of the wall
 	// clock; each becomes a reason.
 	Clock []string
+
+	// System is how the system under test ended, where it did so by itself in
+	// the middle of the run; "" else.
+	System string
 }
 
 // Judge says whether the generator was the limit. Reasons are sentences that
@@ -60,6 +64,9 @@ func Judge(in Input) measure.Trust {
 		}
 	}
 
+	if in.System != "" {
+		reason("the system under test ended by itself in the middle of the run: " + in.System)
+	}
 	scheduled := r.Mode == load.OpenLoop
 	if scheduled {
 		for _, s := range spans(r) {

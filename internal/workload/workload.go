@@ -219,3 +219,9 @@ func (w *Workload) OpenEnded() bool {
 	s, _, err := w.schedule()
 	return err != nil || s == nil || s.End() == load.Never
 }
+
+// List returns the values of a setting that may be given several times.
+func (w *Workload) List(name string) []string { return w.values[name].texts }
+
+// Size returns a size in bytes, 0 when it has no value.
+func (w *Workload) Size(name string) int64 { return parsed(w, name, units.ParseSize) }

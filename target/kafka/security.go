@@ -131,33 +131,6 @@ func parseSecurity(v target.Values, props map[string]string) (*security, error) 
 	return s, err
 }
 
-// readSecret resolves a reference to a secret. Errors name the reference, and
-// never what it refers to; a text that is no reference is a secret itself and
-// is not repeated.
-func readSecret(option, ref string) (string, error) {
-	if name, ok := strings.CutPrefix(ref, "env:"); ok {
-		secret, set := os.LookupEnv(name)
-		if !set {
-			return "", &target.Error{
-				Doing: "read --" + option, Err: fmt.Errorf("the environment has no variable %s", name),
-				Hint: "export " + name + "=... first",
-			}
-		}
-		return secret, nil
-	}
-	if path, ok := strings.CutPrefix(ref, "file:"); ok {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return "", &target.Error{Doing: "read --" + option, Err: err, Hint: "the file must hold the secret and nothing else"}
-		}
-		return strings.TrimRight(string(data), "\r\n"), nil
-	}
-	return "", &target.Error{
-		Doing: "read --" + option, Err: errors.New("secrets are not taken from the command line, where others can see them"),
-		Hint: "give --" + option + " env:NAME or --" + option + " file:PATH",
-	}
-}
-
 func parseSASL(mechanism string, v target.Values, props map[string]string) (m sasl.Mechanism, user string, err error) {
 	jaas := map[string]string{}
 	if text := props["sasl.jaas.config"]; text != "" {
@@ -168,7 +141,7 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 	user = cmp.Or(v.String("user"), jaas["username"])
 	password := jaas["password"]
 	if v.Has("password") {
-		if password, err = readSecret("password", v.String("password")); err != nil {
+		if password, err = target.ReadSecret("password", v.String("password")); err != nil {
 			return nil, "", err
 		}
 	}
@@ -208,7 +181,7 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 			SessionToken: os.Getenv("AWS_SESSION_TOKEN"),
 		}
 		if v.Has("session-token") {
-			if auth.SessionToken, err = readSecret("session-token", v.String("session-token")); err != nil {
+			if auth.SessionToken, err = target.ReadSecret("session-token", v.String("session-token")); err != nil {
 				return nil, "", err
 			}
 		}

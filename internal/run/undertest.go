@@ -1,0 +1,263 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/checkout"
+	"carronade/internal/report"
+	"carronade/internal/sut"
+	"carronade/load"
+	"carronade/target"
+	"carronade/units"
+)
+
+// An underTest is the system under test of a run, where it belongs to it: built,
+// started or found before the target is opened, watched, and stopped after it
+// is closed.
+type underTest struct {
+	*sut.System
+	build  *checkout.Build
+	began  time.Time
+	before sut.Totals // when the firing began
+	after  sut.Totals // when everything was settled
+}
+
+// startSystem builds and starts the system under test, or finds it; nil when the
+// workload has none.
+func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
+	w := e.Workload
+	if !w.HasSystem() {
+		return nil, nil
+	}
+	spec, err := e.systemSpec()
+	if err != nil {
+		return nil, err
+	}
+	u := &underTest{}
+	if w.Has("system-checkout") || w.Has("system-build") {
+		e.Logf("building the system under test")
+		u.build, err = checkout.Make(ctx, checkout.Order{
+			Dir: w.String("system-git"), Revision: w.String("system-checkout"), Fetch: w.String("system-fetch"),
+			Command: w.String("system-build"), Within: w.Duration("system-build-within"), Logf: e.Logf,
+		})
+		if err != nil {
+			return nil, err
+		}
+		spec.Build = u.build
+	}
+	e.Logf("waiting for the system under test")
+	if u.System, err = sut.Start(ctx, spec); err != nil {
+		u.release()
+		return nil, err
+	}
+	return u, nil
+}
+
+func (u *underTest) release() {
+	if u.build != nil {
+		u.build.Release()
+	}
+}
+
+// close stops what was started.
+func (u *underTest) close() error {
+	if u == nil {
+		return nil
+	}
+	defer u.release()
+	return u.Stop()
+}
+
+// died is closed when the system ended by itself; nil, which never is, without
+// one.
+func (u *underTest) died() <-chan struct{} {
+	if u == nil {
+		return nil
+	}
+	return u.Died()
+}
+
+// lastAnswers is how long a run whose system has died waits for what may still
+// come in: connections are lost at once, and what was written on them is settled.
+const lastAnswers = 300 * time.Millisecond
+
+// systemSpec reads the settings.
+func (e *execution) systemSpec() (sut.Spec, error) {
+	w := e.Workload
+	s := sut.Spec{
+		Command: w.String("system-cmd"), PID: int(w.Count("system-pid")), Container: w.String("system-container"),
+		Image: w.String("system-image"), Args: w.List("system-arg"), Env: w.List("system-env"), Dir: w.String("system-dir"),
+		FlagFormat: w.String("system-flag-format"), Ready: w.String("system-ready"),
+		ReadyWithin: w.Duration("system-ready-within"), StopWithin: w.Duration("system-stop-within"),
+		Memory: w.Size("system-mem"), Engine: w.String("system-engine"), Publish: w.List("system-publish"),
+		Git: w.String("system-git"), Vars: w.String("system-vars"), Metrics: w.String("system-metrics"),
+		Names: w.List("system-names"), GCLog: w.String("system-gc-log"), JVMGC: w.Bool("system-jvm-gc"),
+		Listen: listening(w.URL.Host), Logf: e.Logf,
+	}
+	if w.Has("system-checkout") || w.Has("system-build") {
+		s.Git = "" // the build's facts take its place
+	}
+	if text := w.String("system-cpus"); text != "" {
+		var err error
+		if s.CPUs, err = strconv.ParseFloat(text, 64); err != nil {
+			return s, fmt.Errorf("--system-cpus: %w", err)
+		}
+	}
+	for _, f := range w.List("system-flag") {
+		name, value, _ := strings.Cut(f, "=")
+		s.Flags = append(s.Flags, sut.Flag{Name: name, Value: value})
+	}
+	for _, h := range w.List("system-header") {
+		name, ref, _ := strings.Cut(h, "=")
+		value, err := target.ReadSecret("system-header "+name, ref)
+		if err != nil {
+			return s, err
+		}
+		if s.Header == nil {
+			s.Header = http.Header{}
+		}
+		s.Header.Set(name, value)
+	}
+	return s, nil
+}
+
+// listening are the addresses of a target that have a port: what a system that
+// is started must accept at before it is fired at.
+func listening(hosts string) (out []string) {
+	for h := range strings.SplitSeq(hosts, ",") {
+		if _, port, err := net.SplitHostPort(h); err == nil && port != "" {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// start and end are where look notes what the system had consumed at either end
+// of a run.
+func (u *underTest) start() *sut.Totals {
+	if u == nil {
+		return nil
+	}
+	return &u.before
+}
+
+func (u *underTest) end() *sut.Totals {
+	if u == nil {
+		return nil
+	}
+	return &u.after
+}
+
+// look notes what the system has consumed so far.
+func (u *underTest) look(ctx context.Context, into *sut.Totals) {
+	if u == nil {
+		return
+	}
+	asking, cancel := context.WithTimeout(ctx, mostAsk)
+	defer cancel()
+	_, _ = u.Tell(asking) // looks at the processes; what a source does not tell is among the warnings
+	*into = u.Totals()
+}
+
+// warnings are words about what was found and what could not be.
+func (u *underTest) warnings() []string {
+	if u == nil {
+		return nil
+	}
+	return u.Warnings()
+}
+
+// ended says how the system ended where it did by itself; "" else.
+func (u *underTest) ended() string {
+	select {
+	case <-u.died():
+		return u.Exit().Status
+	default:
+		return ""
+	}
+}
+
+// diedMeanwhile says so where a target could not be opened because its system
+// had ended.
+func (e *execution) diedMeanwhile(err error) error {
+	how := e.system.ended()
+	if how == "" {
+		return err
+	}
+	hint := "it said nothing"
+	if lines := e.system.LastLines(); len(lines) > 0 {
+		hint = "the last it said: " + strings.Join(lines[max(0, len(lines)-3):], "; ")
+	}
+	return &target.Error{Doing: "fire at the system under test", Err: fmt.Errorf("it ended by itself (%s) before it was fired at: %w", how, err), Hint: hint}
+}
+
+// confirm asks what arrived in the store behind the system, where somebody
+// wants to know.
+func (o *outcome) confirm(ctx context.Context, e *execution) {
+	c, ok := e.session.(target.Confirmer)
+	if !ok || o.result == nil {
+		return
+	}
+	waiting, cancel := e.waiting(ctx)
+	defer cancel()
+	x, err := c.Confirm(waiting, o.result.Warmup.Acked+o.result.Hold.Acked)
+	if err != nil {
+		o.warnings = append(o.warnings, "what was indexed could not be counted: "+err.Error())
+	}
+	o.indexed = x
+}
+
+// report is what the report says of the system.
+func (u *underTest) report(r *load.Result) *report.System {
+	if u == nil {
+		return nil
+	}
+	s := &report.System{Facts: u.Facts(), LastLines: []string{}}
+	select {
+	case <-u.Died():
+		x := u.Exit()
+		s.Died, s.Exit, s.LastLines = true, fmt.Sprintf("%s, %s after it was started", x.Status, units.FormatDuration(x.After.Round(time.Millisecond))), u.LastLines()
+	default:
+	}
+	for _, name := range []string{"exit", "last_lines", "peak_rss_bytes", "cpu_s"} { // said below
+		delete(s.Facts, name)
+	}
+	s.PeakRSSBytes = u.after.Peak
+	s.CPUS = (u.after.CPU - u.before.CPU).Seconds()
+	acked := r.Warmup.Acked + r.Hold.Acked
+	if rate, ok := sut.PerCore(acked, u.after.CPU-u.before.CPU); ok {
+		s.EventsPerCPUS = &rate
+	}
+	if x, ok := sut.Efficiency(r.Hold.AckedBytes, r.Hold.Length(), u.after.Peak); ok {
+		s.Efficiency = &x
+	}
+	s.GCPauses = u.after.Pauses - u.before.Pauses
+	s.GCPauseS = (u.after.PauseTime - u.before.PauseTime).Seconds()
+	s.GCPauseMaxS = u.after.PauseLongest.Seconds()
+	return s
+}
+
+// otherHosts reads the descriptions of other machines.
+func otherHosts(paths []string) ([]any, error) {
+	var out []any
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		var v any
+		if err == nil {
+			err = json.Unmarshal(text, &v)
+		}
+		if err != nil {
+			return nil, &target.Error{Doing: "read --system-host " + path, Err: err, Hint: "make the file on that machine: carronade host --json > " + path}
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
