@@ -25,7 +25,7 @@ var public = []string{"app", "load", "measure", "payload", "target", "target/tar
 var protocol = []string{"load", "measure", "payload", "target", "units"}
 
 // testers may be imported by the tests of any room.
-var testers = []string{"internal/kafkatest", "internal/riemanntest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+var testers = []string{"internal/kafkatest", "internal/elastictest", "internal/riemanntest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
 // Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
 // but app imports internal/cli.
@@ -83,6 +83,7 @@ var Rooms = []Room{
 
 	{Name: "internal/arch"},
 	{Name: "internal/kafkatest"},
+	{Name: "internal/elastictest"},
 	{Name: "internal/riemanntest"},
 	{Name: "internal/acceptance", May: []string{"internal/kafkatest"}},
 	{Name: "internal/bench", May: []string{"internal/kafkatest"}},

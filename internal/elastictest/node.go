@@ -1,0 +1,226 @@
+package elastictest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A Node is a running OpenSearch. Its methods may be called from several
+// goroutines.
+type Node struct {
+	// URL is its address, such as "http://127.0.0.1:9201".
+	URL string
+
+	dir  string
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+var (
+	sharedMu  sync.Mutex
+	sharedOne *Node
+	shared    = sync.OnceValues(func() (*Node, error) {
+		n, err := start()
+		if err == nil {
+			sharedMu.Lock()
+			sharedOne = n
+			sharedMu.Unlock()
+		}
+		return n, err
+	})
+)
+
+// Shared returns a node which all tests of the binary share. They use indices
+// of their own and leave it running and unhurt.
+func Shared(t testing.TB) *Node {
+	t.Helper()
+	n, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Main runs the tests, then ends the shared node and removes its data. A test
+// binary that shares a node calls it from its TestMain.
+func Main(m *testing.M) int {
+	code := m.Run()
+	EndShared()
+	return code
+}
+
+// EndShared ends the shared node; for a TestMain that has more to do.
+func EndShared() {
+	sharedMu.Lock()
+	defer sharedMu.Unlock()
+	if sharedOne != nil {
+		sharedOne.close()
+		sharedOne = nil
+	}
+}
+
+var indices atomic.Int64
+
+// Index returns a name for an index which no other test of the process uses,
+// beginning with the prefix.
+func Index(t testing.TB, prefix string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(t.Name()))
+	return fmt.Sprintf("%s-%.100s-%d", prefix, name, indices.Add(1))
+}
+
+// Add puts so many documents into an index, which is made, and makes them
+// visible.
+func (n *Node) Add(t testing.TB, index string, documents int) {
+	t.Helper()
+	const piece = 5000
+	for documents > 0 {
+		k := min(documents, piece)
+		documents -= k
+		var b bytes.Buffer
+		for range k {
+			b.WriteString(`{"create":{}}` + "\n" + `{"@timestamp":"2026-11-21T00:00:00Z","service":{"name":"test"}}` + "\n")
+		}
+		res, err := http.Post(n.URL+"/"+index+"/_bulk?refresh=true", "application/x-ndjson", &b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("elastictest: index into %s: %s", index, res.Status)
+		}
+	}
+}
+
+// readyTimeout bounds a start: it takes 5 s on two idle cores, and may share
+// them with everything else.
+const readyTimeout = 2 * time.Minute
+
+// settings replace those that the runner would write: no search for neighbours,
+// and no stop on a disk that others filled.
+const settings = `discovery.type: single-node
+network.host: 127.0.0.1
+cluster.routing.allocation.disk.threshold_enabled: false
+`
+
+var published = regexp.MustCompile(`HttpServerTransport\s*\] publish_address \{([0-9.]+:\d+)\}`)
+
+func start() (*Node, error) {
+	dir, err := jars()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{done: make(chan struct{})}
+	if n.dir, err = os.MkdirTemp("", "elastictest-*"); err != nil {
+		return nil, fmt.Errorf("elastictest: make a directory: %w", err)
+	}
+	config := filepath.Join(n.dir, "node_1", "config")
+	if err := os.MkdirAll(config, 0o755); err != nil {
+		return nil, fmt.Errorf("elastictest: make a directory: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(config, "opensearch.yml"), []byte(settings), 0o644); err != nil {
+		return nil, fmt.Errorf("elastictest: write the settings: %w", err)
+	}
+	log, err := os.Create(filepath.Join(n.dir, "log"))
+	if err != nil {
+		return nil, fmt.Errorf("elastictest: make the log: %w", err)
+	}
+	defer log.Close()
+	// The runner looks for a free port from the base on, up to 9299. A name of
+	// its own keeps a node from those of other processes.
+	n.cmd = exec.Command("java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", filepath.Join(dir, "*"),
+		"org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", n.dir, "-numOfNode", "1",
+		"-clusterName", fmt.Sprintf("elastictest-%d", os.Getpid()), "-baseHttpPort", fmt.Sprint(9200+os.Getpid()%80))
+	n.cmd.Stdout, n.cmd.Stderr = log, log
+	n.cmd.SysProcAttr = attributes()
+	if err := launch(n.cmd); err != nil {
+		return nil, fmt.Errorf("elastictest: start Java: %w", err)
+	}
+	go func() {
+		_ = n.cmd.Wait() // how it ended stands in its log
+		close(n.done)
+	}()
+	if err := n.await(log.Name()); err != nil {
+		text, _ := os.ReadFile(log.Name())
+		n.close()
+		return nil, fmt.Errorf("elastictest: start OpenSearch: %w\n%s", err, text[max(0, len(text)-4000):])
+	}
+	return n, nil
+}
+
+// await waits until the node answers.
+func (n *Node) await(log string) error {
+	deadline := time.NewTimer(readyTimeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-n.done:
+			return errors.New("it ended")
+		case <-deadline.C:
+			return fmt.Errorf("it was not ready within %v", readyTimeout)
+		case <-tick.C:
+		}
+		text, err := os.ReadFile(log)
+		if err != nil {
+			return err
+		}
+		m := published.FindSubmatch(text)
+		if m == nil {
+			continue
+		}
+		n.URL = "http://" + string(m[1])
+		res, err := http.Get(n.URL + "/_cluster/health?wait_for_status=yellow&timeout=30s")
+		if err != nil {
+			continue
+		}
+		res.Body.Close()
+		if res.StatusCode == http.StatusOK {
+			return nil
+		}
+	}
+}
+
+func (n *Node) close() {
+	if n.cmd != nil && n.cmd.Process != nil {
+		_ = n.cmd.Process.Kill() // it may have ended
+		<-n.done
+	}
+	os.RemoveAll(n.dir)
+}
+
+// starter starts children on one thread that never ends: a parent-death signal
+// is sent when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG).
+var starter = sync.OnceValue(func() chan<- func() {
+	c := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range c {
+			f()
+		}
+	}()
+	return c
+})
+
+func launch(cmd *exec.Cmd) error {
+	started := make(chan error)
+	starter() <- func() { started <- cmd.Start() }
+	return <-started
+}

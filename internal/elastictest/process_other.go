@@ -1,0 +1,7 @@
+//go:build !linux
+
+package elastictest
+
+import "syscall"
+
+func attributes() *syscall.SysProcAttr { return nil }
