@@ -45,6 +45,7 @@ type document struct {
 		Share    float64
 	} `json:"stall"`
 	Stopped   string `json:"stopped"`
+	System    *underTest
 	Generator struct {
 		CPUS         float64 `json:"cpu_s"`
 		MaxRSSBytes  uint64  `json:"max_rss_bytes"`

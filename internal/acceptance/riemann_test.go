@@ -1,0 +1,172 @@
+package acceptance
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// A riemannd is a running stand-in for Riemann, a process of its own.
+type riemannd struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	addr string
+}
+
+// startRiemann starts a stand-in and waits until it listens.
+func startRiemann(t testing.TB, args ...string) *riemannd {
+	t.Helper()
+	r := &riemannd{t: t, cmd: exec.Command(program, append([]string{"standin", "riemann"}, args...)...)}
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words strings.Builder
+	r.cmd.Stderr = &words
+	if err := kafkatest.Launch(r.cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.kill)
+	lines := bufio.NewScanner(out)
+	for r.addr == "" && lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			r.addr = rest
+		}
+	}
+	if r.addr == "" {
+		_ = r.cmd.Wait()
+		t.Fatalf("the stand-in ended before it listened: %s", words.String())
+	}
+	return r
+}
+
+func (r *riemannd) kill() {
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+// freezeFor stops the process for so long, and returns how long it really was.
+func (r *riemannd) freezeFor(d time.Duration) time.Duration {
+	r.t.Helper()
+	began := time.Now()
+	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		r.t.Fatal(err)
+	}
+	after(r.t, d)
+	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		r.t.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+// TestRiemannKilled ends the server in the middle of an open loop and starts
+// another in its place: every event is accounted for, and the run goes on.
+func TestRiemannKilled(t *testing.T) {
+	t.Parallel()
+	for _, clients := range []string{"1", "4"} {
+		t.Run(clients+" connections", func(t *testing.T) {
+			t.Parallel()
+			first := startRiemann(t, "--listen", "127.0.0.1:0", "--delay", "5ms")
+			s := start(t, "run", "riemann://"+first.addr, "--rate", "2000/s", "--clients", clients, "--for", "6s", "--json")
+			s.awaitSaid(firing)
+			after(t, 1500*time.Millisecond)
+			first.kill()
+			after(t, time.Second)
+			second := startRiemann(t, "--listen", first.addr, "--delay", "5ms")
+			d := s.wait(patience).done(t).document(t)
+			second.kill()
+			all := d.Totals
+			if all.Offered != 12_000 {
+				t.Errorf("offered %d, want 12000", all.Offered)
+			}
+			if all.Unknown == 0 {
+				t.Error("nothing is unknown, though the server was killed with events on their way")
+			}
+			if all.Acked < 6_000 {
+				t.Errorf("acked %d events of 12000: the run did not go on", all.Acked)
+			}
+			if len(d.Failures) == 0 {
+				t.Error("no failure is named")
+			}
+			late := uint64(0)
+			for _, iv := range d.Intervals {
+				if iv.StartS >= 4.9 {
+					late += iv.Acked
+				}
+			}
+			if late == 0 {
+				t.Error("no event was acked after the server came back")
+			}
+		})
+	}
+}
+
+// TestRiemannFrozen is TestFrozen's closed form for Riemann: with events due
+// evenly over a hold of length T and a freeze of length f, the 99th percentile
+// of the response times is f - T/100; on one connection and on eight.
+func TestRiemannFrozen(t *testing.T) {
+	const hold = 5 * time.Second
+	for _, tt := range []struct {
+		clients, bound string
+		held           bool
+	}{
+		{"1", "10000", false},
+		{"8", "10000", false},
+		{"1", "1", true},
+		{"8", "1", true},
+	} {
+		t.Run(fmt.Sprintf("%s connections, bound %s", tt.clients, tt.bound), func(t *testing.T) {
+			r := startRiemann(t, "--listen", "127.0.0.1:0")
+			s := start(t, "run", "riemann://"+r.addr, "--rate", "2000/s", "--clients", tt.clients, "--max-in-flight", tt.bound, "--for", hold.String(), "--json")
+			s.awaitSaid(firing)
+			after(t, time.Second)
+			frozen := r.freezeFor(time.Second)
+			d := s.wait(patience).done(t).document(t)
+			if d.Response == nil || d.Held == nil || d.Service == nil {
+				t.Fatal("the report has no response, held or service")
+			}
+			want, got := (frozen - hold/100).Seconds(), d.Response.P99US/1e6
+			t.Logf("frozen %v; response p99 %.3f s, closed form %.3f s; held max %.3f s, service max %.3f s", frozen, got, want, d.Held.MaxUS/1e6, d.Service.MaxUS/1e6)
+			if got < want*0.95 || got > want*1.05 {
+				t.Errorf("response p99 is %.3f s, the closed form %.3f s", got, want)
+			}
+			if d.Totals.Acked != 10_000 || d.Response.Count != 10_000 {
+				t.Errorf("acked %d, response times of %d, want 10000", d.Totals.Acked, d.Response.Count)
+			}
+			held := d.Held.MaxUS / 1e6
+			if tt.held && held < frozen.Seconds()*0.9 {
+				t.Errorf("held is %.3f s at most: the bound's waiting is missing", held)
+			}
+			if !tt.held && held > frozen.Seconds()*0.5 {
+				t.Errorf("held is %.3f s at most though the bound is wide", held)
+			}
+		})
+	}
+}
+
+// TestRiemannStopsReading: a server that neither reads nor answers for a
+// second, under more than its socket takes, so that writes wait.
+func TestRiemannStopsReading(t *testing.T) {
+	r := startRiemann(t, "--listen", "127.0.0.1:0")
+	s := start(t, "run", "riemann://"+r.addr, "--rate", "200k/s", "--events-per-shot", "100", "--max-in-flight", "100k", "--for", "5s", "--json")
+	s.awaitSaid(firing)
+	after(t, time.Second)
+	frozen := r.freezeFor(time.Second)
+	d := s.wait(patience).done(t).document(t)
+	if d.Totals.Acked != 1_000_000 {
+		t.Errorf("acked %d of 1000000", d.Totals.Acked)
+	}
+	want := (frozen - 50*time.Millisecond).Seconds()
+	if got := d.Response.P99US / 1e6; got < want*0.95 || got > want*1.1 {
+		t.Errorf("response p99 is %.3f s, the closed form %.3f s", got, want)
+	}
+	if lag := d.Lag.P99US / 1e6; lag > frozen.Seconds()/2 {
+		t.Errorf("lag p99 is %.3f s: a socket that takes nothing is the system's doing", lag)
+	}
+}

@@ -1,0 +1,173 @@
+package acceptance
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// underTest is what the report says of the system under test.
+type underTest struct {
+	Facts     map[string]any
+	Died      bool
+	Exit      string
+	LastLines []string `json:"last_lines"`
+	PeakRSS   uint64   `json:"peak_rss_bytes"`
+	CPUS      float64  `json:"cpu_s"`
+	PerCPU    *float64 `json:"events_per_cpu_s"`
+	Memory    *float64 `json:"memory_efficiency"`
+}
+
+// freePort is a port that nobody listens on.
+func freePort(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	return port
+}
+
+// TestSystemKilled: a run whose system is killed ends within a second, with a
+// report and exit 3.
+func TestSystemKilled(t *testing.T) {
+	t.Parallel()
+	addr := "127.0.0.1:" + freePort(t)
+	s := start(t, "run", "riemann://"+addr, "--rate", "1000/s", "--for", "60s", "--json",
+		"--system-cmd", program+" standin riemann --listen "+addr)
+	s.awaitSaid(firing)
+	after(t, time.Second)
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(s.cmd.Process.Pid)).Output()
+	if err != nil {
+		t.Fatalf("the program has no child: %v", err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	d := s.wait(patience).want(t, 3).document(t)
+	if took := time.Since(killed); took > time.Second {
+		t.Errorf("the run ended %v after its system", took)
+	}
+	if d.Stopped != "system ended" || d.System == nil || !d.System.Died || !strings.Contains(d.System.Exit, "killed") {
+		t.Errorf("stopped by %q, system %+v", d.Stopped, d.System)
+	}
+	if len(d.Trust.Reasons) == 0 || !strings.Contains(d.Trust.Reasons[0], "system under test") {
+		t.Errorf("reasons %q", d.Trust.Reasons)
+	}
+}
+
+// TestSystemIsItsOwn: what the system of a run had resident says nothing of the
+// run before, and what it consumed is there.
+func TestSystemIsItsOwn(t *testing.T) {
+	t.Parallel()
+	addr := "127.0.0.1:" + freePort(t)
+	fire := func(extra ...string) *document {
+		args := append([]string{
+			"run", "riemann://" + addr, "--json", "--label", "team=alpha",
+			"--system-cmd", program + " standin riemann --listen " + addr,
+		}, extra...)
+		return run(t, args...).done(t).document(t)
+	}
+	large := fire("--count", "300k", "--service", "s-{seq}", "--system-flag-format", "--{name}={value}", "--system-flag", "max-index=1GiB")
+	small := fire("--count", "2k")
+	for name, d := range map[string]*document{"large": large, "small": small} {
+		s := d.System
+		if s == nil || s.PeakRSS == 0 || s.CPUS <= 0 || s.PerCPU == nil || s.Memory == nil || s.Died {
+			t.Fatalf("%s: %+v", name, s)
+		}
+		if !strings.Contains(fmt.Sprint(s.Facts["command"]), "standin riemann") {
+			t.Errorf("%s: facts %v", name, s.Facts)
+		}
+	}
+	if small.System.PeakRSS > large.System.PeakRSS*3/4 {
+		t.Errorf("the small run's system had %d bytes resident, the large one's before it %d", small.System.PeakRSS, large.System.PeakRSS)
+	}
+	if flags, _ := large.System.Facts["flags"].(map[string]any); flags["max-index"] != "1GiB" {
+		t.Errorf("flags %v", large.System.Facts["flags"])
+	}
+	if left := exec.Command("pgrep", "-f", "standin riemann --listen "+addr).Run(); left == nil {
+		t.Error("a system was left running")
+	}
+}
+
+// TestSystemRevision builds a revision of a small server of a repository made
+// here, whose working folder is dirty and stays as it is.
+func TestSystemRevision(t *testing.T) {
+	t.Parallel()
+	dir, addr := t.TempDir(), "127.0.0.1:"+freePort(t)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	script := func(version string) {
+		writeFile(t, filepath.Join(dir, "server.sh"), "#!/bin/sh\n# "+version+"\nexec "+program+" standin riemann --listen $1\n")
+	}
+	git("init", "-q", "-b", "main")
+	script("one")
+	git("add", ".")
+	git("commit", "-qm", "one")
+	script("two")
+	git("commit", "-qam", "two")
+	script("dirty")
+	d := run(t, "run", "riemann://"+addr, "--count", "1000", "--json",
+		"--system-git", dir, "--system-checkout", "main~1", "--system-build", "grep -q one server.sh && cp server.sh built.sh",
+		"--system-cmd", "sh {tree}/built.sh "+addr).done(t).document(t)
+	if d.System == nil || d.System.Facts["revision"] == nil || d.System.Facts["revision_date"] == nil {
+		t.Fatalf("facts %v", d.System)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "server.sh"))
+	if err != nil || !strings.Contains(string(text), "dirty") {
+		t.Errorf("the user's folder was touched: %s, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "built.sh")); err == nil {
+		t.Error("it was built in the user's folder")
+	}
+	run(t, "run", "riemann://"+addr, "--count", "1000", "--system-git", dir, "--system-checkout", "main",
+		"--system-build", "echo the compiler is broken; exit 7", "--system-cmd", "true").
+		want(t, 2).says(t, "the compiler is broken")
+	run(t, "run", "riemann://"+addr, "--count", "1000", "--system-git", filepath.Join(dir, "missing"), "--system-cmd", "true").want(t, 2)
+}
+
+// TestSystemRefusals: a system that does not come up is an error with its last
+// words, and nothing is left running.
+func TestSystemRefusals(t *testing.T) {
+	t.Setenv("CANARY", "c4n4ry-in-a-cage")
+	for _, tt := range []struct {
+		name string
+		args []string
+		says []string
+	}{
+		{"exits at once", []string{"--system-cmd", "sh -c 'echo no disk left; exit 4'"}, []string{"exit status 4", "no disk left"}},
+		{"is no program", []string{"--system-cmd", "/nowhere/server"}, []string{"/nowhere/server"}},
+		{"never becomes ready", []string{"--system-cmd", "sleep 100", "--system-ready-within", "300ms"}, []string{"ready"}},
+		{"is no process", []string{"--system-pid", "2147483646"}, []string{"2147483646"}},
+		{"two of them", []string{"--system-cmd", "true", "--system-pid", "1"}, []string{"already"}},
+		{"a secret that it prints", []string{"--system-cmd", "sh -c 'echo $TOKEN; exit 1'", "--system-env", "TOKEN=env:CANARY"}, []string{"exit status 1"}},
+		{"a host that is no description", []string{"--system-host", "/dev/null"}, []string{"--system-host", "carronade host --json"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			addr := "127.0.0.1:" + freePort(t)
+			e := run(t, append([]string{"run", "riemann://" + addr, "--count", "10"}, tt.args...)...).want(t, 2).says(t, tt.says...).says(t, "hint:")
+			if strings.Contains(e.stderr+e.stdout, "c4n4ry") {
+				t.Errorf("the secret is told:\n%s", e.stderr)
+			}
+		})
+	}
+}
