@@ -74,6 +74,30 @@ func TestSpawn(t *testing.T) {
 	}
 }
 
+// TestSpawnAddresses spawns a stand-in that listens on several addresses.
+func TestSpawnAddresses(t *testing.T) {
+	child, err := Spawn(t.Context(), "", "riemann", "--listen", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--discard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range []string{child.Addr(), child.AddrOf("ws")} {
+		nc, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+	}
+	if child.AddrOf("udp") == "" || child.AddrOf("tls") != "" {
+		t.Errorf("got %q for udp and %q for tls, want one and none", child.AddrOf("udp"), child.AddrOf("tls"))
+	}
+	if err := child.Stop(); err != nil {
+		t.Fatalf("%v; it said: %s", err, child.Words())
+	}
+	if want := "took 0 messages (0 bytes), 0 queries"; !strings.Contains(child.Words(), want) {
+		t.Errorf("got words %q, want them to hold %q", child.Words(), want)
+	}
+}
+
 func TestSpawnFails(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

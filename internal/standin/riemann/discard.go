@@ -1,6 +1,7 @@
 package riemann
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -69,13 +70,13 @@ func (c *conn) sinkWindow() error {
 		}
 		msg, rest, err := wire.NextFrame(c.buf[c.r:c.w], most)
 		if err != nil {
-			return fmt.Errorf("%w; does the client speak Riemann's protocol, and no TLS?", err)
+			return errors.Join(fmt.Errorf("%w; does the client speak Riemann's protocol, and no TLS?", err), c.flush())
 		}
 		if rest == nil {
 			return c.flush()
 		}
 		if err := c.sinkOne(msg, now); err != nil {
-			return err
+			return errors.Join(err, c.flush())
 		}
 		c.r = c.w - len(rest)
 	}
@@ -83,8 +84,6 @@ func (c *conn) sinkWindow() error {
 
 // sinkOne answers a query, or a message that an error may be drawn for.
 func (c *conn) sinkOne(msg []byte, now time.Time) error {
-	c.tally.messages.Add(1)
-	c.tally.bytes.Add(uint64(wire.FrameHead + len(msg)))
 	if len(msg) > 0 && msg[0] == queryTag {
 		m, err := wire.DecodeMsg(msg)
 		if err != nil {
@@ -97,6 +96,8 @@ func (c *conn) sinkOne(msg []byte, now time.Time) error {
 	} else {
 		c.out = append(c.out, wire.Ack...)
 	}
+	c.tally.messages.Add(1)
+	c.tally.bytes.Add(uint64(wire.FrameHead + len(msg)))
 	c.meter.took(1, time.Since(now))
 	if len(c.out) < flushAt {
 		return nil

@@ -1,0 +1,135 @@
+package riemann_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/standin"
+	wire "carronade/internal/wire/riemann"
+)
+
+// TestMain makes the test's binary the stand-in that a benchmark spawns.
+func TestMain(m *testing.M) {
+	standin.Hook()
+	os.Exit(m.Run())
+}
+
+// A load is what a benchmark's messages are: the one event of the load tool of
+// 2013, which is 18 bytes, and one that is more like what people send.
+var loads = []struct {
+	name   string
+	events int
+	event  wire.Event
+}{
+	{"tiny", 1, wire.Event{Service: "load-test", Metric: wire.Metric{Kind: wire.Float, Real: 1}}},
+	{"realistic", 1, realistic},
+	{"realistic", 100, realistic},
+}
+
+var realistic = wire.Event{
+	Host: "web-12.eu", Service: "api latency p99", State: "ok", Tags: []string{"api", "eu"}, TTL: 60, HasTTL: true,
+	Time: time.Now().Unix(), HasTime: true, Metric: wire.Metric{Kind: wire.Double, Real: 12.5},
+}
+
+// BenchmarkSink writes messages to a server in a process of its own and counts
+// acks: what the server can take, and what it costs. An iteration is a message.
+func BenchmarkSink(b *testing.B) {
+	for _, how := range []string{"discard", "honest"} {
+		for _, l := range loads {
+			b.Run(fmt.Sprintf("%s/%s/events=%d", how, l.name, l.events), func(b *testing.B) {
+				args := []string{"riemann", "--listen", "127.0.0.1:0"}
+				if how == "discard" {
+					args = append(args, "--discard")
+				}
+				child, err := standin.Spawn(b.Context(), "", args...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer func() {
+					if err := child.Stop(); err != nil {
+						b.Fatal(err, child.Words())
+					}
+				}()
+				msg := wire.Msg{}
+				for range l.events {
+					msg.Events = append(msg.Events, l.event)
+				}
+				frame := wire.AppendFramed(nil, &msg)
+				before, own := cpuOf(b, child.Pid()), cpuOf(b, os.Getpid())
+				b.ResetTimer()
+				if err := pour(child.Addr(), frame, b.N); err != nil {
+					b.Fatal(err)
+				}
+				elapsed := b.Elapsed()
+				b.StopTimer()
+				n := float64(b.N)
+				b.ReportMetric(n/elapsed.Seconds()/1e6, "Mmsg/s")
+				b.ReportMetric(n*float64(len(frame))/elapsed.Seconds()/1e6, "MB/s")
+				b.ReportMetric(float64(cpuOf(b, child.Pid())-before)/n, "sink-cpu-ns/msg")
+				b.ReportMetric(float64(cpuOf(b, os.Getpid())-own)/n, "own-cpu-ns/msg")
+			})
+		}
+	}
+}
+
+// pour writes the frame n times, as many at once as fit into half a megabyte,
+// and waits for all acks: the least that a client can be.
+func pour(addr string, frame []byte, n int) error {
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	failed := make(chan error, 1)
+	go func() {
+		buf := make([]byte, 256<<10)
+		have := 0
+		for left := n; left > 0; {
+			m, err := nc.Read(buf[have:])
+			if err != nil {
+				failed <- err
+				return
+			}
+			have += m
+			acks := wire.CountAcks(buf[:have])
+			if rest := have - acks*wire.AckSize; rest >= wire.AckSize {
+				failed <- fmt.Errorf("no ack: % x", buf[acks*wire.AckSize:have])
+				return
+			}
+			have = copy(buf, buf[acks*wire.AckSize:have])
+			left -= acks
+		}
+		failed <- nil
+	}()
+	many := max(1, min(n, (512<<10)/len(frame)))
+	var run []byte
+	for range many {
+		run = append(run, frame...)
+	}
+	for left := n; left > 0; left -= many {
+		if _, err := nc.Write(run[:min(left, many)*len(frame)]); err != nil {
+			return err
+		}
+	}
+	return <-failed
+}
+
+// cpuOf is the CPU time of a process so far, from /proc; 0 elsewhere.
+func cpuOf(tb testing.TB, pid int) time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	if err1 != nil || err2 != nil {
+		tb.Fatal(err1, err2)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
+}

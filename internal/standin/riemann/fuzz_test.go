@@ -1,0 +1,86 @@
+package riemann
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	wire "carronade/internal/wire/riemann"
+)
+
+// A script is a connection that brings bytes in pieces and takes answers.
+type script struct {
+	net.Conn
+	in   []byte
+	most int // bytes a read brings
+	out  bytes.Buffer
+}
+
+func (s *script) Read(p []byte) (int, error) {
+	if len(s.in) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), s.most)], s.in)
+	s.in = s.in[n:]
+	return n, nil
+}
+
+func (s *script) Write(p []byte) (int, error) { return s.out.Write(p) }
+
+// FuzzConn has a connection bring anything, at once and in pieces: what is
+// answered is the same, well-formed, and at most one answer for each frame.
+func FuzzConn(f *testing.F) {
+	framed := func(msgs ...wire.Msg) (b []byte) {
+		for i := range msgs {
+			b = wire.AppendFramed(b, &msgs[i])
+		}
+		return b
+	}
+	one := message("a")
+	one.Events[0].Time, one.Events[0].HasTime = time.Now().Unix()+1000, true
+	f.Add(framed(one, wire.Msg{Query: "true"}, wire.Msg{}, wire.Msg{Query: "service ="}, one), uint8(7))
+	f.Add(framed(wire.Msg{Query: `service = "a"`}), uint8(1))
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), uint8(3))
+	f.Add([]byte{0, 0, 0, 2, 0x32, 5, 0, 0, 0, 0, 0, 0, 0, 0}, uint8(200))
+	f.Add([]byte{0, 0, 0, 2, 0x2a, 0, 0, 0, 0, 1}, uint8(2))
+	f.Fuzz(func(t *testing.T, in []byte, most uint8) {
+		for _, discard := range []bool{false, true} {
+			var outs [2][]byte
+			for i, most := range []int{1 << 20, int(most) + 1} {
+				core := newCore(Options{Discard: discard, MaxMessage: 1 << 16}.withDefaults())
+				s := &script{in: in, most: most}
+				var err error
+				if discard {
+					err = newConn(core, s, new(meter), 64).sink()
+				} else {
+					err = newConn(core, s, new(meter), 64).serve()
+				}
+				if err == nil {
+					t.Error("it ended without a reason")
+				}
+				outs[i] = s.out.Bytes()
+				answers := uint64(0)
+				for rest := outs[i]; len(rest) > 0; answers++ {
+					msg, after, err := wire.NextFrame(rest, 1<<30)
+					if err != nil || after == nil {
+						t.Fatalf("answer %d is no frame: %v", answers, err)
+					}
+					if m, err := wire.DecodeMsg(msg); err != nil || !m.HasOK {
+						t.Fatalf("answer %d: %+v, %v", answers, m, err)
+					}
+					rest = after
+				}
+				if n := core.tally.messages.Load(); n != answers {
+					t.Errorf("discard=%v: %d messages, %d answers", discard, n, answers)
+				}
+			}
+			// Found events come in no order: the lengths are what can be
+			// compared, and all of a text where nothing was found.
+			if len(outs[0]) != len(outs[1]) {
+				t.Errorf("discard=%v: at once %d bytes are answered, in pieces %d", discard, len(outs[0]), len(outs[1]))
+			}
+		}
+	})
+}
