@@ -27,6 +27,7 @@ type Host struct {
 	Go           string  `json:"go"`
 	MaxProcs     int     `json:"gomaxprocs"`
 	Limits       Limits  `json:"limits"`
+	Hardware
 }
 
 // Limits are the host's bounds that a run can run into. Zero is unknown.
@@ -38,8 +39,8 @@ type Limits struct {
 	RecvBuffer   int    `json:"recv_buffer_bytes,omitempty"`
 }
 
-// Describe describes the host the process runs on. It reads a few files and
-// takes about a millisecond.
+// Describe describes the host the process runs on. It reads some dozens of files
+// and takes a few milliseconds.
 func Describe() Host {
 	h := Host{
 		OS: runtime.GOOS, Arch: runtime.GOARCH,

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // process reads what the kernel knows of this process, through files kept open
@@ -44,4 +46,18 @@ func openFiles() (now, most uint64) {
 	return r.Cur, r.Max
 }
 
-func describe(h *Host) { describeFiles(h, os.DirFS("/")) }
+func describe(h *Host) {
+	root := os.DirFS("/")
+	describeFiles(h, root)
+	describeHardware(&h.Hardware, root, space)
+}
+
+// space is how many bytes a file system holds, and how many are free for a user
+// that is not root.
+func space(mount string) (bytes, free uint64) {
+	var st unix.Statfs_t
+	if unix.Statfs(mount, &st) != nil || st.Bsize <= 0 {
+		return 0, 0
+	}
+	return st.Blocks * uint64(st.Bsize), st.Bavail * uint64(st.Bsize)
+}

@@ -1,0 +1,72 @@
+package system
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+// memoryModules reads the memory devices (type 17) in a table of SMBIOS (DSP0134
+// 7.18), as the kernel shows it in /sys/firmware/dmi/tables/DMI. Empty banks are
+// left out.
+func memoryModules(table []byte) []Module {
+	var out []Module
+	for len(table) >= 4 && len(out) < 4*mostListed {
+		kind, length := table[0], int(table[1])
+		if length < 4 || length > len(table) {
+			break
+		}
+		fields := table[:length]
+		rest := table[length:]
+		// Strings follow, each with an end of zero, and one zero more.
+		end := 0
+		for end+1 < len(rest) && (rest[end] != 0 || rest[end+1] != 0) {
+			end++
+		}
+		if kind == 17 {
+			if m, ok := memoryModule(fields, strings.Split(string(rest[:min(end, len(rest))]), "\x00")); ok {
+				out = append(out, m)
+			}
+		}
+		if kind == 127 { // the end of the table
+			break
+		}
+		table = rest[min(end+2, len(rest)):]
+	}
+	return out
+}
+
+var memoryTypes = map[byte]string{0x12: "DDR", 0x13: "DDR2", 0x18: "DDR3", 0x1a: "DDR4", 0x1d: "LPDDR3", 0x1e: "LPDDR4", 0x20: "HBM", 0x21: "HBM2", 0x22: "DDR5", 0x23: "LPDDR5"}
+
+func memoryModule(f []byte, words []string) (m Module, ok bool) {
+	word := func(at int) int {
+		if at+2 > len(f) {
+			return 0
+		}
+		return int(binary.LittleEndian.Uint16(f[at:]))
+	}
+	switch size := word(0x0c); {
+	case size == 0 || size == 0xffff: // empty, or not known
+		return m, false
+	case size == 0x7fff && len(f) >= 0x20:
+		m.Bytes = uint64(binary.LittleEndian.Uint32(f[0x1c:])&0x7fffffff) << 20
+	case size&0x8000 != 0:
+		m.Bytes = uint64(size&0x7fff) << 10
+	default:
+		m.Bytes = uint64(size) << 20
+	}
+	if len(f) > 0x12 {
+		m.Type = memoryTypes[f[0x12]]
+	}
+	if m.Speed = word(0x20); m.Speed == 0 || m.Speed == 0xffff { // what it runs at, or else what it could
+		m.Speed = word(0x15)
+	}
+	if m.Speed == 0xffff {
+		m.Speed = 0
+	}
+	if len(f) > 0x17 {
+		if n := int(f[0x17]); n > 0 && n <= len(words) {
+			m.Maker = strings.TrimSpace(words[n-1])
+		}
+	}
+	return m, m.Bytes > 0
+}

@@ -1,0 +1,344 @@
+package system
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Hardware is what a machine is made of, as far as its kernel shows that: what
+// a written report lists by hand. It is part of Host; what could not be learnt,
+// or may not be read by this user, is left out.
+type Hardware struct {
+	Machine        string       `json:"machine,omitempty"` // maker and product; of a virtual machine, the hypervisor's
+	Sockets        int          `json:"sockets,omitempty"`
+	PhysicalCores  int          `json:"physical_cores,omitempty"` // of all sockets; below Cores with hyper-threading
+	NUMANodes      int          `json:"numa_nodes,omitempty"`
+	MaxMHz         int          `json:"max_mhz,omitempty"`
+	MemoryModules  []Module     `json:"memory_modules,omitempty"` // root alone may read them
+	Swap           uint64       `json:"swap_bytes,omitempty"`
+	HugePages      string       `json:"transparent_huge_pages,omitempty"` // always, madvise, never
+	Disks          []Disk       `json:"disks,omitempty"`
+	RAID           []Array      `json:"raid,omitempty"` // of the kernel; a controller's own shows as its disk's model
+	FileSystems    []FileSystem `json:"file_systems,omitempty"`
+	Network        []Interface  `json:"network,omitempty"`
+	Container      string       `json:"container,omitempty"` // what the process runs in: docker, podman, kubernetes, lxc
+	PressureStalls bool         `json:"pressure_stalls,omitempty"`
+}
+
+// A Module is one bank's memory module.
+type Module struct {
+	Bytes uint64 `json:"bytes"`
+	Type  string `json:"type,omitempty"` // DDR4, ...
+	Speed int    `json:"mt_per_s,omitempty"`
+	Maker string `json:"maker,omitempty"`
+}
+
+// A Disk is one block device with storage of its own.
+type Disk struct {
+	Name      string `json:"name"` // sda, nvme0n1
+	Model     string `json:"model,omitempty"`
+	Bytes     uint64 `json:"bytes,omitempty"`
+	Kind      string `json:"kind,omitempty"` // nvme, ssd, hdd, virtual
+	Scheduler string `json:"scheduler,omitempty"`
+}
+
+// An Array is a RAID of the kernel's own.
+type Array struct {
+	Name  string   `json:"name"`
+	Level string   `json:"level"` // raid1, ...
+	Disks []string `json:"disks,omitempty"`
+}
+
+// A FileSystem is one that holds files on a device or in memory.
+type FileSystem struct {
+	Mount  string `json:"mount"`
+	Type   string `json:"type"`
+	Device string `json:"device,omitempty"`
+	Bytes  uint64 `json:"bytes,omitempty"`
+	Free   uint64 `json:"free_bytes,omitempty"`
+}
+
+// An Interface is one with hardware, or what plays it, behind it.
+type Interface struct {
+	Name   string `json:"name"`
+	Mbit   int    `json:"mbit_per_s,omitempty"`
+	MTU    int    `json:"mtu,omitempty"`
+	Driver string `json:"driver,omitempty"`
+}
+
+// mostListed bounds each list of a Hardware: a report is no inventory.
+const mostListed = 16
+
+// describeHardware fills in what stands in files under root. Sizes of file
+// systems are asked of the kernel by their mount, by space; nil asks nobody.
+func describeHardware(h *Hardware, root fs.FS, space func(mount string) (bytes, free uint64)) {
+	h.Machine = machine(line(root, "sys/class/dmi/id/sys_vendor"), line(root, "sys/class/dmi/id/product_name"))
+	h.Sockets, h.PhysicalCores = topology(text(root, "proc/cpuinfo"))
+	h.NUMANodes = countList(line(root, "sys/devices/system/node/online"))
+	if khz, err := strconv.Atoi(line(root, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")); err == nil && khz > 0 {
+		h.MaxMHz = khz / 1000
+	}
+	h.MemoryModules = memoryModules([]byte(text(root, "sys/firmware/dmi/tables/DMI")))
+	if kib, ok := field(text(root, "proc/meminfo"), "SwapTotal:"); ok {
+		h.Swap = kib << 10
+	}
+	h.HugePages = chosen(line(root, "sys/kernel/mm/transparent_hugepage/enabled"))
+	h.Disks = disks(root)
+	h.RAID = arrays(text(root, "proc/mdstat"))
+	h.FileSystems = fileSystems(text(root, "proc/self/mountinfo"), space)
+	h.Network = network(root)
+	h.Container = containerOf(root)
+	_, h.PressureStalls = numberAfter([]byte(strings.ReplaceAll(text(root, "proc/pressure/cpu"), " total=", "\ntotal ")), "total")
+}
+
+func machine(maker, product string) string {
+	switch {
+	case product == "" || strings.HasPrefix(product, maker):
+		return strings.TrimSpace(product)
+	case maker == "":
+		return product
+	}
+	return maker + " " + product
+}
+
+// topology counts sockets and their cores in /proc/cpuinfo; zeros where it does
+// not tell (ARM).
+func topology(cpuinfo string) (sockets, cores int) {
+	type core struct{ socket, id string }
+	seen, packages := make(map[core]bool), make(map[string]bool)
+	var c core
+	for l := range strings.Lines(cpuinfo + "\n") {
+		k, v, ok := strings.Cut(l, ":")
+		switch k, v = strings.TrimSpace(k), strings.TrimSpace(v); {
+		case ok && k == "physical id":
+			c.socket = v
+		case ok && k == "core id":
+			c.id = v
+		case strings.TrimSpace(l) == "":
+			if c.socket != "" {
+				packages[c.socket] = true
+				if c.id != "" {
+					seen[c] = true
+				}
+			}
+			c = core{}
+		}
+	}
+	return len(packages), len(seen)
+}
+
+// countList counts what "0-3,8" lists.
+func countList(s string) (n int) {
+	if s == "" {
+		return 0
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		low, high, ok := strings.Cut(part, "-")
+		a, err := strconv.Atoi(low)
+		if err != nil {
+			return 0
+		}
+		b := a
+		if ok {
+			if b, err = strconv.Atoi(high); err != nil || b < a || b-a > 1<<20 {
+				return 0
+			}
+		}
+		n += b - a + 1
+	}
+	return n
+}
+
+// chosen is the word in brackets of "always [madvise] never".
+func chosen(s string) string {
+	_, after, ok := strings.Cut(s, "[")
+	word, _, ok2 := strings.Cut(after, "]")
+	if !ok || !ok2 {
+		return ""
+	}
+	return word
+}
+
+func names(root fs.FS, dir string) []string {
+	entries, err := fs.ReadDir(root, dir)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func disks(root fs.FS) []Disk {
+	const base = "sys/block"
+	var out []Disk
+	for _, name := range names(root, base) {
+		if slices.ContainsFunc([]string{"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			continue // made of others, or of memory
+		}
+		at := path.Join(base, name)
+		d := Disk{Name: name, Scheduler: chosen(line(root, path.Join(at, "queue/scheduler")))}
+		d.Model = machine(line(root, path.Join(at, "device/vendor")), line(root, path.Join(at, "device/model")))
+		if strings.HasPrefix(d.Model, "0x") {
+			d.Model = "" // the number of a virtual bus's vendor
+		}
+		sectors, _ := strconv.ParseUint(line(root, path.Join(at, "size")), 10, 54)
+		d.Bytes = sectors * 512 // whatever the device's own are
+		if d.Bytes == 0 {
+			continue
+		}
+		switch rotates := line(root, path.Join(at, "queue/rotational")); {
+		case strings.HasPrefix(name, "nvme"):
+			d.Kind = "nvme"
+		case strings.HasPrefix(name, "vd") || strings.HasPrefix(name, "xvd"):
+			d.Kind = "virtual"
+		case rotates == "1":
+			d.Kind = "hdd"
+		case rotates == "0":
+			d.Kind = "ssd"
+		}
+		if out = append(out, d); len(out) == mostListed {
+			break
+		}
+	}
+	return out
+}
+
+// arrays reads /proc/mdstat: "md0 : active raid1 sdb1[1] sda1[0]".
+func arrays(mdstat string) []Array {
+	var out []Array
+	for l := range strings.Lines(mdstat) {
+		f := strings.Fields(l)
+		if len(f) < 4 || f[1] != ":" || !strings.HasPrefix(f[0], "md") || len(out) == mostListed {
+			continue
+		}
+		a := Array{Name: f[0]}
+		for _, w := range f[2:] {
+			disk, _, isDisk := strings.Cut(w, "[")
+			switch {
+			case isDisk:
+				a.Disks = append(a.Disks, disk)
+			case strings.HasPrefix(w, "raid") || w == "linear" || w == "multipath":
+				a.Level = w
+			}
+		}
+		slices.Sort(a.Disks)
+		if a.Level != "" {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// local are the file systems whose size is asked: a network's may make whoever
+// asks wait for ever.
+var local = []string{"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "overlay", "tmpfs", "vfat", "ntfs3", "reiserfs", "jfs"}
+
+var remote = []string{"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "fuse.sshfs", "9p", "virtiofs", "lustre"}
+
+// fileSystems reads /proc/self/mountinfo (proc_pid_mountinfo(5)). A device that
+// is mounted in several places is told once; of tmpfs only /tmp and /dev/shm
+// are places for data.
+func fileSystems(mountinfo string, space func(string) (uint64, uint64)) []FileSystem {
+	var out []FileSystem
+	seen := make(map[string]bool)
+	for l := range strings.Lines(mountinfo) {
+		before, after, ok := strings.Cut(l, " - ")
+		b, a := strings.Fields(before), strings.Fields(after)
+		if !ok || len(b) < 5 || len(a) < 2 {
+			continue
+		}
+		f := FileSystem{Mount: unescaped(b[4]), Type: a[0], Device: unescaped(a[1])}
+		isLocal := slices.Contains(local, f.Type)
+		if !isLocal && !slices.Contains(remote, f.Type) || seen[b[2]] {
+			continue
+		}
+		if f.Type == "tmpfs" {
+			if f.Mount != "/tmp" && f.Mount != "/dev/shm" {
+				continue
+			}
+			f.Device = ""
+		}
+		// Files that a container engine mounts one by one are no file systems.
+		if f.Mount == "/etc/hosts" || f.Mount == "/etc/hostname" || f.Mount == "/etc/resolv.conf" {
+			continue
+		}
+		seen[b[2]] = true
+		if isLocal && space != nil {
+			f.Bytes, f.Free = space(f.Mount)
+		}
+		if at := strings.LastIndexByte(f.Device, '@'); at >= 0 {
+			f.Device = f.Device[at+1:] // a login before a server's name
+		}
+		if out = append(out, f); len(out) == mostListed {
+			break
+		}
+	}
+	return out
+}
+
+// unescaped undoes the kernel's \040 for blanks and their like.
+func unescaped(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func network(root fs.FS) []Interface {
+	const base = "sys/class/net"
+	var out []Interface
+	for _, name := range names(root, base) {
+		at := path.Join(base, name)
+		// A device stands behind what is no bridge, tunnel or half of a pair;
+		// within a container the half of a pair is all there is.
+		_, err := fs.Stat(root, path.Join(at, "device"))
+		if name == "lo" || err != nil && !strings.HasPrefix(name, "eth") && !strings.HasPrefix(name, "en") || len(out) == mostListed {
+			continue
+		}
+		i := Interface{Name: name}
+		if n, err := strconv.Atoi(line(root, path.Join(at, "speed"))); err == nil && n > 0 {
+			i.Mbit = n
+		}
+		i.MTU, _ = strconv.Atoi(line(root, path.Join(at, "mtu")))
+		for l := range strings.Lines(text(root, path.Join(at, "device/uevent"))) {
+			if d, ok := strings.CutPrefix(strings.TrimSpace(l), "DRIVER="); ok {
+				i.Driver = d
+			}
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+func containerOf(root fs.FS) string {
+	groups := text(root, "proc/self/cgroup")
+	has := func(name string) bool {
+		_, err := fs.Stat(root, name)
+		return err == nil
+	}
+	switch {
+	case has("var/run/secrets/kubernetes.io") || strings.Contains(groups, "kubepods"):
+		return "kubernetes"
+	case has(".dockerenv"):
+		return "docker"
+	case has("run/.containerenv"):
+		return "podman"
+	case strings.Contains(groups, "/lxc/"):
+		return "lxc"
+	}
+	return ""
+}
