@@ -205,7 +205,7 @@ type orderNode struct {
 
 func (n orderNode) eval(s *subject) value {
 	a := n.a.eval(s)
-	less, more := false, false
+	var less, more bool
 	switch {
 	case a.kind != isWhole && a.kind != isReal:
 		return value{kind: isBool}

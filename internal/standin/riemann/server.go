@@ -77,7 +77,7 @@ func Start(opts Options) (*Server, error) {
 		d, err := s.open(a.name, a.addr, tlsConfig)
 		if err != nil {
 			for _, d := range s.doors {
-				d.close()
+				_ = d.close()
 			}
 			return nil, fmt.Errorf("listening on %s for %s: %w", a.addr, a.name, err)
 		}
@@ -85,7 +85,7 @@ func Start(opts Options) (*Server, error) {
 	}
 	for _, d := range s.doors {
 		s.wg.Go(func() {
-			if err := d.run(); err != nil && s.ctx.Err() == nil {
+			if err := d.run(); err != nil && s.ctx.Err() == nil && !fault.Gone(err) {
 				opts.logf("%s: %v", d.name, err)
 			}
 		})
@@ -211,14 +211,14 @@ func (s *Server) accept(ln net.Listener, d *door) error {
 		nc, err := ln.Accept()
 		if err != nil {
 			if s.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return nil
+				return err // of which nobody hears: it is the end
 			}
 			// Out of descriptors, most likely: try again when some may be
 			// free, instead of turning in a circle.
 			select {
 			case <-time.After(10 * time.Millisecond):
 			case <-s.ctx.Done():
-				return nil
+				return err
 			}
 			continue
 		}

@@ -62,7 +62,7 @@ func (w web) socket(rw http.ResponseWriter, r *http.Request, serve func(ctx cont
 	if err != nil {
 		return // it has answered
 	}
-	defer c.CloseNow()
+	defer c.CloseNow() //nolint:errcheck // closed already, when all went well
 	c.SetReadLimit(w.core.opts.MaxMessage)
 	w.meter.conns.Add(1)
 	defer w.meter.conns.Add(-1)
@@ -186,18 +186,19 @@ func (t *jsonTaker) take(text []byte, now time.Time) (answer []byte, ok bool) {
 	if t.opts.Discard {
 		return t.answer, true
 	}
-	said, ok := "", true
-	if e, err := wire.DecodeJSON(text); err != nil {
-		said, ok = err.Error(), false
-	} else {
+	var said string
+	e, err := wire.DecodeJSON(text)
+	if err == nil {
 		t.one[0] = e
 		said = t.taker.take(t.one[:], now)
+	} else {
+		said = err.Error()
 	}
 	if said != "" {
 		quoted, _ := json.Marshal(said) // a string always is JSON
 		t.answer = append(append(append(t.answer[:0], `{"error":`...), quoted...), '}')
 	}
-	return t.answer, ok
+	return t.answer, err == nil
 }
 
 // find sends the events of the index that a query is true of, and those that

@@ -26,7 +26,7 @@ func socket(t *testing.T, s *Server, path string) (*websocket.Conn, context.Cont
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
-	c, _, err := websocket.Dial(ctx, "ws://"+s.AddrOf("ws")+path, nil)
+	c, _, err := websocket.Dial(ctx, "ws://"+s.AddrOf("ws")+path, nil) //nolint:bodyclose // none, of a WebSocket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func socket(t *testing.T, s *Server, path string) (*websocket.Conn, context.Cont
 	return c, ctx
 }
 
-func receive(t *testing.T, ctx context.Context, c *websocket.Conn) string {
+func receive(ctx context.Context, t *testing.T, c *websocket.Conn) string {
 	t.Helper()
 	_, b, err := c.Read(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func TestEventSocket(t *testing.T) {
 			if err := c.Write(ctx, websocket.MessageText, []byte(send)); err != nil {
 				t.Fatal(err)
 			}
-			answer := receive(t, ctx, c)
+			answer := receive(ctx, t, c)
 			if bad := send == "nonsense" && !opts.Discard; (answer != "{}") != bad {
 				t.Errorf("%s: got %s", send, answer)
 			}
@@ -172,7 +172,7 @@ func TestSubscribe(t *testing.T) {
 	query := "?query=" + url.QueryEscape(`service != "other"`)
 
 	once, ctx := socket(t, s, "/index"+query)
-	if got := service(t, receive(t, ctx, once)); got != "there" {
+	if got := service(t, receive(ctx, t, once)); got != "there" {
 		t.Errorf("got %q, want the one that is there", got)
 	}
 	if _, _, err := once.Read(ctx); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
@@ -180,7 +180,7 @@ func TestSubscribe(t *testing.T) {
 	}
 
 	more, ctx := socket(t, s, "/index"+query+"&subscribe=true")
-	if got := service(t, receive(t, ctx, more)); got != "there" {
+	if got := service(t, receive(ctx, t, more)); got != "there" {
 		t.Errorf("got %q, want the one that is there", got)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.AddrOf("ws")+"/index"+query, http.NoBody)
@@ -212,7 +212,7 @@ func TestSubscribe(t *testing.T) {
 	}
 	p.send(message("other", "new"))
 	p.answer()
-	if got := service(t, receive(t, ctx, more)); got != "new" {
+	if got := service(t, receive(ctx, t, more)); got != "new" {
 		t.Errorf("got %q, want the new one", got)
 	}
 	if got := sent(); got != "new" {
@@ -220,7 +220,7 @@ func TestSubscribe(t *testing.T) {
 	}
 	// What expires is told, too.
 	s.core.index.put(&wire.Event{Host: "h", Service: "old", Time: 1, HasTime: true}, nil)
-	if got := service(t, receive(t, ctx, more)); got != "old" {
+	if got := service(t, receive(ctx, t, more)); got != "old" {
 		t.Errorf("got %q, want the expired one", got)
 	}
 	// The server's end is everybody's.
