@@ -23,7 +23,7 @@ type Gauge struct {
 	Before *float64 // told before anything was fired; nil: it was not told then
 	After  *float64 // told when everything was settled; nil likewise
 	Points []Point  // once an interval, in order of time; an interval without an answer has none
-	Missed uint64   // how often it was asked for during the run, and not told
+	Missed uint64   // how often it was asked for during the run, since it was first told, in vain
 }
 
 // A Point is a gauge's value at an offset from the start of the run: what was

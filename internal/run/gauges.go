@@ -74,7 +74,7 @@ func (q *inquiry) before(ctx context.Context) {
 		figures, err := a.ask(ctx, mostAsk)
 		a.fault(err)
 		for _, f := range figures {
-			if g := a.gauge(f); g != nil {
+			if g := a.gauge(f, 0); g != nil {
 				g.before = &f.Value
 			}
 		}
@@ -115,7 +115,7 @@ func (q *inquiry) end(ctx context.Context) {
 		figures, err := a.ask(ctx, mostAsk)
 		a.fault(err)
 		for _, f := range figures {
-			if g := a.gauge(f); g != nil {
+			if g := a.gauge(f, a.asks); g != nil {
 				g.after = &f.Value
 			}
 		}
@@ -153,6 +153,7 @@ type told struct {
 	measure.Figure
 	before, after *float64
 	points        []cell
+	since         int // the ask during the run from which on it is expected
 	count         int // asks that brought a value, before any were joined
 }
 
@@ -189,10 +190,11 @@ func (a *asked) fault(err error) {
 
 // note keeps the answer of one interval.
 func (a *asked) note(figures []measure.Figure, at time.Duration) {
-	slot := a.asks / a.per
+	ask := a.asks
+	slot := ask / a.per
 	a.asks++
 	for _, f := range figures {
-		g := a.gauge(f)
+		g := a.gauge(f, ask)
 		if g == nil {
 			continue
 		}
@@ -231,8 +233,9 @@ func (c *cell) add(o cell) {
 	c.at = o.at
 }
 
-// gauge returns what is kept of a figure, nil when that would be too much.
-func (a *asked) gauge(f measure.Figure) *told {
+// gauge returns what is kept of a figure, which may be told for the first time
+// now; nil when that would be too much.
+func (a *asked) gauge(f measure.Figure, ask int) *told {
 	for _, g := range a.told {
 		if g.Name == f.Name && g.Unit == f.Unit {
 			return g
@@ -242,7 +245,7 @@ func (a *asked) gauge(f measure.Figure) *told {
 		a.over = true
 		return nil
 	}
-	g := &told{Figure: f}
+	g := &told{Figure: f, since: ask}
 	a.told = append(a.told, g)
 	return g
 }
@@ -250,7 +253,7 @@ func (a *asked) gauge(f measure.Figure) *told {
 func (g *told) gauge(a *asked) measure.Gauge {
 	out := measure.Gauge{
 		From: a.from, Name: g.Name, Unit: g.Unit, Counts: g.Counts,
-		Before: g.before, After: g.after, Missed: uint64(a.asks - g.count),
+		Before: g.before, After: g.after, Missed: uint64(a.asks - g.since - g.count),
 	}
 	for _, c := range g.points {
 		out.Points = append(out.Points, measure.Point{At: c.at, Value: c.sum / float64(c.n)})

@@ -121,8 +121,15 @@ func TestGaugesAreBounded(t *testing.T) {
 		t.Errorf("missed %d, want 2; points (-want +got):\n%s", g.Missed, diff)
 	}
 
+	// What is told for the first time now was not missed before.
+	a.note([]measure.Figure{{Name: "rate", Value: 1}, {Name: "new", Value: 1}}, 10*time.Second)
+	a.note([]measure.Figure{{Name: "rate", Value: 1}}, 11*time.Second)
+	if g := a.told[1].gauge(a); g.Missed != 1 {
+		t.Errorf("missed %d since it was first told, want 1", g.Missed)
+	}
+
 	var many []measure.Figure
-	for i := range mostGauges + 1 {
+	for i := range mostGauges - 1 {
 		many = append(many, measure.Figure{Name: fmt.Sprint("figure ", i)})
 	}
 	a.note(many, 10*time.Second)
