@@ -48,5 +48,9 @@ func FuzzProc(f *testing.F) {
 		interfaces(b)
 		numberAfter(b, "rchar:")
 		lastNumber(b)
+		pressure(b)
+		var v vitals
+		v.parseCPU(b)
+		v.parseDisks(b, [][]byte{[]byte("sda")})
 	})
 }

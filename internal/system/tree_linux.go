@@ -87,8 +87,6 @@ type member struct {
 	zombie  bool
 }
 
-const tick = 10 * time.Millisecond // of /proc/PID/stat: USER_HZ is 100 everywhere (time(7))
-
 // OpenTree begins to watch the process root and its descendants. A tag that is
 // not empty is the value of TagEnv which they were started with; all that they
 // ever consumed counts then, and otherwise what they consume from now on. The

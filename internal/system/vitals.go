@@ -1,0 +1,192 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"carronade/measure"
+)
+
+// Vitals watches what this machine does while something is measured on it:
+// processors, steal, pressure, memory, disks and network. It belongs to one
+// goroutine. On Linux a look costs about ten system calls and no memory but the
+// figures; elsewhere there is nothing to tell.
+//
+// The machine is where Carronade runs; the system under test may be on
+// another.
+type Vitals struct {
+	sources vitalSources
+	before  vitals
+	at      time.Time
+	now     func() time.Time
+}
+
+// vitals are counters since the machine's start, except available.
+type vitals struct {
+	busy, wait, steal, all  uint64 // ticks of all processors
+	cpu, memory, io         uint64 // microseconds in which some task was held up
+	pressed                 bool   // the kernel tells those
+	available               uint64 // bytes
+	diskRead, diskWritten   uint64 // bytes
+	received, sent, looping uint64 // bytes
+}
+
+// NewVitals begins to watch.
+func NewVitals() *Vitals {
+	v := &Vitals{now: time.Now}
+	v.sources.open()
+	v.before, v.at = v.sources.read(), v.now()
+	return v
+}
+
+// Tell tells what the machine did since the last call, or since NewVitals. It is
+// a target.Teller's.
+func (v *Vitals) Tell(context.Context) ([]measure.Figure, error) {
+	now, at := v.sources.read(), v.now()
+	out := now.figures(&v.before, at.Sub(v.at))
+	v.before, v.at = now, at
+	return out, nil
+}
+
+// Close closes the files that are kept open.
+func (v *Vitals) Close() { v.sources.close() }
+
+func (v *vitals) figures(before *vitals, span time.Duration) []measure.Figure {
+	s := span.Seconds()
+	if v.all == 0 || s <= 0 {
+		return nil
+	}
+	out := make([]measure.Figure, 0, 12)
+	ticks := func(now, then uint64) float64 { return (time.Duration(now-min(now, then)) * tick).Seconds() }
+	share := func(name string, part, whole float64) {
+		if whole > 0 {
+			out = append(out, measure.Figure{Name: name, Unit: "%", Value: min(100, 100*part/whole)})
+		}
+	}
+	rate := func(name string, now, then uint64) {
+		out = append(out, measure.Figure{Name: name, Unit: "bytes/s", Value: float64(now-min(now, then)) / s})
+	}
+	out = append(out, measure.Figure{Name: "CPU", Unit: "cores", Value: ticks(v.busy, before.busy) / s})
+	all := ticks(v.all, before.all)
+	share("steal", ticks(v.steal, before.steal), all)
+	share("I/O wait", ticks(v.wait, before.wait), all)
+	if v.pressed {
+		micro := func(now, then uint64) float64 { return float64(now-min(now, then)) / 1e6 }
+		share("CPU pressure", micro(v.cpu, before.cpu), s)
+		share("memory pressure", micro(v.memory, before.memory), s)
+		share("I/O pressure", micro(v.io, before.io), s)
+	}
+	out = append(out, measure.Figure{Name: "memory available", Unit: "bytes", Value: float64(v.available)})
+	rate("disk read", v.diskRead, before.diskRead)
+	rate("disk written", v.diskWritten, before.diskWritten)
+	rate("received", v.received, before.received)
+	rate("sent", v.sent, before.sent)
+	rate("loopback", v.looping, before.looping)
+	return out
+}
+
+const tick = 10 * time.Millisecond // of /proc/stat and /proc/PID/stat: USER_HZ is 100 everywhere (time(7))
+
+// parseCPU reads the first line of /proc/stat (proc_stat(5)). Time of guests is
+// part of the user's already.
+func (v *vitals) parseCPU(b []byte) {
+	b, ok := bytes.CutPrefix(b, []byte("cpu "))
+	if !ok {
+		return
+	}
+	for column := range 8 {
+		n, rest, ok := number(b)
+		if !ok {
+			return
+		}
+		b = rest
+		v.all += n
+		switch column {
+		case 3: // idle
+		case 4:
+			v.wait = n
+		case 7:
+			v.steal = n
+		default:
+			v.busy += n
+		}
+	}
+}
+
+// pressure reads the "some" line of a file in /proc/pressure (PSI,
+// Documentation/accounting/psi.rst).
+func pressure(b []byte) (microseconds uint64, ok bool) {
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	if !bytes.HasPrefix(line, []byte("some ")) {
+		return 0, false
+	}
+	i := bytes.LastIndex(line, []byte("total="))
+	if i < 0 {
+		return 0, false
+	}
+	n, _, ok := number(line[i+len("total="):])
+	return n, ok
+}
+
+// parseDisks sums /proc/diskstats over the disks that are wanted; sectors there
+// are of 512 bytes, whatever the device's own are.
+func (v *vitals) parseDisks(b []byte, wanted [][]byte) {
+	for len(b) > 0 {
+		l := b
+		if i := bytes.IndexByte(b, '\n'); i >= 0 {
+			l, b = b[:i], b[i+1:]
+		} else {
+			b = nil
+		}
+		_, l, ok := number(l)
+		if !ok {
+			continue
+		}
+		if _, l, ok = number(l); !ok {
+			continue
+		}
+		l = bytes.TrimLeft(l, " ")
+		i := bytes.IndexByte(l, ' ')
+		if i < 0 || !contains(wanted, l[:i]) {
+			continue
+		}
+		l = l[i:]
+		for column := range 7 {
+			n, rest, ok := number(l)
+			if !ok {
+				break
+			}
+			l = rest
+			switch column {
+			case 2:
+				v.diskRead += n * 512
+			case 6:
+				v.diskWritten += n * 512
+			}
+		}
+	}
+}
+
+func contains(list [][]byte, b []byte) bool {
+	for _, e := range list {
+		if bytes.Equal(e, b) {
+			return true
+		}
+	}
+	return false
+}
+
+// GeneratorFigures are what this process consumed over a span, by the names
+// that a system's have.
+func GeneratorFigures(u measure.Usage, span time.Duration) []measure.Figure {
+	out := []measure.Figure{{Name: "RSS", Unit: "bytes", Value: float64(u.RSS)}}
+	if s := span.Seconds(); s > 0 {
+		out = append(out, measure.Figure{Name: "CPU", Unit: "cores", Value: u.CPU.Seconds() / s})
+	}
+	return append(
+		out,
+		measure.Figure{Name: "GC pauses", Value: float64(u.GCPauses)},
+		measure.Figure{Name: "GC pause longest", Unit: "ms", Value: float64(u.GCPauseMax) / float64(time.Millisecond)},
+	)
+}

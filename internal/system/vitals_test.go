@@ -1,0 +1,98 @@
+package system
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/measure"
+)
+
+func asMap(list []measure.Figure) map[string]float64 {
+	out := make(map[string]float64)
+	for _, f := range list {
+		out[f.Name+" "+f.Unit] = f.Value
+	}
+	return out
+}
+
+func TestVitals(t *testing.T) {
+	var before, now vitals
+	before.parseCPU([]byte("cpu  100 0 50 1000 20 0 5 10 7 7\ncpu0 1\n"))
+	now.parseCPU([]byte("cpu  200 0 100 1100 30 0 5 30 9 9\n"))
+	before.parseDisks([]byte("   8  0 sda 1 0 100 0 1 0 200 0 0 0 0\n   8  1 sda1 1 0 100 0 1 0 200 0 0 0 0\n 7 0 loop0 1 1 9 1 1 1 9\n"), [][]byte{[]byte("sda")})
+	now.parseDisks([]byte("   8  0 sda 1 0 300 0 1 0 1200 0 0 0 0\nbad\n8 0\n8 0 sda 1\n"), [][]byte{[]byte("sda")})
+	before.cpu, _ = pressure([]byte("some avg10=0.00 avg60=0.35 avg300=3.48 total=1000000\nfull avg10=0 avg60=0 avg300=0 total=9\n"))
+	now.cpu, now.pressed = 1500000, true
+	now.available, now.received, now.looping = 7, 400, 800
+	before.received = 200
+	want := map[string]float64{
+		"CPU cores": 0.75, "steal %": 100 * 20.0 / 280, "I/O wait %": 100 * 10.0 / 280, "CPU pressure %": 25, "memory pressure %": 0, "I/O pressure %": 0,
+		"memory available bytes": 7, "disk read bytes/s": 51200, "disk written bytes/s": 256000, "received bytes/s": 100, "sent bytes/s": 0, "loopback bytes/s": 400,
+	}
+	if diff := cmp.Diff(want, asMap(now.figures(&before, 2*time.Second))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := now.figures(&before, 0); got != nil {
+		t.Errorf("got %v over no time, want nothing", got)
+	}
+	if got := (&vitals{}).figures(&before, time.Second); got != nil {
+		t.Errorf("got %v of nothing, want nothing", got)
+	}
+}
+
+func TestPressure(t *testing.T) {
+	for _, bad := range []string{"", "full avg10=0 total=5", "some avg10=0", "some total="} {
+		if n, ok := pressure([]byte(bad)); ok {
+			t.Errorf("%q: got %d, want nothing", bad, n)
+		}
+	}
+}
+
+func TestVitalsHere(t *testing.T) {
+	v := NewVitals()
+	at := v.at
+	v.now = func() time.Time { at = at.Add(time.Second); return at }
+	got, err := v.Tell(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Close()
+	if runtime.GOOS != "linux" {
+		return
+	}
+	f := asMap(got)
+	if f["memory available bytes"] <= 0 || f["CPU cores"] > float64(runtime.NumCPU())*2 {
+		t.Errorf("got %v", f)
+	}
+	if _, ok := f["loopback bytes/s"]; !ok {
+		t.Errorf("got %v, want the loopback among it", f)
+	}
+	if got, err := v.Tell(t.Context()); err != nil || len(got) > 0 {
+		t.Errorf("got %v, %v when closed, want nothing", got, err)
+	}
+}
+
+func TestGeneratorFigures(t *testing.T) {
+	got := asMap(GeneratorFigures(measure.Usage{CPU: 3 * time.Second, RSS: 5, GCPauses: 2, GCPauseMax: time.Millisecond}, 2*time.Second))
+	if diff := cmp.Diff(map[string]float64{"RSS bytes": 5, "CPU cores": 1.5, "GC pauses ": 2, "GC pause longest ms": 1}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func BenchmarkVitals(b *testing.B) {
+	v := NewVitals()
+	defer v.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = v.Tell(b.Context())
+	}
+}
+
+func BenchmarkDescribe(b *testing.B) {
+	for b.Loop() {
+		Describe()
+	}
+}
