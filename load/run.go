@@ -212,7 +212,9 @@ func (r *Run) Settle(out []Outcome) {
 	}
 	t := r.threadOf(int(out[0].Lane))
 	t.inbox.settle(out)
-	t.wait.wake()
+	if !t.napping.Load() {
+		t.wait.wake()
+	}
 }
 
 // Ready implements Sink.

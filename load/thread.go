@@ -31,6 +31,8 @@ type thread struct {
 	ended   time.Duration // when there was nothing left to fire; 0 before
 	callers slots         // closed loop: this thread's callers
 	volley  bool          // shots may be fired in volleys
+	nap     time.Duration // the least time between two looks at a schedule
+	napping atomic.Bool   // it wakes within a nap, and answers may wait until then
 
 	shots [64]Shot
 
@@ -80,6 +82,9 @@ func newThread(r *Run, id, of int) *thread {
 	t.volley = t.volleys()
 	if r.plan.Schedule != nil && !r.plan.Portable {
 		t.wait = newPrecise(r.start)
+		if _, ok := t.wait.(*timed); !ok {
+			t.nap = nap
+		}
 	} else {
 		t.wait = newTimed(r.start)
 	}
@@ -126,10 +131,34 @@ func (t *thread) loop() {
 			break
 		}
 		before := t.run.Now()
-		t.wait.wait(wake)
+		if t.rests(wake - before) {
+			t.wait.wait(wake)
+		}
 		t.rested(before, t.run.Now())
 	}
 	t.finish()
+}
+
+// nap is how long a thread sleeps at least between two looks at its schedule.
+// To wake and to write for each event by itself costs some ten microseconds of
+// a processor, which is all of it at a hundred thousand events a second. Two
+// events closer than a nap are fired together, and the lag of the first shows
+// it; wider apart, each is fired when it is due.
+const nap = 100 * time.Microsecond
+
+// rests says how answers find the thread that is about to sleep for so long:
+// they wake it, unless it wakes so soon that they may wait. False: some have
+// come already.
+func (t *thread) rests(length time.Duration) bool {
+	if t.nap == 0 {
+		return true
+	}
+	soon := length <= t.nap
+	for _, ls := range t.lanes {
+		soon = soon && !ls.blocked
+	}
+	t.napping.Store(soon)
+	return soon || !t.inbox.filled.Load()
 }
 
 // rested adds up what of a wait lay within the hold.
@@ -346,7 +375,7 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 	wake = min(wake, deadline)
 	if firing {
 		if len(t.asleep) > 0 {
-			wake = min(wake, t.asleep[0].ready)
+			wake = min(wake, max(t.asleep[0].ready, now+t.nap))
 		}
 		if !t.scheduled() && now < hold {
 			wake = min(wake, hold)

@@ -1,0 +1,116 @@
+package load
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// prompt is a target of one lane that answers at once, from another
+// goroutine, and counts how often it is written to.
+type prompt struct {
+	sink    Sink
+	work    chan []Outcome
+	out     []Outcome
+	flushes int
+	wg      sync.WaitGroup
+}
+
+func (f *prompt) Deal() Deal             { return RoundRobin(1) }
+func (f *prompt) Client(int32) int       { return 0 }
+func (f *prompt) Clients() int           { return 1 }
+func (f *prompt) Route(int32) Lane       { return f }
+func (f *prompt) Wire() (uint64, uint64) { return 0, 0 }
+func (f *prompt) ID() int                { return 0 }
+func (f *prompt) Room(int32, uint64) int { return 1 }
+
+func (f *prompt) Start(s Sink) {
+	f.sink, f.work = s, make(chan []Outcome, 1<<16)
+	f.wg.Go(func() {
+		for out := range f.work {
+			for i := range out {
+				out[i].Done = s.Now()
+			}
+			s.Settle(out)
+		}
+	})
+}
+
+func (f *prompt) Fire(shots []Shot) int {
+	for i := range shots {
+		f.out = append(f.out, Outcome{Shot: shots[i], Sent: f.sink.Now(), Acked: shots[i].Events, Place: -1})
+	}
+	return len(shots)
+}
+
+func (f *prompt) Flush() {
+	f.flushes++
+	f.work <- f.out
+	f.out = nil
+}
+
+func (f *prompt) Close() error {
+	close(f.work)
+	f.wg.Wait()
+	return nil
+}
+
+// Events closer to each other than a nap are fired together, and those of a
+// low rate each by itself.
+func TestNaps(t *testing.T) {
+	const length = 300 * time.Millisecond
+	for _, tt := range []struct {
+		name     string
+		rate     float64
+		inFlight int
+		most     int // flushes
+	}{
+		{"close", 100_000, 10_000, int(length/nap) + 100},
+		{"far apart", 500, 10_000, 150},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &prompt{}
+			r, err := New(Plan{Schedule: Constant(tt.rate), EventsPerShot: 1, MaxInFlight: tt.inFlight, Hold: Limits{Time: length}}, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Start()
+			res, err := r.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := uint64(tt.rate * length.Seconds())
+			if h := res.Hold; h.Acked != want || h.Dropped+h.Unsent > 0 {
+				t.Errorf("%+v, want %d acked", h.Counts, want)
+			}
+			if f.flushes > tt.most {
+				t.Errorf("%d writes for %d events, want %d at most", f.flushes, want, tt.most)
+			}
+			if tt.rate < 1000 && f.flushes < 100 {
+				t.Errorf("%d writes for %d events that were far apart", f.flushes, want)
+			}
+		})
+	}
+}
+
+// Answers end a wait for the bound at once: with naps between, one shot in
+// flight could not keep this rate.
+func TestNapsEndWithAnAnswer(t *testing.T) {
+	const tries = 5 // a busy machine may not keep it either
+	var got time.Duration
+	for range tries {
+		r, err := New(Plan{Schedule: Constant(13_000), EventsPerShot: 1, MaxInFlight: 1, Hold: Limits{Time: 300 * time.Millisecond}}, &prompt{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Start()
+		res, err := r.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = res.Hold.Response.Percentile(50); got < 10*time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("response time p50 %v", got)
+}
