@@ -1,0 +1,124 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+func TestArgs(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+		hint string
+	}{
+		{"enough", []string{"a"}, "", ""},
+		{"most", []string{"a", "b"}, "", ""},
+		{"too few", nil, "tool needs a target", "usage: tool TARGET"},
+		{"too many", []string{"a", "b", "c"}, `tool: "c" is one argument too many`, "usage: tool TARGET"},
+		{"a flag without dashes", []string{"a", "b", "rate=5"}, `tool: "rate=5" is one argument too many`, "flags begin with two dashes: --rate=5"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := Args(1, 2, "a target")(&cobra.Command{Use: "tool TARGET", DisableFlagsInUseLine: true}, tt.args)
+			got, hint := "", ""
+			if w := (*Words)(nil); errors.As(err, &w) {
+				got, hint = w.Error(), w.Hint
+			}
+			if got != tt.want || hint != tt.hint {
+				t.Errorf("got %q (%q), want %q (%q)", got, hint, tt.want, tt.hint)
+			}
+		})
+	}
+}
+
+// The error of an interrupted command is none to a person, unless the command
+// says what came of it.
+func TestRun(t *testing.T) {
+	broken := Exit{Code: Broken}
+	for _, tt := range []struct {
+		name        string
+		interrupted bool
+		err         error
+		want        int // exit code; 0: the error goes on as it is
+	}{
+		{"done", false, nil, 0},
+		{"failed", false, errors.New("no"), 0},
+		{"canceled by another", false, context.Canceled, 0},
+		{"interrupted", true, fmt.Errorf("asking: %w", context.Canceled), Interrupted},
+		{"interrupted, with a result", true, broken, Broken},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tt.interrupted {
+				cancel()
+			}
+			cmd := &cobra.Command{}
+			cmd.SetContext(ctx)
+			err := Run(func(*cobra.Command, []string) error { return tt.err })(cmd, nil)
+			var e Exit
+			errors.As(err, &e)
+			if e.Code != tt.want || tt.want == 0 && !errors.Is(err, tt.err) {
+				t.Errorf("got %v with code %d, want code %d", err, e.Code, tt.want)
+			}
+		})
+	}
+}
+
+// cannon is a kind with an option of its own.
+type cannon struct{ target.Kind }
+
+func (cannon) Name() string      { return "cannon" }
+func (cannon) Schemes() []string { return []string{"cannon"} }
+func (cannon) Ops() []string     { return []string{workload.Produce} }
+func (cannon) Options() []target.Option {
+	return []target.Option{{Name: "calibre"}, {Name: "loud", Type: target.Bool}}
+}
+
+// Flags gather what was typed, in order, and the last one counts.
+func TestSettings(t *testing.T) {
+	var s Settings
+	fs := pflag.NewFlagSet("tool", pflag.ContinueOnError)
+	s.Bind(fs, []target.Kind{cannon{}})
+	if err := fs.Parse([]string{"--calibre", "32", "--rate=5/s", "--loud", "--calibre", "68"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"calibre": "68", "rate": "5/s", "loud": "true", "for": ""} {
+		if got := s.Last(name); got != want {
+			t.Errorf("--%s: got %q, want %q", name, got, want)
+		}
+	}
+	var typed []string
+	for _, e := range s.Doc.Entries {
+		typed = append(typed, e.Name+"="+strings.Join(e.Values, ","))
+	}
+	if diff := cmp.Diff([]string{"calibre=32", "rate=5/s", "loud=true", "calibre=68"}, typed); diff != "" {
+		t.Errorf("typed (-want +got):\n%s", diff)
+	}
+	if row, ok := SettingOf(fs.Lookup("calibre")); !ok || row.Kind != "cannon" {
+		t.Errorf("--calibre is no setting of cannon: %+v", row)
+	}
+	fs.Bool("plain", false, "")
+	if _, ok := SettingOf(fs.Lookup("plain")); ok {
+		t.Error("--plain is a setting")
+	}
+}
+
+func TestReason(t *testing.T) {
+	_, err := os.Open("nowhere/at/all")
+	if got, want := Reason(err), fs.ErrNotExist.Error(); got != "no such file or directory" && got != want {
+		t.Errorf("got %q", got)
+	}
+}
