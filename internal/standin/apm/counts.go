@@ -43,8 +43,11 @@ func (c Counts) String() string {
 		n    uint64
 		what string
 	}{
-		{c.Invalid, "invalid"}, {c.TooLarge, "too large"}, {c.Full, "requests found the queue full"},
-		{c.Unauthorized, "unauthorized"}, {c.Injected, "requests answered by a rule"},
+		{c.Invalid, "invalid"},
+		{c.TooLarge, "too large"},
+		{c.Full, "requests found the queue full"},
+		{c.Unauthorized, "unauthorized"},
+		{c.Injected, "requests answered by a rule"},
 	} {
 		if p.n > 0 {
 			s += fmt.Sprintf(", %d %s", p.n, p.what)

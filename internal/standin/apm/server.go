@@ -3,6 +3,7 @@ package apm
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,8 +15,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"crypto/tls"
 
 	"carronade/internal/standin/fault"
 )

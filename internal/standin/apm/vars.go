@@ -24,12 +24,12 @@ func figures(c Counts) map[string]any {
 	return map[string]any{
 		"memstats": map[string]any{"TotalAlloc": m.TotalAlloc, "HeapAlloc": m.HeapAlloc, "Mallocs": m.Mallocs, "NumGC": m.NumGC, "Sys": m.Sys},
 
-		"apm-server.server.request.count":                 c.Requests,
-		"apm-server.server.response.errors.unauthorized":  c.Unauthorized,
-		"apm-server.server.response.errors.queue":         c.Full,
-		"apm-server.processor.stream.accepted":            c.Accepted,
-		"apm-server.processor.stream.errors.invalid":      c.Invalid,
-		"apm-server.processor.stream.errors.toolarge":     c.TooLarge,
+		"apm-server.server.request.count":                  c.Requests,
+		"apm-server.server.response.errors.unauthorized":   c.Unauthorized,
+		"apm-server.server.response.errors.queue":          c.Full,
+		"apm-server.processor.stream.accepted":             c.Accepted,
+		"apm-server.processor.stream.errors.invalid":       c.Invalid,
+		"apm-server.processor.stream.errors.toolarge":      c.TooLarge,
 		"apm-server.processor.transaction.transformations": c.Transactions,
 		"apm-server.processor.span.transformations":        c.Spans,
 		"apm-server.processor.error.transformations":       c.Errors,

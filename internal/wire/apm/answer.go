@@ -14,6 +14,11 @@ const (
 	KeptBody = 4 << 10
 )
 
+var (
+	headEnd    = []byte("\r\n\r\n")
+	errEndless = errors.New("a head without end")
+)
+
 // ErrAnswer is wrapped by what is said of an answer that makes no sense.
 var ErrAnswer = errors.New("not an answer in HTTP/1.1")
 
@@ -111,7 +116,7 @@ func (a *Answer) step(p []byte) (int, error) {
 	}
 	switch a.state {
 	case inChunkLine:
-		if a.left, err = chunkSize(line); err != nil {
+		if a.left, err = ChunkSize(line); err != nil {
 			return k, err
 		}
 		if a.state = inChunk; a.left == 0 {
@@ -162,40 +167,31 @@ func (a *Answer) line(p []byte) (line []byte, n int, err error) {
 // readHead reads the status line and the fields; where they came in one piece,
 // without a copy.
 func (a *Answer) readHead(p []byte) (int, error) {
-	head, n := p, 0
 	if len(a.head) == 0 {
-		n = bytes.Index(p, []byte("\r\n\r\n"))
-	} else {
-		// The end may lie across two pieces.
-		from := max(0, len(a.head)-3)
-		had := len(a.head)
-		a.head = append(a.head, p[:min(len(p), maxHead+4-had)]...)
-		if n = bytes.Index(a.head[from:], []byte("\r\n\r\n")); n >= 0 {
-			n += from
-			head = a.head
+		if n := bytes.Index(p, headEnd); n >= 0 && n <= maxHead {
+			return n + len(headEnd), a.parseHead(p[:n+2])
 		}
-		if n >= 0 {
-			used := n + 4 - had
-			err := a.parseHead(head[:n+2])
-			a.head = a.head[:0]
-			return used, err
-		}
-		if len(a.head) >= maxHead {
-			return len(p), errors.New("a head without end")
-		}
-		return len(p), nil
-	}
-	if n < 0 {
 		if len(p) > maxHead {
-			return len(p), errors.New("a head without end")
+			return len(p), errEndless
 		}
 		a.head = append(a.head, p...)
 		return len(p), nil
 	}
-	if n > maxHead {
-		return n, errors.New("a head too long")
+	// The end may lie across two pieces.
+	had := len(a.head)
+	from := max(0, had-len(headEnd)+1)
+	a.head = append(a.head, p[:min(len(p), maxHead+len(headEnd)-had)]...)
+	n := bytes.Index(a.head[from:], headEnd)
+	if n < 0 {
+		if len(a.head) >= maxHead {
+			return len(p), errEndless
+		}
+		return len(p), nil
 	}
-	return n + 4, a.parseHead(head[:n+2])
+	n += from
+	err := a.parseHead(a.head[:n+2])
+	a.head = a.head[:0]
+	return n + len(headEnd) - had, err
 }
 
 // parseHead reads lines that each end with CR LF.
@@ -325,8 +321,8 @@ func decimal(b []byte) (v int64, err error) {
 	return v, nil
 }
 
-// chunkSize reads a chunk's first line, hex digits and perhaps extensions.
-func chunkSize(l []byte) (v int64, err error) {
+// ChunkSize reads a chunk's first line, hex digits and perhaps extensions.
+func ChunkSize(l []byte) (v int64, err error) {
 	if i := bytes.IndexByte(l, ';'); i >= 0 {
 		l = l[:i]
 	}

@@ -62,7 +62,7 @@ func (c *Corpus) Next() (*Body, error) {
 	if isMetadata(line) {
 		c.metadata, line = line, nil
 	} else if c.metadata == nil {
-		return nil, fmt.Errorf("line %d of the corpus is no metadata: want a line that begins with {\"metadata\": or {\"m\":", c.at)
+		return nil, fmt.Errorf("line %d of the corpus is no metadata: want an object whose first name is metadata or m", c.at)
 	}
 	b := &Body{Bytes: append(bytes.Clone(c.metadata), '\n')}
 	for {
@@ -263,11 +263,11 @@ func (b *Body) recordNested(base int, t *Tokens) (n int, err error) {
 			}
 			continue
 		}
-		name := string(t.Raw())
+		r := rules[string(t.Raw())]
 		if tok, err = t.Next(); err != nil {
 			return n, err
 		}
-		if rules[name] == ruleID && tok == String {
+		if r == ruleID && tok == String {
 			b.recordID(base, t)
 		} else if err = t.Skip(tok); err != nil {
 			return n, err

@@ -30,8 +30,6 @@ type place struct {
 
 func (p place) end() int { return int(p.at) + formSizes[p.form] }
 
-func (p place) isTime() bool { return p.form == formMicro || p.form == formTime }
-
 // Bounds of what ids can number.
 const (
 	idBits   = 20

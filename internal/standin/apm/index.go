@@ -1,0 +1,254 @@
+package apm
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of indexing.
+const (
+	indexWriters  = 2
+	bulkBytes     = 4 << 20
+	bulkDocs      = 2000
+	bulkLinger    = 200 * time.Millisecond
+	indexAhead    = 4096             // documents between requests and writers
+	indexTimeout  = 30 * time.Second // of one call
+	indexPatience = 15 * time.Second // for what waits when the stand-in ends
+	mostBackoff   = 5 * time.Second
+)
+
+// An indexer writes documents by _bulk, to data streams that a template of its
+// own makes. What is throttled is tried again, what is refused has failed.
+type indexer struct {
+	base   string
+	auth   string
+	client *http.Client
+	logf   func(string, ...any)
+	done   func(events int) // called when so many no longer wait
+
+	docs    chan document
+	ctx     context.Context
+	cancel  context.CancelFunc
+	writers sync.WaitGroup
+	close   func()
+
+	indexed, failed atomic.Uint64
+	said            atomic.Int32 // words about failures so far
+}
+
+// templateName and its contents: data streams for the names that APM's have,
+// below the templates of a real installation, whose priority is higher. Stacks
+// are kept and not indexed.
+const (
+	templateName = "carronade-standin-apm"
+	template     = `{"index_patterns":["traces-apm*","logs-apm*","metrics-apm*"],"data_stream":{},"priority":50,
+"template":{"settings":{"index.number_of_shards":1,"index.number_of_replicas":0},
+"mappings":{"dynamic_templates":[{"texts":{"match_mapping_type":"string","mapping":{"type":"keyword","ignore_above":1024}}}],
+"properties":{"@timestamp":{"type":"date"},"span":{"properties":{"stacktrace":{"type":"object","enabled":false}}},
+"error":{"properties":{"exception":{"type":"object","enabled":false},"log":{"type":"object","enabled":false}}}}}}}`
+)
+
+func newIndexer(o Options, done func(int)) (*indexer, error) {
+	x := &indexer{base: strings.TrimSuffix(o.Index, "/"), logf: o.logf, done: done, docs: make(chan document, indexAhead)}
+	switch a := string(o.IndexAuth); {
+	case strings.HasPrefix(a, "ApiKey "):
+		x.auth = a
+	case a != "":
+		x.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(a))
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: indexWriters, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	if o.IndexCA != "" {
+		pem, err := os.ReadFile(o.IndexCA)
+		if err != nil {
+			return nil, fmt.Errorf("reading the index's authority: %w", err)
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no PEM certificate", o.IndexCA)
+		}
+	}
+	x.client = &http.Client{Transport: transport, Timeout: indexTimeout}
+	x.ctx, x.cancel = context.WithCancel(context.Background())
+	status, text, err := x.call(http.MethodPut, "/_index_template/"+templateName, []byte(template))
+	if err == nil && status/100 != 2 {
+		err = fmt.Errorf("it answers %d: %.200s", status, text)
+	}
+	if err != nil {
+		x.cancel()
+		return nil, fmt.Errorf("preparing the index at %s: %w", x.base, err)
+	}
+	for range indexWriters {
+		x.writers.Add(1)
+		go func() {
+			defer x.writers.Done()
+			x.write()
+		}()
+	}
+	x.close = sync.OnceFunc(x.end)
+	return x, nil
+}
+
+// call makes one call and reads its answer.
+func (x *indexer) call(method, path string, body []byte) (status int, text []byte, err error) {
+	r, err := http.NewRequestWithContext(x.ctx, method, x.base+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if strings.HasPrefix(path, "/_bulk") {
+		r.Header.Set("Content-Type", "application/x-ndjson")
+	}
+	if x.auth != "" {
+		r.Header.Set("Authorization", x.auth)
+	}
+	resp, err := x.client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	text, err = io.ReadAll(io.LimitReader(resp.Body, 64<<20))
+	return resp.StatusCode, text, err
+}
+
+// put hands a document over; it waits while the writers are behind, as the
+// request that brought it then does.
+func (x *indexer) put(d document) {
+	select {
+	case x.docs <- d:
+	case <-x.ctx.Done():
+		x.fail(1, "the stand-in ended")
+	}
+}
+
+func (x *indexer) fail(n int, why string) {
+	x.failed.Add(uint64(n))
+	x.done(n)
+	if x.said.Add(1) <= 32 {
+		x.logf("not indexed: %d events: %s", n, why)
+	}
+}
+
+// write gathers documents and writes them, until docs is closed.
+func (x *indexer) write() {
+	var batch []document
+	size := 0
+	linger := time.NewTimer(bulkLinger)
+	defer linger.Stop()
+	flush := func() {
+		if len(batch) > 0 {
+			x.bulk(batch)
+		}
+		batch, size = batch[:0], 0
+	}
+	for {
+		select {
+		case d, ok := <-x.docs:
+			if !ok {
+				flush()
+				return
+			}
+			if len(batch) == 0 {
+				linger.Reset(bulkLinger)
+			}
+			batch = append(batch, d)
+			if size += len(d.source); size >= bulkBytes || len(batch) >= bulkDocs {
+				flush()
+			}
+		case <-linger.C:
+			flush()
+		}
+	}
+}
+
+// bulk writes documents, again and again those that are throttled, until none
+// are left or the stand-in ends.
+func (x *indexer) bulk(batch []document) {
+	left := batch
+	var body []byte
+	for backoff := 50 * time.Millisecond; len(left) > 0; backoff = min(2*backoff, mostBackoff) {
+		body = body[:0]
+		for _, d := range left {
+			body = append(body, `{"create":{"_index":"`...)
+			body = append(body, d.index...)
+			body = append(body, "\"}}\n"...)
+			body = append(body, d.source...)
+			body = append(body, '\n')
+		}
+		status, text, err := x.call(http.MethodPost, "/_bulk?filter_path=items.*.status,items.*.error", body)
+		switch {
+		case err == nil && status/100 == 2:
+			left = x.settle(left, text)
+		case err == nil && status != http.StatusTooManyRequests && status < 500:
+			x.fail(len(left), fmt.Sprintf("the index answers %d: %.200s", status, text))
+			return
+		case x.said.Add(1) <= 32:
+			x.logf("indexing: trying again: %d %.200s %v", status, text, err)
+		}
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-time.After(backoff):
+		case <-x.ctx.Done():
+			x.fail(len(left), "the stand-in ended")
+			return
+		}
+	}
+}
+
+// settle reads what became of each document, and returns those to try again.
+func (x *indexer) settle(sent []document, text []byte) (again []document) {
+	var answer struct {
+		Items []map[string]struct {
+			Status int
+			Error  json.RawMessage
+		}
+	}
+	err := json.Unmarshal(text, &answer)
+	if err == nil && len(answer.Items) != len(sent) {
+		err = errors.New("it tells of another number of documents")
+	}
+	if err != nil {
+		x.fail(len(sent), "reading the index's answer: "+err.Error())
+		return nil
+	}
+	good := 0
+	for i, item := range answer.Items {
+		for _, r := range item {
+			switch {
+			case r.Status/100 == 2:
+				good++
+			case r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable:
+				again = append(again, sent[i])
+			default:
+				x.fail(1, fmt.Sprintf("%d %.300s", r.Status, r.Error))
+			}
+		}
+	}
+	x.indexed.Add(uint64(good))
+	x.done(good)
+	return again
+}
+
+// end waits for what was put, for some time.
+func (x *indexer) end() {
+	late := time.AfterFunc(indexPatience, x.cancel)
+	defer late.Stop()
+	close(x.docs)
+	x.writers.Wait()
+	x.cancel()
+	x.client.CloseIdleConnections()
+}

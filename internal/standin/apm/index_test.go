@@ -1,0 +1,225 @@
+package apm
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	wire "carronade/internal/wire/apm"
+)
+
+// A fakeIndex answers as Elasticsearch does to what an indexer asks.
+type fakeIndex struct {
+	mu       sync.Mutex
+	docs     map[string][]map[string]any
+	template string
+	status   func(n int) int // of the n-th document that came
+	auth     []string
+	came     int
+}
+
+func (f *fakeIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.auth = append(f.auth, r.Header.Get("Authorization"))
+	if strings.HasPrefix(r.URL.Path, "/_index_template/") {
+		b, _ := io.ReadAll(r.Body)
+		f.template = string(b)
+		fmt.Fprint(w, `{"acknowledged":true}`)
+		return
+	}
+	var items []string
+	lines := bufio.NewScanner(r.Body)
+	lines.Buffer(nil, 8<<20)
+	for lines.Scan() {
+		var action struct {
+			Create struct {
+				Index string `json:"_index"`
+			}
+		}
+		if err := json.Unmarshal(lines.Bytes(), &action); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		lines.Scan()
+		var doc map[string]any
+		if err := json.Unmarshal(lines.Bytes(), &doc); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		status := 201
+		if f.status != nil {
+			status = f.status(f.came)
+		}
+		f.came++
+		if status == 201 {
+			f.docs[action.Create.Index] = append(f.docs[action.Create.Index], doc)
+		}
+		items = append(items, fmt.Sprintf(`{"create":{"status":%d,"error":{"reason":"because"}}}`, status))
+	}
+	fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(items, ","))
+}
+
+func indexAt(t *testing.T, f *fakeIndex, o Options) (*Server, *bytes.Buffer) {
+	t.Helper()
+	f.docs = map[string][]map[string]any{}
+	ts := httptest.NewServer(f)
+	t.Cleanup(ts.Close)
+	var words bytes.Buffer
+	o.Index, o.Log = ts.URL, &words
+	return start(t, o), &words
+}
+
+// at reads what stands at a path of names.
+func at(doc map[string]any, path string) any {
+	var v any = doc
+	for name := range strings.SplitSeq(path, ".") {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[name]
+	}
+	return v
+}
+
+// Every event makes one document, in the stream of its kind, with what joins it.
+func TestIndexes(t *testing.T) {
+	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
+		t.Run(p.String(), func(t *testing.T) {
+			f := &fakeIndex{}
+			s, _ := indexAt(t, f, Options{IndexAuth: "elastic:canary"})
+			m := wire.Makeup{Protocol: p, Events: wire.Range{Min: 30, Max: 30}, Spans: wire.Range{Min: 2, Max: 2}, Frames: wire.Range{Min: 1, Max: 1}}
+			switch p {
+			case wire.IntakeV2, wire.RUMV2:
+				m.Mix = [wire.Kinds]int{4, 1, 2, 2}
+			case wire.RUMV3:
+				m.Mix = [wire.Kinds]int{wire.Transaction: 2, wire.Error: 1}
+			}
+			b := bodyOf(t, m, 0)
+			before := time.Now()
+			if code, text := post(t, "http://"+s.Addr()+p.Path(false), b.Bytes); code != 202 {
+				t.Fatalf("got %d %s", code, text)
+			}
+			s.Close()
+			c := s.Counts()
+			if c.Indexed != uint64(b.Events()) || c.Waiting != 0 || c.Failed != 0 {
+				t.Errorf("got %+v, want %d indexed", c, b.Events())
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			got := wire.Counts{}
+			kinds := map[string]wire.Kind{"transaction": wire.Transaction, "span": wire.Span, "error": wire.Error, "metric": wire.Metricset}
+			spanOf := map[string]bool{}
+			for index, docs := range f.docs {
+				if !strings.HasPrefix(index, "traces-apm") && !strings.HasPrefix(index, "logs-apm") && !strings.HasPrefix(index, "metrics-apm") {
+					t.Errorf("index %s", index)
+				}
+				for _, d := range docs {
+					event, _ := at(d, "processor.event").(string)
+					got[kinds[event]]++
+					when, err := time.Parse(time.RFC3339Nano, at(d, "@timestamp").(string))
+					if err != nil || when.After(before.Add(time.Hour)) || when.Before(before.Add(-2*time.Hour)) {
+						t.Errorf("a %s of %v", event, when)
+					}
+					for _, name := range []string{"service.name", "agent.name"} {
+						if v, _ := at(d, name).(string); v == "" {
+							t.Errorf("a %s without %s: %v", event, name, d)
+						}
+					}
+					if event == "transaction" {
+						spanOf[at(d, "transaction.id").(string)] = true
+						if v, _ := at(d, "transaction.duration.us").(float64); v <= 0 {
+							t.Errorf("a transaction without duration: %v", d)
+						}
+					}
+				}
+			}
+			if got != b.Counts {
+				t.Errorf("got documents %v, want %v", got, b.Counts)
+			}
+			for _, d := range f.docs["traces-apm-default"] {
+				if at(d, "processor.event") == "span" && m.Mix[wire.Span] == 0 && !spanOf[fmt.Sprint(at(d, "transaction.id"))] {
+					t.Errorf("a span of no transaction: %v", d)
+				}
+			}
+			if f.auth[0] != "Basic ZWxhc3RpYzpjYW5hcnk=" {
+				t.Errorf("authorization %q", f.auth[0])
+			}
+			if !json.Valid([]byte(f.template)) {
+				t.Errorf("the template is no JSON: %s", f.template)
+			}
+		})
+	}
+}
+
+// What is throttled is tried again, what is refused has failed, what is to be
+// lost is lost; and the sum is what was accepted.
+func TestIndexAccountsForAll(t *testing.T) {
+	f := &fakeIndex{status: func(n int) int {
+		switch {
+		case n%10 == 3:
+			return 400
+		case n%10 == 7 && n < 100:
+			return 429
+		}
+		return 201
+	}}
+	s, words := indexAt(t, f, Options{Lose: 5})
+	b := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 105, Max: 105}}, 0)
+	if code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", b.Bytes); code != 202 {
+		t.Fatalf("got %d %s", code, text)
+	}
+	s.Close()
+	c := s.Counts()
+	if c.Lost != 5 || c.Failed != 11 || c.Indexed != 89 || c.Waiting != 0 || c.Accepted != 105 {
+		t.Errorf("got %+v, want 5 lost, 11 failed, 89 indexed", c)
+	}
+	if !strings.Contains(words.String(), "because") {
+		t.Errorf("the log does not say why: %s", words)
+	}
+}
+
+// While the index is away, what was accepted waits, and the queue fills.
+func TestIndexAway(t *testing.T) {
+	f := &fakeIndex{}
+	var away sync.Mutex
+	away.Lock()
+	f.status = func(int) int {
+		away.Lock()
+		defer away.Unlock()
+		return 201
+	}
+	s, _ := indexAt(t, f, Options{Queue: 10})
+	code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", bodyOf(t, wire.Makeup{Events: wire.Range{Min: 11, Max: 11}}, 0).Bytes)
+	if code != 503 || !strings.Contains(text, `"accepted":10`) {
+		t.Errorf("got %d %s, want 503 after 10", code, text)
+	}
+	away.Unlock()
+	until(t, func() bool { return s.Counts().Indexed == 10 })
+	if code, _ := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan)); code != 202 {
+		t.Errorf("got %d afterwards, want 202", code)
+	}
+}
+
+func TestIndexRefusesToStart(t *testing.T) {
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) }))
+	defer ts.Close()
+	for name, url := range map[string]string{"unauthorized": ts.URL, "nobody": "http://127.0.0.1:1"} {
+		s, err := Start(Options{Listen: "127.0.0.1:0", Index: url, IndexAuth: "elastic:canary"})
+		if err == nil {
+			s.Close()
+			t.Errorf("%s: it started", name)
+		} else if strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "preparing the index") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

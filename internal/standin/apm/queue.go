@@ -1,0 +1,110 @@
+package apm
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A queue holds what was accepted until it is indexed. Without an index events
+// leave it at once, or at a rate.
+type queue struct {
+	most    int64 // 0: no bound
+	index   *indexer
+	slow    bool
+	waiting atomic.Int64
+	lose    atomic.Int64 // events still to be lost
+	lost    atomic.Uint64
+
+	stop func()
+}
+
+func newQueue(o Options) (*queue, error) {
+	q := &queue{most: int64(o.Queue), slow: o.Drain > 0, stop: func() {}}
+	q.lose.Store(int64(o.Lose))
+	if o.Index != "" {
+		var err error
+		if q.index, err = newIndexer(o, func(n int) { q.waiting.Add(-int64(n)) }); err != nil {
+			return nil, err
+		}
+		q.stop = q.index.close
+	}
+	if q.slow {
+		stop, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			q.drain(o.Drain, stop)
+		}()
+		q.stop = sync.OnceFunc(func() { close(stop); <-ended })
+	}
+	return q, nil
+}
+
+// drain takes events out at a rate until stop is closed. Each time it takes
+// what is due by now, so that no rounding adds up.
+func (q *queue) drain(rate float64, stop <-chan struct{}) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	last, due := time.Now(), 0.0
+	for {
+		select {
+		case <-stop:
+			return
+		case now := <-tick.C:
+			due += rate * now.Sub(last).Seconds()
+			last = now
+			n := min(int64(due), q.waiting.Load())
+			q.waiting.Add(-n)
+			if due -= float64(n); q.waiting.Load() == 0 {
+				due = min(due, 1) // an idle output saves nothing up
+			}
+		}
+	}
+}
+
+// indexes reports whether documents are written.
+func (q *queue) indexes() bool { return q.index != nil }
+
+// room reserves room for n events; ok: there was.
+func (q *queue) room(n int) (ok bool) {
+	if now := q.waiting.Add(int64(n)); q.most > 0 && now > q.most {
+		q.waiting.Add(-int64(n))
+		return false
+	}
+	return true
+}
+
+// put takes n events that room was reserved for: a line of the kind, or a
+// document.
+func (q *queue) put(n int, meta *metadata, kind string, p []byte) {
+	if q.index == nil {
+		if !q.slow {
+			q.waiting.Add(-int64(n))
+		}
+		return
+	}
+	docs := documents(meta, kind, p, time.Now())
+	for _, d := range docs {
+		if q.lose.Load() > 0 && q.lose.Add(-1) >= 0 {
+			q.lost.Add(1)
+			q.waiting.Add(-1)
+			continue
+		}
+		q.index.put(d)
+	}
+	// What was counted and made no document would wait for ever.
+	if missing := n - len(docs); missing > 0 {
+		q.index.fail(missing, "an event of which no document could be made")
+	}
+}
+
+func (q *queue) add(c *Counts) {
+	c.Waiting = uint64(max(0, q.waiting.Load()))
+	c.Lost = q.lost.Load()
+	if q.index != nil {
+		c.Indexed, c.Failed = q.index.indexed.Load(), q.index.failed.Load()
+	}
+}
+
+// close waits, for some seconds, until everything is indexed.
+func (q *queue) close() { q.stop() }

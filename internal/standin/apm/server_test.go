@@ -1,0 +1,318 @@
+package apm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	wire "carronade/internal/wire/apm"
+)
+
+func start(t testing.TB, o Options) *Server {
+	t.Helper()
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	if o.Log == nil {
+		o.Log = t.Output()
+	}
+	s, err := Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func bodyOf(t testing.TB, m wire.Makeup, n uint64) *wire.Body {
+	t.Helper()
+	mk, err := wire.NewMaker(m, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := mk.Make(n)
+	b.Stamp(wire.NewRun(1), n, time.Now().UnixMicro())
+	return b
+}
+
+// post sends a body and returns status and answer; headers are name, value, ...
+func post(t testing.TB, url string, body []byte, headers ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, strings.TrimSpace(string(text))
+}
+
+func TestTakesEveryProtocol(t *testing.T) {
+	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
+		for _, spans := range []int{0, 3} {
+			t.Run(p.String(), func(t *testing.T) {
+				s := start(t, Options{})
+				m := wire.Makeup{Protocol: p, Events: wire.Range{Min: 5, Max: 5}, Spans: wire.Range{Min: spans, Max: spans}, Frames: wire.Range{Min: 2, Max: 2}}
+				b := bodyOf(t, m, 0)
+				z, err := b.Gzip(6)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var deflated bytes.Buffer
+				zw := zlib.NewWriter(&deflated)
+				_, _ = zw.Write(b.Bytes)
+				_ = zw.Close()
+				url := "http://" + s.Addr() + p.Path(m.Errors())
+				if code, text := post(t, url, b.Bytes); code != 202 || text != "" {
+					t.Errorf("plain: got %d %q, want 202 and nothing", code, text)
+				}
+				if code, text := post(t, url, z.Bytes, "Content-Encoding", "gzip"); code != 202 || text != "" {
+					t.Errorf("gzip: got %d %q, want 202 and nothing", code, text)
+				}
+				if code, text := post(t, url, deflated.Bytes(), "Content-Encoding", "deflate"); code != 202 || text != "" {
+					t.Errorf("deflate: got %d %q, want 202 and nothing", code, text)
+				}
+				c := s.Counts()
+				if got, want := c.Accepted, uint64(3*b.Events()); got != want || c.Requests != 3 || c.Plain != uint64(3*b.Plain) || c.Bytes != uint64(b.Plain+len(z.Bytes)+deflated.Len()) {
+					t.Errorf("got %+v, want %d accepted", c, want)
+				}
+				if c.Spans != uint64(3*b.Counts[wire.Span]) || c.Errors != uint64(3*b.Counts[wire.Error]) {
+					t.Errorf("got %+v, want 3 times %v", c, b.Counts)
+				}
+			})
+		}
+	}
+}
+
+const meta = `{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}` + "\n"
+
+const goodSpan = `{"span":{"id":"1","trace_id":"2","parent_id":"3","name":"n","type":"t","start":1,"duration":1}}` + "\n"
+
+func TestAnswers(t *testing.T) {
+	big := `{"span":"` + strings.Repeat("x", 400000) + `"}` + "\n"
+	var short bytes.Buffer
+	zw := gzip.NewWriter(&short)
+	_, _ = zw.Write([]byte(meta + goodSpan))
+	_ = zw.Flush() // and no end
+	tests := []struct {
+		name, path, body string
+		headers          []string
+		code             int
+		want             []string
+	}{
+		{"verbose", "/intake/v2/events?verbose", meta + goodSpan + "\n" + goodSpan, nil, 202, []string{`{"accepted":2}`}},
+		{"nothing", "/intake/v2/events?verbose", "", nil, 202, []string{`"accepted":0`}},
+		{"metadata alone", "/intake/v2/events?verbose", meta, nil, 202, []string{`"accepted":0`}},
+		{"no metadata", "/intake/v2/events", goodSpan, nil, 400, []string{`"accepted":0`, `\"metadata\" or \"m\" required`, `"document":"{\"span\"`}},
+		{"bad metadata", "/intake/v2/events", `{"metadata":{"service":{"name":"a/b","agent":{"name":"b","version":"1"}}}}` + "\n" + goodSpan, nil, 400, []string{`"accepted":0`, "metadata.service.name"}},
+		{"some bad", "/intake/v2/events", meta + goodSpan + `{"span":{"id":1}}` + "\n" + goodSpan + `{"zebra":{}}`, nil, 400, []string{`"accepted":2`, "span.id: want a string", "did not recognize object type", `zebra`}},
+		{"too large", "/intake/v2/events", meta + goodSpan + big + goodSpan, nil, 413, []string{`"accepted":2`, "event exceeded the permitted size"}},
+		{"no JSON", "/intake/v2/events", meta + "{\"span\":\n" + goodSpan, nil, 400, []string{`"accepted":1`, "not JSON"}},
+		{"no gzip", "/intake/v2/events", meta, []string{"Content-Encoding", "gzip"}, 400, []string{"gzip"}},
+		{"half a gzip", "/intake/v2/events", short.String(), []string{"Content-Encoding", "gzip"}, 400, []string{`"accepted":1`, "unexpected EOF"}},
+		{"brotli", "/intake/v2/events", meta, []string{"Content-Encoding", "br"}, 400, []string{"content encoding"}},
+		{"v1 bad", "/v1/transactions", `{"process":{"pid":1}}`, nil, 400, []string{`"error":"validation error: service: required`}},
+		{"another path", "/intake/v9/events", meta, nil, 404, nil},
+	}
+	s := start(t, Options{})
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, text := post(t, "http://"+s.Addr()+tt.path, []byte(tt.body), tt.headers...)
+			if code != tt.code {
+				t.Errorf("got %d %.300s, want %d", code, text, tt.code)
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(text, w) {
+					t.Errorf("got %.600s, want %q in it", text, w)
+				}
+			}
+		})
+	}
+}
+
+func TestAtMostFiveErrorsAreTold(t *testing.T) {
+	s := start(t, Options{})
+	_, text := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat("{\"span\":{}}\n", 20)))
+	var a answer
+	if err := json.Unmarshal([]byte(text), &a); err != nil || len(a.Errors) != mostErrors {
+		t.Errorf("got %d errors, want %d: %v", len(a.Errors), mostErrors, err)
+	}
+	if got := s.Counts().Invalid; got != 20 {
+		t.Errorf("got %d invalid, want 20", got)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	key := "ApiKey " + base64.StdEncoding.EncodeToString([]byte("id:canary-key"))
+	tests := []struct {
+		name, path, auth string
+		noRUM            bool
+		code             int
+	}{
+		{"none", "/intake/v2/events", "", false, 403},
+		{"none, without RUM", "/intake/v2/events", "", true, 401},
+		{"token", "/intake/v2/events", "Bearer canary-token", false, 202},
+		{"wrong token", "/intake/v2/events", "Bearer canary-tokem", false, 401},
+		{"key", "/intake/v2/events", key, true, 202},
+		{"wrong key", "/intake/v2/events", "ApiKey " + base64.StdEncoding.EncodeToString([]byte("id:other")), false, 401},
+		{"no key", "/intake/v2/events", "ApiKey !", false, 401},
+		{"RUM without", "/intake/v2/rum/events", "", false, 202},
+		{"RUM refused", "/intake/v2/rum/events", "Bearer canary-token", true, 403},
+		{"v1", "/v1/errors", "", true, 401},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var words bytes.Buffer
+			s := start(t, Options{SecretToken: "canary-token", APIKeys: []Secret{"id:canary-key"}, NoRUM: tt.noRUM, Log: &words})
+			code, text := post(t, "http://"+s.Addr()+tt.path, []byte(meta), "Authorization", tt.auth)
+			if code != tt.code {
+				t.Errorf("got %d %s, want %d", code, text, tt.code)
+			}
+			if strings.Contains(text+words.String(), "canary") {
+				t.Errorf("a secret is shown: %s %s", text, words.String())
+			}
+			if got := s.Counts().Unauthorized; (got == 1) != (code > 400) {
+				t.Errorf("got %d unauthorized", got)
+			}
+		})
+	}
+}
+
+func TestQueueFull(t *testing.T) {
+	s := start(t, Options{Queue: 3, Drain: 0.001})
+	code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 5)))
+	if code != 503 || !strings.Contains(text, `"accepted":3`) || !strings.Contains(text, "queue is full") {
+		t.Errorf("got %d %s, want 503 after 3", code, text)
+	}
+	if c := s.Counts(); c.Waiting != 3 || c.Full != 1 || c.Accepted != 3 {
+		t.Errorf("got %+v, want 3 waiting", c)
+	}
+	code, text = post(t, "http://"+s.Addr()+"/v1/errors", bodyOf(t, wire.Makeup{Protocol: wire.V1, Events: wire.Range{Min: 1, Max: 1}}, 0).Bytes)
+	if code != 503 || text != `{"error":"queue is full"}` {
+		t.Errorf("got %d %s, want 503", code, text)
+	}
+}
+
+func TestQueueDrains(t *testing.T) {
+	s := start(t, Options{Queue: 1000, Drain: 2000})
+	_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 100)))
+	until(t, func() bool { return s.Counts().Waiting == 0 })
+}
+
+func until(t testing.TB, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not come to be within 20 s")
+		}
+	}
+}
+
+func TestErrorRules(t *testing.T) {
+	tests := []struct {
+		rule string
+		code int
+		want string
+	}{
+		{"queue-full@100%", 503, "queue is full"},
+		{"throttled@100%", 429, "too many requests"},
+		{"418@100%", 418, "teapot"},
+		{"event@100%", 400, "refused by a rule"},
+		{"unauthorized@100%", 401, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			r, err := ParseErrorRule(tt.rule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := start(t, Options{Errors: []ErrorRule{r}})
+			code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan))
+			if code != tt.code || !strings.Contains(text, tt.want) {
+				t.Errorf("got %d %s, want %d with %q", code, text, tt.code, tt.want)
+			}
+		})
+	}
+	t.Run("reset", func(t *testing.T) {
+		s := start(t, Options{Errors: []ErrorRule{{Name: "reset", Status: statusReset, Share: 1}}})
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Addr()+"/intake/v2/events", strings.NewReader(meta))
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			resp.Body.Close()
+			t.Errorf("got %d, want no answer", resp.StatusCode)
+		}
+	})
+	t.Run("share", func(t *testing.T) {
+		s := start(t, Options{Errors: []ErrorRule{{Name: "event", Status: statusEvent, Share: 0.3}}})
+		_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 2000)))
+		if c := s.Counts(); c.Invalid < 500 || c.Invalid > 700 || c.Invalid+c.Accepted != 2000 {
+			t.Errorf("got %+v, want about 600 of 2000 refused", c)
+		}
+	})
+	for _, bad := range []string{"x", "x@1%", "200@1%", "queue-full@101%", "queue-full@"} {
+		if r, err := ParseErrorRule(bad); err == nil && (Options{Errors: []ErrorRule{r}}).Check() == nil {
+			t.Errorf("rule %q is taken", bad)
+		}
+	}
+}
+
+func TestAboutAndVars(t *testing.T) {
+	s := start(t, Options{})
+	_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan))
+	for path, want := range map[string]string{"/": `"publish_ready":true`, "/debug/vars": `"libbeat.output.events.active":0`, "/config/v1/agents?service.name=a": `{}`} {
+		resp, err := http.Get("http://" + s.Addr() + path) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {
+			t.Errorf("%s: got %d %s, want %s", path, resp.StatusCode, text, want)
+		}
+	}
+}
+
+func TestOptionsRefused(t *testing.T) {
+	tests := []struct {
+		name string
+		o    Options
+	}{
+		{"address", Options{Listen: "nowhere"}},
+		{"discard with a token", Options{Discard: true, SecretToken: "x"}},
+		{"drain without a queue", Options{Drain: 5}},
+		{"a password in an address", Options{Index: "http://u:p@h"}},
+		{"no address", Options{Index: "h:9200"}},
+		{"a login without an index", Options{IndexAuth: "a:b"}},
+		{"losing without an index", Options{Lose: 1}},
+		{"half of TLS", Options{TLS: tlsFiles("x", "")}},
+		{"a key without its id", Options{APIKeys: []Secret{"x"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.o.Check(); err == nil {
+				t.Error("it is taken")
+			}
+		})
+	}
+	if _, err := ParseSecret("hunter2"); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("a secret in the open: got %v, want an error that does not show it", err)
+	}
+}
