@@ -113,7 +113,7 @@ func (l *lane) accepts(now time.Duration) bool {
 	default:
 		// Where an answer overtook the writer's own return, what it writes is
 		// still in its hands.
-		return l.tail-l.head < uint64(len(l.ring)) && l.head <= l.next
+		return !k.dead && l.tail-l.head < uint64(len(l.ring)) && l.head <= l.next
 	}
 }
 
@@ -164,22 +164,25 @@ func (l *lane) ready(now time.Duration) {
 	}
 }
 
-// give settles all that is in flight, without an answer: what was written in
-// part or whole is unknown, the rest failed.
-func (l *lane) give(now time.Duration, class load.Class, text string) {
+// give settles what is in flight without an answer: what was written, in part or
+// whole, is unknown. The rest waits for the next connection, unless all is to
+// go: then it failed.
+func (l *lane) give(now time.Duration, class load.Class, text string, all bool) {
 	k := l.link
 	for ; l.head < l.tail; l.head++ {
 		r := *l.at(l.head)
-		*l.at(l.head) = request{}
-		switch {
-		case r.sent < 0 && k != nil && k.writing && l.head < k.upto:
+		if r.sent < 0 && k != nil && k.writing && l.head < k.upto {
 			r.sent = k.out.Began()
-			fallthrough
-		case r.sent >= 0:
-			l.settle(r, now, verdict{unknown: r.shot.Events, class: class, text: text}, 0)
-		default:
-			l.settle(r, now, verdict{failed: r.shot.Events, class: class, text: "never written: " + text}, 0)
 		}
+		v := verdict{unknown: r.shot.Events, class: class, text: text}
+		if r.sent < 0 {
+			if !all {
+				break
+			}
+			v = verdict{failed: r.shot.Events, class: class, text: "never written: " + text}
+		}
+		*l.at(l.head) = request{}
+		l.settle(r, now, v, 0)
 	}
 	l.next = l.head
 }
@@ -193,7 +196,7 @@ func (l *lane) Close() error {
 	}
 	l.closed = true
 	if l.s.sink != nil {
-		l.give(l.s.sink.Now(), load.Canceled, "the run ended before an answer came")
+		l.give(l.s.sink.Now(), load.Canceled, "the run ended before an answer came", true)
 		l.deliver()
 	}
 	if l.link != nil {

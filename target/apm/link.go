@@ -344,6 +344,8 @@ func (l *lane) down(err error) {
 	l.downErr = err
 	if now-l.downAt > l.s.cfg.requestTimeout {
 		l.doomed = mostDoomed
+		l.give(now, load.Refused, line(err.Error()), true)
+		l.deliver()
 	}
 	l.ready(now)
 }
@@ -359,7 +361,12 @@ func (l *lane) up(k *link) bool {
 	l.link, l.downErr, l.doomed = k, nil, 0
 	k.upto, k.born = l.next, l.head
 	l.answer.Reset()
-	l.ready(l.s.sink.Now())
+	now := l.s.sink.Now()
+	for n := l.next; n < l.tail; n++ { // fired, and not written: not by our fault
+		l.at(n).shot.Free = max(l.at(n).shot.Free, now)
+	}
+	k.pump()
+	l.ready(now)
 	return true
 }
 
@@ -385,7 +392,7 @@ func (l *lane) lost(k *link) (answered bool) {
 		text = "connection lost: " + errHangUp.Error()
 	}
 	answered = l.head > k.born
-	l.give(now, class, text)
+	l.give(now, class, text, l.closed)
 	l.link = nil
 	l.downAt, l.downErr = now, k.cause
 	if !l.closed {

@@ -141,7 +141,7 @@ type belt struct {
 // Bounds of a belt.
 const (
 	mostBelt  = 64 // rounds that are made because the pool has room
-	mostRests = 64  // rounds of a size of their own that are kept
+	mostRests = 64 // rounds of a size of their own that are kept
 )
 
 // belts makes the bodies of so many lanes with so many requests in flight each;

@@ -77,7 +77,9 @@ func (s *intake) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.requests.Add(1)
-	time.Sleep(time.Duration(s.delay.Load()))
+	if d := s.delay.Load(); d > 0 {
+		<-time.After(time.Duration(d)) // what a slow server is
+	}
 	s.mu.Lock()
 	answer := s.answer
 	if len(s.bodies) < 1000 {
@@ -112,8 +114,11 @@ func (s *intake) url() string { return "apm+" + s.URL }
 func spec(t testing.TB, text string, options map[string]string) target.Spec {
 	t.Helper()
 	scheme, rest, _ := strings.Cut(text, "://")
-	hosts, path, _ := strings.Cut(rest, "/")
-	u := &url.URL{Scheme: scheme, Host: hosts, Path: path}
+	hosts, path, slash := strings.Cut(rest, "/")
+	u := &url.URL{Scheme: scheme, Host: hosts}
+	if slash {
+		u.Path = "/" + path
+	}
 	values, given := target.Values{}, map[string]bool{}
 	for _, o := range (Kind{}).Options() {
 		if o.Default != "" {

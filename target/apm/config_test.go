@@ -1,0 +1,221 @@
+package apm
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/target"
+)
+
+// Every wrong option is refused with words that name it, and a way out.
+func TestBadOptions(t *testing.T) {
+	const plain, secure = "apm+http://127.0.0.1:1", "apm+https://127.0.0.1:1"
+	t.Setenv("APM_TEST_TOKEN", "kestrel-9271")
+	t.Setenv("APM_TEST_BROKEN", "kestrel-9271\r\nX-More: 1")
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, tt := range []struct {
+		name    string
+		url     string
+		options map[string]string
+		want    string // in the error
+		hint    string // in its way out
+	}{
+		{"no host", "apm+http://", nil, "no server's address", "apm+http://host:8200"},
+		{"a path of an intake", plain + "/intake/v2/events", nil, "not part of the target", "--intake"},
+		{"no events", plain, map[string]string{"events": "0"}, "one event at least", "--help"},
+		{"a range the wrong way", plain, map[string]string{"events": "9-2"}, "smaller number", "--help"},
+		{"no number", plain, map[string]string{"spans": "many"}, "neither a number", "--help"},
+		{"an unknown kind", plain, map[string]string{"mix": "logs=1"}, "transaction", "--help"},
+		{"a negative weight", plain, map[string]string{"outcomes": "success=-1"}, "weight", "--help"},
+		{"a shape of nothing", plain, map[string]string{"durations": "normal(1s)"}, "lognormal", "--help"},
+		{"half a shape", plain, map[string]string{"durations": "uniform(1s)"}, "uniform", "--help"},
+		{"what v1 does not have", plain, map[string]string{"intake": "v1", "mix": "metricset"}, "v1", "--help"},
+		{"an unknown agent", plain, map[string]string{"agents": "cobol"}, "cobol", "--help"},
+		{"another size of shots", plain, map[string]string{"events-per-shot": "7"}, "7 events a shot", "--events"},
+		{"a secret typed", plain, map[string]string{"secret-token": "kestrel-9271"}, "command line", "env:NAME"},
+		{"a secret that is not there", plain, map[string]string{"api-key": "env:APM_TEST_MISSING"}, "APM_TEST_MISSING", "export"},
+		{"a secret's file that is not there", plain, map[string]string{"api-key": "file:" + missing}, "missing", "secret and nothing else"},
+		{"a secret of two lines", plain, map[string]string{"api-key": "env:APM_TEST_BROKEN"}, "line's end", "one line"},
+		{"two logins", plain, map[string]string{"api-key": "env:APM_TEST_TOKEN", "secret-token": "env:APM_TEST_TOKEN"}, "two ways", "one of"},
+		{"a header without a name", plain, map[string]string{"header": "value"}, "no name", "K: V"},
+		{"a header of our own", plain, map[string]string{"header": "content-length: 7"}, "follows from", "leave it out"},
+		{"a secret header typed", plain, map[string]string{"header": "Authorization: Bearer kestrel-9271"}, "secret", "env:NAME"},
+		{"a header of two lines", plain, map[string]string{"header": "X-A: b\r\nX-C: d"}, "line's end", "one line"},
+		{"TLS of a plain target", plain, map[string]string{"tls-ca": missing}, "apm+http", "apm+https"},
+		{"HTTP/2 of a plain target", plain, map[string]string{"http-version": "2"}, "HTTP/2", "apm+https"},
+		{"an authority that is not there", secure, map[string]string{"tls-ca": missing}, "missing", "PEM"},
+		{"pipelining and closing", plain, map[string]string{"keep-alive": "false", "max-in-flight": "2"}, "pipelining", "keep-alive"},
+		{"a proxy that is none", plain, map[string]string{"proxy": "squid"}, "proxy", "http://host:3128"},
+		{"a proxy with a password", plain, map[string]string{"proxy": "http://me:kestrel-9271@h:1"}, "password", "proxy"},
+		{"a corpus that is not there", plain, map[string]string{"corpus": missing}, "missing", "metadata"},
+		{"an index that is no URL", plain, map[string]string{"index": "localhost:9200"}, "no URL", "--index http"},
+		{"an index with a password", plain, map[string]string{"index": "http://me:kestrel-9271@h:9200"}, "password", "--index-user"},
+		{"half a login", plain, map[string]string{"index": "http://h:9200", "index-user": "me"}, "half given", "--index-password"},
+		{"an index's login without it", plain, map[string]string{"index-user": "me"}, "without --index", "--index URL"},
+		{"a pattern with a slash", plain, map[string]string{"index": "http://h:9200", "index-pattern": "a/_delete"}, "characters", "names and patterns"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parseConfig(spec(t, tt.url, tt.options))
+			if tt.options["events-per-shot"] != "" {
+				s := spec(t, tt.url, nil)
+				s.Given["events-per-shot"], s.EventsPerShot = true, 7
+				_, err = parseConfig(s)
+			}
+			var said *target.Error
+			if !errors.As(err, &said) {
+				t.Fatalf("got %v, want a refusal with a way out", err)
+			}
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %q, want %q in it", err, tt.want)
+			}
+			if !strings.Contains(said.Hint, tt.hint) {
+				t.Errorf("hint %q, want %q in it", said.Hint, tt.hint)
+			}
+			if text := err.Error() + said.Hint; strings.Contains(text, "kestrel-9271") {
+				t.Errorf("the secret stands in %q", text)
+			}
+		})
+	}
+}
+
+// How many events a shot has follows from what a request is made of.
+func TestPresets(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options map[string]string
+		want    string
+	}{
+		{"defaults", nil, "40"},
+		{"ten transactions of ten spans", map[string]string{"events": "10", "spans": "10"}, "110"},
+		{"errors", map[string]string{"events": "7", "spans": "0"}, "7"},
+		{"a mix", map[string]string{"events": "5", "spans": "2", "mix": "transaction,error"}, "15"},
+		{"metrics alone", map[string]string{"events": "5", "mix": "metricset"}, "5"},
+		{"ranges", map[string]string{"events": "1-4", "spans": "0-3"}, "16"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := spec(t, "apm+http://127.0.0.1:1", tt.options)
+			set, _, err := Kind{}.Presets(s.URL, s.Options)
+			if got := set["events-per-shot"]; err != nil || got != tt.want {
+				t.Errorf("got %q, %v; want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestConnections(t *testing.T) {
+	for _, tt := range []struct {
+		name                string
+		callers             int
+		options             map[string]string
+		wantLanes, wantEach int
+	}{
+		{"nothing asked for", 0, nil, 8, 1},
+		{"callers", 20, nil, 20, 1},
+		{"callers on a few connections", 20, map[string]string{"clients": "2"}, 2, 1},
+		{"pipelined", 0, map[string]string{"clients": "2", "max-in-flight": "4"}, 2, 4},
+		{"callers on streams", 20, map[string]string{"clients": "3", "http-version": "2"}, 3, 7},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := spec(t, "apm+https://127.0.0.1:1", tt.options)
+			s.Callers = tt.callers
+			c, err := parseConfig(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.clients != tt.wantLanes || c.depth != tt.wantEach {
+				t.Errorf("%d connections with %d in flight, want %d with %d", c.clients, c.depth, tt.wantLanes, tt.wantEach)
+			}
+		})
+	}
+}
+
+func TestHead(t *testing.T) {
+	t.Setenv("APM_TEST_TOKEN", "kestrel-9271")
+	c, err := parseConfig(spec(t, "apm+http://a,b:81/prefix/", map[string]string{
+		"secret-token": "env:APM_TEST_TOKEN", "verbose": "true", "gzip": "1", "header": "User-Agent: me\x00X-Tenant: 7\x00Cookie: env:APM_TEST_TOKEN",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a:8200", "b:81"}; !slices.Equal(c.bases, want) {
+		t.Errorf("bases %v, want %v", c.bases, want)
+	}
+	want := "POST /prefix/intake/v2/events?verbose HTTP/1.1\r\nHost: a:8200\r\nContent-Type: application/x-ndjson\r\nContent-Encoding: gzip\r\n" +
+		"User-Agent: me\r\nX-Tenant: 7\r\nCookie: kestrel-9271\r\nAuthorization: Bearer kestrel-9271\r\nContent-Length: 12\r\n\r\n"
+	if got := string(c.head("a:8200", 12)); got != want {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+	if got, want := len(c.secrets), 2; got != want {
+		t.Errorf("%d secrets are known, want %d", got, want)
+	}
+}
+
+func TestShowHeader(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"plain", "X-Tenant: 7", "X-Tenant: 7"},
+		{"secret", "Authorization: Bearer kestrel-9271", "Authorization: ***"},
+		{"cookie", "cookie: kestrel-9271", "cookie: ***"},
+		{"reference", "Authorization: env:TOKEN", "Authorization: env:TOKEN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := showHeader(tt.text); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A corpus is sent as it was recorded, but for its ids and times.
+func TestCorpus(t *testing.T) {
+	const recorded = `{"metadata":{"service":{"name":"a","agent":{"name":"go","version":"1"}}}}
+{"transaction":{"id":"0102030405060708","trace_id":"01020304050607080102030405060708","type":"t","duration":1,"span_count":{"started":1},"timestamp":1700000000000000}}
+{"span":{"id":"1112131415161718","transaction_id":"0102030405060708","parent_id":"0102030405060708","trace_id":"01020304050607080102030405060708","name":"s","type":"t","duration":1,"timestamp":1700000000000500}}
+{"metadata":{"service":{"name":"b","agent":{"name":"go","version":"1"}}}}
+{"error":{"id":"01020304050607080102030405060708","log":{"message":"m"},"timestamp":1700000001000000}}
+`
+	file := filepath.Join(t.TempDir(), "corpus.ndjson")
+	if err := os.WriteFile(file, []byte(recorded), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := newMagazine(spec(t, "apm+http://h", map[string]string{"corpus": file}).Options, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.most != 2 || m.fixed {
+		t.Errorf("up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
+	}
+	belts, err := m.belts(3, 1, func(int, int) []byte { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Three lanes share two requests: the third has the first one again, and
+	// ids of its own.
+	var sent [][]byte
+	for _, b := range belts {
+		_, left, _ := b.at(0)
+		r, err := b.take(0, left, 1800000000000000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, bytes.Clone(r.bytes))
+	}
+	if bytes.Count(sent[0], []byte("\n")) != 3 || bytes.Count(sent[1], []byte("\n")) != 2 {
+		t.Errorf("sent %q", sent)
+	}
+	if bytes.Equal(sent[0], sent[2]) || len(sent[0]) != len(sent[2]) {
+		t.Errorf("the same request with the same ids twice:\n%s\n%s", sent[0], sent[2])
+	}
+	if bytes.Contains(sent[0], []byte("0102030405060708")) || bytes.Contains(sent[0], []byte("17000000")) {
+		t.Errorf("recorded ids or times in %s", sent[0])
+	}
+	// One event of a request of two, where a phase ends within it.
+	r, err := belts[0].take(2, 1, 1800000000000000)
+	if err != nil || r.events() != 1 || bytes.Count(r.bytes, []byte("\n")) != 2 {
+		t.Errorf("got %q, %v; want one event", r.bytes, err)
+	}
+}

@@ -1,0 +1,116 @@
+package apm
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"carronade/load"
+)
+
+func plan(events uint64) load.Plan { return load.Plan{Hold: load.Limits{Events: events}} }
+
+// ids are the ids of transactions, spans and errors in the bodies, and their
+// times.
+func ids(t *testing.T, bodies [][]byte) (ids map[string]int, oldest time.Time) {
+	t.Helper()
+	ids, oldest = map[string]int{}, time.Now().Add(time.Hour)
+	for _, b := range bodies {
+		for line := range bytes.Lines(b) {
+			var l map[string]struct {
+				ID        string `json:"id"`
+				Timestamp int64  `json:"timestamp"`
+			}
+			if err := json.Unmarshal(line, &l); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			for kind, e := range l {
+				if kind == "metadata" {
+					continue
+				}
+				ids[e.ID]++
+				if at := time.UnixMicro(e.Timestamp); e.Timestamp != 0 && at.Before(oldest) {
+					oldest = at
+				}
+			}
+		}
+	}
+	return ids, oldest
+}
+
+// Every event of every request has an id of its own and a time of now, over
+// several connections, with and without gzip, and where the end of the run lies
+// within a request.
+func TestFreshIDs(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options map[string]string
+		events  uint64
+	}{
+		{"transactions and spans", map[string]string{"events": "3", "spans": "2"}, 900},
+		{"gzip", map[string]string{"events": "3", "spans": "2", "gzip": "6"}, 900},
+		{"errors", map[string]string{"events": "4", "spans": "0"}, 400},
+		{"a run that ends within a request", map[string]string{"events": "3", "spans": "2"}, 905},
+		{"errors that do", map[string]string{"events": "4", "spans": "0"}, 403},
+		{"requests of many sizes", map[string]string{"events": "1-5", "spans": "0-3"}, 1000},
+		{"a mix of many sizes", map[string]string{"events": "1-5", "spans": "0-3", "mix": "transaction=3,error,span"}, 1000},
+		{"traces over requests", map[string]string{"events": "2", "spans": "1", "trace-hops": "3"}, 800},
+		{"one connection, pipelined", map[string]string{"events": "3", "spans": "2", "clients": "1", "max-in-flight": "4", "pool": "1"}, 900},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newIntake(t, false)
+			options := map[string]string{"clients": "3", "pool": "64KiB"}
+			for k, v := range tt.options {
+				options[k] = v
+			}
+			began := time.Now()
+			r := fire(t, open(t, s.url(), options), plan(tt.events))
+			if r.Hold.Acked != tt.events || s.events.Load() != tt.events {
+				t.Errorf("acked %d, the server has %d; want %d", r.Hold.Acked, s.events.Load(), tt.events)
+			}
+			all, oldest := ids(t, s.bodies)
+			if got := uint64(len(all)); got != tt.events {
+				t.Errorf("%d different ids, want %d", got, tt.events)
+			}
+			if oldest.Before(began.Add(-10 * time.Minute)) {
+				t.Errorf("the oldest event is of %v", oldest)
+			}
+		})
+	}
+}
+
+// With --repeat-body every request is the same, as old as the run.
+func TestRepeatBody(t *testing.T) {
+	s := newIntake(t, false)
+	began := time.Now()
+	r := fire(t, open(t, s.url(), map[string]string{"repeat-body": "true", "clients": "3"}), plan(4000))
+	for _, b := range s.bodies {
+		if !bytes.Equal(b, s.bodies[0]) {
+			t.Fatal("two different requests")
+		}
+	}
+	_, oldest := ids(t, s.bodies[:1])
+	if r.Hold.Acked != 4000 || len(s.bodies) != 100 || oldest.Before(began.Add(-10*time.Minute)) {
+		t.Errorf("acked %d in %d requests of %v, want 4000 in 100 of today", r.Hold.Acked, len(s.bodies), oldest)
+	}
+}
+
+// Bytes are the bodies before compression, and the wire's what was sent.
+func TestVolume(t *testing.T) {
+	s := newIntake(t, false)
+	sess := open(t, s.url(), map[string]string{"gzip": "1", "clients": "2"})
+	r := fire(t, sess, plan(4000))
+	plain := 0
+	for _, b := range s.bodies {
+		plain += len(b)
+	}
+	if got, want := r.Hold.Bytes, uint64(plain); got != want {
+		t.Errorf("bytes %d, want %d", got, want)
+	}
+	written, read := sess.Wire()
+	if written == 0 || written > uint64(plain)*8/10 || read == 0 {
+		t.Errorf("%d bytes on the wire of %d, %d read", written, plain, read)
+	}
+}

@@ -1,0 +1,352 @@
+package apm
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"carronade/load"
+)
+
+// A rascal is a server that says GET / is fine, takes the request without
+// events, and from then on does as its script says: one call for each request,
+// n counting from 0 over all connections. The request's body has not been read.
+// False: the connection is closed.
+type rascal struct {
+	ln     net.Listener
+	n      atomic.Int64
+	script func(n int, c net.Conn, r *bufio.Reader, length int) bool
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	conns  map[net.Conn]bool
+}
+
+func newRascal(t testing.TB, script func(n int, c net.Conn, r *bufio.Reader, length int) bool) *rascal {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &rascal{ln: ln, script: script, conns: map[net.Conn]bool{}}
+	s.wg.Go(s.accept)
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *rascal) url() string { return "apm+http://" + s.ln.Addr().String() }
+
+func (s *rascal) stop() {
+	s.ln.Close()
+	s.cut()
+	s.wg.Wait()
+}
+
+// cut ends all connections.
+func (s *rascal) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.Close()
+	}
+}
+
+func (s *rascal) accept() {
+	for {
+		c, err := s.ln.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.conns[c] = true
+		s.mu.Unlock()
+		s.wg.Go(func() {
+			s.serve(c)
+			c.Close()
+			s.mu.Lock()
+			delete(s.conns, c)
+			s.mu.Unlock()
+		})
+	}
+}
+
+func (s *rascal) serve(c net.Conn) {
+	r := bufio.NewReader(c)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		length := 0
+		for {
+			field, err := r.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if field == "\r\n" {
+				break
+			}
+			if v, ok := strings.CutPrefix(field, "Content-Length: "); ok {
+				length, _ = strconv.Atoi(strings.TrimSpace(v))
+			}
+		}
+		if strings.HasPrefix(line, "GET ") {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+			continue
+		}
+		body, _ := r.Peek(min(length, 4096))
+		if i := strings.IndexByte(string(body), '\n'); i == length-1 { // the metadata alone
+			r.Discard(length)
+			io.WriteString(c, accepted)
+			continue
+		}
+		if !s.script(int(s.n.Add(1)-1), c, r, length) {
+			return
+		}
+	}
+}
+
+const accepted = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+
+func respond(c net.Conn, r *bufio.Reader, length int, answer string) bool {
+	r.Discard(length)
+	_, err := io.WriteString(c, answer)
+	return err == nil
+}
+
+// What goes wrong between two machines, and what is then known of the events.
+func TestFaults(t *testing.T) {
+	small := map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "300ms"}
+	for _, tt := range []struct {
+		name    string
+		options map[string]string
+		script  func(n int, c net.Conn, r *bufio.Reader, length int) bool
+		class   load.Class
+		failed  uint64 // of 10 shots of 5 events
+		unknown uint64
+		text    string
+	}{
+		{
+			name: "chunked answers are read",
+			script: func(_ int, c net.Conn, r *bufio.Reader, length int) bool {
+				return respond(c, r, length, "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n13\r\nccepted\":5}        \r\n0\r\n\r\n")
+			},
+		},
+		{
+			name: "a connection for each answer",
+			script: func(_ int, c net.Conn, r *bufio.Reader, length int) bool {
+				respond(c, r, length, "HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+				return false
+			},
+		},
+		{
+			name: "503 from the middle on",
+			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				if n < 5 {
+					return respond(c, r, length, accepted)
+				}
+				return respond(c, r, length, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 45\r\n\r\n{\"accepted\":0,\"errors\":[{\"message\":\"full\"}]} ")
+			},
+			class: load.Throttled, failed: 25, text: "503 Service Unavailable",
+		},
+		{
+			name: "hung up without an answer",
+			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				r.Discard(length)
+				return n != 3 && respond(c, r, 0, accepted)
+			},
+			class: load.Refused, unknown: 5, text: "the server closed the connection",
+		},
+		{
+			name: "an answer cut short",
+			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				if n == 3 {
+					respond(c, r, length, "HTTP/1.1 202 Accepted\r\nContent-Length: 40\r\n\r\n{\"accep")
+					return false
+				}
+				return respond(c, r, length, accepted)
+			},
+			class: load.Refused, unknown: 5, text: "the server closed the connection",
+		},
+		{
+			name: "chunks cut short",
+			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				if n == 3 {
+					respond(c, r, length, "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
+					return false
+				}
+				return respond(c, r, length, accepted)
+			},
+			class: load.Refused, unknown: 5, text: "the server closed the connection",
+		},
+		{
+			name: "garbage",
+			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				if n == 3 {
+					return respond(c, r, length, "SSH-2.0-OpenSSH_9.2\r\n\r\n")
+				}
+				return respond(c, r, length, accepted)
+			},
+			class: load.Protocol, unknown: 5, text: "HTTP/1.1",
+		},
+		{
+			name: "silence",
+			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				if n == 3 {
+					r.Discard(length)
+					return true
+				}
+				return respond(c, r, length, accepted)
+			},
+			class: load.Timeout, unknown: 5, text: "no answer within",
+		},
+		{
+			name: "too large, told before it was read",
+			options: map[string]string{
+				"clients": "1", "events": "5", "spans": "0", "frames": "10000", "request-timeout": "20s",
+			},
+			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				if n == 3 {
+					io.WriteString(c, "HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 0\r\n\r\n")
+					// Closed for writing, so that no reset overtakes the answer.
+					c.(*net.TCPConn).CloseWrite()
+					r.Discard(length)
+					return false
+				}
+				return respond(c, r, length, accepted)
+			},
+			class: load.TooLarge, failed: 5, text: "413",
+		},
+		{
+			name: "stops reading",
+			options: map[string]string{
+				"clients": "1", "events": "5", "spans": "0", "frames": "10000", "request-timeout": "2s",
+			},
+			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				if n == 3 {
+					io.Copy(io.Discard, &trickle{c: c, left: 1000})
+					return false
+				}
+				return respond(c, r, length, accepted)
+			},
+			class: load.Timeout, unknown: 5, text: "no answer within",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newRascal(t, tt.script)
+			options := tt.options
+			if options == nil {
+				options = small
+			}
+			r := fire(t, open(t, s.url(), options), load.Plan{Hold: load.Limits{Events: 50}})
+			c := r.Hold.Counts
+			if c.Failed != tt.failed || c.Unknown != tt.unknown || c.Acked+c.Failed+c.Unknown != 50 {
+				t.Errorf("acked %d, failed %d, unknown %d; want %d failed and %d unknown of 50", c.Acked, c.Failed, c.Unknown, tt.failed, tt.unknown)
+			}
+			if tt.text == "" {
+				return
+			}
+			if len(r.Failures) == 0 || !strings.Contains(r.Failures[0].Text, tt.text) || r.Classes[tt.class.String()] == 0 {
+				t.Errorf("failures %v, classes %v; want %q of class %s", r.Failures, r.Classes, tt.text, tt.class)
+			}
+		})
+	}
+}
+
+// A trickle reads a little and then waits until the connection ends.
+type trickle struct {
+	c    net.Conn
+	left int
+}
+
+func (r *trickle) Read(p []byte) (int, error) {
+	if r.left > 0 {
+		n, err := r.c.Read(p[:min(len(p), r.left)])
+		r.left -= n
+		return n, err
+	}
+	// The other side's end is seen by writing, which nobody minds.
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		r.c.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if _, err := r.c.Write([]byte("HTTP/1.1 100 Continue\r\n\r\n")); err != nil {
+			return 0, err
+		}
+	}
+	return 0, io.EOF
+}
+
+// A server that goes away and comes back: what was in flight is unknown, and
+// the run goes on.
+func TestRestart(t *testing.T) {
+	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
+	sess := open(t, s.url(), map[string]string{"clients": "2", "events": "5", "spans": "0"})
+	cut := time.AfterFunc(100*time.Millisecond, s.cut)
+	defer cut.Stop()
+	r := fire(t, sess, load.Plan{Schedule: load.Constant(2000), Hold: load.Limits{Time: 600 * time.Millisecond}})
+	c := r.Hold.Counts
+	if c.Sent != 1200 || c.Acked+c.Failed+c.Unknown != 1200 || c.Acked < 1000 {
+		t.Errorf("sent %d, acked %d, failed %d, unknown %d; want 1200 sent and most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown)
+	}
+	reconnects := uint64(0)
+	for _, b := range sess.Brokers() {
+		reconnects += b.Reconnects
+	}
+	if reconnects == 0 {
+		t.Error("no connection was made again")
+	}
+}
+
+// A server that is gone for good does not keep a run from its end.
+func TestGone(t *testing.T) {
+	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
+	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "200ms"})
+	s.stop()
+	began := time.Now()
+	r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 100}})
+	if c := r.Hold.Counts; c.Acked > 0 || c.Failed+c.Unknown != 100 || r.Classes["refused"] != 100 {
+		t.Errorf("acked %d, failed %d, unknown %d, classes %v; want 100 refused", c.Acked, c.Failed, c.Unknown, r.Classes)
+	}
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}
+
+// Retry-After is heeded where somebody asked for that, and only there.
+func TestRetryAfter(t *testing.T) {
+	for _, tt := range []struct {
+		heed  string
+		least time.Duration
+	}{{"false", 0}, {"true", time.Second}} {
+		t.Run(tt.heed, func(t *testing.T) {
+			t.Parallel()
+			s := newIntake(t, false)
+			var n atomic.Int64
+			s.reply(func(w http.ResponseWriter, _ int) bool {
+				if n.Add(1) > 1 {
+					return false
+				}
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return true
+			})
+			sess := open(t, s.url(), map[string]string{"clients": "1", "events": "1", "spans": "0", "retry-after": tt.heed})
+			began := time.Now()
+			r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 5}})
+			if d := time.Since(began); d < tt.least || tt.least == 0 && d > 900*time.Millisecond {
+				t.Errorf("it took %v", d)
+			}
+			if c := r.Hold.Counts; c.Acked != 4 || c.Failed != 1 {
+				t.Errorf("acked %d, failed %d; want 4 and 1", c.Acked, c.Failed)
+			}
+		})
+	}
+}

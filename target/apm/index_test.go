@@ -1,0 +1,227 @@
+package apm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"carronade/internal/elastictest"
+	"carronade/measure"
+)
+
+func TestMain(m *testing.M) { os.Exit(elastictest.Main(m)) }
+
+func openIndexed(t *testing.T, s *intake, options map[string]string) *session {
+	t.Helper()
+	all := map[string]string{"events": "10", "spans": "0", "clients": "2", "index-still": "200ms", "index-wait": "10s"}
+	for k, v := range options {
+		all[k] = v
+	}
+	return open(t, s.url(), all)
+}
+
+// On a real store: what a run put there is found, and nothing else.
+func TestConfirm(t *testing.T) {
+	n := elastictest.Shared(t)
+	for _, tt := range []struct {
+		name   string
+		before int
+		put    int // of 200 accepted
+		note   bool
+	}{
+		{"all of it", 0, 200, false},
+		{"beside what was there", 300, 200, false},
+		{"all but a few", 0, 190, false},
+		{"too little", 0, 150, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			index := elastictest.Index(t, "apm")
+			if tt.before > 0 {
+				n.Add(t, index, tt.before)
+			}
+			s := newIntake(t, false)
+			sess := openIndexed(t, s, map[string]string{"index": n.URL, "index-pattern": index + "*"})
+			r := fire(t, sess, plan(200))
+			n.Add(t, index, tt.put/2)
+			later := make(chan struct{})
+			time.AfterFunc(100*time.Millisecond, func() { // while it is being waited for
+				defer close(later)
+				n.Add(t, index, tt.put-tt.put/2)
+			})
+			x, err := sess.Confirm(t.Context(), r.Hold.Acked)
+			<-later
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x.Before != uint64(tt.before) || x.Documents() != int64(tt.put) || x.Expected != 200 || !x.Still {
+				t.Errorf("got %+v, want %d before and %d more", x, tt.before, tt.put)
+			}
+			if x.Store != "OpenSearch "+elastictest.Version || x.HealthBefore == "" || x.HealthAfter == "" {
+				t.Errorf("store %q, health %q and %q", x.Store, x.HealthBefore, x.HealthAfter)
+			}
+			if (x.Note != "") != tt.note {
+				t.Errorf("note %q", x.Note)
+			}
+			if x.Span <= 0 || x.Rate() <= 0 {
+				t.Errorf("%v documents/s over %v", x.Rate(), x.Span)
+			}
+		})
+	}
+}
+
+// Without --index there is nothing to confirm.
+func TestConfirmNothing(t *testing.T) {
+	s := newIntake(t, false)
+	x, err := open(t, s.url(), nil).Confirm(t.Context(), 10)
+	if x != nil || err != nil {
+		t.Errorf("got %v, %v", x, err)
+	}
+}
+
+// A store that never stands still, and one that goes away, bound the wait.
+func TestConfirmIsBounded(t *testing.T) {
+	var n atomic.Int64
+	var gone, silent atomic.Bool
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case gone.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case silent.Load():
+			<-r.Context().Done()
+		case strings.HasSuffix(r.URL.Path, "/_count"):
+			fmt.Fprintf(w, `{"count":%d}`, n.Add(1))
+		case r.URL.Path == "/":
+			io.WriteString(w, `{"version":{"number":"8.19.21"}}`)
+		case r.URL.Path == "/_cluster/health":
+			io.WriteString(w, `{"status":"green"}`)
+		default:
+			w.WriteHeader(http.StatusForbidden) // no right to refresh
+		}
+	}))
+	t.Cleanup(store.Close)
+	s := newIntake(t, false)
+	confirm := func() (*measure.Indexed, error, time.Duration) {
+		gone.Store(false)
+		sess := openIndexed(t, s, map[string]string{"index": store.URL, "index-wait": "500ms"})
+		return func() (*measure.Indexed, error, time.Duration) {
+			began := time.Now()
+			x, err := sess.Confirm(t.Context(), 1000)
+			return x, err, time.Since(began)
+		}()
+	}
+	x, err, took := confirm()
+	if err != nil || x.Still || x.Store != "Elasticsearch 8.19.21" || took < 500*time.Millisecond || took > 5*time.Second {
+		t.Errorf("got %+v, %v after %v", x, err, took)
+	}
+
+	sess := openIndexed(t, s, map[string]string{"index": store.URL, "index-wait": "500ms"})
+	gone.Store(true)
+	if x, err := sess.Confirm(t.Context(), 1000); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("got %+v, %v; want that it is gone", x, err)
+	}
+	gone.Store(false)
+	silent.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if x, err := sess.Confirm(ctx, 1000); err == nil || time.Since(began) > 9*time.Second {
+		t.Errorf("got %+v, %v after %v; want that there was no answer", x, err, time.Since(began))
+	}
+	silent.Store(false)
+}
+
+// What is wrong with a store is told when it is opened.
+func TestIndexRefuses(t *testing.T) {
+	t.Setenv("APM_TEST_SECRET", "kestrel-9271")
+	s := newIntake(t, false)
+	answering := func(status int, body string) string {
+		x := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+		}))
+		t.Cleanup(x.Close)
+		return x.URL
+	}
+	login := map[string]string{"index-user": "me", "index-password": "env:APM_TEST_SECRET"}
+	for _, tt := range []struct {
+		name    string
+		url     string
+		options map[string]string
+		want    string
+		hint    string
+	}{
+		{"nobody there", "http://127.0.0.1:1", login, "refused", "is Elasticsearch running"},
+		{"no password", answering(401, `{"error":{"reason":"missing authentication"}}`), nil, "missing authentication", "--index-password"},
+		{"a wrong password", answering(401, `{"error":"no"}`), login, "401", "check --index-user"},
+		{"no right", answering(403, `{}`), login, "403", "right to read"},
+		{"something else", answering(200, `hello`), nil, "no JSON", "9200"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			options := map[string]string{"index": tt.url}
+			for k, v := range tt.options {
+				options[k] = v
+			}
+			said := refused(t, s.url(), options)
+			if !strings.Contains(said.Error(), tt.want) || !strings.Contains(said.Hint, tt.hint) {
+				t.Errorf("got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)
+			}
+			if strings.Contains(said.Error()+said.Hint, "kestrel-9271") {
+				t.Errorf("the secret stands in %q", said)
+			}
+		})
+	}
+}
+
+// The figures of both forms of counters that servers have had.
+func TestFind(t *testing.T) {
+	var v map[string]any
+	err := json.Unmarshal([]byte(`{"a.b":{"c":1,"d.e":2},"a":{"b":{"f":3}},"g.h.i":4,"j":"5","k":{}}`), &v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, path string
+		want       float64
+		ok         bool
+	}{
+		{"object in a flat name", "a.b.c", 1, true},
+		{"flat in a flat name", "a.b.d.e", 2, true},
+		{"flat", "g.h.i", 4, true},
+		{"text", "j", 5, true},
+		{"an object", "k", 0, false},
+		{"missing", "x.y", 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, ok := find(v, tt.path); got != tt.want || ok != tt.ok {
+				t.Errorf("got %v, %v; want %v, %v", got, ok, tt.want, tt.ok)
+			}
+		})
+	}
+}
+
+func TestTell(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/debug/vars" {
+			io.WriteString(w, `{"libbeat.pipeline.events.active":7,"memstats":{"Alloc":1000}}`)
+			return
+		}
+		io.WriteString(w, "{}")
+	}))
+	t.Cleanup(s.Close)
+	sess := open(t, "apm+"+s.URL, nil)
+	figures, err := sess.Tell(t.Context())
+	if err != nil || len(figures) != 2 || figures[0].Value != 7 || figures[1].Unit != "bytes" {
+		t.Errorf("got %v, %v", figures, err)
+	}
+	if q := sess.queued(t.Context()); q == nil || *q != 7 {
+		t.Errorf("queued %v, want 7", q)
+	}
+}

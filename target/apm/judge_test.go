@@ -1,0 +1,88 @@
+package apm
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/load"
+)
+
+func TestJudge(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		want   verdict
+	}{
+		{"accepted", 202, "", verdict{acked: 10}},
+		{"200, as v1 and gateways say it", 200, "", verdict{acked: 10}},
+		{"verbose", 202, `{"accepted":10}`, verdict{acked: 10}},
+		{"accepted in part", 202, `{"accepted":7,"errors":[{"message":"a"}]}`, verdict{acked: 7, failed: 3, class: load.Rejected, text: "202 Accepted: a"}},
+		{"a page of a gateway", 200, `<html>ok</html>`, verdict{acked: 10}},
+		{"invalid events", 400, `{"accepted":8,"errors":[{"message":"invalid","document":"{}"},{"message":"invalid"}]}`, verdict{acked: 8, failed: 2, class: load.Rejected, text: "400 Bad Request: invalid"}},
+		{"nothing of it", 400, `{"accepted":0,"errors":[{"message":"bad metadata"}]}`, verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: bad metadata"}},
+		{"more than there were", 400, `{"accepted":11}`, verdict{acked: 10}},
+		{"fewer than none", 202, `{"accepted":-1}`, verdict{failed: 10, class: load.Rejected, text: "202 Accepted"}},
+		{"v1's words", 400, `{"error":"data validation error"}`, verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: data validation error"}},
+		{"plain words on two lines", 400, "no\r\ngood", verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: no good"}},
+		{"wrong token", 401, `{"accepted":0,"errors":[{"message":"unauthorized"}]}`, verdict{failed: 10, class: load.Unauthorized, text: "401 Unauthorized: unauthorized"}},
+		{"forbidden", 403, "", verdict{failed: 10, class: load.Unauthorized, text: "403 Forbidden"}},
+		{"too large", 413, "", verdict{failed: 10, class: load.TooLarge, text: "413 Request Entity Too Large"}},
+		{"too many", 429, `{"accepted":0,"errors":[{"message":"rate limit exceeded"}]}`, verdict{failed: 10, class: load.Throttled, text: "429 Too Many Requests: rate limit exceeded"}},
+		{"the queue filled on the way", 503, `{"accepted":4,"errors":[{"message":"queue is full"}]}`, verdict{acked: 4, failed: 6, class: load.Throttled, text: "503 Service Unavailable: queue is full"}},
+		{"a fault inside", 500, "", verdict{failed: 10, class: load.Rejected, text: "500 Internal Server Error"}},
+		{"too slow for it", 408, "", verdict{failed: 10, class: load.Timeout, text: "408 Request Timeout"}},
+		{"a gateway whose server hung up", 502, "<html>", verdict{unknown: 10, class: load.Refused, text: "502 Bad Gateway"}},
+		{"a gateway whose server was silent", 504, "", verdict{unknown: 10, class: load.Timeout, text: "504 Gateway Timeout"}},
+		{"elsewhere", 302, "", verdict{failed: 10, class: load.Protocol, text: "302 Found"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &session{}
+			got := s.judge(tt.status, []byte(tt.body), 10)
+			if got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+			if got.acked+got.failed+got.unknown != 10 {
+				t.Errorf("%d of 10 events are accounted for", got.acked+got.failed+got.unknown)
+			}
+		})
+	}
+}
+
+func FuzzJudge(f *testing.F) {
+	f.Add(202, []byte(`{"accepted":3}`))
+	f.Add(400, []byte(`{"accepted":1e9,"errors":[{"message":"\u0000x"}]}`))
+	f.Add(503, []byte("\xff\xfe"))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		if status < 200 || status > 599 {
+			return
+		}
+		s := &session{}
+		v := s.judge(status, body, 7)
+		if v.acked < 0 || v.failed < 0 || v.unknown < 0 || v.acked+v.failed+v.unknown != 7 {
+			t.Fatalf("%+v does not add up to 7", v)
+		}
+		if (v.acked < 7) != (v.class != load.OK) {
+			t.Fatalf("%+v: a class without a failure, or the reverse", v)
+		}
+		if strings.ContainsAny(v.text, "\r\n\x00") || len(v.text) > mostText+60 {
+			t.Fatalf("a text of %d bytes: %q", len(v.text), v.text)
+		}
+	})
+}
+
+// What servers say of documents is counted by text, in bounded memory.
+func TestTally(t *testing.T) {
+	var y tally
+	for i := range 3 * mostTexts {
+		y.add(strings.Repeat("x", i))
+		y.add("always")
+	}
+	all := y.all()
+	if got := all["always"]; got != 3*mostTexts {
+		t.Errorf("counted %d, want %d", got, 3*mostTexts)
+	}
+	if got, want := all["..."], uint64(2*mostTexts+1); len(all) != mostTexts+1 || got != want {
+		t.Errorf("%d texts and %d others, want %d and %d", len(all), got, mostTexts+1, want)
+	}
+}

@@ -1,0 +1,169 @@
+package apm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/target"
+)
+
+// refused opens what cannot be opened and returns what it says.
+func refused(t *testing.T, url string, options map[string]string) *target.Error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s, err := Kind{}.Open(ctx, spec(t, url, options))
+	if err == nil {
+		s.Close()
+		t.Fatal("it opened")
+	}
+	var said *target.Error
+	if !errors.As(err, &said) {
+		t.Fatalf("got %v, want an error with a way out", err)
+	}
+	return said
+}
+
+// What cannot be fired at is told before anything is fired, with the way out
+// and without secrets.
+func TestOpenRefuses(t *testing.T) {
+	t.Setenv("APM_TEST_TOKEN", "kestrel-9271")
+	token := map[string]string{"secret-token": "env:APM_TEST_TOKEN"}
+	plain, secure := newIntake(t, false), newIntake(t, true)
+	ca := authority(t, secure)
+	answering := func(status int, body string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				w.WriteHeader(status)
+			}
+			io.WriteString(w, body)
+		}))
+		t.Cleanup(s.Close)
+		return "apm+" + s.URL
+	}
+	says := func(text string) string {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ln.Close() })
+		go func() {
+			for {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				io.WriteString(c, text)
+				c.Close()
+			}
+		}()
+		return "apm+http://" + ln.Addr().String()
+	}
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for _, tt := range []struct {
+		name    string
+		url     string
+		options map[string]string
+		want    string
+		hint    string
+	}{
+		{"nobody there", "apm+http://" + gone.Addr().String(), token, "connect", "is the server running"},
+		{"no token", answering(401, `{"error":"unauthorized"}`), nil, "401", "add --secret-token"},
+		{"a wrong token", answering(401, `{"error":"unauthorized: kestrel"}`), token, "401", "check the secret token"},
+		{"no right", answering(403, ""), token, "403", "lacks a right"},
+		{"RUM that is off", answering(403, ""), map[string]string{"intake": "rum-v2"}, "403", "RUM enabled"},
+		{"v1 of a new server", answering(404, ""), map[string]string{"intake": "v1"}, "404", "leave out --intake v1"},
+		{"no APM server", answering(404, "nothing"), nil, "404", "no APM server"},
+		{"Elasticsearch", answering(400, `{"tagline":"You Know, for Search"}`), nil, "Elasticsearch", "--index"},
+		{"a redirect", answering(302, ""), nil, "302", "redirects"},
+		{"another protocol", says("220 mail ESMTP\r\n"), nil, "malformed HTTP", "another protocol"},
+		{"a port that hangs up", says(""), nil, "EOF", "another protocol"},
+		{"TLS spoken to plainly", "apm+http" + strings.TrimPrefix(secure.url(), "apm+https"), nil, "TLS", "apm+https"},
+		{"plain spoken TLS to", "apm+https" + strings.TrimPrefix(plain.url(), "apm+http"), nil, "HTTP response to HTTPS client", "apm+http://"},
+		{"an unknown authority", secure.url(), nil, "certificate", "--tls-ca"},
+		{"another name", secure.url(), map[string]string{"tls-ca": ca, "tls-server-name": "other.test"}, "certificate", "--tls-server-name"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			said := refused(t, tt.url, tt.options)
+			if !strings.Contains(said.Error(), tt.want) || !strings.Contains(said.Hint, tt.hint) {
+				t.Errorf("got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)
+			}
+			if strings.Contains(said.Error()+said.Hint, "kestrel-9271") {
+				t.Errorf("the secret stands in %q (%q)", said, said.Hint)
+			}
+		})
+	}
+}
+
+// What a session says of itself holds no secret, whatever way it came in.
+func TestNoSecretIsTold(t *testing.T) {
+	const canary = "kestrel-9271"
+	t.Setenv("APM_TEST_SECRET", canary)
+	var log strings.Builder
+	for _, options := range []map[string]string{
+		{"secret-token": "env:APM_TEST_SECRET"},
+		{"api-key": "env:APM_TEST_SECRET"},
+		{"header": "Authorization: env:APM_TEST_SECRET"},
+		{"header": "X-Secret: env:APM_TEST_SECRET", "http-version": "1.1", "keep-alive": "false"},
+	} {
+		s := newIntake(t, false)
+		s.reply(func(w http.ResponseWriter, _ int) bool {
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		})
+		sp := spec(t, s.url(), options)
+		sp.Logf = func(format string, args ...any) { log.WriteString(format) }
+		sess, err := Kind{}.Open(t.Context(), sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := fire(t, sess.(*session), plan(40))
+		told, err := json.Marshal(map[string]any{"facts": sess.Facts(), "warnings": sess.Warnings(), "failures": r.Failures, "clients": sess.(*session).Brokers()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sess.Close(); err != nil {
+			t.Error(err)
+		}
+		if text := string(told) + log.String(); strings.Contains(text, canary) {
+			t.Errorf("%v: the secret stands in %s", options, text)
+		}
+		sent := false
+		for _, h := range s.heads {
+			for _, v := range h {
+				sent = sent || strings.Contains(v[0], canary)
+			}
+		}
+		if !sent {
+			t.Errorf("%v: the secret was not sent", options)
+		}
+	}
+}
+
+func TestFacts(t *testing.T) {
+	s := newIntake(t, false)
+	sess := open(t, s.url(), map[string]string{"gzip": "1", "clients": "3"})
+	f := sess.Facts()
+	if got := f["version"]; got != "9.6.0" {
+		t.Errorf("version %v, want 9.6.0", got)
+	}
+	request := f["request"].(map[string]any)
+	if got := request["compressed_to"].(float64); got <= 0.01 || got >= 0.9 {
+		t.Errorf("compressed to %v", got)
+	}
+	if got := request["kinds"].(map[string]any); got["transaction"] != 10.0 || got["span"] != 30.0 {
+		t.Errorf("kinds %v, want 10 transactions and 30 spans", got)
+	}
+}
