@@ -109,13 +109,13 @@ func TestGaugesAreBounded(t *testing.T) {
 	a := &asked{namedTeller: namedTeller{from: "server"}, most: 4, per: 1}
 	for i := range 9 {
 		var f []measure.Figure
-		if i != 2 && i != 3 {
+		if i != 5 && i != 6 {
 			f = []measure.Figure{{Name: "rate", Value: float64(i)}}
 		}
 		a.note(f, time.Duration(i+1)*time.Second)
 	}
 	// Nine asks in at most four points are fours: 0-3, 4-7 and 8.
-	want := []measure.Point{{At: 2 * time.Second, Value: 0.5}, {At: 8 * time.Second, Value: 5.5}, {At: 9 * time.Second, Value: 8}}
+	want := []measure.Point{{At: 4 * time.Second, Value: 1.5}, {At: 8 * time.Second, Value: 5.5}, {At: 9 * time.Second, Value: 8}}
 	g := a.told[0].gauge(a)
 	if diff := cmp.Diff(want, g.Points); diff != "" || g.Missed != 2 {
 		t.Errorf("missed %d, want 2; points (-want +got):\n%s", g.Missed, diff)
