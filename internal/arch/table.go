@@ -76,7 +76,7 @@ var Rooms = []Room{
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/workload", "target", "target/riemann", "units"}},
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/workload", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
-		"internal/command", "internal/command/query", "internal/command/topics",
+		"internal/checkout", "internal/command", "internal/command/query", "internal/command/topics",
 		"internal/live", "internal/report", "internal/run", "internal/standin", "internal/system", "internal/trust", "internal/workload",
 		"load", "measure", "payload", "target", "units",
 	}, Tests: []string{"target/all"}},
