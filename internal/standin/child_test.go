@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -70,6 +71,34 @@ func TestSpawn(t *testing.T) {
 		t.Error("the child took no CPU at all")
 	}
 	if want := "took 100 events"; !strings.Contains(child.Words(), want) {
+		t.Errorf("got words %q, want them to hold %q", child.Words(), want)
+	}
+}
+
+func TestSpawnAPM(t *testing.T) {
+	t.Setenv("CANARY", "sesame")
+	child, err := Spawn(t.Context(), "", "apm", "--listen", "127.0.0.1:0", "--secret-token", "env:CANARY", "--max-event", "100KiB", "--error", "event@100%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+child.Addr()+"/intake/v2/events", strings.NewReader(
+		`{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}`+"\n"+`{"metricset":{"samples":{"a":{"value":1}},"timestamp":1}}`+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer sesame")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("got %d, want 400 by the rule", resp.StatusCode)
+	}
+	if err := child.Stop(); err != nil {
+		t.Fatalf("%v; it said: %s", err, child.Words())
+	}
+	if want := "1 requests"; !strings.Contains(child.Words(), want) || !strings.Contains(child.Words(), "1 invalid") || strings.Contains(child.Words(), "sesame") {
 		t.Errorf("got words %q, want them to hold %q", child.Words(), want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"carronade/internal/standin/apm"
 	"carronade/internal/standin/kafka"
 	"carronade/internal/standin/riemann"
 )
@@ -61,6 +62,19 @@ client can be measured against the same thing.`,
   carronade standin riemann --discard --listen 127.0.0.1:0
   carronade standin riemann --delay 5ms --error overloaded@1% --drop 0.1%`,
 			New: func() Server { return new(riemann.Options) },
+		},
+		{
+			Name: "apm", Short: "an APM Server that judges events, or with --discard a sink that only answers",
+			Long: `An Elastic APM Server in this process: it takes intake v2, RUM v2 and v3 and the
+documents of v1, judges each event by Elastic's published schemas, answers and
+counts as the real one does, and with --index writes documents to Elasticsearch
+or OpenSearch. With --discard it reads nothing and only answers, as fast as can
+be, so that the limit of any client can be measured against the same thing.`,
+			Example: `  carronade standin apm
+  carronade standin apm --discard --listen 127.0.0.1:0
+  carronade standin apm --index http://127.0.0.1:9200 --index-auth env:ES_LOGIN
+  carronade standin apm --queue 10000 --drain 2k/s --error event@1%`,
+			New: func() Server { return new(apm.Options) },
 		},
 	}
 }
