@@ -79,6 +79,8 @@ var roads = []road{
 	{scheme: "riemann", port: "5555", probe: probeTCP, lane: newTCPLane},
 	{scheme: "riemann+tls", port: "5554", tls: true, probe: probeTCP, lane: newTCPLane},
 	{scheme: "riemann+udp", port: "5555", unanswered: true, probe: probeUDP, lane: newUDPLane},
+	{scheme: socketRoad, port: "5556", path: eventsPath, probe: probeWeb, lane: newSocketLane},
+	{scheme: httpRoad, port: "5556", path: eventsPath, probe: probeWeb, lane: newHTTPLane},
 }
 
 // A sender is a lane as the session knows it, whatever its road.

@@ -26,6 +26,8 @@ type lane struct {
 	sink load.Sink
 	wall time.Time // of the run's start
 
+	web tongue // nil: frames of protocol buffers
+
 	// The sending thread's.
 	press *press
 	fill  []byte // messages pressed and not handed on
@@ -64,8 +66,9 @@ type lane struct {
 
 	outcomes  []load.Outcome
 	answer    []byte // the last one that was no plain ack
-	answerOK  bool
-	text      string
+	answers   int    // events of the message that it answered
+	refused   int32  // how many of them it refuses
+	text      string // its words
 	counts    measure.Client
 	writtenBy atomic.Uint64 // bytes, all connections
 	readBy    atomic.Uint64
@@ -98,7 +101,15 @@ func newLane(c *config, id int, addr string, p *press) *lane {
 }
 
 // most is the size of a buffer: two messages at least.
-func (l *lane) most() int { return max(bufferBytes, 2*l.press.size()) }
+func (l *lane) most() int { return max(bufferBytes, 2*l.size()) }
+
+// size is the bytes that no message exceeds.
+func (l *lane) size() int {
+	if l.web != nil {
+		return l.web.size()
+	}
+	return l.press.size()
+}
 
 // ID implements load.Lane.
 func (l *lane) ID() int { return l.id }
@@ -124,7 +135,10 @@ func (l *lane) places() int {
 		if !ok {
 			return 0
 		}
-		n := (l.most() - queued - len(l.fill)) / l.press.size()
+		n := (l.most() - queued - len(l.fill)) / l.size()
+		if l.web != nil && l.web.alone() {
+			n = min(n, 1-len(l.fresh))
+		}
 		if n > 0 || len(l.fill) == 0 {
 			return max(n, 0)
 		}
@@ -143,7 +157,10 @@ func (l *lane) accepts(now time.Duration) bool {
 	if l.link == nil || l.link.dead {
 		return l.gone(now)
 	}
-	return len(l.waiting) <= l.most()-l.press.size()
+	if l.web != nil && l.web.alone() && l.passed > l.settled {
+		return false
+	}
+	return len(l.waiting) <= l.most()-l.size()
 }
 
 // gone reports whether there has been no connection for so long that events
@@ -168,7 +185,9 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 		}
 		places -= n
 		at := len(l.fill)
-		if n == 1 {
+		if l.web != nil {
+			l.fill, s.Bytes = l.web.append(l.fill, l.press, s.First, n, int(s.Events)/n, now)
+		} else if n == 1 {
 			l.fill, s.Bytes = l.press.append(l.fill, s.First, int(s.Events), now)
 		} else {
 			l.fill, s.Bytes = l.press.volley(l.fill, s.First, n, int(s.Events)/n, now)

@@ -46,6 +46,12 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l.web != nil {
+		if err := l.web.greet(ctx, nc, l.addr); err != nil {
+			nc.Close()
+			return nil, err
+		}
+	}
 	k := &link{l: l, nc: nc}
 	k.out = socket.NewWriter(nc, func() time.Duration { return l.sink.Now() }) // there is no sink before the run
 	return k, nil
@@ -304,7 +310,11 @@ func (l *lane) wrote(n int) {
 
 // walk goes to the end of the next message in out.
 func (l *lane) walk() {
-	l.edge += riemann.FrameSize(l.out[l.edge:])
+	if l.web != nil {
+		l.edge += l.web.walk(l.out[l.edge:])
+	} else {
+		l.edge += riemann.FrameSize(l.out[l.edge:])
+	}
 	l.edged++
 }
 

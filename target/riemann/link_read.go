@@ -3,6 +3,7 @@ package riemann
 import (
 	"errors"
 	"io"
+	"math"
 	"time"
 
 	"carronade/internal/wire/riemann"
@@ -57,16 +58,23 @@ func (k *link) take(b []byte, now time.Duration) (rest []byte, err error) {
 	for {
 		var acks int
 		var msg []byte
-		acks, msg, b, err = riemann.NextAnswers(b, mostRefusal)
+		if l.web != nil {
+			messages, events := l.expects()
+			acks, msg, b, err = l.web.answers(b, messages, events)
+		} else {
+			acks, msg, b, err = riemann.NextAnswers(b, mostRefusal)
+		}
 		if l.answered(uint64(acks), now) != nil {
 			err = &protocolError{errMany}
 		} else if err != nil {
-			err = &protocolError{err}
+			if !errors.Is(err, errHangUp) { // in so many words
+				err = &protocolError{err}
+			}
 		} else if msg != nil {
 			err = l.judge(msg, now)
 		}
 		k.proven = k.proven || acks > 0 || msg != nil
-		if err != nil || msg == nil {
+		if err != nil || msg == nil && (l.web == nil || acks == 0) {
 			break
 		}
 	}
@@ -103,32 +111,56 @@ func (l *lane) expected(n uint64) error {
 	return nil
 }
 
+// expects is how many messages of how many events are answered next.
+func (l *lane) expects() (messages, events int) {
+	if l.queue.empty() {
+		return 1, 1 // it will turn out that none was
+	}
+	r := l.queue.at(l.queue.head)
+	return int(r.shots()), int(uint64(r.shot.Events) / r.shots())
+}
+
 // judge deals with an answer that is no plain ack.
 func (l *lane) judge(msg []byte, now time.Duration) error {
-	ok, text := l.answerOK, l.text
-	if l.answer == nil || string(msg) != string(l.answer) { // a server that refuses everything says the same of each
-		m, err := riemann.DecodeMsg(msg)
+	_, events := l.expects()
+	if l.answer == nil || events != l.answers || string(msg) != string(l.answer) { // a server that refuses everything says the same of each
+		refused, text, err := l.verdict(msg, events)
 		if err != nil {
 			return &protocolError{err}
 		}
-		if !m.HasOK && m.Error == "" {
-			return &protocolError{errNeither}
-		}
-		ok, text = m.OK && m.HasOK, m.Error
-		if !ok && text == "" {
+		if refused > 0 && text == "" {
 			text = "the server refused it without a word"
 		}
-		l.answer, l.answerOK, l.text = append(l.answer[:0], msg...), ok, text
+		l.answer, l.answers, l.refused, l.text = append(l.answer[:0], msg...), events, refused, text
 	}
-	if ok {
+	if l.refused == 0 {
 		return wrapped(l.answered(1, now))
 	}
 	if err := l.expected(1); err != nil {
 		return wrapped(err)
 	}
 	o := l.settle(1, now)
-	o.Failed, o.Class, o.Text = o.Events, load.Rejected, text
+	o.Failed = min(o.Events, l.refused)
+	o.Acked = o.Events - o.Failed
+	o.Class, o.Text = load.Rejected, l.text
 	return nil
+}
+
+// verdict reads how many events of its message an answer refuses, and why.
+func (l *lane) verdict(msg []byte, events int) (refused int32, text string, err error) {
+	if l.web != nil {
+		return l.web.verdict(msg, int32(events))
+	}
+	m, err := riemann.DecodeMsg(msg)
+	switch {
+	case err != nil:
+		return 0, "", err
+	case !m.HasOK && m.Error == "":
+		return 0, "", errNeither
+	case m.OK && m.HasOK:
+		return 0, "", nil
+	}
+	return math.MaxInt32, m.Error, nil // a message is taken whole, or not
 }
 
 func wrapped(err error) error {

@@ -1,0 +1,252 @@
+package riemann
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"strconv"
+	"time"
+)
+
+// An httpTongue speaks HTTP/1.1: a message is a PUT of one JSON event a line,
+// answered by a line for each. A connection carries one at a time: what a
+// server does with a second request before it has answered the first is its own
+// affair, and proxies answer none.
+type httpTongue struct {
+	head []byte // of a request, up to the length of its body
+	most int    // bytes of a message
+}
+
+// The length of a body has a field of its own width, blanks before it, so that
+// it can be written when the body is there.
+const (
+	lengthDigits = 10
+	headEnd      = "\r\n\r\n"
+)
+
+func newHTTPTongue(c *config, addr string, p *press) *httpTongue {
+	t := &httpTongue{head: fmt.Appendf(nil, "PUT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: carronade\r\nContent-Type: application/json\r\nContent-Length: ", c.path, addr)}
+	t.most = len(t.head) + lengthDigits + len(headEnd) + c.perMessage()*(widestJSON(p)+1)
+	return t
+}
+
+func (t *httpTongue) size() int   { return t.most }
+func (t *httpTongue) alone() bool { return true }
+
+// greet does nothing: the first request is the greeting.
+func (t *httpTongue) greet(context.Context, net.Conn, string) error { return nil }
+
+func (t *httpTongue) append(dst []byte, p *press, first uint64, messages, events int, now time.Time) ([]byte, int64) {
+	var bytes int64
+	for range messages {
+		dst = append(dst, t.head...)
+		at := len(dst)
+		for range lengthDigits {
+			dst = append(dst, ' ')
+		}
+		dst = append(dst, headEnd...)
+		body := len(dst)
+		var n int64
+		dst, n = p.json(dst, first, events, now)
+		bytes += n
+		first += uint64(events)
+		for k, left := at+lengthDigits-1, len(dst)-body; left > 0; k-- {
+			dst[k] = byte('0' + left%10)
+			left /= 10
+		}
+	}
+	return dst, bytes
+}
+
+func (t *httpTongue) walk(b []byte) int {
+	at := len(t.head)
+	n, _ := strconv.Atoi(string(bytes.TrimLeft(b[at:at+lengthDigits], " ")))
+	return at + lengthDigits + len(headEnd) + n
+}
+
+// An httpAnswer is where in a response what is.
+type httpAnswer struct {
+	code int
+	text string // the status line's, with its code
+	body []byte // chunks joined, a copy; else a part of the response
+}
+
+// errTooLong is a response that nobody would want to read.
+var errTooLong = errors.New("a response of more than a mebibyte")
+
+// nextResponse takes the first whole response from b. A nil rest with no error
+// means that there is none yet. Interim ones (1xx) are passed over.
+func nextResponse(b []byte) (a httpAnswer, rest []byte, err error) {
+	for {
+		end := bytes.Index(b, []byte(headEnd))
+		if end < 0 {
+			if len(b) > mostRefusal {
+				return a, nil, errTooLong
+			}
+			if n := min(len(b), len("HTTP/1.")); string(b[:n]) != "HTTP/1."[:n] {
+				return a, nil, fmt.Errorf("an answer that is no HTTP: %.60q", b)
+			}
+			return a, nil, nil
+		}
+		head, body := b[:end], b[end+len(headEnd):]
+		length, chunked, err := a.readHead(head)
+		if err != nil {
+			return a, nil, err
+		}
+		if a.code < 200 {
+			b = body
+			continue
+		}
+		switch {
+		case a.code == 204 || a.code == 304:
+			return a, whole(body), nil
+		case chunked:
+			return a.readChunks(body)
+		case length < 0:
+			return a, nil, errors.New("an answer whose end is that of its connection")
+		case length > mostRefusal:
+			return a, nil, errTooLong
+		case length > len(body):
+			return a, nil, nil
+		}
+		a.body = body[:length:length]
+		return a, whole(body[length:]), nil
+	}
+}
+
+// whole is b, and never nil.
+func whole(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// readHead reads the status line and how long the body is; -1: it is not said.
+func (a *httpAnswer) readHead(head []byte) (length int, chunked bool, err error) {
+	line, fields, _ := bytes.Cut(head, []byte("\r\n"))
+	proto, status, _ := bytes.Cut(line, []byte(" "))
+	code, _, _ := bytes.Cut(status, []byte(" "))
+	a.code, err = strconv.Atoi(string(code))
+	if err != nil || !bytes.HasPrefix(proto, []byte("HTTP/1.")) || a.code < 100 || a.code > 999 {
+		return 0, false, fmt.Errorf("an answer that is no HTTP: %.60q", line)
+	}
+	a.text = string(bytes.TrimSpace(status))
+	length = -1
+	for len(fields) > 0 {
+		var field []byte
+		field, fields, _ = bytes.Cut(fields, []byte("\r\n"))
+		name, value, _ := bytes.Cut(field, []byte(":"))
+		value = bytes.TrimSpace(value)
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")):
+			n, err := strconv.ParseUint(string(value), 10, 31)
+			if err != nil {
+				return 0, false, fmt.Errorf("an answer of the length %.20q", value)
+			}
+			length = int(n)
+		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+			chunked = bytes.EqualFold(value, []byte("chunked"))
+		}
+	}
+	return length, chunked, nil
+}
+
+// readChunks reads a body in chunks (RFC 9112, section 7.1).
+func (a *httpAnswer) readChunks(b []byte) (httpAnswer, []byte, error) {
+	for {
+		line, rest, ok := bytes.Cut(b, []byte("\r\n"))
+		if !ok {
+			if len(b) > mostRefusal {
+				return *a, nil, errTooLong
+			}
+			return *a, nil, nil
+		}
+		size, _, _ := bytes.Cut(line, []byte(";"))
+		n, err := strconv.ParseUint(string(bytes.TrimSpace(size)), 16, 31)
+		switch {
+		case err != nil:
+			return *a, nil, fmt.Errorf("a chunk of the length %.20q", size)
+		case n+uint64(len(a.body)) > mostRefusal:
+			return *a, nil, errTooLong
+		case uint64(len(rest)) < n+2 && n > 0:
+			return *a, nil, nil
+		case n == 0:
+			return a.readTrailer(rest)
+		case string(rest[n:n+2]) != "\r\n":
+			return *a, nil, errors.New("a chunk that does not end where it said")
+		}
+		a.body = append(a.body, rest[:n]...)
+		b = rest[n+2:]
+	}
+}
+
+// readTrailer passes over the fields behind a body.
+func (a *httpAnswer) readTrailer(b []byte) (httpAnswer, []byte, error) {
+	for {
+		line, rest, ok := bytes.Cut(b, []byte("\r\n"))
+		switch {
+		case !ok && len(b) > mostRefusal:
+			return *a, nil, errTooLong
+		case !ok:
+			return *a, nil, nil
+		case len(line) == 0:
+			return *a, whole(rest), nil
+		}
+		b = rest
+	}
+}
+
+func (t *httpTongue) answers(b []byte, _, _ int) (acks int, msg, rest []byte, err error) {
+	if len(b) == 0 {
+		return 0, nil, b, nil
+	}
+	_, rest, err = nextResponse(b)
+	if err != nil || rest == nil {
+		return 0, nil, b, err
+	}
+	n := len(b) - len(rest)
+	return 0, b[:n:n], rest, nil
+}
+
+// verdict reads the lines of an answer. A server that cannot read a line says
+// so and takes none of those behind it.
+func (t *httpTongue) verdict(msg []byte, events int32) (refused int32, text string, err error) {
+	a, _, err := nextResponse(msg)
+	if err != nil {
+		return 0, "", err
+	}
+	if a.code < 200 || a.code > 299 {
+		words, _, _ := bytes.Cut(bytes.TrimSpace(a.body), []byte("\n"))
+		text = "HTTP " + a.text
+		if len(words) > 0 {
+			text = fmt.Sprintf("%s: %.200s", text, words)
+		}
+		return math.MaxInt32, text, nil
+	}
+	took := int32(0)
+	for line := range bytes.Lines(a.body) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		no, why, err := reply(line)
+		switch {
+		case err != nil:
+			return 0, "", err
+		case !no:
+			took++
+		case text == "":
+			text = why
+		}
+	}
+	if took > events {
+		return 0, "", errMany
+	}
+	if took < events && text == "" {
+		text = "fewer lines of answer than of events"
+	}
+	return events - took, text, nil
+}

@@ -1,0 +1,273 @@
+package riemann
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // what the protocol asks for, and no secret
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"carronade/internal/dial"
+)
+
+// A socketTongue speaks WebSocket (RFC 6455): each event is a text message in
+// a frame of its own, masked as a client's must be. It is not a library's: that
+// would write each frame on its own, and a frame is smaller than what a write
+// costs.
+//
+// A lane's message is the frames of a shot's events. Which frame is the last of
+// them stands in the last bit of its mask: the other bits are random, as a mask
+// is meant to be.
+type socketTongue struct {
+	path  string
+	most  int // bytes of a message
+	rnd   *mathrand.ChaCha8
+	frame []byte
+}
+
+// Frames of RFC 6455, section 5.2.
+const (
+	finalText   = 0x81
+	finalBinary = 0x82
+	opClose     = 0x8
+	opPing      = 0x9
+	opPong      = 0xa
+	maskBit     = 0x80
+	most16      = 0xffff
+	longestHead = 14
+)
+
+// plainFrame is the answer to an event that went well, as a server frames it.
+const plainFrame = "\x81\x02" + plainReply
+
+func newSocketTongue(c *config, p *press) *socketTongue {
+	var seed [32]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	return &socketTongue{path: c.path, most: c.perMessage() * (widestJSON(p) + longestHead), rnd: mathrand.NewChaCha8(seed)}
+}
+
+func (t *socketTongue) size() int   { return t.most }
+func (t *socketTongue) alone() bool { return false }
+
+func (t *socketTongue) append(dst []byte, p *press, first uint64, messages, events int, now time.Time) ([]byte, int64) {
+	var bytes int64
+	for range messages {
+		for i := range events {
+			var n int64
+			t.frame, n = p.json(t.frame[:0], first, 1, now)
+			dst = t.put(dst, t.frame[:len(t.frame)-1], i == events-1)
+			bytes += n
+			first++
+		}
+	}
+	return dst, bytes
+}
+
+// put appends a masked frame.
+func (t *socketTongue) put(dst, payload []byte, last bool) []byte {
+	mask := uint32(t.rnd.Uint64()) &^ (1 << 24)
+	if last {
+		mask |= 1 << 24
+	}
+	dst = append(dst, finalText)
+	switch n := len(payload); {
+	case n < 126:
+		dst = append(dst, maskBit|byte(n))
+	case n <= most16:
+		dst = binary.BigEndian.AppendUint16(append(dst, maskBit|126), uint16(n))
+	default:
+		dst = binary.BigEndian.AppendUint64(append(dst, maskBit|127), uint64(n))
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, mask)
+	at := len(dst)
+	dst = append(dst, payload...)
+	xor(dst[at:], mask)
+	return dst
+}
+
+// xor masks, or unmasks, b.
+func xor(b []byte, mask uint32) {
+	wide := uint64(mask)<<32 | uint64(mask)
+	for len(b) >= 8 {
+		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)^wide)
+		b = b[8:]
+	}
+	for i := range b {
+		b[i] ^= byte(mask >> (8 * (i & 3)))
+	}
+}
+
+// walk goes from frame to frame to the one whose mask says that it is the last.
+func (t *socketTongue) walk(b []byte) int {
+	at := 0
+	for {
+		n, head := 0, 6
+		switch x := b[at+1] &^ maskBit; x {
+		case 126:
+			n, head = int(binary.BigEndian.Uint16(b[at+2:])), 8
+		case 127:
+			n, head = int(binary.BigEndian.Uint64(b[at+2:])), 14
+		default:
+			n = int(x)
+		}
+		last := b[at+head-1]&1 == 1
+		at += head + n
+		if last {
+			return at
+		}
+	}
+}
+
+// A statusError is an answer of HTTP that is not the one hoped for.
+type statusError struct {
+	code   int
+	status string
+}
+
+func (e *statusError) Error() string { return "HTTP " + e.status }
+
+func (t *socketTongue) greet(ctx context.Context, nc net.Conn, addr string) error {
+	stop := dial.Interrupt(ctx, nc)
+	defer stop()
+	if err := nc.SetDeadline(time.Now().Add(defaultConnectTimeout)); err != nil {
+		return err
+	}
+	var nonce [16]byte
+	_, _ = rand.Read(nonce[:]) // never fails
+	key := base64.StdEncoding.EncodeToString(nonce[:])
+	path := t.path
+	if path == "" {
+		path = eventsPath
+	}
+	_, err := fmt.Fprintf(nc, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n", path, addr, key)
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(nc, 4<<10)
+	r, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return fmt.Errorf("read the answer to a WebSocket's greeting: %w", err)
+	}
+	if r.StatusCode != http.StatusSwitchingProtocols {
+		return &statusError{r.StatusCode, r.Status}
+	}
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // section 4.2.2
+	switch {
+	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"), r.Header.Get("Sec-WebSocket-Accept") != base64.StdEncoding.EncodeToString(sum[:]):
+		return errors.New("it answers a WebSocket's greeting, and not as a WebSocket does")
+	case r.Header.Get("Sec-WebSocket-Extensions") != "":
+		return errors.New("it insists on an extension of WebSocket that was not offered")
+	case in.Buffered() > 0:
+		return errors.New("it sends before it was asked anything")
+	}
+	return nc.SetDeadline(time.Time{})
+}
+
+// nextFrame takes the first whole frame from b. A nil rest with no error means
+// that there is none yet.
+func nextFrame(b []byte) (op byte, payload, rest []byte, err error) {
+	if len(b) < 2 {
+		return 0, nil, nil, nil
+	}
+	head, n := 2, uint64(b[1])
+	switch n {
+	case 126:
+		if head = 4; len(b) < head {
+			return 0, nil, nil, nil
+		}
+		n = uint64(binary.BigEndian.Uint16(b[2:]))
+	case 127:
+		if head = 10; len(b) < head {
+			return 0, nil, nil, nil
+		}
+		n = binary.BigEndian.Uint64(b[2:])
+	}
+	switch {
+	case b[1]&maskBit != 0:
+		return 0, nil, nil, errors.New("a masked frame from a server")
+	case b[0]&0x80 == 0 || b[0]&0x0f == 0:
+		return 0, nil, nil, errors.New("an answer in several frames")
+	case b[0]&0x70 != 0:
+		return 0, nil, nil, errors.New("a frame of an extension that was not offered")
+	case n > mostRefusal:
+		return 0, nil, nil, fmt.Errorf("a frame of %d bytes, where at most %d are taken", n, mostRefusal)
+	case uint64(len(b)-head) < n:
+		return 0, nil, nil, nil
+	}
+	end := head + int(n)
+	return b[0] & 0x0f, b[head:end:end], b[end:len(b):len(b)], nil
+}
+
+func (t *socketTongue) answers(b []byte, messages, events int) (acks int, msg, rest []byte, err error) {
+	all := b
+	if events == 1 {
+		for acks < messages && len(b) >= len(plainFrame) && string(b[:len(plainFrame)]) == plainFrame {
+			b = b[len(plainFrame):]
+			acks++
+		}
+		if acks > 0 {
+			return acks, nil, b, nil
+		}
+	}
+	for replies := 0; replies < events; {
+		op, payload, next, err := nextFrame(b)
+		switch {
+		case err != nil:
+			return 0, nil, all, err
+		case next == nil:
+			if len(b) > mostRefusal*2 {
+				return 0, nil, all, errors.New("too long an answer")
+			}
+			return 0, nil, all, nil
+		case op == opClose:
+			return 0, nil, all, closedBy(payload)
+		case op != opPing && op != opPong:
+			replies++
+		}
+		b = next
+	}
+	return 0, all[: len(all)-len(b) : len(all)-len(b)], b, nil
+}
+
+// closedBy says why a server closed the connection (section 5.5.1).
+func closedBy(payload []byte) error {
+	if len(payload) < 2 {
+		return errHangUp
+	}
+	return fmt.Errorf("%w: %d %.100s", errHangUp, binary.BigEndian.Uint16(payload), payload[2:])
+}
+
+// verdict reads the frames of one message's answer. Pings among them are passed
+// over: the server sends none, and a pong would have to stand between two of a
+// lane's messages.
+func (t *socketTongue) verdict(msg []byte, _ int32) (refused int32, text string, err error) {
+	for len(msg) > 0 {
+		op, payload, next, err := nextFrame(msg)
+		if err != nil || next == nil {
+			return 0, "", errors.Join(err, errReply)
+		}
+		msg = next
+		if op == opPing || op == opPong {
+			continue
+		}
+		no, why, err := reply(payload)
+		if err != nil {
+			return 0, "", err
+		}
+		if no {
+			refused++
+			if text == "" {
+				text = why
+			}
+		}
+	}
+	return refused, text, nil
+}

@@ -1,0 +1,407 @@
+package riemann
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+	"carronade/target"
+	"carronade/target/targettest"
+)
+
+// A webFake takes events as the server does, by somebody else's WebSocket and
+// HTTP.
+type webFake struct {
+	addr   string
+	events atomic.Uint64
+	delay  atomic.Int64
+	refuse atomic.Bool
+	every  atomic.Int64 // refuse one event of so many; 0: none
+	asked  atomic.Int64
+}
+
+func webServe(t testing.TB) *webFake {
+	t.Helper()
+	f := &webFake{}
+	srv := httptest.NewServer(f)
+	t.Cleanup(srv.Close)
+	f.addr = strings.TrimPrefix(srv.URL, "http://")
+	return f
+}
+
+// wait is how slow the server is.
+func (f *webFake) wait() {
+	if d := time.Duration(f.delay.Load()); d > 0 {
+		<-time.After(d)
+	}
+}
+
+func (f *webFake) take(line []byte) string {
+	e, err := riemann.DecodeJSON(line)
+	if err != nil {
+		return `{"error":"not an event: ` + err.Error() + `"}`
+	}
+	if every := f.every.Load(); f.refuse.Load() || every > 0 && f.asked.Add(1)%every == 0 || e.Service == "" {
+		return `{"error":"no room for such events"}`
+	}
+	f.events.Add(1)
+	return "{}"
+}
+
+func (f *webFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/events" {
+		http.NotFound(w, r)
+		return
+	}
+	if r.Method == http.MethodPut {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		f.wait()
+		for line := range bytes.Lines(body) {
+			io.WriteString(w, f.take(line)+"\n")
+		}
+		return
+	}
+	c, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer c.CloseNow()
+	for {
+		_, b, err := c.Read(r.Context())
+		if err != nil {
+			return
+		}
+		f.wait()
+		if c.Write(r.Context(), websocket.MessageText, []byte(f.take(b))) != nil {
+			return
+		}
+	}
+}
+
+func TestWebSuite(t *testing.T) {
+	t.Parallel()
+	for _, road := range []string{socketRoad, httpRoad} {
+		t.Run(road, func(t *testing.T) {
+			t.Parallel()
+			f := webServe(t)
+			targettest.Run(t, targettest.System{
+				Kind: Kind{}, URL: road + "://" + f.addr,
+				Events:     f.events.Load,
+				Slow:       func(d time.Duration) { f.delay.Store(int64(d)) },
+				Refuse:     f.refuse.Store,
+				RefuseWant: load.Rejected,
+			})
+		})
+	}
+}
+
+// What the server reads over these roads is what the shape says.
+func TestWebVerify(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, road string
+		given      []string
+		drop       float64
+	}{
+		{name: "WebSocket", road: socketRoad},
+		{name: "HTTP", road: httpRoad},
+		{name: "WebSocket, whole numbers", road: socketRoad, given: []string{"metric-type=sint64", "attribute=env=a\"b"}},
+		{name: "HTTP, floats", road: httpRoad, given: []string{"metric-type=float", "time=none"}},
+		{name: "WebSocket, loss", road: socketRoad, drop: 0.05},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := stand(t, standinriemann.Options{Drop: tt.drop, Seed: 1})
+			s := opened(t, verifying(t, tt.road+"://"+srv.AddrOf("ws")+"/events", 700, append(tt.given, "tell="+srv.Addr())...))
+			r, v := verified(t, s, load.Plan{EventsPerShot: 7, MaxInFlight: 10, Hold: load.Limits{Events: 700}}, nil)
+			c := srv.Counts()
+			if r.Hold.Acked != 700 || v.Read != 700-c.Dropped || v.Lost != c.Dropped || v.Corrupted+v.Inexact > 0 {
+				t.Errorf("acked %d, verdict %+v, the server: %v\n%v", r.Hold.Acked, v, c, s.Warnings())
+			}
+			if (c.Dropped > 0) != (tt.drop > 0) {
+				t.Errorf("dropped %d", c.Dropped)
+			}
+		})
+	}
+}
+
+// Some events of a message may be refused.
+func TestWebRefusesSome(t *testing.T) {
+	t.Parallel()
+	for _, road := range []string{socketRoad, httpRoad} {
+		t.Run(road, func(t *testing.T) {
+			t.Parallel()
+			f := webServe(t)
+			f.every.Store(3)
+			s := opened(t, specOf(t, road+"://"+f.addr))
+			r := launch(t, s, load.Plan{EventsPerShot: 5, Hold: load.Limits{Events: 60}})
+			if r.Hold.Failed != 20 || r.Hold.Acked != 40 || r.Classes[load.Rejected.String()] != 20 {
+				t.Errorf("failed %d, acked %d, classes %v; want a third refused", r.Hold.Failed, r.Hold.Acked, r.Classes)
+			}
+			if got := f.events.Load(); got != 40 {
+				t.Errorf("the server took %d", got)
+			}
+		})
+	}
+}
+
+func TestWebOpenErrors(t *testing.T) {
+	t.Parallel()
+	f := webServe(t)
+	tcp := stand(t, standinriemann.Options{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	for _, tt := range []struct {
+		name, url, want string
+	}{
+		{"nobody there", socketRoad + "://" + ln.Addr().String(), "refused"},
+		{"another path", socketRoad + "://" + f.addr + "/elsewhere", "HTTP 404"},
+		{"another path by HTTP", httpRoad + "://" + f.addr + "/elsewhere", "HTTP 404"},
+		{"the port of TCP", socketRoad + "://" + tcp.Addr(), "no Riemann"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Kind{}.Open(t.Context(), specOf(t, tt.url))
+			var told *target.Error
+			if !errors.As(err, &told) || !strings.Contains(err.Error(), tt.want) || told.Hint == "" {
+				t.Errorf("got %v, want %q with a hint", err, tt.want)
+			}
+		})
+	}
+}
+
+func tongueRig(t testing.TB) (*config, *press) {
+	t.Helper()
+	c := &config{path: eventsPath, eventsPerShot: 3, shape: shapeOf(t, nil)}
+	return c, newPress(c.shape, 0, 3)
+}
+
+// A lane finds the ends of its own messages.
+func TestWebWalk(t *testing.T) {
+	t.Parallel()
+	c, p := tongueRig(t)
+	c.shape = shapeOf(t, map[string]string{"description": strings.Repeat("x", 70_000)})
+	long := newPress(c.shape, 0, 1)
+	c.shape = shapeOf(t, map[string]string{"description": "none", "host": "a", "service": "b", "tag": "none", "state": "none", "ttl": "none"})
+	short := newPress(c.shape, 0, 1)
+	for name, web := range map[string]tongue{"WebSocket": newSocketTongue(c, p), "HTTP": newHTTPTongue(c, "h:1", p)} {
+		t.Run(name, func(t *testing.T) {
+			for size, p := range map[string]*press{"usual": p, "long": long, "short": short} {
+				var b []byte
+				var ends []int
+				for i := range 20 {
+					b, _ = web.append(b, p, uint64(i), 1, 1+i%3, time.Now())
+					ends = append(ends, len(b))
+					if size == "usual" && i == 0 && len(b) > web.size() {
+						t.Errorf("a message of %d bytes, where %d are the most", len(b), web.size())
+					}
+				}
+				at := 0
+				for i, end := range ends {
+					if at += web.walk(b[at:]); at != end {
+						t.Fatalf("%s: message %d ends at %d, found %d", size, i, end, at)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestSocketAnswers(t *testing.T) {
+	t.Parallel()
+	web := &socketTongue{}
+	frame := func(op byte, text string) string { return string([]byte{0x80 | op, byte(len(text))}) + text }
+	ok, ping := frame(1, "{}"), frame(opPing, "hello")
+	bad := frame(1, `{"error":"why"}`)
+	for _, tt := range []struct {
+		name             string
+		in               string
+		messages, events int
+		acks             int
+		msg, rest        string
+		err              string
+		refused          int32
+	}{
+		{name: "a run of acks", in: ok + ok + ok + bad, messages: 9, events: 1, acks: 3, rest: bad},
+		{name: "no more than were sent alike", in: ok + ok + ok, messages: 2, events: 1, acks: 2, rest: ok},
+		{name: "a refusal", in: bad + ok, messages: 9, events: 1, msg: bad, rest: ok, refused: 1},
+		{name: "several events", in: ok + bad + ok + ok, messages: 9, events: 3, msg: ok + bad + ok, rest: ok, refused: 1},
+		{name: "not all of them", in: ok + bad, messages: 9, events: 3, rest: ok + bad},
+		{name: "a ping among them", in: ok + ping + ok, messages: 9, events: 2, msg: ok + ping + ok},
+		{name: "a binary answer", in: frame(2, "{}"), messages: 1, events: 1, msg: frame(2, "{}")},
+		{name: "cut short", in: ok[:3], messages: 1, events: 1, rest: ok[:3]},
+		{name: "closed", in: frame(opClose, "\x03\xf0bad json"), messages: 1, events: 1, rest: frame(opClose, "\x03\xf0bad json"), err: "1008 bad json"},
+		{name: "masked", in: "\x81\x82aaaa{}", messages: 1, events: 1, rest: "\x81\x82aaaa{}", err: "masked"},
+		{name: "in pieces", in: "\x01\x02{}", messages: 1, events: 1, rest: "\x01\x02{}", err: "several frames"},
+		{name: "compressed", in: "\xc1\x02{}", messages: 1, events: 1, rest: "\xc1\x02{}", err: "extension"},
+		{name: "oversized", in: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", messages: 1, events: 1, rest: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", err: "at most"},
+		{name: "no HTTP any more", in: "HTTP/1.1 400 Bad", messages: 1, events: 1, rest: "HTTP/1.1 400 Bad", err: "several frames"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			acks, msg, rest, err := web.answers([]byte(tt.in), tt.messages, tt.events)
+			if acks != tt.acks || string(msg) != tt.msg || string(rest) != tt.rest {
+				t.Errorf("got %d acks, %q, rest %q; want %d, %q, %q", acks, msg, rest, tt.acks, tt.msg, tt.rest)
+			}
+			if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+			if msg == nil {
+				return
+			}
+			refused, text, err := web.verdict(msg, int32(tt.events))
+			if err != nil || refused != tt.refused || (text == "why") != (refused > 0) {
+				t.Errorf("refused %d (%q), %v; want %d", refused, text, err, tt.refused)
+			}
+		})
+	}
+}
+
+func TestHTTPAnswers(t *testing.T) {
+	t.Parallel()
+	web := &httpTongue{}
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n{}\n{}\n"
+	const chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n3\r\n{}\n\r\n4;x=y\r\n{}\n\n\r\n0\r\nX: y\r\n\r\n"
+	for _, tt := range []struct {
+		name, in, rest string
+		err            string
+		refused        int32
+		text           string
+	}{
+		{name: "by length", in: ok + "HTTP", rest: "HTTP"},
+		{name: "in chunks", in: chunked + ok, rest: ok},
+		{name: "one event refused", in: "HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{}\n{\"error\":\"no\"}", refused: 1, text: "no"},
+		{name: "a line that was not read, and those behind it", in: "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"error\":\"no\"}", refused: 2, text: "no"},
+		{name: "fewer lines", in: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", refused: 1, text: "fewer lines"},
+		{name: "more lines", in: "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{}\n{}\n{}", err: "not sent"},
+		{name: "no lines", in: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", err: "neither"},
+		{name: "a status", in: "HTTP/1.1 503 Busy\r\nContent-Length: 8\r\n\r\ncome\nby", rest: "HTTP/1.1 503 Busy\r\nContent-Length: 8\r\n\r\ncome\nby"},
+		{name: "a status with words", in: "HTTP/1.1 503 Busy\r\nContent-Length: 7\r\n\r\ncome\nby", refused: 1<<31 - 1, text: "HTTP 503 Busy: come"},
+		{name: "go on, first", in: "HTTP/1.1 100 Continue\r\n\r\n" + ok},
+		{name: "half a head", in: ok[:10], rest: ok[:10]},
+		{name: "half a body", in: ok[:len(ok)-1], rest: ok[:len(ok)-1]},
+		{name: "half a chunk", in: chunked[:60], rest: chunked[:60]},
+		{name: "half a trailer", in: chunked[:len(chunked)-2], rest: chunked[:len(chunked)-2]},
+		{name: "until the end", in: "HTTP/1.0 200 OK\r\n\r\n{}", rest: "HTTP/1.0 200 OK\r\n\r\n{}", err: "connection"},
+		{name: "another protocol", in: "220 smtp", rest: "220 smtp", err: "no HTTP"},
+		{name: "an odd status", in: "HTTP/1.1 OK\r\n\r\n", rest: "HTTP/1.1 OK\r\n\r\n", err: "no HTTP"},
+		{name: "an odd length", in: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", rest: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", err: "length"},
+		{name: "an odd chunk", in: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n", rest: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n", err: "chunk"},
+		{name: "an endless length", in: "HTTP/1.1 200 OK\r\nContent-Length: 2000000000\r\n\r\n", rest: "HTTP/1.1 200 OK\r\nContent-Length: 2000000000\r\n\r\n", err: "mebibyte"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, msg, rest, err := web.answers([]byte(tt.in), 1, 2)
+			if string(rest) != tt.rest {
+				t.Errorf("rest %q, want %q", rest, tt.rest)
+			}
+			refused, text := int32(0), ""
+			if msg != nil {
+				refused, text, err = web.verdict(msg, 2)
+			}
+			if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+			if refused != tt.refused || !strings.HasPrefix(text, tt.text) {
+				t.Errorf("refused %d (%q), want %d (%q)", refused, text, tt.refused, tt.text)
+			}
+		})
+	}
+}
+
+func FuzzWebAnswers(f *testing.F) {
+	f.Add([]byte("\x81\x02{}\x81\x0f{\"error\":\"why\"}"), uint8(1))
+	f.Add([]byte("\x81\x7e\x00\x02{}"), uint8(3))
+	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n0\r\n\r\n"), uint8(1))
+	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}\n"), uint8(2))
+	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
+		events := int(n%5) + 1
+		for _, web := range []tongue{&socketTongue{}, &httpTongue{}} {
+			left := b
+			for {
+				acks, msg, rest, err := web.answers(left, 3, events)
+				if len(rest) > len(left) || acks > 3 || acks > 0 && msg != nil {
+					t.Fatalf("%d acks and %d bytes of %d left, %d for a verdict", acks, len(rest), len(left), len(msg))
+				}
+				if msg != nil {
+					refused, _, _ := web.verdict(msg, int32(events))
+					if refused < 0 {
+						t.Fatalf("refused %d", refused)
+					}
+				}
+				if err != nil || acks == 0 && msg == nil {
+					break
+				}
+				if len(rest) == len(left) {
+					t.Fatal("an answer of no bytes")
+				}
+				left = rest
+			}
+		}
+	})
+}
+
+// Frames are what another implementation of the protocol reads; it is the
+// server of the suite. Here are those whose length is written otherwise.
+func TestSocketFrames(t *testing.T) {
+	t.Parallel()
+	got := make(chan int, 10)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer c.CloseNow()
+		c.SetReadLimit(1 << 20)
+		for {
+			_, b, err := c.Read(r.Context())
+			if err != nil {
+				return
+			}
+			if len(bytes.Trim(b, "x")) > 0 {
+				t.Errorf("a payload of %d bytes is not what was sent", len(b))
+			}
+			got <- len(b)
+		}
+	}))
+	defer srv.Close()
+	addr := strings.TrimPrefix(srv.URL, "http://")
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	c, p := tongueRig(t)
+	web := newSocketTongue(c, p)
+	if err := web.greet(context.Background(), nc, addr); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 1, 125, 126, 127, 65535, 65536, 70001} {
+		b := web.put(nil, bytes.Repeat([]byte("x"), n), true)
+		if web.walk(b) != len(b) {
+			t.Errorf("a frame of %d bytes is walked as %d", len(b), web.walk(b))
+		}
+		if _, err := nc.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if m := <-got; m != n {
+			t.Errorf("the server read %d bytes, want %d", m, n)
+		}
+	}
+}
