@@ -42,7 +42,7 @@ func parseReady(s string, listen []string) (readiness, error) {
 	case strings.HasPrefix(s, "log:"):
 		text := strings.TrimPrefix(s, "log:")
 		if text == "" {
-			return readiness{}, errors.New("no text follows log:")
+			return readiness{}, errors.New("log: is followed by no text")
 		}
 		return readiness{log: text}, nil
 	}
@@ -130,7 +130,7 @@ func (s *System) notYet(ctx context.Context) error {
 	if s.ready.url != "" {
 		u, err := url.Parse(s.ready.url)
 		if err != nil {
-			return nil //nolint:nilerr // parseReady has judged it
+			return nil // parseReady has judged it
 		}
 		host := u.Host
 		if u.Port() == "" {

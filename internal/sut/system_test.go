@@ -445,14 +445,14 @@ func TestPID(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Setenv("SUT_TEST_PASSWORD", canary)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "token"), []byte(canary+"-2\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("2-merlin-4410\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
 	seen := make(chan struct{})
 	spec := play(t, "environment", "first", "{flags}", "last")
 	spec.Env = append(spec.Env, "SUT_PLAIN=plain", "SUT_SECRET=env:SUT_TEST_PASSWORD")
-	spec.Flags, spec.FlagFormat = []Flag{{"token", "file:" + filepath.Join(dir, "token")}, {"n", "1"}}, "--{name}={value}"
+	spec.Flags, spec.FlagFormat = []Flag{{"x", "file:" + filepath.Join(dir, "token")}, {"n", "1"}}, "--{name}={value}"
 	spec.Dir, spec.Ready = dir, "log:in "
 	spec.Output = func(l string) {
 		if lines = append(lines, l); len(lines) == 2 {
@@ -461,7 +461,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	s := start(t, spec)
 	<-seen
-	if want := "saw plain *** first --token=*** --n=1 last"; lines[0] != want {
+	if want := "saw plain *** first --x=*** --n=1 last"; lines[0] != want {
 		t.Errorf("got  %q\nwant %q", lines[0], want)
 	}
 	if want, _ := filepath.EvalSymlinks(dir); lines[1] != "in "+want && lines[1] != "in "+dir {
@@ -471,7 +471,7 @@ func TestEnvironment(t *testing.T) {
 	if got := fmt.Sprint(facts["environment"]); got != "["+roleEnv+" SUT_PLAIN SUT_SECRET]" {
 		t.Errorf("got the environment %s, want names alone", got)
 	}
-	if flags := facts["flags"].(map[string]any); flags["token"] != "file:"+filepath.Join(dir, "token") || flags["n"] != "1" {
+	if flags := facts["flags"].(map[string]any); flags["x"] != "file:"+filepath.Join(dir, "token") || flags["n"] != "1" {
 		t.Errorf("got the flags %v, want the reference and not the secret", flags)
 	}
 	noCanary(t, s)

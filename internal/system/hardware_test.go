@@ -37,7 +37,7 @@ func TestMemoryModules(t *testing.T) {
 	if diff := cmp.Diff(want, memoryModules(table)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for n := range len(table) { // cut anywhere
+	for n := range table { // cut anywhere
 		memoryModules(table[:n])
 	}
 }

@@ -26,6 +26,19 @@ func TestMain(m *testing.M) {
 	case "burn": // processor time, then an end
 		d, _ := time.ParseDuration(rest)
 		burn(d)
+	case "spent": // processor time and memory given back, then a wait
+		b, err := syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		_ = syscall.Munmap(b)
+		burn(300 * time.Millisecond)
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "wait": // until its input ends
 		fmt.Println("ready")
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -196,7 +209,7 @@ func TestTreeCounts(t *testing.T) {
 			}
 			l := tree.Look()
 			got := l.CPU - before.CPU
-			if got < 400*time.Millisecond || got > 900*time.Millisecond {
+			if got < 400*time.Millisecond || got > 700*time.Millisecond { // counted twice it would be 900ms
 				t.Errorf("got %v of processor time, want the children's 450ms and little more", got)
 			}
 			fmt.Fprintln(p.in, "burn 150ms")
@@ -208,6 +221,21 @@ func TestTreeCounts(t *testing.T) {
 				t.Errorf("got %v for a child that was never seen, want its 150ms and little more", more)
 			}
 		})
+	}
+}
+
+// TestTreeBegins watches a process that did something before: that counts where
+// it was started for the tree, and does not where it was there already.
+func TestTreeBegins(t *testing.T) {
+	p := play(t, "spent", "begins")
+	p.line(t)
+	found := openTree(t, p.cmd.Process.Pid, "").Final()
+	if found.CPU > 200*time.Millisecond || found.Peak > 60<<20 {
+		t.Errorf("got %v and a peak of %d for what was there already, want what it does from now on", found.CPU, found.Peak)
+	}
+	started := openTree(t, p.cmd.Process.Pid, "begins").Final()
+	if started.CPU < 280*time.Millisecond || started.Peak < 64<<20 {
+		t.Errorf("got %v and a peak of %d for what was started, want its 300ms and 64 MiB", started.CPU, started.Peak)
 	}
 }
 
