@@ -88,7 +88,7 @@ func read(s *load.Snapshot, rates []float64) status {
 	switch {
 	case name == "consumed" && s.Interval.LagEvents >= 0:
 		st.state = []string{units.FormatCount(uint64(s.Interval.LagEvents)) + " behind"}
-	case name != "consumed":
+	case name == "acked": // of what nobody acknowledges, nothing is in flight
 		st.state = []string{units.FormatCount(s.Interval.InFlight) + " in flight"}
 	}
 	for _, c := range []struct {

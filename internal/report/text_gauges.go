@@ -13,11 +13,17 @@ import (
 )
 
 // mostTold bounds the table of gauges.
-const mostTold = 24
+const mostTold = 32
 
 // gauges is what others told of themselves, a row a figure.
 func (d *Document) gauges(p *page) {
-	if len(d.Gauges) == 0 {
+	shown := d.Gauges
+	if d.System == nil {
+		// What the generator's machine did is in the JSON; a reader wants it
+		// here when the system ran on it.
+		shown = slices.DeleteFunc(slices.Clone(shown), func(g Gauge) bool { return g.From == "host" })
+	}
+	if len(shown) == 0 {
 		return
 	}
 	p.section("Gauges")
@@ -25,8 +31,8 @@ func (d *Document) gauges(p *page) {
 	t.left = 2
 	t.row("", "", "before", "mean", "max", "after")
 	missed := uint64(0)
-	one := !slices.ContainsFunc(d.Gauges, func(g Gauge) bool { return g.From != d.Gauges[0].From })
-	for i, g := range d.Gauges {
+	one := !slices.ContainsFunc(shown, func(g Gauge) bool { return g.From != shown[0].From })
+	for i, g := range shown {
 		missed = max(missed, g.Missed)
 		if i < mostTold {
 			name := g.Name
@@ -41,12 +47,12 @@ func (d *Document) gauges(p *page) {
 		}
 	}
 	p.table(&t, 1)
-	if n := len(d.Gauges) - mostTold; n > 0 {
+	if n := len(shown) - mostTold; n > 0 {
 		p.note(fmt.Sprintf("and %d more, in the JSON", n))
 	}
 	said := "mean and max are over the hold"
 	if one {
-		said = "as the " + clean(d.Gauges[0].From) + " told of itself; " + said
+		said = "as the " + clean(shown[0].From) + " told of itself; " + said
 	}
 	if missed > 0 {
 		said += fmt.Sprintf("; asked in vain %s", timesOf(missed))

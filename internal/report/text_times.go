@@ -203,7 +203,8 @@ func (d *Document) series(p *page) {
 	t.row("", "each column is "+seconds(step), "least", "most")
 	for _, g := range graphs {
 		consuming := d.Mode == load.Consuming
-		if consuming && (g.name == "in flight") || !consuming && g.name == "behind" {
+		flies := !consuming && d.Totals.RateOf != RateSent // else nothing is ever in flight
+		if g.name == "in flight" && !flies || g.name == "behind" && !consuming {
 			continue
 		}
 		var values []float64
