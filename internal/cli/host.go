@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +42,7 @@ under test, and what this machine generated when it was calibrated.`,
 
 func hostText(w io.Writer, h *system.Host, c *report.Calibration) {
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-14s%s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "%-13s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	rowIf := func(ok bool, name, format string, args ...any) {
 		if ok {
@@ -49,11 +51,32 @@ func hostText(w io.Writer, h *system.Host, c *report.Calibration) {
 	}
 	rowIf(h.Name != "", "name", "%s", h.Name)
 	row("system", "%s", joined(h.Distribution, h.OS, h.Kernel, h.Arch))
+	rowIf(h.Machine != "", "machine", "%s", h.Machine)
+	rowIf(h.Container != "", "container", "%s", h.Container)
 	rowIf(h.CPU != "", "processor", "%s", h.CPU)
-	row("cores", "%d usable", h.Cores)
+	row("cores", "%d usable%s", h.Cores, topologyText(h))
 	rowIf(h.CPULimit > 0, "cpu limit", "%.3g processors", h.CPULimit)
 	rowIf(h.Memory > 0, "memory", "%s", units.FormatSize(int64(h.Memory)))
 	rowIf(h.MemoryLimit > 0, "memory limit", "%s", units.FormatSize(int64(h.MemoryLimit)))
+	for _, m := range h.MemoryModules {
+		row("module", "%s", joined(units.FormatSize(int64(m.Bytes)), m.Type, numberOf(m.Speed, "MT/s"), m.Maker))
+	}
+	for _, d := range h.Disks {
+		row("disk "+d.Name, "%s", joined(units.FormatSize(int64(d.Bytes)), d.Kind, d.Model, d.Scheduler))
+	}
+	for _, a := range h.RAID {
+		row("raid "+a.Name, "%s", joined(a.Level, strings.Join(a.Disks, " ")))
+	}
+	for _, f := range h.FileSystems {
+		free := ""
+		if f.Bytes > 0 {
+			free = units.FormatSize(int64(f.Free)) + " free of " + units.FormatSize(int64(f.Bytes))
+		}
+		row("files "+f.Mount, "%s", joined(f.Type, f.Device, free))
+	}
+	for _, i := range h.Network {
+		row("network "+i.Name, "%s", joined(numberOf(i.Mbit, "Mbit/s"), "mtu "+strconv.Itoa(i.MTU), i.Driver))
+	}
 	rowIf(h.Clock != "", "clock", "%s", h.Clock)
 	rowIf(h.Governor != "", "governor", "%s", h.Governor)
 	rowIf(h.Limits.OpenFiles > 0, "open files", "%d", h.Limits.OpenFiles)
@@ -64,6 +87,26 @@ func hostText(w io.Writer, h *system.Host, c *report.Calibration) {
 	}
 	row("calibrated", "%s: %s to nowhere, %s into a discarding server (%s events)",
 		c.At.Format(time.DateOnly), units.FormatRate(c.NullPerS), units.FormatRate(c.DiscardPerS), units.FormatSize(int64(c.EventBytes)))
+}
+
+// topologyText is how the processors lie, where the kernel tells.
+func topologyText(h *system.Host) string {
+	if h.Sockets == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; cores %d, sockets %d", h.PhysicalCores, h.Sockets)
+	if h.NUMANodes > 0 {
+		text += fmt.Sprintf(", NUMA nodes %d", h.NUMANodes)
+	}
+	return text
+}
+
+// numberOf is a number with its unit, nothing for zero.
+func numberOf(n int, unit string) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n) + " " + unit
 }
 
 func joined(parts ...string) string {

@@ -1,8 +1,11 @@
 package sut
 
 import (
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,6 +117,43 @@ func TestParents(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestGroupHere starts a system in a real group of this machine, without limits
+// where there are no controllers of them: it is in there from its first
+// instruction on, and the group's end is its own.
+func TestGroupHere(t *testing.T) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mount := unifiedMount(string(mounts))
+	if mount == "" {
+		t.Skip("no cgroup of version 2 is mounted")
+	}
+	l, err := limitsIn(mount, "carronade-test-"+strings.ToLower(rand.Text()), 0, 0)
+	if err != nil {
+		t.Skip("no group can be made here:", err)
+	}
+	defer l.remove()
+	cmd := exec.Command(os.Args[0], "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), roleEnv+"=stubborn")
+	l.apply(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", cmd.Process.Pid))
+	if err != nil || !strings.Contains(string(group), filepath.Base(l.dir)) {
+		t.Errorf("got %q, %v, want it in %s", group, err, l.dir)
+	}
+	l.kill()
+	if err := cmd.Wait(); err == nil {
+		t.Error("it ended well, want it ended with its group")
+	}
+	l.remove()
+	if _, err := os.Stat(l.dir); err == nil {
+		t.Error("the group is there yet")
 	}
 }
 

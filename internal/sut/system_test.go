@@ -544,6 +544,22 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
+// BenchmarkTell is all that a run asks of a system each second: its processes,
+// its own variables and metrics.
+func BenchmarkTell(b *testing.B) {
+	addr := free(b)
+	spec := play(b, "serve", addr)
+	spec.Listen, spec.Logf = []string{addr}, nil
+	spec.Vars, spec.Metrics = "http://"+addr+"/debug/vars", "http://"+addr+"/metrics"
+	s := start(b, spec)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Tell(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func FuzzWords(f *testing.F) {
 	f.Add(`a "b c" 'd' \e`, "-E {name}={value}", "port:1")
 	f.Add(`'`, "{name}", "http://x")

@@ -269,6 +269,8 @@ func fileSystems(mountinfo string, space func(string) (uint64, uint64)) []FileSy
 			continue
 		}
 		seen[b[2]] = true
+		// What was mounted there before is out of sight.
+		out = slices.DeleteFunc(out, func(o FileSystem) bool { return o.Mount == f.Mount })
 		if isLocal && space != nil {
 			f.Bytes, f.Free = space(f.Mount)
 		}

@@ -65,7 +65,7 @@ func TestHardware(t *testing.T) {
 		"sys/block/loop0/size":                                  "8\n",
 		"sys/block/sdc/size":                                    "0\n",
 		"proc/mdstat":                                           "Personalities : [raid1] [raid6]\nmd0 : active raid1 sdb1[1] sda1[0]\n      1 blocks [2/2] [UU]\nmd1 : active (auto-read-only) raid5 sdc1[0](S) sdd1[1]\nunused devices: <none>\n",
-		"proc/self/mountinfo":                                   "22 27 0:21 / /proc rw - proc proc rw\n27 1 8:1 / / rw - ext4 /dev/sda1 rw\n28 1 8:1 /x /again rw - ext4 /dev/sda1 rw\n29 1 0:9 / /mnt/my\\040data rw shared:1 - xfs /dev/md0 rw\n30 1 0:10 / /net rw - cifs //me:pw@srv/share rw\n31 1 0:11 / /run rw - tmpfs tmpfs rw\n32 1 0:12 / /tmp rw - tmpfs tmpfs rw\nbad\n1 2 - x\n",
+		"proc/self/mountinfo":                                   "22 27 0:21 / /proc rw - proc proc rw\n27 1 8:1 / / rw - ext4 /dev/sda1 rw\n28 1 8:1 /x /again rw - ext4 /dev/sda1 rw\n29 1 0:9 / /mnt/my\\040data rw shared:1 - xfs /dev/md0 rw\n30 1 0:10 / /net rw - cifs //me:pw@srv/share rw\n31 1 0:11 / /run rw - tmpfs tmpfs rw\n33 1 0:13 / /tmp rw - ext4 /dev/hidden rw\n32 1 0:12 / /tmp rw - tmpfs tmpfs rw\nbad\n1 2 - x\n",
 		"sys/class/net/lo/mtu":                                  "65536\n",
 		"sys/class/net/eth0/mtu":                                "9000\n",
 		"sys/class/net/eth0/speed":                              "10000\n",

@@ -1,6 +1,8 @@
 package system
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -50,6 +52,26 @@ func Describe() Host {
 	h.Limits.OpenFiles, h.Limits.OpenFilesMax = openFiles()
 	describe(&h)
 	return h
+}
+
+// mostHost bounds a description that somebody hands in, in bytes.
+const mostHost = 1 << 20
+
+// ParseHost reads what `carronade host --json` printed on another machine. What
+// it does not know in there is passed over; a text that describes no machine is
+// an error.
+func ParseHost(data []byte) (Host, error) {
+	if len(data) > mostHost {
+		return Host{}, fmt.Errorf("it is larger than %d MiB", mostHost>>20)
+	}
+	var h Host
+	if err := json.Unmarshal(data, &h); err != nil {
+		return Host{}, fmt.Errorf("it is not what carronade host --json prints: %w", err)
+	}
+	if h.OS == "" || h.Cores <= 0 {
+		return Host{}, errors.New("it is not what carronade host --json prints: it names no system or no processor")
+	}
+	return h, nil
 }
 
 // String is the host in one line, for people.

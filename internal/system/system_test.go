@@ -148,12 +148,28 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Host
-	if err := json.Unmarshal(b, &back); err != nil {
+	back, err := ParseHost(b)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(h, back); diff != "" {
 		t.Errorf("JSON loses something (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseHostFails(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"nothing", "", "not what carronade host --json prints"},
+		{"another document", `{"name":"x"}`, "names no system"},
+		{"a list", `[]`, "not what carronade host --json prints"},
+		{"huge", strings.Repeat(" ", mostHost+1), "larger than 1 MiB"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if h, err := ParseHost([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %+v, %v, want %q", h, err, test.want)
+			}
+		})
 	}
 }
 
