@@ -34,6 +34,9 @@ func (e *execution) tellers() []namedTeller {
 	if e.system != nil {
 		all = append(all, namedTeller{"system", e.system})
 	}
+	if e.vitals != nil {
+		all = append(all, namedTeller{"host", e.vitals})
+	}
 	return all
 }
 

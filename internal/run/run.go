@@ -79,6 +79,8 @@ func Execute(ctx context.Context, job Job) (*report.Document, error) {
 		return nil, failed(ctx, e.diedMeanwhile(err))
 	}
 	e.session, e.before = s, s.Facts()
+	e.vitals = system.NewVitals()
+	defer e.vitals.Close()
 	if job.Opened != nil {
 		job.Opened()
 	}
@@ -123,6 +125,7 @@ type execution struct {
 	before  map[string]any
 	system  *underTest // nil where the run has none
 	hosts   []any      // other machines, described
+	vitals  *system.Vitals
 	hdr     *report.Log
 }
 
