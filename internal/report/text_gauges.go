@@ -54,10 +54,10 @@ func (d *Document) gauges(p *page) {
 	if one {
 		said = "as the " + clean(shown[0].From) + " told of itself; " + said
 	}
-	if missed > 0 {
-		said += fmt.Sprintf("; asked in vain %s", timesOf(missed))
-	}
 	p.note(said)
+	if missed > 0 {
+		p.note("asked in vain " + timesOf(missed))
+	}
 }
 
 // told prints a figure of somebody else, whose unit stands beside it.
