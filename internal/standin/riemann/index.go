@@ -3,6 +3,8 @@ package riemann
 import (
 	"fmt"
 	"hash/maphash"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,8 +22,14 @@ const defaultTTL = 60 * time.Second
 const shards = 64
 
 // entryBytes is what an entry costs beside its text: its slot in the map, which
-// is about two thirds full, and the rounding of its allocation.
-const entryBytes = 128
+// is about two thirds full, the rounding of its allocation, and its place in
+// the shard's order.
+const entryBytes = 160
+
+// ownPrefix begins the services of a server's events about itself. They have a
+// part of the index to themselves: they are asked for all the time, and that
+// must not cost a walk through everybody's.
+const ownPrefix = "riemann "
 
 // An index keeps the newest event of each host and service, encoded, until its
 // time plus its time to live is over. It is safe for concurrent use.
@@ -33,12 +41,21 @@ type index struct {
 	most  int64 // bytes
 	used  atomic.Int64
 	seed  maphash.Seed
-	parts [shards]shard
+	parts [shards + 1]shard // the last one is for services with the ownPrefix
 }
 
+// A shard is searched from end to end, unless a query tells how services begin
+// and asks for the second time since places came or went: then they are put
+// in order, once, and what is asked for is found in it. So a check of a million
+// events, prefix after prefix, costs one sorting, and a query while events
+// arrive costs none.
 type shard struct {
-	mu sync.RWMutex
-	m  map[place]entry
+	mu      sync.RWMutex
+	m       map[place]entry
+	changes uint64 // of the set of places
+	ordered []place
+	as      uint64        // the changes that ordered knows
+	asked   atomic.Uint64 // the changes there were when somebody last wanted order
 
 	_ [32]byte // the next lock is on another cache line
 }
@@ -56,11 +73,15 @@ func newIndex(most int64) *index {
 	x := &index{most: most, seed: maphash.MakeSeed()}
 	for i := range x.parts {
 		x.parts[i].m = make(map[place]entry)
+		x.parts[i].changes = 1 // and none is known or asked for
 	}
 	return x
 }
 
 func (x *index) part(p place) *shard {
+	if strings.HasPrefix(p.service, ownPrefix) {
+		return &x.parts[shards]
+	}
 	return &x.parts[(maphash.String(x.seed, p.service)^maphash.String(x.seed, p.host)*31)%shards]
 }
 
@@ -97,7 +118,10 @@ func (x *index) put(e *wire.Event, scratch []byte) ([]byte, error) {
 	if e.State == "expired" {
 		s.mu.Lock()
 		old, ok := s.m[p]
-		delete(s.m, p)
+		if ok {
+			delete(s.m, p)
+			s.changed()
+		}
 		s.mu.Unlock()
 		if ok {
 			x.used.Add(-old.size())
@@ -120,17 +144,24 @@ func (x *index) put(e *wire.Event, scratch []byte) ([]byte, error) {
 		x.used.Add(-grows)
 		return scratch, fullError{x.most}
 	}
+	if !ok {
+		s.changed()
+	}
 	s.m[p] = added // the key too: Go's maps take the new strings over, and let go the old
 	return scratch, nil
 }
 
-// search calls found with the encoding of each event that the query is true
-// of, in no order, until it returns false. The event may be changed by others
+// search calls found with each event that the query is true of, in no order, until it returns false. The event may be changed by others
 // meanwhile; each is seen whole, once.
 func (x *index) search(q query, now time.Time, found func(s *subject) bool) {
 	at := now.UnixNano()
 	var s subject
+	others := !strings.HasPrefix(q.prefix, ownPrefix)
+	own := !others || strings.HasPrefix(ownPrefix, q.prefix)
 	for i := range x.parts {
+		if i < shards && !others || i == shards && !own {
+			continue
+		}
 		if !x.parts[i].search(q, at, &s, found) {
 			return
 		}
@@ -138,18 +169,60 @@ func (x *index) search(q query, now time.Time, found func(s *subject) bool) {
 }
 
 func (sh *shard) search(q query, at int64, s *subject, found func(s *subject) bool) bool {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
-	for p, e := range sh.m {
+	try := func(p place, e entry) bool {
 		if e.end < at {
-			continue
+			return true
 		}
 		*s = subject{host: p.host, service: p.service, raw: e.text[len(p.host)+len(p.service):]}
-		if q.matches(s) && !found(s) {
+		return !q.matches(s) || found(s)
+	}
+	sh.mu.RLock()
+	defer func() { sh.mu.RUnlock() }()
+	if q.prefix != "" && sh.as != sh.changes && sh.asked.Swap(sh.changes) == sh.changes {
+		sh.mu.RUnlock()
+		sh.order()
+		sh.mu.RLock()
+	}
+	if q.prefix == "" || sh.as != sh.changes {
+		for p, e := range sh.m {
+			if !try(p, e) {
+				return false
+			}
+		}
+		return true
+	}
+	from, _ := slices.BinarySearchFunc(sh.ordered, q.prefix, func(p place, prefix string) int { return strings.Compare(p.service, prefix) })
+	for _, p := range sh.ordered[from:] {
+		if !strings.HasPrefix(p.service, q.prefix) {
+			break
+		}
+		if !try(p, sh.m[p]) {
 			return false
 		}
 	}
 	return true
+}
+
+// order puts the places into the order of their services.
+func (sh *shard) order() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.as == sh.changes {
+		return
+	}
+	sh.ordered = slices.Grow(sh.ordered[:0], len(sh.m))
+	for p := range sh.m {
+		sh.ordered = append(sh.ordered, p)
+	}
+	slices.SortFunc(sh.ordered, func(a, b place) int { return strings.Compare(a.service, b.service) })
+	sh.as = sh.changes
+}
+
+// changed notes that a place came or went; the order, which holds on to texts
+// that may be gone, is given up. It is called with the lock held.
+func (sh *shard) changed() {
+	sh.changes++
+	sh.ordered = nil
 }
 
 // size is how many events are kept, expired ones that were not removed yet
@@ -168,7 +241,7 @@ func (x *index) size() int {
 // expire removes what has expired from one part of the index and calls gone
 // for each, outside of the lock.
 func (x *index) expire(part int, now time.Time, gone func(host, service string)) {
-	s, at := &x.parts[part%shards], now.UnixNano()
+	s, at := &x.parts[part%len(x.parts)], now.UnixNano()
 	var removed []place
 	s.mu.Lock()
 	for p, e := range s.m {
@@ -177,6 +250,9 @@ func (x *index) expire(part int, now time.Time, gone func(host, service string))
 			delete(s.m, p)
 			removed = append(removed, p)
 		}
+	}
+	if len(removed) > 0 {
+		s.changed()
 	}
 	s.mu.Unlock()
 	for _, p := range removed {

@@ -2,8 +2,11 @@ package riemann
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -114,6 +117,82 @@ func TestIndexExpires(t *testing.T) {
 	}
 }
 
+// TestIndexOrder asks for services by how they begin, again and again, while
+// events come and go, and compares with a model.
+func TestIndexOrder(t *testing.T) {
+	x := newIndex(1 << 30)
+	rng := rand.New(rand.NewPCG(1, 2))
+	model := map[string]bool{}
+	prefixes := []string{"a", "ab", "b1", "riemann ", "riemann s", "rie", "c"}
+	name := func() string { return prefixes[rng.IntN(len(prefixes))] + strconv.Itoa(rng.IntN(300)) }
+	ordered := 0
+	for range 3000 {
+		service := name()
+		switch rng.IntN(4) {
+		case 0:
+			put(t, x, wire.Event{Service: service, Time: epoch.Unix(), HasTime: true})
+			model[service] = true
+		case 1:
+			put(t, x, wire.Event{Service: service, State: "expired"})
+			delete(model, service)
+		default:
+			prefix := name()
+			prefix = prefix[:1+rng.IntN(len(prefix))]
+			text := fmt.Sprintf("service =~ %q", prefix+"%")
+			if rng.IntN(3) == 0 {
+				text = fmt.Sprintf("time > 0 and (true or false) and service = %q", prefix)
+			}
+			q, err := parseQuery(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := []string{}, []string{}
+			x.search(q, epoch, func(s *subject) bool { got = append(got, s.service); return true })
+			for s := range model {
+				if strings.HasPrefix(s, prefix) && (text[0] == 's' || s == prefix) {
+					want = append(want, s)
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", text, diff)
+			}
+			for i := range x.parts {
+				if s := &x.parts[i]; len(s.ordered) > 0 && s.as == s.changes {
+					ordered++
+				}
+			}
+		}
+	}
+	if ordered == 0 {
+		t.Error("nothing ever was in order: it is not tried here")
+	}
+}
+
+func TestServicePrefix(t *testing.T) {
+	for text, want := range map[string]string{
+		`service =~ "a b%c%"`: "a b",
+		`service = "x"`:       "x",
+		`host = "h" and service =~ "ab%" and service =~ "a%"`:     "ab",
+		`service =~ "ab%" or service =~ "a%"`:                     "",
+		`not service = "x"`:                                       "",
+		`service != "x"`:                                          "",
+		`host =~ "x%"`:                                            "",
+		`(service =~ "q%") and true`:                              "q",
+		`service = nil`:                                           "",
+		`"x" = service and state = "ok" and service ~= "riemann"`: "",
+	} {
+		q, err := parseQuery(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.prefix != want {
+			t.Errorf("%s: got prefix %q, want %q", text, q.prefix, want)
+		}
+	}
+}
+
 func TestIndexIsBounded(t *testing.T) {
 	const most = 64 << 10
 	x := newIndex(most)
@@ -196,6 +275,9 @@ func BenchmarkSearch(b *testing.B) {
 			q, err := parseQuery(c.text)
 			if err != nil {
 				b.Fatal(err)
+			}
+			for range 2 { // the second one puts the places in order
+				x.search(q, epoch, func(*subject) bool { return true })
 			}
 			for b.Loop() {
 				got := 0

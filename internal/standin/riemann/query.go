@@ -10,7 +10,10 @@ import (
 const maxDepth = 500
 
 // A query is a predicate over events. It is safe for concurrent use.
-type query struct{ root node }
+type query struct {
+	root   node
+	prefix string // with which the service of each event begins that it is true of
+}
 
 // matches tells whether the query is true of an event. As in Clojure, all is
 // true but nil and false.
@@ -29,7 +32,7 @@ func parseQuery(text string) (query, error) {
 	if p.err != nil {
 		return query{}, p.err
 	}
-	return query{root}, nil
+	return query{root, servicePrefix(root)}, nil
 }
 
 // A queryError says where a text stops being a query.

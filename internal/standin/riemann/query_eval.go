@@ -73,55 +73,87 @@ type literal struct{ v value }
 
 func (n literal) eval(*subject) value { return n.v }
 
-type fieldNode func(s *subject) value
+type fieldNode struct {
+	name string
+	get  func(s *subject) value
+}
 
-func (n fieldNode) eval(s *subject) value { return n(s) }
+func (n fieldNode) eval(s *subject) value { return n.get(s) }
 
-// newField finds a field by its name; all other names are attributes.
-func newField(name string) node {
+// servicePrefix is what a query says of how services begin; empty when it says
+// nothing, or too little to be of use.
+func servicePrefix(n node) (prefix string) {
+	switch n := n.(type) {
+	case andNode:
+		for _, part := range n {
+			if p := servicePrefix(part); len(p) > len(prefix) {
+				prefix = p
+			}
+		}
+	case likeNode:
+		if isService(n.a) {
+			prefix = n.parts[0]
+		}
+	case equalNode:
+		if l, ok := n.b.(literal); ok && isService(n.a) && l.v.kind == isString {
+			prefix = l.v.text
+		}
+	}
+	return prefix
+}
+
+func isService(n node) bool {
+	f, ok := n.(fieldNode)
+	return ok && f.name == "service"
+}
+
+func newField(name string) node { return fieldNode{name, field(name)} }
+
+// field finds a field by its name; all other names are attributes.
+func field(name string) func(s *subject) value {
 	switch name {
 	case "host":
-		return fieldNode(func(s *subject) value { return textValue(s.host) })
+		return func(s *subject) value { return textValue(s.host) }
 	case "service":
-		return fieldNode(func(s *subject) value { return textValue(s.service) })
+		return func(s *subject) value { return textValue(s.service) }
 	case "state":
-		return fieldNode(func(s *subject) value { return textValue(s.read().State) })
+		return func(s *subject) value { return textValue(s.read().State) }
 	case "description":
-		return fieldNode(func(s *subject) value { return textValue(s.read().Description) })
+		return func(s *subject) value { return textValue(s.read().Description) }
 	case "metric":
-		return fieldNode(func(s *subject) value { return metricValue(s.read().Metric) })
+		return func(s *subject) value { return metricValue(s.read().Metric) }
 	case "metric_sint64":
-		return fieldNode(func(s *subject) value { return metricOf(s, wire.Sint64) })
+		return func(s *subject) value { return metricOf(s, wire.Sint64) }
 	case "metric_d":
-		return fieldNode(func(s *subject) value { return metricOf(s, wire.Double) })
+		return func(s *subject) value { return metricOf(s, wire.Double) }
 	case "metric_f":
 		// A server tells every metric as a float too (codec.clj).
-		return fieldNode(func(s *subject) value {
+		return func(s *subject) value {
 			m := s.read().Metric
 			if m.Kind == wire.NoMetric {
 				return value{}
 			}
 			return value{kind: isReal, real: m.Value()}
-		})
+		}
 	case "ttl":
-		return fieldNode(func(s *subject) value {
+		return func(s *subject) value {
 			e := s.read()
 			if !e.HasTTL {
 				return value{}
 			}
 			return value{kind: isReal, real: float64(e.TTL)}
-		})
+		}
 	case "time":
-		return fieldNode(func(s *subject) value { return timeValue(s.read()) })
+		return func(s *subject) value { return timeValue(s.read()) }
 	case "tags":
-		return fieldNode(func(s *subject) value {
+		return func(s *subject) value {
 			if len(s.read().Tags) == 0 {
 				return value{}
 			}
 			return value{kind: isList}
-		})
+		}
 	}
-	return fieldNode(func(s *subject) value {
+	return func(s *subject) value {
 		attributes := s.read().Attributes
 		for i := len(attributes) - 1; i >= 0; i-- { // the last one counts
 			if attributes[i].Key == name {
@@ -129,7 +161,7 @@ func newField(name string) node {
 			}
 		}
 		return value{}
-	})
+	}
 }
 
 func metricValue(m wire.Metric) value {

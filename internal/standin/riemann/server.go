@@ -272,7 +272,7 @@ func (s *Server) serve(nc net.Conn, m *meter) error {
 // five seconds as the real server's usual configuration has it, and tells of
 // the server each interval.
 func (s *Server) keep() {
-	expire := time.NewTicker(5 * time.Second / shards)
+	expire := time.NewTicker(5 * time.Second / (shards + 1))
 	defer expire.Stop()
 	tell := time.NewTicker(s.core.opts.Interval)
 	defer tell.Stop()
