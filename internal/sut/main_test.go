@@ -1,3 +1,5 @@
+//go:build linux
+
 package sut
 
 import (
@@ -74,6 +76,9 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 }
+
+// detached puts a child into a session of its own, as a daemon's.
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 var held []byte
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 package sut
 
 import (
@@ -15,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/checkout"
 	"carronade/measure"
 	"carronade/target"
 )
@@ -480,6 +483,47 @@ func TestEnvironment(t *testing.T) {
 	s.mu.Unlock()
 	if !strings.Contains(raw, canary) {
 		t.Errorf("got %q, want the system to get the secret itself", raw)
+	}
+}
+
+// TestGit has a folder with changes that are not committed: the run goes on, and
+// says so.
+func TestGit(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "--quiet", "-b", "trace"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "x"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	file := filepath.Join(dir, "server.go")
+	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("git", "-C", dir, "add", file).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	spec := play(t, "silent")
+	spec.Git = dir
+	s := start(t, spec)
+	facts := s.Facts()
+	if facts["branch"] != "trace" || facts["unstaged_changes"] != true || len(facts["revision"].(string)) != 40 || facts["revision_date"] == "" {
+		t.Errorf("got %v, want the branch, its revision, and the change", facts)
+	}
+	if w := strings.Join(s.Warnings(), " "); !strings.Contains(w, "not committed") {
+		t.Errorf("got the warnings %q, want one of the change", w)
+	}
+}
+
+// TestBuild runs what was built of a revision, in its worktree.
+func TestBuild(t *testing.T) {
+	tree := t.TempDir()
+	if err := os.WriteFile(filepath.Join(tree, "serve.sh"), []byte("echo serving $1 in $(pwd); exec sleep 1000"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := &checkout.Build{Facts: checkout.Facts{Branch: "main", Revision: strings.Repeat("ab", 20), Date: time.Unix(0, 0)}, Tree: tree, Cached: true}
+	s := start(t, Spec{Command: "sh {tree}/serve.sh {branch}", Build: b, Ready: "log:serving main in " + tree, ReadyWithin: 10 * time.Second})
+	if f := s.Facts(); f["revision"] != b.Revision || f["branch"] != "main" || f["build_cached"] != true || f["unstaged_changes"] != false {
+		t.Errorf("got %v, want the build's facts", f)
 	}
 }
 

@@ -32,7 +32,7 @@ type Tree struct {
 	tag   []byte // "NAME=VALUE" without the end; nil: none
 	dir   int    // /proc
 	load  int    // /proc/loadavg
-	net   int    // /proc/ROOT/net/dev, -1 when its namespace is ours
+	net   int    // /proc/PID/net/dev of the root, -1 when its namespace is ours
 	begun uint64 // when the root began, in ticks after boot
 	since uint64 // what was there before, in ticks after boot, does not count what it consumed
 
