@@ -56,7 +56,9 @@ any client can be measured against the same thing.`,
 			Long: `A Riemann server in this process: a small one with an index and the whole query
 language, over TCP, TLS, UDP, WebSocket and HTTP; or with --discard one that
 counts and acknowledges messages as fast as can be, so that the limit of any
-client can be measured against the same thing.`,
+client can be measured against the same thing.
+
+Other addresses than TCP's are told on the same line, as in ", udp ADDR".`,
 			Example: `  carronade standin riemann
   carronade standin riemann --udp 127.0.0.1:5555 --ws 127.0.0.1:5556
   carronade standin riemann --discard --listen 127.0.0.1:0

@@ -121,15 +121,17 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
 	d := &door{name: name, service: name, meter: new(meter)}
 	opts := s.core.opts
 	if name == "udp" {
-		pc, err := net.ListenPacket("udp", addr)
+		at, err := net.ResolveUDPAddr("udp", addr)
 		if err != nil {
 			return nil, err
 		}
-		if u, ok := pc.(*net.UDPConn); ok {
-			// As much as the system allows: what is lost should be lost
-			// because it was too much, not because it came at once.
-			_ = u.SetReadBuffer(8 << 20)
+		pc, err := net.ListenUDP("udp", at)
+		if err != nil {
+			return nil, err
 		}
+		// As much as the system allows: what is lost should be lost because it
+		// was too much, not because it came at once.
+		_ = pc.SetReadBuffer(8 << 20)
 		d.addr, d.close = pc.LocalAddr().String(), pc.Close
 		d.run = func() error { return s.core.serveUDP(pc, d.meter, s.start) }
 		return d, nil
@@ -299,9 +301,11 @@ func (o *Options) Serve(ctx context.Context, out, words io.Writer) error {
 	if opts.Log == nil {
 		opts.Log = words
 	}
-	// A sink beside the generator it measures: fewer collections for a few
-	// megabytes more.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	if opts.Discard {
+		// A sink beside the generator it measures: fewer collections for a few
+		// megabytes more. An index is too large for that.
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
+	}
 	s, err := Start(opts)
 	if err != nil {
 		return err
