@@ -61,6 +61,7 @@ func (s *System) flagWords() ([]string, error) {
 	return out, nil
 }
 
+// environment is what is started gets besides this process's, the tag first.
 func (s *System) environment() ([]string, error) {
 	out := []string{system.TagEnv + "=" + s.tag}
 	for _, e := range s.spec.Env {

@@ -201,6 +201,9 @@ func (s *System) runImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// No tag: the engine's own processes would carry it, and within a container
+	// the first process is the parent of all that lost theirs.
+	env = env[1:]
 	box.name = "carronade-" + strings.ToLower(s.tag[:12])
 	args := []string{"run", "--name", box.name, "--label", Label + "=1"}
 	for _, e := range env {

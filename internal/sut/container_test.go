@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,9 +20,6 @@ import (
 // containers.
 func fakeEngine(t testing.TB) string {
 	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("the engine is played by way of a link")
-	}
 	bin, dir := t.TempDir(), t.TempDir()
 	exe, err := os.Executable()
 	if err != nil {
@@ -77,7 +73,7 @@ func TestImage(t *testing.T) {
 	}
 	log := calls(t, dir)
 	for _, want := range []string{
-		"--label carronade.system=1 --env CARRONADE_SYSTEM --env " + roleEnv + " --env PASSWORD --memory 4294967296 --memory-swap 4294967296 --cpus 1.5 --publish 127.0.0.1:8200:8200 --network=host server:1 " + addr + " -E a=1\n",
+		"--label carronade.system=1 --env " + roleEnv + " --env PASSWORD --memory 4294967296 --memory-swap 4294967296 --cpus 1.5 --publish 127.0.0.1:8200:8200 --network=host server:1 " + addr + " -E a=1\n",
 		"stop -t 10 carronade-", "rm --force --volumes carronade-",
 	} {
 		if !strings.Contains(log, want) {

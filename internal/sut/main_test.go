@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -135,9 +134,6 @@ func free(t testing.TB) string {
 // play is a command line of this binary in a role.
 func play(t testing.TB, role string, args ...string) Spec {
 	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("the roles are written for signals")
-	}
 	return Spec{
 		Command: "'" + os.Args[0] + "' " + strings.Join(args, " "), Env: []string{roleEnv + "=" + role},
 		ReadyWithin: 20 * time.Second, Logf: t.Logf,
