@@ -85,6 +85,8 @@ func newThread(r *Run, id, of int) *thread {
 		if _, ok := t.wait.(*timed); !ok {
 			t.nap = nap
 		}
+	} else if w := polling(r, id, of); w != nil {
+		t.wait = w
 	} else {
 		t.wait = newTimed(r.start)
 	}

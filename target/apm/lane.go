@@ -172,7 +172,7 @@ func (l *lane) give(now time.Duration, class load.Class, text string, all bool) 
 	for ; l.head < l.tail; l.head++ {
 		r := *l.at(l.head)
 		if r.sent < 0 && k != nil && k.writing && l.head < k.upto {
-			r.sent = k.out.Began()
+			r.sent = k.began()
 		}
 		v := verdict{unknown: r.shot.Events, class: class, text: text}
 		if r.sent < 0 {

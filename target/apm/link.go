@@ -24,8 +24,8 @@ import (
 type link struct {
 	l    *lane
 	nc   net.Conn
-	out  *socket.Writer
-	cond *sync.Cond // on the lane's lock: handed and dead have changed
+	out  *socket.Writer // of connections that are not a poller's
+	cond *sync.Cond     // on the lane's lock: handed and dead have changed
 
 	offset  int    // bytes written of the lane's request next
 	upto    uint64 // requests below it are written, or in the flusher's hands
@@ -35,6 +35,8 @@ type link struct {
 	seg     [1][]byte
 	marks   []mark // what the writer was given, by request
 	loaded  int    // bytes of it
+
+	socketOf
 
 	born  uint64 // the lane's head when it came up
 	dead  bool
@@ -53,14 +55,30 @@ var (
 
 func newLink(l *lane, nc net.Conn) *link {
 	k := &link{l: l, nc: nc, cond: sync.NewCond(&l.mu), done: make(chan struct{})}
-	k.out = socket.NewWriter(nc, func() time.Duration { return l.s.sink.Now() }) // there is no sink before the run
+	if p := l.s.poller(l.id); p == nil || !p.take(k) {
+		k.out = socket.NewWriter(nc, func() time.Duration { return l.s.sink.Now() }) // there is no sink before the run
+	}
 	return k
+}
+
+// began is when the last write began.
+func (k *link) began() time.Duration {
+	if k.p != nil {
+		return k.at
+	}
+	return k.out.Began()
 }
 
 // pump writes what is queued, unless the flusher is at it.
 func (k *link) pump() {
 	l := k.l
 	if k.handed || k.dead || l.next == l.tail {
+		return
+	}
+	if k.p != nil {
+		if !k.armed { // else the poller goes on
+			k.write(false)
+		}
 		return
 	}
 	if k.out.Direct() {
@@ -111,7 +129,7 @@ func (k *link) load() {
 // wrote notes that n bytes were written. Waited: behind a full socket.
 func (k *link) wrote(n int, err error, waited bool) {
 	l := k.l
-	at := k.out.Began()
+	at := k.began()
 	l.s.written.Add(uint64(n))
 	for _, m := range k.marks {
 		if n == 0 {
@@ -178,6 +196,10 @@ func (k *link) kill(cause error) {
 		return
 	}
 	k.dead, k.cause = true, cause
+	if k.p != nil {
+		k.shut()
+		return
+	}
 	if t, ok := k.nc.(*tls.Conn); ok {
 		t.NetConn().Close() // TLS would say goodbye first, and wait for a full socket with the lock held
 	} else {
@@ -195,18 +217,8 @@ func (k *link) run() {
 	for {
 		n, err := k.nc.Read(buf)
 		now := l.s.sink.Now() // one look at the clock for all that this wake-up brought
-		l.s.read.Add(uint64(n))
 		l.mu.Lock()
-		k.take(buf[:n], now)
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				if l.answer.End() {
-					k.answered(now)
-				}
-				err = errHangUp
-			}
-			k.kill(err)
-		}
+		k.received(buf[:n], err, now)
 		dead := k.dead
 		l.deliver()
 		l.ready(now)
@@ -215,6 +227,22 @@ func (k *link) run() {
 			return
 		}
 	}
+}
+
+// received takes in what a read brought.
+func (k *link) received(p []byte, err error, now time.Duration) {
+	k.l.s.read.Add(uint64(len(p)))
+	k.take(p, now)
+	if err == nil {
+		return
+	}
+	if errors.Is(err, io.EOF) {
+		if k.l.head < k.l.tail && !k.dead && k.l.answer.End() {
+			k.answered(now)
+		}
+		err = errHangUp
+	}
+	k.kill(err)
 }
 
 // take reads answers from bytes that came.
@@ -255,7 +283,7 @@ func (k *link) answered(now time.Duration) {
 	if l.head >= l.next { // of which not all was written, as far as is known
 		early = !k.writing
 		if r.sent < 0 {
-			r.sent = k.out.Began()
+			r.sent = k.began()
 		}
 	}
 	v := l.s.judge(a.Status, a.Body, r.shot.Events)
@@ -303,11 +331,17 @@ func (l *lane) keep(ctx context.Context, nc net.Conn) {
 		}
 		k := newLink(l, nc)
 		nc = nil
-		go k.flusher()
-		if l.up(k) {
-			k.run()
+		if k.p != nil {
+			l.up(k) // and where it was closed meanwhile, the poller sees that, too
+			k.p.add(k)
+			<-k.gone
+		} else {
+			go k.flusher()
+			if l.up(k) {
+				k.run()
+			}
+			<-k.done // what it was writing is in its hands no longer
 		}
-		<-k.done // what it was writing is in its hands no longer
 		began := l.lost(k)
 		if l.isClosed() || ctx.Err() != nil {
 			return

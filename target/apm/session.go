@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,8 @@ type session struct {
 	ctx     context.Context // of the lanes' goroutines
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
+	pollers []*poller // of plain connections; none where the system has none
+	polled  bool      // sending threads wait in them
 	sink    load.Sink
 	wall    time.Time // when the run started
 	written atomic.Uint64
@@ -144,6 +147,9 @@ func (s *session) Close() error {
 			r.first.Close()
 		}
 	}
+	for _, p := range s.pollers {
+		p.end()
+	}
 	s.tasks.Wait()
 	s.client.CloseIdleConnections()
 	if s.indexed != nil {
@@ -173,10 +179,51 @@ func (s *session) Wire() (written, read uint64) { return s.written.Load(), s.rea
 func (s *session) Start(sink load.Sink) {
 	s.sink = sink
 	s.wall = time.Now().Add(-sink.Now())
+	if !s.polled {
+		s.makePollers(min(runtime.GOMAXPROCS(0), len(s.lanes)))
+		for _, p := range s.pollers {
+			s.tasks.Go(p.run)
+		}
+	}
 	for _, l := range s.lanes {
 		l.start(s.ctx)
 	}
 	s.tasks.Go(s.watch)
+}
+
+// Poll implements load.Poller: where connections are plain, sending threads
+// wait for their answers themselves.
+func (s *session) Poll(t, of int) load.Waiting {
+	if t == 0 { // the first is asked for first
+		s.makePollers(of)
+	}
+	if len(s.pollers) != of {
+		return nil
+	}
+	s.polled = true
+	return s.pollers[t]
+}
+
+// makePollers makes as many as there are sending threads, or none.
+func (s *session) makePollers(n int) {
+	if !s.cfg.raw() || s.cfg.tls {
+		return
+	}
+	for len(s.pollers) < n {
+		p := newPoller(s)
+		if p == nil {
+			return // those there are serve
+		}
+		s.pollers = append(s.pollers, p)
+	}
+}
+
+// poller is that of a lane's connections, nil where there is none.
+func (s *session) poller(lane int) *poller {
+	if len(s.pollers) == 0 {
+		return nil
+	}
+	return s.pollers[lane%len(s.pollers)]
 }
 
 // watch gives up requests that were not answered in time. One look at all
@@ -216,7 +263,7 @@ func (l *lane) expire(_, before time.Duration) {
 	}
 	sent := l.at(l.head).sent
 	if sent < 0 && k.writing && l.head < k.upto {
-		sent = k.out.Began()
+		sent = k.began()
 	}
 	if sent >= 0 && sent < before {
 		k.kill(errTimeout)

@@ -1,0 +1,310 @@
+package apm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"carronade/load"
+)
+
+// A poller reads the answers of many plain connections on one goroutine, and
+// writes what their sockets would not take at once. It has descriptors of its
+// own, which the runtime's poller does not know: there each answer costs a
+// second read that finds nothing and a switch to the goroutine of its
+// connection, which together are half of what a request costs outside of the
+// kernel.
+type poller struct {
+	s    *session
+	fd   int // of epoll
+	wake int // an eventfd, written at the end
+	buf  []byte
+
+	mu    sync.Mutex
+	links map[int32]*link // by descriptor
+	ended atomic.Bool
+
+	// Where a sending thread waits here.
+	state  atomic.Int32
+	events []unix.EpollEvent
+}
+
+// What the sending thread is doing.
+const (
+	running  int32 = iota
+	notified       // somebody woke it before it waited
+	parked         // it waits, and a wake has to write
+)
+
+// socketOf is what a link knows of its descriptor.
+type socketOf struct {
+	p     *poller // nil: the connection is the runtime's
+	fd    int
+	at    time.Duration // when the last write began
+	armed bool          // waits until it can be written to
+	iov   []unix.Iovec
+	gone  chan struct{} // closed when the poller is done with it
+}
+
+const (
+	pollBuffer = 64 << 10
+	mostEvents = 128
+	mostIovecs = 64
+)
+
+// newPoller makes one, nil where the system has none to give.
+func newPoller(s *session) *poller {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err == nil {
+		err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)})
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil
+	}
+	return &poller{s: s, fd: fd, wake: wake, buf: make([]byte, pollBuffer), links: map[int32]*link{}, events: make([]unix.EpollEvent, mostEvents)}
+}
+
+// take makes a connection the poller's. False: it stays the runtime's.
+func (p *poller) take(k *link) bool {
+	tcp, ok := k.nc.(*net.TCPConn)
+	if !ok {
+		return false
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return false
+	}
+	fd := -1
+	if cerr := raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil || err != nil {
+		return false
+	}
+	k.p, k.socketOf.fd, k.gone = p, fd, make(chan struct{})
+	k.iov = make([]unix.Iovec, 0, mostIovecs)
+	tcp.Close() // the connection lives on in the copy
+	return true
+}
+
+// add begins to read.
+func (p *poller) add(k *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fd := k.socketOf.fd
+	err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)})
+	if err != nil || p.ended.Load() {
+		k.l.mu.Lock()
+		k.kill(fmt.Errorf("watch the connection: %w", errors.Join(err, errClosed)))
+		k.l.mu.Unlock()
+		unix.Close(fd)
+		close(k.gone)
+		return
+	}
+	p.links[int32(fd)] = k
+}
+
+// run reads until the poller is ended and has no connections left.
+func (p *poller) run() {
+	for !p.over() {
+		p.handle(p.wait(-1))
+	}
+}
+
+// over ends the poller once it may end and has no connections.
+func (p *poller) over() bool {
+	if !p.ended.Load() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.links) > 0 {
+		return false
+	}
+	unix.Close(p.fd)
+	unix.Close(p.wake)
+	return true
+}
+
+// handle serves the first n events.
+func (p *poller) handle(n int) {
+	for i := range n {
+		e := &p.events[i]
+		if int(e.Fd) == p.wake {
+			var b [8]byte
+			_, _ = unix.Read(p.wake, b[:])
+			continue
+		}
+		p.mu.Lock()
+		k := p.links[e.Fd]
+		p.mu.Unlock()
+		if k != nil && p.serve(k, e.Events) {
+			p.drop(k)
+		}
+	}
+}
+
+// Wait implements load.Waiting.
+func (p *poller) Wait(until time.Duration) {
+	n := p.look()
+	if n == 0 && p.state.CompareAndSwap(running, parked) {
+		ms := -1
+		if until != load.Never {
+			// Rounded up: a thread that wakes before its time goes round in
+			// circles.
+			ms = int(max(0, (until-p.s.sink.Now()+time.Millisecond-1)/time.Millisecond))
+		}
+		n = p.wait(ms)
+	}
+	p.handle(n)
+	p.state.Store(running) // whoever wakes from here on finds that what he left is looked at
+}
+
+// Wake implements load.Waiting.
+func (p *poller) Wake() {
+	if p.state.Swap(notified) == parked {
+		p.rouse()
+	}
+}
+
+// Leave implements load.Waiting: from here on the poller is on its own.
+func (p *poller) Leave() { p.s.tasks.Go(p.run) }
+
+func (p *poller) rouse() {
+	b := [8]byte{1}
+	_, _ = unix.Write(p.wake, b[:])
+}
+
+// wait waits for something to do, for so many milliseconds at most (-1: for
+// ever).
+func (p *poller) wait(ms int) int {
+	n, err := unix.EpollWait(p.fd, p.events, ms)
+	if err != nil {
+		return 0 // EINTR
+	}
+	return n
+}
+
+// look is a wait that does not block, so the scheduler need not know of it.
+func (p *poller) look() int {
+	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p.events))), uintptr(len(p.events)), 0, 0, 0)
+	if e != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// serve reads and writes one connection. True: it is over.
+func (p *poller) serve(k *link, events uint32) (over bool) {
+	l := k.l
+	var (
+		n   int
+		err error
+	)
+	if events&^unix.EPOLLOUT != 0 {
+		n, err = k.read(p.buf)
+	}
+	now := l.s.sink.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n > 0 || err != nil {
+		k.received(p.buf[:n], err, now)
+	}
+	if events&unix.EPOLLOUT != 0 && !k.dead {
+		k.write(true)
+	}
+	l.deliver()
+	l.ready(now)
+	return k.dead
+}
+
+// drop ends a connection that is over.
+func (p *poller) drop(k *link) {
+	fd := k.socketOf.fd
+	p.mu.Lock()
+	delete(p.links, int32(fd))
+	p.mu.Unlock()
+	unix.Close(fd)
+	close(k.gone)
+}
+
+// end lets run return once all connections are over.
+func (p *poller) end() {
+	p.ended.Store(true)
+	p.rouse()
+}
+
+// read reads what there is; 0 without an error when there is nothing.
+func (k *link) read(buf []byte) (int, error) {
+	n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(k.socketOf.fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)))
+	switch {
+	case e == syscall.EAGAIN || e == syscall.EINTR:
+		return 0, nil
+	case e != 0:
+		return 0, &net.OpError{Op: "read", Net: "tcp", Err: e}
+	case n == 0:
+		return 0, io.EOF
+	}
+	return int(n), nil
+}
+
+// write writes what is queued until the socket takes no more; then the poller
+// goes on when it does.
+func (k *link) write(waited bool) {
+	l := k.l
+	for l.next < l.tail && !k.dead {
+		k.iov, k.marks, k.loaded = k.iov[:0], k.marks[:0], 0
+		skip := k.offset
+		for k.upto = l.next; k.upto < l.tail && len(k.iov) < mostIovecs; k.upto++ {
+			b := l.at(k.upto).round.bytes[skip:]
+			skip = 0
+			k.iov = append(k.iov, unix.Iovec{Base: &b[0], Len: uint64(len(b))})
+			k.marks = append(k.marks, mark{len(b), true})
+			k.loaded += len(b)
+		}
+		k.at = l.s.sink.Now()
+		call, at, size := uintptr(syscall.SYS_WRITEV), unsafe.Pointer(unsafe.SliceData(k.iov)), uintptr(len(k.iov))
+		if len(k.iov) == 1 { // by far the most frequent, and cheaper as what it is
+			call, at, size = syscall.SYS_WRITE, unsafe.Pointer(k.iov[0].Base), uintptr(k.iov[0].Len)
+		}
+		n, _, e := syscall.Syscall(call, uintptr(k.socketOf.fd), uintptr(at), size)
+		var err error
+		switch e {
+		case 0:
+		case syscall.EAGAIN:
+			n = 0
+		case syscall.EINTR:
+			n = 0
+			continue
+		default:
+			n, err = 0, &net.OpError{Op: "write", Net: "tcp", Err: e}
+		}
+		k.wrote(int(n), err, waited)
+		if int(n) < k.loaded {
+			break
+		}
+	}
+	if more := l.next < l.tail && !k.dead; more != k.armed {
+		k.armed = more
+		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(k.socketOf.fd)}
+		if more {
+			e.Events |= unix.EPOLLOUT
+		}
+		if err := unix.EpollCtl(k.p.fd, unix.EPOLL_CTL_MOD, k.socketOf.fd, &e); err != nil {
+			k.kill(fmt.Errorf("wait for the connection: %w", err))
+		}
+	}
+}
+
+// shut ends the connection; the poller notices.
+func (k *link) shut() { _ = unix.Shutdown(k.socketOf.fd, unix.SHUT_RDWR) }

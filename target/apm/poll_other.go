@@ -1,0 +1,26 @@
+//go:build !linux
+
+package apm
+
+import "time"
+
+// A poller is for Linux: elsewhere connections are the runtime's.
+type poller struct{}
+
+type socketOf struct {
+	p     *poller
+	armed bool
+	at    time.Duration
+	gone  chan struct{}
+}
+
+func newPoller(*session) *poller   { return nil }
+func (*poller) take(*link) bool    { return false }
+func (*poller) add(*link)          {}
+func (*poller) Wait(time.Duration) {}
+func (*poller) Wake()              {}
+func (*poller) Leave()             {}
+func (*poller) run()               {}
+func (*poller) end()               {}
+func (*link) write(bool)           {}
+func (*link) shut()                {}
