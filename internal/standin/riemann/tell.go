@@ -51,7 +51,9 @@ func (t *teller) event(service string, m wire.Metric) {
 	t.take.scratch, _ = t.server.core.index.put(&wire.Event{
 		Host: t.host, Service: service, State: "ok", Metric: m, Tags: []string{"riemann"},
 		Time: t.now.Unix(), HasTime: true,
-		TTL: float32(max(1, 2*t.server.core.opts.Interval.Seconds())), HasTTL: true,
+		// Times are whole seconds: with less than two, an event would be gone
+		// before the next one comes.
+		TTL: float32(max(2, 2*t.server.core.opts.Interval.Seconds())), HasTTL: true,
 	}, t.take.scratch)
 }
 
