@@ -129,3 +129,66 @@ func BenchmarkDiscard(b *testing.B) {
 		})
 	}
 }
+
+// Bodies of hundreds of kilobytes, beside what a bare reader takes of a bare
+// writer.
+func BenchmarkDiscardLarge(b *testing.B) {
+	body := bodyOf(b, wire.Makeup{Events: wire.Range{Min: 10, Max: 10}, Spans: wire.Range{Min: 10, Max: 10}, Frames: wire.Range{Min: 10, Max: 10}}, 0)
+	request := append(fmt.Appendf(nil, "POST /intake/v2/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(body.Bytes)), body.Bytes...)
+	b.Run("discard", func(b *testing.B) {
+		s := start(b, Options{Discard: true})
+		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		b.SetBytes(int64(len(request)))
+		answered := make(chan error)
+		go func() {
+			_, err := io.CopyN(io.Discard, c, int64(b.N*len(answer202)))
+			answered <- err
+		}()
+		for range b.N {
+			if _, err := c.Write(request); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := <-answered; err != nil {
+			b.Fatal(err)
+		}
+	})
+	b.Run("bare", func(b *testing.B) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer ln.Close()
+		c, err := net.Dial("tcp", ln.Addr().String()) //nolint:noctx // a test
+		if err != nil {
+			b.Fatal(err)
+		}
+		in, err := ln.Accept()
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer in.Close()
+		b.SetBytes(int64(len(request)))
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			buf := make([]byte, 256<<10)
+			for {
+				if _, err := in.Read(buf); err != nil {
+					return
+				}
+			}
+		}()
+		for range b.N {
+			if _, err := c.Write(request); err != nil {
+				b.Fatal(err)
+			}
+		}
+		c.Close()
+		<-read
+	})
+}

@@ -4,8 +4,8 @@
 // Elasticsearch or OpenSearch. With Discard it only answers, as fast as can be.
 //
 // It refuses to know who fires at it. It judges by the JSON Schemas that
-// Elastic publishes with its decoder, and not by the decoder itself, which would
-// make the program half as large again; tests hold the two together.
+// Elastic publishes with its decoder, and not by the decoder itself, which
+// would add 9.7 MB to a program of 24.3; tests hold the two together.
 //
 // Its invariant: what it answered as accepted it counted first, and accepted =
 // waiting + indexed + failed + lost where it indexes.

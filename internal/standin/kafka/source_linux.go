@@ -4,11 +4,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carronade/internal/standin/drop"
 )
 
 // newSource chooses how a connection is read.
@@ -17,7 +18,7 @@ func newSource(c *conn, nc net.Conn) source {
 		if raw, err := tc.SyscallConn(); err == nil {
 			// One big receive buffer: fewer wake-ups per batch.
 			_ = tc.SetReadBuffer(4 << 20)
-			s := &rawSource{conn: c, raw: raw, drop: canDiscard()}
+			s := &rawSource{conn: c, raw: raw, drop: drop.Can()}
 			s.try = s.recv
 			return s
 		}
@@ -111,53 +112,3 @@ func (s *rawSource) discard(n int) (int, error) {
 	}
 	return s.read(s.scratch[:min(n, len(s.scratch))])
 }
-
-// canDiscard tries MSG_TRUNC on a loopback connection of its own, once: a
-// kernel that is not Linux's own (a sandbox) may answer the system call and
-// not know the flag.
-var canDiscard = sync.OnceValue(func() bool {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return false
-	}
-	defer ln.Close()
-	out, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		return false
-	}
-	defer out.Close()
-	in, err := ln.Accept()
-	if err != nil {
-		return false
-	}
-	defer in.Close()
-	if _, err := out.Write([]byte("dropped kept")); err != nil {
-		return false
-	}
-	raw, err := in.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		return false
-	}
-	got, ok := 0, true
-	err = raw.Read(func(fd uintptr) bool {
-		for got < 8 {
-			n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, 0, uintptr(8-got),
-				unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
-			if errno == syscall.EAGAIN {
-				return false
-			}
-			if errno != 0 || n == 0 {
-				ok = false
-				return true
-			}
-			got += int(n)
-		}
-		return true
-	})
-	if err != nil || !ok {
-		return false
-	}
-	var rest [4]byte
-	_, err = io.ReadFull(in, rest[:])
-	return err == nil && string(rest[:]) == "kept"
-})

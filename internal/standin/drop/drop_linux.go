@@ -1,0 +1,104 @@
+package drop
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Dropper drops bytes of one connection. One goroutine at a time uses it,
+// the one that reads.
+type Dropper struct {
+	raw syscall.RawConn
+
+	// Arguments and results of recv, which is called through RawConn; as
+	// fields, they need no closure and no allocation.
+	try   func(fd uintptr) bool
+	want  int
+	got   int
+	errno syscall.Errno
+}
+
+func newDropper(c *net.TCPConn) *Dropper {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	d := &Dropper{raw: raw}
+	d.try = d.recv
+	return d
+}
+
+// mostAtOnce bounds one call, whose length is a 32-bit number at places.
+const mostAtOnce = 1 << 30
+
+// Drop waits for n bytes, and drops them. io.ErrUnexpectedEOF tells that the
+// connection ended before.
+func (d *Dropper) Drop(n int64) error {
+	for n > 0 {
+		d.want = int(min(n, mostAtOnce))
+		if err := d.raw.Read(d.try); err != nil {
+			return err
+		}
+		if d.errno != 0 {
+			return os.NewSyscallError("recv", d.errno)
+		}
+		if d.got == 0 {
+			return io.ErrUnexpectedEOF
+		}
+		n -= int64(d.got)
+	}
+	return nil
+}
+
+// recv is one recv(2) with MSG_TRUNC, which takes bytes off a TCP socket's queue
+// without copying them (tcp(7), since Linux 2.4). It is made as a raw system
+// call: it never waits, so the scheduler need not hear of it.
+func (d *Dropper) recv(fd uintptr) bool {
+	for {
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, 0, uintptr(d.want), unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
+		switch errno {
+		case syscall.EINTR:
+			continue
+		case syscall.EAGAIN:
+			return false // let RawConn wait until it is readable
+		}
+		d.got, d.errno = int(n), errno
+		return true
+	}
+}
+
+// Can reports whether the kernel drops bytes, which it tries on a loopback
+// connection of its own, once: one that is not Linux's own may answer the system
+// call and not know the flag.
+var Can = sync.OnceValue(func() bool {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return false
+	}
+	defer ln.Close()
+	out, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		return false
+	}
+	defer out.Close()
+	in, err := ln.Accept()
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	if _, err := out.Write([]byte("dropped kept")); err != nil {
+		return false
+	}
+	d := newDropper(in.(*net.TCPConn))
+	if d == nil || d.Drop(int64(len("dropped "))) != nil {
+		return false
+	}
+	var rest [4]byte
+	_, err = io.ReadFull(in, rest[:])
+	return err == nil && string(rest[:]) == "kept"
+})

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package drop
+
+import "net"
+
+// A Dropper drops bytes of one connection. On this system there is none.
+type Dropper struct{}
+
+func newDropper(*net.TCPConn) *Dropper { return nil }
+
+// Drop is never called here.
+func (*Dropper) Drop(int64) error { return nil }
+
+// Can reports whether the kernel drops bytes.
+func Can() bool { return false }
