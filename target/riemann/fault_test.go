@@ -73,21 +73,34 @@ func tick(t *testing.T, f func() (done bool)) {
 // not answered is unknown, everything else is acked, and it goes on.
 func TestResets(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		plan load.Plan
+		name  string
+		plan  load.Plan
+		given []string
+		pause bool // the server stops reading before it is reset
 	}{
-		{"volleys", load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}}},
-		{"one by one", load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, Retry: 1, MaxInFlight: 50}},
-		{"by a schedule", load.Plan{Schedule: load.Constant(20_000), Hold: load.Limits{Time: 700 * time.Millisecond}}},
-		{"large messages", load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, EventsPerShot: 100, MaxInFlight: 100}},
+		{name: "volleys", plan: load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}}},
+		{name: "one by one", plan: load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, Retry: 1, MaxInFlight: 50}},
+		{name: "by a schedule", plan: load.Plan{Schedule: load.Constant(20_000), Hold: load.Limits{Time: 700 * time.Millisecond}}},
+		{name: "large messages", plan: load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, EventsPerShot: 100, MaxInFlight: 100}},
+		{
+			name: "within messages", given: []string{"send-buffer=16KiB"}, pause: true,
+			plan: load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, EventsPerShot: 100, MaxInFlight: 1000},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := serve(t, nil)
-			sess := opened(t, specOf(t, "riemann://"+f.addr, "clients=2", "reconnect-backoff=5ms"))
+			spec := specOf(t, "riemann://"+f.addr, append([]string{"clients=2", "reconnect-backoff=5ms"}, tt.given...)...)
+			spec.EventsPerShot = max(1, tt.plan.EventsPerShot)
+			sess := opened(t, spec)
 			n := 0
 			tick(t, func() bool {
-				if n++; n%20 == 0 {
+				n++
+				if n%20 == 10 {
+					f.pause(tt.pause)
+				}
+				if n%20 == 0 {
 					f.resetAll()
+					f.pause(false)
 				}
 				return false
 			})
@@ -109,6 +122,9 @@ func TestResets(t *testing.T) {
 			}
 			if again < 3 {
 				t.Errorf("%d reconnects", again)
+			}
+			if got := f.unread(); got > 0 {
+				t.Errorf("%d connections began within a message", got)
 			}
 		})
 	}
@@ -334,5 +350,19 @@ func TestAbortBehindAFullSocket(t *testing.T) {
 	}
 	if h := r.Hold; h.Unknown == 0 || h.Counts.Failed == 0 || r.Classes["canceled"] != h.Unknown+h.Counts.Failed {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
+	}
+}
+
+// Where nothing is in the way, lateness is the generator's: a message was free
+// to go when it was ready.
+func TestLagIsTheGenerators(t *testing.T) {
+	f := serve(t, nil)
+	sess := opened(t, specOf(t, "riemann://"+f.addr))
+	var s seen
+	fire(t, sess, load.Plan{Schedule: load.Constant(1000), Hold: load.Limits{Time: 200 * time.Millisecond}, Observe: s.observe})
+	for _, o := range s.all {
+		if o.Free != o.Ready || o.Ready != o.DueFirst {
+			t.Fatalf("due at %v, ready at %v, free at %v", o.DueFirst, o.Ready, o.Free)
+		}
 	}
 }

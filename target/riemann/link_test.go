@@ -136,6 +136,91 @@ func TestAnswersWhileWriting(t *testing.T) {
 	}
 }
 
+// A message that is answered before all of it is written makes no sense: the
+// connection ends, and the rest of the message is not sent.
+func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
+	const events = 100_000 // more bytes than sockets hold
+	got := make(chan int64, 1)
+	first := true
+	addr := accepting(t, func(nc net.Conn) {
+		if first { // the look around
+			first = false
+			var head [riemann.FrameHead]byte
+			io.ReadFull(nc, head[:])
+			io.WriteString(nc, riemann.Ack)
+			io.Copy(io.Discard, nc)
+			return
+		}
+		nc.(*net.TCPConn).SetReadBuffer(4 << 10)
+		var head [riemann.FrameHead]byte
+		if _, err := io.ReadFull(nc, head[:]); err != nil {
+			return
+		}
+		io.WriteString(nc, riemann.Ack)
+		n, _ := io.Copy(io.Discard, nc)
+		got <- int64(binary.BigEndian.Uint32(head[:])) - n
+	})
+	spec := specOf(t, "riemann://"+addr, "reconnect-backoff=1h", "send-buffer=4KiB")
+	spec.EventsPerShot = events
+	s := opened(t, spec)
+	l := s.lanes[0].(*lane)
+	if !l.link.out.Direct() {
+		t.Skip("a blocking write is whole, or the connection is over")
+	}
+	s.Start(newLedger())
+	if n := l.Fire([]load.Shot{{Events: events, DueFirst: -1, DueLast: -1}}); n != 1 {
+		t.Fatal("not taken")
+	}
+	l.Flush()
+	select {
+	case missing := <-got:
+		if missing <= 0 {
+			t.Error("the message was written on")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the connection goes on")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What lies in a writer's hands when the run ends may have been written: it is
+// not called failed.
+func TestCloseWhileWriting(t *testing.T) {
+	f := serve(t, nil)
+	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
+	spec.EventsPerShot = 100
+	s := opened(t, spec)
+	l := s.lanes[0].(*lane)
+	here, there := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for all
+	defer there.Close()
+	l.link.nc.Close()
+	l.link = &link{l: l, nc: here}
+	sink := newLedger()
+	l.link.out = socket.NewWriter(here, sink.Now)
+	s.Start(sink)
+	fire := func(seq uint64) {
+		if n := l.Fire([]load.Shot{{Seq: seq, First: seq * 100, Events: 100, DueFirst: -1, DueLast: -1}}); n != 1 {
+			t.Fatal("not taken")
+		}
+	}
+	fire(0)
+	fire(1)
+	l.Flush()
+	var head [riemann.FrameHead]byte
+	if _, err := io.ReadFull(there, head[:]); err != nil {
+		t.Fatal(err)
+	}
+	fire(2) // waits behind them
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if sink.unknown != 200 || sink.failed != 100 {
+		t.Errorf("%d unknown, %d failed; want 200 and 100", sink.unknown, sink.failed)
+	}
+}
+
 // rigged is a lane in the state after so many messages of a volley were
 // written, with a connection nobody uses.
 func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {

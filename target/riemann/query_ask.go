@@ -201,19 +201,17 @@ func parseTell(text string) (*road, string, error) {
 	if scheme != plainRoad && scheme != tlsRoad {
 		r = nil
 	}
-	addr, err := "", error(nil)
-	if r == nil {
-		err = fmt.Errorf("the scheme %s does not answer queries", scheme)
-	} else {
-		addr, err = hostPort(host, r.port)
-	}
-	if err != nil {
-		return nil, "", &target.Error{
-			Doing: "read --tell " + text, Err: err,
-			Hint: "queries go over TCP: --tell HOST:5555, or --tell riemann+tls://HOST:5554",
+	err := fmt.Errorf("the scheme %s does not answer queries", scheme)
+	if r != nil {
+		var addr string
+		if addr, err = hostPort(host, r.port); err == nil {
+			return r, addr, nil
 		}
 	}
-	return r, addr, nil
+	return nil, "", &target.Error{
+		Doing: "read --tell " + text, Err: err,
+		Hint: "queries go over TCP: --tell HOST:5555, or --tell riemann+tls://HOST:5554",
+	}
 }
 
 // tellDialer is how connections for queries are made: as the road's own, but

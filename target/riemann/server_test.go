@@ -25,6 +25,7 @@ type fake struct {
 	conns   map[net.Conn]bool
 	events  uint64
 	met     int // connections so far
+	garbage int // of them, that did not begin with frames
 	refusal string
 	by      time.Duration
 	off     chan struct{} // closed to end a delay
@@ -111,6 +112,9 @@ func (f *fake) talk(nc net.Conn) {
 		for {
 			msg, rest, err := riemann.NextFrame(b, 64<<20)
 			if err != nil {
+				f.mu.Lock()
+				f.garbage++
+				f.mu.Unlock()
 				return
 			}
 			if rest == nil {
@@ -160,6 +164,13 @@ func (f *fake) taken() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.events
+}
+
+// unread is how many connections ended because what came was no frame.
+func (f *fake) unread() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.garbage
 }
 
 func (f *fake) connections() int {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"carronade/load"
 	"carronade/measure"
@@ -22,7 +23,8 @@ type session struct {
 	found map[string]any // by the probe
 	src   *source        // nil unless verifying
 
-	telling []*teller // once somebody has asked
+	telling []*teller   // once somebody has asked
+	firing  atomic.Bool // since Start
 }
 
 // Open implements target.Kind. It connects and asks, so that what is wrong
@@ -155,6 +157,7 @@ func (s *session) Clients() int { return len(s.lanes) }
 
 // Start implements load.Target.
 func (s *session) Start(sink load.Sink) {
+	s.firing.Store(true)
 	if s.src != nil {
 		sink = s.src.watch(sink)
 	}

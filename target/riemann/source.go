@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/target"
 )
@@ -283,7 +284,7 @@ func (s *source) read(ctx context.Context, stripe int32, from, size, end int64, 
 		if !ok || run != s.cfg.runID || of != stripe || int64(index) >= end || !l.mark(index) {
 			continue
 		}
-		all = append(all, indexed{index, s.differs(&events[i], stripe, index)})
+		all = append(all, indexed{index, int64(riemann.EventSize(&events[i])), s.differs(&events[i], stripe, index)})
 	}
 	slices.SortFunc(all, func(a, b indexed) int { return int(int64(a.index) - int64(b.index)) })
 	s.deliver(stripe, all, at, sink)
@@ -293,6 +294,7 @@ func (s *source) read(ctx context.Context, stripe int32, from, size, end int64, 
 // An indexed event is one that was found, and what is wrong with it.
 type indexed struct {
 	index uint64
+	bytes int64
 	wrong string
 }
 
@@ -307,11 +309,12 @@ func (s *source) deliver(stripe int32, all []indexed, at time.Duration, sink fun
 			n++
 		}
 		a := load.Arrival{
-			Log: stripe, Base: int64(all[0].index), Events: int32(n), Bytes: -1, At: at, ProducerID: -1,
+			Log: stripe, Base: int64(all[0].index), Events: int32(n), At: at, ProducerID: -1,
 			Corrupt: all[0].wrong != "", Stamps: make([]load.Stamp, n),
 		}
 		for i := range a.Stamps {
 			index := all[i].index
+			a.Bytes += all[i].bytes
 			a.Stamps[i] = load.Stamp{Run: s.cfg.runID, Stripe: stripe, Index: index, Offset: int64(index)}
 		}
 		if a.Corrupt {

@@ -45,7 +45,35 @@ type teller struct {
 	names   []tellName
 	looked  time.Time // when the index was searched last
 	misses  int       // lookups in a row that found nothing
-	refused bool      // there was nobody to ask then
+	windows map[string]*window
+	refused bool // there was nobody to ask then
+}
+
+// A window is the time between two of a server's looks at itself, of which its
+// rates are the means. Those that lie within the firing say what it counted of
+// a run; the others tell of before and after, too.
+type window struct {
+	end     int64   // time of the event that ended it; 0: none was seen
+	ends    int     // of windows since firing began
+	written uint64  // by us, when that was noticed
+	rate    float64 // of it
+	inside  bool    // counted is of a window that began and ended while we fired
+	counted float64
+}
+
+// look takes in the event that there is now. started says that firing has
+// begun, written how much was fired since.
+func (w *window) look(e *riemann.Event, started bool, written uint64) {
+	at, _ := e.When()
+	switch end := at.UnixMicro(); {
+	case !started || w.end == 0:
+		w.end = end
+	case end != w.end:
+		w.end, w.written, w.rate = end, written, e.Metric.Value()
+		w.ends++
+	case w.ends >= 2 && written > w.written:
+		w.inside, w.counted = true, w.rate
+	}
 }
 
 // A tellName is where in the index a figure is.
@@ -101,7 +129,8 @@ func (s *session) Tell(ctx context.Context) ([]measure.Figure, error) {
 	var all []measure.Figure
 	var errs []error
 	for _, t := range s.telling {
-		figures, err := t.tell(ctx)
+		written, _ := s.Wire()
+		figures, err := t.tell(ctx, s.firing.Load(), written)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -113,7 +142,7 @@ func (s *session) Tell(ctx context.Context) ([]measure.Figure, error) {
 	return nil, errors.Join(errs...)
 }
 
-func (t *teller) tell(ctx context.Context) ([]measure.Figure, error) {
+func (t *teller) tell(ctx context.Context, started bool, written uint64) ([]measure.Figure, error) {
 	events, err := t.events(ctx)
 	switch told := (*answerError)(nil); {
 	case err == nil:
@@ -124,7 +153,35 @@ func (t *teller) tell(ctx context.Context) ([]measure.Figure, error) {
 	default:
 		return nil, &target.Error{Doing: "ask " + t.a.addr + " for its own figures", Err: err}
 	}
-	return figuresOf(events, t.label), nil
+	return append(figuresOf(events, t.label), t.counted(events, started, written)...), nil
+}
+
+// counted is what the server counted in windows within the firing. Nobody else
+// is told apart by that: it is what came in.
+func (t *teller) counted(events []riemann.Event, started bool, written uint64) []measure.Figure {
+	var all []measure.Figure
+	for i := range events {
+		e := &events[i]
+		if e.Service != streamsRate || e.Metric.Kind == riemann.NoMetric {
+			continue
+		}
+		w := t.windows[e.Host]
+		if w == nil {
+			if t.windows == nil {
+				t.windows = map[string]*window{}
+			}
+			w = &window{}
+			t.windows[e.Host] = w
+		}
+		if w.look(e, started, written); w.inside {
+			f := measure.Figure{Name: "streams rate within the run" + t.label, Unit: "events/s", Value: w.counted, Counts: true}
+			if len(t.windows) > 1 {
+				f.Name += " of " + e.Host
+			}
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // events asks for the server's events about itself.
@@ -188,7 +245,6 @@ func figuresOf(events []riemann.Event, label string) []measure.Figure {
 		}
 		r := row{host: e.Host, rank: rankOf(name)}
 		r.Name, r.Unit, r.Value = name, unitOf(name), e.Metric.Value()
-		r.Counts = e.Service == streamsRate
 		rows = append(rows, r)
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {

@@ -37,7 +37,7 @@ func TestFiguresOf(t *testing.T) {
 	want := []measure.Figure{
 		{Name: "streams latency 0.5 of h at X", Unit: "ms", Value: 2},
 		{Name: "streams latency 0.5 of i at X", Unit: "ms", Value: 3},
-		{Name: "streams rate at X", Unit: "events/s", Value: 1000, Counts: true},
+		{Name: "streams rate at X", Unit: "events/s", Value: 1000},
 		{Name: "server tcp 0.0.0.0:5555 conns at X", Value: 3},
 		{Name: "server tcp 0.0.0.0:5555 in latency 0.99 at X", Unit: "ms", Value: 0.7},
 		{Name: "server tcp 0.0.0.0:5555 in rate at X", Unit: "messages/s", Value: 12.5},
@@ -47,6 +47,51 @@ func TestFiguresOf(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, figuresOf(events, " at X")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What a server counted is what it says of windows that lie within the firing:
+// not what it said before, and not of a window in which the firing began or
+// ended.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	tl := &teller{}
+	at := func(end int64, rate float64) []riemann.Event {
+		return []riemann.Event{{Host: "h", Service: streamsRate, Metric: number(rate), Time: end, HasTime: true}}
+	}
+	for _, step := range []struct {
+		what    string
+		end     int64
+		rate    float64
+		started bool
+		written uint64
+		want    float64 // 0: nothing
+	}{
+		{"before", 100, 7, false, 0, 0},
+		{"the same still", 100, 7, true, 10, 0},
+		{"the firing began in it", 110, 500, true, 20, 0},
+		{"and goes on", 110, 500, true, 30, 0},
+		{"one within", 120, 1000, true, 40, 0},
+		{"whose end was before that of the firing", 120, 1000, true, 50, 1000},
+		{"another", 130, 1100, true, 60, 1000},
+		{"nothing is fired any more", 130, 1100, true, 60, 1000},
+		{"after", 140, 200, true, 60, 1000},
+		{"and still", 140, 200, true, 60, 1000},
+	} {
+		got := tl.counted(at(step.end, step.rate), step.started, step.written)
+		switch {
+		case step.want == 0 && len(got) > 0:
+			t.Errorf("%s: counted %+v", step.what, got)
+		case step.want > 0 && (len(got) != 1 || got[0].Value != step.want || !got[0].Counts):
+			t.Errorf("%s: counted %+v, want %v", step.what, got, step.want)
+		}
+	}
+	// A server of which nothing was heard before begins as late.
+	late := &teller{}
+	for i := range int64(3) {
+		if got := late.counted(at(100+i/2*10, 5), true, uint64(i)); len(got) > 0 {
+			t.Errorf("counted %+v of a window whose beginning is not known", got)
+		}
 	}
 }
 
@@ -110,8 +155,8 @@ func TestTell(t *testing.T) {
 				t.Errorf("%s is in %s, want %s", f.Name, f.Unit, tt.unit)
 			}
 			<-done
-			if f := told(t, s, "streams rate", func(float64) bool { return true }); !f.Counts || f.Unit != "events/s" {
-				t.Errorf("%+v, want a count of events/s", f)
+			if f := told(t, s, "streams rate", func(float64) bool { return true }); f.Counts || f.Unit != "events/s" {
+				t.Errorf("%+v, want one in events/s that counts nothing of this run", f)
 			}
 		})
 	}
@@ -153,7 +198,7 @@ func TestTellLooksOnce(t *testing.T) {
 	defer a.close()
 	tl := &teller{a: a}
 	for range 3 {
-		f, err := tl.tell(t.Context())
+		f, err := tl.tell(t.Context(), false, 0)
 		if err != nil || len(f) != 1 || f[0].Value != 7 {
 			t.Fatalf("told %+v, %v", f, err)
 		}

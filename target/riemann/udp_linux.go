@@ -12,8 +12,8 @@ import (
 
 // A mmsghdr is the kernel's struct of that name (sendmmsg(2)).
 type mmsghdr struct {
-	hdr  unix.Msghdr
-	sent uint32
+	hdr unix.Msghdr
+	_   uint32 // set to the bytes sent
 }
 
 // A grams writes datagrams to a connected socket, many in one system call: a

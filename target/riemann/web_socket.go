@@ -109,14 +109,12 @@ func xor(b []byte, mask uint32) {
 func (t *socketTongue) walk(b []byte) int {
 	at := 0
 	for {
-		n, head := 0, 6
-		switch x := b[at+1] &^ maskBit; x {
+		n, head := int(b[at+1]&^maskBit), 6
+		switch n {
 		case 126:
 			n, head = int(binary.BigEndian.Uint16(b[at+2:])), 8
 		case 127:
 			n, head = int(binary.BigEndian.Uint64(b[at+2:])), 14
-		default:
-			n = int(x)
 		}
 		last := b[at+head-1]&1 == 1
 		at += head + n
@@ -156,6 +154,7 @@ func (t *socketTongue) greet(ctx context.Context, nc net.Conn, addr string) erro
 	if err != nil {
 		return fmt.Errorf("read the answer to a WebSocket's greeting: %w", err)
 	}
+	_ = r.Body.Close() // nobody reads one
 	if r.StatusCode != http.StatusSwitchingProtocols {
 		return &statusError{r.StatusCode, r.Status}
 	}
