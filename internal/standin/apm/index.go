@@ -39,6 +39,8 @@ type indexer struct {
 	logf   func(string, ...any)
 	done   func(events int) // called when so many no longer wait
 
+	mu      sync.RWMutex // held for writing by end alone
+	ended   bool
 	docs    chan document
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -126,6 +128,12 @@ func (x *indexer) call(method, path string, body []byte) (status int, text []byt
 // put hands a document over; it waits while the writers are behind, as the
 // request that brought it then does.
 func (x *indexer) put(d document) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.ended {
+		x.fail(1, "the stand-in ended")
+		return
+	}
 	select {
 	case x.docs <- d:
 	case <-x.ctx.Done():
@@ -247,6 +255,11 @@ func (x *indexer) settle(sent []document, text []byte) (again []document) {
 func (x *indexer) end() {
 	late := time.AfterFunc(indexPatience, x.cancel)
 	defer late.Stop()
+	// Requests may still be at it: their connections are closed, but nobody
+	// waits for them.
+	x.mu.Lock()
+	x.ended = true
+	x.mu.Unlock()
 	close(x.docs)
 	x.writers.Wait()
 	x.cancel()

@@ -223,3 +223,30 @@ func TestIndexRefusesToStart(t *testing.T) {
 		}
 	}
 }
+
+// A request that is still being read when the stand-in ends is accounted for
+// like any other.
+func TestIndexEndsUnderLoad(t *testing.T) {
+	f := &fakeIndex{}
+	s, _ := indexAt(t, f, Options{})
+	b := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 200, Max: 200}}, 0)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				resp, err := http.Post("http://"+s.Addr()+"/intake/v2/events", "", bytes.NewReader(b.Bytes)) //nolint:noctx // a test
+				if err != nil {
+					return
+				}
+				resp.Body.Close()
+			}
+		})
+	}
+	until(t, func() bool { return s.Counts().Indexed > 1000 })
+	s.Close()
+	wg.Wait()
+	until(t, func() bool {
+		c := s.Counts()
+		return c.Waiting == 0 && c.Accepted == c.Indexed+c.Failed
+	})
+}

@@ -20,6 +20,9 @@ import (
 // mostErrors is how many texts an answer carries, as the real server's.
 const mostErrors = 5
 
+// mostDocument is how many bytes of a bad event are sent back.
+const mostDocument = 1 << 10
+
 // An answer is what is said to a request with events.
 type answer struct {
 	Accepted int          `json:"accepted"`
@@ -37,7 +40,7 @@ type eventError struct {
 func (a *answer) fail(status int, message string, document []byte) {
 	a.status = max(a.status, status)
 	if len(a.Errors) < mostErrors {
-		a.Errors = append(a.Errors, eventError{message, string(document)})
+		a.Errors = append(a.Errors, eventError{message, string(document[:min(len(document), mostDocument)])})
 	}
 }
 
