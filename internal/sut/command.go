@@ -147,6 +147,13 @@ func (s *System) launch(cmd *exec.Cmd) error {
 	s.started = time.Now()
 	if s.box == nil {
 		tree, err := system.OpenTree(child.Pid(), s.tag)
+		for range settling {
+			if !errors.Is(err, system.ErrGone) {
+				break
+			}
+			<-time.After(stopEvery)
+			tree, err = system.OpenTree(child.Pid(), s.tag)
+		}
 		switch {
 		case err == nil:
 			s.watch(tree)
@@ -167,12 +174,8 @@ func (s *System) wait(child *system.Child) {
 	e := exitOf(child)
 	s.mu.Lock()
 	stopping, tree := s.stopping, s.tree
-	if tree != nil && s.box == nil && !stopping && e.Code == 0 && s.lookNow().alive {
-		s.forked = true
-		s.warnings = append(s.warnings, "the command went into the background: what it left running is watched, and how that ends is not known")
-	}
-	forked := s.forked
 	s.mu.Unlock()
+	forked := tree != nil && s.box == nil && !stopping && e.Code == 0 && s.leftOthers()
 	if forked {
 		s.follow(tree)
 		return
@@ -184,6 +187,32 @@ func (s *System) wait(child *system.Child) {
 	case <-time.After(lastWords):
 	}
 	s.over(e, stopping)
+}
+
+// settling is how many times a command that ended is looked at for what it left
+// running, stopEvery apart: a process that is just becoming another program
+// cannot be told apart for a moment.
+const settling = 5
+
+// leftOthers tells whether a command that ended left others running, and says so
+// to people.
+func (s *System) leftOthers() bool {
+	for range settling {
+		s.mu.Lock()
+		if s.tree == nil {
+			s.mu.Unlock()
+			return false
+		}
+		if s.lookNow().alive {
+			s.forked = true
+			s.warnings = append(s.warnings, "the command went into the background: what it left running is watched, and how that ends is not known")
+			s.mu.Unlock()
+			return true
+		}
+		s.mu.Unlock()
+		<-time.After(stopEvery)
+	}
+	return false
 }
 
 // lastWords is how long the last of the output is waited for.

@@ -13,6 +13,7 @@ type procStat struct {
 	user, sys           uint64
 	childUser, childSys uint64 // of children that were waited for
 	start               uint64 // after boot
+	virtual             uint64 // bytes; none of a thread of the kernel's own
 	rss                 uint64 // in pages
 }
 
@@ -50,6 +51,8 @@ func parseStat(b []byte) (s procStat, ok bool) {
 			s.threads = int(n)
 		case 22:
 			s.start = n
+		case 23:
+			s.virtual = n
 		case 24:
 			s.rss = n
 		}

@@ -9,8 +9,8 @@ func TestParseStat(t *testing.T) {
 		want       procStat
 		ok         bool
 	}{
-		{"plain", "42 (srv)" + tail, procStat{'S', 7, 5, 11, 22, 33, 44, 987, 321}, true},
-		{"a name with parentheses and blanks", "42 (a) R 1 (b\n)" + tail, procStat{'S', 7, 5, 11, 22, 33, 44, 987, 321}, true},
+		{"plain", "42 (srv)" + tail, procStat{'S', 7, 5, 11, 22, 33, 44, 987, 1000000, 321}, true},
+		{"a name with parentheses and blanks", "42 (a) R 1 (b\n)" + tail, procStat{'S', 7, 5, 11, 22, 33, 44, 987, 1000000, 321}, true},
 		{"cut", "42 (srv) S 7 42", procStat{}, false},
 		{"no name", "42 srv S 7", procStat{}, false},
 		{"nothing", "", procStat{}, false},

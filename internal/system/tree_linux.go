@@ -41,6 +41,7 @@ type Tree struct {
 	others  map[int]uint32 // what is not of the tree, and the round in which it was last there
 	round   uint32
 	last    uint64 // process id given out last
+	pending bool   // a new process could not be told apart yet
 
 	total     counters // consumed since the tree was opened
 	peak      uint64
@@ -85,6 +86,7 @@ type member struct {
 	files   int
 	rss     uint64
 	zombie  bool
+	kernel  bool // a thread of the kernel's own
 }
 
 // OpenTree begins to watch the process root and its descendants. A tag that is
@@ -372,7 +374,7 @@ func (t *Tree) read(m *member, c *counters) bool {
 	m.parent, m.start, m.threads = s.parent, s.start, s.threads
 	c[own], c[children] = s.user+s.sys, s.childUser+s.childSys
 	m.rss = s.rss * pageSize
-	m.zombie = s.ended()
+	m.zombie, m.kernel = s.ended(), s.virtual == 0
 	return true
 }
 
@@ -470,10 +472,10 @@ func (t *Tree) whole(name string) []byte {
 // machine since the last look.
 func (t *Tree) find() {
 	last, ok := lastNumber(t.file(t.load))
-	if ok && last == t.last && t.round > 0 {
+	if ok && last == t.last && t.round > 0 && !t.pending {
 		return
 	}
-	t.last = last
+	t.last, t.pending = last, false
 	t.round++
 	t.fresh = t.fresh[:0]
 	seen := 0
@@ -503,12 +505,24 @@ func (t *Tree) find() {
 				if m != nil {
 					m.close()
 				}
-			case t.known[m.parent] || m.start >= t.begun && t.tagged(pid):
+			case t.known[m.parent]:
 				t.adopt(m)
 				again = true
 			default:
+				tagged, sure := false, true
+				if m.start >= t.begun {
+					tagged, sure = t.tagged(pid)
+				}
+				if tagged {
+					t.adopt(m)
+					again = true
+					break
+				}
 				m.close()
-				continue
+				if sure || m.kernel {
+					continue
+				}
+				t.pending = true // and is looked at again
 			}
 			t.fresh[i] = 0
 		}
@@ -527,26 +541,28 @@ func (t *Tree) find() {
 	}
 }
 
-// tagged tells whether a process has the tree's tag in its environment.
-func (t *Tree) tagged(pid int) bool {
+// tagged tells whether a process has the tree's tag in its environment. It is
+// not sure of a process that is just becoming another program: that has no
+// environment for a moment.
+func (t *Tree) tagged(pid int) (yes, sure bool) {
 	if t.tag == nil {
-		return false
+		return false, true
 	}
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/environ", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return false // of another user: not ours
+		return false, true // of another user: not ours
 	}
 	defer unix.Close(fd)
 	for at := int64(0); ; {
 		n, err := unix.Pread(fd, t.buf, at)
 		if err != nil || n <= 0 {
-			return false
+			return false, at > 0
 		}
 		if bytes.Contains(t.buf[:n], t.tag) {
-			return true
+			return true, true
 		}
 		if n < len(t.buf) {
-			return false
+			return false, true
 		}
 		at += int64(n - len(t.tag)) // it may lie across the edge
 	}
