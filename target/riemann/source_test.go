@@ -202,6 +202,8 @@ func TestSameMetric(t *testing.T) {
 	}{
 		{"a float as a double", m{Kind: riemann.Double, Real: float64(float32(0.1))}, m{Kind: riemann.Float, Real: float64(float32(0.1))}, true},
 		{"a double as a float", m{Kind: riemann.Float, Real: float64(float32(0.1))}, m{Kind: riemann.Double, Real: 0.1}, true},
+		{"a float as another", m{Kind: riemann.Double, Real: 0.25}, m{Kind: riemann.Float, Real: 0.5}, false},
+		{"a number and none", m{}, m{Kind: riemann.Float}, false},
 		{"a double as another", m{Kind: riemann.Double, Real: 0.1000001}, m{Kind: riemann.Double, Real: 0.1}, false},
 		{"a whole double as a number", m{Kind: riemann.Sint64, Int: 3}, m{Kind: riemann.Double, Real: 3}, true},
 		{"beyond 2^53", m{Kind: riemann.Sint64, Int: 1<<53 + 1}, m{Kind: riemann.Sint64, Int: 1 << 53}, false},

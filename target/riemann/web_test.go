@@ -29,6 +29,7 @@ type webFake struct {
 	events atomic.Uint64
 	delay  atomic.Int64
 	refuse atomic.Bool
+	short  atomic.Int64 // events that a WebSocket lives for; 0: for ever
 	every  atomic.Int64 // refuse one event of so many; 0: none
 	asked  atomic.Int64
 }
@@ -82,7 +83,7 @@ func (f *webFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer c.CloseNow()
-	for {
+	for n := int64(0); f.short.Load() == 0 || n < f.short.Load(); n++ {
 		_, b, err := c.Read(r.Context())
 		if err != nil {
 			return
@@ -158,6 +159,25 @@ func TestWebRefusesSome(t *testing.T) {
 				t.Errorf("the server took %d", got)
 			}
 		})
+	}
+}
+
+// A WebSocket that is lost is opened anew, greeting included, and the run goes
+// on.
+func TestSocketIsOpenedAnew(t *testing.T) {
+	t.Parallel()
+	f := webServe(t)
+	f.short.Store(150)
+	s := opened(t, specOf(t, socketRoad+"://"+f.addr, "reconnect-backoff=1ms"))
+	r := launch(t, s, load.Plan{EventsPerShot: 1, Schedule: load.Constant(2000), Hold: load.Limits{Time: 400 * time.Millisecond}})
+	if r.Hold.Sent != 800 || r.Hold.Acked < 400 || r.Hold.Failed > 0 {
+		t.Errorf("sent %d: %d acked, %d failed, %d unknown; want most of 800 acked", r.Hold.Sent, r.Hold.Acked, r.Hold.Failed, r.Hold.Unknown)
+	}
+	if got := s.Brokers()[0].Reconnects; got < 3 {
+		t.Errorf("%d connections beyond the first, want some", got)
+	}
+	if got := f.events.Load(); got < r.Hold.Acked {
+		t.Errorf("%d acked, and the server took %d", r.Hold.Acked, got)
 	}
 }
 
