@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/wire/apm"
 	"carronade/load"
 )
 
@@ -76,6 +77,32 @@ func TestFreshIDs(t *testing.T) {
 			}
 			if oldest.Before(began.Add(-10 * time.Minute)) {
 				t.Errorf("the oldest event is of %v", oldest)
+			}
+		})
+	}
+}
+
+// What is left over is of the kinds that whole requests are of.
+func TestRest(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options map[string]string
+		want    apm.Counts
+	}{
+		{"transactions", nil, apm.Counts{apm.Transaction: 1, apm.Span: 4}},
+		{"transactions of v1", map[string]string{"intake": "v1"}, apm.Counts{apm.Transaction: 1, apm.Span: 4}},
+		{"transactions of RUM v3", map[string]string{"intake": "rum-v3"}, apm.Counts{apm.Transaction: 1, apm.Span: 4}},
+		{"errors", map[string]string{"spans": "0"}, apm.Counts{apm.Error: 5}},
+		{"metrics", map[string]string{"mix": "metricset"}, apm.Counts{apm.Metricset: 5}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := newMagazine(spec(t, "apm+http://h", tt.options).Options, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := m.source.rest(5)
+			if err != nil || b.Counts != tt.want {
+				t.Errorf("got %v, %v; want %v", b.Counts, err, tt.want)
 			}
 		})
 	}

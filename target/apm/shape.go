@@ -135,11 +135,12 @@ func parseDurations(s string) (d apm.Durations, err error) {
 // rest is a make-up of exactly n events in one request, otherwise like m: what
 // is left over where a phase of a run ends within a request.
 func rest(m apm.Makeup, n int) apm.Makeup {
+	errs := m.Errors()
 	m.Hops = 1
 	m.Spans = apm.Range{}
 	m.Events = apm.Range{Min: n, Max: n}
 	switch {
-	case m.Mix != [apm.Kinds]int{} || m.Errors():
+	case m.Mix != [apm.Kinds]int{} || errs:
 	default: // transactions, whose spans go with them
 		m.Mix[apm.Transaction] = 1
 		m.Events = apm.Range{Min: 1, Max: 1}
