@@ -297,12 +297,12 @@ func TestRefusals(t *testing.T) {
 	f := serve(t, nil)
 	sess := opened(t, specOf(t, "riemann://"+f.addr))
 	f.answers(func(n int, _ net.Conn) ([]byte, bool) {
-		switch {
-		case n%10 == 3:
+		switch n % 10 {
+		case 3:
 			return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: "no three"}), true
-		case n%10 == 7:
+		case 7:
 			return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true}), true
-		case n%10 == 8: // an ack that is longer than it need be
+		case 8: // an ack that is longer than it need be
 			return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, OK: true, Error: ""}), true
 		}
 		return []byte(riemann.Ack), true

@@ -62,7 +62,7 @@ func TestRunsKeepEverything(t *testing.T) {
 				}
 			}
 		}
-		for last := uint64(nextSeq); !q.empty(); q.head++ {
+		for last := nextSeq; !q.empty(); q.head++ {
 			r := q.at(q.head)
 			if r.first() != last {
 				t.Fatalf("a run begins with message %d, want %d", r.first(), last)
