@@ -6,9 +6,10 @@
 // It refuses to know what is fired at the system and what came of it: the run
 // asks it for figures, and tells it when to stop.
 //
-// Its invariants: what it started does not outlive it, however this program
-// ends; what it did not start it never ends; and no secret of the command line,
-// the environment or the output is in anything it tells.
+// Its invariants: what it started is gone when Stop returns, whatever it forked
+// (and is asked to end by the kernel when this program is killed, on Linux);
+// what it did not start it never ends; and no secret of the command line, the
+// environment or the output is in anything it tells.
 //
 // # How a run uses it
 //
