@@ -245,6 +245,14 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 	until(t, func() bool { return s.Counts().Indexed > 1000 })
 	s.Close()
 	wg.Wait()
+	failed := s.Counts().Failed
+	late := []byte(strings.TrimSpace(goodSpan))
+	if err := s.accept(wire.Counts{wire.Span: 1}, readMetadata([]byte(meta)), "span", late); err != nil {
+		t.Error(err)
+	}
+	if got := s.Counts().Failed; got <= failed {
+		t.Errorf("got %d failed after one came too late, want more than %d", got, failed)
+	}
 	until(t, func() bool {
 		c := s.Counts()
 		return c.Waiting == 0 && c.Accepted == c.Indexed+c.Failed

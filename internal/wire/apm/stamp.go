@@ -32,20 +32,20 @@ func (p place) end() int { return int(p.at) + formSizes[p.form] }
 
 // Bounds of what ids can number.
 const (
-	idBits   = 20
-	maxIDs   = 1 << (idBits - 1)  // ids of events in one shot
-	traceBit = 1 << (idBits - 1)  // set in the number of a trace
-	MaxShot  = 1<<(64-idBits) - 1 // shots whose ids are all different
-	maxHops  = 16                 // requests that share their traces
-	timeMin  = 1000000000000000   // 2001-09-09, the first time of 16 digits
-	timeMax  = 9999999999999999   // 2286-11-20, the last
-	golden   = 0x9e3779b97f4a7c15 // 2^64 over the golden ratio, odd
-	zeroHex  = 0x3030303030303030 // eight '0'
-	hexLift  = 'a' - '0' - 10     // from after '9' to 'a'
-	lowNible = 0x0f0f0f0f0f0f0f0f // the low halves of eight bytes
-	hexCarry = 0x0606060606060606 // carries a nibble above 9 into the high half
-	ones     = 0x0101010101010101 // eight times 1
-	idMask   = uint64(1)<<idBits - 1
+	idBits    = 20
+	maxIDs    = 1 << (idBits - 1)  // ids of events in one shot
+	traceBit  = 1 << (idBits - 1)  // set in the number of a trace
+	MaxShot   = 1<<(64-idBits) - 1 // shots whose ids are all different
+	maxHops   = 16                 // requests that share their traces
+	timeMin   = 1000000000000000   // 2001-09-09, the first time of 16 digits
+	timeMax   = 9999999999999999   // 2286-11-20, the last
+	golden    = 0x9e3779b97f4a7c15 // 2^64 over the golden ratio, odd
+	zeroHex   = 0x3030303030303030 // eight '0'
+	hexLift   = 'a' - '0' - 10     // from after '9' to 'a'
+	lowNibble = 0x0f0f0f0f0f0f0f0f // the low halves of eight bytes
+	hexCarry  = 0x0606060606060606 // carries a nibble above 9 into the high half
+	ones      = 0x0101010101010101 // eight times 1
+	idMask    = uint64(1)<<idBits - 1
 )
 
 // A Run is what the ids of all shots of a run are made from. Runs of different
@@ -98,7 +98,7 @@ func hexDigits(v uint32) uint64 {
 	x := uint64(v)
 	x = (x | x<<16) & 0x0000ffff0000ffff
 	x = (x | x<<8) & 0x00ff00ff00ff00ff
-	x = (x | x<<4) & lowNible
+	x = (x | x<<4) & lowNibble
 	letters := (x + hexCarry) >> 4 & ones // 1 where the nibble is above 9
 	return x + zeroHex + letters*hexLift
 }
