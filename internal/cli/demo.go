@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 type demo struct {
 	server
 	name     string      // of the server, in words: "an embedded ..."
+	watched  bool        // as the system under test: what its process costs is in the report
 	about    string      // what it shows, lines of a page
 	workload [][2]string // settings, by name
 	next     string      // what to type next, lines of a page
@@ -104,6 +107,9 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 		d.Add(row[0], "the demo's "+row[0], row[1])
 	}
 	d.Add("target", "the demo's target", demo.target(child.Addr()))
+	if demo.watched && runtime.GOOS == "linux" { // elsewhere processes are not watched
+		d.Add("system-pid", "the demo's server", strconv.Itoa(child.Pid()))
+	}
 	var o outputs
 	w, err := workload.Resolve(s.Kinds, &d, nil)
 	if err == nil {

@@ -102,6 +102,28 @@ has every event as it was sent.`,
 			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",
 			about: "Elastic APM Server, by HTTP; apm+https:// is the same behind TLS. Several hosts take the connections in turn.",
 			event: "an APM transaction, span, error or metricset", shot: "an APM request",
+			demo: &demo{
+				server: server{[]string{"apm", "--listen", "127.0.0.1:0"}, "apm+http://ADDR"},
+				name:   "APM Server", watched: true,
+				about: `The server judges requests of ten transactions with three spans each: how long it
+takes for one, how many of their events it accepts, what it answers, and what its
+process costs meanwhile in memory and processor time.`,
+				workload: [][2]string{
+					{"rate", "8k/s"},
+					{"for", "9s"},
+					{"warmup", "1s"},
+					{"verbose", "true"},
+				},
+				next: `  carronade run apm+http://HOST:8200 --rate 10k/s --for 30s
+                                   the same at your own server
+  carronade run apm+http://HOST:8200 --events 10 --spans 10 --frames 10 \
+    --callers 4 --gzip 1 --for 30s --index http://HOST:9200
+                                   heavier requests by four callers, as fast as
+                                   they are answered, and what was indexed of it
+  carronade run apm+http://127.0.0.1:8200 --callers 4 --for 30s \
+    --system-cmd './apm-server -e' --system-git .
+                                   start a server of yours, and watch it`,
+			},
 		},
 	}
 }

@@ -2,9 +2,11 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"carronade/measure"
 	"carronade/units"
@@ -78,16 +80,35 @@ func (d *Document) answers(p *page) {
 	}
 	p.section("Answers")
 	var t table
-	t.row("status", "shots", "share", "per second", "events")
-	for _, s := range all {
-		rate := "-"
-		if d.Totals.ElapsedS > 0 {
-			rate = figure(float64(s.Shots) / d.Totals.ElapsedS)
-		}
-		t.row(strconv.Itoa(s.Code), units.FormatCount(s.Shots), share(s.Shots, shots), rate, units.FormatCount(s.Events))
+	t.row("status", "shots", "share", "a second", "events")
+	var events uint64
+	row := func(name string, n, of uint64) {
+		t.row(name, units.FormatCount(n), share(n, shots), d.aSecond(n), units.FormatCount(of))
 	}
+	for _, s := range all {
+		events += s.Events
+		row(strconv.Itoa(s.Code), s.Shots, s.Events)
+	}
+	row("total", shots, events)
 	p.table(&t, 1)
 	p.note("of the shots of the hold that were answered")
+	if d.Totals.ElapsedS > 0 {
+		p.pair("pushed", d.volume(d.Totals.Bytes)+" of events, "+d.volume(d.Totals.WireBytes)+" on the wire")
+		p.pair("accepted", d.volume(d.Totals.AckedBytes)+" of events")
+	}
+}
+
+// aSecond is n over the hold.
+func (d *Document) aSecond(n uint64) string {
+	if d.Totals.ElapsedS <= 0 {
+		return "-"
+	}
+	return units.FormatRate(float64(n) / d.Totals.ElapsedS)
+}
+
+// volume is so many bytes a second of the hold, and how many that were.
+func (d *Document) volume(bytes uint64) string {
+	return fmt.Sprintf("%s/s (%s)", units.FormatSize(int64(float64(bytes)/d.Totals.ElapsedS)), units.FormatSize(int64(bytes)))
 }
 
 // indexedText is what the store behind the system came to hold.
@@ -105,14 +126,18 @@ func (d *Document) indexedText(p *page) {
 		what += fmt.Sprintf(", %s/s", figure(x.PerS))
 	}
 	p.pair("indexed", what)
-	p.pair("before, after", units.FormatCount(x.Before)+", "+units.FormatCount(x.After)+" in "+x.Pattern)
+	p.pair("in", fmt.Sprintf("%s: %s before, %s after", x.Pattern, units.FormatCount(x.Before), units.FormatCount(x.After)))
 	p.pair("store", joinNonEmpty(x.Store, x.Where, health(x.HealthBefore, x.HealthAfter)))
 	waited := "the count stood still after " + seconds(x.WaitedS)
 	if !x.Still {
 		waited = "the count had not come to rest after " + seconds(x.WaitedS) + ": more may have come later"
 	}
 	if x.Queued != nil {
-		waited += fmt.Sprintf("; the system still held %s", figure(*x.Queued))
+		held := "nothing"
+		if *x.Queued > 0 {
+			held = plural(uint64(*x.Queued), "event")
+		}
+		waited += "; by its own count the system still held " + held
 	}
 	p.pair("waited", waited)
 	if x.Note != "" {
@@ -143,23 +168,119 @@ func (d *Document) underTest(p *page) {
 			p.pair("", "| "+clean(l))
 		}
 	}
-	for _, k := range sortedKeys(s.Facts) {
-		p.pair(strings.ReplaceAll(k, "_", " "), fact(s.Facts[k]))
-	}
+	s.what(p)
 	if s.PeakRSSBytes > 0 {
-		p.pair("memory", units.FormatSize(int64(min(s.PeakRSSBytes, math.MaxInt64)))+" resident at most, in this run")
+		p.pair("memory", size(s.PeakRSSBytes)+" resident at most, in this run")
 	}
 	if s.CPUS > 0 {
 		text := seconds(s.CPUS) + " of processor time"
 		if s.EventsPerCPUS != nil {
-			text += fmt.Sprintf(", %s acked events/s per core", figure(*s.EventsPerCPUS))
+			text += fmt.Sprintf(", %s acked per core", units.FormatRate(*s.EventsPerCPUS))
 		}
 		p.pair("CPU", text)
 	}
 	if s.Efficiency != nil {
-		p.pair("efficiency", figure(*s.Efficiency)+" (accepted bytes a minute, before compression, over peak memory)")
+		a := *s.Efficiency * float64(s.PeakRSSBytes)
+		p.pair("efficiency", fmt.Sprintf("%s of memory: %s a minute accepted, before compression, over its peak", ratio(*s.Efficiency), size(uint64(a))))
 	}
 	if s.GCPauses > 0 {
 		p.pair("collector", fmt.Sprintf("%s, %s in all, the longest %s", plural(uint64(s.GCPauses), "pause"), seconds(s.GCPauseS), seconds(s.GCPauseMaxS)))
 	}
 }
+
+// what says what the system is: what is known of every system in words, and
+// whatever else there is by its name.
+func (s *System) what(p *page) {
+	f := maps.Clone(s.Facts)
+	take := func(name string) (string, bool) {
+		v, ok := f[name]
+		delete(f, name)
+		if !ok {
+			return "", false
+		}
+		return fact(v), true
+	}
+	number := func(name string) (float64, bool) {
+		v, ok := f[name]
+		delete(f, name)
+		switch x := v.(type) {
+		case int:
+			return float64(x), ok
+		case int64:
+			return float64(x), ok
+		case float64: // of a report that was read
+			return x, ok
+		}
+		return 0, false
+	}
+	for _, name := range []string{"command", "engine", "image", "container"} {
+		if text, ok := take(name); ok {
+			p.pair(name, text)
+		}
+	}
+	if flags, ok := f["flags"].(map[string]any); ok {
+		delete(f, "flags")
+		var parts []string
+		for _, k := range sortedKeys(flags) {
+			parts = append(parts, fmt.Sprintf("%s=%v", k, flags[k]))
+		}
+		p.pair("flags", strings.Join(parts, ", "))
+	}
+	if text, ok := take("branch"); ok {
+		p.pair("branch", text)
+	}
+	if text, ok := take("revision"); ok {
+		if date, ok := take("revision_date"); ok {
+			if at, err := time.Parse(time.RFC3339, date); err == nil {
+				date = at.UTC().Format(time.DateTime) + " UTC"
+			}
+			text += " of " + date
+		}
+		if dirty, _ := f["unstaged_changes"].(bool); dirty {
+			text += ", and unstaged changes"
+		}
+		delete(f, "unstaged_changes")
+		p.pair("revision", text)
+	}
+	if took, ok := number("build_s"); ok {
+		text := "took " + seconds(took)
+		if cached, _ := f["build_cached"].(bool); cached {
+			text = "was kept from an earlier run"
+		}
+		delete(f, "build_cached")
+		p.pair("build", text)
+	}
+	var limits []string
+	if n, ok := number("memory_limit_bytes"); ok {
+		limits = append(limits, size(uint64(n))+" of memory")
+	}
+	if n, ok := number("cpu_limit"); ok {
+		limits = append(limits, strconv.FormatFloat(n, 'g', -1, 64)+" processors")
+	}
+	if len(limits) > 0 {
+		p.pair("limits", strings.Join(limits, ", "))
+	}
+	process, _ := take("process")
+	if pid, ok := number("pid"); ok {
+		process = joinNonEmpty(process, fmt.Sprintf("pid %.0f", pid))
+	}
+	if after, ok := number("ready_after_s"); ok && after >= 0.001 {
+		process = joinNonEmpty(process, "ready after "+seconds(after))
+	}
+	if process != "" {
+		p.pair("process", process)
+	}
+	for _, k := range sortedKeys(f) {
+		p.pair(strings.ReplaceAll(k, "_", " "), fact(f[k]))
+	}
+}
+
+// ratio prints a plain number with three significant digits.
+func ratio(v float64) string {
+	if math.Abs(v) < 0.9995 {
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	}
+	return figure(v)
+}
+
+func size(n uint64) string { return units.FormatSize(int64(min(n, math.MaxInt64))) }

@@ -145,6 +145,9 @@ func (d *Document) verdict() string {
 	if l := d.Ledger; l != nil {
 		parts = append(parts, units.FormatCount(l.Lost)+" lost")
 	}
+	if x := d.Indexed; x != nil && x.Share != nil {
+		parts = append(parts, fmt.Sprintf("%.2f%% indexed", 100**x.Share))
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -246,7 +249,7 @@ func (d *Document) events(p *page) {
 	if d.Mode != load.Consuming {
 		each := ""
 		if t.Shots > 0 {
-			each = units.FormatCountShort(t.Sent/t.Shots) + " events each"
+			each = d.aSecond(t.Shots) + ", " + units.FormatCountShort(t.Sent/t.Shots) + " each"
 		}
 		right.row("shots", units.FormatCount(t.Shots), each)
 		right.row("retries", units.FormatCount(t.Retries), "")

@@ -322,6 +322,7 @@ func huge() Input {
 var inputs = map[string]func() Input{
 	"open-loop": openLoop, "overloaded": overloaded, "steps": steps, "closed-loop": closedLoop, "full-speed": fullSpeed,
 	"unacknowledged": unacknowledged, "consume": consume, "round-trip": roundTrip, "interrupted": interrupted, "huge": huge,
+	"under-test": underTest, "system-died": systemDied,
 }
 
 // golden compares got with a file of testdata, or writes it with -update.
