@@ -71,7 +71,8 @@ func TestFreshIDs(t *testing.T) {
 			if r.Hold.Acked != tt.events || s.events.Load() != tt.events {
 				t.Errorf("acked %d, the server has %d; want %d", r.Hold.Acked, s.events.Load(), tt.events)
 			}
-			all, oldest := ids(t, s.bodies)
+			bodies, _ := s.taken()
+			all, oldest := ids(t, bodies)
 			if got := uint64(len(all)); got != tt.events {
 				t.Errorf("%d different ids, want %d", got, tt.events)
 			}
@@ -113,14 +114,15 @@ func TestRepeatBody(t *testing.T) {
 	s := newIntake(t, false)
 	began := time.Now()
 	r := fire(t, open(t, s.url(), map[string]string{"repeat-body": "true", "clients": "3"}), plan(4000))
-	for _, b := range s.bodies {
-		if !bytes.Equal(b, s.bodies[0]) {
+	bodies, _ := s.taken()
+	for _, b := range bodies {
+		if !bytes.Equal(b, bodies[0]) {
 			t.Fatal("two different requests")
 		}
 	}
-	_, oldest := ids(t, s.bodies[:1])
-	if r.Hold.Acked != 4000 || len(s.bodies) != 100 || oldest.Before(began.Add(-10*time.Minute)) {
-		t.Errorf("acked %d in %d requests of %v, want 4000 in 100 of today", r.Hold.Acked, len(s.bodies), oldest)
+	_, oldest := ids(t, bodies[:1])
+	if r.Hold.Acked != 4000 || len(bodies) != 100 || oldest.Before(began.Add(-10*time.Minute)) {
+		t.Errorf("acked %d in %d requests of %v, want 4000 in 100 of today", r.Hold.Acked, len(bodies), oldest)
 	}
 }
 
@@ -130,7 +132,8 @@ func TestVolume(t *testing.T) {
 	sess := open(t, s.url(), map[string]string{"gzip": "1", "clients": "2"})
 	r := fire(t, sess, plan(4000))
 	plain := 0
-	for _, b := range s.bodies {
+	bodies, _ := s.taken()
+	for _, b := range bodies {
 		plain += len(b)
 	}
 	if got, want := r.Hold.Bytes, uint64(plain); got != want {

@@ -3,6 +3,7 @@ package apm
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"carronade/internal/wire/apm"
 	"carronade/target"
 )
+
+var errUnasked = errors.New("something answered before it was asked: that is no HTTP server")
 
 var errSpeaksTLS = errors.New("the server speaks TLS, and plain HTTP was tried")
 
@@ -23,6 +26,14 @@ func (c *config) explain(doing string, err error) error {
 	// net/http's own wrapping repeats the address.
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err
+	}
+	// net/http looks at a new connection before it is used, and says so in
+	// words of its own.
+	switch text := err.Error(); {
+	case strings.Contains(text, "readLoopPeekFail"), strings.Contains(text, "nsolicited response"):
+		err = errUnasked
+	case strings.Contains(text, "server closed idle connection"):
+		err = io.EOF
 	}
 	return &target.Error{Doing: doing, Err: err, Hint: c.hint(err)}
 }
@@ -43,7 +54,7 @@ func (c *config) hint(err error) string {
 		return "write the target as apm+https://..., with --tls-ca FILE unless its certificate is signed by an authority of the system"
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return "write the target as apm+http://..., or take the port that speaks TLS"
-	case alien:
+	case alien, errors.Is(err, errUnasked):
 		return "another protocol answers there: check the port (an APM server's is often 8200)"
 	case dial.IsRefused(err):
 		return "nothing listens there: is the server running, and is this its address? (carronade standin apm starts a small one)"

@@ -2,6 +2,7 @@ package apm
 
 import (
 	"maps"
+	"slices"
 
 	"carronade/internal/wire/apm"
 )
@@ -39,6 +40,9 @@ func (s *session) Facts() map[string]any {
 	f := map[string]any{
 		"servers": servers, "request": request, "connections": len(s.lanes), "login": c.login,
 		"keep_alive": c.keepAlive, "http": map[bool]string{false: "1.1", true: "2"}[c.http2],
+	}
+	if all := len(s.servers); all > 0 && !slices.ContainsFunc(s.servers, func(v server) bool { return !v.Discards }) {
+		f["discards"] = true
 	}
 	if v := versions(s.servers); v != "" {
 		f["version"] = v

@@ -332,8 +332,8 @@ func (l *lane) keep(ctx context.Context, nc net.Conn) {
 		k := newLink(l, nc)
 		nc = nil
 		if k.p != nil {
-			l.up(k) // and where it was closed meanwhile, the poller sees that, too
 			k.p.add(k)
+			l.up(k) // where it was closed meanwhile, the poller sees that, too
 			<-k.gone
 		} else {
 			go k.flusher()

@@ -49,7 +49,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Cleanup(s.Close)
 		return "apm+" + s.URL
 	}
-	says := func(text string) string {
+	says := func(listen bool, text string) string {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -60,6 +60,9 @@ func TestOpenRefuses(t *testing.T) {
 				c, err := ln.Accept()
 				if err != nil {
 					return
+				}
+				if listen {
+					c.Read(make([]byte, 4096))
 				}
 				io.WriteString(c, text)
 				c.Close()
@@ -88,8 +91,10 @@ func TestOpenRefuses(t *testing.T) {
 		{"no APM server", answering(404, "nothing"), nil, "404", "no APM server"},
 		{"Elasticsearch", answering(400, `{"tagline":"You Know, for Search"}`), nil, "Elasticsearch", "--index"},
 		{"a redirect", answering(302, ""), nil, "302", "redirects"},
-		{"another protocol", says("220 mail ESMTP\r\n"), nil, "malformed HTTP", "another protocol"},
-		{"a port that hangs up", says(""), nil, "EOF", "another protocol"},
+		{"another protocol", says(true, "220 mail ESMTP\r\n"), nil, "malformed HTTP", "another protocol"},
+		{"a port that hangs up", says(true, ""), nil, "EOF", "another protocol"},
+		{"a port that speaks first", says(false, "SSH-2.0-OpenSSH_9.2\r\n"), nil, "", "another protocol"},
+		{"a port that hangs up at once", says(false, ""), nil, "", "another protocol"},
 		{"TLS spoken to plainly", "apm+http" + strings.TrimPrefix(secure.url(), "apm+https"), nil, "TLS", "apm+https"},
 		{"plain spoken TLS to", "apm+https" + strings.TrimPrefix(plain.url(), "apm+http"), nil, "HTTP response to HTTPS client", "apm+http://"},
 		{"an unknown authority", secure.url(), nil, "certificate", "--tls-ca"},
@@ -141,7 +146,8 @@ func TestNoSecretIsTold(t *testing.T) {
 			t.Errorf("%v: the secret stands in %s", options, text)
 		}
 		sent := false
-		for _, h := range s.heads {
+		_, heads := s.taken()
+		for _, h := range heads {
 			for _, v := range h {
 				sent = sent || strings.Contains(v[0], canary)
 			}

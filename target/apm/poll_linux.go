@@ -284,7 +284,6 @@ func (k *link) write(waited bool) {
 		case syscall.EAGAIN:
 			n = 0
 		case syscall.EINTR:
-			n = 0
 			continue
 		default:
 			n, err = 0, &net.OpError{Op: "write", Net: "tcp", Err: e}

@@ -24,6 +24,8 @@ type server struct {
 	Build   string // its revision
 	Built   string // when
 	Ready   *bool  // to publish what it takes
+
+	Discards bool // says that it keeps nothing
 }
 
 // mostInfo bounds what is read of answers to questions.
@@ -112,20 +114,21 @@ func (v *server) read(body []byte) error {
 		Built   string `json:"build_date"`
 		Ready   *bool  `json:"publish_ready"`
 		Tagline string `json:"tagline"`
+		Discard bool   `json:"discards"` // our own sink keeps nothing, which is its point
 		OK      *struct {
 			Version string `json:"version"`
 			Build   string `json:"build_sha"`
 			Built   string `json:"build_date"`
 		} `json:"ok"` // until 7.0
 	}
-	if json.Unmarshal(body, &info) != nil {
-		return nil // a stranger is told nothing, or a gateway answers
+	if told := json.Unmarshal(body, &info) == nil; !told { // to a stranger, or by a gateway
+		return nil
 	}
 	if info.Tagline != "" {
 		return errIndex
 	}
 	v.Version, _ = info.Version.(string)
-	v.Build, v.Built, v.Ready = info.Build, info.Built, info.Ready
+	v.Build, v.Built, v.Ready, v.Discards = info.Build, info.Built, info.Ready, info.Discard
 	if info.OK != nil && v.Version == "" {
 		v.Version, v.Build, v.Built = info.OK.Version, info.OK.Build, info.OK.Built
 	}

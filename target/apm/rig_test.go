@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,6 +100,13 @@ func (s *intake) serve(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, `{"accepted":%d}`, events)
 		}
 	}
+}
+
+// taken are the requests so far, with their headers.
+func (s *intake) taken() ([][]byte, []http.Header) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.bodies), slices.Clone(s.heads)
 }
 
 func (s *intake) reply(f func(w http.ResponseWriter, events int) bool) {

@@ -30,7 +30,7 @@ var told = []struct {
 	{"libbeat.output.events.active", "output active", "events"},
 	{"libbeat.pipeline.events.active", "pipeline active", "events"},
 	{"output.elasticsearch.indexers.active", "indexers active", ""},
-	{"memstats.Alloc", "heap", "bytes"},
+	{"memstats.HeapAlloc", "heap", "bytes"},
 	{"memstats.Sys", "memory of the runtime", "bytes"},
 	{"memstats.NumGC", "collections", ""},
 }
@@ -42,8 +42,8 @@ func (s *session) vars(ctx context.Context, base string) (map[string]any, error)
 		return nil, fmt.Errorf("ask %s for its counters: %w", base, err)
 	}
 	var v map[string]any
-	if status != http.StatusOK || json.Unmarshal(body, &v) != nil {
-		return nil, nil
+	if told := status == http.StatusOK && json.Unmarshal(body, &v) == nil; !told {
+		v = nil
 	}
 	return v, nil
 }
