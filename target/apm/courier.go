@@ -280,7 +280,7 @@ func (l *courier) send(e errand, buf []byte) {
 		l.finish(e, saw, now, l.fault(e, saw, err), 0)
 		return
 	}
-	v := l.s.judge(res.StatusCode, kept, e.shot.Events)
+	v := l.s.judge(res.StatusCode, kept, len(kept) < apm.KeptBody, e.shot.Events)
 	if v.class == load.Throttled && l.s.cfg.quiet {
 		if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
 			l.hush(now, time.Duration(n)*time.Second)

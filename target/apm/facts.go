@@ -60,8 +60,8 @@ func (s *session) Facts() map[string]any {
 		}
 		f["corpus"] = replay
 	}
-	if refused := s.errors.all(); len(refused) > 0 {
-		f["refused_documents"] = refused
+	if said := s.errors.all(); len(said) > 0 {
+		f["server_said"] = said // of documents and requests, each text with how often
 	}
 	if s.indexed != nil {
 		maps.Copy(f, s.indexed.facts())

@@ -244,7 +244,7 @@ func reason(status int, body []byte) string {
 			text, _ = err["reason"].(string)
 		}
 	}
-	return words(status, []byte(text), reply{})
+	return words(status, nil, text)
 }
 
 // everywhere makes patterns that match nothing, and closed indices, count 0.

@@ -3,6 +3,7 @@ package apm
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -23,42 +24,115 @@ type verdict struct {
 // what was wrong with others. (apm-server's processor/stream Result; v1 has one
 // error and no numbers.)
 type reply struct {
-	Accepted *int `json:"accepted"`
-	Errors   []struct {
-		Message  string `json:"message"`
-		Document string `json:"document"`
-	} `json:"errors"`
-	Error any `json:"error"`
+	accepted int    // -1: it does not say
+	first    string // what was wrong first, "" nothing
 }
+
+// readReply reads what there is of an answer: of a long one only the beginning
+// was kept, and there the number stands. Each gets what is said of a document.
+func readReply(body []byte, each func(message string)) reply {
+	r := reply{accepted: -1}
+	d := json.NewDecoder(bytes.NewReader(body))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return r
+	}
+	note := func(text string) {
+		if text != "" {
+			each(text)
+			if r.first == "" {
+				r.first = text
+			}
+		}
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return r
+		}
+		switch name {
+		case "accepted":
+			if err = d.Decode(&r.accepted); err != nil {
+				r.accepted = -1
+			}
+		case "errors":
+			err = readErrors(d, note)
+		case "error":
+			var text any
+			if err = d.Decode(&text); err == nil && text != nil {
+				note(fmt.Sprint(text))
+			}
+		default:
+			var other any
+			err = d.Decode(&other)
+		}
+		if err != nil {
+			return r
+		}
+	}
+	return r
+}
+
+// readErrors reads an array of messages with their documents.
+func readErrors(d *json.Decoder, note func(string)) error {
+	t, err := d.Token()
+	if err != nil || t != json.Delim('[') {
+		return err
+	}
+	for d.More() {
+		if t, err = d.Token(); err != nil || t != json.Delim('{') {
+			return errors.Join(err, errNoObject)
+		}
+		for d.More() { // member by member: a document may be cut short, and its message not
+			name, err := d.Token()
+			if err != nil {
+				return err
+			}
+			var value any
+			if err := d.Decode(&value); err != nil {
+				return err
+			}
+			if text, ok := value.(string); ok && name == "message" {
+				note(text)
+			}
+		}
+		if _, err := d.Token(); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}
+
+var errNoObject = errors.New("an error that is no object")
 
 // mostText bounds the text of a failure.
 const mostText = 200
 
-// judge reads an answer to a shot of so many events. The most frequent one, a
-// 202 with nothing in it, costs nothing.
-func (s *session) judge(status int, body []byte, events int32) verdict {
+// judge reads an answer to a shot of so many events, of whose body the
+// beginning was kept, or all of it (whole). The most frequent one, a 202 with
+// nothing in it, costs nothing.
+func (s *session) judge(status int, body []byte, whole bool, events int32) verdict {
 	if status/100 == 2 && (len(body) == 0 || allAccepted(body, events)) {
 		return verdict{acked: events}
 	}
-	var r reply
-	readable := json.Unmarshal(body, &r) == nil
-	if status/100 == 2 {
-		if !readable || r.Accepted == nil {
-			return verdict{acked: events} // a gateway's page, say: 2xx is an acknowledgment whatever it holds
-		}
-		return s.share(r, events, load.Rejected, status, body)
-	}
+	r := readReply(body, s.errors.add)
 	class := classOf(status)
-	switch status {
-	case http.StatusBadGateway, http.StatusGatewayTimeout:
+	switch {
+	case status/100 == 2 && r.accepted < 0:
+		return verdict{acked: events} // a gateway's page, say: 2xx is an acknowledgment whatever it holds
+	case status/100 == 2:
+		return share(r, events, load.Rejected, status, body)
+	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		// A gateway's word: whether the server behind it took the events is not
 		// known.
-		return verdict{unknown: events, class: class, text: words(status, body, r)}
+		return verdict{unknown: events, class: class, text: words(status, body, r.first)}
+	case r.accepted >= 0:
+		return share(r, events, class, status, body)
+	case !whole && len(body) > 0 && body[0] == '{':
+		// Some may have been accepted; the number lies in what was not kept.
+		return verdict{unknown: events, class: class, text: words(status, body, r.first)}
 	}
-	if readable && r.Accepted != nil {
-		return s.share(r, events, class, status, body)
-	}
-	return verdict{failed: events, class: class, text: words(status, body, r)}
+	return verdict{failed: events, class: class, text: words(status, body, r.first)}
 }
 
 // allAccepted recognises {"accepted":n} with n all there were, which is the
@@ -84,13 +158,10 @@ func allAccepted(body []byte, events int32) bool {
 }
 
 // share is the verdict where the server says how many it accepted.
-func (s *session) share(r reply, events int32, class load.Class, status int, body []byte) verdict {
-	v := verdict{acked: int32(min(max(0, *r.Accepted), int(events)))}
-	for i := range r.Errors {
-		s.errors.add(r.Errors[i].Message)
-	}
+func share(r reply, events int32, class load.Class, status int, body []byte) verdict {
+	v := verdict{acked: int32(min(max(0, r.accepted), int(events)))}
 	if v.failed = events - v.acked; v.failed > 0 {
-		v.class, v.text = class, words(status, body, r)
+		v.class, v.text = class, words(status, body, r.first)
 	}
 	return v
 }
@@ -117,14 +188,8 @@ func classOf(status int) load.Class {
 
 // words are an answer's own words, on one line: "503 Service Unavailable: queue
 // is full".
-func words(status int, body []byte, r reply) string {
-	text := ""
-	switch {
-	case len(r.Errors) > 0:
-		text = r.Errors[0].Message
-	case r.Error != nil:
-		text = fmt.Sprint(r.Error)
-	case len(body) > 0 && body[0] != '<' && body[0] != '{' && utf8.Valid(body):
+func words(status int, body []byte, text string) string {
+	if text == "" && len(body) > 0 && body[0] != '<' && body[0] != '{' && utf8.Valid(body) {
 		text = string(body)
 	}
 	head := fmt.Sprintf("%d %s", status, http.StatusText(status))

@@ -7,6 +7,9 @@ import (
 	"carronade/load"
 )
 
+// cut stands where the rest of an answer was not kept.
+const cut = "aaaaaaaaaaaaaaaa"
+
 func TestJudge(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -26,7 +29,10 @@ func TestJudge(t *testing.T) {
 		{"invalid events", 400, `{"accepted":8,"errors":[{"message":"invalid","document":"{}"},{"message":"invalid"}]}`, verdict{acked: 8, failed: 2, class: load.Rejected, text: "400 Bad Request: invalid"}},
 		{"nothing of it", 400, `{"accepted":0,"errors":[{"message":"bad metadata"}]}`, verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: bad metadata"}},
 		{"more than there were", 400, `{"accepted":11}`, verdict{acked: 10}},
-		{"fewer than none", 202, `{"accepted":-1}`, verdict{failed: 10, class: load.Rejected, text: "202 Accepted"}},
+		{"a number of nothing", 202, `{"accepted":-1}`, verdict{acked: 10}},
+		{"a document too long to keep", 400, `{"accepted":8,"errors":[{"message":"too long","document":"{` + cut, verdict{acked: 8, failed: 2, class: load.Rejected, text: "400 Bad Request: too long"}},
+		{"the second one", 400, `{"accepted":8,"errors":[{"document":"{}","message":"a"},{"message":"b","document":"` + cut, verdict{acked: 8, failed: 2, class: load.Rejected, text: "400 Bad Request: a"}},
+		{"a number that was not kept", 400, `{"errors":[{"message":"too long","document":"{` + cut, verdict{unknown: 10, class: load.Rejected, text: "400 Bad Request: too long"}},
 		{"v1's words", 400, `{"error":"data validation error"}`, verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: data validation error"}},
 		{"plain words on two lines", 400, "no\r\ngood", verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: no good"}},
 		{"wrong token", 401, `{"accepted":0,"errors":[{"message":"unauthorized"}]}`, verdict{failed: 10, class: load.Unauthorized, text: "401 Unauthorized: unauthorized"}},
@@ -42,7 +48,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &session{}
-			got := s.judge(tt.status, []byte(tt.body), 10)
+			got := s.judge(tt.status, []byte(tt.body), !strings.HasSuffix(tt.body, cut), 10)
 			if got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
@@ -62,7 +68,7 @@ func FuzzJudge(f *testing.F) {
 			return
 		}
 		s := &session{}
-		v := s.judge(status, body, 7)
+		v := s.judge(status, body, len(body)%2 == 0, 7)
 		if v.acked < 0 || v.failed < 0 || v.unknown < 0 || v.acked+v.failed+v.unknown != 7 {
 			t.Fatalf("%+v does not add up to 7", v)
 		}

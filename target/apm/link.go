@@ -286,7 +286,7 @@ func (k *link) answered(now time.Duration) {
 			r.sent = k.began()
 		}
 	}
-	v := l.s.judge(a.Status, a.Body, r.shot.Events)
+	v := l.s.judge(a.Status, a.Body, a.Size == int64(len(a.Body)), r.shot.Events)
 	l.settle(*r, now, v, a.Status)
 	*r = request{}
 	l.head++

@@ -91,9 +91,7 @@ func (c *config) probeOne(ctx context.Context, client *http.Client, base string)
 	case v1 && status == http.StatusBadRequest: // it looked inside, and there was nothing
 		return v, nil
 	default:
-		var r reply
-		_ = json.Unmarshal(body, &r) // without it, its words are missing
-		return v, &refusal{status: status, path: path, words: words(status, body, r)}
+		return v, &refusal{status: status, path: path, words: words(status, body, readReply(body, func(string) {}).first)}
 	}
 }
 

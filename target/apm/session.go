@@ -35,7 +35,7 @@ type session struct {
 	lanes   []runner
 	client  *http.Client // for questions; not for shots
 	indexed *index       // nil: nothing is counted
-	errors  tally        // what servers said of documents
+	errors  tally        // what servers said was wrong
 
 	ctx     context.Context // of the lanes' goroutines
 	cancel  context.CancelFunc
