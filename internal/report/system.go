@@ -123,10 +123,10 @@ func (d *Document) indexedText(p *page) {
 		what += fmt.Sprintf(", %.2f%% of the %s expected", 100**x.Share, units.FormatCount(x.Expected))
 	}
 	if x.PerS > 0 {
-		what += fmt.Sprintf(", %s/s", figure(x.PerS))
+		what += ", " + units.FormatRate(x.PerS)
 	}
 	p.pair("indexed", what)
-	p.pair("in", fmt.Sprintf("%s: %s before, %s after", x.Pattern, units.FormatCount(x.Before), units.FormatCount(x.After)))
+	p.pair("in", fmt.Sprintf("%s: %s before, %s after", strings.ReplaceAll(x.Pattern, ",", ", "), units.FormatCount(x.Before), units.FormatCount(x.After)))
 	p.pair("store", joinNonEmpty(x.Store, x.Where, health(x.HealthBefore, x.HealthAfter)))
 	waited := "the count stood still after " + seconds(x.WaitedS)
 	if !x.Still {
@@ -158,8 +158,8 @@ func health(before, after string) string {
 // underTest is the system under test, where it belonged to the run.
 func (d *Document) underTest(p *page) {
 	s := d.System
-	if s == nil {
-		return
+	if s == nil || !s.Died && len(s.Facts) == 0 && s.PeakRSSBytes == 0 && s.CPUS == 0 && s.GCPauses == 0 {
+		return // what it told is among the gauges
 	}
 	p.section("System under test")
 	if s.Died {

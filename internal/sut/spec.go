@@ -8,8 +8,10 @@ import (
 	"carronade/internal/checkout"
 )
 
-// A Spec is the system under test, as somebody asked for it. Exactly one of
-// Command, PID, Container and Image is set.
+// A Spec is the system under test, as somebody asked for it. One of Command,
+// PID, Container and Image is set; none is for a system on another machine, of
+// which the report has its revision (Git) and what it tells itself (Vars,
+// Metrics, GCLog).
 type Spec struct {
 	// Command is a program and its arguments, in one text: words are parted
 	// by blanks, quotes and backslashes keep blanks, and nothing else is

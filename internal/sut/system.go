@@ -133,8 +133,14 @@ func (s *System) check() error {
 		return &target.Error{Doing: doing, Err: errors.New(why), Hint: hint}
 	}
 	starts := spec.Command != "" || spec.Image != ""
+	// Of a system on another machine there is what was told of it, and what it
+	// tells itself.
+	elsewhere := n == 0 && (spec.Git != "" || spec.Build != nil || spec.Vars != "" || spec.Metrics != "" || spec.GCLog != "")
+	if elsewhere {
+		spec.Listen = nil // opening the target says more when nothing listens
+	}
 	switch {
-	case n != 1:
+	case n != 1 && !elsewhere:
 		return refuse("find the system under test", "it is not said where it is, or more than once", "give one of --system-cmd, --system-pid, --system-container and --system-image")
 	case spec.PID < 0:
 		return refuse("find the system under test", fmt.Sprintf("%d is no process id", spec.PID), "give --system-pid the number that ps shows")
@@ -201,6 +207,8 @@ func (s *System) start(ctx context.Context) error {
 		return s.attach(s.spec.PID)
 	case s.spec.Container != "":
 		return s.attachContainer(ctx)
+	case s.spec.Command == "" && s.spec.Image == "": // elsewhere
+		return nil
 	}
 	if err := s.notYet(ctx); err != nil {
 		return err
