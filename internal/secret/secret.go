@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -34,29 +35,55 @@ type Mask struct {
 	known []string // longest first, so that no part of a longer one is left
 }
 
+// longLine is the length from which on one line of a secret is looked for.
+const longLine = 8
+
 // Add tells the mask values that are secret, in all the forms in which they
-// travel: as they are, escaped for an address, and in base64.
+// travel: as they are, escaped for an address or a string's text, and in base64.
 func (m *Mask) Add(values ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, v := range values {
 		v = strings.TrimSpace(v)
-		for _, form := range []string{v, url.QueryEscape(v), url.PathEscape(v), base64.StdEncoding.EncodeToString([]byte(v))} {
-			if len(v) >= shortest && !slices.Contains(m.known, form) {
-				m.known = append(m.known, form)
+		m.add(v, shortest)
+		if strings.Contains(v, "\n") { // a key, say, which is printed line by line
+			for line := range strings.Lines(v) {
+				m.add(strings.TrimSpace(line), longLine)
 			}
 		}
 	}
 	slices.SortStableFunc(m.known, func(a, b string) int { return len(b) - len(a) })
 }
 
+// add tells the mask one value, if it is long enough; m.mu is held.
+func (m *Mask) add(v string, least int) {
+	if len(v) < least {
+		return
+	}
+	text := strconv.Quote(v)
+	for _, form := range []string{v, url.QueryEscape(v), url.PathEscape(v), text[1 : len(text)-1], base64.StdEncoding.EncodeToString([]byte(v))} {
+		if !slices.Contains(m.known, form) {
+			m.known = append(m.known, form)
+		}
+	}
+}
+
 // names are what the name of a setting with a secret ends in or holds.
-const names = `passw(?:or)?d|passwd|pwd|passphrase|secret|token|api[-_.]?key|access[-_.]?key|private[-_.]?key|credentials?|authorization|jaas`
+const names = `passw(?:or)?d|passwd|pwd|passphrase|secret|token|(?:api|access|private|encryption|signing)[-_.]?key|credentials?|authorization|cookie|jaas`
+
+// pass is the short form of password, which is a harmless word too.
+const pass = `(?:[\w.\-]*[-_.]|\b)pass`
+
+// given is a value as it stands in a script: quoted, or up to a blank.
+const given = `"(?:[^"\\]|\\.)*"|'[^']*'|[^\s;&|"'\-][^\s;&|"']*`
 
 var (
-	secretName = regexp.MustCompile(`(?i)(?:` + names + `)(?:[-_.]?(?:value|text|base64|config))?$`)
+	secretName = regexp.MustCompile(`(?i)(?:` + names + `|^pass|[-_.]pass)(?:[-_.]?(?:value|text|base64|config))?$`)
 	// A setting within a text: the name, what joins it to its value, the value.
 	setting  = regexp.MustCompile(`(?i)((?:[\w.\-]*(?:` + names + `)[\w\-]*)["']?\s*[=:]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|(?:(?:bearer|basic|apikey)\s+)?[^\s,;&"'}\]]+)`)
+	short    = regexp.MustCompile(`(?i)(` + pass + `(?:["']?\s*=\s*|["']\s*:\s*|:))("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;&"'}\]]+)`)
+	flag     = regexp.MustCompile(`(?i)((?:^|[\s"'])-{1,2}(?:[\w.\-]*(?:` + names + `)|` + pass + `)[ \t]+)(` + given + `)`)
+	login    = regexp.MustCompile(`((?:^|[\s"'])(?:-u|--user)[ \t]+["']?[^\s:"']+:)([^\s"']+)`)
 	userinfo = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.\-]*://)([^/\s"'<>?#]*)@`)
 	scheme   = regexp.MustCompile(`(?i)\b((?:bearer|apikey)\s+)([\w+/=.~\-]{4,})`)
 )
@@ -106,15 +133,38 @@ func (m *Mask) looks(s string, found func(string)) string {
 	}
 	hide(userinfo, "@")
 	hide(setting, "")
+	hide(short, "")
 	hide(scheme, "")
+	hide(flag, "")
+	hide(login, "")
 	return s
 }
 
+// Line is a command line in one text, as Split parts it, for people: see
+// Command. One that cannot be parted is hidden whole.
+func (m *Mask) Line(text string) string {
+	words, err := Split(text)
+	if err != nil {
+		return Hidden
+	}
+	return m.Command(words)
+}
+
 // Command is a command line for people, without its secrets, which the mask
-// knows from now on: what follows a flag such as --password, the value of a
-// setting such as -Dssl.key.password=, the login in an address and the second
-// half of curl's -u NAME:PASSWORD. Arguments with blanks are quoted.
+// knows from now on: see Args. Arguments with blanks are quoted.
 func (m *Mask) Command(args []string) string {
+	shown := m.Args(args)
+	for i, arg := range shown {
+		shown[i] = quoted(arg)
+	}
+	return m.Text(strings.Join(shown, " "))
+}
+
+// Args are arguments without their secrets, which the mask knows from now on:
+// what follows a flag such as --password, the value of a setting such as
+// -Dssl.key.password=, the login in an address and the second half of curl's -u
+// NAME:PASSWORD.
+func (m *Mask) Args(args []string) []string {
 	var found []string
 	shown := make([]string, 0, len(args))
 	next := false // the argument is the value of the flag before it
@@ -141,10 +191,13 @@ func (m *Mask) Command(args []string) string {
 			arg = m.looks(arg, find)
 		}
 		next = strings.HasPrefix(args[i], "-") && !strings.Contains(args[i], "=") && IsName(args[i])
-		shown = append(shown, quoted(arg))
+		shown = append(shown, arg)
 	}
 	m.Add(found...)
-	return m.Text(strings.Join(shown, " "))
+	for i, arg := range shown {
+		shown[i] = m.Text(arg)
+	}
+	return shown
 }
 
 // Value is the value of a setting for people: hidden, and known to the mask from

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,13 @@ func TestCommand(t *testing.T) {
 		{"reference", []string{"srv", "--password", "env:PW", "--token=file:/t"}, "srv --password env:PW --token=file:/t"},
 		{"again elsewhere", []string{"srv", "--password", canary, "again-" + canary}, "srv --password *** again-***"},
 		{"quoted", []string{"sh", "-c", "it's"}, `sh -c 'it'\''s'`},
+		{"flag in a script", []string{"sh", "-c", "exec srv --password " + canary + " -v"}, "sh -c 'exec srv --password *** -v'"},
+		{"quoted in a script", []string{"sh", "-c", `srv --db-pass "a ` + canary + `" -v`}, "sh -c 'srv --db-pass *** -v'"},
+		{"login in a script", []string{"sh", "-c", "curl -u me:" + canary + " x"}, "sh -c 'curl -u me:*** x'"},
+		{"short name", []string{"srv", "-E", "DB_PASS=" + canary}, "srv -E DB_PASS=***"},
+		{"short flag", []string{"srv", "--pass", canary}, "srv --pass ***"},
+		{"a harmless name", []string{"srv", "--bypass", "x", "--compass=y"}, "srv --bypass x --compass=y"},
+		{"signing key", []string{"srv", "--signing-key=" + canary}, "srv --signing-key=***"},
 		{"nothing", nil, ""},
 	}
 	for _, test := range tests {
@@ -68,9 +76,49 @@ func TestValue(t *testing.T) {
 	}
 }
 
+func TestLine(t *testing.T) {
+	tests := []struct{ name, line, want string }{
+		{"plain", "srv -e  --port 1", "srv -e --port 1"},
+		{"a secret with blanks", "srv --password='a " + canary + " b' -v", "srv --password=*** -v"},
+		{"one word in quotes", `srv "--password" "a ` + canary + `"`, "srv --password ***"},
+		{"no end", "srv 'x " + canary, Hidden},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var m Mask
+			if got := m.Line(test.line); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestLineIsReadAgain: what a report shows of a command without secrets is the
+// same command.
+func TestLineIsReadAgain(t *testing.T) {
+	for _, line := range []string{"srv -e", `sh -c 'it'\''s; echo "$X"'`, `a "b c" '' d\ e`, "{tree}/srv {flags} *"} {
+		var m Mask
+		want, err := Split(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Split(m.Line(line)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q (%v), want %q", line, got, err, want)
+		}
+	}
+}
+
+func TestManyLines(t *testing.T) {
+	var m Mask
+	m.Add("-----BEGIN KEY-----\n" + canary + "\n-----END KEY-----\n")
+	if got := m.Text("read " + canary); strings.Contains(got, canary) {
+		t.Errorf("got %q, want a line of a secret gone too", got)
+	}
+}
+
 func TestText(t *testing.T) {
 	var m Mask
-	m.Add("p/w +1", "abc", canary)
+	m.Add("p/w +1", "abc", canary, `quo"ted`)
 	tests := []struct{ name, text, want string }{
 		{"plain", "listening on 127.0.0.1:8200", "listening on 127.0.0.1:8200"},
 		{"known", "key " + canary + ".", "key ***."},
@@ -81,6 +129,8 @@ func TestText(t *testing.T) {
 		{"address", "dial http://u:p@h:1/", "dial http://***@h:1/"},
 		{"at sign in a password", "http://u:p@q@h/", "http://***@h/"},
 		{"no login", "http://h/a@b", "http://h/a@b"},
+		{"escaped in a string", `{"said":"quo\"ted"}`, `{"said":"***"}`},
+		{"a word", "3 tests pass: all", "3 tests pass: all"},
 		{"bearer", "sent Bearer aGVsbG8=", "sent Bearer ***"},
 		{"empty value", "password=", "password="},
 	}
