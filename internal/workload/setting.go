@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/secret"
 	"carronade/target"
 	"carronade/units"
 )
@@ -29,6 +30,9 @@ type Setting struct {
 	Aside bool
 
 	check func(text string) error
+	// showAll is Show for all values of a list together, where one says what
+	// the next is.
+	showAll func(texts []string) []string
 }
 
 // Check says what is wrong with a value, nil when nothing is. The error names
@@ -49,6 +53,9 @@ func (s *Setting) Check(text string) error {
 	}
 	if err := checkType(s.Type, text); err != nil {
 		return err
+	}
+	if s.Show != nil && strings.Contains(text, secret.Hidden) {
+		return &Error{Err: errors.New("holds " + secret.Hidden + ", which stands in a report for a secret"), Hint: "put the secret back, by reference (env:NAME, file:PATH) where that is taken"}
 	}
 	if s.check != nil {
 		return s.check(text)

@@ -36,17 +36,18 @@ func systemTable() []Setting {
 	independent := func(s Setting) Setting { s.Independent = true; return s }
 	with := func(s Setting, check func(string) error) Setting { s.check = check; return s }
 	masked := func(s Setting) Setting { s.Show = showCommand; return s }
+	shown := func(show func(string) string, s Setting) Setting { s.Show = show; return s }
 	return []Setting{
 		independent(masked(opt("system-cmd", target.String, "CMD", "start it: a program and its arguments, in quotes"))),
 		with(opt("system-pid", target.Int, "PID", "watch this process and its children"), countBetween(1, 1<<31-1)),
 		opt("system-container", target.String, "NAME", "watch this container"),
 		independent(opt("system-image", target.String, "IMAGE", "start a container of this image")),
-		masked(opt("system-arg", target.List, "ARG", "an argument for the image's command (repeatable)")),
-		with(opt("system-env", target.List, "K=V", "set in its environment; V may be env:NAME or file:PATH"), checkNamed),
+		{Option: target.Option{Name: "system-arg", Type: target.List, Word: "ARG", Group: groupSystem, Help: "an argument for the image's command (repeatable)", Show: showText}, showAll: showArgs},
+		shown(showNamed, with(opt("system-env", target.List, "K=V", "set in its environment; V may be env:NAME or file:PATH"), checkNamed)),
 		opt("system-dir", target.String, "DIR", "its working folder"),
-		with(independent(opt("system-flag", target.List, "K=V", "a setting of its own, told apart in reports (repeatable)")), checkNamed),
+		shown(showNamed, with(independent(opt("system-flag", target.List, "K=V", "a setting of its own, told apart in reports (repeatable)")), checkNamed)),
 		opt("system-flag-format", target.String, "FORMAT", "how it takes them (default: -E {name}={value})"),
-		opt("system-ready", target.String, "WHEN", "fire when URL answers, port:N accepts, or log:TEXT is said"),
+		shown(showText, opt("system-ready", target.String, "WHEN", "fire when URL answers, port:N accepts, or log:TEXT is said")),
 		with(opt("system-ready-within", target.Duration, "", "how long that may take (default: 1m)"), durationBetween(time.Millisecond, 24*time.Hour)),
 		with(opt("system-stop-within", target.Duration, "", "between TERM and KILL (default: 10s)"), durationBetween(time.Millisecond, time.Hour)),
 		with(independent(opt("system-mem", target.Size, "", "most memory it may use")), sizeAtLeast(1<<20)),
@@ -56,12 +57,12 @@ func systemTable() []Setting {
 
 		opt("system-git", target.String, "DIR", "the repository it comes from: branch and revision are reported"),
 		independent(opt("system-checkout", target.String, "REV", "build this revision, in a worktree of its own")),
-		opt("system-fetch", target.String, "REMOTE", "ask this remote for what is new first"),
+		shown(showText, with(opt("system-fetch", target.String, "REMOTE", "ask this remote for what is new first"), checkRemote)),
 		masked(opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")),
 		with(opt("system-build-within", target.Duration, "", "how long that may take (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
 
-		opt("system-vars", target.String, "URL", "its expvar figures, once an interval"),
-		opt("system-metrics", target.String, "URL", "its metrics in Prometheus's text, once an interval"),
+		shown(showText, opt("system-vars", target.String, "URL", "its expvar figures, once an interval")),
+		shown(showText, opt("system-metrics", target.String, "URL", "its metrics in Prometheus's text, once an interval")),
 		opt("system-names", target.List, "NAME", "which of those figures, with * (repeatable; default: all)"),
 		{Option: target.Option{Name: "system-header", Type: target.List, Word: "K=REF", Group: groupSystem, Help: "a header for both; the value is env:NAME or file:PATH", Show: showHeader}, check: checkHeader},
 		opt("system-gc-log", target.String, "FILE", "pauses from a JVM's unified log; %p and * stand for anything"),
@@ -73,7 +74,40 @@ func systemTable() []Setting {
 // showCommand is a command without its secrets.
 func showCommand(text string) string {
 	var m secret.Mask
-	return m.Command(strings.Fields(text))
+	return m.Line(text)
+}
+
+// showArgs are arguments without their secrets: one may be the flag that says
+// what the next is.
+func showArgs(args []string) []string {
+	var m secret.Mask
+	return m.Args(args)
+}
+
+// showText is an address without its login, or other text without what looks
+// like a secret.
+func showText(text string) string {
+	var m secret.Mask
+	return m.Text(text)
+}
+
+// showNamed is NAME=VALUE without what looks like a secret in the value.
+func showNamed(text string) string {
+	var m secret.Mask
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return m.Text(text)
+	}
+	return name + "=" + m.Value(name, value)
+}
+
+// checkRemote wants the name of a remote: an address may hold a login. The error
+// does not repeat it.
+func checkRemote(text string) error {
+	if strings.ContainsAny(text, ":@ ") || strings.HasPrefix(text, "-") {
+		return &Error{Err: errors.New("must be the name of a remote of the repository, such as origin"), Hint: "git remote -v lists them; git remote add makes one of an address"}
+	}
+	return nil
 }
 
 var envReference = regexp.MustCompile(`^(env|file):.`)
@@ -150,6 +184,9 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 	needs("system-flag-format", "system-flag")
 	needs("system-checkout", "system-git")
 	needs("system-build", "system-git")
+	for _, name := range []string{"system-checkout", "system-build"} {
+		needs(name, "system-cmd", "system-image")
+	}
 	needs("system-fetch", "system-checkout")
 	needs("system-build-within", "system-build")
 	needs("system-names", "system-vars", "system-metrics")

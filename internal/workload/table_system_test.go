@@ -20,6 +20,8 @@ func TestSystemSettings(t *testing.T) {
 		{"a secret in clear", []string{"system-cmd=a", "system-env=API_TOKEN=s3cret"}, "looks like a secret"},
 		{"a secret by reference", []string{"system-cmd=a", "system-env=API_TOKEN=env:TOKEN"}, ""},
 		{"a header in clear", []string{"system-vars=http://127.0.0.1/", "system-header=Authorization=Bearer s3cret"}, "must be NAME=env:VARIABLE"},
+		{"a build of nothing that is started", []string{"system-git=.", "system-build=make"}, "goes with --system-cmd or --system-image"},
+		{"an address for a remote", []string{"system-cmd=a", "system-git=.", "system-checkout=main", "system-fetch=https://me:s3cret@h/r"}, "the name of a remote"},
 		{"no memory at all", []string{"system-cmd=a", "system-mem=1"}, "1 MiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -42,19 +44,58 @@ func TestSystemSettings(t *testing.T) {
 	}
 }
 
-func TestSystemCommandIsMasked(t *testing.T) {
-	var d Document
-	d.Add("target", "target", "cannon://127.0.0.1:1")
-	d.Add("system-cmd", "--system-cmd", "server -E output.elasticsearch.password=s3cret")
-	w, err := Resolve(kinds, &d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := w.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(text), "s3cret") || !strings.Contains(string(text), "output.elasticsearch.password") {
-		t.Errorf("the workload shows %s", text)
+// TestSystemIsMasked plants a secret in each setting that may hold one, and
+// looks for it in what a report keeps of the workload; which is no workload
+// again before the secret is put back.
+func TestSystemIsMasked(t *testing.T) {
+	const canary = "kestrel-3310"
+	for _, tt := range []struct {
+		name   string
+		pairs  []string
+		want   string // shown
+		filled bool   // by reference: to be used again as it is
+	}{
+		{"a setting", []string{"system-cmd=server -E output.elasticsearch.password=" + canary}, "output.elasticsearch.password=***", false},
+		{"a quoted value", []string{"system-cmd=server --password 'a " + canary + "'"}, "--password ***", false},
+		{"a script", []string{"system-cmd=sh -c 'exec server --password " + canary + "'"}, "--password ***", false},
+		{"arguments of an image", []string{"system-image=i", "system-arg=--password", "system-arg=" + canary}, `"--password","***"`, false},
+		{"an address in the environment", []string{"system-cmd=a", "system-env=DB=postgres://me:" + canary + "@h/"}, "DB=postgres://***@h/", false},
+		{"an address in a flag", []string{"system-cmd=a", "system-flag=hosts=http://me:" + canary + "@h/"}, "hosts=http://***@h/", false},
+		{"a reference", []string{"system-cmd=a", "system-env=API_TOKEN=env:T"}, "API_TOKEN=env:T", true},
+		{"readiness", []string{"system-cmd=a", "system-ready=http://me:" + canary + "@h/"}, "http://***@h/", false},
+		{"vars", []string{"system-vars=http://me:" + canary + "@h/"}, "http://***@h/", false},
+		{"metrics", []string{"system-metrics=http://h/?token=" + canary}, "token=***", false},
+		{"a build", []string{"system-git=.", "system-cmd=a", "system-build=make TOKEN=" + canary}, "TOKEN=***", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var d Document
+			d.Add("target", "target", "cannon://127.0.0.1:1")
+			for _, p := range tt.pairs {
+				name, v, _ := strings.Cut(p, "=")
+				d.Add(name, "--"+name, v)
+			}
+			w, err := Resolve(kinds, &d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := w.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), canary) || !strings.Contains(string(text), tt.want) {
+				t.Errorf("the workload shows %s, want %s in it", text, tt.want)
+			}
+			again, err := Read("report.json", strings.NewReader(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Resolve(kinds, &Document{}, again)
+			if got := err == nil; got != tt.filled {
+				t.Errorf("as a workload again: %v", err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "stands in a report for a secret") {
+				t.Errorf("got %v, want to be told why", err)
+			}
+		})
 	}
 }

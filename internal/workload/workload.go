@@ -77,7 +77,10 @@ func (w *Workload) Settings() []Resolved {
 			continue
 		}
 		r := Resolved{Name: s.Name, Texts: v.texts, From: v.from, Group: s.Group}
-		if s.Show != nil {
+		switch {
+		case s.showAll != nil:
+			r.Texts = s.showAll(v.texts)
+		case s.Show != nil:
 			r.Texts = make([]string, len(v.texts))
 			for i, text := range v.texts {
 				r.Texts[i] = s.Show(text)
