@@ -126,6 +126,10 @@ func TestResets(t *testing.T) {
 			if got := f.unread(); got > 0 {
 				t.Errorf("%d connections began within a message", got)
 			}
+			// Of reading and of writing, reset and broken: not one for each connection.
+			if len(r.Failures) > 5 {
+				t.Errorf("failures %+v", r.Failures)
+			}
 		})
 	}
 }
@@ -154,20 +158,36 @@ func TestAwayAndBack(t *testing.T) {
 	}
 }
 
-// A server that never comes back: the run ends, and says why.
+// A server that never comes back: the run ends, and says why. What fails
+// meanwhile fails as often as a connection is tried, and not as fast as we can.
 func TestGoneForGood(t *testing.T) {
-	f := serve(t, nil)
-	sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=200ms"))
-	f.wait(2) // the look around, and the lane's
-	f.ln.Close()
-	f.resetAll()
-	r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 10_000}})
-	h := r.Hold
-	if h.Counts.Failed == 0 || h.Counts.Failed+h.Unknown != 10_000 || r.Classes["refused"] != 10_000 {
-		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
-	}
-	if len(r.Failures) == 0 || !strings.Contains(r.Failures[len(r.Failures)-1].Text, "refused") {
-		t.Errorf("failures %+v", r.Failures)
+	for _, tt := range []struct {
+		name string
+		hold load.Limits
+		want uint64 // events; 0: no more than a few times the bound
+	}{
+		{"a number of events", load.Limits{Events: 2500}, 2500},
+		{"for a time", load.Limits{Time: time.Second}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, nil)
+			sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=200ms"))
+			f.wait(2) // the look around, and the lane's
+			f.ln.Close()
+			f.resetAll()
+			r := fire(t, sess, load.Plan{Hold: tt.hold})
+			h := r.Hold
+			if h.Counts.Failed == 0 || r.Classes["refused"] != h.Counts.Failed+h.Unknown {
+				t.Errorf("%+v, classes %v", h.Counts, r.Classes)
+			}
+			if got := h.Counts.Failed + h.Unknown; got != tt.want && (tt.want > 0 || got > 10_000) {
+				t.Errorf("%d events of %+v", got, h.Counts)
+			}
+			if len(r.Failures) == 0 || !strings.Contains(r.Failures[len(r.Failures)-1].Text, "refused") {
+				t.Errorf("failures %+v", r.Failures)
+			}
+		})
 	}
 }
 

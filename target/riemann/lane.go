@@ -148,14 +148,12 @@ func (l *lane) places() int {
 
 // accepts reports whether messages are taken. Without a connection none are,
 // so that events wait where they are counted as waiting; after a long time
-// without one they are taken and fail, so that a run against a server that
-// never comes back ends.
+// without one they are taken, and fail with the next attempt to connect, so
+// that a run against a server that never comes back ends. They do not fail at
+// once: a run at full speed would do nothing else, millions of times a second.
 func (l *lane) accepts(now time.Duration) bool {
-	if l.closed {
+	if l.closed || (l.link == nil || l.link.dead) && !l.gone(now) {
 		return false
-	}
-	if l.link == nil || l.link.dead {
-		return l.gone(now)
 	}
 	if l.web != nil && l.web.alone() && l.passed > l.settled {
 		return false
@@ -238,10 +236,6 @@ func (l *lane) Flush() {
 	} else {
 		l.waiting = append(l.waiting, l.fill...)
 		l.fill = l.fill[:0]
-	}
-	if now := l.sink.Now(); l.gone(now) {
-		l.fail(now)
-		return
 	}
 	l.pump()
 }
@@ -350,6 +344,6 @@ func (l *lane) drop(now time.Duration, class load.Class, text string) {
 
 // fail settles all that waits for a connection which does not come.
 func (l *lane) fail(now time.Duration) {
-	l.drop(now, load.Refused, l.downErr.Error())
+	l.drop(now, load.Refused, wordsOf(l.downErr))
 	l.deliver()
 }
