@@ -32,6 +32,7 @@ var (
 	errTimeout = errors.New("no answer within the request timeout")
 	errNeither = errors.New("an answer that says neither yes nor no")
 	errMany    = errors.New("an answer to a message that was not sent")
+	errLast    = errors.New("the server takes no more on this connection")
 )
 
 // A protocolError is an answer that makes no sense.
@@ -62,18 +63,21 @@ const reconnectMost = time.Second
 
 // keep keeps a connection until the lane's context ends.
 func (l *lane) keep() {
-	pause := time.Duration(0)
+	pause, orderly := time.Duration(0), false
 	for {
 		l.mu.Lock()
 		k := l.link
 		l.mu.Unlock()
 		if k == nil {
-			pause = min(max(2*pause, l.cfg.backoff), max(reconnectMost, l.cfg.backoff))
-			select {
-			case <-l.ctx.Done():
-				return
-			case <-time.After(time.Duration((0.8 + 0.4*rand.Float64()) * float64(pause))):
+			if !orderly {
+				pause = min(max(2*pause, l.cfg.backoff), max(reconnectMost, l.cfg.backoff))
+				select {
+				case <-l.ctx.Done():
+					return
+				case <-time.After(time.Duration((0.8 + 0.4*rand.Float64()) * float64(pause))):
+				}
 			}
+			orderly = false
 			var err error
 			if k, err = l.dial(l.ctx); err != nil {
 				l.down(err)
@@ -89,6 +93,7 @@ func (l *lane) keep() {
 		if k.proven {
 			pause = 0
 		}
+		orderly = errors.Is(err, errLast)
 	}
 }
 
@@ -141,7 +146,7 @@ func (l *lane) lost(k *link, err error) (over bool) {
 	if l.closed || l.ctx.Err() != nil {
 		return true
 	}
-	l.giveUp(now, classOf(k.cause), k.cause.Error())
+	l.giveUp(now, classOf(k.cause), wordsOf(k.cause))
 	// A message of which the server got a part goes on nowhere.
 	for l.edged < l.begun {
 		l.walk()
@@ -163,6 +168,17 @@ func classOf(cause error) load.Class {
 		return load.Canceled
 	}
 	return load.Refused
+}
+
+// wordsOf is what is told of a connection's end, without the address of our own
+// side: its port is another one each time, and the report counts by words.
+func wordsOf(cause error) string {
+	if op := (*net.OpError)(nil); errors.As(cause, &op) && op.Source != nil {
+		theirs := *op
+		theirs.Source = nil
+		return theirs.Error()
+	}
+	return cause.Error()
 }
 
 // kill ends the connection; the reader notices, and cleans up.

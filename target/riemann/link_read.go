@@ -16,7 +16,12 @@ const (
 	// mostRefusal bounds an answer, of which the longest are exceptions with
 	// their causes.
 	mostRefusal = 1 << 20
+	// mostUnread bounds what is kept of answers that do not end, such as an
+	// HTTP response of nothing but fields.
+	mostUnread = 4 * mostRefusal
 )
+
+var errEndless = errors.New("an answer that does not end")
 
 // read reads answers until the connection ends, and says why it did.
 func (k *link) read() error {
@@ -41,6 +46,9 @@ func (k *link) read() error {
 		}
 		have = copy(buf, rest)
 		if have == len(buf) {
+			if have >= mostUnread {
+				return &protocolError{errEndless}
+			}
 			buf = append(buf, make([]byte, len(buf))...)
 		}
 	}
@@ -74,6 +82,9 @@ func (k *link) take(b []byte, now time.Duration) (rest []byte, err error) {
 			err = l.judge(msg, now)
 		}
 		k.proven = k.proven || acks > 0 || msg != nil
+		if err == nil && msg != nil && l.web != nil && l.web.over() {
+			err = errLast // before something is written that nobody reads
+		}
 		if err != nil || msg == nil && (l.web == nil || acks == 0) {
 			break
 		}

@@ -33,6 +33,9 @@ type tongue interface {
 	answers(b []byte, messages, events int) (acks int, msg, rest []byte, err error)
 	// verdict reads how many events of its message an answer refuses, and why.
 	verdict(msg []byte, events int32) (refused int32, text string, err error)
+	// over reports that the server takes no more on the connection, by the
+	// answer that was taken last.
+	over() bool
 }
 
 // The server takes one event a message of a WebSocket, and answers each with

@@ -18,6 +18,7 @@ import (
 type httpTongue struct {
 	head []byte // of a request, up to the length of its body
 	most int    // bytes of a message
+	last bool   // the newest answer was the last of its connection
 }
 
 // The length of a body has a field of its own width, blanks before it, so that
@@ -35,8 +36,9 @@ func newHTTPTongue(c *config, addr string, p *press) *httpTongue {
 
 func (t *httpTongue) size() int   { return t.most }
 func (t *httpTongue) alone() bool { return true }
+func (t *httpTongue) over() bool  { return t.last }
 
-// greet does nothing: the first request is the greeting.
+// greet says nothing: the first request is the greeting.
 func (t *httpTongue) greet(context.Context, net.Conn, string) error { return nil }
 
 func (t *httpTongue) append(dst []byte, p *press, first uint64, messages, events int, now time.Time) ([]byte, int64) {
@@ -72,6 +74,7 @@ type httpAnswer struct {
 	code int
 	text string // the status line's, with its code
 	body []byte // chunks joined, a copy; else a part of the response
+	last bool   // the server closes the connection behind it (RFC 9112, section 9.3)
 }
 
 // errTooLong is a response that nobody would want to read.
@@ -135,6 +138,7 @@ func (a *httpAnswer) readHead(head []byte) (length int, chunked bool, err error)
 		return 0, false, fmt.Errorf("an answer that is no HTTP: %.60q", line)
 	}
 	a.text = string(bytes.TrimSpace(status))
+	a.last = string(proto) == "HTTP/1.0"
 	length = -1
 	for len(fields) > 0 {
 		var field []byte
@@ -150,6 +154,8 @@ func (a *httpAnswer) readHead(head []byte) (length int, chunked bool, err error)
 			length = int(n)
 		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
 			chunked = bytes.EqualFold(value, []byte("chunked"))
+		case bytes.EqualFold(name, []byte("Connection")):
+			a.last = !bytes.EqualFold(value, []byte("keep-alive")) && (a.last || bytes.EqualFold(value, []byte("close")))
 		}
 	}
 	return length, chunked, nil
@@ -204,10 +210,11 @@ func (t *httpTongue) answers(b []byte, _, _ int) (acks int, msg, rest []byte, er
 	if len(b) == 0 {
 		return 0, nil, b, nil
 	}
-	_, rest, err = nextResponse(b)
+	a, rest, err := nextResponse(b)
 	if err != nil || rest == nil {
 		return 0, nil, b, err
 	}
+	t.last = a.last
 	n := len(b) - len(rest)
 	return 0, b[:n:n], rest, nil
 }

@@ -56,6 +56,7 @@ func newSocketTongue(c *config, p *press) *socketTongue {
 
 func (t *socketTongue) size() int   { return t.most }
 func (t *socketTongue) alone() bool { return false }
+func (t *socketTongue) over() bool  { return false } // it says so in a frame
 
 func (t *socketTongue) append(dst []byte, p *press, first uint64, messages, events int, now time.Time) ([]byte, int64) {
 	var bytes int64

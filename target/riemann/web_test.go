@@ -31,7 +31,9 @@ type webFake struct {
 	refuse atomic.Bool
 	short  atomic.Int64 // events that a WebSocket lives for; 0: for ever
 	every  atomic.Int64 // refuse one event of so many; 0: none
+	last   atomic.Int64 // close a connection of HTTP behind one answer of so many; 0: none
 	asked  atomic.Int64
+	puts   atomic.Int64
 }
 
 func webServe(t testing.TB) *webFake {
@@ -73,6 +75,9 @@ func (f *webFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		f.wait()
+		if last := f.last.Load(); last > 0 && f.puts.Add(1)%last == 0 {
+			w.Header().Set("Connection", "close")
+		}
 		for line := range bytes.Lines(body) {
 			io.WriteString(w, f.take(line)+"\n")
 		}
@@ -178,6 +183,47 @@ func TestSocketIsOpenedAnew(t *testing.T) {
 	}
 	if got := f.events.Load(); got < r.Hold.Acked {
 		t.Errorf("%d acked, and the server took %d", r.Hold.Acked, got)
+	}
+}
+
+// Servers, and proxies before them, close a connection of HTTP behind so many
+// answers and say so: nothing is written there any more, so that all is known,
+// and the next one is made without a pause.
+func TestHTTPIsOpenedAnew(t *testing.T) {
+	t.Parallel()
+	f := webServe(t)
+	f.last.Store(10)
+	s := opened(t, specOf(t, httpRoad+"://"+f.addr, "reconnect-backoff=20s"))
+	r := launch(t, s, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 200}})
+	if r.Hold.Acked != 200 {
+		t.Errorf("%+v, failures %+v", r.Hold.Counts, r.Failures)
+	}
+	if got := s.Brokers()[0].Reconnects; got < 19 {
+		t.Errorf("%d connections beyond the first, want 19", got)
+	}
+}
+
+// An answer that does not end is not kept for ever.
+func TestEndlessAnswer(t *testing.T) {
+	t.Parallel()
+	var served atomic.Int64
+	addr := accepting(t, func(nc net.Conn) {
+		defer nc.Close()
+		if served.Add(1) == 1 {
+			io.WriteString(nc, "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n") // the look around
+			return
+		}
+		io.WriteString(nc, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n0\r\n")
+		for line := []byte("X: " + strings.Repeat("y", 8<<10) + "\r\n"); ; {
+			if _, err := nc.Write(line); err != nil {
+				return
+			}
+		}
+	})
+	s := opened(t, specOf(t, httpRoad+"://"+addr))
+	r := launch(t, s, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 1}})
+	if r.Hold.Unknown != 1 || r.Classes[load.Protocol.String()] != 1 || !strings.Contains(r.Failures[0].Text, "does not end") {
+		t.Errorf("%+v, failures %+v", r.Hold.Counts, r.Failures)
 	}
 }
 
