@@ -144,3 +144,36 @@ func TestVolume(t *testing.T) {
 		t.Errorf("%d bytes on the wire of %d, %d read", written, plain, read)
 	}
 }
+
+// A request that goes again while it is still in flight has bytes of its own,
+// and the same ids.
+func TestBusyRound(t *testing.T) {
+	m, err := newMagazine(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	belts, err := m.belts(1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := belts[0]
+	first, err := b.take(0, 4, 1800000000000000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := b.take(0, 4, 1800000000000000)
+	if err != nil || &first.bytes[0] == &again.bytes[0] || !bytes.Equal(first.bytes, again.bytes) {
+		t.Errorf("%v; the same memory: %v, the same bytes: %v", err, &first.bytes[0] == &again.bytes[0], bytes.Equal(first.bytes, again.bytes))
+	}
+	first.busy = false
+	next, err := b.take(0, 4, 1800000000000000)
+	if err != nil || next != first {
+		t.Errorf("%v; the round that is free again was not taken", err)
+	}
+	// The next turn has other ids.
+	old := bytes.Clone(first.bytes)
+	first.busy = false
+	if _, err := b.take(b.ends[len(b.ends)-1], 4, 1800000000000000); err != nil || bytes.Equal(old, first.bytes) {
+		t.Errorf("%v; a second turn with the ids of the first", err)
+	}
+}
