@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"go.elastic.co/apm/v2"
+
 	"carronade/internal/kafkatest"
 )
 
@@ -123,6 +125,11 @@ func (u *Suite) machine(b testing.TB) (out []string) {
 	if m := regexp.MustCompile(`Version (\S+).*librdkafka (\S+)`).FindStringSubmatch(ask(kcat, "-V")); m != nil {
 		versions = append(versions, fmt.Sprintf("kcat %s (librdkafka %s)", m[1], m[2]))
 	}
+	// It says its version where it says how it is used.
+	if m := regexp.MustCompile(`(?m)^wrk (?:debian/)?(\S+)`).FindStringSubmatch(ask("wrk", "-v")); m != nil {
+		versions = append(versions, "wrk "+m[1])
+	}
+	versions = append(versions, "Elastic's Go agent "+apm.AgentVersion)
 	return append(out, "versions: "+strings.Join(versions, "; "))
 }
 

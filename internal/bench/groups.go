@@ -28,6 +28,10 @@ var groups = []group{
 	{"riemann, messages of 100 events", (*Suite).riemannBulk},
 	{"riemann, open loop", (*Suite).riemannOpenLoop},
 	{"riemann, memory", (*Suite).riemannMemory},
+	{"apm, one body repeated", (*Suite).apmRepeated},
+	{"apm, fresh bodies, gzip", (*Suite).apmFresh},
+	{"apm, 10x10x10 uncompressed", (*Suite).apmLarge},
+	{"watching a tree of 20 processes", (*Suite).watching},
 	{"memory", (*Suite).memory},
 }
 

@@ -41,6 +41,7 @@ func Hook() {
 }
 
 var loops = map[string]func([]string) error{
+	"apm-agents": agentsLoop,
 	"kgo":        kgoLoop,
 	"tcp-writer": tcpWriter,
 	"tcp-sink":   tcpSink,

@@ -13,15 +13,17 @@ import (
 type metric string
 
 const (
-	eventsPerS  metric = "events/s"
-	bytesPerS   metric = "bytes/s"
-	cpuPerEvent metric = "CPU us/event"
-	cpuShare    metric = "CPU, share of a core"
-	deviation   metric = "sent, off by"
-	lagP50      metric = "lag p50 us"
-	maxRSS      metric = "max RSS bytes"
-	growth      metric = "RSS growth bytes"
-	wholeRate   metric = "events/s, all told" // a consumer's, its joining and starting included
+	eventsPerS    metric = "events/s"
+	bytesPerS     metric = "bytes/s"
+	requestsPerS  metric = "requests/s"
+	cpuPerRequest metric = "CPU us/request"
+	cpuPerEvent   metric = "CPU us/event"
+	cpuShare      metric = "CPU, share of a core"
+	deviation     metric = "sent, off by"
+	lagP50        metric = "lag p50 us"
+	maxRSS        metric = "max RSS bytes"
+	growth        metric = "RSS growth bytes"
+	wholeRate     metric = "events/s, all told" // a consumer's, its joining and starting included
 )
 
 // A sample is what one run came to.
@@ -38,6 +40,7 @@ type document struct {
 	Totals struct {
 		Offered   uint64  `json:"offered"`
 		Sent      uint64  `json:"sent"`
+		Shots     uint64  `json:"shots"`
 		Acked     uint64  `json:"acked"`
 		Failed    uint64  `json:"failed"`
 		Unknown   uint64  `json:"unknown"`
@@ -84,7 +87,7 @@ func readLoop(e *ended) (loopResult, error) {
 	if err := json.Unmarshal(e.out, &r); err != nil {
 		return r, fmt.Errorf("read the loop's result: %w", err)
 	}
-	if r.Nanos <= 0 || r.Bytes == 0 {
+	if r.Nanos <= 0 || r.Bytes == 0 && r.Events == 0 {
 		return r, fmt.Errorf("the loop did nothing: %s", e.out)
 	}
 	return r, nil

@@ -1,7 +1,13 @@
 package bench
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -135,5 +141,84 @@ func TestReadGem(t *testing.T) {
 		if _, _, err := readGem(bad); err == nil {
 			t.Errorf("%q passed", bad)
 		}
+	}
+}
+
+// What wrk 4.1 prints, as it printed it.
+const wrkOut = `Running 2s test @ http://127.0.0.1:18998/intake/v2/events
+  1 threads and 8 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency    61.45us  109.38us   4.66ms   98.37%
+    Req/Sec   128.05k    10.13k  137.95k    95.24%
+  268696 requests in 2.10s, 19.73MB read
+Requests/sec: 127984.06
+Transfer/sec:      9.40MB
+`
+
+func TestReadWrk(t *testing.T) {
+	n, perS, err := readWrk(wrkOut)
+	if err != nil || n != 268696 || perS != 127984.06 {
+		t.Errorf("got %v, %v, %v, want 268696 and 127984.06", n, perS, err)
+	}
+	before, after, _ := strings.Cut(wrkOut, "Requests/sec")
+	for name, bad := range map[string]string{
+		"nothing":         "",
+		"no count":        "Requests/sec" + after,
+		"no rate":         before,
+		"failures":        before + "  Non-2xx or 3xx responses: 7\nRequests/sec" + after,
+		"lost":            before + "  Socket errors: connect 0, read 3, write 0, timeout 0\nRequests/sec" + after,
+		"none at all":     strings.NewReplacer("268696 ", "0 ", "127984.06", "0.00").Replace(wrkOut),
+		"not even a name": "unable to connect to 127.0.0.1:1 Connection refused",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if n, perS, err := readWrk(bad); err == nil {
+				t.Errorf("got %v and %v, want an error", n, perS)
+			}
+		})
+	}
+}
+
+// All processes of a tree are there, and gone when it is stopped.
+func TestTree(t *testing.T) {
+	const want = 5
+	tree, err := startTree(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.stop()
+	of := fmt.Sprintf("/proc/%d/task/%d/children", tree.pid, tree.pid)
+	text, err := os.ReadFile(of)
+	if err != nil {
+		t.Skip("the children of a process can be read on Linux only: ", err)
+	}
+	children := strings.Fields(string(text))
+	if got := len(children) + 1; got != want {
+		t.Errorf("got %d processes, want %d", got, want)
+	}
+	tree.stop()
+	for _, pid := range children {
+		// Ended and not yet reaped by whoever adopted it will do.
+		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
+			t.Errorf("process %s is still there: %s", pid, stat)
+		}
+	}
+}
+
+// The agents' loop sends what it says, to whoever answers.
+func TestAgentsLoop(t *testing.T) {
+	var requests atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			if _, err := io.Copy(io.Discard, r.Body); err == nil {
+				requests.Add(1)
+			}
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	defer s.Close()
+	u := &Suite{log: io.Discard}
+	got, err := u.agents(goAgentsPatient, strings.TrimPrefix(s.URL, "http://"), 100*time.Millisecond, "-flush", "10").run(t.Context())
+	if err != nil || got[eventsPerS] <= 0 || got[cpuPerEvent] <= 0 || requests.Load() < 4 {
+		t.Errorf("got %v, %v, %d requests, want events and a request of each agent at least", got, err, requests.Load())
 	}
 }

@@ -90,11 +90,11 @@ func (l *line) verdict() string {
 // show writes a number of a metric with its unit.
 func (m metric) show(v float64) string {
 	switch m {
-	case eventsPerS, wholeRate:
+	case eventsPerS, wholeRate, requestsPerS:
 		return si(v) + "/s"
 	case bytesPerS:
 		return si(v) + "B/s"
-	case cpuPerEvent:
+	case cpuPerEvent, cpuPerRequest:
 		return sig(v) + " us"
 	case cpuShare:
 		return sig(v*100) + " %"
@@ -196,6 +196,8 @@ func (l *line) name() string {
 	switch l.Metric {
 	case cpuPerEvent:
 		return "CPU an event"
+	case cpuPerRequest:
+		return "CPU a request"
 	case cpuShare:
 		return "CPU, of one core"
 	case lagP50:

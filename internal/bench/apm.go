@@ -1,0 +1,317 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// The peers of the APM rows, by the names they have in the table.
+const (
+	wrkOne          = "wrk, 1 thread"
+	wrkTwo          = "wrk, 2 threads"
+	goAgents        = "4 Go agents"
+	goAgentsPatient = "4 Go agents, flushed"
+	repeated        = "--repeat-body"
+	large           = "requests of 1,000"
+)
+
+const (
+	intakePath = "/intake/v2/events"
+	apmClients = "8" // connections, of all contestants that send requests of ten events
+)
+
+// tenTransactions is the request of the first rows.
+var tenTransactions = []string{"--events", "10", "--spans", "0", "--mix", "transaction=1", "--clients", apmClients}
+
+// discardingAPM starts the stand-in that answers 202 to everything and reads
+// nothing of it.
+func (u *Suite) discardingAPM(b testing.TB) *server {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
+	defer cancel()
+	s, err := serve(ctx, u.program, "standin", "apm", "--discard", "--listen", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal("bench: start the APM stand-in: ", err)
+	}
+	b.Cleanup(s.stop)
+	return s
+}
+
+// requester is the program, firing requests.
+func (u *Suite) requester(name, what, addr string, lasts time.Duration, args ...string) contestant {
+	args = append([]string{"apm+http://" + addr, "--for", lasts.String()}, args...)
+	return contestant{name, func(ctx context.Context) (sample, error) {
+		d, e, err := u.fire(ctx, what, args...)
+		if err != nil {
+			return nil, err
+		}
+		return sample{
+			requestsPerS: d.Totals.EventsPS * float64(d.Totals.Shots) / float64(d.Totals.Acked), eventsPerS: d.Totals.EventsPS,
+			bytesPerS:     float64(d.Totals.WireBytes) / d.Totals.ElapsedS,
+			cpuPerRequest: float64(e.cpu.Microseconds()) / float64(d.Totals.Shots),
+		}.cpu(e, d.Totals.Acked), nil
+	}}
+}
+
+// apmRepeated is one body for ever, beside the tool that does nothing else.
+func (u *Suite) apmRepeated(b testing.TB) {
+	s := u.discardingAPM(b)
+	lasts := u.lasting(5 * time.Second)
+	body := u.bodyOf(b, tenTransactions...)
+	r := u.turns(b.Context(), "apm, one body repeated, 10 transactions",
+		u.requester(ours, "apm, one body repeated, carronade", s.addr, lasts, append(tenTransactions, repeated)...),
+		u.wrk(wrkOne, 1, s.addr, body, lasts),
+		u.wrk(wrkTwo, 2, s.addr, body, lasts),
+	)
+	best := r.best(requestsPerS, wrkOne, wrkTwo)
+	u.against(r, ours, best, requestsPerS, atLeast(1), atLeast(1.15))
+	u.against(r, ours, best, cpuPerRequest, atMost(1), bound{})
+	u.alone(r, bytesPerS, bound{}, bound{})
+}
+
+// apmFresh is a new body each time, compressed, beside wrk's one, our own one,
+// and agents whose every event is new too. The agents put as many events into a
+// request as fit into 750 KiB, so ours does that beside those at their best.
+func (u *Suite) apmFresh(b testing.TB) {
+	s := u.discardingAPM(b)
+	lasts := u.lasting(5 * time.Second)
+	body := u.bodyOf(b, tenTransactions...)
+	r := u.turns(b.Context(), "apm, fresh bodies, gzip, 10 transactions",
+		u.requester(ours, "apm, fresh bodies, carronade", s.addr, lasts, append(tenTransactions, "--gzip", "6")...),
+		u.wrk(wrkOne, 1, s.addr, body, lasts),
+		u.wrk(wrkTwo, 2, s.addr, body, lasts),
+		u.requester(repeated, "apm, fresh bodies, carronade --repeat-body", s.addr, lasts, append(tenTransactions, repeated)...),
+		u.agents(goAgents, s.addr, lasts),
+		u.requester(large, "apm, fresh bodies, carronade, requests of 1,000", s.addr, lasts,
+			"--events", "1000", "--spans", "0", "--mix", "transaction=1", "--clients", "4", "--gzip", "6"),
+		u.agents(goAgentsPatient, s.addr, lasts, "-flush", "100"),
+	)
+	u.against(r, ours, r.best(requestsPerS, wrkOne, wrkTwo), requestsPerS, atLeast(0.6), bound{})
+	u.against(r, ours, repeated, requestsPerS, atLeast(0.6), bound{})
+	u.against(r, ours, goAgents, eventsPerS, atLeast(20), bound{})
+	u.against(r, ours, goAgents, cpuPerEvent, bound{}, bound{})
+	u.against(r, large, goAgentsPatient, eventsPerS, atLeast(20), bound{})
+	u.against(r, large, goAgentsPatient, cpuPerEvent, bound{}, bound{})
+	u.against(r, ours, goAgentsPatient, eventsPerS, bound{}, bound{})
+}
+
+// apmLarge is large bodies, each stamped anew, beside a writer that does nothing
+// but write; each has one connection.
+func (u *Suite) apmLarge(b testing.TB) {
+	s := u.discardingAPM(b)
+	sink, err := u.startSink(b.Context())
+	if err != nil {
+		b.Fatal("bench: start the sink: ", err)
+	}
+	b.Cleanup(sink.stop)
+	lasts := u.lasting(5 * time.Second)
+	r := u.turns(b.Context(), "apm, 10x10x10 uncompressed",
+		u.requester(ours, "apm, 10x10x10, carronade", s.addr, lasts, "--events", "10", "--spans", "10", "--frames", "10", "--clients", "1"),
+		contestant{tcpBare, func(ctx context.Context) (sample, error) {
+			r, _, err := u.loop(ctx, "tcp-writer", "-sum=false", "-to", sink.addr, "-for", lasts.String())
+			if err != nil {
+				return nil, err
+			}
+			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
+		}},
+	)
+	u.against(r, ours, tcpBare, bytesPerS, atLeast(0.7), bound{})
+	u.alone(r, eventsPerS, bound{}, bound{})
+}
+
+// watching is what it costs to watch a system: a slow run that does beside one
+// that does not.
+func (u *Suite) watching(b testing.TB) {
+	const processes = 20
+	tree, err := startTree(processes)
+	if err != nil {
+		b.Fatal("bench: start a tree of processes: ", err)
+	}
+	b.Cleanup(tree.stop)
+	args := []string{"null://", "--size", "300", "--rate", "10/s", "--for", u.lasting(20 * time.Second).String()}
+	slow := func(ctx context.Context, what string, more ...string) (share float64, err error) {
+		d, e, err := u.fire(ctx, what, append(args, more...)...)
+		if err != nil {
+			return 0, err
+		}
+		return e.cpu.Seconds() / d.Totals.ElapsedS, nil
+	}
+	r := u.turns(b.Context(), "watching a tree of 20 processes, each second", contestant{ours, func(ctx context.Context) (sample, error) {
+		without, err := slow(ctx, "watching, carronade without")
+		if err != nil {
+			return nil, err
+		}
+		with, err := slow(ctx, "watching, carronade", "--system-pid", strconv.Itoa(tree.pid))
+		if err != nil {
+			return nil, err
+		}
+		return sample{cpuShare: with - without}, nil
+	}})
+	u.alone(r, cpuShare, atMost(0.01), bound{})
+}
+
+// bodyOf is the one body that the program repeats, in a file: it is fired at a
+// server of this process, which keeps it.
+func (u *Suite) bodyOf(b testing.TB, args ...string) (path string) {
+	b.Helper()
+	var (
+		mu   sync.Mutex
+		body []byte
+	)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, err := io.ReadAll(r.Body)
+		mu.Lock()
+		if err == nil && r.Method == http.MethodPost && len(got) > len(body) { // the other is a probe, of metadata alone
+			body = got
+		}
+		mu.Unlock()
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	defer s.Close()
+	args = append([]string{"run", "apm+" + s.URL, "--count", "100", "--quiet", "--json", repeated}, args...)
+	e, err := runProcess(b.Context(), false, u.program, args...)
+	if err == nil {
+		_, err = readDocument(e)
+	}
+	if err != nil {
+		b.Fatal("bench: have the program show its body: ", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	path = filepath.Join(u.dir, "body.ndjson")
+	if err := os.WriteFile(path, body, 0o600); err != nil {
+		b.Fatal("bench: make a file for a peer: ", err)
+	}
+	if n := bytes.Count(body, []byte(`{"transaction":`)); n != 10 {
+		b.Fatalf("bench: the program's body has %d transactions, want 10", n)
+	}
+	return path
+}
+
+// wrkScript has wrk post a file.
+const wrkScript = `local file = assert(io.open(%q, "rb"))
+wrk.method, wrk.body = "POST", file:read("*a")
+wrk.headers["Content-Type"] = "application/x-ndjson"
+`
+
+// wrk is wrk, which repeats one request on each connection, the next when the
+// one before is answered.
+func (u *Suite) wrk(name string, threads int, addr, body string, lasts time.Duration) contestant {
+	return contestant{name, func(ctx context.Context) (sample, error) {
+		exe, err := exec.LookPath("wrk")
+		if err != nil {
+			return nil, fmt.Errorf("wrk is missing; install it: apt-get install wrk, or brew install wrk: %w", err)
+		}
+		script := filepath.Join(u.dir, "post.lua")
+		if err := os.WriteFile(script, []byte(fmt.Sprintf(wrkScript, body)), 0o600); err != nil {
+			return nil, fmt.Errorf("make a script for a peer: %w", err)
+		}
+		// It takes whole seconds only.
+		seconds := max(1, int(lasts.Round(time.Second)/time.Second))
+		args := []string{"-t", strconv.Itoa(threads), "-c", apmClients, "-d", strconv.Itoa(seconds) + "s", "-s", script, "http://" + addr + intakePath}
+		u.note("apm, "+name, exe, args...)
+		e, err := must(ctx, exe, args...)
+		if err != nil {
+			return nil, err
+		}
+		n, perS, err := readWrk(string(e.out))
+		if err != nil {
+			return nil, err
+		}
+		return sample{requestsPerS: perS, cpuPerRequest: float64(e.cpu.Microseconds()) / n}, nil
+	}}
+}
+
+// What wrk 4.1 prints of its requests, and only where something was wrong.
+var (
+	wrkCount = regexp.MustCompile(`(?m)^\s+(\d+) requests in `)
+	wrkRate  = regexp.MustCompile(`(?m)^Requests/sec:\s+([0-9.]+)`)
+	wrkFault = regexp.MustCompile(`(?m)^\s+(Non-2xx or 3xx responses|Socket errors): .*`)
+)
+
+// readWrk reads how many requests there were, and how many a second.
+func readWrk(out string) (n, perS float64, err error) {
+	count, rate := wrkCount.FindStringSubmatch(out), wrkRate.FindStringSubmatch(out)
+	if fault := wrkFault.FindString(out); fault != "" {
+		return 0, 0, fmt.Errorf("wrk's requests failed: %s", strings.TrimSpace(fault))
+	}
+	if count == nil || rate == nil {
+		return 0, 0, fmt.Errorf("wrk said nothing of its requests: %s", lastLines(out))
+	}
+	if n, err = strconv.ParseFloat(count[1], 64); err == nil {
+		perS, err = strconv.ParseFloat(rate[1], 64)
+	}
+	if err == nil && !(n > 0 && perS > 0) {
+		err = errors.New("wrk had no answers")
+	}
+	return n, perS, err
+}
+
+// agents is the loop over Elastic's agent.
+func (u *Suite) agents(name, addr string, lasts time.Duration, args ...string) contestant {
+	args = append([]string{"-to", "http://" + addr, "-agents", "4", "-for", lasts.String()}, args...)
+	return contestant{name, func(ctx context.Context) (sample, error) {
+		r, e, err := u.loop(ctx, "apm-agents", args...)
+		if err != nil {
+			return nil, err
+		}
+		return sample{eventsPerS: float64(r.Events) / r.seconds()}.cpu(e, r.Events), nil
+	}}
+}
+
+// A tree is processes that do nothing, below one shell.
+type tree struct {
+	pid  int
+	stop func()
+}
+
+// treeScript starts $1 processes, and ends them when its input ends: so they go
+// with the process that started them, however that ends.
+const treeScript = `i=0
+while [ $i -lt $1 ]; do sleep 3600 & all="$all $!"; i=$((i+1)); done
+echo started
+read end
+kill $all`
+
+// startTree starts so many processes in all.
+func startTree(n int) (*tree, error) {
+	cmd := exec.Command("sh", "-c", treeScript, "tree", strconv.Itoa(n-1))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := kafkatest.Launch(cmd); err != nil {
+		return nil, fmt.Errorf("start a shell: %w", err)
+	}
+	t := &tree{pid: cmd.Process.Pid, stop: sync.OnceFunc(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})}
+	if _, err := io.ReadFull(out, make([]byte, len("started\n"))); err != nil {
+		t.stop()
+		return nil, fmt.Errorf("wait for the shell's processes: %w", err)
+	}
+	return t, nil
+}
