@@ -269,6 +269,9 @@ func readWrk(out string) (n, perS float64, err error) {
 func (u *Suite) agents(name, addr string, lasts time.Duration, args ...string) contestant {
 	args = append([]string{"-to", "http://" + addr, "-agents", "4", "-for", lasts.String()}, args...)
 	return contestant{name, func(ctx context.Context) (sample, error) {
+		if name != goAgents { // the loop notes itself once, for both
+			u.note("the loop of this package, "+name, os.Args[0], append([]string{loopWord, "apm-agents"}, args...)...)
+		}
 		r, e, err := u.loop(ctx, "apm-agents", args...)
 		if err != nil {
 			return nil, err
@@ -289,7 +292,8 @@ const treeScript = `i=0
 while [ $i -lt $1 ]; do sleep 3600 & all="$all $!"; i=$((i+1)); done
 echo started
 read end
-kill $all`
+kill $all
+wait`
 
 // startTree starts so many processes in all.
 func startTree(n int) (*tree, error) {
