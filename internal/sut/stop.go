@@ -89,14 +89,7 @@ func (s *System) endProcesses(tree *system.Tree) error {
 	for time.Now().Before(deadline) {
 		gone := s.child.State() != nil
 		if gone {
-			left := s.members(tree)
-			for _, pid := range left {
-				if !asked[pid] {
-					asked[pid] = true
-					system.Signal(pid, false)
-				}
-			}
-			if len(left) == 0 {
+			if left := s.signal(tree, false, asked); left == 0 {
 				<-s.ended
 				s.child.Kill() // of its group, what no tree saw
 				return nil
@@ -110,34 +103,55 @@ func (s *System) endProcesses(tree *system.Tree) error {
 	s.limits.kill()
 	s.child.Kill()
 	// Whoever is there may start others: until nobody is left.
+	left := 0
 	for range 50 {
-		left := s.members(tree)
-		for _, pid := range left {
-			system.Signal(pid, true)
-		}
-		if len(left) == 0 && s.child.State() != nil {
+		left = s.signal(tree, true, nil)
+		if left == 0 && s.child.State() != nil {
 			break
 		}
 		<-ticker.C
 	}
-	if s.child.State() == nil {
-		return &target.Error{Doing: "stop the system", Err: errors.New("it does not end, not even by KILL"), Hint: "look at process " + itoa(s.child.Pid()) + " with ps"}
+	if left > 0 || s.child.State() == nil {
+		return &target.Error{Doing: "stop the system", Err: errors.New("it does not end, not even by KILL"), Hint: "look at " + s.lastMember(tree) + " with ps: it may belong to another user"}
 	}
 	<-s.ended
 	s.warn("the system did not end within " + s.spec.StopWithin.String() + " of being asked, and was killed")
 	return &target.Error{Doing: "stop the system", Err: errors.New("it did not end within " + s.spec.StopWithin.String() + " of TERM and was killed"), Hint: "give it longer with --system-stop-within"}
 }
 
-// members are the processes of the tree that are alive now.
-func (s *System) members(tree *system.Tree) []int {
+// signal sends TERM, or KILL, to the processes of the tree that are alive now,
+// but for those in asked, where they are noted; it tells how many are alive.
+func (s *System) signal(tree *system.Tree, kill bool, asked map[int]bool) (alive int) {
 	if tree == nil || s.box != nil {
-		return nil
+		return 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tree == nil {
-		return nil
+		return 0
 	}
 	tree.Look()
-	return tree.Members()
+	members := tree.Members()
+	for _, pid := range members {
+		if asked[pid] {
+			continue
+		}
+		if asked != nil {
+			asked[pid] = true
+		}
+		tree.Signal(pid, kill)
+	}
+	return len(members)
+}
+
+// lastMember names a process that is left.
+func (s *System) lastMember(tree *system.Tree) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if tree != nil && s.tree != nil {
+		if m := tree.Members(); len(m) > 0 {
+			return "process " + itoa(m[0])
+		}
+	}
+	return "process " + itoa(s.child.Pid())
 }

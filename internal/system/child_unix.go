@@ -3,6 +3,7 @@
 package system
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -18,12 +19,18 @@ func tie(cmd *exec.Cmd) {
 
 func terminate(p *os.Process) { _ = p.Signal(syscall.SIGTERM) }
 
-// killGroup ends a group whose number was its leader's. The number is not given
-// to another process while any is left in the group; when none is, the worst is
-// that there is no such group.
-func killGroup(p *os.Process, _ bool) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+// killGroup ends a group whose number was its leader's. The number stays the
+// group's while any is left in it, so when the leader was waited for and a
+// process has its number, the group had ended and the number is another's.
+func killGroup(p *os.Process, alive bool) {
+	if !alive && !errors.Is(syscall.Kill(p.Pid, 0), syscall.ESRCH) {
+		return
+	}
+	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
+}
 
-// Signal sends TERM, or KILL, to a process that this one did not start itself.
+// Signal sends TERM, or KILL, to whatever process has the number now: where a
+// Tree is, its Signal does not mistake one for another.
 func Signal(pid int, kill bool) {
 	sig := syscall.SIGTERM
 	if kill {

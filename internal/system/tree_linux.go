@@ -2,6 +2,7 @@ package system
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -252,6 +253,32 @@ func (t *Tree) Members() []int {
 		out = append(out, m.pid)
 	}
 	return out
+}
+
+// Signal sends TERM, or KILL, to a member. The number may be another's by now, so
+// the process is taken hold of first, and then it is looked whether the
+// member is still there: then it is that one (pidfd_open(2)). Kernels before 5.3
+// have no such hold.
+func (t *Tree) Signal(pid int, kill bool) {
+	for _, m := range t.members {
+		if m.pid != pid {
+			continue
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err == nil {
+			defer unix.Close(fd)
+		}
+		switch {
+		case t.over(m):
+		case errors.Is(err, unix.ENOSYS):
+			Signal(pid, kill)
+		case err == nil && kill:
+			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		case err == nil:
+			_ = unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0)
+		}
+		return
+	}
 }
 
 // Alive tells whether any process of the tree was alive at the last look.

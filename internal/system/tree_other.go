@@ -29,6 +29,9 @@ func (*Tree) Ended() bool { return true }
 // Members are none here.
 func (*Tree) Members() []int { return nil }
 
+// Signal does nothing here.
+func (*Tree) Signal(int, bool) {}
+
 // Name is empty here.
 func (*Tree) Name() string { return "" }
 
