@@ -97,6 +97,9 @@ func parseConfig(s target.Spec) (*config, error) {
 // perMessage is how many events a message carries at most.
 func (c *config) perMessage() int { return cmp.Or(c.eventsPerShot, mostEvents) }
 
+// patience is how long making a connection may take.
+func (c *config) patience() time.Duration { return cmp.Or(c.dialer.Timeout, defaultConnectTimeout) }
+
 func contradiction(what, hint string) error {
 	return &target.Error{Doing: "read the options", Err: errors.New(what), Hint: hint}
 }
@@ -104,7 +107,7 @@ func contradiction(what, hint string) error {
 // dialer reads how connections of the road are made.
 func (r *road) dialer(v target.Values) (d dial.Dialer, err error) {
 	d = dial.Dialer{
-		Timeout:    cmp.Or(v.Duration("connect-timeout"), 5*time.Second),
+		Timeout:    cmp.Or(v.Duration("connect-timeout"), defaultConnectTimeout),
 		SendBuffer: int(v.Size("send-buffer")),
 		RecvBuffer: int(v.Size("recv-buffer")),
 	}

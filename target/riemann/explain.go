@@ -15,7 +15,9 @@ var (
 	errSpeaksTLS   = errors.New("the port speaks TLS, and plaintext was tried")
 	errSpeaksPlain = errors.New("the port speaks plaintext, and TLS was tried")
 	errWantsCert   = errors.New("the server wants a client certificate")
+	errRefusesCert = errors.New("the server does not accept the client's certificate")
 	errNoRiemann   = errors.New("what answers there is no Riemann")
+	errNoPath      = errors.New("no events are taken at that path")
 	errNoAnswer    = errors.New("connected, but nothing was answered in time")
 )
 
@@ -34,16 +36,22 @@ func (c *config) hint(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted"
+	case errors.Is(err, errSpeaksTLS) && c.road.web():
+		return c.road.scheme + " goes without TLS: take the plain port (often 5556), or make the target riemann+tls://"
 	case errors.Is(err, errSpeaksTLS):
 		return "make the target riemann+tls://, with --tls-cert and --tls-key (Riemann's TLS is mutual) and --tls-ca FILE"
 	case errors.Is(err, errSpeaksPlain):
 		return "make the target riemann://, or take the port of TLS (often 5554)"
-	case errors.Is(err, errWantsCert) && hasCert:
-		return "the server did not accept the client's certificate: it must be signed by the authority that the server trusts"
+	case errors.Is(err, errRefusesCert):
+		return "--tls-cert must be signed by the authority that the server trusts, and be valid today"
 	case errors.Is(err, errWantsCert):
 		return "Riemann's TLS is mutual: add --tls-cert FILE --tls-key FILE"
+	case errors.Is(err, errNoPath):
+		return "a Riemann takes them at " + eventsPath + ", which is the path when none is given; behind a proxy it may be another"
 	case errors.Is(err, errNoRiemann):
 		return "check the port: Riemann's is often 5555 (TCP), 5554 (TLS) or 5556 (WebSocket)"
+	case dial.IsRefused(err) && c.road.web():
+		return "nothing listens there: has the server a (ws-server), and is this its address? (carronade standin riemann --ws ADDR starts a small one)"
 	case dial.IsRefused(err):
 		return "nothing listens there: is the server running, and is this its address? (carronade standin riemann starts a small one)"
 	case errors.Is(err, errNoAnswer):
@@ -69,7 +77,11 @@ func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 	case ctx.Err() != nil, dial.IsRefused(err), errors.As(err, &told):
 		return err
 	case secure && isCertAlert(err):
-		return fmt.Errorf("%w (%w)", errWantsCert, err)
+		what := errWantsCert
+		if len(c.dialer.TLS.Certificates) > 0 {
+			what = errRefusesCert
+		}
+		return fmt.Errorf("%w (%w)", what, err)
 	case secure && errors.As(err, &failed):
 		if dial.Hint(err, true) == "" { // not for want of a certificate or of trust in one
 			plainly := c.dialer

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,12 @@ func TestOpenErrors(t *testing.T) {
 		nc.Write([]byte(riemann.Ack))
 		io.Copy(io.Discard, nc)
 	})
+	endless := accepting(t, func(nc net.Conn) {
+		io.WriteString(nc, "HTTP/1.1 101 Switching Protocols\r\n")
+		for err := error(nil); err == nil; {
+			_, err = nc.Write([]byte("X: " + strings.Repeat("y", 8<<10) + "\r\n"))
+		}
+	})
 	quick := "connect-timeout=300ms"
 	for _, tt := range []struct {
 		name  string
@@ -83,13 +90,18 @@ func TestOpenErrors(t *testing.T) {
 		{"TLS to plain", "riemann+tls://" + plain.addr, ours, "speaks plaintext", "riemann://"},
 		{"TLS to a plain one that waits", "riemann+tls://" + patient, append([]string{quick}, ours...), "speaks plaintext", "riemann://"},
 		{"no client certificate", "riemann+tls://" + secured.addr, ours[:1], "client certificate", "--tls-cert"},
-		{"a stranger's certificate", "riemann+tls://" + secured.addr, []string{ours[0], "tls-cert=" + certs.stranger}, "client certificate", "authority that the server trusts"},
+		{"a stranger's certificate", "riemann+tls://" + secured.addr, []string{ours[0], "tls-cert=" + certs.stranger}, "does not accept the client's certificate", "authority that the server trusts"},
 		{"no authority", "riemann+tls://" + secured.addr, ours[1:], "unknown authority", "--tls-ca"},
 		{"another authority", "riemann+tls://" + secured.addr, append([]string{"tls-ca=" + certs.otherCA}, ours[1:]...), "unknown authority", "--tls-ca"},
 		{"another name", "riemann+tls://" + secured.addr, append([]string{"tls-server-name=elsewhere"}, ours...), "elsewhere", "--tls-server-name"},
 		{"TLS options without TLS", "riemann://" + plain.addr, ours, "without TLS", "riemann+tls://"},
 		{"a web server", "riemann://" + strings.TrimPrefix(web.URL, "http://"), nil, "no Riemann", "5555"},
 		{"silence", "riemann://" + silent, []string{quick}, "nothing was answered", "stuck"},
+		{"silence for a WebSocket", "riemann+ws://" + silent, []string{quick}, "nothing was answered", "stuck"},
+		{"a WebSocket to TLS", "riemann+ws://" + secured.addr, nil, "speaks TLS", "goes without TLS"},
+		{"a WebSocket, and nobody there", "riemann+ws://" + nobody, nil, "refused", "ws-server"},
+		{"no such path", "riemann+http://" + strings.TrimPrefix(web.URL, "http://") + "/elsewhere", nil, "/elsewhere", "/events"},
+		{"no end to a greeting", "riemann+ws://" + endless, nil, "no Riemann", "check the port"},
 		{"hung up at once", "riemann://" + rude, nil, "no Riemann", "check the port"},
 		{"a path", "riemann://" + plain.addr + "/events", nil, "/events", "leave it out"},
 		{"no time", "riemann://" + plain.addr, []string{"request-timeout=0s"}, "request-timeout", "--request-timeout"},
@@ -106,7 +118,11 @@ func TestOpenErrors(t *testing.T) {
 			spec.EventsPerShot = events
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
+			began := time.Now()
 			s, err := Kind{}.Open(ctx, spec)
+			if slices.Contains(given, quick) && time.Since(began) > 4*time.Second { // twice, and a look whether it is TLS
+				t.Errorf("%v until it was told", time.Since(began))
+			}
 			if err == nil {
 				s.Close()
 				t.Fatal("it opened")

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"time"
 
 	"carronade/internal/dial"
 	"carronade/internal/wire/riemann"
@@ -221,5 +220,5 @@ func tellDialer(r *road, v target.Values) (dial.Dialer, error) {
 	if r.tls {
 		return r.dialer(v)
 	}
-	return dial.Dialer{Timeout: cmp.Or(v.Duration("connect-timeout"), 5*time.Second)}, nil
+	return dial.Dialer{Timeout: cmp.Or(v.Duration("connect-timeout"), defaultConnectTimeout)}, nil
 }

@@ -112,6 +112,11 @@ func (s *session) Warnings() []string {
 	if s.src != nil {
 		w = append(w, s.src.warnings()...)
 	}
+	for _, t := range s.telling {
+		if s.cfg.road.unanswered && t.refused && !t.asked {
+			w = append(w, "nothing is acknowledged, and what the server counted could not be asked: nobody answers queries at "+t.a.addr+" over TCP; --tell HOST:PORT says who does")
+		}
+	}
 	for _, l := range s.lanes {
 		for _, word := range l.warnings() {
 			if !slices.Contains(w, word) {

@@ -226,6 +226,10 @@ func TestTellNobody(t *testing.T) {
 			t.Errorf("told %v, %v; want nothing, and no error", f, err)
 		}
 	}
+	// Over UDP that leaves nothing but what was sent, and the report says so.
+	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, gone.Addr().String()) || !strings.Contains(w, "--tell") {
+		t.Errorf("warnings %q, want that nobody could be asked", w)
+	}
 	// Somebody was.
 	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "tell="+gone.Addr().String()))
 	for range 2 {

@@ -384,7 +384,8 @@ func (l *udpLane) Close() error {
 	return err
 }
 
-func (l *udpLane) hangUp() error { return l.nc.Close() }
+// hangUp implements sender. A lane that never fired was not closed.
+func (l *udpLane) hangUp() error { return errors.Join(l.Close(), l.nc.Close()) }
 
 func (l *udpLane) wire() (written, read uint64) { return l.written.Load(), 0 }
 

@@ -137,6 +137,25 @@ func TestUDPClosedPort(t *testing.T) {
 	}
 }
 
+// A lane that was started and never fired ends with its session.
+func TestUDPEndsUnfired(t *testing.T) {
+	t.Parallel()
+	s, err := Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+listening(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sess := s.(*session)
+	sess.Start(&sinkhole{})
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-sess.lanes[0].(*udpLane).over:
+	case <-time.After(10 * time.Second):
+		t.Error("its goroutine did not end")
+	}
+}
+
 // listening is the address of a socket that nobody reads.
 func listening(t testing.TB) string {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"carronade/internal/dial"
@@ -73,17 +74,17 @@ func probeWeb(ctx context.Context, c *config, addr string) (map[string]any, erro
 		return nil, err
 	}
 	defer nc.Close()
-	ctx, cancel := context.WithTimeout(ctx, defaultConnectTimeout)
-	defer cancel()
-	err = (&socketTongue{path: c.path}).greet(ctx, nc, addr)
+	err = (&socketTongue{path: c.path, patience: c.patience()}).greet(ctx, nc, addr)
 	switch status := (*statusError)(nil); {
 	case err == nil:
-	case errors.As(err, &status) && c.road.scheme == httpRoad && status.code != 404:
+	case errors.As(err, &status) && c.road.scheme == httpRoad && status.code != http.StatusNotFound:
 		// Something takes requests there, though not for WebSockets.
+	case errors.As(err, &status) && status.code == http.StatusNotFound:
+		return nil, fmt.Errorf("%w: %s: %w", errNoPath, c.path, err)
 	case errors.As(err, &status):
 		return nil, fmt.Errorf("%w: %w", errNoRiemann, err)
 	case dial.SpeaksTLS(ctx, addr):
-		return nil, fmt.Errorf("the port speaks TLS, and plaintext was tried (%w)", err)
+		return nil, fmt.Errorf("%w (%w)", errSpeaksTLS, err)
 	case dial.IsTimeout(err):
 		return nil, fmt.Errorf("%w (%w)", errNoAnswer, err)
 	default:
@@ -97,6 +98,9 @@ const (
 	socketRoad = "riemann+ws"
 	httpRoad   = "riemann+http"
 )
+
+// web reports that the road is one of those.
+func (r *road) web() bool { return r.scheme == socketRoad || r.scheme == httpRoad }
 
 // widestJSON is the bytes that no event of the lane exceeds as JSON: of those
 // of the pool, with room for a longer metric and time.

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
@@ -27,10 +28,11 @@ import (
 // them stands in the last bit of its mask: the other bits are random, as a mask
 // is meant to be.
 type socketTongue struct {
-	path  string
-	most  int // bytes of a message
-	rnd   *mathrand.ChaCha8
-	frame []byte
+	path     string
+	patience time.Duration // with the answer to the greeting
+	most     int           // bytes of a message
+	rnd      *mathrand.ChaCha8
+	frame    []byte
 }
 
 // Frames of RFC 6455, section 5.2.
@@ -45,13 +47,16 @@ const (
 	longestHead = 14
 )
 
+// mostGreeting bounds the answer to a greeting.
+const mostGreeting = 64 << 10
+
 // plainFrame is the answer to an event that went well, as a server frames it.
 const plainFrame = "\x81\x02" + plainReply
 
 func newSocketTongue(c *config, p *press) *socketTongue {
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	return &socketTongue{path: c.path, most: c.perMessage() * (widestJSON(p) + longestHead), rnd: mathrand.NewChaCha8(seed)}
+	return &socketTongue{path: c.path, patience: c.patience(), most: c.perMessage() * (widestJSON(p) + longestHead), rnd: mathrand.NewChaCha8(seed)}
 }
 
 func (t *socketTongue) size() int   { return t.most }
@@ -136,7 +141,7 @@ func (e *statusError) Error() string { return "HTTP " + e.status }
 func (t *socketTongue) greet(ctx context.Context, nc net.Conn, addr string) error {
 	stop := dial.Interrupt(ctx, nc)
 	defer stop()
-	if err := nc.SetDeadline(time.Now().Add(defaultConnectTimeout)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(t.patience)); err != nil {
 		return err
 	}
 	var nonce [16]byte
@@ -150,7 +155,7 @@ func (t *socketTongue) greet(ctx context.Context, nc net.Conn, addr string) erro
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(nc, 4<<10)
+	in := bufio.NewReaderSize(io.LimitReader(nc, mostGreeting), 4<<10)
 	r, err := http.ReadResponse(in, nil)
 	if err != nil {
 		return fmt.Errorf("read the answer to a WebSocket's greeting: %w", err)

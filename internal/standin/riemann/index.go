@@ -151,8 +151,9 @@ func (x *index) put(e *wire.Event, scratch []byte) ([]byte, error) {
 	return scratch, nil
 }
 
-// search calls found with each event that the query is true of, in no order, until it returns false. The event may be changed by others
-// meanwhile; each is seen whole, once.
+// search calls found with each event that the query is true of, in no order,
+// until it returns false. Others may change the index meanwhile; each event is
+// seen whole, once.
 func (x *index) search(q query, now time.Time, found func(s *subject) bool) {
 	at := now.UnixNano()
 	var s subject
