@@ -58,6 +58,11 @@ const (
 	pollBuffer = 64 << 10
 	mostEvents = 128
 	mostIovecs = 64
+
+	// Each change is told once: a connection that is told until it is empty is
+	// looked at twice for each answer.
+	watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+	over    = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR // an end comes with these, and with nothing after
 )
 
 // newPoller makes one, nil where the system has none to give.
@@ -102,7 +107,7 @@ func (p *poller) add(k *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fd := k.socketOf.fd
-	err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)})
+	err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: watched, Fd: int32(fd)})
 	if err != nil || p.ended.Load() {
 		k.l.mu.Lock()
 		k.kill(fmt.Errorf("watch the connection: %w", errors.Join(err, errClosed)))
@@ -205,7 +210,7 @@ func (p *poller) look() int {
 }
 
 // serve reads and writes one connection. True: it is over.
-func (p *poller) serve(k *link, events uint32) (over bool) {
+func (p *poller) serve(k *link, events uint32) (ended bool) {
 	l := k.l
 	var (
 		n   int
@@ -217,8 +222,12 @@ func (p *poller) serve(k *link, events uint32) (over bool) {
 	now := l.s.sink.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n > 0 || err != nil {
+	for n > 0 || err != nil {
 		k.received(p.buf[:n], err, now)
+		if err != nil || n < len(p.buf) && events&over == 0 {
+			break // what comes from here on is told anew
+		}
+		n, err = k.read(p.buf)
 	}
 	if events&unix.EPOLLOUT != 0 && !k.dead {
 		k.write(true)
@@ -295,7 +304,7 @@ func (k *link) write(waited bool) {
 	}
 	if more := l.next < l.tail && !k.dead; more != k.armed {
 		k.armed = more
-		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(k.socketOf.fd)}
+		e := unix.EpollEvent{Events: watched, Fd: int32(k.socketOf.fd)}
 		if more {
 			e.Events |= unix.EPOLLOUT
 		}
