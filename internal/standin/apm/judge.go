@@ -11,10 +11,7 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// maxNoted is how many members of one object can depend on each other.
-const maxNoted = 16
-
-// A judge judges one text at a time, by schemas. It reads the text once, where
+// A judge judges one text at a time, by rules. It reads the text once, where
 // it lies.
 type judge struct {
 	tokens wire.Tokens
@@ -128,7 +125,7 @@ func (j *judge) value(n *node, tok wire.Token) (set bool, err error) {
 	if tok == wire.Null && !n.must {
 		return false, nil
 	}
-	if n.types != 0 && n.types&bit(tok) == 0 {
+	if n.types&bit(tok) == 0 {
 		return false, bad("want %s", wanted(n.types))
 	}
 	switch tok {
@@ -155,7 +152,7 @@ func wanted(types uint8) string {
 }
 
 func (j *judge) object(n *node) (set bool, err error) {
-	var seen [maxNoted]uint8 // the types of noted members
+	var seen uint32 // of the members that matter to others
 	for {
 		tok, err := j.tokens.Next()
 		if err != nil {
@@ -171,27 +168,20 @@ func (j *judge) object(n *node) (set bool, err error) {
 			child, ok = n.members[string(name)]
 		}
 		if !ok {
-			if n.names == nil || n.names.Match(name) {
-				child = n.rest
-			} else if n.closed {
+			if n.names != nil && !n.names.Match(name) {
 				return false, bad("no member may be called %.40q", name)
 			}
-		}
-		note := -1
-		for i := range n.noted {
-			if n.noted[i] == string(name) {
-				note = i
-			}
+			child.node = n.rest
 		}
 		if tok, err = j.tokens.Next(); err != nil {
 			return false, err
 		}
-		says, err := j.value(child, tok)
+		says, err := j.value(child.node, tok)
 		if err != nil {
 			return false, in(string(name), err)
 		}
-		if note >= 0 && says {
-			seen[note] = bit(tok)
+		if says {
+			seen |= child.bit
 		}
 		// Where there are no members with names, any one says something.
 		set = set || says || len(n.members) == 0
@@ -199,38 +189,33 @@ func (j *judge) object(n *node) (set bool, err error) {
 	if !set && !n.must {
 		return false, nil
 	}
-	return true, n.together(&seen)
+	return true, n.fulfilled(seen)
 }
 
-// together looks at what members must fulfil together.
-func (n *node) together(seen *[maxNoted]uint8) error {
-	for _, name := range n.required {
-		if i := slices.Index(n.noted, name); seen[i] == 0 {
-			return in(name, bad("required"))
-		}
+// fulfilled looks at what members must fulfil together.
+func (n *node) fulfilled(seen uint32) error {
+	if missing := n.required &^ seen; missing != 0 {
+		return in(n.named(missing)[0], bad("required"))
 	}
-	if len(n.any) > 0 && !slices.ContainsFunc(n.any, func(c condition) bool { return c.holds(seen) }) {
-		var names []string
-		for _, c := range n.any {
-			names = append(names, n.noted[c[0].member])
-		}
-		return bad("requires at least one of %s", strings.Join(names, ", "))
+	if n.any != 0 && n.any&seen == 0 {
+		return bad("requires at least one of %s", strings.Join(n.named(n.any), ", "))
 	}
-	for _, w := range n.when {
-		if w.when.holds(seen) && !w.then.holds(seen) {
-			return bad("%s requires %s", n.noted[w.when[0].member], n.noted[w.then[0].member])
+	for _, w := range n.needs {
+		if missing := w.all &^ seen; w.of&seen != 0 && missing != 0 {
+			return bad("%s requires %s", n.named(w.of)[0], n.named(missing)[0])
 		}
 	}
 	return nil
 }
 
-func (c condition) holds(seen *[maxNoted]uint8) bool {
-	for _, m := range c {
-		if seen[m.member]&m.types == 0 {
-			return false
+// named are the names of noted members.
+func (n *node) named(bits uint32) (names []string) {
+	for i, name := range n.noted {
+		if bits>>i&1 != 0 {
+			names = append(names, name)
 		}
 	}
-	return true
+	return names
 }
 
 func (j *judge) array(n *node) (set bool, err error) {
@@ -280,12 +265,12 @@ func (n *node) text(raw []byte) error {
 }
 
 func (n *node) number(raw []byte) error {
-	if n.integer && slices.ContainsFunc(raw, func(c byte) bool { return c == '.' || c|0x20 == 'e' }) {
+	if n.whole && slices.ContainsFunc(raw, func(c byte) bool { return c == '.' || c|0x20 == 'e' }) {
 		return bad("%.30s: want a whole number", raw)
 	}
-	if n.minimum != nil {
-		if v, err := strconv.ParseFloat(string(raw), 64); err != nil || v < *n.minimum {
-			return bad("%.30s: want at least %v", raw, *n.minimum)
+	if n.atLeast != nil {
+		if v, err := strconv.ParseFloat(string(raw), 64); err != nil || v < *n.atLeast {
+			return bad("%.30s: want at least %v", raw, *n.atLeast)
 		}
 	}
 	return nil

@@ -104,12 +104,94 @@ func with(v any, path []any, by any) any {
 	return v
 }
 
+// whole makes a value with all members that a rule knows.
+func whole(n *node, within []*node) any {
+	depth := 0
+	for _, w := range within {
+		if w == n {
+			depth++
+		}
+	}
+	if n == nil || depth > 1 {
+		return nil
+	}
+	within = append(slices.Clone(within), n)
+	switch {
+	case n.types&bit(wire.BeginObject) != 0:
+		v := map[string]any{}
+		for name, c := range n.members {
+			if w := whole(c.node, within); w != nil {
+				v[name] = w
+			}
+		}
+		if n.rest != nil {
+			v["k"] = whole(n.rest, within)
+		}
+		if len(v) == 0 {
+			v["k"] = 1
+		}
+		return v
+	case n.types&bit(wire.BeginArray) != 0:
+		if v := whole(n.items, within); v != nil {
+			return []any{v}
+		}
+		return nil
+	case len(n.enum) > 0:
+		return n.enum[0]
+	case n.types&bit(wire.Number) != 0 && n.atLeast != nil:
+		return *n.atLeast
+	case n.types&bit(wire.Number) != 0:
+		return 3
+	case n.types&bit(wire.Bool) != 0:
+		return true
+	}
+	return "a"
+}
+
 // Each member of each kind of event is removed and replaced by something of
-// each type, and the judge has to agree with Elastic's decoder.
+// each type, and the judge has to agree with Elastic's decoder. The events are
+// those that are made, and some with everything that there is a rule for.
 func TestJudgeAgreesWithElastic(t *testing.T) {
-	replacements := []any{removed{}, nil, 1, -1, 1.5, "", "text", strings.Repeat("x", 1025), true, []any{}, []any{1}, []any{"a"}, []any{nil}, map[string]any{}, map[string]any{"a": 1}, map[string]any{"a": "b"}, map[string]any{"a": nil}}
+	long, most := strings.Repeat("\u00e4", 1025), strings.Repeat("\u00e4", 1024)
+	replacements := []any{
+		removed{},
+		nil, 1, -1, 0, 1.5, "", "text", "a/b", "17", "failure", long, most, true,
+		[]any{},
+		[]any{1},
+		[]any{-1},
+		[]any{"a"},
+		[]any{nil},
+		[]any{long},
+		[]any{map[string]any{}},
+		[]any{[]any{}},
+		map[string]any{},
+		map[string]any{"a": 1},
+		map[string]any{"a": "b"},
+		map[string]any{"a": nil},
+		map[string]any{"a": long},
+		map[string]any{"a": map[string]any{}},
+		map[string]any{"a": map[string]any{"b": "c"}},
+		map[string]any{"a*": map[string]any{"value": 1}},
+	}
+	all := samples(t)
+	for set, rules := range map[string]map[string]*node{"v2": allRules().v2, "rum-v3": allRules().rum} {
+		meta := all["v2 metadata"][1]
+		if set == "rum-v3" {
+			meta = all["rum-v3 m"][1]
+		}
+		for kind, rule := range rules {
+			line, err := json.Marshal(map[string]any{kind: whole(rule, nil)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kind == "metadata" || kind == "m" {
+				meta = line
+			}
+			all[set+" whole "+kind] = [2][]byte{meta, line}
+		}
+	}
 	tried, refused := 0, 0
-	for name, s := range samples(t) {
+	for name, s := range all {
 		t.Run(name, func(t *testing.T) {
 			var v any
 			if err := json.Unmarshal(s[1], &v); err != nil {
@@ -120,29 +202,36 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 				set = allRules().rum
 			}
 			differ := map[string]int{}
+			try := func(path []any, by, v any) (err error) {
+				line, err := json.Marshal(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lines := [][]byte{s[0], line}
+				if strings.Contains(name, "metadata") || strings.HasSuffix(name, " m") {
+					lines = lines[1:]
+				}
+				_, want := decoder(lines...)
+				var j judge
+				_, got := j.line(set, line)
+				if (got == nil) != (want == nil) {
+					differ[fmt.Sprintf("%v = %.30v: judge says %v, the decoder %v", path, by, got, want)]++
+				}
+				tried++
+				if want != nil {
+					refused++
+				}
+				return want
+			}
+			if err := try(nil, "as it is", v); err != nil {
+				t.Errorf("it is no good event to begin with: %v", err)
+			}
 			for _, path := range places(v, nil) {
 				if len(path) == 1 {
 					continue
 				}
 				for _, by := range replacements {
-					line, err := json.Marshal(with(v, path, by))
-					if err != nil {
-						t.Fatal(err)
-					}
-					lines := [][]byte{s[0], line}
-					if strings.Contains(name, "metadata") || strings.HasSuffix(name, " m") {
-						lines = lines[1:]
-					}
-					_, want := decoder(lines...)
-					var j judge
-					_, got := j.line(set, line)
-					if (got == nil) != (want == nil) {
-						differ[fmt.Sprintf("%v = %.30v: judge says %v, the decoder %v", path, by, got, want)]++
-					}
-					tried++
-					if want != nil {
-						refused++
-					}
+					_ = try(path, by, with(v, path, by))
 				}
 			}
 			for d := range differ {
@@ -151,7 +240,75 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 		})
 	}
 	t.Logf("%d events tried, %d refused by Elastic's decoder", tried, refused)
-	if tried < 5000 || refused < 1000 {
+	if tried < 30000 || refused < 10000 {
 		t.Errorf("%d events tried, %d of them bad, want more", tried, refused)
 	}
+}
+
+func TestDocumentsOfV1Refused(t *testing.T) {
+	service := `"service":{"name":"a","agent":{"name":"b","version":"1"}}`
+	tx := `{"id":"945254c5-67a5-417e-8a4e-aa29efcbfb79","timestamp":"2026-11-21T13:00:00.000Z","name":"n","type":"t","duration":1`
+	tests := []struct{ name, in, want string }{
+		{"good", `{` + service + `,"transactions":[` + tx + `}]}`, ""},
+		{"no service", `{"transactions":[` + tx + `}]}`, "service: required"},
+		{"no transactions", `{` + service + `,"transactions":[]}`, "at least 1"},
+		{"an id that is none", `{` + service + `,"transactions":[` + strings.Replace(tx, "945254c5-", "", 1) + `}]}`, "transactions[0].id"},
+		{"a parent without id", `{` + service + `,"transactions":[` + tx + `,"spans":[{"name":"n","type":"t","start":1,"duration":1,"parent":3}]}]}`, "parent requires id"},
+		{"no JSON", `{` + service + `,`, "not JSON"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var j judge
+			err := j.document(allRules().transactions, []byte(tt.in))
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Whatever comes, the judge ends, and takes only JSON.
+func FuzzJudge(f *testing.F) {
+	for _, s := range samples(f) {
+		f.Add(s[1])
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var j judge
+		_, err := j.line(allRules().v2, in)
+		if err == nil && !json.Valid(in) {
+			t.Errorf("%q is taken", in)
+		}
+		_, _ = j.line(allRules().rum, in)
+		_ = j.document(allRules().transactions, in)
+	})
+}
+
+func BenchmarkJudge(b *testing.B) {
+	mk, err := wire.NewMaker(wire.Makeup{Events: wire.Range{Min: 10, Max: 10}, Spans: wire.Range{Min: 10, Max: 10}, Frames: wire.Range{Min: 10, Max: 10}}, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	body := mk.Make(0)
+	lines := bytes.Split(bytes.TrimSpace(body.Bytes), []byte("\n"))
+	b.Run("ours", func(b *testing.B) {
+		b.SetBytes(int64(len(body.Bytes)))
+		b.ReportAllocs()
+		var j judge
+		for range b.N {
+			for _, l := range lines {
+				if _, err := j.line(allRules().v2, l); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+	b.Run("Elastic's", func(b *testing.B) {
+		b.SetBytes(int64(len(body.Bytes)))
+		b.ReportAllocs()
+		for range b.N {
+			if n, err := decoder(body.Bytes); err != nil || n != body.Events() {
+				b.Fatal(n, err)
+			}
+		}
+	})
 }

@@ -1,0 +1,417 @@
+package apm
+
+import (
+	"embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	wire "carronade/internal/wire/apm"
+)
+
+// What events have to be, in words of our own: the facts are those of the JSON
+// Schemas that Elastic publishes with its decoder, and where the two are of
+// different minds, the decoder's, since a server judges by that. Tests hold the
+// rules to both. rules/v2.txt tells of the language.
+//
+//go:embed rules/*.txt
+var ruleTexts embed.FS
+
+// A node is what one value has to be.
+type node struct {
+	types     uint8 // bits of tokens
+	whole     bool  // numbers have no fraction
+	minLength int   // of strings, in code points
+	maxLength int   // 0: any
+	pattern   *regexp.Regexp
+	enum      []string // of strings
+	atLeast   *float64 // of numbers
+	minItems  int
+	items     *node // nil: any
+	must      bool  // it says something, or is bad
+
+	members map[string]member
+	names   *regexp.Regexp // of all others; nil: any
+	rest    *node          // for those
+	// What members together must fulfil. Those that matter have a bit, the
+	// place of their names in noted.
+	noted    []string
+	required uint32
+	any      uint32 // one of them is there
+	needs    []need
+
+	counts  wire.Kind // the kind of event that each item is
+	counted bool
+}
+
+type member struct {
+	*node
+	bit uint32
+}
+
+// A need asks for members where another is.
+type need struct{ of, all uint32 }
+
+func bit(t wire.Token) uint8 {
+	switch t {
+	case wire.BeginObject:
+		return 1
+	case wire.BeginArray:
+		return 2
+	case wire.String:
+		return 4
+	case wire.Number:
+		return 8
+	case wire.Bool:
+		return 16
+	}
+	return 0
+}
+
+var typeNames = []string{"an object", "an array", "a string", "a number", "a boolean"}
+
+var kindBits = map[string]uint8{"object": 1, "list": 2, "text": 4, "keyword": 4, "number": 8, "whole": 8, "bool": 16}
+
+// mostKeyword is how long a keyword may be.
+const mostKeyword = 1024
+
+// note gives a member a bit, and itself a place where it has none yet: the rule
+// that asks for it may stand before it.
+func (n *node) note(name string) uint32 {
+	i := slices.Index(n.noted, name)
+	if i < 0 {
+		i = len(n.noted)
+		n.noted = append(n.noted, name)
+	}
+	return 1 << i
+}
+
+// A loader reads one text of rules.
+type loader struct {
+	lines   []ruleLine
+	next    int
+	defined map[string]bool
+	groups  map[string]*node // by name, as soon as something refers to it
+	used    map[string]bool
+}
+
+type ruleLine struct {
+	number, depth int
+	text          string
+}
+
+func (l ruleLine) bad(format string, args ...any) error {
+	return fmt.Errorf("line %d: %s", l.number, fmt.Sprintf(format, args...))
+}
+
+// load reads rules and returns the nodes that roots name. It is strict: what is
+// not understood, is defined twice, or is referred to by nobody is an error.
+func load(text string, roots ...string) (map[string]*node, error) {
+	l := &loader{defined: map[string]bool{}, groups: map[string]*node{}, used: map[string]bool{}}
+	for i, line := range strings.Split(text, "\n") {
+		said := strings.TrimLeft(line, " ")
+		if said == "" || said[0] == '#' {
+			continue
+		}
+		in := len(line) - len(said)
+		r := ruleLine{i + 1, in / 2, said}
+		if in%2 != 0 || strings.ContainsAny(line, "\t\r") || strings.TrimRight(said, " ") != said {
+			return nil, r.bad("want two spaces for each level, and none at the end")
+		}
+		l.lines = append(l.lines, r)
+	}
+	for l.next < len(l.lines) {
+		if err := l.definition(); err != nil {
+			return nil, err
+		}
+	}
+	found := map[string]*node{}
+	for _, name := range roots {
+		l.used[name] = true
+		found[name] = l.groups[name]
+	}
+	for name := range l.used {
+		if !l.defined[name] {
+			return nil, fmt.Errorf("%s is not defined", name)
+		}
+	}
+	for name := range l.defined {
+		if !l.used[name] {
+			return nil, fmt.Errorf("%s is defined, and nothing refers to it", name)
+		}
+	}
+	return found, nil
+}
+
+func (l *loader) group(name string) *node {
+	if l.groups[name] == nil {
+		l.groups[name] = &node{}
+	}
+	return l.groups[name]
+}
+
+// definition reads "NAME:" with what it is.
+func (l *loader) definition() error {
+	line := l.lines[l.next]
+	name, what, ok := strings.Cut(line.text, ":")
+	switch {
+	case line.depth != 0 || !ok || name == "" || kindBits[name] != 0 || strings.ContainsRune(name, ' '):
+		return line.bad("%q: want a name and a colon", line.text)
+	case l.defined[name]:
+		return line.bad("%s is defined twice", name)
+	}
+	l.next++
+	n, err := l.value(line, strings.TrimSpace(what), nil)
+	if err != nil {
+		return err
+	}
+	if l.shared(n) {
+		return line.bad("%s is only another name", name)
+	}
+	*l.group(name) = *n
+	l.defined[name] = true
+	return nil
+}
+
+// shared reports whether n is a definition's, which lines that refer to it must
+// not change.
+func (l *loader) shared(n *node) bool {
+	for _, g := range l.groups {
+		if g == n {
+			return true
+		}
+	}
+	return false
+}
+
+// value reads what a value has to be, and the lines below that belong to it;
+// within is the object that it is in.
+func (l *loader) value(line ruleLine, what string, within *node) (*node, error) {
+	what, like, patterned := strings.Cut(what, "like /")
+	what, names, named := strings.Cut(what, "named /")
+	said := strings.Split(strings.TrimSuffix(strings.TrimSpace(what), ","), ", ")
+	n, err := l.kinds(line, said[0])
+	if err != nil {
+		return nil, err
+	}
+	if l.shared(n) && (len(said) > 1 || patterned || named) {
+		return nil, line.bad("a reference with conditions of its own")
+	}
+	for _, s := range said[1:] {
+		if err := n.condition(s); err != nil {
+			return nil, line.bad("%v", err)
+		}
+	}
+	if patterned {
+		if n.pattern, err = expression(like); err != nil || n.types&bit(wire.String) == 0 {
+			return nil, line.bad("text like /%s: %v", like, err)
+		}
+	}
+	if named {
+		if within == nil {
+			return nil, line.bad("names of nothing")
+		}
+		if within.names, err = expression(names); err != nil {
+			return nil, line.bad("names like /%s: %v", names, err)
+		}
+	}
+	below := l.next < len(l.lines) && l.lines[l.next].depth > line.depth
+	holder := n
+	if n.items != nil {
+		holder = n.items
+	}
+	own := holder.types == bit(wire.BeginObject) && !l.shared(holder)
+	switch {
+	case below && !own:
+		return nil, l.lines[l.next].bad("a member of what is no object of this place")
+	case below:
+		return n, l.members(holder, line.depth+1)
+	case own && (said[0] == "" || n.items != nil):
+		return nil, line.bad("%q: want what it has to be, or its members", line.text)
+	}
+	return n, nil
+}
+
+func expression(s string) (*regexp.Regexp, error) {
+	s, ok := strings.CutSuffix(s, "/")
+	if !ok {
+		return nil, fmt.Errorf("want / at the end")
+	}
+	return regexp.Compile(s)
+}
+
+// kinds reads what kinds a value may be of, or which definition says so.
+func (l *loader) kinds(line ruleLine, s string) (n *node, err error) {
+	if s == "" {
+		s = "object"
+	}
+	n = &node{}
+	for kind := range strings.SplitSeq(s, " or ") {
+		kind, of, isOf := strings.Cut(kind, " of ")
+		b := kindBits[kind]
+		switch {
+		case b == 0 && kind == s && !strings.ContainsAny(s, " :,!*/"):
+			l.used[s] = true
+			return l.group(s), nil
+		case b == 0 || n.types&b != 0 || isOf && kind != "list":
+			return nil, line.bad("%q: want kinds of values, or the name of a definition", s)
+		case isOf:
+			if n.items, err = l.kinds(line, of); err != nil {
+				return nil, err
+			}
+		case kind == "keyword":
+			n.maxLength = mostKeyword
+		case kind == "whole":
+			n.whole = true
+		}
+		n.types |= b
+	}
+	return n, nil
+}
+
+// condition adds what stands after a comma.
+func (n *node) condition(s string) error {
+	words := strings.Fields(s)
+	is := func(t wire.Token) bool { return n.types&bit(t) != 0 }
+	number := func(s string) (v float64) {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil || v < 0 {
+			words = nil
+		}
+		return v
+	}
+	switch {
+	case s == "not empty" && is(wire.String):
+		n.minLength = 1
+		return nil
+	case s == "not empty" && is(wire.BeginArray):
+		n.minItems = 1
+		return nil
+	case len(words) == 3 && strings.HasPrefix(s, "at least ") && is(wire.Number):
+		v := number(words[2])
+		n.atLeast = &v
+	case len(words) == 4 && strings.HasPrefix(s, "at most ") && words[3] == "characters" && is(wire.String):
+		n.maxLength = int(number(words[2]))
+	case len(words) > 3 && strings.HasPrefix(s, "one of ") && is(wire.String):
+		n.enum = words[2:]
+	case len(words) == 3 && strings.HasPrefix(s, "counted as ") && is(wire.BeginArray):
+		for k := range wire.Kind(wire.Kinds) {
+			if k.String() == words[2] {
+				n.counts, n.counted = k, true
+			}
+		}
+		if !n.counted {
+			words = nil
+		}
+	default:
+		words = nil
+	}
+	if words == nil {
+		return fmt.Errorf("%q is not understood of such a value", s)
+	}
+	return nil
+}
+
+// members reads those of an object, which stand at a depth.
+func (l *loader) members(n *node, depth int) error {
+	n.members = map[string]member{}
+	first := l.lines[l.next]
+	for l.next < len(l.lines) && l.lines[l.next].depth >= depth {
+		line := l.lines[l.next]
+		l.next++
+		if line.depth > depth {
+			return line.bad("it stands too far in")
+		}
+		name, what, _ := strings.Cut(line.text, " ")
+		if name == ":" {
+			if err := n.together(line, what); err != nil {
+				return err
+			}
+			continue
+		}
+		name, must := strings.CutSuffix(name, "!")
+		if _, twice := n.members[name]; twice || name == "*" && n.rest != nil || name == "" {
+			return line.bad("%q: it is there already, or has no name", name)
+		}
+		c, err := l.value(line, what, n)
+		if err != nil {
+			return err
+		}
+		switch {
+		case name != "*":
+			n.members[name] = member{node: c}
+			if must {
+				n.required |= n.note(name)
+			}
+			continue
+		case must && (l.shared(c) || l.shared(c.items)):
+			return line.bad("a reference that must say something")
+		case must:
+			c.must = true
+			if c.items != nil {
+				c.items.must = true
+			}
+		}
+		n.rest = c
+	}
+	if len(n.noted) > 32 {
+		return first.bad("%d members that matter to each other: want at most 32", len(n.noted))
+	}
+	for _, name := range n.noted {
+		c, ok := n.members[name]
+		if !ok {
+			return first.bad("%s is asked for, and is no member", name)
+		}
+		c.bit = n.note(name)
+		n.members[name] = c
+	}
+	return nil
+}
+
+// together reads "A or B" and "A needs B and C".
+func (n *node) together(line ruleLine, s string) error {
+	bits := func(s, sep string) (b uint32) {
+		for name := range strings.SplitSeq(s, sep) {
+			b |= n.note(name)
+		}
+		return b
+	}
+	if of, all, ok := strings.Cut(s, " needs "); ok {
+		n.needs = append(n.needs, need{n.note(of), bits(all, " and ")})
+		return nil
+	}
+	if n.any != 0 || !strings.Contains(s, " or ") {
+		return line.bad("%q: want one line of A or B, and such as A needs B and C", s)
+	}
+	n.any = bits(s, " or ")
+	return nil
+}
+
+// The rules of all events, by how a line or document is told apart.
+type rules struct {
+	v2, rum      map[string]*node // of lines, by the name they begin with
+	transactions *node            // documents of v1
+	errors       *node
+}
+
+var allRules = sync.OnceValue(func() *rules {
+	get := func(name string, roots ...string) map[string]*node {
+		text, err := ruleTexts.ReadFile("rules/" + name + ".txt")
+		if err == nil {
+			var nodes map[string]*node
+			if nodes, err = load(string(text), roots...); err == nil {
+				return nodes
+			}
+		}
+		panic(fmt.Sprintf("rules of %s: %v", name, err)) // embedded: a test reads them all
+	}
+	v1 := get("v1", "transactions", "errors")
+	return &rules{
+		v2:           get("v2", "metadata", "transaction", "span", "error", "metricset"),
+		rum:          get("rumv3", "m", "x", "e"),
+		transactions: v1["transactions"], errors: v1["errors"],
+	}
+})

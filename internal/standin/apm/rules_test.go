@@ -1,0 +1,385 @@
+package apm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	wire "carronade/internal/wire/apm"
+)
+
+// published reads the JSON Schemas that come with Elastic's decoder.
+func published(t testing.TB) map[string][]byte {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/elastic/apm-data").Output()
+	if err != nil {
+		t.Fatalf("asking where Elastic's schemas are: %v", err)
+	}
+	all := map[string][]byte{}
+	for _, name := range []string{"v2/metadata", "v2/transaction", "v2/span", "v2/error", "v2/metricset", "rumv3/metadata", "rumv3/transaction", "rumv3/error"} {
+		if all[name], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "input/elasticapm/docs/spec", filepath.FromSlash(name)+".json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// ruleOf is the rule for what a published schema is about.
+func ruleOf(schema string) *node {
+	protocol, name, _ := strings.Cut(schema, "/")
+	if protocol == "v2" {
+		return allRules().v2[name]
+	}
+	return allRules().rum[map[string]string{"metadata": "m", "transaction": "x", "error": "e"}[name]]
+}
+
+// A facts is what is asked of each member, by its path.
+type facts map[string][]string
+
+func (f facts) say(path, format string, args ...any) {
+	f[path] = append(f[path], fmt.Sprintf(format, args...))
+}
+
+func (f facts) sort() {
+	for _, list := range f {
+		slices.Sort(list)
+	}
+}
+
+// ofSchema collects them from a JSON Schema. It fails where a schema says
+// something that it does not look at.
+func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
+	t.Helper()
+	f[path] = []string{}
+	strs := func(v any) (all []string) {
+		switch v := v.(type) {
+		case string:
+			all = []string{v}
+		case []any:
+			for _, e := range v {
+				if e, ok := e.(string); ok { // null is as good as nothing
+					all = append(all, e)
+				}
+			}
+		}
+		return all
+	}
+	members, _ := s["properties"].(map[string]any)
+	// together reads one of two forms: presence, with a type that the member has
+	// to be of anyhow.
+	together := func(v any) string {
+		c := v.(map[string]any)
+		names := strs(c["required"])
+		if len(c) != 2 || len(names) != 1 || len(c["properties"].(map[string]any)) != 1 {
+			t.Fatalf("%s: a condition of another form: %v", path, c)
+		}
+		of := c["properties"].(map[string]any)[names[0]].(map[string]any)["type"]
+		if is := strs(members[names[0]].(map[string]any)["type"]); !slices.Equal(slices.DeleteFunc(is, func(s string) bool { return s == "null" }), strs(of)) {
+			t.Fatalf("%s: a condition on %s that depends on its type", path, names[0])
+		}
+		return names[0]
+	}
+	for word, v := range s {
+		switch word {
+		case "description", "$id", "title", "$schema":
+		case "type":
+			for _, name := range strs(v) {
+				if name != "null" {
+					f.say(path, "%s", name)
+				}
+			}
+		case "properties":
+			for name, c := range members {
+				f.ofSchema(t, path+"."+name, c.(map[string]any))
+			}
+		case "required":
+			for _, name := range strs(v) {
+				f.say(path, "%s required", name)
+			}
+		case "items":
+			f.ofSchema(t, path+"[]", v.(map[string]any))
+		case "additionalProperties":
+			if c, ok := v.(map[string]any); ok {
+				f.ofSchema(t, path+".*", c)
+			}
+		case "patternProperties":
+			for pattern, c := range v.(map[string]any) {
+				f.say(path, "names %s", pattern)
+				f.ofSchema(t, path+".*", c.(map[string]any))
+			}
+		case "enum":
+			f.say(path, "%v", strs(v))
+		case "anyOf":
+			var names []string
+			for _, c := range v.([]any) {
+				names = append(names, together(c))
+			}
+			slices.Sort(names)
+			f.say(path, "one of %v", names)
+		case "allOf":
+			for _, c := range v.([]any) {
+				c := c.(map[string]any)
+				f.say(path, "%s needs %s", together(c["if"]), together(c["then"]))
+			}
+		case "maxLength", "minLength", "pattern", "minimum":
+			f.say(path, "%s %v", word, v)
+		case "minItems":
+			if v.(float64) != 0 {
+				f.say(path, "%s %v", word, v)
+			}
+		default:
+			t.Fatalf("%s: the word %s is not understood", path, word)
+		}
+	}
+}
+
+// ofNode collects them from a rule.
+func (f facts) ofNode(path string, n *node, within []*node) {
+	if f[path] = []string{}; slices.Contains(within, n) {
+		f.say(path, "object")
+		return
+	}
+	within = append(within, n)
+	for i, name := range []string{"object", "array", "string", "number", "boolean"} {
+		if name == "number" && n.whole {
+			name = "integer"
+		}
+		if n.types>>i&1 != 0 {
+			f.say(path, "%s", name)
+		}
+	}
+	for _, name := range n.named(n.required) {
+		f.say(path, "%s required", name)
+	}
+	if n.any != 0 {
+		names := n.named(n.any)
+		slices.Sort(names)
+		f.say(path, "one of %v", names)
+	}
+	for _, w := range n.needs {
+		for _, name := range n.named(w.all) {
+			f.say(path, "%s needs %s", n.named(w.of)[0], name)
+		}
+	}
+	if n.names != nil {
+		f.say(path, "names %v", n.names)
+	}
+	if n.maxLength > 0 {
+		f.say(path, "maxLength %d", n.maxLength)
+	}
+	if n.minLength > 0 {
+		f.say(path, "minLength %d", n.minLength)
+	}
+	if n.pattern != nil {
+		f.say(path, "pattern %v", n.pattern)
+	}
+	if n.atLeast != nil {
+		f.say(path, "minimum %v", *n.atLeast)
+	}
+	if n.minItems > 0 {
+		f.say(path, "minItems %d", n.minItems)
+	}
+	if len(n.enum) > 0 {
+		f.say(path, "%v", n.enum)
+	}
+	for name, c := range n.members {
+		f.ofNode(path+"."+name, c.node, within)
+	}
+	if n.rest != nil {
+		f.ofNode(path+".*", n.rest, within)
+	}
+	if n.items != nil {
+		f.ofNode(path+"[]", n.items, within)
+	}
+}
+
+// Rule by rule, ours say what Elastic's schemas say.
+func TestRulesAreElastics(t *testing.T) {
+	compared := 0
+	for name, raw := range published(t) {
+		t.Run(name, func(t *testing.T) {
+			var schema map[string]any
+			if err := json.Unmarshal(raw, &schema); err != nil {
+				t.Fatal(err)
+			}
+			got, want := facts{}, facts{}
+			want.ofSchema(t, "", schema)
+			got.ofNode("", ruleOf(name), nil)
+			// Where the two may differ.
+			for path, list := range want {
+				// Every name is like this.
+				want[path] = slices.DeleteFunc(list, func(s string) bool { return s == "names [.*]*$" })
+			}
+			for path, list := range got {
+				// The decoder wants a port given as text to be a number.
+				if strings.HasSuffix(path, ".url.port") {
+					got[path] = slices.DeleteFunc(list, func(s string) bool { return s == "pattern ^[+-]?[0-9]+$" })
+				}
+				// It takes an empty name of an event's own service.
+				if i := slices.Index(list, "pattern ^[a-zA-Z0-9 _-]*$"); i >= 0 {
+					list[i] = "pattern ^[a-zA-Z0-9 _-]+$"
+				}
+			}
+			got.sort()
+			want.sort()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("not what the schema says (-schema +rule):\n%s", diff)
+			}
+			compared += len(want)
+		})
+	}
+	if compared < 700 {
+		t.Errorf("%d members compared, want more", compared)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	const good = "a:\n  x! keyword\n  y list of b\n  : x or y\nb:\n  z whole, at least 1\n"
+	tests := []struct{ name, in, want string }{
+		{"good", good, ""},
+		{"not defined", "a:\n  x b\n", "b is not defined"},
+		{"no root", "b:\n  x text\n", "not defined"},
+		{"nobody refers to it", good + "c: text\n", "c is defined, and nothing refers to it"},
+		{"twice", good + "b:\n  z text\n", "line 7: b is defined twice"},
+		{"a member twice", "a:\n  x text\n  x text\n", "line 3"},
+		{"two wildcards", "a:\n  * text\n  * text\n", "line 3"},
+		{"one space", "a:\n x text\n", "line 2: want two spaces"},
+		{"a tab", "a:\n\tx text\n", "want two spaces"},
+		{"a space at the end", "a: \n  x text\n", "none at the end"},
+		{"too far in", "a:\n  x text\n      y text\n", "line 3"},
+		{"in from nothing", "a:\n  x text\n  y\n      z text\n", "line 4: it stands too far in"},
+		{"nothing said", "a:\n  x\n  y text\n", "line 2"},
+		{"an empty definition", "a:\n", "line 1"},
+		{"another kind", "a:\n  x text or tezt\n", "kinds of values"},
+		{"a kind twice", "a:\n  x text or keyword\n", "kinds of values"},
+		{"of what is no list", "a:\n  x text of text\n", "kinds of values"},
+		{"another condition", "a:\n  x text, at most\n", "not understood"},
+		{"another kind's condition", "a:\n  x text, at least 3\n", "not understood"},
+		{"no number", "a:\n  x whole, at least three\n", "not understood"},
+		{"no kind of event", "a:\n  x list of whole, counted as zebra\n", "not understood"},
+		{"a pattern of a number", "a:\n  x whole, like /3/\n", "text like"},
+		{"a pattern without end", "a:\n  x text, like /3\n", "text like"},
+		{"a pattern that is none", "a:\n  x text, like /(/\n", "missing closing"},
+		{"members of text", "a:\n  x text\n    y text\n", "line 3: a member of what is no object"},
+		{"members of a definition", good + "c:\n  z b\n    y text\n", "line 9: a member of what is no object"},
+		{"conditions on a definition", "a:\n  x b, not empty\nb: text\n", "a reference with conditions"},
+		{"only another name", "a: b\nb: text\n", "only another name"},
+		{"needs a stranger", "a:\n  x text\n  : x needs y\n", "y is asked for, and is no member"},
+		{"no sentence", "a:\n  x text\n  : x and y\n", "line 3"},
+		{"two choices", "a:\n  x text\n  y text\n  : x or y\n  : y or x\n", "line 5"},
+		{"a definition that must say something", "a:\n  *! b\nb: text\n", "line 2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := load(tt.in, "a")
+			if tt.want == "" {
+				if err != nil || got["a"] == nil || got["a"].members["y"].items.members["z"].atLeast == nil {
+					t.Errorf("got %+v, %v", got["a"], err)
+				}
+			} else if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Every event that is made is accepted by Elastic's schemas as a library reads
+// them and by the judge, over the ranges of a request's make-up, 0 and 1 among
+// them.
+func TestWhatIsMadeIsAccepted(t *testing.T) {
+	compiled := map[string]*jsonschema.Schema{}
+	for name, raw := range published(t) {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource(name, doc); err != nil {
+			t.Fatal(err)
+		}
+		if compiled[name], err = c.Compile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rum := map[string]string{"m": "rumv3/metadata", "x": "rumv3/transaction", "e": "rumv3/error"}
+	ranges := []wire.Range{{}, {Min: 1, Max: 1}, {Min: 0, Max: 3}}
+	tried := 0
+	try := func(t *testing.T, m wire.Makeup) {
+		t.Helper()
+		mk, err := wire.NewMaker(m, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range uint64(4) {
+			b := mk.Make(n)
+			if m.Protocol == wire.V1 && b.Events() == 0 {
+				continue // a document of nothing is refused, by the real one too
+			}
+			tried++
+			got := wire.Counts{}
+			var j judge
+			if m.Protocol == wire.V1 {
+				rule := allRules().transactions
+				if m.Spans.Max == 0 {
+					rule = allRules().errors
+				}
+				if err := j.document(rule, b.Bytes); err != nil {
+					t.Error(err)
+				}
+				got = j.counts
+			} else {
+				for i, line := range bytes.Split(bytes.TrimSpace(b.Bytes), []byte("\n")) {
+					var v map[string]json.RawMessage
+					if err := json.Unmarshal(line, &v); err != nil || len(v) != 1 {
+						t.Fatalf("%d members: %v", len(v), err)
+					}
+					kind := slices.Collect(maps.Keys(v))[0]
+					set, schema := allRules().v2, compiled["v2/"+kind]
+					if m.Protocol == wire.RUMV3 {
+						set, schema = allRules().rum, compiled[rum[kind]]
+					}
+					value, _ := jsonschema.UnmarshalJSON(bytes.NewReader(v[kind]))
+					if err := schema.Validate(value); err != nil {
+						t.Errorf("%s: %v", kind, err)
+					}
+					if _, err := j.line(set, line); err != nil {
+						t.Error(err)
+					}
+					if k, ok := wire.KindOfLine(line); ok {
+						j.counts[k]++
+					} else if i > 0 {
+						t.Errorf("line %d is no event", i)
+					}
+					for k, v := range j.counts {
+						got[k] += v
+					}
+				}
+			}
+			if got != b.Counts {
+				t.Errorf("%+v: the judge counts %v, want %v", m, got, b.Counts)
+			}
+		}
+	}
+	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
+		for _, e := range ranges {
+			for _, s := range ranges {
+				for _, f := range ranges {
+					try(t, wire.Makeup{Protocol: p, Events: e, Spans: s, Frames: f})
+				}
+			}
+		}
+	}
+	if tried < 300 {
+		t.Errorf("%d bodies tried, want more", tried)
+	}
+}
