@@ -117,6 +117,10 @@ func checks(in Input) []Check {
 	}
 	if l := in.Ledger; l != nil {
 		c := Check{Name: "verify", OK: l.Lost == 0 && l.Corrupted == 0, Text: "nothing was lost or altered"}
+		if missing := r.Warmup.Unknown + r.Hold.Unknown - min(l.Recovered, r.Warmup.Unknown+r.Hold.Unknown); c.OK && r.Unanswered && missing > 0 {
+			// Lost is what was acked and is not there: here nothing was.
+			c.Text = fmt.Sprintf("nothing was altered; %s not found, of which nothing said that they were taken", plural(missing, "event"))
+		}
 		if !c.OK {
 			c.Text = fmt.Sprintf("%s lost, %s corrupted", plural(l.Lost, "event"), plural(l.Corrupted, "event"))
 		}

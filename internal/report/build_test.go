@@ -289,3 +289,28 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Where nothing is acknowledged nothing can be lost, which is not to say that
+// all is there.
+func TestReadBackWithoutAcks(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		found       uint64
+		says, check string
+	}{
+		{"all", 1_000_000, "1,000,000 of 1,000,000 read back", "nothing was lost or altered"},
+		{"not all", 999_993, "999,993 of 1,000,000 read back", "nothing was altered; 7 events not found, of which nothing said that they were taken"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := unacknowledged()
+			in.Ledger = &measure.Ledger{Read: tt.found, Recovered: tt.found, Complete: true}
+			d := Build(in)
+			if got := d.verdict(); !strings.Contains(got, tt.says) || strings.Contains(got, "lost") {
+				t.Errorf("got %q, want %q", got, tt.says)
+			}
+			if got := d.Checks[len(d.Checks)-1]; !got.OK || got.Text != tt.check {
+				t.Errorf("got %+v, want %q", got, tt.check)
+			}
+		})
+	}
+}

@@ -142,7 +142,15 @@ func (d *Document) verdict() string {
 			parts = append(parts, "the server counted "+n)
 		}
 	}
-	if l := d.Ledger; l != nil {
+	switch l := d.Ledger; {
+	case l == nil:
+	case t.RateOf == RateSent: // what was not acked cannot be lost, and can be missing
+		all := uint64(0)
+		for i := range d.Phases {
+			all += d.Phases[i].Totals.Unknown
+		}
+		parts = append(parts, fmt.Sprintf("%s of %s read back", units.FormatCount(l.Recovered), units.FormatCount(all)))
+	default:
 		parts = append(parts, units.FormatCount(l.Lost)+" lost")
 	}
 	if x := d.Indexed; x != nil && x.Share != nil {

