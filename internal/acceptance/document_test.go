@@ -46,6 +46,8 @@ type document struct {
 	} `json:"stall"`
 	Stopped   string `json:"stopped"`
 	System    *underTest
+	Indexed   *indexed
+	Warnings  []string
 	Generator struct {
 		CPUS         float64 `json:"cpu_s"`
 		MaxRSSBytes  uint64  `json:"max_rss_bytes"`
@@ -58,6 +60,14 @@ type document struct {
 type counts struct {
 	Offered, Sent, Dropped, Unsent, Acked, Failed, Unknown, Consumed, Retries, Shots, Bytes uint64
 	WireBytes                                                                               uint64 `json:"wire_bytes"`
+	AckedBytes                                                                              uint64 `json:"acked_bytes"`
+	Statuses                                                                                []status
+}
+
+// A status is how many shots were answered with a code.
+type status struct {
+	Code          int
+	Shots, Events uint64
 }
 
 type totals struct {

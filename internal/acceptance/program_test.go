@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/elastictest"
 	"carronade/internal/kafkatest"
 )
 
@@ -26,6 +27,7 @@ var program = os.Getenv("CARRONADE_PROGRAM")
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	defer elastictest.EndShared()
 	if program != "" {
 		return kafkatest.Main(m)
 	}
@@ -51,6 +53,7 @@ type session struct {
 	cmd    *exec.Cmd
 	args   []string
 	began  time.Time
+	home   string // its own
 	stdout bytes.Buffer
 
 	mu     sync.Mutex
@@ -90,8 +93,8 @@ func prepare(t testing.TB, args ...string) *session {
 // begin starts what was prepared.
 func (s *session) begin() {
 	s.t.Helper()
-	home := s.t.TempDir()
-	s.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home, "NO_COLOR=1")
+	s.home = s.t.TempDir()
+	s.cmd.Env = append(os.Environ(), "HOME="+s.home, "XDG_DATA_HOME="+s.home, "XDG_CACHE_HOME="+s.home, "NO_COLOR=1")
 	read, write, err := os.Pipe()
 	if err != nil {
 		s.t.Fatal(err)

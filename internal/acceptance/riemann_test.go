@@ -1,69 +1,10 @@
 package acceptance
 
 import (
-	"bufio"
 	"fmt"
-	"os/exec"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"carronade/internal/kafkatest"
 )
-
-// A riemannd is a running stand-in for Riemann, a process of its own.
-type riemannd struct {
-	t    testing.TB
-	cmd  *exec.Cmd
-	addr string
-}
-
-// startRiemann starts a stand-in and waits until it listens.
-func startRiemann(t testing.TB, args ...string) *riemannd {
-	t.Helper()
-	r := &riemannd{t: t, cmd: exec.Command(program, append([]string{"standin", "riemann"}, args...)...)}
-	out, err := r.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var words strings.Builder
-	r.cmd.Stderr = &words
-	if err := kafkatest.Launch(r.cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(r.kill)
-	lines := bufio.NewScanner(out)
-	for r.addr == "" && lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
-			r.addr = rest
-		}
-	}
-	if r.addr == "" {
-		_ = r.cmd.Wait()
-		t.Fatalf("the stand-in ended before it listened: %s", words.String())
-	}
-	return r
-}
-
-func (r *riemannd) kill() {
-	_ = r.cmd.Process.Kill()
-	_ = r.cmd.Wait()
-}
-
-// freezeFor stops the process for so long, and returns how long it really was.
-func (r *riemannd) freezeFor(d time.Duration) time.Duration {
-	r.t.Helper()
-	began := time.Now()
-	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		r.t.Fatal(err)
-	}
-	after(r.t, d)
-	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		r.t.Fatal(err)
-	}
-	return time.Since(began)
-}
 
 // TestRiemannKilled ends the server in the middle of an open loop and starts
 // another in its place: every event is accounted for, and the run goes on.
@@ -72,13 +13,13 @@ func TestRiemannKilled(t *testing.T) {
 	for _, clients := range []string{"1", "4"} {
 		t.Run(clients+" connections", func(t *testing.T) {
 			t.Parallel()
-			first := startRiemann(t, "--listen", "127.0.0.1:0", "--delay", "5ms")
+			first := startStandin(t, "riemann", "--listen", "127.0.0.1:0", "--delay", "5ms")
 			s := start(t, "run", "riemann://"+first.addr, "--rate", "2000/s", "--clients", clients, "--for", "6s", "--json")
 			s.awaitSaid(firing)
 			after(t, 1500*time.Millisecond)
 			first.kill()
 			after(t, time.Second)
-			second := startRiemann(t, "--listen", first.addr, "--delay", "5ms")
+			second := startStandin(t, "riemann", "--listen", first.addr, "--delay", "5ms")
 			d := s.wait(patience).done(t).document(t)
 			second.kill()
 			all := d.Totals
@@ -122,7 +63,7 @@ func TestRiemannFrozen(t *testing.T) {
 		{"8", "1", true},
 	} {
 		t.Run(fmt.Sprintf("%s connections, bound %s", tt.clients, tt.bound), func(t *testing.T) {
-			r := startRiemann(t, "--listen", "127.0.0.1:0")
+			r := startStandin(t, "riemann", "--listen", "127.0.0.1:0")
 			s := start(t, "run", "riemann://"+r.addr, "--rate", "2000/s", "--clients", tt.clients, "--max-in-flight", tt.bound, "--for", hold.String(), "--json")
 			s.awaitSaid(firing)
 			after(t, time.Second)
@@ -153,7 +94,7 @@ func TestRiemannFrozen(t *testing.T) {
 // TestRiemannStopsReading: a server that neither reads nor answers for a
 // second, under more than its socket takes, so that writes wait.
 func TestRiemannStopsReading(t *testing.T) {
-	r := startRiemann(t, "--listen", "127.0.0.1:0")
+	r := startStandin(t, "riemann", "--listen", "127.0.0.1:0")
 	s := start(t, "run", "riemann://"+r.addr, "--rate", "200k/s", "--events-per-shot", "100", "--max-in-flight", "100k", "--for", "5s", "--json")
 	s.awaitSaid(firing)
 	after(t, time.Second)

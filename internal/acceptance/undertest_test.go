@@ -41,32 +41,36 @@ func freePort(t testing.TB) string {
 // report and exit 3.
 func TestSystemKilled(t *testing.T) {
 	t.Parallel()
-	addr := "127.0.0.1:" + freePort(t)
-	s := start(t, "run", "riemann://"+addr, "--rate", "1000/s", "--for", "60s", "--json",
-		"--system-cmd", program+" standin riemann --listen "+addr)
-	s.awaitSaid(firing)
-	after(t, time.Second)
-	out, err := exec.Command("pgrep", "-P", strconv.Itoa(s.cmd.Process.Pid)).Output()
-	if err != nil {
-		t.Fatalf("the program has no child: %v", err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	killed := time.Now()
-	d := s.wait(patience).want(t, 3).document(t)
-	if took := time.Since(killed); took > time.Second {
-		t.Errorf("the run ended %v after its system", took)
-	}
-	if d.Stopped != "system ended" || d.System == nil || !d.System.Died || !strings.Contains(d.System.Exit, "killed") {
-		t.Errorf("stopped by %q, system %+v", d.Stopped, d.System)
-	}
-	if len(d.Trust.Reasons) == 0 || !strings.Contains(d.Trust.Reasons[0], "system under test") {
-		t.Errorf("reasons %q", d.Trust.Reasons)
+	for kind, scheme := range map[string]string{"riemann": "riemann", "apm": "apm+http"} {
+		t.Run(kind, func(t *testing.T) {
+			addr := "127.0.0.1:" + freePort(t)
+			s := start(t, "run", scheme+"://"+addr, "--rate", "1000/s", "--for", "60s", "--json",
+				"--system-cmd", program+" standin "+kind+" --listen "+addr)
+			s.awaitSaid(firing)
+			after(t, time.Second)
+			out, err := exec.Command("pgrep", "-P", strconv.Itoa(s.cmd.Process.Pid)).Output()
+			if err != nil {
+				t.Fatalf("the program has no child: %v", err)
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			killed := time.Now()
+			d := s.wait(patience).want(t, 3).document(t)
+			if took := time.Since(killed); took > time.Second {
+				t.Errorf("the run ended %v after its system", took)
+			}
+			if d.Stopped != "system ended" || d.System == nil || !d.System.Died || !strings.Contains(d.System.Exit, "killed") {
+				t.Errorf("stopped by %q, system %+v", d.Stopped, d.System)
+			}
+			if len(d.Trust.Reasons) == 0 || !strings.Contains(d.Trust.Reasons[0], "system under test") {
+				t.Errorf("reasons %q", d.Trust.Reasons)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,280 @@
+package acceptance
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// intake is a server of APM's intake whose answers to requests with events are
+// a test's; questions, and a request of the metadata alone, it answers well.
+func intake(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, events int)) (url string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body io.Reader = r.Body
+		if r.Header.Get("Content-Encoding") == "gzip" {
+			z, err := gzip.NewReader(r.Body)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			body = z
+		}
+		text, err := io.ReadAll(body)
+		if err != nil {
+			return // the run ended
+		}
+		lines := bytes.Count(text, []byte("\n"))
+		switch {
+		case r.Method == http.MethodGet:
+			fmt.Fprint(w, `{"version":"9.6.0","publish_ready":true}`)
+		case lines < 2:
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			answer(w, r, lines-1)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return "apm+" + s.URL
+}
+
+// TestAPMAnswers: what a server says decides what became of a shot, and what it
+// does not say to the end is unknown.
+func TestAPMAnswers(t *testing.T) {
+	t.Parallel()
+	text := func(code int, body string) func(http.ResponseWriter, *http.Request, int) {
+		return func(w http.ResponseWriter, _ *http.Request, _ int) {
+			w.WriteHeader(code)
+			fmt.Fprint(w, body)
+		}
+	}
+	cut := func(raw string) func(http.ResponseWriter, *http.Request, int) {
+		return func(w http.ResponseWriter, _ *http.Request, _ int) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			fmt.Fprint(conn, raw)
+			conn.Close()
+		}
+	}
+	const count = 60 // 15 shots: a connection that is lost again and again is made anew ever later
+	for _, tt := range []struct {
+		name    string
+		answer  func(w http.ResponseWriter, r *http.Request, events int)
+		args    []string
+		code    int
+		acked   uint64
+		failed  uint64
+		unknown uint64
+		class   string
+		status  int // of all answers
+		says    string
+	}{
+		{name: "chunks", args: []string{"--verbose"}, answer: func(w http.ResponseWriter, _ *http.Request, n int) {
+			w.WriteHeader(http.StatusAccepted)
+			fmt.Fprint(w, `{"acce`)
+			http.NewResponseController(w).Flush()
+			fmt.Fprintf(w, `pted":%d}`, n)
+		}, acked: count, status: 202},
+		{name: "some of them", args: []string{"--verbose"}, answer: func(w http.ResponseWriter, _ *http.Request, n int) {
+			w.WriteHeader(http.StatusAccepted)
+			fmt.Fprintf(w, `{"accepted":%d,"errors":[{"message":"the name is missing"}]}`, n-1)
+		}, acked: count - count/4, failed: count / 4, class: "rejected", status: 202, says: "the name is missing"},
+		{name: "cut short", answer: cut("HTTP/1.1 202 Accepted\r\nContent-Length: 100\r\n\r\n{\"accepted\":"), unknown: count, class: "refused"},
+		{name: "no answer", answer: cut(""), unknown: count, class: "refused"},
+		{name: "no HTTP", answer: cut("hello, I am not it\r\n\r\n"), unknown: count, class: "protocol"},
+		{name: "no gzip", args: []string{"--gzip", "1"}, answer: text(415, `{"error":"unsupported encoding"}`), failed: count, class: "rejected", status: 415, says: "unsupported encoding"},
+		{name: "queue full", answer: text(503, `{"accepted":0,"errors":[{"message":"queue is full"}]}`), failed: count, class: "throttled", status: 503, says: "queue is full"},
+		{name: "too many", answer: text(429, `{"error":"rate limit exceeded"}`), failed: count, class: "throttled", status: 429, says: "rate limit exceeded"},
+		{name: "too large", answer: text(413, ""), failed: count, class: "too-large", status: 413},
+		{name: "refused with a limit", args: []string{"--failure-rate", "10%", "--count", "4"}, answer: text(400, `{"error":"no metadata"}`), failed: 4, class: "rejected", status: 400, code: 1, says: "no metadata"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.code == 0 {
+				tt.args = append(tt.args, "--count", fmt.Sprint(count))
+			}
+			e := run(t, append([]string{
+				"run", intake(t, tt.answer), "--events", "1", "--spans", "3", "--clients", "2", "--request-timeout", "2s", "--json",
+			}, tt.args...)...)
+			if tt.code != 0 {
+				e.want(t, tt.code)
+			} else {
+				e.done(t)
+			}
+			d := e.document(t)
+			got := d.whole()
+			if got.Acked != tt.acked || got.Failed != tt.failed || got.Unknown != tt.unknown {
+				t.Errorf("acked %d, failed %d, unknown %d, want %d, %d, %d: %+v", got.Acked, got.Failed, got.Unknown, tt.acked, tt.failed, tt.unknown, d.Failures)
+			}
+			if tt.class != "" && d.failed(tt.class) != tt.failed+tt.unknown {
+				t.Errorf("of class %s: %d, want all: %+v", tt.class, d.failed(tt.class), d.Failures)
+			}
+			if s := d.Totals.Statuses; tt.status != 0 && (len(s) != 1 || s[0].Code != tt.status || s[0].Events != got.Acked+got.Failed) || tt.status == 0 && len(s) > 1 {
+				t.Errorf("statuses %+v, want %d alone", s, tt.status)
+			}
+			if !strings.Contains(e.stdout, tt.says) {
+				t.Errorf("the report does not have the words %q: %+v", tt.says, d.Failures)
+			}
+		})
+	}
+}
+
+// TestAPMQueueFull has a server whose queue is full from the middle on: what it
+// took counts, what it refused is throttled, and the course shows when.
+func TestAPMQueueFull(t *testing.T) {
+	t.Parallel()
+	s := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--queue", "2000", "--drain", "1/s")
+	d := run(t, "run", "apm+http://"+s.addr, "--rate", "2k/s", "--for", "2s", "--interval", "500ms", "--json").done(t).document(t)
+	all := d.whole()
+	if all.Acked < 1900 || all.Acked > 2100 || all.Failed != all.Sent-all.Acked || d.failed("throttled") != all.Failed {
+		t.Errorf("acked %d, failed %d of %d, throttled %d, want the 2000 that the queue takes", all.Acked, all.Failed, all.Sent, d.failed("throttled"))
+	}
+	var took, refused bool
+	for _, iv := range d.Intervals {
+		for _, s := range iv.Statuses {
+			took, refused = took || s.Code == 202 && iv.StartS < 0.5, refused || s.Code == 503 && iv.StartS >= 1
+		}
+	}
+	if !took || !refused {
+		t.Error("the intervals do not show when the answers changed")
+	}
+}
+
+// TestAPMStopsReading freezes the server for a second: the response times have
+// it, and nothing is lost.
+func TestAPMStopsReading(t *testing.T) {
+	r := startStandin(t, "apm", "--listen", "127.0.0.1:0")
+	s := start(t, "run", "apm+http://"+r.addr, "--rate", "4k/s", "--for", "4s", "--json")
+	s.awaitSaid(firing)
+	after(t, time.Second)
+	frozen := r.freezeFor(time.Second)
+	d := s.wait(patience).done(t).document(t)
+	want, got := (frozen - 40*time.Millisecond).Seconds(), d.Response.P99US/1e6
+	if d.Totals.Acked != 16_000 || got < want*0.95 || got > want*1.1 {
+		t.Errorf("acked %d of 16000, response p99 %.3f s, the closed form %.3f s", d.Totals.Acked, got, want)
+	}
+}
+
+// TestAPMRefusals: what cannot be fired at ends with words, a way out and exit 2
+// before anything is sent. No secret is among the words.
+func TestAPMRefusals(t *testing.T) {
+	t.Setenv("GOOD", "letmein")
+	t.Setenv("WRONG", canary)
+	wants := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--secret-token", "env:GOOD", "--no-rum")
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
+	defer secure.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	writeFile(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		switch {
+		case password != "letmein" && r.URL.Path != "/":
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"error":{"reason":"unable to authenticate user [carronade]"}}`)
+		case r.URL.Path == "/":
+			fmt.Fprint(w, `{"version":{"number":"8.19.0"},"tagline":"You Know, for Search"}`)
+		default:
+			fmt.Fprint(w, `{"count":0,"status":"green"}`)
+		}
+	}))
+	defer store.Close()
+	tlsAddr := strings.TrimPrefix(secure.URL, "https://")
+	for _, tt := range []struct {
+		name string
+		to   string // "" is the stand-in that wants a token
+		args []string
+		says []string // nil: it works
+	}{
+		{"the token", "", []string{"--secret-token", "env:GOOD"}, nil},
+		{"no token", "", nil, []string{"401", "--secret-token env:NAME"}},
+		{"a wrong token", "", []string{"--secret-token", "env:WRONG"}, []string{"401", "secret token"}},
+		{"a wrong key", "", []string{"--api-key", "env:WRONG"}, []string{"401", "api key"}},
+		{"a token in clear", "", []string{"--secret-token", canary}, []string{"env:"}},
+		{"no such variable", "", []string{"--secret-token", "env:NOWHERE_TO_BE_FOUND"}, []string{"NOWHERE_TO_BE_FOUND"}},
+		{"no RUM", "", []string{"--intake", "rum-v3"}, []string{"rum"}},
+		{"TLS with who speaks none", "apm+https://" + wants.addr, nil, []string{"apm+http://"}},
+		{"none with who speaks TLS", "apm+http://" + tlsAddr, nil, []string{"apm+https://"}},
+		{"an authority not known", "apm+https://" + tlsAddr, nil, []string{"certificate", "--tls-ca"}},
+		{"an authority that is", "apm+https://" + tlsAddr, []string{"--tls-ca", ca}, nil},
+		{"another name", "apm+https://" + tlsAddr, []string{"--tls-ca", ca, "--tls-server-name", "elsewhere.test"}, []string{"elsewhere.test"}},
+		{"h2 in clear", "", []string{"--secret-token", "env:GOOD", "--http-version", "2"}, []string{"apm+https"}},
+		{"nobody", "apm+http://127.0.0.1:" + freePort(t), nil, []string{"nothing listens there"}},
+		{"a store", "apm+" + store.URL, nil, []string{"no APM server", "--index"}},
+		{"a password in the address", "apm+http://u:" + canary + "@" + wants.addr, nil, []string{"password", "env:NAME"}},
+		{"no store", "", []string{"--secret-token", "env:GOOD", "--index", "http://127.0.0.1:" + freePort(t)}, []string{"nothing listens there", "--index"}},
+		{"a store's wrong password", "", []string{"--secret-token", "env:GOOD", "--index", store.URL, "--index-user", "carronade", "--index-password", "env:WRONG"}, []string{"unable to authenticate", "--index-password"}},
+		{"a store's password", "", []string{"--secret-token", "env:GOOD", "--index", store.URL, "--index-user", "carronade", "--index-password", "env:GOOD", "--index-wait", "100ms"}, nil},
+		{"a store's password in its address", "", []string{"--secret-token", "env:GOOD", "--index", "http://u:" + canary + "@127.0.0.1:9200"}, []string{"--index-user"}},
+		{"no events", "", []string{"--events", "0"}, []string{"one event"}},
+		{"no corpus", "", []string{"--corpus", "/nowhere.ndjson"}, []string{"/nowhere.ndjson"}},
+		{"an unknown mix", "", []string{"--mix", "transactoin=1"}, []string{"transactoin"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			to := tt.to
+			if to == "" {
+				to = "apm+http://" + wants.addr
+			}
+			e := run(t, append([]string{"run", to, "--count", "40"}, tt.args...)...)
+			if tt.says == nil {
+				e.wantOne(t, 0, 3)
+			} else {
+				e.want(t, 2).says(t, append(tt.says, "hint:")...)
+			}
+			if strings.Contains(e.stderr+e.stdout, canary) || strings.Contains(e.stderr+e.stdout, "letmein") {
+				t.Errorf("a secret is told:\n%s%s", e.stdout, e.stderr)
+			}
+		})
+	}
+}
+
+// TestAPMStoreFails: a store that stops answering spoils the count, and not the
+// run.
+func TestAPMStoreFails(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")
+	for _, tt := range []struct {
+		name   string
+		answer func(w http.ResponseWriter, r *http.Request)
+		says   string
+	}{
+		{"slow", func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-r.Context().Done():
+			case <-t.Context().Done():
+			}
+		}, "could not be counted"},
+		{"fails", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, `{"error":{"reason":"all shards failed"}}`)
+		}, "all shards failed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var counts atomic.Int32
+			store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/_count") && counts.Add(1) > 1 { // the first is before the firing
+					tt.answer(w, r)
+					return
+				}
+				fmt.Fprint(w, `{"count":7,"status":"green","version":{"number":"8.19.0"}}`)
+			}))
+			defer store.Close()
+			d := run(t, "run", "apm+http://"+server.addr, "--count", "400", "--index", store.URL, "--index-wait", "1s", "--json").done(t).document(t)
+			if d.Totals.Acked != 400 || d.Indexed != nil || !strings.Contains(strings.Join(d.Warnings, "; "), tt.says) {
+				t.Errorf("acked %d, indexed %+v, warnings %q", d.Totals.Acked, d.Indexed, d.Warnings)
+			}
+		})
+	}
+}

@@ -1,0 +1,192 @@
+package acceptance
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/elastictest"
+)
+
+// indexed is what the report says of the store behind the system.
+type indexed struct {
+	Store, Pattern, Note string
+	Documents            int64
+	Expected             uint64
+	Share                *float64
+	Still                bool
+	Queued               *float64
+	HealthBefore         string `json:"health_before"`
+	HealthAfter          string `json:"health_after"`
+}
+
+// commit makes a repository of one commit in a new folder.
+func commit(t *testing.T, branch string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	writeFile(t, filepath.Join(dir, "VERSION"), "1\n")
+	for _, args := range [][]string{{"init", "-q", "-b", branch}, {"add", "."}, {"commit", "-qm", "one"}} {
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	return dir
+}
+
+// all checks what of the events accepted was found: all but missing.
+func (d *document) all(t *testing.T, missing uint64) {
+	t.Helper()
+	x, acked := d.Indexed, d.whole().Acked
+	switch {
+	case x == nil:
+		t.Fatal("nothing was counted")
+	case x.Expected != acked || acked == 0:
+		t.Errorf("%d documents are expected, and %d events were accepted", x.Expected, acked)
+	case x.Documents != int64(acked-missing):
+		t.Errorf("%d documents were found of %d events, want all but %d", x.Documents, acked, missing)
+	case !x.Still || x.Queued == nil || *x.Queued != 0:
+		t.Errorf("it was not waited until all was there: %+v", x)
+	case !strings.HasPrefix(x.Store, "OpenSearch 2."):
+		t.Errorf("the store is %q", x.Store)
+	}
+}
+
+// TestAPMIndexed fires at a stand-in that indexes into a real OpenSearch. The
+// runs have the node one after the other: all write to the same data streams.
+func TestAPMIndexed(t *testing.T) {
+	node := elastictest.Shared(t)
+	fire := func(t *testing.T, system []string, args ...string) ended {
+		t.Helper()
+		addr := "127.0.0.1:" + freePort(t)
+		return run(t, append([]string{
+			"run", "apm+http://" + addr, "--index", node.URL, "--index-still", "1s",
+			"--system-cmd", strings.Join(append([]string{program, "standin", "apm", "--listen", addr, "--index", node.URL}, system...), " "),
+		}, args...)...)
+	}
+
+	// The table that hey-apm's test prints can be read off one page.
+	t.Run("all of it", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "report.json")
+		page := fire(t, nil, "--events", "1", "--spans", "2", "--frames", "3", "--callers", "4", "--for", "3s", "--gzip", "1",
+			"--json-file", file, "--system-git", commit(t, "trace-apm-server"),
+			"--system-flag", "max-event=200KiB", "--system-flag-format", "--{name}={value}").wantOne(t, 0, 3).stdout
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := ended{stdout: string(text)}.document(t)
+		d.all(t, 0)
+		if *d.Indexed.Share != 1 || !strings.Contains(page, "100.00% of the "+thousands(d.Indexed.Expected)+" expected") {
+			t.Errorf("the share is %v", *d.Indexed.Share)
+		}
+		c := d.Totals
+		if len(c.Statuses) != 1 || c.Statuses[0].Code != 202 || c.Statuses[0].Shots != c.Shots || c.AckedBytes != c.Bytes || c.WireBytes >= c.Bytes {
+			t.Errorf("totals %+v", c)
+		}
+		facts := d.System.Facts
+		if facts["branch"] != "trace-apm-server" || len(facts["revision"].(string)) != 40 || facts["unstaged_changes"] != false {
+			t.Errorf("facts %v", facts)
+		}
+		per := float64(c.AckedBytes) / c.ElapsedS * 60 / float64(d.System.PeakRSS)
+		if d.System.Memory == nil || *d.System.Memory < per*0.999 || *d.System.Memory > per*1.001 {
+			t.Errorf("memory efficiency %v, want %v: accepted bytes a minute over the peak", d.System.Memory, per)
+		}
+		said := strings.Join(strings.Fields(page), " ")
+		for _, want := range []string{
+			"pushed ", "accepted ", " on the wire", "Answers status shots share a second events 202 ", " total ",
+			" documents, 100.00% of the ", "service a shot mean ", " resident at most, in this run", "efficiency ",
+			"branch trace-apm-server", "revision " + facts["revision"].(string) + " of " + strconv.Itoa(time.Now().UTC().Year()) + "-",
+			"flags max-event=200KiB",
+		} {
+			if !strings.Contains(said, want) {
+				t.Errorf("the page does not say %q:\n%s", want, page)
+			}
+		}
+	})
+
+	t.Run("documents lost", func(t *testing.T) {
+		d := fire(t, []string{"--lose", "137"}, "--count", "4000", "--events", "3-5", "--json").done(t).document(t)
+		d.all(t, 137)
+	})
+
+	t.Run("events refused", func(t *testing.T) {
+		d := fire(t, []string{"--error", "event@2%"}, "--count", "4000", "--verbose", "--json").done(t).document(t)
+		d.all(t, 0)
+		if failed := d.whole().Failed; failed < 20 || failed > 400 || d.failed("rejected") != failed || d.whole().Acked != 4000-failed {
+			t.Errorf("%d events failed, by class %d, of 4000 with 2%% refused", failed, d.failed("rejected"))
+		}
+	})
+
+	// A store that takes nothing any more: the server's queue loses what it
+	// accepted, and the report says what that means.
+	t.Run("read-only", func(t *testing.T) {
+		block := func(on bool) {
+			t.Helper()
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, node.URL+"/traces-apm-default/_settings", strings.NewReader(`{"index.blocks.write":`+strconv.FormatBool(on)+`}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != http.StatusOK {
+				t.Fatalf("block writes: %s", res.Status)
+			}
+		}
+		block(true)
+		defer block(false)
+		e := fire(t, nil, "--count", "2000", "--index-wait", "4s", "--json").done(t)
+		x := e.document(t).Indexed
+		if x == nil || x.Documents != 0 || x.Share == nil || *x.Share != 0 || !strings.Contains(x.Note, "Elasticsearch takes less") {
+			t.Errorf("indexed %+v", x)
+		}
+	})
+}
+
+// thousands is a count as pages print it.
+func thousands(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// TestAPMWatched watches a stand-in that runs already, by its number, until it
+// is killed.
+func TestAPMWatched(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")
+	pid := strconv.Itoa(server.cmd.Process.Pid)
+	args := []string{"run", "apm+http://" + server.addr, "--rate", "2k/s", "--json", "--system-pid", pid, "--for"}
+	d := run(t, append(args, "1s")...).done(t).document(t)
+	if d.System == nil || d.System.PeakRSS < 1<<20 || d.System.Died {
+		t.Fatalf("system %+v", d.System)
+	}
+	if err := server.cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Fatal("what was not started was stopped")
+	}
+	s := start(t, append(args, "60s")...)
+	s.awaitSaid(firing)
+	after(t, time.Second)
+	server.kill()
+	killed := time.Now()
+	d = s.wait(patience).want(t, 3).document(t)
+	if took := time.Since(killed); took > time.Second {
+		t.Errorf("the run ended %v after its system", took)
+	}
+	if d.Stopped != "system ended" || !d.System.Died {
+		t.Errorf("stopped by %q, system %+v", d.Stopped, d.System)
+	}
+	run(t, append(args, "1s")...).want(t, 2).says(t, pid, "hint:") // it is gone
+}

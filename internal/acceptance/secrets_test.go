@@ -1,0 +1,127 @@
+package acceptance
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// canary begins every secret that a test plants: nothing may repeat it.
+const canary = "c4n4ry"
+
+// kept finds the canary in what a run printed and in all that it left: its
+// home, and the folder of its outputs.
+func kept(t *testing.T, s *session, e ended, dir string) {
+	t.Helper()
+	texts := map[string]string{"stdout": e.stdout, "stderr": e.stderr}
+	for _, root := range []string{s.home, dir} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			texts[path] = string(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for where, text := range texts {
+		if i := strings.Index(text, canary); i >= 0 {
+			t.Errorf("%s has a secret: ...%s...", where, text[max(0, i-200):min(len(text), i+40)])
+		}
+	}
+}
+
+// TestSecrets plants a secret in each way in, and looks for them in everything
+// that comes out: of runs that do what they are told, with a system that prints
+// what it knows and then dies, and of runs that are refused.
+func TestSecrets(t *testing.T) {
+	for _, name := range []string{"TOKEN", "KEY", "HEADER", "PASSWORD", "ENV", "FLAG", "SCRAPE"} {
+		t.Setenv("CANARY_"+name, canary+"-of-"+strings.ToLower(name))
+	}
+	secrets := t.TempDir()
+	file := filepath.Join(secrets, "secret")
+	writeFile(t, file, canary+"-of-a-file\n")
+	repo := commit(t, "main")
+	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/debug/vars" && r.Header.Get("X-Scrape") != canary+"-of-scrape" {
+			t.Errorf("the header of --system-header did not arrive")
+		}
+		fmt.Fprint(w, `{"count":0,"active":3,"status":"green","version":{"number":"8.19.0"}}`)
+	}))
+	defer outside.Close()
+	withPassword := "http://u:" + canary + "@127.0.0.1:1/"
+	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")
+	to := "apm+http://" + server.addr
+
+	for _, tt := range []struct {
+		name string
+		code int // -1: done
+		args []string
+	}{
+		{"by reference", -1, []string{
+			to, "--count", "80", "--secret-token", "env:CANARY_TOKEN", "--header", "X-One: env:CANARY_HEADER", "--header", "X-Two: file:" + file,
+			"--index", outside.URL, "--index-user", "me", "--index-password", "file:" + file, "--index-wait", "50ms",
+			"--system-vars", outside.URL + "/debug/vars", "--system-header", "X-Scrape=env:CANARY_SCRAPE",
+		}},
+		{"keys", -1, []string{to, "--count", "80", "--api-key", "env:CANARY_KEY", "--index", outside.URL, "--index-api-key", "env:CANARY_PASSWORD", "--index-wait", "50ms"}},
+		{"refused", 2, []string{"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--secret-token", "env:CANARY_TOKEN"}},
+		{"a token in clear", 2, []string{to, "--count", "80", "--secret-token", canary}},
+		{"a key in clear", 2, []string{to, "--count", "80", "--api-key", canary}},
+		{"in the target", 2, []string{"apm+http://u:" + canary + "@" + server.addr, "--count", "80"}},
+		{"in the target's query", 2, []string{to + "/?secret_token=" + canary, "--count", "80"}},
+		{"in the store's address", 2, []string{to, "--count", "80", "--index", withPassword}},
+		{"in the proxy's address", 2, []string{to, "--count", "80", "--proxy", withPassword}},
+		{"in the address of figures", -1, []string{to, "--count", "80", "--system-vars", withPassword}},
+		{"a header in clear", 2, []string{to, "--count", "80", "--system-vars", outside.URL, "--system-header", "X=" + canary}},
+		{"a login as a header", 2, []string{to, "--count", "80", "--header", "Authorization: Bearer " + canary}},
+		{"environment in clear", 2, []string{to, "--count", "80", "--system-cmd", "true", "--system-env", "SERVER_PASSWORD=" + canary}},
+		{"a flag in clear", 2, []string{to, "--count", "80", "--system-cmd", "true", "--system-flag", "output.password=" + canary}},
+		{"a system that does not start", 2, []string{
+			"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--system-cmd", "sh -c 'echo password=$S; echo token $0 >&2; exit 4' --password " + canary,
+			"--system-env", "S=env:CANARY_ENV", "--system-flag", "secret=env:CANARY_FLAG",
+		}},
+		{"a build that fails", 2, []string{
+			to, "--count", "80", "--system-cmd", "true", "--system-git", repo, "--system-build", "echo --password " + canary + "; exit 1",
+		}},
+		{"ready at a login", 2, []string{
+			"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--system-cmd", "sleep 60", "--system-ready", withPassword, "--system-ready-within", "100ms",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := start(t, append([]string{"run", "--json-file", filepath.Join(dir, "report.json"), "--hdr", filepath.Join(dir, "run.hlog")}, tt.args...)...)
+			e := s.wait(patience)
+			if tt.code < 0 {
+				e.wantOne(t, 0, 3)
+			} else {
+				e.want(t, tt.code)
+			}
+			kept(t, s, e, dir)
+		})
+	}
+
+	t.Run("a system that dies", func(t *testing.T) {
+		dir, addr := t.TempDir(), "127.0.0.1:"+freePort(t)
+		script := "echo token $TOKEN; " + program + " standin apm --listen " + addr + " --secret-token env:TOKEN & " +
+			"sleep 1.5; kill $!; echo the password is $TOKEN; echo and $0 $* >&2; exit 7"
+		s := start(t, "run", "apm+http://"+addr, "--rate", "1k/s", "--for", "30s", "--secret-token", "env:CANARY_ENV", "--json", "--json-file", filepath.Join(dir, "report.json"),
+			"--system-cmd", "sh -c '"+script+"'", "--system-env", "TOKEN=env:CANARY_ENV", "--system-flag", "output.password=env:CANARY_FLAG", "--system-flag", "queue=100")
+		e := s.wait(patience).want(t, 3)
+		d := e.document(t)
+		if !d.System.Died || !strings.Contains(d.System.Exit, "7") || !strings.Contains(strings.Join(d.System.LastLines, "\n"), "the password is") {
+			t.Errorf("system %+v", d.System)
+		}
+		if flags, _ := d.System.Facts["flags"].(map[string]any); flags["output.password"] != "env:CANARY_FLAG" || flags["queue"] != "100" {
+			t.Errorf("flags %v", flags)
+		}
+		kept(t, s, e, dir)
+	})
+}

@@ -1,0 +1,65 @@
+package acceptance
+
+import (
+	"bufio"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// A standin is a running stand-in, a process of its own.
+type standin struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	addr string
+}
+
+// startStandin starts a stand-in of a kind and waits until it listens.
+func startStandin(t testing.TB, kind string, args ...string) *standin {
+	t.Helper()
+	r := &standin{t: t, cmd: exec.Command(program, append([]string{"standin", kind}, args...)...)}
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words strings.Builder
+	r.cmd.Stderr = &words
+	if err := kafkatest.Launch(r.cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.kill)
+	lines := bufio.NewScanner(out)
+	for r.addr == "" && lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			r.addr = rest
+		}
+	}
+	if r.addr == "" {
+		_ = r.cmd.Wait()
+		t.Fatalf("the stand-in ended before it listened: %s", words.String())
+	}
+	return r
+}
+
+func (r *standin) kill() {
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+// freezeFor stops the process for so long, and returns how long it really was.
+func (r *standin) freezeFor(d time.Duration) time.Duration {
+	r.t.Helper()
+	began := time.Now()
+	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		r.t.Fatal(err)
+	}
+	after(r.t, d)
+	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		r.t.Fatal(err)
+	}
+	return time.Since(began)
+}
