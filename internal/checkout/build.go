@@ -35,6 +35,10 @@ type Order struct {
 	Mask   *secret.Mask                     // of what is logged; nil: what looks like a secret is hidden all the same
 	Output func(line string)                // what the build says, masked; nil: nobody looks
 	Logf   func(format string, args ...any) // words for the progress log; nil: none
+
+	// Launched is called as soon as the build's command was started, with what
+	// ends it at once and all its group; nil: nobody wants to know.
+	Launched func(kill func())
 }
 
 // DefaultWithin is how long a build may take.
@@ -253,6 +257,9 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 		}
 	})
 	if err == nil {
+		if o.Launched != nil {
+			o.Launched(child.Kill)
+		}
 		select {
 		case <-child.Done():
 			err = child.Err()

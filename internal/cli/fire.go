@@ -53,7 +53,18 @@ func (s *session) execute(ctx context.Context, w *workload.Workload, o outputs, 
 		},
 		Watch:       watcher.Show,
 		Logf:        func(format string, args ...any) { watcher.Say(fmt.Sprintf(format, args...)) },
+		Started:     s.started,
 		Host:        system.Describe(),
 		Calibration: keptCalibration(),
 	})
+}
+
+// started keeps how to end at once what a run has started; nil when nothing of
+// it is left.
+func (s *session) started(end func()) {
+	if end == nil {
+		s.end.Store(nil)
+		return
+	}
+	s.end.Store(&end)
 }

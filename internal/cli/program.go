@@ -46,6 +46,9 @@ func OS(kinds []target.Kind) *Program {
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP) // the terminal is gone, and what was started has to end
+	}
 	return &Program{Kinds: kinds, Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Signals: signals}
 }
 
@@ -98,6 +101,9 @@ type session struct {
 	// restore is the watcher whose status stands on the terminal, to be taken
 	// off before leaving at once.
 	restore atomic.Pointer[live.Watcher]
+	// end ends at once what a run has started (the system under test), which
+	// must not outlive this program.
+	end atomic.Pointer[func()]
 }
 
 // watchSignals stops what runs at the first signal and leaves at the second.
@@ -116,6 +122,9 @@ func (s *session) watchSignals() func() {
 				continue
 			}
 			s.restore.Load().Close()
+			if end := s.end.Load(); end != nil {
+				(*end)()
+			}
 			exit := s.Exit
 			if exit == nil {
 				exit = os.Exit

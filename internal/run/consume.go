@@ -25,7 +25,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	}
 	q := newInquiry(e.tellers(), plan.Interval)
 	q.before(ctx)
-	e.system.look(ctx, e.system.start())
+	e.system.begin(ctx)
 	began := time.Now()
 	r.Start()
 	q.begin(func() time.Duration { return time.Since(began) })

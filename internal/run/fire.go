@@ -59,7 +59,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	}
 	q := newInquiry(e.tellers(), plan.Interval)
 	q.before(ctx)
-	e.system.look(ctx, e.system.start())
+	e.system.begin(ctx)
 	r.Start()
 	q.begin(r.Now)
 	// At full speed reading would cost what is measured, so there it is done
@@ -85,7 +85,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 			back.catchUp(reading, readbackIdle)
 		}
 		verdict, verr := back.finish(reading)
-		if reading.Err() != nil {
+		if reading.Err() != nil && e.system.ended() == "" {
 			out.result.Stopped = load.Interrupted
 		}
 		if w.Verify() {
@@ -104,7 +104,7 @@ func (e *execution) told(ctx context.Context, q *inquiry, out *outcome) {
 	asking, cancel := e.waiting(ctx)
 	defer cancel()
 	q.end(asking)
-	e.system.look(asking, e.system.end())
+	e.system.finish(asking)
 	var words []string
 	out.gauges, words = q.gauges()
 	out.warnings = append(out.warnings, words...)
@@ -112,16 +112,22 @@ func (e *execution) told(ctx context.Context, q *inquiry, out *outcome) {
 
 // waiting is the context of waiting for events to come back. Who interrupted
 // the firing still wants to know what became of it; who interrupts the waiting
-// does not. An abort ends it in any case.
+// does not. An abort ends it in any case, and so does the end of the system
+// under test: nothing comes back from it.
 func (e *execution) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
+		defer cancel()
 		select {
 		case <-e.Abort:
-			cancel()
+		case <-e.system.died():
+			select { // what is asked of others, such as a store behind it, is on its way
+			case <-time.After(lastAnswers):
+			case <-ctx.Done():
+			}
 		case <-ctx.Done():
 		}
 	}()

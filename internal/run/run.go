@@ -43,6 +43,11 @@ type Job struct {
 	// Abort ends the run at once when it is closed, answers or not; the
 	// context's end merely stops it. nil: never.
 	Abort <-chan struct{}
+	// Started is called with what ends at once, and waits for the end of, the
+	// processes that the run started (the system under test, its build): for a
+	// program that leaves without waiting for the run. It is called with nil
+	// when there are none any more. nil: nobody wants to know.
+	Started func(end func())
 
 	Host        any
 	Calibration *report.Calibration
@@ -51,7 +56,7 @@ type Job struct {
 // Execute runs a job to its end. When the context ends while the target is
 // opened, there is no report and the context's error is returned; from then on
 // there always is one. An error of the target while opening is a *target.Error.
-func Execute(ctx context.Context, job Job) (*report.Document, error) {
+func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	w := job.Workload
 	spec, err := w.Spec()
 	if err != nil {
@@ -60,6 +65,10 @@ func Execute(ctx context.Context, job Job) (*report.Document, error) {
 	if job.Logf == nil {
 		job.Logf = func(string, ...any) {}
 	}
+	if job.Started == nil {
+		job.Started = func(func()) {}
+	}
+	defer job.Started(nil)
 	spec.Logf = job.Logf
 	spec.RunID = rand.Uint64() //nolint:gosec // an identity, not a secret
 	e := &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
@@ -71,7 +80,10 @@ func Execute(ctx context.Context, job Job) (*report.Document, error) {
 	}
 	defer func() {
 		if err := e.system.close(); err != nil {
-			job.Logf("stop the system under test: %v", err)
+			job.Logf("%v", err)
+			if d != nil {
+				d.Warnings = append(d.Warnings, err.Error())
+			}
 		}
 	}()
 	s, err := w.Kind.Open(ctx, spec)
@@ -93,7 +105,7 @@ func Execute(ctx context.Context, job Job) (*report.Document, error) {
 	if err != nil && out.result == nil {
 		return nil, joinClose(err, s.Close())
 	}
-	d := e.report(out, err)
+	d = e.report(out, err)
 	if cerr := s.Close(); cerr != nil {
 		job.Logf("close: %v", cerr)
 	}

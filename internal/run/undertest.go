@@ -13,7 +13,9 @@ import (
 
 	"carronade/internal/checkout"
 	"carronade/internal/report"
+	"carronade/internal/secret"
 	"carronade/internal/sut"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/target"
 	"carronade/units"
@@ -24,10 +26,11 @@ import (
 // is closed.
 type underTest struct {
 	*sut.System
-	build  *checkout.Build
-	began  time.Time
-	before sut.Totals // when the firing began
-	after  sut.Totals // when everything was settled
+	build *checkout.Build
+	// started is false for a system that ran already.
+	started bool
+	before  sut.Totals // when the firing began
+	after   sut.Totals // when everything was settled
 }
 
 // startSystem builds and starts the system under test, or finds it; nil when the
@@ -41,19 +44,22 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &underTest{}
+	known := new(secret.Mask)
+	known.Add(spec.Secrets...)
+	spec.Launched = e.Started
+	u := &underTest{started: spec.Command != "" || spec.Image != ""}
 	if w.Has("system-checkout") || w.Has("system-build") {
 		e.Logf("building the system under test")
 		u.build, err = checkout.Make(ctx, checkout.Order{
 			Dir: w.String("system-git"), Revision: w.String("system-checkout"), Fetch: w.String("system-fetch"),
 			Command: w.String("system-build"), Within: w.Duration("system-build-within"), Logf: e.Logf,
+			Mask: known, Launched: e.Started,
 		})
 		if err != nil {
 			return nil, err
 		}
 		spec.Build = u.build
 	}
-	e.Logf("waiting for the system under test")
 	if u.System, err = sut.Start(ctx, spec); err != nil {
 		u.release()
 		return nil, err
@@ -115,18 +121,41 @@ func (e *execution) systemSpec() (sut.Spec, error) {
 		name, value, _ := strings.Cut(f, "=")
 		s.Flags = append(s.Flags, sut.Flag{Name: name, Value: value})
 	}
+	s.Secrets = e.targetSecrets()
 	for _, h := range w.List("system-header") {
 		name, ref, _ := strings.Cut(h, "=")
 		value, err := target.ReadSecret("system-header "+name, ref)
 		if err != nil {
 			return s, err
 		}
+		s.Secrets = append(s.Secrets, value)
 		if s.Header == nil {
 			s.Header = http.Header{}
 		}
 		s.Header.Set(name, value)
 	}
 	return s, nil
+}
+
+// targetSecrets are the secrets with which the run fires: the system may say one
+// aloud, in its log of those that it refused. What cannot be read is told when
+// the target is opened.
+func (e *execution) targetSecrets() (out []string) {
+	for _, o := range e.Workload.Kind.Options() {
+		for _, text := range e.spec.Options.List(o.Name) {
+			ref := text
+			if i := strings.IndexAny(text, "=:"); o.Type == target.List && i >= 0 && !secret.IsReference(text) {
+				ref = strings.TrimSpace(text[i+1:]) // K=env:NAME, K: env:NAME
+			}
+			if !secret.IsReference(ref) {
+				continue
+			}
+			if value, err := target.ReadSecret(o.Name, ref); err == nil {
+				out = append(out, value)
+			}
+		}
+	}
+	return out
 }
 
 // listening are the addresses of a target that have a port: what a system that
@@ -140,31 +169,18 @@ func listening(hosts string) (out []string) {
 	return out
 }
 
-// start and end are where look notes what the system had consumed at either end
-// of a run.
-func (u *underTest) start() *sut.Totals {
-	if u == nil {
-		return nil
+// begin notes what the system had consumed when the firing began.
+func (u *underTest) begin(ctx context.Context) {
+	if u != nil {
+		u.before = u.Begin(ctx)
 	}
-	return &u.before
 }
 
-func (u *underTest) end() *sut.Totals {
-	if u == nil {
-		return nil
+// finish notes what it has consumed when everything is settled.
+func (u *underTest) finish(ctx context.Context) {
+	if u != nil {
+		u.after = u.Finish(ctx)
 	}
-	return &u.after
-}
-
-// look notes what the system has consumed so far.
-func (u *underTest) look(ctx context.Context, into *sut.Totals) {
-	if u == nil {
-		return
-	}
-	asking, cancel := context.WithTimeout(ctx, mostAsk)
-	defer cancel()
-	_, _ = u.Tell(asking) // looks at the processes; what a source does not tell is among the warnings
-	*into = u.Totals()
 }
 
 // warnings are words about what was found and what could not be.
@@ -224,7 +240,11 @@ func (u *underTest) report(r *load.Result) *report.System {
 	select {
 	case <-u.Died():
 		x := u.Exit()
-		s.Died, s.Exit, s.LastLines = true, fmt.Sprintf("%s, %s after it was started", x.Status, units.FormatDuration(x.After.Round(time.Millisecond))), u.LastLines()
+		since := "it was started"
+		if !u.started {
+			since = "it was found"
+		}
+		s.Died, s.Exit, s.LastLines = true, fmt.Sprintf("%s, %s after %s", x.Status, units.FormatDuration(x.After.Round(time.Millisecond)), since), u.LastLines()
 	default:
 	}
 	for _, name := range []string{"exit", "last_lines", "peak_rss_bytes", "cpu_s"} { // said below
@@ -250,6 +270,9 @@ func otherHosts(paths []string) ([]any, error) {
 	var out []any
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
+		if err == nil {
+			_, err = system.ParseHost(text)
+		}
 		var v any
 		if err == nil {
 			err = json.Unmarshal(text, &v)

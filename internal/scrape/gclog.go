@@ -71,7 +71,26 @@ func NewGCLog(pattern string, whole bool) *GCLog {
 // sum and the longest, and what the heap held after the latest collection. With
 // whole false the first call only finds the end of what is there.
 func (g *GCLog) Tell(ctx context.Context) ([]measure.Figure, error) {
+	there, err := g.Read(ctx)
+	if err != nil || !there {
+		g.span = pauses{}
+		return nil, err
+	}
+	out := []measure.Figure{
+		{Name: "GC pauses", Value: float64(g.span.count)},
+		{Name: "GC pause time", Unit: "ms", Value: milliseconds(g.span.sum)},
+		{Name: "GC pause longest", Unit: "ms", Value: milliseconds(g.span.longest)},
+	}
 	g.span = pauses{}
+	if g.heap >= 0 {
+		out = append(out, measure.Figure{Name: "heap after GC", Unit: "bytes", Value: g.heap})
+	}
+	return out, nil
+}
+
+// Read reads what was written since the last time, for Totals and for the next
+// Tell; there is false while there is no log.
+func (g *GCLog) Read(ctx context.Context) (there bool, err error) {
 	names, err := filepath.Glob(g.pattern)
 	if err == nil && len(names) == 0 && g.err == nil {
 		g.err = fmt.Errorf("there is no log %s", g.pattern)
@@ -84,26 +103,20 @@ func (g *GCLog) Tell(ctx context.Context) ([]measure.Figure, error) {
 	g.first = false
 	if err != nil {
 		g.err = err
-		return nil, err
+		return false, err
 	}
-	if len(names) == 0 {
-		return nil, nil
+	if len(names) > 0 {
+		g.err = nil
 	}
-	g.err = nil
-	out := []measure.Figure{
-		{Name: "GC pauses", Value: float64(g.span.count)},
-		{Name: "GC pause time", Unit: "ms", Value: milliseconds(g.span.sum)},
-		{Name: "GC pause longest", Unit: "ms", Value: milliseconds(g.span.longest)},
-	}
-	if g.heap >= 0 {
-		out = append(out, measure.Figure{Name: "heap after GC", Unit: "bytes", Value: g.heap})
-	}
-	return out, nil
+	return len(names) > 0, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Totals are all pauses told so far.
+// Begin forgets the longest pause of Totals: it is of what comes from now on.
+func (g *GCLog) Begin() { g.total.longest = 0 }
+
+// Totals are all pauses read so far, and the longest since Begin.
 func (g *GCLog) Totals() (count int, sum, longest time.Duration) {
 	return g.total.count, g.total.sum, g.total.longest
 }

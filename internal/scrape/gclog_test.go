@@ -99,6 +99,15 @@ func TestGCLog(t *testing.T) {
 	if count, sum, longest := g.Totals(); count != 7 || sum != 28*time.Millisecond || longest != 7*time.Millisecond {
 		t.Errorf("got %d pauses, %v, %v in all, want 7, 28ms, 7ms", count, sum, longest)
 	}
+	g.Begin()
+	write(os.O_APPEND, line(2))
+	if there, err := g.Read(t.Context()); !there || err != nil {
+		t.Errorf("got %v, %v, want the log read", there, err)
+	}
+	if count, _, longest := g.Totals(); count != 8 || longest != 2*time.Millisecond {
+		t.Errorf("got %d pauses, the longest %v, want 8, and the longest since the beginning", count, longest)
+	}
+	want("read before it is told", 1, 2, 2, 2)
 	if got := g.Warnings(); got != nil {
 		t.Errorf("got %q, want no warning", got)
 	}

@@ -145,6 +145,9 @@ func (s *System) launch(cmd *exec.Cmd) error {
 	}
 	s.child = child
 	s.started = time.Now()
+	if s.spec.Launched != nil {
+		s.spec.Launched(s.Kill)
+	}
 	if s.box == nil {
 		tree, err := system.OpenTree(child.Pid(), s.tag)
 		for range settling {

@@ -94,6 +94,7 @@ func TestImageDies(t *testing.T) {
 	t.Setenv("FAKE_OOM", "1")
 	addr := free(t)
 	s := start(t, Spec{Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Listen: []string{addr}, ReadyWithin: 20 * time.Second})
+	until(t, "its words", func() bool { return len(s.LastLines()) > 0 })
 	_ = syscall.Kill(s.tree.Members()[0], syscall.SIGKILL)
 	select {
 	case <-s.Died():

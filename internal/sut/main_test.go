@@ -96,6 +96,17 @@ func serve(args []string) {
 			for i := range held {
 				held[i] = 1
 			}
+		case "/spike": // that many MiB resident, and given back
+			n, _ := strconv.Atoi(r.FormValue("mib"))
+			b, err := syscall.Mmap(-1, 0, n<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+			if err != nil {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			_ = syscall.Munmap(b)
 		case "/status":
 			status, _ = strconv.Atoi(r.FormValue("code"))
 		case "/debug/vars":

@@ -63,6 +63,10 @@ type Spec struct {
 
 	Logf func(format string, args ...any) // words for the progress log; nil: none
 
+	// Launched is called as soon as something was started, with Kill; nil: nobody
+	// wants to know.
+	Launched func(kill func())
+
 	// accept replaces the test of an address in tests of this package.
 	accept func(ctx context.Context, addr string) error
 }

@@ -119,6 +119,40 @@ func (s *System) endProcesses(tree *system.Tree) error {
 	return &target.Error{Doing: "stop the system", Err: errors.New("it did not end within " + s.spec.StopWithin.String() + " of TERM and was killed"), Hint: "give it longer with --system-stop-within"}
 }
 
+// mostKill is how long an engine may take to end a container at once.
+const mostKill = 5 * time.Second
+
+// Kill ends what was started at once, without asking it: for a program that is
+// about to leave, and calls nothing else of the system any more. When it returns
+// all are gone that this process may end.
+func (s *System) Kill() {
+	if s.child == nil {
+		return
+	}
+	s.mu.Lock()
+	s.stopping = true
+	tree := s.tree
+	s.mu.Unlock()
+	if s.box != nil && s.spec.Image != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), mostKill)
+		_, _ = s.box.ask(ctx, "rm", "--force", "--volumes", s.box.name)
+		cancel()
+	}
+	s.child.Kill()
+	ticker := time.NewTicker(stopEvery)
+	defer ticker.Stop()
+	for range 50 {
+		if s.signal(tree, true, nil) == 0 && s.child.State() != nil {
+			break
+		}
+		<-ticker.C
+	}
+	s.limits.remove()
+	if s.gcDir != "" {
+		_ = os.RemoveAll(s.gcDir)
+	}
+}
+
 // signal sends TERM, or KILL, to the processes of the tree that are alive now,
 // but for those in asked, where they are noted; it tells how many are alive.
 func (s *System) signal(tree *system.Tree, kill bool, asked map[int]bool) (alive int) {

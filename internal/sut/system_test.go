@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,6 +129,67 @@ func TestPeaksAreIndependent(t *testing.T) {
 	}
 	if peaks[0] < 128<<20 || peaks[1] > 64<<20 {
 		t.Errorf("got peaks of %d and %d bytes, want the second run's own", peaks[0], peaks[1])
+	}
+}
+
+// TestPeakBetweenLooks: memory that was resident only between two looks counts.
+func TestPeakBetweenLooks(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "serve", addr)
+	spec.Listen = []string{addr}
+	s := start(t, spec)
+	s.Begin(t.Context())
+	get(t, addr, "/spike?mib=96")
+	if _, err := s.Tell(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Finish(t.Context()); got.Peak < 96<<20 {
+		t.Errorf("got a peak of %d bytes, want the 96 MiB that came and went", got.Peak)
+	}
+}
+
+// TestAskedOnce: looking at both ends of a run asks no source again.
+func TestAskedOnce(t *testing.T) {
+	asked := 0
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		fmt.Fprint(w, `{"a":1}`)
+	}))
+	defer web.Close()
+	s := start(t, Spec{Vars: web.URL})
+	s.Begin(t.Context())
+	s.Finish(t.Context())
+	if asked != 0 {
+		t.Errorf("the source was asked %d times, want it left to Tell", asked)
+	}
+}
+
+// TestKill ends all that was started, however stubborn, without waiting for it.
+func TestKill(t *testing.T) {
+	addr := free(t)
+	spec := play(t, "family", addr)
+	spec.Listen, spec.StopWithin = []string{addr}, time.Minute
+	var kill func()
+	spec.Launched = func(k func()) { kill = k }
+	s := start(t, spec)
+	var child int
+	until(t, "its child", func() bool {
+		for _, l := range s.LastLines() {
+			if _, err := fmt.Sscanf(l, "child %d", &child); err == nil {
+				return true
+			}
+		}
+		return false
+	})
+	began := time.Now()
+	kill()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	for _, pid := range []int{s.child.Pid(), child} {
+		if alive(pid) {
+			t.Errorf("process %d is there yet", pid)
+		}
 	}
 }
 

@@ -48,17 +48,57 @@ func (s *System) consumption() []measure.Figure {
 }
 
 // Totals are what the system consumed as far as it was watched: since it was
-// started, or since it was found. A run that wants those of its hold alone asks
-// at both ends.
+// started, or since it was found. A run that wants what was consumed while it
+// fired takes the difference of Begin and Finish.
 type Totals struct {
 	system.Look
 	Pauses       int // of the JVM's collector
 	PauseTime    time.Duration
-	PauseLongest time.Duration
+	PauseLongest time.Duration // since Begin
 }
 
-// Totals tells what the last Tell or Stop found. The zero Totals: nothing could
-// be watched.
+// Begin looks at the system when firing begins. It asks no source over the
+// network, and what Tell tells next is not changed by it.
+func (s *System) Begin(ctx context.Context) Totals {
+	s.told.Lock()
+	if s.gc != nil {
+		_, _ = s.gc.Read(ctx)
+		s.gc.Begin()
+	}
+	s.told.Unlock()
+	s.look(false)
+	return s.Totals()
+}
+
+// Finish looks at the system when everything is settled, and asks the kernel
+// for the most memory that was resident between any two looks.
+func (s *System) Finish(ctx context.Context) Totals {
+	s.told.Lock()
+	if s.gc != nil {
+		_, _ = s.gc.Read(ctx)
+	}
+	s.told.Unlock()
+	s.look(true)
+	return s.Totals()
+}
+
+func (s *System) look(last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tree == nil {
+		return
+	}
+	if last {
+		if l := s.tree.Final(); l.Processes > 0 {
+			s.latest = l
+			return
+		}
+	}
+	s.lookNow()
+}
+
+// Totals tells what the last look found, Tell's, Finish's or Stop's. The zero
+// Totals: nothing could be watched.
 func (s *System) Totals() Totals {
 	s.told.Lock()
 	defer s.told.Unlock()

@@ -1,0 +1,127 @@
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSystemEndsWithProgram interrupts a run at each of its stages, once and
+// twice: whatever was started is gone with the program, also what ignores TERM,
+// what a shell started in the background and what left its group.
+func TestSystemEndsWithProgram(t *testing.T) {
+	t.Parallel()
+	repository := t.TempDir()
+	for _, args := range [][]string{{"init", "-q"}, {"commit", "-q", "--allow-empty", "-m", "one"}} {
+		cmd := exec.Command("git", append([]string{"-C", repository, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	for i, tt := range []struct {
+		name    string
+		system  string // MARK stands for the seconds that mark what is started, ADDR and PROGRAM for those
+		args    []string
+		at      string // said when it is interrupted
+		signals []os.Signal
+		code    int
+		killed  bool // by KILL in the end, which is said
+	}{
+		{"while building", "true", []string{"--system-git", repository, "--system-build", "sleep MARK & sleep MARK"}, "building revision", []os.Signal{os.Interrupt}, 130, false},
+		{"while building, twice", "true", []string{"--system-git", repository, "--system-build", "trap '' TERM; sleep MARK & sleep MARK; sleep MARK"}, "building revision", []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
+		{"while it gets ready", "sh -c 'sleep MARK & sleep MARK'", nil, "to accept connections", []os.Signal{os.Interrupt}, 130, false},
+		{"while it gets ready, twice", "sh -c 'trap \"\" TERM; setsid sleep MARK & sleep MARK; sleep MARK'", nil, "to accept connections", []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
+		{"while firing", "sh -c 'sleep MARK & exec PROGRAM standin riemann --listen ADDR'", nil, firing, []os.Signal{os.Interrupt}, 130, false},
+		{"while firing, twice", "sh -c 'trap \"\" TERM; setsid sleep MARK & PROGRAM standin riemann --listen ADDR; sleep MARK'", nil, firing, []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
+		{"the terminal is closed", "sh -c 'sleep MARK & exec PROGRAM standin riemann --listen ADDR'", nil, firing, []os.Signal{syscall.SIGHUP}, 130, false},
+		{"ignores TERM", "sh -c 'trap \"\" TERM; PROGRAM standin riemann --listen ADDR; sleep MARK'", []string{"--system-stop-within", "500ms"}, firing, []os.Signal{os.Interrupt}, 130, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			mark, addr := strconv.Itoa(90_000_000+100*os.Getpid()+i), "127.0.0.1:"+freePort(t)
+			fill := strings.NewReplacer("MARK", mark, "ADDR", addr, "PROGRAM", program).Replace
+			args := []string{"run", "riemann://" + addr, "--rate", "100/s", "--for", "60s", "--json", "--system-cmd", fill(tt.system)}
+			for _, a := range tt.args {
+				args = append(args, fill(a))
+			}
+			s := start(t, args...)
+			s.awaitSaid(tt.at)
+			after(t, 500*time.Millisecond)
+			left := func() string {
+				out, _ := exec.Command("pgrep", "-af", "(sleep "+mark+"|listen "+addr+")").Output()
+				return string(out)
+			}
+			if left() == "" {
+				t.Fatal("nothing was started: this tests nothing")
+			}
+			for _, sig := range tt.signals {
+				s.signal(sig)
+				after(t, 100*time.Millisecond)
+			}
+			e := s.wait(20*time.Second).want(t, tt.code)
+			if text := left(); text != "" {
+				t.Errorf("left running:\n%s", text)
+				for line := range strings.Lines(text) {
+					first, _, _ := strings.Cut(line, " ")
+					if pid, err := strconv.Atoi(first); err == nil {
+						_ = syscall.Kill(pid, syscall.SIGKILL)
+					}
+				}
+			}
+			if tt.killed {
+				d := e.document(t)
+				if !strings.Contains(strings.Join(d.Warnings, "; "), "TERM and was killed") {
+					t.Errorf("warnings %q", d.Warnings)
+				}
+			}
+		})
+	}
+}
+
+// TestSystemDiesAtOnce: whatever the run does with its events, it ends with its
+// system, and waits for nothing that cannot come.
+func TestSystemDiesAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		args []string
+	}{
+		{"read back afterwards", []string{"--verify"}},
+		{"by a schedule", []string{"--rate", "1000/s", "--verify"}},
+		{"round trip", []string{"--rate", "1000/s", "--op", "roundtrip"}},
+		{"consume", []string{"--op", "consume"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pidFile, addr := filepath.Join(t.TempDir(), "pid"), "127.0.0.1:"+freePort(t)
+			s := start(t, append([]string{
+				"run", "kafka://" + addr + "/t", "--for", "60s", "--json",
+				"--system-cmd", fmt.Sprintf("sh -c 'echo $$ > %s; exec %s standin kafka --listen %s'", pidFile, program, addr),
+			}, tt.args...)...)
+			s.awaitSaid(firing)
+			text, err := os.ReadFile(pidFile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			killed := time.Now()
+			d := s.wait(patience).want(t, 3).document(t)
+			if took := time.Since(killed); took > 2*time.Second { // a second, and what a busy machine takes
+				t.Errorf("the run ended %v after its system", took)
+			}
+			if d.Stopped != "system ended" {
+				t.Errorf("stopped by %q", d.Stopped)
+			}
+		})
+	}
+}
