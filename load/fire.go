@@ -23,8 +23,7 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 		return true // the lane has room, and waiting for an allowance is no overload
 	}
 	if n == 0 {
-		ls.full = true // no room for this stripe: Ready will come
-		t.block(ls, now)
+		t.refused(ls, now) // no room for this stripe: Ready will come
 		ls.queue.push(s)
 		return false
 	}
@@ -49,8 +48,7 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 		if g := t.run.plan.Gate; g != nil {
 			g.settle(fired, rest)
 		}
-		ls.full = true
-		t.block(ls, now)
+		t.refused(ls, now)
 		ls.queue.push(s)
 		return false
 	}
@@ -187,9 +185,7 @@ func (t *thread) sent(shot *Shot, s *stripe, ls *laneState, phase int, now time.
 	}
 	s.next += uint64(shot.Events)
 	t.fly(now, int64(shot.Events))
-	if t.flying == 0 {
-		t.flewAt.Store(int64(now))
-	}
+	t.longs(now)
 	t.flying += shots
 	pg := t.rec.at(now, phase)
 	pg.Sent += uint64(shot.Events)
@@ -224,6 +220,35 @@ func (t *thread) fly(now time.Duration, by int64) {
 		t.changed = now
 	}
 	t.inFlight.Store(n + by)
+}
+
+// refused notes that a lane takes no more. One that does so with nothing in
+// flight has no connection: its answers are missing from here on.
+func (t *thread) refused(ls *laneState, now time.Duration) {
+	ls.full = true
+	t.block(ls, now)
+	t.longs(now)
+}
+
+// longs notes since when answers are waited for, where none were.
+func (t *thread) longs(now time.Duration) {
+	if t.flying == 0 && t.flewAt.Load() == int64(Never) {
+		t.flewAt.Store(int64(now))
+	}
+}
+
+// content notes that no answers are waited for: nothing flies, and no lane
+// refuses what should.
+func (t *thread) content() {
+	if t.flying > 0 || t.flewAt.Load() == int64(Never) {
+		return
+	}
+	for _, ls := range t.lanes {
+		if ls.full {
+			return
+		}
+	}
+	t.flewAt.Store(int64(Never))
 }
 
 // block and unblock keep the time during which a lane's bound was full.

@@ -80,7 +80,7 @@ func (t *thread) settle(o *Outcome) {
 	}
 	flew := time.Duration(t.flewAt.Load())
 	if t.flying -= shots; t.flying == 0 {
-		t.flewAt.Store(int64(Never))
+		t.flewAt.Store(int64(Never)) // unless a lane refuses what comes next
 	}
 	t.fly(max(o.Done, t.changed), -int64(o.Events))
 	t.unblock(ls, o.Done)

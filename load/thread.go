@@ -38,7 +38,7 @@ type thread struct {
 
 	inFlight atomic.Int64  // events
 	flying   int           // shots
-	flewAt   atomic.Int64  // when flying last rose from nothing; Never while nothing flies
+	flewAt   atomic.Int64  // since when answers are waited for: shots fly, or a lane refuses them; Never while none are
 	changed  time.Duration // when inFlight last changed
 	area     []float64     // events in flight x seconds, per phase of time
 	arrived  []uint64      // events answered, per phase of time
@@ -125,6 +125,7 @@ func (t *thread) loop() {
 			t.serve(now)
 		}
 		t.refire()
+		t.content()
 		t.flush()
 		t.handOver(now)
 		wake, end := t.next(now, firing)

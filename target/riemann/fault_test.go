@@ -135,26 +135,36 @@ func TestResets(t *testing.T) {
 }
 
 // A server that is away for a while: what is due meanwhile waits, and its
-// response time shows it.
+// response time shows it. Without a schedule the gap between answers does.
 func TestAwayAndBack(t *testing.T) {
-	f := serve(t, nil)
-	sess := opened(t, specOf(t, "riemann://"+f.addr))
-	begun := time.Now()
-	tick(t, func() bool {
-		if time.Since(begun) < 100*time.Millisecond {
-			return false
-		}
-		f.setDeaf(true)
-		time.AfterFunc(300*time.Millisecond, func() { f.setDeaf(false) })
-		return true
-	})
-	r := fire(t, sess, load.Plan{Schedule: load.Constant(1000), Hold: load.Limits{Time: 600 * time.Millisecond}})
-	h := r.Hold
-	if h.Counts.Failed > 0 || h.Acked+h.Unknown != 600 || h.Unknown > 50 {
-		t.Errorf("%+v", h.Counts)
-	}
-	if got := h.Response.Max(); got < 250*time.Millisecond {
-		t.Errorf("longest response time %v, and nobody answered for 300ms", got)
+	for _, tt := range []struct {
+		name     string
+		schedule load.Schedule
+	}{{"by a schedule", load.Constant(1000)}, {"at full speed", nil}} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := serve(t, nil)
+			sess := opened(t, specOf(t, "riemann://"+f.addr))
+			begun := time.Now()
+			tick(t, func() bool {
+				if time.Since(begun) < 100*time.Millisecond {
+					return false
+				}
+				f.setDeaf(true)
+				time.AfterFunc(300*time.Millisecond, func() { f.setDeaf(false) })
+				return true
+			})
+			r := fire(t, sess, load.Plan{Schedule: tt.schedule, Hold: load.Limits{Time: 600 * time.Millisecond}})
+			h := r.Hold
+			if tt.schedule != nil && (h.Counts.Failed > 0 || h.Acked+h.Unknown != 600 || h.Unknown > 50) {
+				t.Errorf("%+v", h.Counts)
+			}
+			if tt.schedule != nil && h.Response.Max() < 250*time.Millisecond {
+				t.Errorf("longest response time %v, and nobody answered for 300ms", h.Response.Max())
+			}
+			if r.Stall.Longest < 250*time.Millisecond {
+				t.Errorf("at most %v without an answer, and nobody answered for 300ms", r.Stall.Longest)
+			}
+		})
 	}
 }
 
