@@ -314,3 +314,15 @@ func TestReadBackWithoutAcks(t *testing.T) {
 		})
 	}
 }
+
+func TestShotsHaveAboutSoManyEvents(t *testing.T) {
+	in := closedLoop()
+	in.Result.Hold.Sent, in.Result.Hold.Shots = 100_007, 10_001
+	var text bytes.Buffer
+	if err := Build(in).Text(&text, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), ", 10 each") {
+		t.Errorf("ten events a shot, all but one:\n%s", text.String())
+	}
+}

@@ -257,7 +257,7 @@ func (d *Document) events(p *page) {
 	if d.Mode != load.Consuming {
 		each := ""
 		if t.Shots > 0 {
-			each = d.aSecond(t.Shots) + ", " + units.FormatCountShort(t.Sent/t.Shots) + " each"
+			each = d.aSecond(t.Shots) + ", " + units.FormatCountShort((t.Sent+t.Shots/2)/t.Shots) + " each"
 		}
 		right.row("shots", units.FormatCount(t.Shots), each)
 		right.row("retries", units.FormatCount(t.Retries), "")
