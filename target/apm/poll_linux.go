@@ -59,6 +59,13 @@ const (
 	mostEvents = 128
 	mostIovecs = 64
 
+	// How often a thread that finds no answer lets others have its processor
+	// before it sleeps. Where the server shares the machine it has mostly
+	// answered when the thread is back, and neither pays for falling asleep and
+	// being woken, which is a fifth of what a request of 10 KB costs. With a
+	// server elsewhere it is two system calls more for each sleep.
+	yields = 2
+
 	// Each change is told once: a connection that is told until it is empty is
 	// looked at twice for each answer.
 	watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
@@ -162,6 +169,10 @@ func (p *poller) handle(n int) {
 // Wait implements load.Waiting.
 func (p *poller) Wait(until time.Duration) {
 	n := p.look()
+	for i := 0; i < yields && n == 0; i++ {
+		_, _, _ = syscall.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		n = p.look()
+	}
 	if n == 0 && p.state.CompareAndSwap(running, parked) {
 		ms := -1
 		if until != load.Never {
@@ -170,6 +181,7 @@ func (p *poller) Wait(until time.Duration) {
 			ms = int(max(0, (until-p.s.sink.Now()+time.Millisecond-1)/time.Millisecond))
 		}
 		n = p.wait(ms)
+		p.state.Store(running) // what is settled below is found without a wake
 	}
 	p.handle(n)
 	p.state.Store(running) // whoever wakes from here on finds that what he left is looked at
@@ -286,7 +298,10 @@ func (k *link) write(waited bool) {
 		if len(k.iov) == 1 { // by far the most frequent, and cheaper as what it is
 			call, at, size = syscall.SYS_WRITE, unsafe.Pointer(k.iov[0].Base), uintptr(k.iov[0].Len)
 		}
-		n, _, e := syscall.Syscall(call, uintptr(k.socketOf.fd), uintptr(at), size)
+		// The scheduler is not told: it would take writes that the server's
+		// threads interrupt for waits, and hand the processor on, at the cost
+		// of another thread's waking. They do not block.
+		n, _, e := syscall.RawSyscall(call, uintptr(k.socketOf.fd), uintptr(at), size)
 		var err error
 		switch e {
 		case 0:
