@@ -86,7 +86,12 @@ type label string
 
 // UnmarshalJSON takes a string or a number.
 func (l *label) UnmarshalJSON(b []byte) error {
-	*l = label(strings.Trim(string(b), `"`))
+	if b[0] == '"' {
+		return json.Unmarshal(b, (*string)(l))
+	}
+	if string(b) != "null" {
+		*l = label(b)
+	}
 	return nil
 }
 

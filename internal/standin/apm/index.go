@@ -45,7 +45,6 @@ type indexer struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	writers sync.WaitGroup
-	close   func()
 
 	indexed, failed atomic.Uint64
 	said            atomic.Int32 // words about failures so far
@@ -99,7 +98,6 @@ func newIndexer(o Options, done func(int)) (*indexer, error) {
 			x.write()
 		}()
 	}
-	x.close = sync.OnceFunc(x.end)
 	return x, nil
 }
 
@@ -251,12 +249,11 @@ func (x *indexer) settle(sent []document, text []byte) (again []document) {
 	return again
 }
 
-// end waits for what was put, for some time.
-func (x *indexer) end() {
+// end waits for requests that may put, and for what was put, for some time.
+func (x *indexer) end(requests func()) {
 	late := time.AfterFunc(indexPatience, x.cancel)
 	defer late.Stop()
-	// Requests may still be at it: their connections are closed, but nobody
-	// waits for them.
+	requests()
 	x.mu.Lock()
 	x.ended = true
 	x.mu.Unlock()

@@ -245,7 +245,11 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 	until(t, func() bool { return s.Counts().Indexed > 1000 })
 	s.Close()
 	wg.Wait()
-	failed := s.Counts().Failed
+	c := s.Counts()
+	if c.Waiting != 0 || c.Failed != 0 || c.Accepted != c.Indexed {
+		t.Errorf("got %+v at the end, want all that was accepted indexed", c)
+	}
+	failed := c.Failed
 	late := []byte(strings.TrimSpace(goodSpan))
 	if err := s.accept(wire.Counts{wire.Span: 1}, readMetadata([]byte(meta)), "span", late); err != nil {
 		t.Error(err)

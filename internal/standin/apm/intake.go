@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
@@ -22,6 +23,13 @@ const mostErrors = 5
 
 // mostDocument is how many bytes of a bad event are sent back.
 const mostDocument = 1 << 10
+
+// What is read of a body after its answer is known, so that the client has sent
+// it and hears the answer: no more than this, and not for longer.
+const (
+	mostUnread     = 1 << 20
+	unreadPatience = time.Second
+)
 
 // An answer is what is said to a request with events.
 type answer struct {
@@ -44,12 +52,17 @@ func (a *answer) fail(status int, message string, document []byte) {
 	}
 }
 
-var errFull = errors.New("queue is full")
+var (
+	errFull     = errors.New("queue is full")
+	errNotPost  = errors.New("only POST requests are supported")
+	errNoNDJSON = errors.New("invalid content type")
+)
 
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	lines := func(rules map[string]*node, rum bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
+			defer s.enter()()
 			if s.take(w, r, rum) {
 				s.lines(w, r, rules)
 			}
@@ -57,17 +70,18 @@ func (s *Server) handler() http.Handler {
 	}
 	document := func(n *node) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
+			defer s.enter()()
 			if s.take(w, r, false) {
 				s.document(w, r, n)
 			}
 		}
 	}
 	rules := allRules()
-	mux.HandleFunc("POST /intake/v2/events", lines(rules.v2, false))
-	mux.HandleFunc("POST /intake/v2/rum/events", lines(rules.v2, true))
-	mux.HandleFunc("POST /intake/v3/rum/events", lines(rules.rum, true))
-	mux.HandleFunc("POST /v1/transactions", document(rules.transactions))
-	mux.HandleFunc("POST /v1/errors", document(rules.errors))
+	mux.HandleFunc("/intake/v2/events", lines(rules.v2, false))
+	mux.HandleFunc("/intake/v2/rum/events", lines(rules.v2, true))
+	mux.HandleFunc("/intake/v3/rum/events", lines(rules.rum, true))
+	mux.HandleFunc("/v1/transactions", document(rules.transactions))
+	mux.HandleFunc("/v1/errors", document(rules.errors))
 	mux.HandleFunc("GET /{$}", s.about)
 	mux.HandleFunc("GET /debug/vars", s.vars)
 	// Agents ask for their central configuration now and then: there is none.
@@ -92,7 +106,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, rum bool) (ok bool
 	if s.rules[i].Status == statusReset {
 		panic(http.ErrAbortHandler)
 	}
-	_, _ = io.Copy(io.Discard, r.Body)
+	s.readRest(w, r)
 	a := answer{status: s.rules[i].Status}
 	message := strings.ToLower(http.StatusText(a.status))
 	if a.status == http.StatusServiceUnavailable {
@@ -103,10 +117,27 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, rum bool) (ok bool
 	return false
 }
 
+// enter counts a request in, and what it returns counts it out: the end of the
+// stand-in waits for those that are in.
+func (s *Server) enter() (leave func()) {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.closed {
+		panic(http.ErrAbortHandler)
+	}
+	s.inside.Add(1)
+	return s.inside.Done
+}
+
+// readRest reads what is left of a body, within bounds: one without end, or from
+// a client that takes its time, holds up no answer.
+func (s *Server) readRest(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadPatience)) // without one, the bytes alone bound it
+	_, _ = io.CopyN(io.Discard, counter{r.Body, &s.tally.bytes}, mostUnread)
+}
+
 // A body reads a request's, decompressed, and counts.
 type body struct {
-	s    *Server
-	wire io.Reader
 	text io.Reader
 	gz   *gzip.Reader
 }
@@ -127,25 +158,37 @@ func (c counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// open: as the real server does, it looks at what a body begins with where its
+// encoding is not said.
 func (s *Server) open(r *http.Request) (*body, error) {
-	b := &body{s: s, wire: counter{r.Body, &s.tally.bytes}}
-	switch e := r.Header.Get("Content-Encoding"); e {
-	case "", "identity":
-		b.text = b.wire
+	var in io.Reader = counter{r.Body, &s.tally.bytes}
+	b := &body{}
+	encoding := r.Header.Get("Content-Encoding")
+	if encoding != "gzip" && encoding != "deflate" {
+		peek := bufio.NewReaderSize(in, 16)
+		in = peek
+		switch begin, _ := peek.Peek(2); {
+		case len(begin) == 2 && begin[0] == 0x1f && begin[1] == 0x8b:
+			encoding = "gzip"
+		case len(begin) == 2 && begin[0]&0x0f == 8:
+			encoding = "deflate"
+		}
+	}
+	b.text = in
+	switch encoding {
 	case "gzip":
 		b.gz = gzips.Get().(*gzip.Reader)
-		if err := b.gz.Reset(b.wire); err != nil {
+		if err := b.gz.Reset(in); err != nil {
+			b.close()
 			return nil, fmt.Errorf("gzip: %w", err)
 		}
 		b.text = b.gz
 	case "deflate":
-		z, err := zlib.NewReader(b.wire)
+		z, err := zlib.NewReader(in)
 		if err != nil {
 			return nil, fmt.Errorf("deflate: %w", err)
 		}
 		b.text = z
-	default:
-		return nil, fmt.Errorf("content encoding %.20q is not known", e)
 	}
 	b.text = counter{b.text, &s.tally.plain}
 	return b, nil
@@ -155,14 +198,25 @@ func (b *body) close() {
 	if b.gz != nil {
 		gzips.Put(b.gz)
 	}
-	// What was not read keeps the connection from its next request.
-	_, _ = io.Copy(io.Discard, b.wire)
 }
 
 // lines takes intake v2 and RUM.
 func (s *Server) lines(w http.ResponseWriter, r *http.Request, rules map[string]*node) {
 	a := answer{}
-	defer func() { s.answer(w, r, &a) }()
+	defer func() {
+		if a.status >= http.StatusBadRequest {
+			s.readRest(w, r)
+		}
+		s.answer(w, r, &a)
+	}()
+	if r.Method != http.MethodPost {
+		a.fail(http.StatusBadRequest, errNotPost.Error(), nil)
+		return
+	}
+	if t := r.Header.Get("Content-Type"); t != "" && !strings.Contains(t, "application/x-ndjson") {
+		a.fail(http.StatusBadRequest, fmt.Sprintf("%v: '%.100s'", errNoNDJSON, t), nil)
+		return
+	}
 	b, err := s.open(r)
 	if err != nil {
 		a.fail(http.StatusBadRequest, err.Error(), nil)
@@ -220,7 +274,8 @@ type taking struct {
 func (t *taking) line(p []byte, tooLong bool) (more bool) {
 	if tooLong {
 		t.s.tally.tooLarge.Add(1)
-		t.a.fail(http.StatusRequestEntityTooLarge, "event exceeded the permitted size", p)
+		// Not 413: the real server has not dared to say so yet.
+		t.a.fail(http.StatusBadRequest, "event exceeded the permitted size", p)
 		return t.begun
 	}
 	kind, err := t.judge.line(t.rules, p)
@@ -275,6 +330,14 @@ func (s *Server) accept(counts wire.Counts, meta *metadata, kind string, p []byt
 
 // document takes v1: all of it, or nothing.
 func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
+	if r.Method != http.MethodPost {
+		answerError(w, http.StatusMethodNotAllowed, errNotPost.Error())
+		return
+	}
+	if t := r.Header.Get("Content-Type"); t != "" && !strings.Contains(t, "application/json") {
+		answerError(w, http.StatusBadRequest, fmt.Sprintf("invalid content type: %.100s", t))
+		return
+	}
 	b, err := s.open(r)
 	if err != nil {
 		answerError(w, http.StatusBadRequest, err.Error())
@@ -315,8 +378,10 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 
 // answer: what is all well is told by 202 alone, unless the client asks.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, a *answer) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch {
 	case a.status >= http.StatusBadRequest:
+		w.Header().Set("Connection", "Close") // the real one does so
 		answerJSON(w, a.status, a)
 	case r.URL.Query().Has("verbose"):
 		answerJSON(w, http.StatusAccepted, a)

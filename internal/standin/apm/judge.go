@@ -42,9 +42,15 @@ func (e *invalid) Error() string {
 
 func bad(format string, args ...any) error { return &invalid{what: fmt.Sprintf(format, args...)} }
 
+// mostName is how much of a name is told to whom sent it.
+const mostName = 60
+
 // in adds where an error happened.
 func in(name string, err error) error {
 	if e := (*invalid)(nil); errors.As(err, &e) {
+		if len(name) > mostName {
+			name = strings.ToValidUTF8(name[:mostName], "") + "..."
+		}
 		e.path = append(e.path, name)
 	}
 	return err
@@ -67,7 +73,7 @@ func (j *judge) line(rules map[string]*node, p []byte) (kind string, err error) 
 	kind = string(j.tokens.Raw()) // as it stands: the real server does not look for escapes
 	n := rules[kind]
 	if n == nil {
-		return kind, fmt.Errorf("%w: %q", errUnrecognized, kind)
+		return kind, fmt.Errorf("%w: %.100q", errUnrecognized, kind)
 	}
 	if err := j.next(n); err != nil {
 		return kind, in(kind, err)

@@ -245,6 +245,63 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 	}
 }
 
+// Lines that no encoder of JSON writes, or none in its senses. What is JSON and
+// what is a name the judge sees more strictly than the decoder: a generator whose
+// events are taken by accident had better hear of it.
+func TestJudgeAgreesOnOddLines(t *testing.T) {
+	const span = `"id":"1","trace_id":"2","parent_id":"3","name":"n","type":"t","start":1,"duration":1`
+	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
+	const stricter = "stricter: "
+	tests := []struct{ name, line string }{
+		{"spaces around", "  {\t\"span\" : { " + span + " } }  "},
+		{"a name twice", `{"span":{` + span + `,"name":"m"}}`},
+		{"a name twice, null at last", `{"span":{` + span + `,"subtype":null}}`},
+		{"an escaped name", `{"span":{` + strings.Replace(span, `"name"`, `"n\u0061me"`, 1) + `}}`},
+		{stricter + "a name of another case", `{"span":{` + strings.Replace(span, `"name"`, `"Name"`, 1) + `}}`},
+		{"no UTF-8", `{"span":{` + strings.Replace(span, `"n"`, "\"\xff\xfe\"", 1) + `}}`},
+		{"no UTF-8 in a long text", `{"span":{` + strings.Replace(span, `"n"`, `"`+strings.Repeat("\xff", 1025)+`"`, 1) + `}}`},
+		{"half of a pair", `{"span":{` + strings.Replace(span, `"n"`, `"\ud83d"`, 1) + `}}`},
+		{"a pair", `{"span":{` + strings.Replace(span, `"n"`, `"`+strings.Repeat(`\ud83d\ude00`, 1024)+`"`, 1) + `}}`},
+		{"too many pairs", `{"span":{` + strings.Replace(span, `"n"`, `"`+strings.Repeat(`\ud83d\ude00`, 1025)+`"`, 1) + `}}`},
+		{"a zero", `{"span":{` + strings.Replace(span, `"n"`, `"\u0000"`, 1) + `}}`},
+		{"minus zero", `{"span":{` + strings.Replace(span, `"duration":1`, `"duration":-0`, 1) + `}}`},
+		{"an exponent", `{"span":{` + strings.Replace(span, `"duration":1`, `"duration":1e3`, 1) + `}}`},
+		{"a time with an exponent", `{"span":{` + span + `,"timestamp":1e3}}`},
+		{"a time with a fraction", `{"span":{` + span + `,"timestamp":1.0}}`},
+		{"a negative time", `{"span":{` + span + `,"timestamp":-1}}`},
+		{stricter + "two objects", `{"span":{` + span + `}}{"span":{` + span + `}}`},
+		{"a comma too many", `{"span":{` + span + `,}}`},
+		{"a name without quotes", `{span:{` + span + `}}`},
+		{"an array", `[{"span":{` + span + `}}]`},
+		{"null", `null`},
+		{"an event that is null", `{"span":null}`},
+		{"an event without members", `{"span":{}}`},
+		{"no event", `{}`},
+		{"a number with a zero before", `{"span":{` + strings.Replace(span, `"duration":1`, `"duration":01`, 1) + `}}`},
+		{stricter + "a plus", `{"span":{` + strings.Replace(span, `"duration":1`, `"duration":+1`, 1) + `}}`},
+		{"another member of the line", `{"span":{` + span + `},"more":1}`},
+		{"an event after another member", `{"more":1,"span":{` + span + `}}`},
+		{"deep in what is free", `{"transaction":{"id":"1","trace_id":"2","type":"t","duration":1,"span_count":{"started":1},"context":{"custom":` + deep(40) + `}}}`},
+		{"an open string", `{"span":{` + span + `,"subtype":"`},
+		{"a byte-order mark", "\ufeff" + `{"span":{` + span + `}}`},
+	}
+	meta := samples(t)["v2 metadata"][1]
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, want := decoder(meta, []byte(tt.line))
+			var j judge
+			_, got := j.line(allRules().v2, bytes.TrimSpace([]byte(tt.line)))
+			if strings.HasPrefix(tt.name, stricter) {
+				if got == nil || want != nil {
+					t.Errorf("judge says %v, the decoder %v: want the judge alone to refuse it", got, want)
+				}
+			} else if (got == nil) != (want == nil) {
+				t.Errorf("judge says %v, the decoder %v", got, want)
+			}
+		})
+	}
+}
+
 func TestDocumentsOfV1Refused(t *testing.T) {
 	service := `"service":{"name":"a","agent":{"name":"b","version":"1"}}`
 	tx := `{"id":"945254c5-67a5-417e-8a4e-aa29efcbfb79","timestamp":"2026-11-21T13:00:00.000Z","name":"n","type":"t","duration":1`

@@ -1,7 +1,6 @@
 package apm
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -16,18 +15,18 @@ type queue struct {
 	lose    atomic.Int64 // events still to be lost
 	lost    atomic.Uint64
 
-	stop func()
+	stop func(requests func()) // called once
 }
 
 func newQueue(o Options) (*queue, error) {
-	q := &queue{most: int64(o.Queue), slow: o.Drain > 0, stop: func() {}}
+	q := &queue{most: int64(o.Queue), slow: o.Drain > 0, stop: func(requests func()) { requests() }}
 	q.lose.Store(int64(o.Lose))
 	if o.Index != "" {
 		var err error
 		if q.index, err = newIndexer(o, func(n int) { q.waiting.Add(-int64(n)) }); err != nil {
 			return nil, err
 		}
-		q.stop = q.index.close
+		q.stop = q.index.end
 	}
 	if q.slow {
 		stop, ended := make(chan struct{}), make(chan struct{})
@@ -35,7 +34,11 @@ func newQueue(o Options) (*queue, error) {
 			defer close(ended)
 			q.drain(o.Drain, stop)
 		}()
-		q.stop = sync.OnceFunc(func() { close(stop); <-ended })
+		q.stop = func(requests func()) {
+			requests()
+			close(stop)
+			<-ended
+		}
 	}
 	return q, nil
 }
@@ -67,11 +70,16 @@ func (q *queue) indexes() bool { return q.index != nil }
 
 // room reserves room for n events; ok: there was.
 func (q *queue) room(n int) (ok bool) {
-	if now := q.waiting.Add(int64(n)); q.most > 0 && now > q.most {
-		q.waiting.Add(-int64(n))
-		return false
+	for {
+		// Never more for a moment than there is, which others would find full.
+		was := q.waiting.Load()
+		if q.most > 0 && was+int64(n) > q.most {
+			return false
+		}
+		if q.waiting.CompareAndSwap(was, was+int64(n)) {
+			return true
+		}
 	}
-	return true
 }
 
 // put takes n events that room was reserved for: a line of the kind, or a
@@ -106,5 +114,6 @@ func (q *queue) add(c *Counts) {
 	}
 }
 
-// close waits, for some seconds, until everything is indexed.
-func (q *queue) close() { q.stop() }
+// close waits for requests to end and, for some seconds, until everything is
+// indexed. It is called once.
+func (q *queue) close(requests func()) { q.stop(requests) }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,10 @@ type Server struct {
 	rules    []ErrorRule
 	ended    chan struct{}
 	close    func() error
+
+	closing sync.Mutex     // of closed, and for adding to inside
+	closed  bool           // no more requests are let in
+	inside  sync.WaitGroup // requests with events
 }
 
 // Start starts a stand-in. It runs until Close.
@@ -42,6 +47,9 @@ func Start(o Options) (*Server, error) {
 	o = o.withDefaults()
 	if err := o.Check(); err != nil {
 		return nil, err
+	}
+	if o.Log != nil {
+		o.Log = &oneAtATime{w: o.Log}
 	}
 	config, err := o.TLS.Config()
 	if err != nil {
@@ -64,7 +72,7 @@ func Start(o Options) (*Server, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(context.Background(), "tcp", o.Listen)
 	if err != nil {
-		s.queue.close()
+		s.queue.close(func() {})
 		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
 	}
 	s.ln = fault.Listen(ln, o.Delay, o.Stall, time.Now())
@@ -82,7 +90,7 @@ func Start(o Options) (*Server, error) {
 	}
 	s.http = &http.Server{
 		Handler:           s.handler(),
-		ReadHeaderTimeout: 30 * time.Second,
+		ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
 		ErrorLog:          stdlog.New(logged{o}, "", 0),
 		Protocols:         new(http.Protocols),
 		ConnState: func(_ net.Conn, st http.ConnState) {
@@ -107,6 +115,18 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
+// oneAtATime lets everybody write to a log that need not be able to bear it.
+type oneAtATime struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (o *oneAtATime) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(p)
+}
+
 // logged writes the words of net/http to the options' log.
 type logged struct{ o Options }
 
@@ -129,8 +149,8 @@ func (s *Server) Counts() Counts {
 	return c
 }
 
-// Close ends it with its connections, after what it had accepted was indexed,
-// for which it waits some seconds.
+// Close ends its connections, and itself after what it had accepted was
+// indexed, for which it waits some seconds. Its counts are final then.
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) end() error {
@@ -141,7 +161,11 @@ func (s *Server) end() error {
 		err = s.http.Close()
 	}
 	<-s.ended
-	s.queue.close()
+	s.closing.Lock()
+	s.closed = true
+	s.closing.Unlock()
+	// What requests in progress had accepted is counted when this is over.
+	s.queue.close(s.inside.Wait)
 	return err
 }
 
@@ -178,32 +202,35 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, rum bool) (ok
 		answerError(w, http.StatusForbidden, "forbidden request: RUM endpoint is disabled")
 		return false
 	}
-	if s.opts.SecretToken == "" && len(s.opts.APIKeys) == 0 || rum {
+	if !s.wantsCredentials() || rum || s.known(r) {
 		return true
-	}
-	kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	switch {
-	case kind == "" && !s.opts.NoRUM:
-		s.tally.unauthorized.Add(1)
-		answerError(w, http.StatusForbidden, "unauthorized: anonymous access not permitted for agents")
-		return false
-	case strings.EqualFold(kind, "Bearer") && s.opts.SecretToken != "" && same(value, string(s.opts.SecretToken)):
-		return true
-	case strings.EqualFold(kind, "ApiKey"):
-		key, err := base64.StdEncoding.DecodeString(value)
-		for _, k := range s.opts.APIKeys {
-			if err == nil && same(string(key), string(k)) {
-				return true
-			}
-		}
 	}
 	s.tally.unauthorized.Add(1)
-	what := "authentication failed: invalid token or API key"
-	if kind == "" {
-		what = "authentication failed: missing or improperly formatted Authorization header: expected 'Authorization: Bearer secret_token' or 'Authorization: ApiKey base64(API key ID:API key)'"
+	if r.Header.Get("Authorization") == "" {
+		if !s.opts.NoRUM {
+			answerError(w, http.StatusForbidden, "unauthorized: anonymous access not permitted for agents")
+			return false
+		}
+		answerError(w, http.StatusUnauthorized, "authentication failed: missing or improperly formatted Authorization header: expected 'Authorization: Bearer secret_token' or 'Authorization: ApiKey base64(API key ID:API key)'")
+		return false
 	}
-	answerError(w, http.StatusUnauthorized, what)
+	answerError(w, http.StatusUnauthorized, "authentication failed: invalid token or API key")
 	return false
+}
+
+func (s *Server) wantsCredentials() bool { return s.opts.SecretToken != "" || len(s.opts.APIKeys) > 0 }
+
+// known reports whether a request has one of the credentials that are wanted.
+func (s *Server) known(r *http.Request) bool {
+	kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(kind, "Bearer") {
+		return s.opts.SecretToken != "" && same(value, string(s.opts.SecretToken))
+	}
+	key, err := base64.StdEncoding.DecodeString(value)
+	if err != nil || !strings.EqualFold(kind, "ApiKey") {
+		return false
+	}
+	return slices.ContainsFunc(s.opts.APIKeys, func(k Secret) bool { return same(string(key), string(k)) })
 }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

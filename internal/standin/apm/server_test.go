@@ -1,12 +1,14 @@
 package apm
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -123,11 +125,19 @@ func TestAnswers(t *testing.T) {
 		{"no metadata", "/intake/v2/events", goodSpan, nil, 400, []string{`"accepted":0`, `\"metadata\" or \"m\" required`, `"document":"{\"span\"`}},
 		{"bad metadata", "/intake/v2/events", `{"metadata":{"service":{"name":"a/b","agent":{"name":"b","version":"1"}}}}` + "\n" + goodSpan, nil, 400, []string{`"accepted":0`, "metadata.service.name"}},
 		{"some bad", "/intake/v2/events", meta + goodSpan + `{"span":{"id":1}}` + "\n" + goodSpan + `{"zebra":{}}`, nil, 400, []string{`"accepted":2`, "span.id: want a string", "did not recognize object type", `zebra`}},
-		{"too large", "/intake/v2/events", meta + goodSpan + big + goodSpan, nil, 413, []string{`"accepted":2`, "event exceeded the permitted size"}},
+		{"too large", "/intake/v2/events", meta + goodSpan + big + goodSpan, nil, 400, []string{`"accepted":2`, "event exceeded the permitted size"}},
 		{"no JSON", "/intake/v2/events", meta + "{\"span\":\n" + goodSpan, nil, 400, []string{`"accepted":1`, "not JSON"}},
 		{"no gzip", "/intake/v2/events", meta, []string{"Content-Encoding", "gzip"}, 400, []string{"gzip"}},
 		{"half a gzip", "/intake/v2/events", short.String(), []string{"Content-Encoding", "gzip"}, 400, []string{`"accepted":1`, "unexpected EOF"}},
-		{"brotli", "/intake/v2/events", meta, []string{"Content-Encoding", "br"}, 400, []string{"content encoding"}},
+		{"brotli, which it is not", "/intake/v2/events?verbose", meta + goodSpan, []string{"Content-Encoding", "br"}, 202, []string{`"accepted":1`}},
+		{"brotli", "/intake/v2/events", "\x0b\x02\x80hello\x03", []string{"Content-Encoding", "br"}, 400, []string{"not JSON"}},
+		{"gzip that nobody told of", "/intake/v2/events?verbose", zipped(t, meta+goodSpan), nil, 202, []string{`"accepted":1`}},
+		{"another type", "/intake/v2/events", meta, []string{"Content-Type", "application/json"}, 400, []string{"invalid content type: 'application/json'"}},
+		{"the type", "/intake/v2/events", meta, []string{"Content-Type", "application/x-ndjson; charset=utf-8"}, 202, nil},
+		{"v1 of another type", "/v1/errors", "{}", []string{"Content-Type", "application/x-ndjson"}, 400, []string{`"error":"invalid content type`}},
+		{"a kind without end", "/intake/v2/events", meta + `{"` + strings.Repeat("k", 9000) + `":{}}`, nil, 400, []string{"did not recognize object type"}},
+		{"a name without end", "/intake/v2/events", meta + `{"span":{"` + strings.Repeat("\u00e4", 9000) + `":{"a":}}}`, nil, 400, []string{"not JSON"}},
+		{"a label without end", "/intake/v2/events", meta + `{"span":{"context":{"tags":{"` + strings.Repeat("\u00e4", 9000) + `":[]}}}}`, nil, 400, []string{"span.context.tags.\u00e4\u00e4", "...: want"}},
 		{"v1 bad", "/v1/transactions", `{"process":{"pid":1}}`, nil, 400, []string{`"error":"validation error: service: required`}},
 		{"another path", "/intake/v9/events", meta, nil, 404, nil},
 	}
@@ -143,8 +153,123 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("got %.600s, want %q in it", text, w)
 				}
 			}
+			if most := 2*mostDocument + 600; len(text) > most {
+				t.Errorf("an answer of %d bytes, want at most %d", len(text), most)
+			}
 		})
 	}
+}
+
+func zipped(t testing.TB, s string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(s)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// As the real server does, it ends a connection with an error.
+func TestErrorsEndConnections(t *testing.T) {
+	s := start(t, Options{})
+	for body, want := range map[string]bool{meta + goodSpan: false, meta + "{}": true} {
+		resp, err := http.Post("http://"+s.Addr()+"/intake/v2/events", "application/x-ndjson", strings.NewReader(body)) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.Close != want {
+			t.Errorf("%d: the connection ends: %v, want %v", resp.StatusCode, resp.Close, want)
+		}
+	}
+}
+
+func TestOnlyPost(t *testing.T) {
+	s := start(t, Options{})
+	for path, want := range map[string]int{"/intake/v2/events": 400, "/intake/v3/rum/events": 400, "/v1/errors": 405} {
+		resp, err := http.Get("http://" + s.Addr() + path) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want || !strings.Contains(string(text), "only POST requests are supported") {
+			t.Errorf("%s: got %d %s, want %d", path, resp.StatusCode, text, want)
+		}
+	}
+}
+
+// A body that does not end holds up no answer, whether its bytes come as fast as
+// can be or not at all.
+func TestBodyWithoutEnd(t *testing.T) {
+	for _, flood := range []bool{false, true} {
+		for _, rules := range [][]ErrorRule{nil, {{Name: "throttled", Status: 429, Share: 1}}} {
+			s := start(t, Options{Errors: rules})
+			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			const head = "POST /intake/v2/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{}\n\n\r\n"
+			if _, err := io.WriteString(c, head); err != nil {
+				t.Fatal(err)
+			}
+			if flood {
+				go func() {
+					chunk := []byte("10000\r\n" + strings.Repeat("x", 1<<16) + "\r\n")
+					for {
+						if _, err := c.Write(chunk); err != nil {
+							return
+						}
+					}
+				}()
+			}
+			_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatalf("flood %v: %v", flood, err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode < 400 {
+				t.Errorf("flood %v: got %d, want an error", flood, resp.StatusCode)
+			}
+			if got := s.Counts().Bytes; got > 2*mostUnread {
+				t.Errorf("flood %v: %d bytes read, want no more than %d", flood, got, 2*mostUnread)
+			}
+		}
+	}
+}
+
+// What does not fit leaves the room that there is to others.
+func TestQueueRoomIsExact(t *testing.T) {
+	q := &queue{most: 10}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if q.room(11) {
+				t.Error("there is room for more than fits")
+			}
+		}
+	}()
+	for range 200000 {
+		if !q.room(1) {
+			t.Error("there is no room where nothing is")
+			break
+		}
+		q.waiting.Add(-1)
+	}
+	close(stop)
+	<-stopped
 }
 
 func TestAtMostFiveErrorsAreTold(t *testing.T) {
@@ -190,6 +315,18 @@ func TestCredentials(t *testing.T) {
 			}
 			if got := s.Counts().Unauthorized; (got == 1) != (code > 400) {
 				t.Errorf("got %d unauthorized", got)
+			}
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+"/", nil)
+			r.Header.Set("Authorization", tt.auth)
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			about, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			known := strings.HasSuffix(tt.auth, "token") || tt.auth == key || tt.name == "RUM refused"
+			if resp.StatusCode != 200 || (len(about) > 0) != known {
+				t.Errorf("it is asked about itself: got %d %q", resp.StatusCode, about)
 			}
 		})
 	}

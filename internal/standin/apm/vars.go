@@ -8,8 +8,14 @@ import (
 
 var began = time.Now()
 
-// about is what the real server says at "/".
-func (s *Server) about(w http.ResponseWriter, _ *http.Request) {
+// about is what the real server says at "/": nothing but that it is there to who
+// has no credentials where some are wanted.
+func (s *Server) about(w http.ResponseWriter, r *http.Request) {
+	if s.wantsCredentials() && !s.known(r) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.WriteHeader(http.StatusOK)
+		return
+	}
 	answerJSON(w, http.StatusOK, map[string]any{
 		"build_date": began.UTC().Format(time.RFC3339), "build_sha": "0000000000000000000000000000000000000000",
 		"publish_ready": true, "version": Version, "standin": "carronade",
