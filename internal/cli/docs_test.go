@@ -53,15 +53,23 @@ var exampleServers = []struct {
 }{
 	{"127.0.0.1:9092", []string{"kafka", "--in-memory"}, false},
 	{"127.0.0.1:5555", []string{"riemann", "--interval", "100ms"}, true},
+	{"127.0.0.1:8200", []string{"apm"}, false},
 }
 
 // addresses starts the servers that a document's examples need, and returns
 // what stands for the address of each, and what it is.
 func addresses(t *testing.T, text string) *strings.Replacer {
 	t.Helper()
-	var pairs []string
+	pairs := []string{"--for 30s", "--for 1s"} // as long as a reader would, and as long as a test has
+	if strings.Contains(text, exampleStore) {
+		pairs = append(pairs, exampleStore, startStore(t))
+	}
 	for _, s := range exampleServers {
 		if !strings.Contains(text, s.addr) {
+			continue
+		}
+		if strings.Contains(text, "--listen "+s.addr) { // the examples start it themselves
+			pairs = append(pairs, s.addr, freeAddress(t))
 			continue
 		}
 		args := append(s.args[:len(s.args):len(s.args)], "--listen", "127.0.0.1:0")
@@ -117,6 +125,9 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			dir, swap := t.TempDir(), addresses(t, string(data))
+			if strings.Contains(string(data), "--system-git apm-server") {
+				exampleRepository(t, dir, swap)
+			}
 			for _, b := range blocks {
 				b.check(t, dir, swap)
 			}

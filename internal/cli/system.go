@@ -58,16 +58,16 @@ func (s *session) systemListCommand() *cobra.Command {
 
 // buildsText writes a line a build.
 func buildsText(w io.Writer, list []checkout.Entry) {
-	fmt.Fprintf(w, "%-12s  %-16s  %-16s  %10s  %-16s  %s\n", "revision", "repository", "branch", "size", "used", "")
+	fmt.Fprintf(w, "%-12s  %-16s  %-16s  %10s  %s\n", "revision", "repository", "branch", "size", "used")
 	for _, e := range list {
 		note := ""
 		switch {
 		case e.Failed:
-			note = "failed"
+			note = "  failed"
 		case e.InUse:
-			note = "in use"
+			note = "  in use"
 		}
-		fmt.Fprintf(w, "%-12.12s  %-16.16s  %-16.16s  %10s  %-16s  %s\n", e.Revision, filepath.Base(e.Repository), e.Branch,
+		fmt.Fprintf(w, "%-12.12s  %-16.16s  %-16.16s  %10s  %s%s\n", e.Revision, filepath.Base(e.Repository), e.Branch,
 			units.FormatSize(e.Bytes), e.Used.Local().Format("2006-01-02 15:04"), note)
 	}
 }

@@ -1,0 +1,72 @@
+package cli_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// exampleStore stands for Elasticsearch in the examples.
+const exampleStore = "127.0.0.1:9200"
+
+// startStore starts what takes documents and counts them, and does nothing else
+// of Elasticsearch.
+func startStore(t *testing.T) (addr string) {
+	t.Helper()
+	var documents atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/_bulk":
+			text, _ := io.ReadAll(r.Body)
+			n := bytes.Count(text, []byte("\n")) / 2
+			documents.Add(int64(n))
+			fmt.Fprintf(w, `{"items":[%s]}`, strings.TrimSuffix(strings.Repeat(`{"create":{"status":201}},`, n), ","))
+		case strings.HasSuffix(r.URL.Path, "/_count"):
+			fmt.Fprintf(w, `{"count":%d,"_shards":{"failed":0}}`, documents.Load())
+		default:
+			fmt.Fprint(w, `{"version":{"number":"9.6.0"},"status":"green"}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// exampleServer is what the repository of the examples builds: a server that
+// takes an APM Server's flags and does not look at them.
+const exampleServer = "#!/bin/sh\nexec carronade standin apm --listen 127.0.0.1:8200 --index http://" + exampleStore + "\n"
+
+// exampleRepository makes the folder apm-server of the examples, a repository
+// whose make makes a server.
+func exampleRepository(t *testing.T, dir string, swap *strings.Replacer) {
+	t.Helper()
+	dir = filepath.Join(dir, "apm-server")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"Makefile":   "apm-server: server.sh\n\tcp server.sh apm-server\n\tchmod +x apm-server\n",
+		"server.sh":  swap.Replace(exampleServer),
+		".gitignore": "apm-server\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-qm", "a server"}, {"branch", "trace-apm-server"}} {
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	if out, err := exec.Command("make", "-C", dir).CombinedOutput(); err != nil {
+		t.Fatalf("make: %v\n%s", err, out)
+	}
+}
