@@ -105,9 +105,9 @@ has every event as it was sent.`,
 			demo: &demo{
 				server: server{[]string{"apm", "--listen", "127.0.0.1:0"}, "apm+http://ADDR"},
 				name:   "APM Server", watched: true,
-				about: `The server judges requests of ten transactions with three spans each: how long it
-takes for one, how many of their events it accepts, what it answers, and what its
-process costs meanwhile in memory and processor time.`,
+				about: `The server judges requests of ten transactions with three spans each: how long
+it takes for one, what it answers, how many of their events it accepts, and what
+its process costs meanwhile in memory and processor time.`,
 				workload: [][2]string{
 					{"rate", "8k/s"},
 					{"for", "9s"},

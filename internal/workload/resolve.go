@@ -178,7 +178,7 @@ func (w *Workload) unknown(kinds []target.Kind, e Entry, from Origin) error {
 	for _, k := range kinds {
 		if slices.ContainsFunc(k.Options(), func(o target.Option) bool { return o.Name == e.Name }) {
 			return &Error{
-				Where: e.Where, Err: fmt.Errorf("has no meaning for a %s target", w.Kind.Name()),
+				Where: e.Where, Err: fmt.Errorf("has no meaning for %s target", aKind(w.Kind)),
 				Hint: fmt.Sprintf("it is an option of %s targets", k.Name()),
 			}
 		}
@@ -242,7 +242,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	}
 	faults = append(faults, w.systemConflicts(given)...)
 	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {
-		fault("verify", "leave it out", "a %s target cannot be read back", w.Kind.Name())
+		fault("verify", "leave it out", "%s target cannot be read back", aKind(w.Kind))
 	}
 	if n, m := w.Count("events-per-shot"), w.Count("callers"); n > 0 && m > 0 && n*m > 1e9 {
 		fault("callers", "lower one of them", "%d callers of %d events each are more than memory holds", m, n)
@@ -254,4 +254,12 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		}
 	}
 	return faults
+}
+
+// aKind is a kind's name behind its article.
+func aKind(k target.Kind) string {
+	if strings.ContainsAny(k.Name()[:1], "aeiou") {
+		return "an " + k.Name()
+	}
+	return "a " + k.Name()
 }

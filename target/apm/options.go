@@ -50,7 +50,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "durations", Word: "SHAPE", Default: "lognormal(5ms,250ms)", Group: groupEvents, Independent: true,
-			Help: durationForms,
+			Help: "of transactions: " + durationForms,
 		},
 		{
 			Name: "trace-hops", Type: target.Int, Default: "1", Group: groupEvents, Independent: true,

@@ -14,7 +14,7 @@ import (
 )
 
 // durationForms are the texts that parseDurations takes.
-const durationForms = "of transactions: constant(20ms), uniform(1ms,100ms), exponential(20ms), lognormal(MEDIAN,P99)"
+const durationForms = "constant(20ms), uniform(1ms,100ms), exponential(20ms), lognormal(MEDIAN,P99)"
 
 // parseMakeup reads what requests are made of.
 func parseMakeup(v target.Values) (m apm.Makeup, err error) {
@@ -112,7 +112,7 @@ func parseDurations(s string) (d apm.Durations, err error) {
 	shapes := []string{"lognormal", "constant", "uniform", "exponential"} // in the order of apm.Shape
 	i := slices.Index(shapes, name)
 	if !ok || !closed || i < 0 {
-		return d, fmt.Errorf("%q: want one %s", s, durationForms)
+		return d, fmt.Errorf("%q: want one of %s", s, durationForms)
 	}
 	d.Shape = apm.Shape(i)
 	parts := strings.Split(args, ",")
@@ -121,7 +121,7 @@ func parseDurations(s string) (d apm.Durations, err error) {
 		want = 2
 	}
 	if len(parts) != want {
-		return d, fmt.Errorf("%q: want one %s", s, durationForms)
+		return d, fmt.Errorf("%q: want one of %s", s, durationForms)
 	}
 	if d.Low, err = units.ParseDuration(strings.TrimSpace(parts[0])); err != nil {
 		return d, err
