@@ -45,6 +45,12 @@ type Verifier interface {
 	Verifies() bool
 }
 
+// A Ported is a Kind that connects to a port of its own where a target names
+// none: whoever starts the system waits for that one.
+type Ported interface {
+	DefaultPort(scheme string) string
+}
+
 // A Session is a target opened for one run.
 type Session interface {
 	// Target is the firing side, nil when the operation only consumes.

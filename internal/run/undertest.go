@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -48,6 +49,9 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 	known.Add(spec.Secrets...)
 	spec.Launched = e.Started
 	u := &underTest{started: spec.Command != "" || spec.Image != ""}
+	if err := sut.Check(spec); err != nil { // a build may take long
+		return nil, err
+	}
 	if w.Has("system-checkout") || w.Has("system-build") {
 		e.Logf("building the system under test")
 		u.build, err = checkout.Make(ctx, checkout.Order{
@@ -106,7 +110,7 @@ func (e *execution) systemSpec() (sut.Spec, error) {
 		Memory: w.Size("system-mem"), Engine: w.String("system-engine"), Publish: w.List("system-publish"),
 		Git: w.String("system-git"), Vars: w.String("system-vars"), Metrics: w.String("system-metrics"),
 		Names: w.List("system-names"), GCLog: w.String("system-gc-log"), JVMGC: w.Bool("system-jvm-gc"),
-		Listen: listening(w.URL.Host), Logf: e.Logf,
+		Listen: listening(w.Kind, w.URL), Logf: e.Logf,
 	}
 	if w.Has("system-checkout") || w.Has("system-build") {
 		s.Git = "" // the build's facts take its place
@@ -158,12 +162,19 @@ func (e *execution) targetSecrets() (out []string) {
 	return out
 }
 
-// listening are the addresses of a target that have a port: what a system that
-// is started must accept at before it is fired at.
-func listening(hosts string) (out []string) {
-	for h := range strings.SplitSeq(hosts, ",") {
-		if _, port, err := net.SplitHostPort(h); err == nil && port != "" {
+// listening are the addresses of a target: what a system that is started must
+// accept at before it is fired at. The null target has none.
+func listening(kind target.Kind, u *url.URL) (out []string) {
+	port := ""
+	if p, ok := kind.(target.Ported); ok {
+		port = p.DefaultPort(u.Scheme)
+	}
+	for h := range strings.SplitSeq(u.Host, ",") {
+		switch _, own, err := net.SplitHostPort(h); {
+		case err == nil && own != "":
 			out = append(out, h)
+		case h != "" && port != "":
+			out = append(out, net.JoinHostPort(strings.Trim(strings.TrimSuffix(h, ":"), "[]"), port))
 		}
 	}
 	return out

@@ -133,15 +133,20 @@ func (s *System) launch(cmd *exec.Cmd) error {
 		}
 	})
 	if err != nil {
+		hint := "the first word must be a program that can be run from here; a shell's own words need sh -c '...'"
 		var p *fs.PathError
 		if errors.As(err, &p) {
 			err = p.Err
+			if p.Op == "chdir" {
+				err = fmt.Errorf("go to its working folder %s: %w", cmd.Dir, err)
+				hint = "--system-dir is a folder that exists"
+			}
 		}
 		var x *exec.Error
 		if errors.As(err, &x) {
 			err = x.Err
 		}
-		return &target.Error{Doing: "start " + s.shown, Err: err, Hint: "the first word must be a program that can be run from here; a shell's own words need sh -c '...'"}
+		return &target.Error{Doing: "start " + s.shown, Err: err, Hint: hint}
 	}
 	s.child = child
 	s.started = time.Now()

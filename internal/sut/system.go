@@ -94,6 +94,26 @@ func Start(ctx context.Context, spec Spec) (*System, error) {
 	return s, nil
 }
 
+// Check finds what is wrong with a spec that needs nothing started to be found:
+// a build that takes long may come before Start. The error is Start's.
+func Check(spec Spec) error {
+	s := &System{spec: spec, mask: new(secret.Mask), flags: make(map[string]string)}
+	if err := s.check(); err != nil {
+		return err
+	}
+	err := s.openSources()
+	switch {
+	case err != nil:
+	case spec.Command != "":
+		_, _, err = s.prepared(spec.Command)
+	case spec.Image != "":
+		if _, err = s.flagWords(); err == nil {
+			_, err = s.environment()
+		}
+	}
+	return err
+}
+
 // newWeb is for asking whether the system is ready; it keeps no connection,
 // which would be one more on the system than the run has.
 func newWeb() *http.Client {
@@ -179,8 +199,20 @@ func (s *System) describe(ctx context.Context) error {
 			s.warn("the git folder holds changes that are not committed: the revision alone does not say what ran")
 		}
 	}
+	if err := s.openSources(); err != nil {
+		return err
+	}
+	if s.spec.GCLog != "" {
+		// What a system that runs already wrote before is not of this run.
+		s.gc = scrape.NewGCLog(s.spec.GCLog, false)
+		_, _ = s.gc.Tell(ctx)
+	}
+	return nil
+}
+
+// openSources makes the sources of figures; it asks none.
+func (s *System) openSources() (err error) {
 	filter := scrape.NewFilter(s.spec.Names)
-	var err error
 	if s.spec.Vars != "" {
 		if s.vars, err = scrape.Vars(s.spec.Vars, s.spec.Header, filter); err != nil {
 			return &target.Error{Doing: "prepare --system-vars", Err: err, Hint: "such as http://127.0.0.1:8200/debug/vars"}
@@ -190,11 +222,6 @@ func (s *System) describe(ctx context.Context) error {
 		if s.metrics, err = scrape.Metrics(s.spec.Metrics, s.spec.Header, filter); err != nil {
 			return &target.Error{Doing: "prepare --system-metrics", Err: err, Hint: "such as http://127.0.0.1:9100/metrics"}
 		}
-	}
-	if s.spec.GCLog != "" {
-		// What a system that runs already wrote before is not of this run.
-		s.gc = scrape.NewGCLog(s.spec.GCLog, false)
-		_, _ = s.gc.Tell(ctx)
 	}
 	return nil
 }
@@ -225,6 +252,8 @@ func (s *System) attach(pid int) error {
 	if err != nil {
 		hint := "give the number that ps shows"
 		switch {
+		case errors.Is(err, system.ErrGone) && s.box == nil:
+			err = errors.New("there is no such process")
 		case errors.Is(err, system.ErrUnwatched):
 			hint = "leave --system-pid out: the system is loaded all the same, and not watched"
 		case s.box != nil:

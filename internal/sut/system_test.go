@@ -223,44 +223,48 @@ func TestStartFails(t *testing.T) {
 	base := play(t, "exit", "7", "no such index, token="+canary)
 	dir := t.TempDir()
 	tests := []struct {
-		name string
-		edit func(*Spec)
-		want []string
+		name  string
+		edit  func(*Spec)
+		want  []string
+		early bool // found without starting anything
 	}{
-		{"exits at once", func(s *Spec) { s.Listen = []string{addr} }, []string{"it ended before it was ready: exit status 7", "no such index, token=***", "by hand"}},
+		{"exits at once", func(s *Spec) { s.Listen = []string{addr} }, []string{"it ended before it was ready: exit status 7", "no such index, token=***", "by hand"}, false},
 		{"is never ready", func(s *Spec) {
 			s.Env[0], s.Listen, s.ReadyWithin = roleEnv+"=silent", []string{addr}, 300*time.Millisecond
-		}, []string{"waited 300ms for " + addr, "refused", "it said nothing", "--system-ready"}},
-		{"never says so", func(s *Spec) { s.Env[0], s.Ready, s.ReadyWithin = roleEnv+"=silent", "log:hello", 300*time.Millisecond }, []string{`waited 300ms for "hello" in its output`}},
-		{"no such program", func(s *Spec) { s.Command = "/nowhere/server --x" }, []string{"start /nowhere/server --x: no such file", "first word"}},
-		{"no such program in PATH", func(s *Spec) { s.Command = "no-such-server-anywhere" }, []string{"not found"}},
-		{"no such folder", func(s *Spec) { s.Dir = "/nowhere" }, []string{"no such file"}},
-		{"bad quotes", func(s *Spec) { s.Command = "server 'x" }, []string{"a ' has no end", "sh -c"}},
-		{"blank", func(s *Spec) { s.Command = " " }, []string{"it is empty"}},
-		{"nothing", func(s *Spec) { s.Command = "" }, []string{"it is not said where it is"}},
-		{"two at once", func(s *Spec) { s.PID = 1 }, []string{"more than once"}},
-		{"bad readiness", func(s *Spec) { s.Ready = "soon" }, []string{"neither http", "port:8200"}},
-		{"bad port", func(s *Spec) { s.Ready = "port:99999" }, []string{"neither http"}},
-		{"bad environment", func(s *Spec) { s.Env = append(s.Env, "x") }, []string{`"x" is not NAME=VALUE`}},
-		{"unset reference", func(s *Spec) { s.Env = append(s.Env, "A=env:SUT_NOT_SET") }, []string{"SUT_NOT_SET is not set"}},
-		{"missing file", func(s *Spec) { s.Flags = []Flag{{"a", "file:" + dir + "/x"}} }, []string{"--system-flag a", "no such file"}},
-		{"bad flag format", func(s *Spec) { s.Flags, s.FlagFormat = []Flag{{"a", "b"}}, "--x" }, []string{"does not hold {name}"}},
-		{"no git folder", func(s *Spec) { s.Git = dir }, []string{"not a git repository"}},
-		{"missing git folder", func(s *Spec) { s.Git = dir + "/x" }, []string{"no such file"}},
-		{"bad vars", func(s *Spec) { s.Vars = "localhost" }, []string{"--system-vars", "want http"}},
-		{"bad metrics", func(s *Spec) { s.Metrics = "http://me:" + canary + "@" }, []string{"--system-metrics", "want http"}},
-		{"both logs", func(s *Spec) { s.JVMGC, s.GCLog = true, "x" }, []string{"leave one out"}},
-		{"negative limit", func(s *Spec) { s.CPUs = -1 }, []string{"a limit below nothing"}},
-		{"flags for what runs", func(s *Spec) { s.Command, s.Env, s.PID, s.Flags = "", nil, 1, []Flag{{"a", "b"}} }, []string{"it runs already"}},
-		{"no such process", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, 1<<22-1 }, []string{"the process is gone"}},
-		{"itself", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, os.Getpid() }, []string{"this very process"}},
-		{"the log of a process", func(s *Spec) { s.Command, s.Env, s.PID, s.Ready = "", nil, 1, "log:x" }, []string{"not ours to read"}},
+		}, []string{"waited 300ms for " + addr, "refused", "it said nothing", "--system-ready"}, false},
+		{"never says so", func(s *Spec) { s.Env[0], s.Ready, s.ReadyWithin = roleEnv+"=silent", "log:hello", 300*time.Millisecond }, []string{`waited 300ms for "hello" in its output`}, false},
+		{"no such program", func(s *Spec) { s.Command = "/nowhere/server --x" }, []string{"start /nowhere/server --x: no such file", "first word"}, false},
+		{"no such program in PATH", func(s *Spec) { s.Command = "no-such-server-anywhere" }, []string{"not found"}, false},
+		{"no such folder", func(s *Spec) { s.Dir = "/nowhere" }, []string{"working folder /nowhere", "no such file", "--system-dir"}, false},
+		{"bad quotes", func(s *Spec) { s.Command = "server 'x" }, []string{"a ' has no end", "sh -c"}, true},
+		{"blank", func(s *Spec) { s.Command = " " }, []string{"it is empty"}, true},
+		{"nothing", func(s *Spec) { s.Command = "" }, []string{"it is not said where it is"}, true},
+		{"two at once", func(s *Spec) { s.PID = 1 }, []string{"more than once"}, true},
+		{"bad readiness", func(s *Spec) { s.Ready = "soon" }, []string{"neither http", "port:8200"}, true},
+		{"bad port", func(s *Spec) { s.Ready = "port:99999" }, []string{"neither http"}, true},
+		{"bad environment", func(s *Spec) { s.Env = append(s.Env, "x") }, []string{`"x" is not NAME=VALUE`}, false},
+		{"unset reference", func(s *Spec) { s.Env = append(s.Env, "A=env:SUT_NOT_SET") }, []string{"SUT_NOT_SET is not set"}, true},
+		{"missing file", func(s *Spec) { s.Flags = []Flag{{"a", "file:" + dir + "/x"}} }, []string{"--system-flag a", "no such file"}, true},
+		{"bad flag format", func(s *Spec) { s.Flags, s.FlagFormat = []Flag{{"a", "b"}}, "--x" }, []string{"does not hold {name}"}, true},
+		{"no git folder", func(s *Spec) { s.Git = dir }, []string{"not a git repository"}, false},
+		{"missing git folder", func(s *Spec) { s.Git = dir + "/x" }, []string{"no such file"}, false},
+		{"bad vars", func(s *Spec) { s.Vars = "localhost" }, []string{"--system-vars", "want http"}, true},
+		{"bad metrics", func(s *Spec) { s.Metrics = "http://me:" + canary + "@" }, []string{"--system-metrics", "want http"}, true},
+		{"both logs", func(s *Spec) { s.JVMGC, s.GCLog = true, "x" }, []string{"leave one out"}, true},
+		{"negative limit", func(s *Spec) { s.CPUs = -1 }, []string{"a limit below nothing"}, true},
+		{"flags for what runs", func(s *Spec) { s.Command, s.Env, s.PID, s.Flags = "", nil, 1, []Flag{{"a", "b"}} }, []string{"it runs already"}, true},
+		{"no such process", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, 1<<22-1 }, []string{"there is no such process"}, false},
+		{"itself", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, os.Getpid() }, []string{"this very process"}, false},
+		{"the log of a process", func(s *Spec) { s.Command, s.Env, s.PID, s.Ready = "", nil, 1, "log:x" }, []string{"not ours to read"}, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			spec := base
 			spec.Env = slices.Clone(base.Env)
 			test.edit(&spec)
+			if err := Check(spec); (err != nil) != test.early {
+				t.Errorf("checked ahead: got %v, want it found %v", err, test.early)
+			}
 			began := time.Now()
 			s, err := Start(t.Context(), spec)
 			if err == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func systemTable() []Setting {
 		with(opt("system-ready-within", target.Duration, "", "how long that may take (default: 1m)"), durationBetween(time.Millisecond, 24*time.Hour)),
 		with(opt("system-stop-within", target.Duration, "", "between TERM and KILL (default: 10s)"), durationBetween(time.Millisecond, time.Hour)),
 		with(independent(opt("system-mem", target.Size, "", "most memory it may use")), sizeAtLeast(1<<20)),
-		independent(opt("system-cpus", target.Float, "N", "most processors' time it may use, such as 1.5")),
+		with(independent(opt("system-cpus", target.Float, "N", "most processors' time it may use, such as 1.5")), checkProcessors),
 		{Option: target.Option{Name: "system-engine", Choices: []string{"docker", "podman"}, Group: groupSystem, Help: "what runs containers (default: whichever is there)"}},
 		opt("system-publish", target.List, "PORTS", "a port of the image's container: 127.0.0.1:8200:8200"),
 
@@ -99,6 +100,14 @@ func showNamed(text string) string {
 		return m.Text(text)
 	}
 	return name + "=" + m.Value(name, value)
+}
+
+// checkProcessors wants what the kernel can keep: a hundredth of one at least.
+func checkProcessors(text string) error {
+	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 0.01 || n > 1<<16 {
+		return &Error{Err: fmt.Errorf("must be a number of processors from 0.01 on, not %s", text), Hint: "leave it out for no limit"}
+	}
+	return nil
 }
 
 // checkRemote wants the name of a remote: an address may hold a login. The error

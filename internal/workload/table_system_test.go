@@ -22,6 +22,7 @@ func TestSystemSettings(t *testing.T) {
 		{"a header in clear", []string{"system-vars=http://127.0.0.1/", "system-header=Authorization=Bearer s3cret"}, "must be NAME=env:VARIABLE"},
 		{"a build of nothing that is started", []string{"system-git=.", "system-build=make"}, "goes with --system-cmd or --system-image"},
 		{"an address for a remote", []string{"system-cmd=a", "system-git=.", "system-checkout=main", "system-fetch=https://me:s3cret@h/r"}, "the name of a remote"},
+		{"no processors at all", []string{"system-cmd=a", "system-cpus=0"}, "from 0.01 on"},
 		{"no memory at all", []string{"system-cmd=a", "system-mem=1"}, "1 MiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,6 +22,9 @@ func (Kind) Name() string { return "apm" }
 // Schemes implements target.Kind.
 func (Kind) Schemes() []string { return []string{schemeHTTP, schemeHTTPS} }
 
+// DefaultPort implements target.Ported.
+func (Kind) DefaultPort(string) string { return defaultPort }
+
 // Ops implements target.Kind.
 func (Kind) Ops() []string { return []string{"produce"} }
 

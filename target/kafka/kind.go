@@ -14,6 +14,9 @@ func (Kind) Name() string { return "kafka" }
 // Schemes implements target.Kind.
 func (Kind) Schemes() []string { return []string{"kafka"} }
 
+// DefaultPort implements target.Ported.
+func (Kind) DefaultPort(string) string { return defaultPort }
+
 // Ops implements target.Kind.
 func (Kind) Ops() []string { return []string{opProduce, opConsume, opRoundTrip} }
 

@@ -27,6 +27,16 @@ func (Kind) Schemes() []string {
 	return all
 }
 
+// DefaultPort implements target.Ported.
+func (Kind) DefaultPort(scheme string) string {
+	for i := range roads {
+		if roads[i].scheme == scheme {
+			return roads[i].port
+		}
+	}
+	return ""
+}
+
 // Ops implements target.Kind.
 func (Kind) Ops() []string { return []string{opProduce} }
 
