@@ -59,13 +59,6 @@ const (
 	mostEvents = 128
 	mostIovecs = 64
 
-	// How often a thread that finds no answer lets others have its processor
-	// before it sleeps. Where the server shares the machine it has mostly
-	// answered when the thread is back, and neither pays for falling asleep and
-	// being woken, which is a fifth of what a request of 10 KB costs. With a
-	// server elsewhere it is two system calls more for each sleep.
-	yields = 2
-
 	// Each change is told once: a connection that is told until it is empty is
 	// looked at twice for each answer.
 	watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
@@ -166,22 +159,26 @@ func (p *poller) handle(n int) {
 	}
 }
 
-// Wait implements load.Waiting.
+// Wait implements load.Waiting. The first millisecond of a wait the Go scheduler
+// is not told of: at full speed most waits are far shorter, and to hand the
+// processor on and to get it back costs more than an answer. A collection that
+// wants the world to stop interrupts it by a signal.
 func (p *poller) Wait(until time.Duration) {
-	n := p.look()
-	for i := 0; i < yields && n == 0; i++ {
-		_, _, _ = syscall.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
-		n = p.look()
-	}
-	if n == 0 && p.state.CompareAndSwap(running, parked) {
+	n := 0
+	if p.state.CompareAndSwap(running, parked) {
 		ms := -1
 		if until != load.Never {
 			// Rounded up: a thread that wakes before its time goes round in
 			// circles.
 			ms = int(max(0, (until-p.s.sink.Now()+time.Millisecond-1)/time.Millisecond))
 		}
-		n = p.wait(ms)
+		first := min(uint(ms), 1) // of no end, too
+		if n = p.look(first); n == 0 && ms != int(first) {
+			n = p.wait(ms)
+		}
 		p.state.Store(running) // what is settled below is found without a wake
+	} else {
+		n = p.look(0)
 	}
 	p.handle(n)
 	p.state.Store(running) // whoever wakes from here on finds that what he left is looked at
@@ -212,9 +209,9 @@ func (p *poller) wait(ms int) int {
 	return n
 }
 
-// look is a wait that does not block, so the scheduler need not know of it.
-func (p *poller) look() int {
-	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p.events))), uintptr(len(p.events)), 0, 0, 0)
+// look is a wait so short that the scheduler need not know of it.
+func (p *poller) look(ms uint) int {
+	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p.events))), uintptr(len(p.events)), uintptr(ms), 0, 0)
 	if e != 0 {
 		return 0
 	}
