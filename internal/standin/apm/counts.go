@@ -10,8 +10,8 @@ import (
 // Counts is what a stand-in took and made of it.
 type Counts struct {
 	Connections uint64 `json:"connections"`
-	Requests    uint64 `json:"requests"` // with events, answered
-	Bytes       uint64 `json:"bytes"`    // of their bodies, as they travelled
+	Requests    uint64 `json:"requests"` // to where events go, however they ended
+	Bytes       uint64 `json:"bytes"`    // read of their bodies, as they travelled
 	Plain       uint64 `json:"plain"`    // and uncompressed; 0 with discard
 
 	Accepted     uint64 `json:"accepted"` // events

@@ -11,6 +11,7 @@ import (
 // them, and its stack. Contexts are left out.
 type document struct {
 	index  string
+	id     uint64
 	source []byte
 }
 

@@ -3,6 +3,7 @@ package apm
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
@@ -12,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,7 +41,9 @@ type indexer struct {
 	logf   func(string, ...any)
 	done   func(events int) // called when so many no longer wait
 
-	mu      sync.RWMutex // held for writing by end alone
+	nonce   string        // of this indexer's documents' ids
+	last    atomic.Uint64 // id
+	mu      sync.RWMutex  // held for writing by end alone
 	ended   bool
 	docs    chan document
 	ctx     context.Context
@@ -63,7 +67,7 @@ const (
 )
 
 func newIndexer(o Options, done func(int)) (*indexer, error) {
-	x := &indexer{base: strings.TrimSuffix(o.Index, "/"), logf: o.logf, done: done, docs: make(chan document, indexAhead)}
+	x := &indexer{base: strings.TrimSuffix(o.Index, "/"), logf: o.logf, done: done, docs: make(chan document, indexAhead), nonce: rand.Text()}
 	switch a := string(o.IndexAuth); {
 	case strings.HasPrefix(a, "ApiKey "):
 		x.auth = a
@@ -126,6 +130,7 @@ func (x *indexer) call(method, path string, body []byte) (status int, text []byt
 // put hands a document over; it waits while the writers are behind, as the
 // request that brought it then does.
 func (x *indexer) put(d document) {
+	d.id = x.last.Add(1)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if x.ended {
@@ -189,6 +194,10 @@ func (x *indexer) bulk(batch []document) {
 		for _, d := range left {
 			body = append(body, `{"create":{"_index":"`...)
 			body = append(body, d.index...)
+			body = append(body, `","_id":"`...)
+			body = append(body, x.nonce...)
+			body = append(body, '-')
+			body = strconv.AppendUint(body, d.id, 36)
 			body = append(body, "\"}}\n"...)
 			body = append(body, d.source...)
 			body = append(body, '\n')
@@ -235,7 +244,9 @@ func (x *indexer) settle(sent []document, text []byte) (again []document) {
 	for i, item := range answer.Items {
 		for _, r := range item {
 			switch {
-			case r.Status/100 == 2:
+			case r.Status/100 == 2 || r.Status == http.StatusConflict:
+				// Conflict: it is there already, from a try whose answer was
+				// lost. Without ids of ours it would be there twice now.
 				good++
 			case r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable:
 				again = append(again, sent[i])

@@ -22,6 +22,8 @@ type fakeIndex struct {
 	docs     map[string][]map[string]any
 	template string
 	status   func(n int) int // of the n-th document that came
+	lose     int             // so many answers, after what they tell of is done
+	ids      map[string]bool
 	auth     []string
 	came     int
 }
@@ -43,6 +45,7 @@ func (f *fakeIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var action struct {
 			Create struct {
 				Index string `json:"_index"`
+				ID    string `json:"_id"`
 			}
 		}
 		if err := json.Unmarshal(lines.Bytes(), &action); err != nil {
@@ -60,17 +63,24 @@ func (f *fakeIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			status = f.status(f.came)
 		}
 		f.came++
+		if status == 201 && f.ids[action.Create.ID] {
+			status = 409
+		}
 		if status == 201 {
+			f.ids[action.Create.ID] = true
 			f.docs[action.Create.Index] = append(f.docs[action.Create.Index], doc)
 		}
 		items = append(items, fmt.Sprintf(`{"create":{"status":%d,"error":{"reason":"because"}}}`, status))
+	}
+	if f.lose--; f.lose >= 0 {
+		panic(http.ErrAbortHandler)
 	}
 	fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(items, ","))
 }
 
 func indexAt(t *testing.T, f *fakeIndex, o Options) (*Server, *bytes.Buffer) {
 	t.Helper()
-	f.docs = map[string][]map[string]any{}
+	f.docs, f.ids = map[string][]map[string]any{}, map[string]bool{}
 	ts := httptest.NewServer(f)
 	t.Cleanup(ts.Close)
 	var words bytes.Buffer
@@ -185,6 +195,26 @@ func TestIndexAccountsForAll(t *testing.T) {
 	}
 	if !strings.Contains(words.String(), "because") {
 		t.Errorf("the log does not say why: %s", words)
+	}
+}
+
+// What is tried again because its answer was lost is there once.
+func TestIndexHasNothingTwice(t *testing.T) {
+	f := &fakeIndex{lose: 3}
+	s, _ := indexAt(t, f, Options{})
+	b := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 50, Max: 50}}, 0)
+	if code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", b.Bytes); code != 202 {
+		t.Fatalf("got %d %s", code, text)
+	}
+	s.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	there := 0
+	for _, docs := range f.docs {
+		there += len(docs)
+	}
+	if c := s.Counts(); c.Indexed != 50 || there != 50 || c.Failed != 0 || c.Waiting != 0 {
+		t.Errorf("got %+v and %d documents, want 50", c, there)
 	}
 }
 

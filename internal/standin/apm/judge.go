@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -169,9 +170,10 @@ func (j *judge) object(n *node) (set bool, err error) {
 		}
 		name := j.tokens.Raw()
 		child, ok := n.members[string(name)]
-		if !ok && slices.Contains(name, '\\') {
-			name = []byte(wire.Unquote(name))
-			child, ok = n.members[string(name)]
+		if !ok {
+			if name = plain(name); len(n.members) > 0 {
+				child, ok = n.members[lower(name)] // the decoder's names have no case
+			}
 		}
 		if !ok {
 			if n.names != nil && !n.names.Match(name) {
@@ -196,6 +198,30 @@ func (j *judge) object(n *node) (set bool, err error) {
 		return false, nil
 	}
 	return true, n.fulfilled(seen)
+}
+
+// plain is a name without escapes.
+func plain(name []byte) []byte {
+	if slices.Contains(name, '\\') {
+		return []byte(wire.Unquote(name))
+	}
+	return name
+}
+
+// lower is a name in lower case, as far as it is ASCII.
+func lower(name []byte) string {
+	for i, c := range name {
+		if 'A' <= c && c <= 'Z' {
+			low := bytes.Clone(name)
+			for j := range low[i:] {
+				if c := &low[i+j]; 'A' <= *c && *c <= 'Z' {
+					*c |= 0x20
+				}
+			}
+			return string(low)
+		}
+	}
+	return string(name)
 }
 
 // fulfilled looks at what members must fulfil together.

@@ -257,7 +257,8 @@ func TestJudgeAgreesOnOddLines(t *testing.T) {
 		{"a name twice", `{"span":{` + span + `,"name":"m"}}`},
 		{"a name twice, null at last", `{"span":{` + span + `,"subtype":null}}`},
 		{"an escaped name", `{"span":{` + strings.Replace(span, `"name"`, `"n\u0061me"`, 1) + `}}`},
-		{stricter + "a name of another case", `{"span":{` + strings.Replace(span, `"name"`, `"Name"`, 1) + `}}`},
+		{"a name of another case", `{"span":{` + strings.Replace(span, `"name"`, `"Name"`, 1) + `}}`},
+		{"a required name of another case", `{"span":{` + span + `,"conText":{"destiNation":{"service":{"reSource":1}}}}}`},
 		{"no UTF-8", `{"span":{` + strings.Replace(span, `"n"`, "\"\xff\xfe\"", 1) + `}}`},
 		{"no UTF-8 in a long text", `{"span":{` + strings.Replace(span, `"n"`, `"`+strings.Repeat("\xff", 1025)+`"`, 1) + `}}`},
 		{"half of a pair", `{"span":{` + strings.Replace(span, `"n"`, `"\ud83d"`, 1) + `}}`},
@@ -324,18 +325,31 @@ func TestDocumentsOfV1Refused(t *testing.T) {
 	}
 }
 
-// Whatever comes, the judge ends, and takes only JSON.
+// Whatever comes, the judge ends, and takes only JSON that Elastic's decoder
+// takes too.
 func FuzzJudge(f *testing.F) {
-	for _, s := range samples(f) {
+	all := samples(f)
+	for _, s := range all {
 		f.Add(s[1])
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var j judge
-		_, err := j.line(allRules().v2, in)
-		if err == nil && !json.Valid(in) {
-			t.Errorf("%q is taken", in)
+		for meta, rules := range map[string]map[string]*node{"v2 metadata": allRules().v2, "rum-v3 m": allRules().rum} {
+			kind, err := j.line(rules, in)
+			if err != nil {
+				continue
+			}
+			if !json.Valid(in) {
+				t.Errorf("%q is taken", in)
+			}
+			lines := [][]byte{all[meta][1], in}
+			if kind == "metadata" || kind == "m" {
+				lines = lines[1:]
+			}
+			if _, err := decoder(lines...); err != nil && !bytes.ContainsAny(in, "\r\n") {
+				t.Errorf("%q is taken, and Elastic's decoder says %v", in, err)
+			}
 		}
-		_, _ = j.line(allRules().rum, in)
 		_ = j.document(allRules().transactions, in)
 	})
 }

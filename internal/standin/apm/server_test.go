@@ -325,7 +325,7 @@ func TestCredentials(t *testing.T) {
 			about, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			known := strings.HasSuffix(tt.auth, "token") || tt.auth == key || tt.name == "RUM refused"
-			if resp.StatusCode != 200 || (len(about) > 0) != known {
+			if resp.StatusCode != http.StatusOK || (len(about) > 0) != known {
 				t.Errorf("it is asked about itself: got %d %q", resp.StatusCode, about)
 			}
 		})
