@@ -71,14 +71,14 @@ func (m *Mask) add(v string, least int) {
 // names are what the name of a setting with a secret ends in or holds.
 const names = `passw(?:or)?d|passwd|pwd|passphrase|secret|token|(?:api|access|private|encryption|signing)[-_.]?key|credentials?|authorization|cookie|jaas`
 
-// pass is the short form of password, which is a harmless word too.
-const pass = `(?:[\w.\-]*[-_.]|\b)pass`
+// pass are the short forms of password, which are harmless words too.
+const pass = `(?:[\w.\-]*[-_.]|\b)(?:pass|pw)`
 
 // given is a value as it stands in a script: quoted, or up to a blank.
 const given = `"(?:[^"\\]|\\.)*"|'[^']*'|[^\s;&|"'\-][^\s;&|"']*`
 
 var (
-	secretName = regexp.MustCompile(`(?i)(?:` + names + `|^pass|[-_.]pass)(?:[-_.]?(?:value|text|base64|config))?$`)
+	secretName = regexp.MustCompile(`(?i)(?:` + names + `|(?:^|[-_.])(?:pass|pw))(?:[-_.]?(?:value|text|base64|config))?$`)
 	// A setting within a text: the name, what joins it to its value, the value.
 	setting  = regexp.MustCompile(`(?i)((?:[\w.\-]*(?:` + names + `)[\w\-]*)["']?\s*[=:]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|(?:(?:bearer|basic|apikey)\s+)?[^\s,;&"'}\]]+)`)
 	short    = regexp.MustCompile(`(?i)(` + pass + `(?:["']?\s*=\s*|["']\s*:\s*|:))("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;&"'}\]]+)`)

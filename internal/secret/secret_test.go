@@ -33,6 +33,7 @@ func TestCommand(t *testing.T) {
 		{"quoted in a script", []string{"sh", "-c", `srv --db-pass "a ` + canary + `" -v`}, "sh -c 'srv --db-pass *** -v'"},
 		{"login in a script", []string{"sh", "-c", "curl -u me:" + canary + " x"}, "sh -c 'curl -u me:*** x'"},
 		{"short name", []string{"srv", "-E", "DB_PASS=" + canary}, "srv -E DB_PASS=***"},
+		{"shorter name", []string{"sh", "-c", "echo pw=" + canary}, "sh -c 'echo pw=***'"},
 		{"short flag", []string{"srv", "--pass", canary}, "srv --pass ***"},
 		{"a harmless name", []string{"srv", "--bypass", "x", "--compass=y"}, "srv --bypass x --compass=y"},
 		{"signing key", []string{"srv", "--signing-key=" + canary}, "srv --signing-key=***"},

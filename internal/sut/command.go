@@ -137,7 +137,7 @@ func (s *System) launch(cmd *exec.Cmd) error {
 		var p *fs.PathError
 		if errors.As(err, &p) {
 			err = p.Err
-			if p.Op == "chdir" {
+			if st, e := os.Stat(cmd.Dir); cmd.Dir != "" && (e != nil || !st.IsDir()) { // the kernel's error does not say which of both
 				err = fmt.Errorf("go to its working folder %s: %w", cmd.Dir, err)
 				hint = "--system-dir is a folder that exists"
 			}

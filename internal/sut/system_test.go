@@ -242,7 +242,7 @@ func TestStartFails(t *testing.T) {
 		{"two at once", func(s *Spec) { s.PID = 1 }, []string{"more than once"}, true},
 		{"bad readiness", func(s *Spec) { s.Ready = "soon" }, []string{"neither http", "port:8200"}, true},
 		{"bad port", func(s *Spec) { s.Ready = "port:99999" }, []string{"neither http"}, true},
-		{"bad environment", func(s *Spec) { s.Env = append(s.Env, "x") }, []string{`"x" is not NAME=VALUE`}, false},
+		{"bad environment", func(s *Spec) { s.Env = append(s.Env, "x") }, []string{`"x" is not NAME=VALUE`}, true},
 		{"unset reference", func(s *Spec) { s.Env = append(s.Env, "A=env:SUT_NOT_SET") }, []string{"SUT_NOT_SET is not set"}, true},
 		{"missing file", func(s *Spec) { s.Flags = []Flag{{"a", "file:" + dir + "/x"}} }, []string{"--system-flag a", "no such file"}, true},
 		{"bad flag format", func(s *Spec) { s.Flags, s.FlagFormat = []Flag{{"a", "b"}}, "--x" }, []string{"does not hold {name}"}, true},

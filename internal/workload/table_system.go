@@ -59,7 +59,7 @@ func systemTable() []Setting {
 		opt("system-git", target.String, "DIR", "the repository it comes from: branch and revision are reported"),
 		independent(opt("system-checkout", target.String, "REV", "build this revision, in a worktree of its own")),
 		shown(showText, with(opt("system-fetch", target.String, "REMOTE", "ask this remote for what is new first"), checkRemote)),
-		masked(opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")),
+		shown(showText, opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")), // a shell's words, kept as they are
 		with(opt("system-build-within", target.Duration, "", "how long that may take (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
 
 		shown(showText, opt("system-vars", target.String, "URL", "its expvar figures, once an interval")),

@@ -66,6 +66,7 @@ func TestSystemIsMasked(t *testing.T) {
 		{"readiness", []string{"system-cmd=a", "system-ready=http://me:" + canary + "@h/"}, "http://***@h/", false},
 		{"vars", []string{"system-vars=http://me:" + canary + "@h/"}, "http://***@h/", false},
 		{"metrics", []string{"system-metrics=http://h/?token=" + canary}, "token=***", false},
+		{"a shell's words", []string{"system-git=.", "system-cmd=a", "system-build=make && make install"}, `make && make install`, true},
 		{"a build", []string{"system-git=.", "system-cmd=a", "system-build=make TOKEN=" + canary}, "TOKEN=***", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
