@@ -166,7 +166,7 @@ func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, er
 	if !ok1 || !ok2 {
 		return nil, errors.New("this target cannot tell where its events went, so they cannot be read back")
 	}
-	b := &readback{src: src, seek: seek, logOf: placed.LogOf, began: time.Now(), counts: make([]counted, len(src.Logs()))}
+	b := &readback{src: src, seek: seek, logOf: placed.LogOf, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{}), counts: make([]counted, len(src.Logs()))}
 	if placed.Stamped() {
 		id := uint32(e.spec.RunID)
 		b.stamp = &id

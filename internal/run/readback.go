@@ -25,14 +25,15 @@ type readback struct {
 	logOf func(stripe int32) int32
 	stamp *uint32 // what the run's events are stamped with; nil when they are not
 
-	began  time.Time
-	once   sync.Once
-	cancel context.CancelFunc
-	done   chan struct{}
-	err    error
-	last   atomic.Int64 // when something arrived, since began
-	over   atomic.Bool  // what arrives now is not looked at any more
-	counts []counted
+	began   time.Time
+	once    sync.Once
+	started atomic.Bool
+	stop    chan struct{} // ends the reading
+	done    chan struct{} // closed when it has ended
+	err     error
+	last    atomic.Int64 // when something arrived, since began
+	over    atomic.Bool  // what arrives now is not looked at any more
+	counts  []counted
 
 	gate *gate // closed-loop round trips only
 }
@@ -51,8 +52,12 @@ func (b *readback) fired(out []load.Outcome) {
 func (b *readback) start() {
 	b.once.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		b.cancel, b.done = cancel, make(chan struct{})
 		b.last.Store(int64(time.Since(b.began)))
+		b.started.Store(true)
+		go func() {
+			<-b.stop
+			cancel()
+		}()
 		go func() {
 			defer close(b.done)
 			err := b.src.Receive(ctx, b.run.Now, b.arrived)
@@ -175,10 +180,10 @@ const mostEnding = 10 * time.Second
 // end ends the reading. The source has mostEnding for it, a tenth of that when
 // somebody waits for the program to end.
 func (b *readback) end(ctx context.Context) error {
-	if b.cancel == nil {
+	if !b.started.Load() {
 		return nil
 	}
-	b.cancel()
+	close(b.stop)
 	most := mostEnding
 	if ctx.Err() != nil {
 		most /= 10
