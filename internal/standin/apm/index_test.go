@@ -254,6 +254,34 @@ func TestIndexRefusesToStart(t *testing.T) {
 	}
 }
 
+// A request that waits for the index when the stand-in ends is indexed as far as
+// it was read.
+func TestIndexEndsWithWhatWaits(t *testing.T) {
+	f := &fakeIndex{}
+	var away sync.Mutex
+	f.status = func(int) int {
+		away.Lock()
+		defer away.Unlock()
+		return 201
+	}
+	away.Lock()
+	s, _ := indexAt(t, f, Options{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		resp, err := http.Post("http://"+s.Addr()+"/intake/v2/events", "", strings.NewReader(meta+strings.Repeat(goodSpan, 20000))) //nolint:noctx // a test
+		if err == nil {
+			resp.Body.Close()
+		}
+	})
+	until(t, func() bool { return s.Counts().Waiting > indexAhead })
+	wg.Go(func() { s.Close() })
+	wg.Go(func() { <-s.ended; away.Unlock() })
+	wg.Wait()
+	if c := s.Counts(); c.Failed != 0 || c.Waiting != 0 || c.Accepted != c.Indexed || c.Accepted <= indexAhead {
+		t.Errorf("got %+v, want all that was accepted indexed", c)
+	}
+}
+
 // A request that is still being read when the stand-in ends is accounted for
 // like any other.
 func TestIndexEndsUnderLoad(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -247,10 +248,11 @@ func TestBodyWithoutEnd(t *testing.T) {
 // What does not fit leaves the room that there is to others.
 func TestQueueRoomIsExact(t *testing.T) {
 	q := &queue{most: 10}
+	var tries atomic.Int64
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for {
+		for ; ; tries.Add(1) {
 			select {
 			case <-stop:
 				return
@@ -258,10 +260,11 @@ func TestQueueRoomIsExact(t *testing.T) {
 			}
 			if q.room(11) {
 				t.Error("there is room for more than fits")
+				return
 			}
 		}
 	}()
-	for range 200000 {
+	for tries.Load() < 500000 && !t.Failed() {
 		if !q.room(1) {
 			t.Error("there is no room where nothing is")
 			break
