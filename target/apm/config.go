@@ -36,6 +36,7 @@ type config struct {
 	fields  []field // headers, the login among them
 	login   string  // how, in words
 	secrets []string
+	veil    *veil // over texts from outside
 
 	dialer         dial.Dialer
 	material       dial.Material
@@ -107,6 +108,10 @@ func parseConfig(s target.Spec) (*config, error) {
 	}
 	if c.index != nil {
 		c.secrets = append(c.secrets, c.index.secrets()...)
+	}
+	c.veil = newVeil(c.secrets)
+	if c.index != nil {
+		c.index.veil = c.veil
 	}
 	return c, nil
 }

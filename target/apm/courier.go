@@ -153,7 +153,7 @@ func (l *courier) Fire(shots []load.Shot) (taken int) {
 		taken++
 		if err != nil {
 			l.s.sink.Settle([]load.Outcome{{
-				Shot: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: line(err.Error()), Place: -1,
+				Shot: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: l.s.cfg.veil.line(err.Error()), Place: -1,
 			}})
 			continue
 		}
@@ -258,7 +258,7 @@ func (l *courier) send(e errand, buf []byte) {
 	t := &trip{seen: seen{sent: -1}}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, l.trace(t)), http.MethodPost, l.url, http.NoBody)
 	if err != nil {
-		l.finish(e, seen{sent: -1}, l.s.sink.Now(), verdict{failed: e.shot.Events, class: load.Rejected, text: line(err.Error())}, 0)
+		l.finish(e, seen{sent: -1}, l.s.sink.Now(), verdict{failed: e.shot.Events, class: load.Rejected, text: l.s.cfg.veil.line(err.Error())}, 0)
 		return
 	}
 	req.Header = l.header
@@ -320,7 +320,7 @@ func read(res *http.Response, buf []byte) ([]byte, error) {
 
 // fault is the verdict on a request without an answer.
 func (l *courier) fault(e errand, saw seen, err error) verdict {
-	v := verdict{unknown: e.shot.Events, class: load.Refused, text: "connection lost: " + line(err.Error())}
+	v := verdict{unknown: e.shot.Events, class: load.Refused, text: "connection lost: " + l.s.cfg.veil.line(err.Error())}
 	switch {
 	case l.ctx.Err() != nil:
 		v.class, v.text = load.Canceled, "the run ended before an answer came"
@@ -329,12 +329,12 @@ func (l *courier) fault(e errand, saw seen, err error) verdict {
 	case dial.IsHangUp(err):
 		v.text = "connection lost: " + errHangUp.Error()
 	case saw.got && !errors.As(err, new(*net.OpError)):
-		v.class, v.text = load.Protocol, line(err.Error())
+		v.class, v.text = load.Protocol, l.s.cfg.veil.line(err.Error())
 	}
 	if !saw.got || !saw.wrote {
 		v.unknown, v.failed = 0, e.shot.Events
 		if v.class == load.Refused || v.class == load.Protocol {
-			v.class, v.text = load.Refused, line(err.Error())
+			v.class, v.text = load.Refused, l.s.cfg.veil.line(err.Error())
 		}
 		v.text = "never written: " + v.text
 	}

@@ -1,7 +1,6 @@
 package apm
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -33,6 +32,7 @@ type indexConfig struct {
 	password string
 	apiKey   string
 	tls      *tls.Config
+	veil     *veil
 	wait     time.Duration
 	still    time.Duration
 	poll     time.Duration
@@ -44,6 +44,9 @@ func (c *indexConfig) secrets() []string {
 		if s != "" {
 			list = append(list, s)
 		}
+	}
+	if c.user != "" {
+		list = append(list, c.user+":"+c.password) // in base64 it is what the store is shown
 	}
 	return list
 }
@@ -136,7 +139,7 @@ func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (
 		if info.Version.Distribution == "opensearch" {
 			x.store = "OpenSearch"
 		}
-		x.store = strings.TrimSpace(x.store + " " + line(info.Version.Number))
+		x.store = strings.TrimSpace(x.store + " " + x.cfg.veil.line(info.Version.Number))
 		err = nil
 	}
 	if err == nil {
@@ -222,16 +225,16 @@ func (x *index) ask(ctx context.Context, method, path string, to any) error {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	if res.StatusCode/100 != 2 {
-		return &statusError{res.StatusCode, method + " " + path + ": " + reason(res.StatusCode, body)}
+		return &statusError{res.StatusCode, method + " " + path + ": " + x.cfg.veil.reason(res.StatusCode, body)}
 	}
 	if err := json.Unmarshal(body, to); err != nil {
-		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: the answer is no JSON (%.40q)", method, path, bytes.TrimSpace(body))}
+		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: the answer is no JSON (%.40q)", method, path, x.cfg.veil.line(string(body[:min(len(body), 4<<10)])))}
 	}
 	return nil
 }
 
 // reason is what Elasticsearch says was wrong.
-func reason(status int, body []byte) string {
+func (v *veil) reason(status int, body []byte) string {
 	var e struct {
 		Error any `json:"error"`
 	}
@@ -244,7 +247,7 @@ func reason(status int, body []byte) string {
 			text, _ = err["reason"].(string)
 		}
 	}
-	return words(status, nil, text)
+	return v.words(status, nil, text)
 }
 
 // everywhere makes patterns that match nothing, and closed indices, count 0.
@@ -286,7 +289,7 @@ func (x *index) state(ctx context.Context) string {
 	if x.ask(ctx, http.MethodGet, "/_cluster/health", &a) != nil {
 		return ""
 	}
-	return line(a.Status)
+	return x.cfg.veil.line(a.Status)
 }
 
 func (x *index) facts() map[string]any {

@@ -115,24 +115,25 @@ func (s *session) judge(status int, body []byte, whole bool, events int32) verdi
 	if status/100 == 2 && (len(body) == 0 || allAccepted(body, events)) {
 		return verdict{acked: events}
 	}
-	r := readReply(body, s.errors.add)
+	veil := s.cfg.veil
+	r := readReply(body, func(text string) { s.errors.add(veil.line(text)) })
 	class := classOf(status)
 	switch {
 	case status/100 == 2 && r.accepted < 0:
 		return verdict{acked: events} // a gateway's page, say: 2xx is an acknowledgment whatever it holds
 	case status/100 == 2:
-		return share(r, events, load.Rejected, status, body)
+		return share(r, events, load.Rejected, veil, status, body)
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		// A gateway's word: whether the server behind it took the events is not
 		// known.
-		return verdict{unknown: events, class: class, text: words(status, body, r.first)}
+		return verdict{unknown: events, class: class, text: veil.words(status, body, r.first)}
 	case r.accepted >= 0:
-		return share(r, events, class, status, body)
+		return share(r, events, class, veil, status, body)
 	case !whole && len(body) > 0 && body[0] == '{':
 		// Some may have been accepted; the number lies in what was not kept.
-		return verdict{unknown: events, class: class, text: words(status, body, r.first)}
+		return verdict{unknown: events, class: class, text: veil.words(status, body, r.first)}
 	}
-	return verdict{failed: events, class: class, text: words(status, body, r.first)}
+	return verdict{failed: events, class: class, text: veil.words(status, body, r.first)}
 }
 
 // allAccepted recognises {"accepted":n} with n all there were, which is the
@@ -158,10 +159,10 @@ func allAccepted(body []byte, events int32) bool {
 }
 
 // share is the verdict where the server says how many it accepted.
-func share(r reply, events int32, class load.Class, status int, body []byte) verdict {
+func share(r reply, events int32, class load.Class, veil *veil, status int, body []byte) verdict {
 	v := verdict{acked: int32(min(max(0, r.accepted), int(events)))}
 	if v.failed = events - v.acked; v.failed > 0 {
-		v.class, v.text = class, words(status, body, r.first)
+		v.class, v.text = class, veil.words(status, body, r.first)
 	}
 	return v
 }
@@ -188,12 +189,12 @@ func classOf(status int) load.Class {
 
 // words are an answer's own words, on one line: "503 Service Unavailable: queue
 // is full".
-func words(status int, body []byte, text string) string {
+func (v *veil) words(status int, body []byte, text string) string {
 	if text == "" && len(body) > 0 && body[0] != '<' && body[0] != '{' && utf8.Valid(body) {
 		text = string(body)
 	}
 	head := fmt.Sprintf("%d %s", status, http.StatusText(status))
-	text = line(text)
+	text = v.line(text)
 	if text == "" {
 		return strings.TrimSpace(head)
 	}
@@ -225,7 +226,6 @@ type tally struct {
 const mostTexts = 32
 
 func (t *tally) add(text string) {
-	text = line(text)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.counts == nil {

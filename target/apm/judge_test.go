@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 		{"elsewhere", 302, "", verdict{failed: 10, class: load.Protocol, text: "302 Found"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &session{}
+			s := &session{cfg: &config{}}
 			got := s.judge(tt.status, []byte(tt.body), !strings.HasSuffix(tt.body, cut), 10)
 			if got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
@@ -67,7 +67,7 @@ func FuzzJudge(f *testing.F) {
 		if status < 200 || status > 599 {
 			return
 		}
-		s := &session{}
+		s := &session{cfg: &config{}}
 		v := s.judge(status, body, len(body)%2 == 0, 7)
 		if v.acked < 0 || v.failed < 0 || v.unknown < 0 || v.acked+v.failed+v.unknown != 7 {
 			t.Fatalf("%+v does not add up to 7", v)

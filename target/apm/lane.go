@@ -85,12 +85,12 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 		if l.link == nil { // down for long
 			l.doomed--
 			s.Bytes = l.belt.plain(s.First, int(s.Events))
-			l.settle(request{shot: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: line(l.downErr.Error())}, 0)
+			l.settle(request{shot: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.veil.line(l.downErr.Error())}, 0)
 			continue
 		}
 		r, err := l.belt.take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
 		if err != nil {
-			l.settle(request{shot: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Rejected, text: line(err.Error())}, 0)
+			l.settle(request{shot: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Rejected, text: l.s.cfg.veil.line(err.Error())}, 0)
 			continue
 		}
 		s.Bytes = int64(r.body.Plain)

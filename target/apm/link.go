@@ -378,7 +378,7 @@ func (l *lane) down(err error) {
 	l.downErr = err
 	if now-l.downAt > l.s.cfg.requestTimeout {
 		l.doomed = mostDoomed
-		l.give(now, load.Refused, line(err.Error()), true)
+		l.give(now, load.Refused, l.s.cfg.veil.line(err.Error()), true)
 		l.deliver()
 	}
 	l.ready(now)
@@ -413,13 +413,13 @@ func (l *lane) lost(k *link) (answered bool) {
 		return false
 	}
 	now := l.s.sink.Now()
-	class, text := load.Refused, "connection lost: "+line(k.cause.Error())
+	class, text := load.Refused, "connection lost: "+l.s.cfg.veil.line(k.cause.Error())
 	var p *protocolError
 	switch {
 	case errors.Is(k.cause, errTimeout):
 		class, text = load.Timeout, k.cause.Error()
 	case errors.As(k.cause, &p):
-		class, text = load.Protocol, line(k.cause.Error())
+		class, text = load.Protocol, l.s.cfg.veil.line(k.cause.Error())
 	case errors.Is(k.cause, errClosed):
 		class = load.Canceled
 	case dial.IsHangUp(k.cause):

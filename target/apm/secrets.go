@@ -1,10 +1,13 @@
 package apm
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/textproto"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"carronade/internal/secret"
@@ -87,6 +90,46 @@ func parseHeader(text string) (field, error) {
 		return fail("the value of "+name+" is a secret, which others can see on a command line", "give it as '"+name+": env:NAME' or '"+name+": file:PATH'")
 	}
 	return field{name, value}, nil
+}
+
+// A veil takes the secrets of a run out of what others say: a server may repeat
+// what it was shown. Nil takes out nothing.
+type veil struct{ known *strings.Replacer }
+
+// shortestVeiled is the length below which a secret is not looked for: with
+// every "1" taken out nothing would be left to read.
+const shortestVeiled = 4
+
+// newVeil makes one of secrets, in the forms in which they travel: as they are,
+// in base64, and within a string of JSON.
+func newVeil(secrets []string) *veil {
+	var forms []string
+	for _, s := range secrets {
+		s = strings.TrimSpace(s)
+		if len(s) < shortestVeiled {
+			continue
+		}
+		quoted := strconv.Quote(s)
+		forms = append(forms, s, base64.StdEncoding.EncodeToString([]byte(s)), quoted[1:len(quoted)-1])
+	}
+	if len(forms) == 0 {
+		return nil
+	}
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) }) // no part of a longer one is left
+	var pairs []string
+	for _, f := range slices.Compact(forms) {
+		pairs = append(pairs, f, secret.Hidden)
+	}
+	return &veil{strings.NewReplacer(pairs...)}
+}
+
+// line is one short printable line of a text from outside. Secrets are taken out
+// before it is cut, so that no part of one is left at its end.
+func (v *veil) line(text string) string {
+	if v != nil {
+		text = v.known.Replace(text)
+	}
+	return line(text)
 }
 
 func isSecret(name string) bool { return secret.IsName(name) || strings.EqualFold(name, "Cookie") }
