@@ -47,7 +47,22 @@ func newLimits(tag string, memory int64, cpus float64) (*limits, error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, errs[0]
+	return nil, elsewhere(errs[0], string(own), memory, cpus)
+}
+
+// elsewhere says so where version 1 has the controllers on this machine: then
+// no right to write helps.
+func elsewhere(err error, own string, memory int64, cpus float64) error {
+	for line := range strings.Lines(own) {
+		_, rest, _ := strings.Cut(line, ":")
+		names, _, _ := strings.Cut(rest, ":")
+		for name := range strings.SplitSeq(names, ",") {
+			if memory > 0 && name == "memory" || cpus > 0 && name == "cpu" {
+				return fmt.Errorf("%w; control groups of version 1 have it on this machine, where only an engine's limits work", err)
+			}
+		}
+	}
+	return err
 }
 
 // unifiedMount finds where version 2 is mounted (proc_pid_mountinfo(5)).

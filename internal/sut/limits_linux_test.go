@@ -178,3 +178,25 @@ func TestLimitsHere(t *testing.T) {
 		t.Errorf("got %+v, want its end at the limit", e)
 	}
 }
+
+func TestLimitsOfVersionOne(t *testing.T) {
+	err := errors.New("the group has no controller")
+	for _, test := range []struct {
+		name, own string
+		memory    int64
+		cpus      float64
+		want      bool
+	}{
+		{"version 2 alone", "0::/user.slice\n", 1, 1, false},
+		{"memory of version 1", "4:memory:/\n0::/\n", 1, 0, true},
+		{"processors of version 1", "2:cpu,cpuacct:/\n0::/\n", 0, 1, true},
+		{"another one of version 1", "3:cpuset:/\n0::/\n", 1, 1, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := elsewhere(err, test.own, test.memory, test.cpus)
+			if said := strings.Contains(got.Error(), "version 1"); !errors.Is(got, err) || said != test.want {
+				t.Errorf("got %v, want version 1 told: %v", got, test.want)
+			}
+		})
+	}
+}
