@@ -125,3 +125,23 @@ func TestSystemDiesAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestSystemSaysTheRunsSecret: what the run fires with is hidden in the words of
+// a system that repeats it.
+func TestSystemSaysTheRunsSecret(t *testing.T) {
+	const canary = "kestrel-5512"
+	t.Setenv("CANARY", canary)
+	for _, tt := range []struct{ name, flag, value string }{
+		{"a secret option", "--secret-token", "env:CANARY"},
+		{"a header", "--header", "X-Key: env:CANARY"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			script := filepath.Join(t.TempDir(), "server.sh")
+			writeFile(t, script, "echo refused "+canary+" again\nexit 3\n")
+			e := run(t, "run", "apm+http://127.0.0.1:"+freePort(t), "--count", "5", tt.flag, tt.value, "--system-cmd", "sh "+script).want(t, 2).says(t, "refused *** again")
+			if strings.Contains(e.stdout+e.stderr, canary) {
+				t.Errorf("the secret is told:\n%s", e.stderr)
+			}
+		})
+	}
+}
