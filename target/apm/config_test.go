@@ -43,6 +43,7 @@ func TestBadOptions(t *testing.T) {
 		{"a secret of two lines", plain, map[string]string{"api-key": "env:APM_TEST_BROKEN"}, "line's end", "one line"},
 		{"two logins", plain, map[string]string{"api-key": "env:APM_TEST_TOKEN", "secret-token": "env:APM_TEST_TOKEN"}, "two ways", "one of"},
 		{"a header without a name", plain, map[string]string{"header": "value"}, "no name", "K: V"},
+		{"a header with a name that is none", plain, map[string]string{"header": "X\x7fÄ: value"}, "no name", "K: V"},
 		{"a header of our own", plain, map[string]string{"header": "content-length: 7"}, "follows from", "leave it out"},
 		{"a secret header typed", plain, map[string]string{"header": "Authorization: Bearer kestrel-9271"}, "secret", "env:NAME"},
 		{"a header of two lines", plain, map[string]string{"header": "X-A: b\r\nX-C: d"}, "line's end", "one line"},

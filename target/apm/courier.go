@@ -305,12 +305,16 @@ func (p *parcel) Close() error {
 // read reads an answer's body, and keeps its beginning.
 func read(res *http.Response, buf []byte) ([]byte, error) {
 	defer res.Body.Close()
-	n, err := io.ReadFull(res.Body, buf)
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && res.ContentLength < 0, errors.Is(err, io.ErrUnexpectedEOF) && int64(n) == res.ContentLength:
-		return buf[:n], nil
-	case err != nil:
-		return nil, fmt.Errorf("read the answer: %w", err)
+	n := 0
+	for n < len(buf) { // not io.ReadFull, whose word for a short answer is net/http's for one cut short
+		k, err := res.Body.Read(buf[n:])
+		n += k
+		if errors.Is(err, io.EOF) {
+			return buf[:n], nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the answer: %w", err)
+		}
 	}
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
@@ -346,6 +350,8 @@ func (l *courier) finish(e errand, saw seen, now time.Duration, v verdict, statu
 	wire := int64(0)
 	if saw.wrote {
 		wire = int64(len(e.round.body.Bytes))
+	} else {
+		saw.sent = -1 // it only tried to connect
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -379,7 +385,7 @@ func (l *courier) hush(now, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.metrics.throttled++
-	l.metrics.quiet += wait
+	l.metrics.quiet += max(0, now+wait-max(l.quiet, now))
 	l.quiet = max(l.quiet, now+wait)
 	time.AfterFunc(wait, func() {
 		l.mu.Lock()

@@ -48,6 +48,8 @@ func (c *config) hint(err error) string {
 	switch {
 	case errors.As(err, &refused):
 		return c.refusedHint(refused.status)
+	case errors.Is(err, errNoHTTP2):
+		return "leave out --http-version 2, or give an address that speaks it (a gateway before the server may not)"
 	case errors.Is(err, errIndex):
 		return "give the APM server's address (often port 8200), and this one as --index"
 	case errors.Is(err, errSpeaksTLS), !c.tls && alien && strings.Contains(err.Error(), `\x15\x03`):

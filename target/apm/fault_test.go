@@ -350,3 +350,111 @@ func TestRetryAfter(t *testing.T) {
 		})
 	}
 }
+
+// What net/http sends is judged like what lanes send themselves.
+func TestFaultsOfCouriers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer string // of the fourth request
+		want   load.Outcome
+	}{
+		{
+			name: "chunks cut short", answer: "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+			want: load.Outcome{Unknown: 5, Class: load.Refused},
+		},
+		{
+			name: "an answer cut short", answer: "HTTP/1.1 202 Accepted\r\nContent-Length: 40\r\n\r\n{\"accep",
+			want: load.Outcome{Unknown: 5, Class: load.Refused},
+		},
+		{
+			name: "chunks", answer: "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\nE\r\n{\"accepted\":5}\r\n0\r\n\r\n",
+			want: load.Outcome{Acked: 5},
+		},
+		{
+			name: "an answer up to the end", answer: "HTTP/1.1 202 Accepted\r\n\r\n{\"accepted\":5}",
+			want: load.Outcome{Acked: 5},
+		},
+		{
+			name: "a long answer", answer: "HTTP/1.1 202 Accepted\r\nContent-Length: 9000\r\n\r\n{\"accepted\":5}" + strings.Repeat(" ", 9000-14),
+			want: load.Outcome{Acked: 5},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newRascal(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				if n == 3 {
+					respond(c, r, length, tt.answer)
+				} else {
+					respond(c, r, length, accepted)
+				}
+				return false
+			})
+			var out []load.Outcome
+			fire(t, open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "keep-alive": "false"}), load.Plan{
+				Hold: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) },
+			})
+			if len(out) != 5 {
+				t.Fatalf("%d outcomes of 5 shots", len(out))
+			}
+			o := out[3]
+			if o.Acked != tt.want.Acked || o.Failed != tt.want.Failed || o.Unknown != tt.want.Unknown || o.Class != tt.want.Class || o.Sent < 0 {
+				t.Errorf("got %+v, want %+v", o, tt.want)
+			}
+		})
+	}
+}
+
+// A connection that could not be made carried nothing: such a shot was not sent,
+// and has no service time.
+func TestNeverSent(t *testing.T) {
+	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
+	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "keep-alive": "false"})
+	s.stop()
+	var out []load.Outcome
+	fire(t, sess, load.Plan{Hold: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) }})
+	if len(out) != 5 {
+		t.Fatalf("%d outcomes of 5 shots", len(out))
+	}
+	for _, o := range out {
+		if o.Failed != 5 || o.Class != load.Refused || o.Sent >= 0 || o.Wire != 0 {
+			t.Errorf("got %+v, want 5 failed that were not sent", o)
+		}
+	}
+}
+
+// A connection that the server closed because nobody used it is made again at
+// once, however often that happens.
+func TestIdleConnectionsAreMadeAgain(t *testing.T) {
+	l := &lane{s: &session{cfg: &config{}, sink: &clockSink{at: 10 * time.Second}}, ring: make([]request, 1)}
+	for _, tt := range []struct {
+		since time.Duration
+		want  bool
+	}{{0, true}, {10*time.Second - time.Millisecond, false}} {
+		k := &link{l: l, since: tt.since, cause: errHangUp}
+		l.link = k
+		if got := l.lost(k); got != tt.want {
+			t.Errorf("up since %v: of use is %v, want %v", tt.since, got, tt.want)
+		}
+	}
+}
+
+// A clockSink is a sink whose clock stands still.
+type clockSink struct{ at time.Duration }
+
+func (s *clockSink) Now() time.Duration     { return s.at }
+func (*clockSink) Settle([]load.Outcome)    {}
+func (*clockSink) Ready(int, time.Duration) {}
+
+// Several answers that ask for the same while are one quiet while.
+func TestQuietIsCountedOnce(t *testing.T) {
+	sink := &clockSink{at: time.Second}
+	l := &lane{s: &session{cfg: &config{}, sink: sink}, ring: make([]request, 4), closed: true}
+	for range 3 {
+		l.hush(sink.at, 10*time.Second)
+	}
+	sink.at = 5 * time.Second
+	l.hush(sink.at, 10*time.Second)
+	if l.metrics.quiet != 14*time.Second || l.metrics.throttled != 4 {
+		t.Errorf("quiet for %v after %d answers, want 14s after 4", l.metrics.quiet, l.metrics.throttled)
+	}
+}

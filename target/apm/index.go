@@ -305,7 +305,8 @@ func (x *index) facts() map[string]any {
 const lowNote = "fewer than 90% of the accepted events were found: usually Elasticsearch takes less than the server hands it " +
 	"(its settings, its queue is full and drops), or the link between them is saturated"
 
-// Confirm implements target.Confirmer.
+// Confirm implements target.Confirmer. With an error there may be a result, too:
+// what was counted before the store failed.
 func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, error) {
 	x := s.indexed
 	if x == nil {
@@ -367,6 +368,12 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 		return nil, &target.Error{
 			Doing: "count the documents at " + x.cfg.url, Err: cmp.Or(fault, context.Cause(waiting)),
 			Hint: "the events were sent and are in the report; how many were indexed is not known",
+		}
+	}
+	if fault != nil { // what was counted before is told, and that it may be old
+		return r, &target.Error{
+			Doing: "count the documents at " + x.cfg.url + " once more", Err: fault,
+			Hint: "the count in the report is the last there was",
 		}
 	}
 	return r, nil

@@ -121,6 +121,16 @@ func TestConfirmIsBounded(t *testing.T) {
 		t.Errorf("got %+v, %v; want that it is gone", x, err)
 	}
 	gone.Store(false)
+
+	// One that goes away later: what was counted is told, and so is that.
+	sess = openIndexed(t, s, map[string]string{"index": store.URL, "index-wait": "500ms"})
+	fails := time.AfterFunc(200*time.Millisecond, func() { gone.Store(true) })
+	x, err = sess.Confirm(t.Context(), 1000)
+	fails.Stop()
+	if x == nil || x.Still || x.Documents() <= 0 || err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("got %+v, %v; want what was counted, and that it is gone", x, err)
+	}
+	gone.Store(false)
 	silent.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -203,7 +213,7 @@ func TestFind(t *testing.T) {
 func TestTell(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/debug/vars" {
-			io.WriteString(w, `{"libbeat.pipeline.events.active":7,"memstats":{"HeapAlloc":1000}}`)
+			io.WriteString(w, `{"libbeat.pipeline.events.active":7,"libbeat.output.events.active":3,"memstats":{"HeapAlloc":1000}}`)
 			return
 		}
 		io.WriteString(w, "{}")
@@ -211,7 +221,7 @@ func TestTell(t *testing.T) {
 	t.Cleanup(s.Close)
 	sess := open(t, "apm+"+s.URL, nil)
 	figures, err := sess.Tell(t.Context())
-	if err != nil || len(figures) != 2 || figures[0].Value != 7 || figures[1].Unit != "bytes" {
+	if err != nil || len(figures) != 3 || figures[1].Value != 7 || figures[2].Unit != "bytes" {
 		t.Errorf("got %v, %v", figures, err)
 	}
 	if q := sess.queued(t.Context()); q == nil || *q != 7 {

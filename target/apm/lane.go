@@ -208,7 +208,7 @@ func (l *lane) Close() error {
 // hush keeps a lane quiet for as long as the server asked for.
 func (l *lane) hush(now time.Duration, wait time.Duration) {
 	l.metrics.throttled++
-	l.metrics.quiet += wait
+	l.metrics.quiet += max(0, now+wait-max(l.quiet, now)) // answers in a row ask for the same while
 	l.quiet = max(l.quiet, now+wait)
 	time.AfterFunc(wait, func() {
 		l.mu.Lock()

@@ -38,7 +38,8 @@ type link struct {
 
 	socketOf
 
-	born  uint64 // the lane's head when it came up
+	born  uint64        // the lane's head when it came up
+	since time.Duration // and when that was
 	dead  bool
 	cause error
 	done  chan struct{} // the flusher has ended
@@ -393,9 +394,9 @@ func (l *lane) up(k *link) bool {
 		return false
 	}
 	l.link, l.downErr, l.doomed = k, nil, 0
-	k.upto, k.born = l.next, l.head
-	l.answer.Reset()
 	now := l.s.sink.Now()
+	k.upto, k.born, k.since = l.next, l.head, now
+	l.answer.Reset()
 	for n := l.next; n < l.tail; n++ { // fired, and not written: not by our fault
 		l.at(n).shot.Free = max(l.at(n).shot.Free, now)
 	}
@@ -404,9 +405,9 @@ func (l *lane) up(k *link) bool {
 	return true
 }
 
-// lost cleans up after a connection and reports whether it had answered
-// anything.
-func (l *lane) lost(k *link) (answered bool) {
+// lost cleans up after a connection and reports whether it had been of use: it
+// had answered, or would have for a while.
+func (l *lane) lost(k *link) (served bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.link != k {
@@ -425,7 +426,7 @@ func (l *lane) lost(k *link) (answered bool) {
 	case dial.IsHangUp(k.cause):
 		text = "connection lost: " + errHangUp.Error()
 	}
-	answered = l.head > k.born
+	served = l.head > k.born || now-k.since > reconnectMost // one that nobody needed, and that timed out, was a good one
 	l.give(now, class, text, l.closed)
 	l.link = nil
 	l.downAt, l.downErr = now, k.cause
@@ -434,5 +435,5 @@ func (l *lane) lost(k *link) (answered bool) {
 	}
 	l.deliver()
 	l.ready(now)
-	return answered
+	return served
 }

@@ -76,6 +76,8 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Close()
+	old := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
+	t.Cleanup(old.Close)
 	for _, tt := range []struct {
 		name    string
 		url     string
@@ -98,6 +100,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a port that hangs up at once", says(false, ""), nil, "", "another protocol"},
 		{"TLS spoken to plainly", "apm+http" + strings.TrimPrefix(secure.url(), "apm+https"), nil, "TLS", "apm+https"},
 		{"plain spoken TLS to", "apm+https" + strings.TrimPrefix(plain.url(), "apm+http"), nil, "HTTP response to HTTPS client", "apm+http://"},
+		{"HTTP/2 of a server without it", "apm+" + old.URL, map[string]string{"tls-ca": authority(t, &intake{Server: old}), "http-version": "2"}, "HTTP/1.1", "leave out --http-version 2"},
 		{"an unknown authority", secure.url(), nil, "certificate", "--tls-ca"},
 		{"another name", secure.url(), map[string]string{"tls-ca": ca, "tls-server-name": "other.test"}, "certificate", "--tls-server-name"},
 	} {

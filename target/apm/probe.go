@@ -134,6 +134,8 @@ func (v *server) read(body []byte) error {
 	return nil
 }
 
+var errNoHTTP2 = errors.New("the server answers in HTTP/1.1 where HTTP/2 was asked for")
+
 var errIndex = errors.New("this is Elasticsearch or OpenSearch, and no APM server")
 
 // empty is a request without events: the metadata alone.
@@ -165,6 +167,9 @@ func (c *config) ask(ctx context.Context, client *http.Client, method, url strin
 		return 0, nil, err
 	}
 	defer res.Body.Close()
+	if c.http2 && res.ProtoMajor != 2 { // net/http is content with less
+		return 0, nil, errNoHTTP2
+	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, mostInfo))
 	if err != nil {
 		return 0, nil, fmt.Errorf("read the answer: %w", err)

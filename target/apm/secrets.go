@@ -58,6 +58,12 @@ func fieldValue(s string) bool {
 	return true
 }
 
+// notToken reports whether a character may not stand in a header's name (RFC
+// 9110, 5.6.2).
+func notToken(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
+}
+
 // A field is a header.
 type field struct{ name, value string }
 
@@ -72,7 +78,7 @@ func parseHeader(text string) (field, error) {
 		return field{}, &target.Error{Doing: "read --header", Err: errors.New(err), Hint: hint}
 	}
 	switch {
-	case !ok || name == "" || strings.ContainsAny(name, " \t\r\n\"(),/;<=>?@[\\]{}"):
+	case !ok || name == "" || strings.ContainsFunc(name, notToken):
 		return fail("it has no name", "give it as 'K: V'")
 	case !fieldValue(value):
 		return fail("the value of "+name+" has a line's end or another control character in it", "it is one line of text")

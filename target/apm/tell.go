@@ -107,12 +107,15 @@ func (s *session) queued(ctx context.Context) *float64 {
 		if err != nil {
 			return nil
 		}
+		// What the output works on is in the pipeline still, where a server tells
+		// of that.
 		for _, path := range []string{"libbeat.pipeline.events.active", "libbeat.output.events.active"} {
 			if f, ok := find(v, path); ok {
 				if sum == nil {
 					sum = new(float64)
 				}
 				*sum += f
+				break
 			}
 		}
 	}
