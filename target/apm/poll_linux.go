@@ -1,7 +1,6 @@
 package apm
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -107,10 +106,13 @@ func (p *poller) add(k *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fd := k.socketOf.fd
-	err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: watched, Fd: int32(fd)})
-	if err != nil || p.ended.Load() {
+	err := errClosed
+	if !p.ended.Load() { // else its own descriptor may be closed, and be another's
+		err = unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: watched, Fd: int32(fd)})
+	}
+	if err != nil {
 		k.l.mu.Lock()
-		k.kill(fmt.Errorf("watch the connection: %w", errors.Join(err, errClosed)))
+		k.kill(fmt.Errorf("watch the connection: %w", err))
 		k.l.mu.Unlock()
 		unix.Close(fd)
 		close(k.gone)
@@ -258,6 +260,8 @@ func (p *poller) drop(k *link) {
 
 // end lets run return once all connections are over.
 func (p *poller) end() {
+	p.mu.Lock() // else run might close the descriptors between the two, and another's be written to
+	defer p.mu.Unlock()
 	p.ended.Store(true)
 	p.rouse()
 }
