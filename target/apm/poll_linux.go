@@ -166,7 +166,7 @@ func (p *poller) handle(n int) {
 // processor on and to get it back costs more than an answer. A collection that
 // wants the world to stop interrupts it by a signal.
 func (p *poller) Wait(until time.Duration) {
-	n := 0
+	var n int
 	if p.state.CompareAndSwap(running, parked) {
 		ms := -1
 		if until != load.Never {
