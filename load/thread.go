@@ -147,7 +147,7 @@ func (t *thread) loop() {
 // a processor, which is all of it at a hundred thousand events a second. Two
 // events closer than a nap are fired together, and the lag of the first shows
 // it; wider apart, each is fired when it is due.
-const nap = 100 * time.Microsecond
+const nap = 125 * time.Microsecond
 
 // rests says how answers find the thread that is about to sleep for so long:
 // they wake it, unless it wakes so soon that they may wait. False: some have

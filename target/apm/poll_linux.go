@@ -34,6 +34,8 @@ type poller struct {
 	// Where a sending thread waits here.
 	state  atomic.Int32
 	events []unix.EpollEvent
+	got    int // events that were told
+	at     int // of these, the next to serve
 }
 
 // What the sending thread is doing.
@@ -124,7 +126,10 @@ func (p *poller) add(k *link) {
 // run reads until the poller is ended and has no connections left.
 func (p *poller) run() {
 	for !p.over() {
-		p.handle(p.wait(-1))
+		if p.at == p.got {
+			p.at, p.got = 0, p.wait(-1)
+		}
+		p.handle(p.got - p.at)
 	}
 }
 
@@ -143,10 +148,11 @@ func (p *poller) over() bool {
 	return true
 }
 
-// handle serves the first n events.
+// handle serves the next n events.
 func (p *poller) handle(n int) {
-	for i := range n {
-		e := &p.events[i]
+	for range n {
+		e := &p.events[p.at]
+		p.at++
 		if int(e.Fd) == p.wake {
 			var b [8]byte
 			_, _ = unix.Read(p.wake, b[:])
@@ -161,11 +167,19 @@ func (p *poller) handle(n int) {
 	}
 }
 
-// Wait implements load.Waiting. The first millisecond of a wait the Go scheduler
+// Wait implements load.Waiting. It serves one event at a time, so that a request
+// goes out as soon as the answer before it came in, and the server has work
+// while the next answer is read: with all answers read first and all requests
+// written then, each side would wait for the other. The first millisecond of a wait the Go scheduler
 // is not told of: at full speed most waits are far shorter, and to hand the
 // processor on and to get it back costs more than an answer. A collection that
 // wants the world to stop interrupts it by a signal.
 func (p *poller) Wait(until time.Duration) {
+	if p.at < p.got {
+		p.handle(1)
+		p.state.Store(running)
+		return
+	}
 	var n int
 	if p.state.CompareAndSwap(running, parked) {
 		ms := -1
@@ -182,7 +196,8 @@ func (p *poller) Wait(until time.Duration) {
 	} else {
 		n = p.look(0)
 	}
-	p.handle(n)
+	p.at, p.got = 0, n
+	p.handle(min(n, 1))
 	p.state.Store(running) // whoever wakes from here on finds that what he left is looked at
 }
 
