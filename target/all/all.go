@@ -11,4 +11,6 @@ import (
 )
 
 // Kinds returns them, the most wanted first.
-func Kinds() []target.Kind { return []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}} }
+func Kinds() []target.Kind {
+	return []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
+}
