@@ -3,9 +3,7 @@ package apm
 import (
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/textproto"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,29 +12,13 @@ import (
 	"carronade/target"
 )
 
-// resolve reads what a reference to a secret stands for. Errors name the
-// reference, and never what it refers to; a text that is no reference is a
-// secret itself and is not repeated.
+// resolve is target.ReadSecret for what goes into a header.
 func resolve(option, ref string) (string, error) {
-	doing := "read --" + option
-	if name, ok := strings.CutPrefix(ref, "env:"); ok {
-		text, set := os.LookupEnv(name)
-		if !set {
-			return "", &target.Error{Doing: doing, Err: fmt.Errorf("the environment has no variable %s", name), Hint: "export " + name + "=... first"}
-		}
-		return clean(doing, text)
+	text, err := target.ReadSecret(option, ref)
+	if err != nil {
+		return "", err
 	}
-	if path, ok := strings.CutPrefix(ref, "file:"); ok {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return "", &target.Error{Doing: doing, Err: err, Hint: "the file must hold the secret and nothing else"}
-		}
-		return clean(doing, strings.TrimRight(string(data), "\r\n"))
-	}
-	return "", &target.Error{
-		Doing: doing, Err: errors.New("secrets are not taken from the command line, where others can see them"),
-		Hint: "give it as env:NAME or file:PATH",
-	}
+	return clean("read --"+option, text)
 }
 
 // clean refuses a secret that could not stand in a header, where a line's end

@@ -201,16 +201,20 @@ func (b *builder) work(v2 bool) {
 	}
 }
 
-// errorLine writes an error. Where the transaction before it is in the same
-// request it hangs there, else at one that travels elsewhere.
-func (b *builder) errorLine(i int, o outline) {
-	l, owner := link{trace: traceBit | uint64(i)}, maxIDs-1-uint64(i)
+// cause is where an error hangs: at the transaction before it where that is in
+// the same request, else at one that travels elsewhere.
+func (b *builder) cause(i int) (l link, owner uint64) {
 	for j := i - 1; j >= 0; j-- {
 		if b.shape[j].kind == Transaction {
-			l, owner = b.link(j), b.shape[j].id
-			break
+			return b.link(j), b.shape[j].id
 		}
 	}
+	return link{trace: traceBit | uint64(i)}, maxIDs - 1 - uint64(i)
+}
+
+// errorLine writes an error.
+func (b *builder) errorLine(i int, o outline) {
+	l, owner := b.cause(i)
 	r, f := one(b.rng, routes), one(b.rng, failures)
 	b.raw(`{"error":{"id":`)
 	b.id(formTrace, 0, o.id)

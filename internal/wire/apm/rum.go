@@ -124,13 +124,7 @@ func (b *builder) rumFrames() {
 }
 
 func (b *builder) rumError(i int, o outline) {
-	l, owner := link{trace: traceBit | uint64(i)}, maxIDs-1-uint64(i)
-	for j := i - 1; j >= 0; j-- {
-		if b.shape[j].kind == Transaction {
-			l, owner = b.link(j), b.shape[j].id
-			break
-		}
-	}
+	l, owner := b.cause(i)
 	r, f := one(b.rng, routes), one(b.rng, failures)
 	b.raw(`{"e":{"id":`)
 	b.id(formTrace, 0, o.id)
