@@ -335,9 +335,11 @@ func (r *Run) unclaim(n, phase int) {
 }
 
 // answer notes that a shot was settled, for the gaps between answers. A gap
-// begins with the newest answer that took events, or when shots came to be in
-// flight (flew says since when this thread has any); it counts when it begins
-// within the hold. Most answers come soon after another and cost two loads.
+// begins with the newest answer that took events; where shots wait for a
+// schedule or for another run, not before some came to be in flight (flew says
+// since when this thread has any), and without either nothing in flight is a
+// gap too: a lane waits to connect. It counts when it begins within the hold.
+// Most answers come soon after another and cost two loads.
 func (r *Run) answer(o *Outcome, flew time.Duration) {
 	raise(&r.lastDone, int64(o.Done))
 	if gap := int64(o.Done) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(stallAfter)) {
@@ -349,6 +351,9 @@ func (r *Run) answer(o *Outcome, flew time.Duration) {
 }
 
 func (r *Run) gap(o *Outcome, flew time.Duration) {
+	if r.plan.Schedule == nil && r.plan.Gate == nil {
+		flew = 0
+	}
 	for _, t := range r.threads {
 		flew = min(flew, time.Duration(t.flewAt.Load()))
 	}
