@@ -19,6 +19,8 @@ const Schema = "carronade.report/1"
 // otherwise. Every field is described in docs/report.md.
 type Document struct {
 	Schema  string `json:"schema"`
+	ID      string `json:"id"`   // short, of the run id; reports are kept and found by it
+	Hash    string `json:"hash"` // of everything else in the report; see Seal
 	Version string `json:"version"`
 	RunID   string `json:"run_id"`
 
@@ -26,6 +28,7 @@ type Document struct {
 	Op          string            `json:"op"`
 	Mode        load.Mode         `json:"mode"`
 	Labels      map[string]string `json:"labels,omitempty"`
+	Note        string            `json:"note,omitempty"`
 	Repetition  int               `json:"repetition"`
 	Repetitions int               `json:"repetitions"`
 
@@ -67,6 +70,14 @@ type Document struct {
 	HostText    string           `json:"host_text"`
 	Facts       map[string]any   `json:"facts"`
 	Clients     []measure.Client `json:"client_metrics,omitempty"`
+	Attachments []Attachment     `json:"attachments,omitempty"`
+}
+
+// An Attachment is a text file that was given to the report, such as a
+// server's configuration, with secrets masked.
+type Attachment struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
 }
 
 // A Setting is one resolved setting of the workload, as text.
@@ -74,6 +85,9 @@ type Setting struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`
 	Default bool   `json:"default"` // nobody set it
+	// Independent settings are what a run is asked to do: reports are grouped
+	// and compared over them.
+	Independent bool `json:"independent"`
 }
 
 // A Check is one limit that was set, and what became of it.
@@ -145,6 +159,11 @@ type Interval struct {
 	Lag        *measure.Summary `json:"lag"`
 	EndToEnd   *measure.Summary `json:"end_to_end"`
 	Generator  Usage            `json:"generator"`
+
+	// Histograms are whole: each is base64 of an HdrHistogram in microseconds,
+	// V2 compressed, by the name of the time (response, service, lag, gather,
+	// held, failed_service, end_to_end, censored).
+	Histograms map[string]string `json:"histograms,omitempty"`
 }
 
 // A Gauge is a figure that somebody told of himself over the run. Null: it was

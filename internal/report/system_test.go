@@ -26,7 +26,7 @@ func underTest() Input {
 	r.Hold.Statuses = measure.Statuses{{Code: 202, Shots: shots, Events: 3 * shots}}
 	r.Intervals = nil
 	in.Target = "apm+http://127.0.0.1:8200"
-	in.Settings = []Setting{{"callers", "4", false}, {"for", "30s", false}, {"events", "1", false}, {"spans", "2", false}, {"frames", "3", false}}
+	in.Settings = []Setting{{Name: "callers", Value: "4"}, {Name: "for", Value: "30s"}, {Name: "events", Value: "1"}, {Name: "spans", Value: "2"}, {Name: "frames", Value: "3"}}
 	in.Indexed = &measure.Indexed{
 		Where: "http://127.0.0.1:9200", Store: "Elasticsearch 6.3.0", Pattern: "apm-*", Before: 1, After: 15_386,
 		Expected: 3 * shots, Span: 30 * time.Second, Waited: 5 * time.Second, Still: true,
