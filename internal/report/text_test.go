@@ -84,17 +84,17 @@ func openLoop() Input {
 		Version: "v0.1.0", RunID: "5c1f09b2", Target: "kafka://127.0.0.1:9092/bench", Op: "produce",
 		Labels: map[string]string{"branch": "main", "host": "a"},
 		Settings: []Setting{
-			{"rate", "50000/s", false},
-			{"for", "20s", false},
-			{"warmup", "2s", false},
-			{"acks", "1", true},
-			{"batch-size", "256KiB", true},
-			{"compression", "none", true},
-			{"linger", "5ms", true},
-			{"max-in-flight", "5", true},
-			{"seed", "1", true},
-			{"group", "", true},
-			{"fresh", "false", true},
+			{Name: "rate", Value: "50000/s", Default: false},
+			{Name: "for", Value: "20s", Default: false},
+			{Name: "warmup", Value: "2s", Default: false},
+			{Name: "acks", Value: "1", Default: true},
+			{Name: "batch-size", Value: "256KiB", Default: true},
+			{Name: "compression", Value: "none", Default: true},
+			{Name: "linger", Value: "5ms", Default: true},
+			{Name: "max-in-flight", Value: "5", Default: true},
+			{Name: "seed", Value: "1", Default: true},
+			{Name: "group", Value: "", Default: true},
+			{Name: "fresh", Value: "false", Default: true},
 		},
 		Workload: map[string]any{"rate": "50000/s", "for": "20s"},
 		Result:   r, Processors: 2,
@@ -188,7 +188,7 @@ func closedLoop() Input {
 		r.Intervals[i].Response = nil
 	}
 	r.Warmup, r.Drain = measure.Tally{}, measure.Tally{}
-	in.Settings = []Setting{{"callers", "16", false}, {"for", "20s", false}}
+	in.Settings = []Setting{{Name: "callers", Value: "16", Default: false}, {Name: "for", Value: "20s", Default: false}}
 	in.Host, in.Calibration, in.Facts, in.Labels = nil, nil, nil, nil
 	return in
 }
