@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/scrape"
+	"carronade/internal/secret"
 	"carronade/internal/system"
 	"carronade/target"
 	"carronade/units"
@@ -42,7 +43,7 @@ func (s *System) flagWords() ([]string, error) {
 	var out []string
 	for _, f := range s.spec.Flags {
 		shown := f.Value
-		value, hidden, err := resolved(f.Value)
+		value, hidden, err := secret.Read(f.Value)
 		if err != nil {
 			return nil, &target.Error{Doing: "read --system-flag " + f.Name, Err: err, Hint: "a value env:NAME or file:PATH is read from there"}
 		}
@@ -69,7 +70,7 @@ func (s *System) environment() ([]string, error) {
 		if !ok || name == "" {
 			return nil, &target.Error{Doing: "read --system-env", Err: fmt.Errorf("%q is not NAME=VALUE", s.mask.Text(e)), Hint: "such as --system-env GOGC=50"}
 		}
-		text, hidden, err := resolved(value)
+		text, hidden, err := secret.Read(value)
 		if err != nil {
 			return nil, &target.Error{Doing: "read --system-env " + name, Err: err, Hint: "a value env:NAME or file:PATH is read from there"}
 		}

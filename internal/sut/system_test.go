@@ -243,7 +243,7 @@ func TestStartFails(t *testing.T) {
 		{"bad readiness", func(s *Spec) { s.Ready = "soon" }, []string{"neither http", "port:8200"}, true},
 		{"bad port", func(s *Spec) { s.Ready = "port:99999" }, []string{"neither http"}, true},
 		{"bad environment", func(s *Spec) { s.Env = append(s.Env, "x") }, []string{`"x" is not NAME=VALUE`}, true},
-		{"unset reference", func(s *Spec) { s.Env = append(s.Env, "A=env:SUT_NOT_SET") }, []string{"SUT_NOT_SET is not set"}, true},
+		{"unset reference", func(s *Spec) { s.Env = append(s.Env, "A=env:SUT_NOT_SET") }, []string{"no variable SUT_NOT_SET"}, true},
 		{"missing file", func(s *Spec) { s.Flags = []Flag{{"a", "file:" + dir + "/x"}} }, []string{"--system-flag a", "no such file"}, true},
 		{"bad flag format", func(s *Spec) { s.Flags, s.FlagFormat = []Flag{{"a", "b"}}, "--x" }, []string{"does not hold {name}"}, true},
 		{"no git folder", func(s *Spec) { s.Git = dir }, []string{"not a git repository"}, false},

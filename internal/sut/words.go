@@ -3,7 +3,6 @@ package sut
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"carronade/internal/secret"
@@ -58,24 +57,4 @@ func ParseFlag(s string) (Flag, error) {
 		return Flag{}, fmt.Errorf("%q is not NAME=VALUE", m.Text(s))
 	}
 	return Flag{name, value}, nil
-}
-
-// resolved is a value, or what it refers to (env:NAME, file:PATH), which is a
-// secret then. Errors name the reference alone.
-func resolved(value string) (text string, isSecret bool, err error) {
-	if name, ok := strings.CutPrefix(value, "env:"); ok {
-		text, set := os.LookupEnv(name)
-		if !set {
-			return "", true, fmt.Errorf("the environment variable %s is not set", name)
-		}
-		return text, true, nil
-	}
-	if name, ok := strings.CutPrefix(value, "file:"); ok {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return "", true, err
-		}
-		return strings.TrimRight(string(data), "\r\n"), true, nil
-	}
-	return value, false, nil
 }

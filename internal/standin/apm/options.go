@@ -7,13 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"carronade/internal/secret"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/setting"
 	"carronade/units"
@@ -62,21 +62,12 @@ func (Secret) GoString() string { return `""` }
 // ParseSecret reads the value that "env:NAME" or "file:PATH" name; anything
 // else is refused, since it would stand in the list of processes.
 func ParseSecret(s string) (Secret, error) {
-	var v string
-	switch kind, of, _ := strings.Cut(s, ":"); kind {
-	case "env":
-		var ok bool
-		if v, ok = os.LookupEnv(of); !ok {
-			return "", fmt.Errorf("no environment variable %s", of)
-		}
-	case "file":
-		b, err := os.ReadFile(of)
-		if err != nil {
-			return "", fmt.Errorf("reading a secret: %w", err)
-		}
-		v = strings.TrimRight(string(b), "\r\n")
-	default:
+	v, referred, err := secret.Read(s)
+	switch {
+	case !referred:
 		return "", errors.New("want env:NAME or file:PATH, where the secret stands")
+	case err != nil:
+		return "", fmt.Errorf("reading a secret: %w", err)
 	}
 	if v == "" {
 		return "", fmt.Errorf("%s is empty", s)

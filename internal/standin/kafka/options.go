@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"carronade/internal/secret"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/setting"
 	"carronade/units"
@@ -231,16 +231,9 @@ func ParseLogin(s string) (Login, error) {
 	if !ok || user == "" {
 		return Login{}, errors.New("login: want MECHANISM:USER:PASSWORD, such as SCRAM-SHA-256:alice:env:PASSWORD")
 	}
-	if name, ok := strings.CutPrefix(password, "env:"); ok {
-		if password, ok = os.LookupEnv(name); !ok {
-			return Login{}, fmt.Errorf("login of %s: no environment variable %s", user, name)
-		}
-	} else if path, ok := strings.CutPrefix(password, "file:"); ok {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return Login{}, fmt.Errorf("login of %s: %w", user, err)
-		}
-		password = strings.TrimRight(string(b), "\r\n")
+	password, _, err := secret.Read(password)
+	if err != nil {
+		return Login{}, fmt.Errorf("login of %s: %w", user, err)
 	}
 	return Login{Mechanism: strings.ToUpper(mechanism), User: user, Password: password}, nil
 }
