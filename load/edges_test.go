@@ -243,6 +243,74 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// TestStallWithoutConnection: nothing can be in flight, and the answers are
+// missing all the same, to the end of the run where nobody comes back.
+func TestStallWithoutConnection(t *testing.T) {
+	const ms, sec = time.Millisecond, time.Second
+	last := Limits{Time: 2 * sec}
+	none := func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+		return at + ms, Outcome{Failed: s.Events, Class: Refused, Text: "no"}
+	}
+	for _, tt := range []struct {
+		name        string
+		plan        Plan
+		away, back  time.Duration
+		answer      func(lane int, s Shot, at time.Duration) (time.Duration, Outcome)
+		stop        time.Duration // 0: by itself
+		longest, at time.Duration
+		share       float64
+	}{
+		{"at full speed", Plan{Hold: last}, sec, sec + 500*ms, nil, 0, 500 * ms, sec, 0.25},
+		{"at full speed, for good", Plan{Hold: last}, 1200 * ms, Never, nil, 0, 800 * ms, 1200 * ms, 0.4},
+		{"callers, for good", Plan{Hold: last, Callers: 2}, sec, Never, nil, 0, sec, sec, 0.5},
+		{"never any", Plan{Hold: last}, 0, Never, nil, 0, 2 * sec, 0, 1},
+		{"nothing but refusals", Plan{Hold: last}, 0, 0, none, 0, 2 * sec, 0, 1},
+		{"since the warm-up", Plan{Hold: last, WarmupTime: sec}, 500 * ms, Never, nil, 0, 2 * sec, sec, 1},
+		{"stopped", Plan{Hold: last}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
+		{"a number of events, stopped", Plan{Hold: Limits{Events: 1 << 30}}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
+		{"a number of events, fired in time", Plan{Hold: Limits{Time: 2 * sec, Events: 50}}, sec, Never, nil, 0, 10 * ms, 0, 0},
+		{"a number of bytes, spent in time", Plan{Hold: Limits{Time: 2 * sec, Bytes: 500}}, sec, Never, nil, 0, 10 * ms, 0, 0},
+		{"nothing to wait for", Plan{Hold: last, Unanswered: true}, sec, Never, nil, 0, 0, 0, 0},
+		{"by a schedule", Plan{Schedule: Constant(200), Hold: last}, sec, sec + 500*ms, nil, 0, 510 * ms, sec, 0.25},
+		{"by a schedule, for good", Plan{Schedule: Constant(200), Hold: last, Drain: sec}, sec, Never, nil, 0, 2 * sec, sec, 0.5},
+		{"by a schedule, dropped", Plan{Schedule: Constant(200), Hold: last, Overload: Drop}, sec, Never, nil, 0, sec, sec, 0.5},
+		{"by a schedule, stopped", Plan{Schedule: Constant(200), Hold: last}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
+		{"by a schedule, and nothing was due", Plan{Schedule: Constant(1), Hold: last}, 1100 * ms, Never, nil, 0, 10 * ms, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if tt.answer == nil {
+					tt.answer = constantly(10 * ms)
+				}
+				f := newFake(Single(), 1, tt.answer)
+				f.away, f.back = tt.away, tt.back
+				tt.plan.EventsPerShot, tt.plan.MaxInFlight, tt.plan.Portable = 1, 10, true
+				run, err := New(tt.plan, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				run.Start()
+				if tt.stop > 0 {
+					time.AfterFunc(tt.stop, func() { run.Stop(Interrupted) })
+				}
+				r, err := run.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := r.Stall.Longest; (got - tt.longest).Abs() > 20*ms {
+					t.Errorf("longest %v, want %v", got, tt.longest)
+				}
+				if got := r.Stall.LongestAt; (got - tt.at).Abs() > 20*ms {
+					t.Errorf("it began at %v, want %v", got, tt.at)
+				}
+				if got := r.Stall.Share; got < tt.share-0.01 || got > tt.share+0.01 {
+					t.Errorf("stalled for %.3f of the hold, want %.3f", got, tt.share)
+				}
+			})
+		})
+	}
+}
+
 // TestFullShareOfACount: once the last event wanted has been fired, the bound
 // empties, and that is not the generator's doing.
 func TestFullShareOfACount(t *testing.T) {

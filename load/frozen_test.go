@@ -16,6 +16,9 @@ type fake struct {
 	lanes   []*fakeLane
 	room    int
 	volleys int // shots of a volley at most
+	// away and back: lanes have no connection from the one to the other; both 0:
+	// they always have one.
+	away, back time.Duration
 	// answer says when a shot written at a time is answered, and how.
 	answer func(lane int, s Shot, at time.Duration) (done time.Duration, o Outcome)
 }
@@ -64,6 +67,12 @@ func singles(v Shot) []Shot {
 
 func (l *fakeLane) Fire(shots []Shot) int {
 	now := l.f.sink.Now()
+	if now >= l.f.away && now < l.f.back {
+		if l.f.back != Never {
+			time.AfterFunc(l.f.back-now, func() { l.f.sink.Ready(l.id, l.f.back) })
+		}
+		return 0
+	}
 	for i := range shots {
 		shots[i].Bytes = int64(shots[i].Events) * 10
 		var run Outcome // consecutive shots of one fate

@@ -378,6 +378,28 @@ func (r *Run) gap(o *Outcome, flew time.Duration) {
 	}
 }
 
+// open notes the gap that is still open when all threads have ended. Where
+// neither a schedule nor another run says when to fire, it ends with the hold,
+// and there is none where that ended because nothing was left to fire. Else the
+// lanes that refuse shots are waited for until the firing of their thread ended.
+func (r *Run) open() {
+	if r.plan.Unanswered {
+		return
+	}
+	if r.plan.Schedule == nil && r.plan.Gate == nil {
+		end := min(r.stopAt.Load(), r.holdEnd.Load())
+		if end != int64(Never) && end <= min(r.outAt.Load(), r.spentAt.Load()) {
+			r.gap(&Outcome{Done: time.Duration(end)}, 0)
+		}
+		return
+	}
+	for _, t := range r.threads {
+		if flew := time.Duration(t.flewAt.Load()); flew != Never {
+			r.gap(&Outcome{Done: t.closing}, flew)
+		}
+	}
+}
+
 // stallAfter is how long no answer must have come to call it a stall.
 const stallAfter = 100 * time.Millisecond
 

@@ -79,8 +79,8 @@ func (t *thread) settle(o *Outcome) {
 		ls.slots.push(o.Done, shots)
 	}
 	flew := time.Duration(t.flewAt.Load())
-	if t.flying -= shots; t.flying == 0 {
-		t.flewAt.Store(int64(Never)) // unless a lane refuses what comes next
+	if t.flying -= shots; t.flying == 0 && !ls.full {
+		t.flewAt.Store(int64(Never)) // unless a lane refuses what comes next, as this one does when it is full
 	}
 	t.fly(max(o.Done, t.changed), -int64(o.Events))
 	t.unblock(ls, o.Done)

@@ -126,9 +126,9 @@ type Failure struct {
 
 // Stall describes the gaps in the answers.
 type Stall struct {
-	Longest   time.Duration // the longest time without an answer while shots were in flight
+	Longest   time.Duration // the longest time without an answer while some were waited for
 	LongestAt time.Duration // when it began
-	Share     float64       // share of the hold with shots in flight and no answer for longer than 100 ms
+	Share     float64       // share of the hold while answers were waited for and none came for longer than 100 ms
 }
 
 // Trust is the verdict on the generator itself.
