@@ -15,10 +15,9 @@ func (h *Histogram) Compact() *Histogram {
 		return nil
 	}
 	c := *h
-	c.dense, c.packed = nil, nil
+	c.dense = nil
 	if h.dense == nil {
-		c.packed = append([]byte(nil), h.packed...)
-		return &c
+		return &c // packed cells are never changed, only let go of, so copies share them
 	}
 	buf := make([]byte, 0, 256)
 	next := 0

@@ -1,0 +1,287 @@
+package measure
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"sync"
+	"time"
+)
+
+// The V2 compressed encoding of HdrHistogram (Java's AbstractHistogram,
+// encodeIntoCompressedByteBuffer): a cookie and a length, then in zlib a head
+// of 40 bytes and the counters, each a zigzag LEB128 number of at most nine
+// bytes. A negative number is a run of so many empty cells. All is big endian.
+const (
+	hdrCompressed = 0x1c849304 | 0x10
+	hdrPlain      = 0x1c849303 | 0x10
+	hdrAny        = ^uint32(0xf0) // word sizes of older writers
+
+	hdrHead   = 40
+	hdrDigits = 3
+	hdrMost   = hdrHead + 9*cells // no valid text inflates to more
+)
+
+// EncodeHDR returns the observations as base64 of an HdrHistogram in
+// microseconds, V2 compressed, as interval logs have it; "" for nil. What it
+// has no cell for, values above Highest, is counted at Highest. It may run at
+// the same time as other methods that only read.
+//
+// It walks the cells in use and reuses its buffers, since a run encodes several
+// a second for as long as it lasts.
+func (h *Histogram) EncodeHDR() string {
+	if h == nil {
+		return ""
+	}
+	e := hdrEncoders.Get().(*hdrEncoder)
+	defer hdrEncoders.Put(e)
+	return e.encode(h)
+}
+
+type hdrEncoder struct {
+	raw  []byte
+	out  bytes.Buffer
+	z    *zlib.Writer
+	text []byte
+}
+
+var hdrEncoders = sync.Pool{New: func() any { return newHDREncoder(hdrLevel) }}
+
+// hdrLevel is how hard zlib tries. Counters are a few noisy bits each, with
+// little that repeats, so looking for what does gains three hundredths at best
+// and costs two to three times as much (BenchmarkEncodeHDR).
+const hdrLevel = zlib.HuffmanOnly
+
+func newHDREncoder(level int) *hdrEncoder {
+	e := &hdrEncoder{}
+	e.z, _ = zlib.NewWriterLevel(&e.out, level) // the level is a valid one
+	return e
+}
+
+func (e *hdrEncoder) encode(h *Histogram) string {
+	b := append(e.raw[:0], make([]byte, hdrHead)...)
+	next, last := 0, uint64(0) // the last cell's count waits for what is above the range
+	h.eachCell(func(i int, n uint64) {
+		if i == cell(topUnit) {
+			last = n
+			return
+		}
+		b = appendZeros(b, i-next)
+		b = appendZigzag(b, int64(n))
+		next = i + 1
+	})
+	if last += h.above; last > 0 {
+		b = appendZeros(b, cell(topUnit)-next)
+		b = appendZigzag(b, int64(last))
+	}
+	return e.seal(b)
+}
+
+// seal fills in the head of b, whose counters follow it, and makes a text.
+func (e *hdrEncoder) seal(b []byte) string {
+	e.raw = b
+	be := binary.BigEndian
+	be.PutUint32(b[0:], hdrPlain)
+	be.PutUint32(b[4:], uint32(len(b)-hdrHead))
+	be.PutUint32(b[8:], 0) // normalizing index offset
+	be.PutUint32(b[12:], hdrDigits)
+	be.PutUint64(b[16:], 1)
+	be.PutUint64(b[24:], topUnit)
+	be.PutUint64(b[32:], math.Float64bits(1)) // conversion ratio
+
+	e.out.Reset()
+	e.out.Write(make([]byte, 8))
+	e.z.Reset(&e.out)
+	_, _ = e.z.Write(b) // into memory
+	_ = e.z.Close()
+	p := e.out.Bytes()
+	be.PutUint32(p[0:], hdrCompressed)
+	be.PutUint32(p[4:], uint32(len(p)-8))
+	e.text = base64.StdEncoding.AppendEncode(e.text[:0], p)
+	return string(e.text)
+}
+
+func appendZeros(b []byte, n int) []byte {
+	switch n {
+	case 0:
+		return b
+	case 1:
+		return append(b, 0)
+	}
+	return appendZigzag(b, -int64(n))
+}
+
+func appendZigzag(b []byte, n int64) []byte {
+	u := uint64(n)<<1 ^ uint64(n>>63)
+	for range 8 {
+		if u < 0x80 {
+			return append(b, byte(u))
+		}
+		b = append(b, byte(u)|0x80)
+		u >>= 7
+	}
+	return append(b, byte(u)) // the ninth byte has eight bits of the number
+}
+
+// errHDRShort is a number that the bytes end in.
+var errHDRShort = errors.New("it ends in the middle of a number")
+
+func readZigzag(b []byte) (n int64, used int, err error) {
+	var u uint64
+	for i := range 9 {
+		if i == len(b) {
+			return 0, 0, errHDRShort
+		}
+		c := uint64(b[i])
+		if i < 8 && c >= 0x80 {
+			u |= c & 0x7f << (7 * i)
+			continue
+		}
+		u |= c << (7 * i)
+		return int64(u>>1) ^ -int64(u&1), i + 1, nil
+	}
+	panic("unreachable: the ninth byte is the last")
+}
+
+// DecodeHDR returns what EncodeHDR or another writer of V2 compressed
+// HdrHistograms wrote with this geometry: 1 us to 1 h, three significant digits.
+// The encoding has cells alone, so smallest and largest are as the ends of
+// their cells have them, never understating, and the sum is of the cells'
+// middles; Refine mends that. The result is compact.
+func DecodeHDR(text string) (*Histogram, error) {
+	b, err := inflateHDR(text)
+	if err != nil {
+		return nil, fmt.Errorf("decode an HdrHistogram: %w", err)
+	}
+	h := NewHistogram()
+	packed := make([]byte, 0, len(b))
+	at, next := 0, 0 // the cell, and the one after the last that was packed
+	for b = b[hdrHead:]; len(b) > 0; {
+		n, used, err := readZigzag(b)
+		if err != nil {
+			return nil, fmt.Errorf("decode an HdrHistogram: %w", err)
+		}
+		b = b[used:]
+		switch {
+		case n < 0:
+			if n < -int64(cells) || at-int(n) > cells {
+				return nil, errors.New("decode an HdrHistogram: more empty cells than it has cells")
+			}
+			at -= int(n)
+			continue
+		case at > cell(topUnit):
+			return nil, errors.New("decode an HdrHistogram: a count beyond its range")
+		case n > 0:
+			if h.count+uint64(n) > math.MaxInt64 {
+				return nil, errors.New("decode an HdrHistogram: more observations than can be counted")
+			}
+			packed = binary.AppendUvarint(packed, uint64(at-next))
+			packed = binary.AppendUvarint(packed, uint64(n))
+			next = at + 1
+			h.addCell(at, uint64(n))
+		}
+		at++
+	}
+	h.packed = bytes.Clone(packed)
+	return h, nil
+}
+
+// addCell joins what a cell says of count, sum and extremes.
+func (h *Histogram) addCell(i int, n uint64) {
+	top, bottom := time.Duration(cellTop(i))*Lowest, time.Duration(0)
+	if i > 0 {
+		bottom = time.Duration(cellTop(i-1)) * Lowest
+	}
+	hi, lo := bits.Mul64(uint64(bottom+top)/2, n)
+	// Nothing is smaller than the bottom, which belongs to the cell before.
+	h.add(n, hi, lo, min(bottom+1, top), top)
+}
+
+// inflateHDR returns the head and the counters.
+func inflateHDR(text string) ([]byte, error) {
+	p, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	be := binary.BigEndian
+	if len(p) < 8 || be.Uint32(p)&hdrAny != hdrCompressed&hdrAny {
+		return nil, errors.New("it is not one in V2 compressed form")
+	}
+	n := be.Uint32(p[4:])
+	if uint64(n) > uint64(len(p)-8) {
+		return nil, errors.New("it was cut short")
+	}
+	p = p[8 : 8+n]
+	b, err := unzip(p, hdrMost+1)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(b) < hdrHead || len(b) > hdrMost || be.Uint32(b)&hdrAny != hdrPlain&hdrAny || uint64(be.Uint32(b[4:])) != uint64(len(b)-hdrHead):
+		return nil, errors.New("what it holds is not one in V2 form")
+	case be.Uint32(b[12:]) != hdrDigits || be.Uint64(b[16:]) != 1 || be.Uint64(b[24:]) != topUnit:
+		return nil, fmt.Errorf("its range is %d to %d with %d digits, and not 1 us to 1 h with three",
+			be.Uint64(b[16:]), be.Uint64(b[24:]), be.Uint32(b[12:]))
+	}
+	return b, nil
+}
+
+// hdrReaders are zlib's readers, whose windows are tens of KB: pages read
+// thousands of histograms.
+var hdrReaders sync.Pool
+
+// unzip inflates p to at most so many bytes.
+func unzip(p []byte, most int64) ([]byte, error) {
+	z, _ := hdrReaders.Get().(io.ReadCloser)
+	if z == nil {
+		var err error
+		if z, err = zlib.NewReader(bytes.NewReader(p)); err != nil {
+			return nil, err
+		}
+	} else if err := z.(zlib.Resetter).Reset(bytes.NewReader(p), nil); err != nil {
+		hdrReaders.Put(z)
+		return nil, err
+	}
+	defer hdrReaders.Put(z)
+	out := bytes.NewBuffer(make([]byte, 0, 4*len(p)))
+	_, err := io.Copy(out, io.LimitReader(z, most))
+	return out.Bytes(), err
+}
+
+// Refine gives a decoded histogram what its encoding does not keep, from a
+// summary of the same observations: smallest, largest and mean, and how many
+// were out of range. A summary of others, which has another count, is left
+// alone.
+func (h *Histogram) Refine(s *Summary) {
+	if h == nil || s == nil || s.Count != h.count || s.Count == 0 {
+		return
+	}
+	h.min, h.max = nanos(s.Min), nanos(s.Max)
+	// The mean is known to the nanosecond. Its fraction would be noise.
+	h.sumHi, h.sumLo = bits.Mul64(uint64(nanos(s.Mean)), h.count)
+	h.below = s.Below
+	if s.Above > 0 {
+		h.unpack()
+		above := min(s.Above, h.dense[cell(topUnit)])
+		h.dense[cell(topUnit)] -= above
+		h.above = above
+	}
+}
+
+// nanos is the inverse of micros, for numbers that may be anything.
+func nanos(us float64) time.Duration {
+	ns := math.Round(us * 1e3)
+	if !(ns > 0) {
+		return 0
+	}
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
+}

@@ -1,0 +1,213 @@
+package measure
+
+import (
+	"compress/zlib"
+	"encoding/base64"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"pgregory.net/rapid"
+)
+
+// skewed is a histogram as an interval of a run has it.
+func skewed(n int) *Histogram {
+	r := rand.New(rand.NewPCG(1, 2))
+	h := NewHistogram()
+	for range n {
+		h.Record(time.Duration(float64(2*time.Millisecond) * (0.2 + r.ExpFloat64())))
+	}
+	return h.Compact()
+}
+
+// What is encoded reads in the library as the same cells, and comes back equal
+// with its summary.
+func TestEncodeHDR(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := NewHistogram()
+		for _, d := range durations(t) {
+			h.RecordN(d, rapid.Uint64Range(1, 1<<40).Draw(t, "n"))
+		}
+		if rapid.Bool().Draw(t, "compact") {
+			h = h.Compact()
+		}
+		text := h.EncodeHDR()
+		ref, err := hdrhistogram.Decode([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ref.Equals(h.ToHDR()) {
+			t.Fatal("the library reads other observations")
+		}
+		got, err := DecodeHDR(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Count() != h.Count() || got.EncodeHDR() != text {
+			t.Fatalf("got %d observations back, want %d of the same text", got.Count(), h.Count())
+		}
+		// Without more, it never understates the largest by a cell's width.
+		if h.Above() == 0 && (got.Max() < h.Max() || got.Min() > max(h.Min(), Lowest)) {
+			t.Fatalf("got %v to %v, want at least %v to %v", got.Min(), got.Max(), h.Min(), h.Max())
+		}
+		want := Summarize(h, nil, nil)
+		got.Refine(want)
+		diff := Summarize(got, nil, nil)
+		if diff.Min != want.Min || diff.Max != want.Max || diff.Above != want.Above || diff.Below != want.Below {
+			t.Fatalf("got %+v, want %+v", diff, want)
+		}
+		for i, v := range diff.Percentiles {
+			if v != want.Percentiles[i] {
+				t.Fatalf("got %+v, want %+v", v, want.Percentiles[i])
+			}
+		}
+		if off := diff.Mean - want.Mean; off < -0.001 || off > 0.001 {
+			t.Fatalf("got a mean of %v us, want %v", diff.Mean, want.Mean)
+		}
+	})
+}
+
+// The library writes what DecodeHDR reads.
+func TestDecodeHDROfOthers(t *testing.T) {
+	h := skewed(10_000)
+	b, err := h.ToHDR().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeHDR(string(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Refine(Summarize(h, nil, nil))
+	if !got.ToHDR().Equals(h.ToHDR()) || got.Percentile(99) != h.Percentile(99) {
+		t.Errorf("got p99 %v, want %v", got.Percentile(99), h.Percentile(99))
+	}
+}
+
+func TestEncodeHDRNothing(t *testing.T) {
+	var none *Histogram
+	if got := none.EncodeHDR(); got != "" {
+		t.Errorf("got %q for a number that does not exist", got)
+	}
+	got, err := DecodeHDR(NewHistogram().EncodeHDR())
+	if err != nil || got.Count() != 0 || got.Max() != 0 || got.Min() != 0 {
+		t.Errorf("got %v and %v, want an empty one", got, err)
+	}
+	got.Record(time.Second)
+	if got.Min() != time.Second {
+		t.Errorf("got %v as the smallest, want the only one", got.Min())
+	}
+}
+
+func TestRefineLeavesOthersAlone(t *testing.T) {
+	h, err := DecodeHDR(skewed(100).EncodeHDR())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := h.Max()
+	h.Refine(&Summary{Count: 99, Max: 1e9})
+	h.Refine(nil)
+	if h.Max() != before {
+		t.Errorf("got %v, want %v", h.Max(), before)
+	}
+}
+
+func TestDecodeHDRFaults(t *testing.T) {
+	ref := hdrhistogram.New(1, 1000, 2)
+	other, err := ref.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := skewed(1000).EncodeHDR()
+	tests := []struct{ name, text, want string }{
+		{"nothing", "", "not one in V2"},
+		{"no base64", "!", "illegal base64"},
+		{"another thing", base64.StdEncoding.EncodeToString([]byte("a text that is none")), "not one in V2"},
+		{"cut short", good[:len(good)/8*4], "cut short"},
+		{"another range", string(other), "1 us to 1 h"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h, err := DecodeHDR(tt.text)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v and %v, want an error with %q", h, err, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzDecodeHDR(f *testing.F) {
+	f.Add("")
+	f.Add(NewHistogram().EncodeHDR())
+	f.Add(skewed(1000).EncodeHDR())
+	f.Fuzz(func(t *testing.T, text string) {
+		h, err := DecodeHDR(text)
+		if err != nil {
+			return
+		}
+		again, err := DecodeHDR(h.EncodeHDR())
+		if err != nil || !again.Equal(h) {
+			t.Errorf("%q came back as another one: %v", text, err)
+		}
+		_ = Summarize(h, nil, nil)
+	})
+}
+
+// Fuzzing rarely gets through zlib, so its inside is fuzzed as well.
+func FuzzDecodeHDRInside(f *testing.F) {
+	f.Add([]byte{0, 1, 2})
+	f.Add(appendZigzag(appendZeros(nil, 5000), 1<<62))
+	f.Add(appendZigzag(nil, -1<<63))
+	f.Fuzz(func(t *testing.T, counters []byte) {
+		if len(counters) > hdrMost {
+			return
+		}
+		h, err := DecodeHDR(wrap(counters))
+		if err != nil {
+			return
+		}
+		again, err := DecodeHDR(h.EncodeHDR())
+		if err != nil || !again.Equal(h) {
+			t.Errorf("%x came back as another one: %v", counters, err)
+		}
+	})
+}
+
+// wrap makes a text of counters that need not be valid.
+func wrap(counters []byte) string {
+	e := newHDREncoder(zlib.BestSpeed)
+	e.encode(NewHistogram())
+	return e.seal(append(e.raw[:hdrHead], counters...))
+}
+
+func BenchmarkEncodeHDR(b *testing.B) {
+	for _, level := range []struct {
+		name string
+		n    int
+	}{{"huffman", zlib.HuffmanOnly}, {"speed", zlib.BestSpeed}, {"default", zlib.DefaultCompression}, {"best", zlib.BestCompression}} {
+		for name, n := range map[string]int{"1k": 1000, "100k": 100_000} {
+			b.Run(level.name+"/"+name, func(b *testing.B) {
+				h := skewed(n)
+				e := newHDREncoder(level.n)
+				size := 0
+				b.ReportAllocs()
+				for b.Loop() {
+					size = len(e.encode(h))
+				}
+				b.ReportMetric(float64(size), "B")
+			})
+		}
+	}
+}
+
+func BenchmarkDecodeHDR(b *testing.B) {
+	text := skewed(100_000).EncodeHDR()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := DecodeHDR(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
