@@ -1,0 +1,203 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Least is how many repetitions a side take part in a verdict. Four would do
+// for the U-test of one row, and five for two; six bound a median as well.
+const Least = 6
+
+// Options are what comparisons assume. The zero value is Defaults.
+type Options struct {
+	Alpha      float64 // share of equal pairs of samples, all rows together, that may be called different
+	Confidence float64 // of intervals
+	Effect     float64 // the smallest difference worth naming: a share of the base
+	Least      int     // repetitions a side
+}
+
+// Defaults are the options unless others are asked for.
+var Defaults = Options{Alpha: 0.05, Confidence: Confidence, Effect: 0.03, Least: Least}
+
+// orDefaults fills in what was not asked for. An effect of 0 was.
+func (o Options) orDefaults() Options {
+	if o == (Options{}) {
+		return Defaults
+	}
+	if o.Alpha == 0 {
+		o.Alpha = Defaults.Alpha
+	}
+	if o.Confidence == 0 {
+		o.Confidence = Defaults.Confidence
+	}
+	if o.Least == 0 {
+		o.Least = Defaults.Least
+	}
+	return o
+}
+
+// A Row is two samples of one thing.
+type Row struct {
+	Base, Candidate []float64
+	Better          Direction
+	// Amount has the difference in the unit of the values instead of as a
+	// share of the base, and Effect in it is an amount too. Shares that are 0
+	// as a rule want it, such as failures.
+	Amount bool
+	Effect float64 // of this row; 0: the options'
+}
+
+// A Comparison is what two samples say.
+type Comparison struct {
+	Base, Candidate Estimate
+	Difference      Difference
+	P               float64 // of the U-test; NaN: not tested
+	Adjusted        float64 // P among the rows it was judged with
+	Effect          float64 // the smallest difference worth naming
+	Verdict         Verdict
+	Doubt           Doubt // why it cannot tell
+}
+
+// Compare compares two samples on their own.
+func Compare(base, candidate []float64, better Direction, o Options) Comparison {
+	return Family([]Row{{Base: base, Candidate: candidate, Better: better}}, o)[0]
+}
+
+// Family compares rows that are judged together: if in truth nothing differs,
+// any row of a family is called better or worse in at most Alpha of families.
+//
+// A row is better or worse when the U-test says that the samples differ, under
+// Holm among its family, and the difference is worth naming; it is the same
+// when the whole interval of the difference is too small to be worth it; else
+// it cannot tell.
+func Family(rows []Row, o Options) []Comparison {
+	o = o.orDefaults()
+	out := make([]Comparison, len(rows))
+	p := make([]float64, len(rows))
+	for i := range rows {
+		out[i] = rows[i].measure(o)
+		p[i] = out[i].P
+	}
+	for i, v := range Holm(p) {
+		out[i].Adjusted = v
+		out[i].judge(rows[i].Better, o)
+	}
+	return out
+}
+
+// measure computes everything but the verdict.
+func (r *Row) measure(o Options) Comparison {
+	c := Comparison{
+		Base:      Median(r.Base, o.Confidence),
+		Candidate: Median(r.Candidate, o.Confidence),
+		P:         math.NaN(),
+		Effect:    o.Effect,
+	}
+	if r.Effect != 0 {
+		c.Effect = r.Effect
+	}
+	n, m := len(r.Base), len(r.Candidate)
+	relative := !r.Amount && n > 0 && m > 0 && slices.Min(r.Base) > 0 && slices.Min(r.Candidate) > 0
+	c.Difference = difference(r.Base, r.Candidate, relative, o.Confidence)
+	if !relative && !r.Amount && n > 0 {
+		// A share of something that can be 0: an amount, whose effect is a
+		// share of the base's median.
+		c.Effect *= math.Abs(c.Base.Median)
+	}
+	if min(n, m) >= o.Least {
+		c.P = uTest(r.Base, r.Candidate)
+	}
+	return c
+}
+
+// judge gives the verdict.
+func (c *Comparison) judge(better Direction, o Options) {
+	d := &c.Difference
+	switch {
+	case c.Base.N == 0 || c.Candidate.N == 0:
+		c.doubt(Missing, 0)
+	case math.IsNaN(c.P):
+		c.doubt(TooFew, o.Least)
+	case c.Adjusted <= o.Alpha && d.reaches(c.Effect) && d.Center != 0:
+		c.Verdict = Worse
+		if (d.Center > 0) == (better == More) {
+			c.Verdict = Better
+		}
+	case d.within(c.Effect):
+		c.Verdict = Same
+	case c.Adjusted <= o.Alpha:
+		c.doubt(Small, c.need())
+	case c.P <= o.Alpha:
+		c.doubt(Crowded, c.need())
+	default:
+		c.doubt(Noisy, c.need())
+	}
+}
+
+// doubt is the verdict that there is none.
+func (c *Comparison) doubt(r Reason, need int) {
+	c.Verdict, c.Doubt = Unknown, Doubt{Reason: r, Need: need}
+	if c.Difference.Bounded() {
+		c.Doubt.Sees = c.half()
+	}
+}
+
+// half is how far the interval reaches from its center, in the scale in which
+// it is even.
+func (c *Comparison) half() float64 {
+	d := &c.Difference
+	if d.Relative {
+		return math.Expm1((math.Log1p(d.Hi) - math.Log1p(d.Lo)) / 2)
+	}
+	return (d.Hi - d.Lo) / 2
+}
+
+// need guesses how many repetitions a side would tell: an interval narrows with
+// the square root of their number, and must leave out either no difference or
+// one that is worth naming.
+func (c *Comparison) need() int {
+	d := &c.Difference
+	if !d.Bounded() {
+		return 0
+	}
+	half, center, effect := c.half(), math.Abs(d.Center), c.Effect
+	room := effect - center
+	if center >= effect {
+		room = center
+	}
+	n := float64(min(c.Base.N, c.Candidate.N))
+	if room <= 0 || half <= 0 {
+		return Many
+	}
+	return int(min(Many, max(n+1, math.Ceil(n*(half/room)*(half/room)))))
+}
+
+// Best is the sample with the best median, and whether it is better than every
+// other, all comparisons judged together.
+func Best(samples [][]float64, better Direction, o Options) (best int, sure bool) {
+	best = -1
+	for i, s := range samples {
+		if len(s) == 0 {
+			continue
+		}
+		if best < 0 || (Median(s, Confidence).Median-Median(samples[best], Confidence).Median)*float64(better) > 0 {
+			best = i
+		}
+	}
+	if best < 0 || len(samples) < 2 {
+		return best, false
+	}
+	var rows []Row
+	for i, s := range samples {
+		if i != best {
+			rows = append(rows, Row{Base: s, Candidate: samples[best], Better: better})
+		}
+	}
+	for _, c := range Family(rows, o) {
+		if c.Verdict != Better {
+			return best, false
+		}
+	}
+	return best, true
+}

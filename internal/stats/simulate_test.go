@@ -1,0 +1,124 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// noise is how much runs of one and the same thing differ, as the standard
+// deviation of the logarithm: two percent is a quiet machine's.
+const noise = 0.02
+
+// draw is a sample of runs around a level.
+func draw(rnd *rand.Rand, n int, level, noise float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = level * math.Exp(noise*rnd.NormFloat64())
+	}
+	return out
+}
+
+// found counts trials in which one of the two primary rows, throughput and
+// response p99, is called better or worse when the candidate's levels are the
+// base's by a factor; and those in which throughput is called what it is.
+func found(seed uint64, trials, n int, factor float64, o Options) (any, right float64) {
+	rnd := rand.New(rand.NewPCG(seed, uint64(n)))
+	for range trials {
+		rows := []Row{
+			{Base: draw(rnd, n, 50e3, noise), Candidate: draw(rnd, n, 50e3*factor, noise), Better: More},
+			{Base: draw(rnd, n, 0.012, noise), Candidate: draw(rnd, n, 0.012/factor, noise), Better: Less},
+		}
+		c := Family(rows, o)
+		if c[0].Verdict == Better || c[0].Verdict == Worse || c[1].Verdict == Better || c[1].Verdict == Worse {
+			any++
+		}
+		want := Better
+		if factor < 1 {
+			want = Worse
+		}
+		if c[0].Verdict == want {
+			right++
+		}
+	}
+	return any / float64(trials), right / float64(trials)
+}
+
+// How often a comparison is wrong, and how often it finds what is there.
+func TestErrorRates(t *testing.T) {
+	const trials = 4000
+	anything := Options{Effect: 1e-9} // a verdict by significance alone
+	for _, tt := range []struct {
+		name     string
+		n        int
+		factor   float64
+		o        Options
+		most     float64 // of trials with any verdict but same and cannot tell
+		least    float64 // of trials with the right one for throughput
+		atLeastN bool
+	}{
+		{name: "equal, 5 and 5", n: 5, factor: 1, most: 0},
+		{name: "equal, 6 and 6", n: 6, factor: 1, most: 0.05},
+		{name: "equal, 10 and 10", n: 10, factor: 1, most: 0.05},
+		{name: "equal, 6 and 6, any effect", n: 6, factor: 1, o: anything, most: 0.05},
+		{name: "equal, 10 and 10, any effect", n: 10, factor: 1, o: anything, most: 0.05},
+		{name: "equal, 30 and 30, any effect", n: 30, factor: 1, o: anything, most: 0.05},
+		{name: "10% more, 6 and 6", n: 6, factor: 1.10, most: 1, least: 0.8},
+		{name: "10% less, 6 and 6", n: 6, factor: 0.90, most: 1, least: 0.8},
+		{name: "5% more, 10 and 10", n: 10, factor: 1.05, most: 1, least: 0.8},
+		{name: "5% less, 10 and 10", n: 10, factor: 0.95, most: 1, least: 0.8},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			any, right := found(1, trials, tt.n, tt.factor, tt.o)
+			t.Logf("called different in %.2f%%, rightly in %.2f%%", 100*any, 100*right)
+			if any > tt.most {
+				t.Errorf("called different in %.2f%% of trials, want at most %.0f%%", 100*any, 100*tt.most)
+			}
+			if right < tt.least {
+				t.Errorf("found in %.2f%% of trials, want at least %.0f%%", 100*right, 100*tt.least)
+			}
+		})
+	}
+}
+
+// An interval of 95% holds the true difference in at least 95% of trials,
+// whatever the samples are drawn from; and it holds none exactly where the
+// test cannot deny it.
+func TestIntervalCoverage(t *testing.T) {
+	const trials = 3000
+	for _, tt := range []struct {
+		name string
+		n, m int
+		draw func(*rand.Rand) float64
+	}{
+		{"normal", 6, 6, func(r *rand.Rand) float64 { return math.Exp(noise * r.NormFloat64()) }},
+		{"skewed", 7, 9, func(r *rand.Rand) float64 { return 1 + r.ExpFloat64() }},
+		{"large", 30, 40, func(r *rand.Rand) float64 { return math.Exp(noise * r.NormFloat64()) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(2, 3))
+			const factor = 1.07
+			held := 0
+			for range trials {
+				base, candidate := make([]float64, tt.n), make([]float64, tt.m)
+				for i := range base {
+					base[i] = tt.draw(rnd)
+				}
+				for i := range candidate {
+					candidate[i] = factor * tt.draw(rnd)
+				}
+				c := Compare(base, candidate, More, Options{})
+				d := c.Difference
+				if d.Lo <= factor-1 && factor-1 <= d.Hi {
+					held++
+				}
+				if outside := d.Lo > 0 || d.Hi < 0; outside != (c.P <= 0.05) && tt.name != "large" {
+					t.Fatalf("interval [%v, %v] and p %v contradict each other: %v, %v", d.Lo, d.Hi, c.P, base, candidate)
+				}
+			}
+			if got := float64(held) / trials; got < 0.945 || got > 0.985 {
+				t.Errorf("held in %.1f%% of trials, want 95%%", 100*got)
+			}
+		})
+	}
+}
