@@ -83,8 +83,12 @@ type Attachment struct {
 // A Setting is one resolved setting of the workload, as text.
 type Setting struct {
 	Name    string `json:"name"`
+	Type    string `json:"type"` // of the value, as the schema of workloads calls it
 	Value   string `json:"value"`
 	Default bool   `json:"default"` // nobody set it
+	// Minor settings need not be shown to people: they are about the report, or
+	// hold a default that hardly anybody compares runs over.
+	Minor bool `json:"minor"`
 	// Independent settings are what a run is asked to do: reports are grouped
 	// and compared over them.
 	Independent bool `json:"independent"`

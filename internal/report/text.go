@@ -167,6 +167,9 @@ func (d *Document) workload(p *page) {
 	p.section("Workload")
 	var set, usual []string
 	for _, s := range d.Settings {
+		if s.Minor {
+			continue
+		}
 		if s.Default {
 			if s.Value != "" && s.Value != "false" { // what is off goes without saying
 				usual = append(usual, s.Name+" "+s.Value)

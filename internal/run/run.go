@@ -214,10 +214,10 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 		Facts:    facts, Host: e.Host, Calibration: e.Calibration,
 	}
 	for _, s := range w.Settings() {
-		if s.Minor {
-			continue
-		}
-		in.Settings = append(in.Settings, report.Setting{Name: s.Name, Value: s.Text(), Default: s.From == workload.FromDefault})
+		in.Settings = append(in.Settings, report.Setting{
+			Name: s.Name, Type: s.Type.String(), Value: s.Text(),
+			Default: s.From == workload.FromDefault, Minor: s.Minor, Independent: s.Independent,
+		})
 	}
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})

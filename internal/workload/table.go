@@ -42,7 +42,7 @@ func loadTable() []Setting {
 			Option: target.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation; without it a target's first (see: carronade help targets)", Word: "OP"},
 		},
 		{
-			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Help: "read back what was fired and account for every event"},
+			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Independent: true, Help: "read back what was fired and account for every event"},
 			NotOps: notReading,
 		},
 		{
@@ -75,19 +75,19 @@ func loadTable() []Setting {
 		},
 
 		{
-			Option: target.Option{Name: "for", Type: target.Duration, Group: groupEnd, Help: "stop after so long, warm-up not counted"},
+			Option: target.Option{Name: "for", Type: target.Duration, Group: groupEnd, Independent: true, Help: "stop after so long, warm-up not counted"},
 			check:  durationBetween(time.Millisecond, 366*24*time.Hour),
 		},
 		{
-			Option: target.Option{Name: "count", Type: target.Int, Group: groupEnd, Help: "stop after so many events, such as 10m for ten million"},
+			Option: target.Option{Name: "count", Type: target.Int, Group: groupEnd, Independent: true, Help: "stop after so many events, such as 10m for ten million"},
 			check:  countBetween(1, 1e15),
 		},
 		{
-			Option: target.Option{Name: "bytes", Type: target.Size, Group: groupEnd, Help: "stop after so many bytes of events"},
+			Option: target.Option{Name: "bytes", Type: target.Size, Group: groupEnd, Independent: true, Help: "stop after so many bytes of events"},
 			check:  sizeAtLeast(1),
 		},
 		{
-			Option: target.Option{Name: "warmup", Group: groupEnd, Help: "not measured: a time, or a number of events", Word: "TIME|N"},
+			Option: target.Option{Name: "warmup", Group: groupEnd, Independent: true, Help: "not measured: a time, or a number of events", Word: "TIME|N"},
 			NotOps: notReading,
 			check:  checkWarmup,
 		},

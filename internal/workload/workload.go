@@ -51,9 +51,13 @@ func (o Origin) String() string { return [...]string{"default", "preset", "file"
 // A Resolved is one setting of a workload, for display.
 type Resolved struct {
 	Name  string
+	Type  target.Type
 	Texts []string
 	From  Origin
 	Group string
+	// Independent settings say what is done; reports are grouped and compared
+	// over them.
+	Independent bool
 	// Minor settings are about the report, or hold a default that is off or
 	// that hardly anybody compares runs over: they need not be shown to people.
 	Minor bool
@@ -76,7 +80,7 @@ func (w *Workload) Settings() []Resolved {
 		if !ok || s.FlagOnly {
 			continue
 		}
-		r := Resolved{Name: s.Name, Texts: v.texts, From: v.from, Group: s.Group}
+		r := Resolved{Name: s.Name, Type: s.Type, Texts: v.texts, From: v.from, Group: s.Group, Independent: s.Independent}
 		switch {
 		case s.showAll != nil:
 			r.Texts = s.showAll(v.texts)
