@@ -1,0 +1,46 @@
+package system
+
+import (
+	"os/exec"
+	"testing"
+)
+
+func TestIdentity(t *testing.T) {
+	me := Self()
+	for _, tt := range []struct {
+		name         string
+		id           Identity
+		alive, known bool
+	}{
+		{"itself", me, true, true},
+		{"its number, given again", Identity{Host: me.Host, PID: me.PID, Start: "1"}, false, true},
+		{"no process", Identity{Host: me.Host, PID: 1 << 30, Start: "1"}, false, true},
+		{"another host", Identity{Host: "elsewhere", PID: me.PID, Start: me.Start}, false, false},
+		{"no host", Identity{}, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if alive, known := tt.id.Alive(); alive != tt.alive || known != tt.known {
+				t.Errorf("got alive %v, known %v, want %v, %v", alive, known, tt.alive, tt.known)
+			}
+		})
+	}
+}
+
+// A process that was killed and that nobody has waited for is not alive.
+func TestIdentityOfTheKilled(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	id := Self()
+	id.PID = cmd.Process.Pid
+	id.Start, _ = startOf(id.PID)
+	if alive, known := id.Alive(); !alive || !known {
+		t.Errorf("got alive %v, known %v of a process that runs, want both", alive, known)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if alive, known := id.Alive(); alive || !known {
+		t.Errorf("got alive %v, known %v of one that was killed, want false, true", alive, known)
+	}
+}
