@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
@@ -251,6 +252,12 @@ func TestStallWithoutConnection(t *testing.T) {
 	none := func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
 		return at + ms, Outcome{Failed: s.Events, Class: Refused, Text: "no"}
 	}
+	lost := func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+		if at < sec || at >= 1500*ms {
+			return at + 10*ms, Outcome{}
+		}
+		return at + 50*ms, Outcome{Unknown: s.Events, Class: Refused, Text: "reset"}
+	}
 	for _, tt := range []struct {
 		name        string
 		plan        Plan
@@ -273,6 +280,7 @@ func TestStallWithoutConnection(t *testing.T) {
 		{"nothing to wait for", Plan{Hold: last, Unanswered: true}, sec, Never, nil, 0, 0, 0, 0},
 		{"by a schedule", Plan{Schedule: Constant(200), Hold: last}, sec, sec + 500*ms, nil, 0, 510 * ms, sec, 0.25},
 		{"by a schedule, for good", Plan{Schedule: Constant(200), Hold: last, Drain: sec}, sec, Never, nil, 0, 2 * sec, sec, 0.5},
+		{"by a schedule, lost again and again", Plan{Schedule: Constant(50), Hold: last, MaxInFlight: 1}, 0, 0, lost, 0, 510 * ms, sec, 0.25},
 		{"by a schedule, dropped", Plan{Schedule: Constant(200), Hold: last, Overload: Drop}, sec, Never, nil, 0, sec, sec, 0.5},
 		{"by a schedule, stopped", Plan{Schedule: Constant(200), Hold: last}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
 		{"by a schedule, and nothing was due", Plan{Schedule: Constant(1), Hold: last}, 1100 * ms, Never, nil, 0, 10 * ms, 0, 0},
@@ -284,7 +292,7 @@ func TestStallWithoutConnection(t *testing.T) {
 				}
 				f := newFake(Single(), 1, tt.answer)
 				f.away, f.back = tt.away, tt.back
-				tt.plan.EventsPerShot, tt.plan.MaxInFlight, tt.plan.Portable = 1, 10, true
+				tt.plan.EventsPerShot, tt.plan.MaxInFlight, tt.plan.Portable = 1, cmp.Or(tt.plan.MaxInFlight, 10), true
 				run, err := New(tt.plan, f)
 				if err != nil {
 					t.Fatal(err)

@@ -336,26 +336,27 @@ func (r *Run) unclaim(n, phase int) {
 
 // answer notes that a shot was settled, for the gaps between answers. A gap
 // begins with the newest answer that took events; where shots wait for a
-// schedule or for another run, not before some came to be in flight (flew says
-// since when this thread has any), and without either nothing in flight is a
-// gap too: a lane waits to connect. It counts when it begins within the hold.
-// Most answers come soon after another and cost two loads.
-func (r *Run) answer(o *Outcome, flew time.Duration) {
+// schedule or for another run, not before some came to be in flight or should
+// have, and without either nothing in flight is a gap too: a lane waits to
+// connect. It counts when it begins within the hold. Most answers come soon
+// after another and cost two loads.
+func (r *Run) answer(o *Outcome) {
 	raise(&r.lastDone, int64(o.Done))
 	if gap := int64(o.Done) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(stallAfter)) {
-		r.gap(o, flew)
+		r.gap(o)
 	}
 	if o.Acked > 0 {
 		raise(&r.lastAnswer, int64(o.Done))
 	}
 }
 
-func (r *Run) gap(o *Outcome, flew time.Duration) {
-	if r.plan.Schedule == nil && r.plan.Gate == nil {
-		flew = 0
-	}
-	for _, t := range r.threads {
-		flew = min(flew, time.Duration(t.flewAt.Load()))
+func (r *Run) gap(o *Outcome) {
+	flew := time.Duration(0)
+	if r.plan.Schedule != nil || r.plan.Gate != nil {
+		flew = Never
+		for _, t := range r.threads {
+			flew = min(flew, time.Duration(t.flewAt.Load()))
+		}
 	}
 	r.stallMu.Lock()
 	defer r.stallMu.Unlock()
@@ -389,13 +390,13 @@ func (r *Run) open() {
 	if r.plan.Schedule == nil && r.plan.Gate == nil {
 		end := min(r.stopAt.Load(), r.holdEnd.Load())
 		if end != int64(Never) && end <= min(r.outAt.Load(), r.spentAt.Load()) {
-			r.gap(&Outcome{Done: time.Duration(end)}, 0)
+			r.gap(&Outcome{Done: time.Duration(end)})
 		}
 		return
 	}
 	for _, t := range r.threads {
-		if flew := time.Duration(t.flewAt.Load()); flew != Never {
-			r.gap(&Outcome{Done: t.closing}, flew)
+		if t.flewAt.Load() != int64(Never) {
+			r.gap(&Outcome{Done: t.closing})
 		}
 	}
 }

@@ -78,10 +78,7 @@ func (t *thread) settle(o *Outcome) {
 	} else {
 		ls.slots.push(o.Done, shots)
 	}
-	flew := time.Duration(t.flewAt.Load())
-	if t.flying -= shots; t.flying == 0 && !ls.full {
-		t.flewAt.Store(int64(Never)) // unless a lane refuses what comes next, as this one does when it is full
-	}
+	t.flying -= shots // content looks what comes next, before it says that nothing is waited for
 	t.fly(max(o.Done, t.changed), -int64(o.Events))
 	t.unblock(ls, o.Done)
 
@@ -108,7 +105,7 @@ func (t *thread) settle(o *Outcome) {
 	if t.run.plan.Unanswered {
 		raise(&t.run.lastDone, int64(o.Done))
 	} else {
-		t.run.answer(o, flew)
+		t.run.answer(o)
 	}
 	if l := &t.run.plan.Hold; l.Failures > 0 || l.FailureRate > 0 {
 		if int(o.Phase) >= t.run.firstHold() {
