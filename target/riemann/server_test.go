@@ -31,6 +31,7 @@ type fake struct {
 	off     chan struct{} // closed to end a delay
 	paused  chan struct{} // not nil: nothing is read until it is closed
 	deaf    bool          // connections are reset at once
+	cut     int           // connections that were reset
 
 	// reply answers a message with events, by its number on its connection; nil: as a
 	// server does. A nil answer is none, and false ends the connection.
@@ -61,7 +62,9 @@ func (f *fake) listen(addr string, conf *tls.Config) {
 			}
 			f.mu.Lock()
 			deaf := f.deaf
-			if !deaf {
+			if deaf {
+				f.cut++
+			} else {
 				f.conns[nc] = true
 				f.met++
 			}
@@ -245,7 +248,15 @@ func (f *fake) resetAll() {
 	defer f.mu.Unlock()
 	for nc := range f.conns {
 		reset(nc)
+		f.cut++
 	}
+}
+
+// resets is how many connections were reset so far.
+func (f *fake) resets() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cut
 }
 
 func reset(nc net.Conn) {
