@@ -1,0 +1,147 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"carronade/target"
+)
+
+// patience is how long a collector may take to connect, or to take an interval.
+const patience = 5 * time.Second
+
+// between is how long an absent collector is left alone.
+const between = time.Second
+
+// A graphite tells Graphite's plaintext protocol, a line "name value seconds" a
+// figure (https://graphite.readthedocs.io/en/latest/feeding-carbon.html), over
+// a connection that is kept.
+type graphite struct {
+	*sender
+	addr, prefix string
+	conn         net.Conn
+	not          time.Time // before this it is not tried again
+	err          error     // why
+}
+
+func newGraphite(o Options) (*graphite, error) {
+	addr := o.Graphite
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		if strings.Contains(addr, ":") || addr == "" {
+			return nil, &target.Error{Doing: "read --graphite", Err: fmt.Errorf("%q is no HOST:PORT", addr), Hint: "such as graphite.example:2003"}
+		}
+		addr = net.JoinHostPort(addr, "2003")
+	}
+	prefix := o.Prefix
+	if prefix == "" {
+		if host, err := os.Hostname(); err == nil {
+			prefix = strings.ReplaceAll(host, ".", "_")
+		}
+	}
+	g := &graphite{addr: addr, prefix: node(prefix)}
+	g.sender = newSender("Graphite at "+addr, o.Logf, g.send)
+	return g, nil
+}
+
+// node makes of a text what may stand in a name of Graphite. A point stays: it
+// makes levels.
+func node(s string) string {
+	s = strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
+			return c
+		}
+		return '_'
+	}, s)
+	if s == "" {
+		return "carronade"
+	}
+	return s
+}
+
+// send tells a point.
+func (g *graphite) send(ctx context.Context, p *point) error {
+	if g.conn == nil {
+		if time.Now().Before(g.not) {
+			return g.err
+		}
+		d := net.Dialer{Timeout: patience}
+		conn, err := d.DialContext(ctx, "tcp", g.addr)
+		if err != nil {
+			g.not, g.err = time.Now().Add(between), err
+			return err
+		}
+		g.conn = conn
+	}
+	stop := context.AfterFunc(ctx, func() { g.conn.Close() })
+	defer stop()
+	if err := g.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return g.lose(err)
+	}
+	if _, err := g.conn.Write(g.lines(p)); err != nil {
+		return g.lose(err)
+	}
+	return nil
+}
+
+// lose gives the connection up; the next point makes another.
+func (g *graphite) lose(err error) error {
+	g.conn.Close()
+	g.conn = nil
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("it took nothing for %v", patience)
+	}
+	return err
+}
+
+func (g *graphite) close(ctx context.Context) string {
+	w := g.sender.close(ctx)
+	if g.conn != nil {
+		g.conn.Close()
+	}
+	return w
+}
+
+// lines are the figures of an interval. Four of them have the names and units
+// that sangrenel gave them, for dashboards that know those.
+func (g *graphite) lines(p *point) []byte {
+	var b strings.Builder
+	at := p.at.Unix()
+	line := func(name string, v float64) { fmt.Fprintf(&b, "%s.%s %f %d\n", g.prefix, name, v, at) }
+	perS := func(n uint64) float64 {
+		if p.length <= 0 {
+			return 0
+		}
+		return float64(n) / p.length
+	}
+	rate := perS(max(p.interval.Sent, p.interval.Consumed))
+	errorRate := 0.0
+	if p.interval.Sent > 0 {
+		errorRate = 100 * float64(p.interval.Failed+p.interval.Unknown) / float64(p.interval.Sent)
+	}
+	line("sangrenel.rate", rate)
+	line("sangrenel.error_rate", errorRate)
+	line("sangrenel.output", perS(p.interval.Bytes))
+	for _, q := range p.p99 {
+		if q.name == "service" {
+			line("sangrenel.p99", q.d.Seconds()*1e3)
+		}
+	}
+	for _, c := range counters {
+		line("carronade."+c.name+"_per_s", perS(c.of(&p.interval)))
+	}
+	line("carronade.in_flight_events", float64(p.inFlight))
+	if p.behind >= 0 && p.counts.Consumed > 0 {
+		line("carronade.behind_events", float64(p.behind))
+	}
+	for i, q := range p.p50 {
+		line("carronade."+q.name+"_p50_ms", q.d.Seconds()*1e3)
+		line("carronade."+q.name+"_p99_ms", p.p99[i].d.Seconds()*1e3)
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,174 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+
+	"carronade/target"
+)
+
+// A page is what Prometheus reads: /metrics of a server of its own.
+type page struct {
+	addr   string
+	server *http.Server
+	hub    *Hub
+	info   Options
+}
+
+// newPage serves a hub's figures.
+func newPage(h *Hub, o Options) (*page, error) {
+	addr := o.MetricsAddr
+	if !strings.Contains(addr, ":") {
+		addr = ":" + addr
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if n, perr := strconv.ParseUint(port, 10, 16); err == nil && (perr != nil || n > math.MaxUint16) {
+		err = fmt.Errorf("%q is no port", port)
+	}
+	if err != nil {
+		var bad *net.AddrError
+		if errors.As(err, &bad) {
+			err = errors.New(bad.Err)
+		}
+		return nil, &target.Error{Doing: "read --metrics-addr", Err: fmt.Errorf("%s: %w", o.MetricsAddr, err), Hint: "give HOST:PORT, or a port of this machine alone, such as 9464"}
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, &target.Error{Doing: "listen for Prometheus", Err: err, Hint: "give --metrics-addr another port; 0 chooses one that is free"}
+	}
+	p := &page{addr: ln.Addr().String(), hub: h, info: o}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(p)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "carronade: a run in progress; Prometheus reads /metrics")
+	})
+	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go p.server.Serve(ln) //nolint:errcheck // it ends when it is closed
+	return p, nil
+}
+
+func (p *page) close() { p.server.Close() }
+
+// Describe tells nothing: what exists depends on the run.
+func (p *page) Describe(chan<- *prometheus.Desc) {}
+
+// Collect makes the figures of the moment.
+func (p *page) Collect(to chan<- prometheus.Metric) {
+	p.hub.mu.Lock()
+	defer p.hub.mu.Unlock()
+	s := &p.hub.state
+	if s.began.IsZero() {
+		return
+	}
+	value := func(kind prometheus.ValueType, name, help string, v float64, labels ...string) {
+		var names, values []string
+		for i := 0; i < len(labels); i += 2 {
+			names, values = append(names, labels[i]), append(values, labels[i+1])
+		}
+		to <- prometheus.MustNewConstMetric(prometheus.NewDesc("carronade_"+name, help, names, nil), kind, v, values...)
+	}
+	gauge := func(name, help string, v float64, labels ...string) {
+		value(prometheus.GaugeValue, name, help, v, labels...)
+	}
+	gauge("run_info", "The run that the other figures are of.", 1, infoLabels(s.run, p.info.Version)...)
+	gauge("run_start_time_seconds", "When it began, since the epoch.", float64(s.began.UnixNano())/1e9)
+	gauge("run_active", "1 while it goes on.", oneIf(s.running))
+	if !s.seen {
+		return
+	}
+	gauge("phase", "The phase that the run is in.", 1, "phase", s.phase)
+	for _, c := range counters {
+		value(prometheus.CounterValue, c.name+"_total", c.help, float64(c.of(&s.counts)))
+	}
+	for _, st := range s.statuses {
+		value(prometheus.CounterValue, "answers_total", "Shots answered, by status code.", float64(st.Shots), "code", strconv.Itoa(st.Code))
+	}
+	gauge("in_flight_events", "Events sent and not yet done.", float64(s.inFlight))
+	if s.behind >= 0 && s.counts.Consumed > 0 {
+		gauge("behind_events", "Consuming: events behind the end of the logs.", float64(s.behind))
+	}
+	value(prometheus.CounterValue, "generator_cpu_seconds_total", "Processor time of the generator.", s.usage.CPU.Seconds())
+	gauge("generator_resident_memory_bytes", "Resident memory of the generator.", float64(s.usage.RSS))
+	for _, t := range told(&s.times) {
+		if t.h != nil {
+			e := exponentialOf(t)
+			to <- &both{desc: prometheus.NewDesc("carronade_"+e.name+"_seconds", e.help, nil, nil), e: &e, began: s.began}
+		}
+	}
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// infoLabels describe a run. Labels of the report stand under label_NAME, and
+// what may not stand in a name of Prometheus becomes an underscore.
+func infoLabels(r Run, version string) []string {
+	out := []string{"id", r.ID, "target", r.Target, "op", r.Op, "repetition", strconv.Itoa(max(r.Repetition, 1)), "version", version}
+	var names []string
+	taken := make(map[string]string)
+	for k, v := range r.Labels {
+		name := "label_" + strings.Map(func(c rune) rune {
+			if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
+				return c
+			}
+			return '_'
+		}, k)
+		if _, twice := taken[name]; !twice {
+			names = append(names, name)
+		}
+		taken[name] = v
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		out = append(out, n, taken[n])
+	}
+	return out
+}
+
+// both is a histogram with classic buckets and native ones, so that every
+// Prometheus reads what it can.
+type both struct {
+	desc  *prometheus.Desc
+	e     *exponential
+	began time.Time
+}
+
+// Desc says which metric it is.
+func (b *both) Desc() *prometheus.Desc { return b.desc }
+
+// Write fills in the metric.
+func (b *both) Write(m *dto.Metric) error {
+	var none uint64
+	native, err := prometheus.NewConstNativeHistogram(b.desc, b.e.count, b.e.sum, b.e.buckets, nil, none, scale, 0, b.began)
+	if err != nil {
+		return err
+	}
+	if err := native.Write(m); err != nil {
+		return err
+	}
+	for i, n := range b.e.classic {
+		end := bounds[i]
+		m.Histogram.Bucket = append(m.Histogram.Bucket, &dto.Bucket{CumulativeCount: &n, UpperBound: &end})
+	}
+	return nil
+}

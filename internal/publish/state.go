@@ -1,0 +1,121 @@
+package publish
+
+import (
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// state is what there is to tell of a run: running totals.
+type state struct {
+	run     Run
+	began   time.Time
+	running bool
+	phase   string
+
+	counts   measure.Counts
+	statuses measure.Statuses
+	times    measure.Set
+	usage    measure.Usage
+	inFlight uint64
+	behind   int64 // events behind the end of the logs; -1 unknown
+	seen     bool  // there was an interval
+}
+
+// add joins an interval.
+func (s *state) add(snap *load.Snapshot) {
+	iv := &snap.Interval
+	s.phase, s.counts = snap.Phase, snap.Total
+	s.statuses.Merge(iv.Statuses)
+	s.times.Merge(&iv.Set)
+	s.usage = s.usage.Join(iv.Generator)
+	s.inFlight, s.behind = iv.InFlight, iv.LagEvents
+	s.seen = true
+}
+
+// told are the times that are told to others. The rest is in the report.
+func told(s *measure.Set) []namedTimes {
+	return []namedTimes{
+		{"response", "Response time of acked events: done - due.", s.Response},
+		{"service", "Service time of answered shots: done - sent.", s.Service},
+		{"lag", "The generator's own lateness, a shot.", s.Lag},
+		{"end_to_end", "End-to-end time of events in a round trip: consumed - due, or - sent without a schedule.", s.EndToEnd},
+	}
+}
+
+type namedTimes struct {
+	name, help string
+	h          *measure.Histogram // nil: there is no such number in this run
+}
+
+// A point is what one interval brought, for those who are told each.
+type point struct {
+	at     time.Time
+	began  time.Time
+	run    Run
+	length float64 // of the interval, s
+
+	interval measure.Counts
+	counts   measure.Counts
+	statuses measure.Statuses
+	inFlight uint64
+	behind   int64
+	usage    measure.Usage
+
+	p50, p99 []quantile // of the interval
+	times    []exponential
+}
+
+// A quantile is a percentile of a time of one interval.
+type quantile struct {
+	name string
+	d    time.Duration
+}
+
+// point makes what is told of an interval that was added.
+func (s *state) point(snap *load.Snapshot) *point {
+	iv := &snap.Interval
+	p := &point{
+		at: time.Now(), began: s.began, run: s.run, length: iv.Length().Seconds(),
+		interval: iv.Counts, counts: s.counts, statuses: append(measure.Statuses(nil), s.statuses...),
+		inFlight: s.inFlight, behind: s.behind, usage: s.usage,
+	}
+	for _, t := range told(&iv.Set) {
+		if t.h.Count() == 0 {
+			continue
+		}
+		p.p50 = append(p.p50, quantile{t.name, t.h.Percentile(50)})
+		p.p99 = append(p.p99, quantile{t.name, t.h.Percentile(99)})
+	}
+	for _, t := range told(&s.times) {
+		if t.h != nil {
+			p.times = append(p.times, exponentialOf(t))
+		}
+	}
+	return p
+}
+
+// A counter is a number of a run that only grows.
+type counter struct {
+	name, unit, help string // the unit as OTLP writes it: By, or a word
+	of               func(*measure.Counts) uint64
+}
+
+// counters are the counts of the vocabulary, as they are told to everybody.
+var counters = []counter{
+	{"offered_events", "event", "Events due.", func(c *measure.Counts) uint64 { return c.Offered }},
+	{"sent_events", "event", "Events handed to the system.", func(c *measure.Counts) uint64 { return c.Sent }},
+	{"acked_events", "event", "Events answered: taken.", func(c *measure.Counts) uint64 { return c.Acked }},
+	{"failed_events", "event", "Events refused for certain.", func(c *measure.Counts) uint64 { return c.Failed }},
+	{"unknown_events", "event", "Events sent and without a certain answer.", func(c *measure.Counts) uint64 { return c.Unknown }},
+	{"dropped_events", "event", "Events given up at the in-flight bound.", func(c *measure.Counts) uint64 { return c.Dropped }},
+	{"unsent_events", "event", "Events due and not sent when the run ended.", func(c *measure.Counts) uint64 { return c.Unsent }},
+	{"consumed_events", "event", "Events read by a consumer.", func(c *measure.Counts) uint64 { return c.Consumed }},
+	{"shots", "shot", "Shots sent.", func(c *measure.Counts) uint64 { return c.Shots }},
+	{"answered_shots", "shot", "Shots answered, whatever the answer was.", func(c *measure.Counts) uint64 { return c.Answered }},
+	{"retries", "shot", "Attempts beyond the first.", func(c *measure.Counts) uint64 { return c.Retries }},
+	{"event_bytes", "By", "Bytes of the events sent (or consumed), before compression.", func(c *measure.Counts) uint64 { return c.Bytes }},
+	{"acked_event_bytes", "By", "Bytes of the events acked, before compression.", func(c *measure.Counts) uint64 { return c.AckedBytes }},
+	{"wire_bytes", "By", "Bytes on the connections, everything included.", func(c *measure.Counts) uint64 { return c.WireBytes }},
+}
