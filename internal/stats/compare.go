@@ -40,7 +40,12 @@ func (o Options) orDefaults() Options {
 // A Row is two samples of one thing.
 type Row struct {
 	Base, Candidate []float64
-	Better          Direction
+	// History is the base as samples of levels that may differ for no reason,
+	// such as revisions; Base is not looked at then. With Levels or more the
+	// candidate is compared with the next one to expect, with fewer all their
+	// values are one sample.
+	History [][]float64
+	Better  Direction
 	// Amount has the difference in the unit of the values instead of as a
 	// share of the base, and Effect in it is an amount too. Shares that are 0
 	// as a rule want it, such as failures.
@@ -50,9 +55,10 @@ type Row struct {
 
 // A Comparison is what two samples say.
 type Comparison struct {
-	Base, Candidate Estimate
+	Base, Candidate Estimate // of a history, Base is the median of its levels' medians
 	Difference      Difference
-	P               float64 // of the U-test; NaN: not tested
+	Outlook         bool    // compared with the next level to expect
+	P               float64 // of the test; NaN: not tested
 	Adjusted        float64 // P among the rows it was judged with
 	Effect          float64 // the smallest difference worth naming
 	Verdict         Verdict
@@ -88,8 +94,18 @@ func Family(rows []Row, o Options) []Comparison {
 
 // measure computes everything but the verdict.
 func (r *Row) measure(o Options) Comparison {
+	base, seen := r.Base, r.Base
+	ahead := levelled(r.History)
+	if r.History != nil {
+		base = pooled(r.History)
+		seen = base
+		if ahead {
+			seen = medians(r.History)
+		}
+	}
 	c := Comparison{
-		Base:      Median(r.Base, o.Confidence),
+		Outlook:   ahead && len(r.Candidate) > 0,
+		Base:      Median(seen, o.Confidence),
 		Candidate: Median(r.Candidate, o.Confidence),
 		P:         math.NaN(),
 		Effect:    o.Effect,
@@ -97,16 +113,20 @@ func (r *Row) measure(o Options) Comparison {
 	if r.Effect != 0 {
 		c.Effect = r.Effect
 	}
-	n, m := len(r.Base), len(r.Candidate)
-	relative := !r.Amount && n > 0 && m > 0 && slices.Min(r.Base) > 0 && slices.Min(r.Candidate) > 0
-	c.Difference = difference(r.Base, r.Candidate, relative, o.Confidence)
+	n, m := len(base), len(r.Candidate)
+	relative := !r.Amount && n > 0 && m > 0 && slices.Min(base) > 0 && slices.Min(r.Candidate) > 0
+	if c.Outlook {
+		c.Difference, c.P = outlook(r.History, r.Candidate, relative, o.Confidence)
+	} else {
+		c.Difference = difference(base, r.Candidate, relative, o.Confidence)
+		if min(n, m) >= o.Least {
+			c.P = uTest(base, r.Candidate)
+		}
+	}
 	if !relative && !r.Amount && n > 0 {
 		// A share of something that can be 0: an amount, whose effect is a
 		// share of the base's median.
 		c.Effect *= math.Abs(c.Base.Median)
-	}
-	if min(n, m) >= o.Least {
-		c.P = uTest(r.Base, r.Candidate)
 	}
 	return c
 }
@@ -165,6 +185,9 @@ func (c *Comparison) need() int {
 	room := effect - center
 	if center >= effect {
 		room = center
+	}
+	if c.Outlook {
+		return 0 // what levels differ by for no reason, no repetition takes away
 	}
 	n := float64(min(c.Base.N, c.Candidate.N))
 	if room <= 0 || half <= 0 {

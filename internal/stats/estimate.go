@@ -46,10 +46,14 @@ func Median(sample []float64, confidence float64) Estimate {
 		return Estimate{Median: nan, Lo: -inf, Hi: inf, Min: nan, Max: nan}
 	}
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(sample), &benchmath.DefaultThresholds), confidence)
-	return Estimate{
+	e := Estimate{
 		N: len(sample), Median: s.Center, Lo: s.Lo, Hi: s.Hi, Confidence: s.Confidence,
 		Min: slices.Min(sample), Max: slices.Max(sample),
 	}
+	if !e.Bounded() { // a bound on one side alone is none
+		e.Lo, e.Hi = math.Inf(-1), math.Inf(1)
+	}
+	return e
 }
 
 // A Difference is how far a candidate lies from its base. Relative ones are

@@ -122,3 +122,55 @@ func TestIntervalCoverage(t *testing.T) {
 		})
 	}
 }
+
+// A new level of a history is called different as seldom as promised when
+// levels scatter by themselves, however many repetitions stand behind them;
+// and what is there is found.
+func TestOutlookErrorRates(t *testing.T) {
+	const trials = 3000
+	anything := Options{Effect: 1e-9}
+	for _, tt := range []struct {
+		name        string
+		levels      int
+		before, now int // repetitions
+		between     float64
+		factor      float64
+		o           Options
+		most, least float64
+	}{
+		{name: "equal, one run each", levels: 30, before: 1, now: 1, factor: 1, o: anything, most: 0.06},
+		{name: "equal, few levels", levels: Levels, before: 1, now: 1, factor: 1, o: anything, most: 0.06},
+		{name: "equal, levels differ", levels: 12, before: 6, now: 6, between: 0.03, factor: 1, o: anything, most: 0.06},
+		{name: "equal, fewer repetitions now", levels: 12, before: 6, now: 1, factor: 1, o: anything, most: 0.06},
+		{name: "10% less, one run each", levels: 30, before: 1, now: 1, factor: 0.9, most: 1, least: 0.9},
+		{name: "5% less, five runs each", levels: 7, before: 5, now: 5, factor: 0.95, most: 1, least: 0.8},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(11, uint64(tt.levels)))
+			different, right := 0.0, 0.0
+			for range trials {
+				level := func() float64 { return 100 * math.Exp(tt.between*rnd.NormFloat64()) }
+				r := Row{Better: More}
+				for range tt.levels {
+					r.History = append(r.History, draw(rnd, tt.before, level(), noise))
+				}
+				r.Candidate = draw(rnd, tt.now, level()*tt.factor, noise)
+				c := Family([]Row{r}, tt.o)[0]
+				if c.P <= 0.05 {
+					different++
+				}
+				if c.Verdict == Worse {
+					right++
+				}
+				if !c.Outlook {
+					t.Fatal("not compared with the next level to expect")
+				}
+			}
+			t.Logf("different in %.1f%%, worse in %.1f%%", 100*different/trials, 100*right/trials)
+			if different/trials > tt.most || right/trials < tt.least {
+				t.Errorf("different in %.1f%%, worse in %.1f%%; want at most %.0f%% and at least %.0f%%",
+					100*different/trials, 100*right/trials, 100*tt.most, 100*tt.least)
+			}
+		})
+	}
+}

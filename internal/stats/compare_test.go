@@ -1,0 +1,181 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// around is n values evenly around a level, a share apart from end to end.
+func around(n int, level, spread float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = level * (1 + spread*(float64(i)/float64(n-1)-0.5))
+	}
+	return out
+}
+
+func TestCompare(t *testing.T) {
+	tight := around(6, 100, 0.01)
+	for _, tt := range []struct {
+		name            string
+		base, candidate []float64
+		better          Direction
+		o               Options
+		want            Verdict
+		doubt           Doubt
+	}{
+		{"more is better", tight, around(6, 110, 0.01), More, Options{}, Better, Doubt{}},
+		{"more is worse", tight, around(6, 110, 0.01), Less, Options{}, Worse, Doubt{}},
+		{"less is worse", tight, around(6, 90, 0.01), More, Options{}, Worse, Doubt{}},
+		{"equal", tight, around(6, 100.1, 0.01), More, Options{}, Same, Doubt{}},
+		{"differs for certain, by little", tight, around(6, 101.5, 0.005), More, Options{}, Same, Doubt{}},
+		{"differs for certain, and little is asked for", tight, around(6, 101.5, 0.005), More, Options{Effect: 0.001}, Better, Doubt{}},
+		{"identical", slices.Repeat([]float64{7}, 6), slices.Repeat([]float64{7}, 6), More, Options{}, Same, Doubt{}},
+		{"all zero", make([]float64, 6), make([]float64, 6), Less, Options{}, Same, Doubt{}},
+		{"five", around(5, 100, 0.01), around(5, 200, 0.01), More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6}},
+		{"six and five", tight, around(5, 200, 0.01), More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6}},
+		{"one", []float64{1}, []float64{2}, More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6}},
+		{"nothing", nil, tight, More, Options{}, Unknown, Doubt{Reason: Missing}},
+		{"nothing on the other side", tight, nil, More, Options{}, Unknown, Doubt{Reason: Missing}},
+		{"noisy", around(6, 100, 0.3), around(6, 102, 0.3), More, Options{}, Unknown, Doubt{Reason: Noisy, Need: Many}},
+		{"differs by about what is worth naming", around(6, 100, 0.025), around(6, 102.7, 0.025), More, Options{}, Unknown, Doubt{Reason: Small, Need: Many}},
+		{"from zero", make([]float64, 6), around(6, 5, 0.1), Less, Options{}, Worse, Doubt{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Compare(tt.base, tt.candidate, tt.better, tt.o)
+			c.Doubt.Sees = 0
+			if c.Verdict != tt.want || c.Doubt != tt.doubt {
+				t.Errorf("got %v (%+v), want %v (%+v); %+v", c.Verdict, c.Doubt, tt.want, tt.doubt, c.Difference)
+			}
+		})
+	}
+}
+
+// Swapping the sides turns the verdict and mirrors the difference.
+func TestCompareIsSymmetric(t *testing.T) {
+	a, b := around(7, 100, 0.02), around(9, 108, 0.03)
+	x, y := Compare(a, b, More, Options{}), Compare(b, a, More, Options{})
+	if x.Verdict != Better || y.Verdict != Worse || math.Abs(x.P-y.P) > 1e-12 {
+		t.Errorf("got %v (%v) and %v (%v)", x.Verdict, x.P, y.Verdict, y.P)
+	}
+	if got, want := (1+x.Difference.Lo)*(1+y.Difference.Hi), 1.0; math.Abs(got-want) > 1e-12 {
+		t.Errorf("the intervals are no mirrors: %+v, %+v", x.Difference, y.Difference)
+	}
+}
+
+// What is denied alone may be chance among many.
+func TestFamilyIsJudgedTogether(t *testing.T) {
+	odd := Row{ // the U-test says 0.026
+		Base: []float64{100, 101, 102, 103, 104, 105}, Candidate: []float64{104.5, 106, 107, 108, 109, 102.5}, Better: More,
+	}
+	alone := Family([]Row{odd}, Options{})[0]
+	if alone.P > 0.05 || alone.Verdict != Better {
+		t.Fatalf("alone: %v, p %v", alone.Verdict, alone.P)
+	}
+	rows := []Row{odd}
+	for range 3 {
+		rows = append(rows, Row{Base: around(6, 100, 0.02), Candidate: around(6, 100.3, 0.02), Better: More})
+	}
+	got := Family(rows, Options{})[0]
+	if got.Verdict != Unknown || got.Doubt.Reason != Crowded || got.P != alone.P {
+		t.Errorf("among four: %v (%v), p %v", got.Verdict, got.Doubt.Reason, got.P)
+	}
+}
+
+func TestHolm(t *testing.T) {
+	nan := math.NaN()
+	for _, tt := range []struct {
+		name    string
+		p, want []float64
+	}{
+		{"none", nil, nil},
+		{"one", []float64{0.04}, []float64{0.04}},
+		{"two", []float64{0.04, 0.01}, []float64{0.04, 0.02}},
+		{"never falls", []float64{0.02, 0.021, 0.9}, []float64{0.06, 0.06, 0.9}},
+		{"at most one", []float64{0.6, 0.7}, []float64{1, 1}},
+		{"no tests among them", []float64{nan, 0.03, nan}, []float64{nan, 0.03, nan}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Holm(tt.p)
+			if !slices.EqualFunc(got, tt.want, func(a, b float64) bool {
+				return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) < 1e-12
+			}) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestMedian(t *testing.T) {
+	inf := math.Inf(1)
+	for _, tt := range []struct {
+		name           string
+		sample         []float64
+		median, lo, hi float64
+	}{
+		{"one", []float64{3}, 3, -inf, inf},
+		{"five", []float64{5, 1, 4, 2, 3}, 3, -inf, inf},
+		{"six", []float64{6, 5, 1, 4, 2, 3}, 3.5, 1, 6},
+		{"ten", []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, 5.5, 2, 9},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := Median(tt.sample, 0.95)
+			if e.N != len(tt.sample) || e.Median != tt.median || e.Lo != tt.lo || e.Hi != tt.hi {
+				t.Errorf("got %+v, want %v [%v, %v]", e, tt.median, tt.lo, tt.hi)
+			}
+			if e.Bounded() && e.Confidence < 0.95 {
+				t.Errorf("confidence %v", e.Confidence)
+			}
+		})
+	}
+	if e := Median(nil, 0.95); e.N != 0 || !math.IsNaN(e.Median) || e.Bounded() {
+		t.Errorf("of nothing: %+v", e)
+	}
+	if got := (&Estimate{N: 2, Median: 10, Min: 9, Max: 11, Lo: -inf, Hi: inf}).Spread(); got != 0.1 {
+		t.Errorf("spread of two: got %v, want 0.1", got)
+	}
+}
+
+// A sample is the caller's: nothing here sorts it.
+func TestSamplesAreLeftAlone(t *testing.T) {
+	a, b := []float64{3, 1, 2, 6, 5, 4}, []float64{9, 8, 7, 12, 11, 10}
+	Compare(a, b, More, Options{})
+	Median(a, 0.95)
+	Steps(a, StepDefaults)
+	if !slices.Equal(a, []float64{3, 1, 2, 6, 5, 4}) || !slices.Equal(b, []float64{9, 8, 7, 12, 11, 10}) {
+		t.Errorf("got %v and %v", a, b)
+	}
+}
+
+func TestBest(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		samples [][]float64
+		better  Direction
+		best    int
+		sure    bool
+	}{
+		{"none", nil, More, -1, false},
+		{"one", [][]float64{around(6, 1, 0.01)}, More, 0, false},
+		{"sure", [][]float64{around(6, 100, 0.01), around(6, 120, 0.01), around(6, 90, 0.01)}, More, 1, true},
+		{"less is better", [][]float64{around(6, 100, 0.01), around(6, 120, 0.01), around(6, 90, 0.01)}, Less, 2, true},
+		{"two alike", [][]float64{around(6, 100, 0.01), around(6, 100.2, 0.01), around(6, 90, 0.01)}, More, 1, false},
+		{"too few", [][]float64{around(3, 100, 0.01), around(3, 120, 0.01)}, More, 1, false},
+		{"an empty one", [][]float64{nil, around(6, 120, 0.01)}, More, 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if best, sure := Best(tt.samples, tt.better, Options{}); best != tt.best || sure != tt.sure {
+				t.Errorf("got %d (%v), want %d (%v)", best, sure, tt.best, tt.sure)
+			}
+		})
+	}
+}
+
+// Large samples are compared by some of their values, and no less right.
+func TestLargeSamples(t *testing.T) {
+	c := Compare(around(5000, 100, 0.1), around(5000, 110, 0.1), More, Options{})
+	if c.Verdict != Better || math.Abs(c.Difference.Center-0.1) > 0.001 || c.Difference.Lo > 0.1 || c.Difference.Hi < 0.1 {
+		t.Errorf("got %v by %+v", c.Verdict, c.Difference)
+	}
+}

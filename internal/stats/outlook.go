@@ -1,0 +1,99 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	moremath "github.com/aclements/go-moremath/stats"
+)
+
+// Levels is how many levels a history has at least to say how much they
+// differ for no reason.
+const Levels = 6
+
+// outlook compares a new sample with where the next level of a history is
+// expected: its levels (the mean of each one's repetitions) scatter, and a new
+// one scatters as they do, whatever its own repetitions say. The prediction is
+// Student's, which assumes that levels, in logarithms where they are positive,
+// are normal; an outlier among them makes it wide and not wrong. A new level of
+// fewer repetitions than those before it scatters more, by what repetitions
+// differ.
+//
+// A U-test of all repetitions before against all new ones would take those of
+// one level for independent, and call every level new.
+func outlook(history [][]float64, candidate []float64, relative bool, confidence float64) (d Difference, p float64) {
+	scale := func(v float64) float64 { return v }
+	back := scale
+	if relative {
+		scale, back = math.Log, math.Expm1
+	}
+	var levels []float64
+	var squares, freedom, repetitions float64
+	level := func(sample []float64) (mean float64) {
+		for _, v := range sample {
+			mean += scale(v) / float64(len(sample))
+		}
+		for _, v := range sample {
+			squares += (scale(v) - mean) * (scale(v) - mean)
+		}
+		freedom += float64(len(sample) - 1)
+		return mean
+	}
+	for _, h := range history {
+		if len(h) > 0 {
+			levels = append(levels, level(h))
+			repetitions += 1 / float64(len(h))
+		}
+	}
+	k := float64(len(levels))
+	center := 0.0
+	for _, v := range levels {
+		center += v / k
+	}
+	between := 0.0
+	for _, v := range levels {
+		between += (v - center) * (v - center) / (k - 1)
+	}
+	shift := level(candidate) - center
+	within := 0.0
+	if freedom > 0 {
+		within = squares / freedom
+	}
+	error := math.Sqrt(between*(1+1/k) + within*max(0, 1/float64(len(candidate))-repetitions/k))
+	t := moremath.TDist{V: k - 1}
+	d = Difference{Relative: relative, Center: back(shift), Lo: back(shift), Hi: back(shift)}
+	if error == 0 { // every level was the same, to the bit
+		if shift == 0 {
+			return d, 1
+		}
+		return d, 0
+	}
+	reach := error * moremath.InvCDF(t)((1+confidence)/2)
+	d.Lo, d.Hi = back(shift-reach), back(shift+reach)
+	return d, 2 * (1 - t.CDF(math.Abs(shift)/error))
+}
+
+// levelled is whether a history has enough levels for an outlook.
+func levelled(history [][]float64) bool {
+	n := 0
+	for _, h := range history {
+		if len(h) > 0 {
+			n++
+		}
+	}
+	return n >= Levels
+}
+
+// medians are the medians of the levels of a history.
+func medians(history [][]float64) []float64 {
+	var out []float64
+	for _, h := range history {
+		if len(h) > 0 {
+			out = append(out, median(h))
+		}
+	}
+	return out
+}
+
+// pooled are all values of a history.
+func pooled(history [][]float64) []float64 { return slices.Concat(history...) }
