@@ -59,18 +59,18 @@ func outlook(history [][]float64, candidate []float64, relative bool, confidence
 	if freedom > 0 {
 		within = squares / freedom
 	}
-	error := math.Sqrt(between*(1+1/k) + within*max(0, 1/float64(len(candidate))-repetitions/k))
+	scatter := math.Sqrt(between*(1+1/k) + within*max(0, 1/float64(len(candidate))-repetitions/k))
 	t := moremath.TDist{V: k - 1}
 	d = Difference{Relative: relative, Center: back(shift), Lo: back(shift), Hi: back(shift)}
-	if error == 0 { // every level was the same, to the bit
+	if scatter == 0 { // every level was the same, to the bit
 		if shift == 0 {
 			return d, 1
 		}
 		return d, 0
 	}
-	reach := error * moremath.InvCDF(t)((1+confidence)/2)
+	reach := scatter * moremath.InvCDF(t)((1+confidence)/2)
 	d.Lo, d.Hi = back(shift-reach), back(shift+reach)
-	return d, 2 * (1 - t.CDF(math.Abs(shift)/error))
+	return d, 2 * (1 - t.CDF(math.Abs(shift)/scatter))
 }
 
 // levelled is whether a history has enough levels for an outlook.

@@ -22,7 +22,7 @@ func draw(rnd *rand.Rand, n int, level, noise float64) []float64 {
 // found counts trials in which one of the two primary rows, throughput and
 // response p99, is called better or worse when the candidate's levels are the
 // base's by a factor; and those in which throughput is called what it is.
-func found(seed uint64, trials, n int, factor float64, o Options) (any, right float64) {
+func found(seed uint64, trials, n int, factor float64, o Options) (some, right float64) {
 	rnd := rand.New(rand.NewPCG(seed, uint64(n)))
 	for range trials {
 		rows := []Row{
@@ -31,7 +31,7 @@ func found(seed uint64, trials, n int, factor float64, o Options) (any, right fl
 		}
 		c := Family(rows, o)
 		if c[0].Verdict == Better || c[0].Verdict == Worse || c[1].Verdict == Better || c[1].Verdict == Worse {
-			any++
+			some++
 		}
 		want := Better
 		if factor < 1 {
@@ -41,7 +41,7 @@ func found(seed uint64, trials, n int, factor float64, o Options) (any, right fl
 			right++
 		}
 	}
-	return any / float64(trials), right / float64(trials)
+	return some / float64(trials), right / float64(trials)
 }
 
 // How often a comparison is wrong, and how often it finds what is there.
@@ -69,10 +69,10 @@ func TestErrorRates(t *testing.T) {
 		{name: "5% less, 10 and 10", n: 10, factor: 0.95, most: 1, least: 0.8},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			any, right := found(1, trials, tt.n, tt.factor, tt.o)
-			t.Logf("called different in %.2f%%, rightly in %.2f%%", 100*any, 100*right)
-			if any > tt.most {
-				t.Errorf("called different in %.2f%% of trials, want at most %.0f%%", 100*any, 100*tt.most)
+			some, right := found(1, trials, tt.n, tt.factor, tt.o)
+			t.Logf("called different in %.2f%%, rightly in %.2f%%", 100*some, 100*right)
+			if some > tt.most {
+				t.Errorf("called different in %.2f%% of trials, want at most %.0f%%", 100*some, 100*tt.most)
 			}
 			if right < tt.least {
 				t.Errorf("found in %.2f%% of trials, want at least %.0f%%", 100*right, 100*tt.least)
