@@ -1,0 +1,115 @@
+package export
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"carronade/internal/report"
+	"carronade/measure"
+)
+
+// seriesTimes are the times that the series has a summary of.
+var seriesTimes = []struct {
+	name string
+	of   func(*report.Interval) *measure.Summary
+}{
+	{"response", func(iv *report.Interval) *measure.Summary { return iv.Response }},
+	{"service", func(iv *report.Interval) *measure.Summary { return iv.Service }},
+	{"lag", func(iv *report.Interval) *measure.Summary { return iv.Lag }},
+	{"end_to_end", func(iv *report.Interval) *measure.Summary { return iv.EndToEnd }},
+}
+
+// seriesColumns are the columns of the series, in their order. It is a promise:
+// columns may be added at the end, and none moves or goes.
+func seriesColumns() []string {
+	cols := []string{
+		"id", "phase", "start_s", "end_s",
+		"offered", "sent", "dropped", "unsent", "acked", "failed", "unknown", "consumed",
+		"retries", "shots", "answered", "bytes", "acked_bytes", "wire_bytes",
+		"events_per_s", "in_flight", "lag_events",
+	}
+	for _, t := range seriesTimes {
+		cols = append(cols, t.name+"_count", t.name+"_mean_us", t.name+"_min_us")
+		for _, p := range []string{"p50", "p90", "p95", "p99", "p999", "p9999"} {
+			cols = append(cols, t.name+"_"+p+"_us")
+		}
+		cols = append(cols, t.name+"_max_us", t.name+"_at_least_from_us")
+	}
+	return append(cols,
+		"generator_cpu_s", "generator_rss_bytes", "generator_gc_pauses", "generator_gc_pause_max_us", "generator_gc_cpu_s")
+}
+
+// writeCSV writes the series: one row an interval (and phase), the first line
+// names the columns. A number that does not exist for the run is empty.
+func writeCSV(w io.Writer, ds []*report.Document, _ Options) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(seriesColumns()); err != nil {
+		return err
+	}
+	var row []string
+	for _, d := range ds {
+		for i := range d.Intervals {
+			row = seriesRow(row[:0], d, &d.Intervals[i])
+			if err := out.Write(row); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
+	row = append(row, d.ID, iv.Phase, number(iv.StartS), number(iv.EndS))
+	for _, n := range []uint64{
+		iv.Offered, iv.Sent, iv.Dropped, iv.Unsent, iv.Acked, iv.Failed, iv.Unknown, iv.Consumed,
+		iv.Retries, iv.Shots, iv.Answered, iv.Bytes, iv.AckedBytes, iv.WireBytes,
+	} {
+		row = append(row, count(n))
+	}
+	behind := ""
+	if len(d.Logs) > 0 && iv.LagEvents >= 0 { // only a run that reads is behind
+		behind = strconv.FormatInt(iv.LagEvents, 10)
+	}
+	row = append(row, number(iv.EventsPerS), count(iv.InFlight), behind)
+	for _, t := range seriesTimes {
+		row = appendTime(row, t.of(iv))
+	}
+	g := &iv.Generator
+	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS))
+}
+
+// appendTime appends the eleven columns of a time. Where nothing was counted
+// only the count is there: a percentile of nothing is not 0.
+func appendTime(row []string, s *measure.Summary) []string {
+	if s == nil {
+		return append(row, "", "", "", "", "", "", "", "", "", "", "")
+	}
+	row = append(row, count(s.Count))
+	if s.Count == 0 {
+		row = append(row, "", "")
+	} else {
+		row = append(row, number(s.Mean), number(s.Min))
+	}
+	for _, p := range measure.StandardPercentiles() {
+		if v, ok := s.At(p); ok {
+			row = append(row, number(float64(v.D)/1e3))
+		} else {
+			row = append(row, "")
+		}
+	}
+	largest, atLeast := "", ""
+	if s.Count > 0 {
+		largest = number(s.Max)
+	}
+	if s.Censored > 0 {
+		atLeast = number(s.AtLeastFrom)
+	}
+	return append(row, largest, atLeast)
+}
+
+// number is a number without an exponent, as every reader of CSV takes it.
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func count(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -1,0 +1,76 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/measure"
+)
+
+// noHistograms says that the report is of a program that kept summaries alone.
+const noHistograms = "it has no histograms of its intervals: its program kept none"
+
+// writeHDR writes the log that `run --hdr` writes while it runs, from what the
+// report kept.
+func writeHDR(w io.Writer, ds []*report.Document, _ Options) error {
+	d := ds[0]
+	log := report.NewLog(w, "")
+	about := []string{"carronade " + d.Version, "target " + d.Target}
+	if d.ID != "" {
+		about = append(about, "report "+d.ID)
+	}
+	log.Begin(d.StartedAt, about...)
+	lines := 0
+	for i := range d.Intervals {
+		iv := &d.Intervals[i]
+		row := measure.Interval{Phase: iv.Phase, Start: duration(iv.StartS), End: duration(iv.EndS)}
+		for name, to := range map[string]**measure.Histogram{
+			"response": &row.Response, "service": &row.Service, "lag": &row.Lag, "end_to_end": &row.EndToEnd,
+		} {
+			if *to = iv.Histogram(name); *to != nil {
+				lines++
+			}
+		}
+		log.Interval(&row)
+	}
+	if lines == 0 {
+		return &Lacking{ID: d.ID, What: noHistograms}
+	}
+	return log.Err()
+}
+
+// duration is an offset in seconds, to the nanosecond.
+func duration(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
+
+// times are the names of the times that a report has histograms of, the ones
+// that people ask for first.
+var times = []string{"response", "service", "end_to_end", "lag", "gather", "held", "failed_service"}
+
+// usual are those that stand in for a time that was not named.
+const usual = 3
+
+// timed returns the histogram of a time over the hold, and the time's name.
+func timed(d *report.Document, name string) (*measure.Histogram, string, error) {
+	if name == "" {
+		for _, name := range times[:usual] {
+			if h := d.Histogram(name); h.Count() > 0 {
+				return h, name, nil
+			}
+		}
+		return nil, "", &Lacking{ID: d.ID, What: "it has no histogram of a response, service or end-to-end time"}
+	}
+	for _, known := range times {
+		if known != name {
+			continue
+		}
+		h := d.Histogram(name)
+		if h.Count() == 0 {
+			return nil, "", &Lacking{ID: d.ID, What: "it has no histogram of the time " + name}
+		}
+		return h, name, nil
+	}
+	return nil, "", fmt.Errorf("there is no time %q; there are %s", name, list(times))
+}

@@ -1,0 +1,305 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// writeMarkdown writes reports for a page or an issue: the verdict with its
+// conditions, the counts, the times and what speaks against them. GitHub's
+// tables. The series is left to other forms.
+func writeMarkdown(w io.Writer, ds []*report.Document, _ Options) error {
+	m := &markdown{}
+	for i, d := range ds {
+		if i > 0 {
+			m.line("")
+		}
+		m.report(d)
+	}
+	_, err := io.WriteString(w, m.String())
+	return err
+}
+
+// A markdown is a page.
+type markdown struct{ strings.Builder }
+
+func (m *markdown) line(s string) {
+	m.WriteString(s)
+	m.WriteByte('\n')
+}
+
+// table writes rows below their heading; all but the first column stand to the
+// right.
+func (m *markdown) table(head []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	m.line("")
+	m.line("| " + strings.Join(head, " | ") + " |")
+	m.line("|---|" + strings.Repeat("---:|", len(head)-1))
+	for _, r := range rows {
+		m.line("| " + strings.Join(r, " | ") + " |")
+	}
+}
+
+func (m *markdown) section(name string) {
+	m.line("")
+	m.line("### " + name)
+}
+
+func (m *markdown) report(d *report.Document) {
+	m.line("## " + escape(d.Op+" "+d.Target))
+	m.line("")
+	m.line("**" + escape(d.Verdict()) + "**")
+	m.line("")
+	for _, l := range standing(d) {
+		m.line("- " + escape(l))
+	}
+	m.workload(d)
+	m.counts(d)
+	m.steps(d)
+	m.times(d)
+	m.failures(d)
+	m.line("")
+	m.line("_" + escape(strings.Join(nonEmpty("report "+d.ID, "carronade "+d.Version, d.HostText), ", ")) + "_")
+}
+
+// standing is whether to believe it.
+func standing(d *report.Document) []string {
+	var out []string
+	if d.Partial {
+		out = append(out, "partial: the run was cut short ("+string(d.Stopped)+")")
+	}
+	if d.Trust.OK {
+		out = append(out, "trusted: nothing speaks against the generator and its clocks")
+	} else {
+		out = append(out, "NOT TRUSTED: "+strings.Join(d.Trust.Reasons, "; "))
+	}
+	out = append(out, d.Trust.Notes...)
+	if d.Steady.Text != "" {
+		out = append(out, d.Steady.Text)
+	}
+	for _, c := range d.Checks {
+		word := "holds"
+		if !c.OK {
+			word = "BROKEN"
+		}
+		out = append(out, word+": "+c.Name+": "+c.Text)
+	}
+	for _, p := range d.Problems {
+		out = append(out, "problem: "+p)
+	}
+	for _, p := range d.Warnings {
+		out = append(out, "warning: "+p)
+	}
+	return out
+}
+
+func (m *markdown) workload(d *report.Document) {
+	m.section("Workload")
+	rows := [][]string{{"load", escape(string(d.Mode))}}
+	for _, s := range d.Settings {
+		if !s.Default {
+			rows = append(rows, []string{escape(s.Name), code(s.Value)})
+		}
+	}
+	for _, k := range sorted(d.Labels) {
+		rows = append(rows, []string{"label " + escape(k), code(d.Labels[k])})
+	}
+	rows = append(rows, []string{"started", d.StartedAt.UTC().Format(time.DateTime) + " UTC"})
+	if d.System != nil {
+		for _, k := range sorted(d.System.Facts) {
+			rows = append(rows, []string{"system " + escape(k), code(fmt.Sprint(d.System.Facts[k]))})
+		}
+	}
+	if d.Note != "" {
+		rows = append(rows, []string{"note", escape(d.Note)})
+	}
+	m.table([]string{"setting", "value"}, rows)
+}
+
+func (m *markdown) counts(d *report.Document) {
+	m.section("Events")
+	t := &d.Totals
+	rows := [][]string{}
+	add := func(name string, n uint64, always bool) {
+		if n > 0 || always {
+			rows = append(rows, []string{name, units.FormatCount(n)})
+		}
+	}
+	firing := d.Mode != load.Consuming
+	if firing {
+		add("offered", t.Offered, true)
+		add("sent", t.Sent, true)
+		add("acked", t.Acked, true)
+		add("failed", t.Failed, true)
+		add("unknown", t.Unknown, true)
+		add("dropped", t.Dropped, false)
+		add("unsent", t.Unsent, false)
+	}
+	add("consumed", t.Consumed, !firing)
+	add("missing", t.Missing, false)
+	add("shots", t.Shots, false)
+	add("retries", t.Retries, false)
+	rows = append(rows,
+		[]string{"throughput", units.FormatRate(t.EventsPerS) + " " + t.RateOf},
+		[]string{"bytes", units.FormatSize(int64(t.BytesPerS)) + "/s (" + units.FormatSize(int64(t.Bytes)) + ")"})
+	if l := d.Ledger; l != nil {
+		add("lost", l.Lost, true)
+		add("duplicated", l.Duplicated, true)
+		add("reordered", l.Reordered, true)
+		add("corrupted", l.Corrupted, true)
+	}
+	m.table([]string{"events", "hold"}, rows)
+}
+
+func (m *markdown) steps(d *report.Document) {
+	if len(d.Steps) == 0 {
+		return
+	}
+	m.section("Steps")
+	var rows [][]string
+	for i := range d.Steps {
+		s := &d.Steps[i]
+		row := []string{escape(s.Name), units.FormatRate(s.Rate), units.FormatRate(s.Totals.EventsPerS)}
+		for _, p := range []float64{50, 99} {
+			v, ok := s.Response.At(p)
+			row = append(row, value(v, ok))
+		}
+		rows = append(rows, row)
+	}
+	m.table([]string{"step", "asked", d.Totals.RateOf, "response p50", "response p99"}, rows)
+}
+
+func (m *markdown) times(d *report.Document) {
+	head := []string{"time"}
+	var of []*measure.Summary
+	for _, c := range []struct {
+		name string
+		s    *measure.Summary
+	}{
+		{"response", d.Response},
+		{"service", d.Service},
+		{"lag", d.Lag},
+		{"gather", d.Gather},
+		{"held", d.Held},
+		{"end to end", d.EndToEnd},
+	} {
+		if !c.s.IsEmpty() {
+			head, of = append(head, c.name), append(of, c.s)
+		}
+	}
+	if len(of) == 0 {
+		return
+	}
+	m.section("Times")
+	var rows [][]string
+	row := func(name string, cell func(s *measure.Summary) string) {
+		r := []string{name}
+		for _, s := range of {
+			r = append(r, cell(s))
+		}
+		rows = append(rows, r)
+	}
+	for _, p := range of[0].Percentiles {
+		row("p"+strconv.FormatFloat(p.P, 'f', -1, 64), func(s *measure.Summary) string { return value(s.At(p.P)) })
+	}
+	for _, e := range []struct {
+		name string
+		us   func(*measure.Summary) float64
+	}{
+		{"max", func(s *measure.Summary) float64 { return s.Max }}, {"mean", func(s *measure.Summary) float64 { return s.Mean }},
+	} {
+		row(e.name, func(s *measure.Summary) string {
+			if s.Count == 0 {
+				return ""
+			}
+			return units.FormatDuration(duration(e.us(s) / 1e6))
+		})
+	}
+	m.table(head, rows)
+}
+
+func (m *markdown) failures(d *report.Document) {
+	if len(d.Failures) == 0 {
+		return
+	}
+	m.section("Failures")
+	var rows [][]string
+	for _, f := range d.Failures {
+		rows = append(rows, []string{escape(f.Class + ": " + f.Text), units.FormatCount(f.Events), units.FormatCount(f.Shots)})
+	}
+	m.table([]string{"failure", "events", "shots"}, rows)
+}
+
+// value is a percentile, as a lower bound where it is one.
+func value(v measure.Value, ok bool) string {
+	switch {
+	case !ok:
+		return ""
+	case v.D >= measure.Over:
+		return "> 1 h"
+	case v.AtLeast:
+		return "≥ " + units.FormatDuration(v.D)
+	}
+	return units.FormatDuration(rounded(v.D))
+}
+
+// rounded has three digits, as a cell has.
+func rounded(d time.Duration) time.Duration {
+	if d <= 0 {
+		return d
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(float64(d)))-2)
+	return time.Duration(math.Round(float64(d)/unit) * unit)
+}
+
+// specials are what has a meaning in Markdown within a line of a table.
+var specials = strings.NewReplacer(
+	"\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "&", "&amp;", "[", "\\[", "]", "\\]",
+	"\n", " ", "\r", " ", "\t", " ",
+)
+
+// escape makes a text stand for itself. Others' words are among it.
+func escape(s string) string { return specials.Replace(clean(s)) }
+
+// code is a text as it would be typed.
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	s = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ", "|", "\\|").Replace(clean(s))
+	if !strings.Contains(s, "`") {
+		return "`" + s + "`"
+	}
+	return "`` " + strings.ReplaceAll(s, "``", "` `") + " ``"
+}
+
+// clean takes out what moves a cursor.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+func nonEmpty(all ...string) []string {
+	var out []string
+	for _, s := range all {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
