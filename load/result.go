@@ -74,6 +74,7 @@ const (
 	Interrupted   Reason = "interrupted"
 	ByTarget      Reason = "target failed"
 	BySystem      Reason = "system ended" // the system under test belonged to the run, and was gone
+	Killed        Reason = "killed"       // the program itself was gone; told of a report that was kept until then
 )
 
 // A Snapshot is the state of a run in progress, for watchers.

@@ -15,10 +15,13 @@ import (
 type Input struct {
 	Version string // of the program
 	RunID   string
+	ID      string // of the report; see IDOf
 
 	Target      string // the URL, without secrets
 	Op          string
 	Labels      map[string]string
+	Note        string
+	Attachments []Attachment
 	Repetition  int // from 1
 	Repetitions int
 
@@ -26,8 +29,9 @@ type Input struct {
 	Settings []Setting // the same, as rows
 
 	Result      *load.Result
-	Percentiles []float64 // beyond the standard ones
-	Processors  int       // that the generator may use
+	Series      []Interval // Result.Intervals, where they were encoded as they ended; nil: they are now
+	Percentiles []float64  // beyond the standard ones
+	Processors  int        // that the generator may use
 
 	Trust       measure.Trust
 	Ledger      *measure.Ledger
@@ -42,15 +46,17 @@ type Input struct {
 	Clients     []measure.Client
 	Host        any // encodes as JSON; a fmt.Stringer is shown by its text
 	Calibration *Calibration
+	Samples     *Samples
+	Trace       *Trace
 }
 
 // Build makes the document. It keeps parts of the input.
 func Build(in Input) *Document {
 	r := in.Result
-	b := builder{extra: in.Percentiles, rateOf: rateOf(r), scheduled: r.Mode == load.OpenLoop, series: r.Intervals}
+	b := builder{Series: Series{Mode: r.Mode, Unanswered: r.Unanswered, Percentiles: in.Percentiles}, rows: r.Intervals}
 	d := &Document{
-		Schema: Schema, Version: in.Version, RunID: in.RunID,
-		Target: in.Target, Op: in.Op, Mode: r.Mode, Labels: in.Labels,
+		Schema: Schema, ID: in.ID, Version: in.Version, RunID: in.RunID,
+		Target: in.Target, Op: in.Op, Mode: r.Mode, Labels: in.Labels, Note: in.Note, Attachments: in.Attachments,
 		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1),
 		StartedAt: r.Started, EndedAt: r.Ended, Stopped: r.Stopped,
 		Partial: r.Stopped == load.Interrupted || r.Stopped == load.ByTarget || r.Stopped == load.BySystem,
@@ -66,6 +72,7 @@ func Build(in Input) *Document {
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Clients: in.Clients,
+		Samples: in.Samples, Trace: in.Trace,
 	}
 	if d.Classes == nil {
 		d.Classes = map[string]uint64{}
@@ -84,9 +91,11 @@ func Build(in Input) *Document {
 			d.Phases = append(d.Phases, b.phase(t))
 		}
 	}
-	d.Intervals = make([]Interval, len(r.Intervals))
-	for i := range r.Intervals {
-		d.Intervals[i] = b.interval(&r.Intervals[i])
+	if d.Intervals = in.Series; d.Intervals == nil {
+		d.Intervals = make([]Interval, len(r.Intervals))
+		for i := range r.Intervals {
+			d.Intervals[i] = b.Interval(&r.Intervals[i])
+		}
 	}
 	slices.SortStableFunc(d.Intervals, func(a, b Interval) int { return cmp.Compare(a.StartS, b.StartS) })
 	for i := range in.Gauges {
@@ -144,37 +153,10 @@ func generator(in Input, t Totals) Generator {
 	return g
 }
 
-// rateOf says what the rates of a run count: where nothing is acknowledged
-// (acks=0, UDP), sending.
-func rateOf(r *load.Result) string {
-	switch {
-	case r.Mode == load.Consuming:
-		return RateConsumed
-	case r.Unanswered:
-		return RateSent
-	}
-	return RateAcked
-}
-
 type builder struct {
-	extra     []float64
-	rateOf    string
-	scheduled bool
-	series    []measure.Interval
+	Series
+	rows []measure.Interval
 }
-
-// summary returns the summary of a time that exists in this run, though
-// nothing may have been counted for it; else nil. Which times exist is a
-// matter of the mode and not of what happened to be measured: a run in which
-// nobody answered has response times all the same, unknown ones.
-func (b *builder) summary(exists bool, h, censored *measure.Histogram) *measure.Summary {
-	if h == nil && exists {
-		h = measure.NewHistogram()
-	}
-	return measure.Summarize(h, censored, b.extra)
-}
-
-func (b *builder) answered() bool { return b.rateOf == RateAcked }
 
 func (b *builder) phase(t *measure.Tally) Phase {
 	return Phase{
@@ -186,9 +168,9 @@ func (b *builder) phase(t *measure.Tally) Phase {
 func (b *builder) totals(t *measure.Tally) Totals {
 	out := Totals{
 		Counts: t.Counts, Statuses: t.Statuses, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t),
-		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), RateOf: b.rateOf,
+		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), RateOf: b.rateOf(),
 	}
-	if b.rateOf == RateSent {
+	if out.RateOf == RateSent {
 		out.EventsPerS = perSecond(t.Sent, t.Length())
 		out.BytesPerS = perSecond(t.Bytes, t.Length())
 	}
@@ -199,9 +181,9 @@ func (b *builder) totals(t *measure.Tally) Totals {
 // ended within the phase.
 func (b *builder) inFlightMax(t *measure.Tally) uint64 {
 	most := uint64(0)
-	for i := range b.series {
-		if end := b.series[i].End; end > t.Start && end <= t.End {
-			most = max(most, b.series[i].InFlight)
+	for i := range b.rows {
+		if end := b.rows[i].End; end > t.Start && end <= t.End {
+			most = max(most, b.rows[i].InFlight)
 		}
 	}
 	return most
@@ -231,40 +213,13 @@ func perSecond(n uint64, d time.Duration) float64 {
 
 func (b *builder) times(t *measure.Tally) Times {
 	return Times{
-		Response:      b.summary(b.scheduled && b.answered(), t.Response, t.Censored),
+		Response:      b.summary(b.scheduled() && b.answered(), t.Response, t.Censored),
 		Service:       b.summary(b.answered(), t.Service, nil),
-		Lag:           b.summary(b.scheduled, t.Lag, nil),
-		Gather:        b.summary(b.scheduled, t.Gather, nil),
-		Held:          b.summary(b.scheduled, t.Held, nil),
+		Lag:           b.summary(b.scheduled(), t.Lag, nil),
+		Gather:        b.summary(b.scheduled(), t.Gather, nil),
+		Held:          b.summary(b.scheduled(), t.Held, nil),
 		FailedService: b.summary(b.answered(), t.FailedService, nil),
 		EndToEnd:      b.summary(false, t.EndToEnd, nil),
-	}
-}
-
-func (b *builder) interval(iv *measure.Interval) Interval {
-	n := iv.Acked
-	switch b.rateOf {
-	case RateConsumed:
-		n = iv.Consumed
-	case RateSent:
-		n = iv.Sent
-	}
-	return Interval{
-		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts, Statuses: iv.Statuses,
-		EventsPerS: perSecond(n, iv.Length()),
-		InFlight:   iv.InFlight, LagEvents: iv.LagEvents, LagLogs: iv.LagLogs,
-		Response:  b.summary(b.scheduled && b.answered(), iv.Response, iv.Censored),
-		Service:   b.summary(b.answered(), iv.Service, nil),
-		Lag:       b.summary(b.scheduled, iv.Lag, nil),
-		EndToEnd:  b.summary(false, iv.EndToEnd, nil),
-		Generator: usage(iv.Generator),
-	}
-}
-
-func usage(u measure.Usage) Usage {
-	return Usage{
-		CPUS: u.CPU.Seconds(), RSSBytes: u.RSS, GCPauses: u.GCPauses,
-		GCPauseMaxUS: float64(u.GCPauseMax) / float64(time.Microsecond), GCCPUS: u.GCCPU.Seconds(),
 	}
 }
 

@@ -268,6 +268,9 @@ func FuzzRead(f *testing.F) {
 		var file bytes.Buffer
 		d := Build(input())
 		d.Intervals = d.Intervals[:min(len(d.Intervals), 2)]
+		if err := d.Seal(); err != nil {
+			f.Fatal(err)
+		}
 		if err := d.WriteJSON(&file); err != nil {
 			f.Fatal(err)
 		}
@@ -287,6 +290,9 @@ func FuzzRead(f *testing.F) {
 		if strings.ContainsAny(page.String(), "\x1b\r") {
 			t.Errorf("control characters from %q", text)
 		}
+		_ = d.Check()
+		_ = d.Histogram("response")
+		Assemble(d, d.Intervals)
 	})
 }
 
@@ -305,7 +311,7 @@ func TestReadBackWithoutAcks(t *testing.T) {
 			in := unacknowledged()
 			in.Ledger = &measure.Ledger{Read: tt.found, Recovered: tt.found, Complete: true}
 			d := Build(in)
-			if got := d.verdict(); !strings.Contains(got, tt.says) || strings.Contains(got, "lost") {
+			if got := d.Verdict(); !strings.Contains(got, tt.says) || strings.Contains(got, "lost") {
 				t.Errorf("got %q, want %q", got, tt.says)
 			}
 			if got := d.Checks[len(d.Checks)-1]; !got.OK || got.Text != tt.check {

@@ -24,6 +24,9 @@ func fields(t *testing.T, typ reflect.Type, prefix string, seen map[reflect.Type
 	t.Helper()
 	var out []field
 	for f := range typ.Fields() {
+		if !f.IsExported() {
+			continue
+		}
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		ft := f.Type
 		if f.Anonymous && tag == "" {

@@ -1,10 +1,15 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
+
+	"carronade/measure"
 )
 
 // idLetters is how long the id of a report is, in base 36.
@@ -23,15 +28,253 @@ func IDOf(runID uint64) string {
 // Intervals are encoded as they end, so that little is left to do when the run
 // does.
 type Encoded struct {
+	// Which interval it is. One that covers others of its phase stands for
+	// them: a long series is joined in pairs.
+	Phase        string
+	StartS, EndS float64
+
 	JSON []byte
-	Sum  [sha256.Size]byte // of JSON
+	Sum  Sum // of JSON
 }
 
-// Encode encodes an interval.
+// A Sum is the SHA-256 of an interval's JSON.
+type Sum [sha256.Size]byte
+
+// Encode encodes an interval, which remembers its hash and must not change any
+// more.
 func (iv *Interval) Encode() (Encoded, error) {
 	b, err := json.Marshal(iv)
 	if err != nil {
 		return Encoded{}, fmt.Errorf("encode an interval: %w", err)
 	}
-	return Encoded{JSON: b, Sum: sha256.Sum256(b)}, nil
+	e := Encoded{Phase: iv.Phase, StartS: iv.StartS, EndS: iv.EndS, JSON: b, Sum: sha256.Sum256(b)}
+	iv.sum = &e.Sum
+	return e, nil
+}
+
+// Sum returns the hash of the interval's JSON, without encoding it again when
+// it was encoded or read.
+func (iv *Interval) Sum() (Sum, error) {
+	if iv.sum == nil {
+		if _, err := iv.Encode(); err != nil {
+			return Sum{}, err
+		}
+	}
+	return *iv.sum, nil
+}
+
+// Seal completes a document with its hash: SHA-256 over the document without
+// intervals and hash, in JSON with sorted keys, followed by the hashes of the
+// intervals in their order. Nothing may be changed afterwards without sealing
+// again. The error is one of values that have no JSON.
+func (d *Document) Seal() error {
+	head, err := d.Head()
+	if err != nil {
+		return err
+	}
+	if d.Hash, err = d.digest(head); err != nil {
+		return err
+	}
+	d.found = d.Hash
+	return nil
+}
+
+// Check compares a document with its hash: a *Tampered when it is not what was
+// sealed. A document that was read is checked as it was read, whatever this
+// program knows of its fields.
+func (d *Document) Check() error {
+	found := d.found
+	if found == "" {
+		head, err := d.Head()
+		if err == nil {
+			found, err = d.digest(head)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if d.Hash == "" || d.Hash != found {
+		return &Tampered{ID: d.ID, Want: d.Hash, Got: found}
+	}
+	return nil
+}
+
+// A Tampered is a report that is not what was sealed: it was changed, or a part
+// of it is missing.
+type Tampered struct {
+	ID   string
+	Want string // as it says of itself; "" when it says nothing
+	Got  string
+}
+
+// Error implements error.
+func (t *Tampered) Error() string {
+	if t.Want == "" {
+		return fmt.Sprintf("report %s has no hash: nothing says that it is whole", t.ID)
+	}
+	return fmt.Sprintf("report %s was changed after it was made, or is not whole: its hash is %.12s and it says %.12s", t.ID, t.Got, t.Want)
+}
+
+// Head returns the document's JSON without its intervals, in one line: what is
+// kept once, beside a row an interval.
+func (d *Document) Head() ([]byte, error) {
+	head := *d
+	head.Intervals = nil
+	b, err := json.Marshal(&head)
+	if err != nil {
+		return nil, fmt.Errorf("encode a report: %w", err)
+	}
+	return b, nil
+}
+
+// Join makes a document of what Head returned and of encoded intervals, in
+// their order. The document is checked by Check as it was given.
+func Join(head []byte, intervals [][]byte) (*Document, error) {
+	var d Document
+	if err := json.Unmarshal(head, &d); err != nil {
+		return nil, fmt.Errorf("read a report: %w", cutShort(err))
+	}
+	if d.Schema != Schema {
+		return nil, fmt.Errorf("read a report: its schema is %q and this program reads %q", d.Schema, Schema)
+	}
+	d.Intervals = make([]Interval, len(intervals))
+	for i, b := range intervals {
+		if err := json.Unmarshal(b, &d.Intervals[i]); err != nil {
+			return nil, fmt.Errorf("read interval %d of report %s: %w", i+1, d.ID, cutShort(err))
+		}
+		sum := Sum(sha256.Sum256(b))
+		d.Intervals[i].sum = &sum
+	}
+	var err error
+	d.found, err = d.digest(head)
+	return &d, err
+}
+
+// digest computes the hash from the JSON of the head, which may have intervals
+// and a hash, and from the intervals' own hashes.
+func (d *Document) digest(head []byte) (string, error) {
+	// Through plain values: keys are sorted, and a number is what reading it
+	// makes of it, so that the hash does not depend on who wrote the head.
+	var fields map[string]any
+	if err := json.Unmarshal(head, &fields); err != nil {
+		return "", fmt.Errorf("read a report: %w", cutShort(err))
+	}
+	delete(fields, "intervals")
+	delete(fields, "hash")
+	canonical, err := json.Marshal(fields)
+	if err != nil {
+		return "", fmt.Errorf("hash a report: %w", err)
+	}
+	h := sha256.New()
+	h.Write(canonical)
+	for i := range d.Intervals {
+		sum, err := d.Intervals[i].Sum()
+		if err != nil {
+			return "", err
+		}
+		h.Write(sum[:])
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// cutShort says that JSON ended too early in words of a file.
+func cutShort(err error) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" {
+		return errors.New("it ends in the middle: the file was cut short")
+	}
+	return err
+}
+
+// split parts the JSON of a whole document, however it was laid out, into what
+// Join takes.
+func split(data []byte) (head []byte, intervals [][]byte, err error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, nil, err
+	}
+	var rows []json.RawMessage
+	if raw, ok := fields["intervals"]; ok {
+		if err := json.Unmarshal(raw, &rows); err != nil {
+			return nil, nil, err
+		}
+		delete(fields, "intervals")
+	}
+	for _, row := range rows {
+		var line bytes.Buffer
+		if err := json.Compact(&line, row); err != nil {
+			return nil, nil, err
+		}
+		intervals = append(intervals, line.Bytes())
+	}
+	head, err = json.Marshal(fields)
+	return head, intervals, err
+}
+
+// Histogram joins the histograms of a time over the hold from its intervals:
+// response, service, lag, gather, held, failed_service, end_to_end or censored.
+// Nil when there are none. It decodes them anew each time. Intervals that cannot
+// be decoded are left out; Check tells whether there are any.
+func (d *Document) Histogram(name string) *measure.Histogram {
+	var out *measure.Histogram
+	for i := range d.Intervals {
+		if d.Intervals[i].Phase != "hold" {
+			continue
+		}
+		if h := d.Intervals[i].Histogram(name); h != nil {
+			if out == nil {
+				out = measure.NewHistogram()
+			}
+			out.Merge(h)
+		}
+	}
+	out.Refine(d.Times.named(name))
+	return out
+}
+
+// Histogram decodes a histogram of the interval, by the name of its time; nil
+// when nothing was measured, or what was cannot be decoded.
+func (iv *Interval) Histogram(name string) *measure.Histogram {
+	text := iv.Histograms[name]
+	if text == "" {
+		return nil
+	}
+	h, err := measure.DecodeHDR(text)
+	if err != nil {
+		return nil
+	}
+	if r := iv.Response; name == "censored" && r != nil && h.Count() == r.Censored {
+		// The smallest age decides which percentiles are lower bounds, and is
+		// kept exactly; of the others the cells are enough.
+		h.Refine(&measure.Summary{
+			Count: h.Count(), Min: r.AtLeastFrom,
+			Mean: float64(h.Mean()) / 1e3, Max: float64(h.Max()) / 1e3,
+		})
+	}
+	h.Refine(iv.named(name))
+	return h
+}
+
+// named returns a time by the name of its histogram, where the interval has a
+// summary of it.
+func (iv *Interval) named(name string) *measure.Summary {
+	switch name {
+	case "response":
+		return iv.Response
+	case "service":
+		return iv.Service
+	case "lag":
+		return iv.Lag
+	case "end_to_end":
+		return iv.EndToEnd
+	}
+	return nil
+}
+
+// named returns a time by the name of its histogram.
+func (t *Times) named(name string) *measure.Summary {
+	return map[string]*measure.Summary{
+		"response": t.Response, "service": t.Service, "lag": t.Lag, "gather": t.Gather, "held": t.Held,
+		"failed_service": t.FailedService, "end_to_end": t.EndToEnd,
+	}[name]
 }

@@ -48,7 +48,7 @@ func (d *Document) head(p *page) {
 		p.line(p.paint(bold, l))
 	}
 	p.line("")
-	for _, l := range wrap(d.verdict(), Columns-2) {
+	for _, l := range wrap(d.Verdict(), Columns-2) {
 		p.line("  " + l)
 	}
 	p.line("")
@@ -95,8 +95,8 @@ func (d *Document) head(p *page) {
 	}
 }
 
-// verdict is the run in one sentence.
-func (d *Document) verdict() string {
+// Verdict is the run in one sentence.
+func (d *Document) Verdict() string {
 	t := d.Totals
 	reached := units.FormatRate(t.EventsPerS) + " " + t.RateOf
 	if d.Mode == load.OpenLoop && t.ElapsedS > 0 {
@@ -217,6 +217,7 @@ func ended(r load.Reason) string {
 		load.Interrupted:   "it was interrupted",
 		load.ByTarget:      "the target could not go on",
 		load.BySystem:      "the system under test ended by itself",
+		load.Killed:        "the program was killed",
 	}
 	if w, ok := words[r]; ok {
 		return w

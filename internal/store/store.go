@@ -35,7 +35,10 @@ type Store interface {
 // A Writer keeps a report while its run goes on. It has one owner. After an
 // error it keeps nothing more, and Finish returns the error.
 type Writer interface {
-	// Interval keeps one more row of the series, encoded already.
+	// Interval keeps one more row of the series, encoded already. It takes the
+	// place of the rows that it covers: those of its phase that neither start
+	// before it nor end after it (an hour of seconds is joined in pairs from
+	// then on, and the last row of a phase may be corrected).
 	Interval(encoded report.Encoded)
 	// Finish keeps the whole report and closes the writer. Intervals that were
 	// kept and have not changed (their hashes say so) are not written again.

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// killedWords are the reasons of a run whose program was killed.
+const (
+	killedTrust   = "the program was killed: it could not judge itself, and what it had not kept yet is missing"
+	killedWarning = "the program was killed while it measured: this was made of the intervals that it had kept until then"
+)
+
+// Assemble makes the report of a run whose program died: what was known when
+// it began, and totals and times of the intervals that were kept until then.
+// The document is partial, stopped as killed, and sealed. It keeps the
+// intervals. The same head and intervals make the same document.
+//
+// What was in flight when the program died counts as unknown, and what was due
+// and not sent as unsent, so that the two identities hold.
+func Assemble(head *Document, intervals []Interval) *Document {
+	d := *head
+	d.Intervals = orEmpty(slices.Clone(intervals))
+	slices.SortStableFunc(d.Intervals, func(a, b Interval) int { return cmp.Compare(a.StartS, b.StartS) })
+	d.Stopped, d.Partial = load.Killed, true
+	d.EndedAt = d.StartedAt
+	if n := len(d.Intervals); n > 0 {
+		d.EndedAt = d.StartedAt.Add(time.Duration(d.Intervals[n-1].EndS * float64(time.Second)))
+	}
+	d.Trust = measure.Trust{Reasons: []string{killedTrust}, Notes: []string{}}
+	d.Steady = measure.Steady{Text: "the run did not come to its end"}
+	d.Checks, d.Problems = []Check{}, []string{}
+	d.Warnings = append(slices.Clone(d.Warnings), killedWarning)
+	d.Steps, d.Phases, d.Gauges = []Phase{}, []Phase{}, []Gauge{}
+	d.Failures, d.Classes = []measure.Failure{}, map[string]uint64{}
+	d.Logs, d.LagEvents = []load.LogResult{}, map[string]int64{}
+	d.Hosts = orEmpty(d.Hosts)
+	for _, name := range []string{"warm-up", "hold"} {
+		if ph, ok := d.assemblePhase(name); ok {
+			d.Phases = append(d.Phases, ph)
+			if name == "hold" {
+				d.Totals, d.Times = ph.Totals, ph.Times
+			}
+		}
+	}
+	d.assembleGenerator()
+	d.found, d.Hash = "", ""
+	if err := d.Seal(); err != nil {
+		// What came out of JSON goes into JSON again; else the document has no
+		// hash, which Check tells.
+		d.Hash = ""
+	}
+	return &d
+}
+
+// assemblePhase sums up the intervals of a phase; false when there are none.
+func (d *Document) assemblePhase(name string) (Phase, bool) {
+	rows := slices.DeleteFunc(slices.Clone(d.Intervals), func(iv Interval) bool { return iv.Phase != name })
+	if len(rows) == 0 {
+		return Phase{}, false
+	}
+	ph := Phase{Name: name, StartS: rows[0].StartS, EndS: rows[len(rows)-1].EndS}
+	t := &ph.Totals
+	t.RateOf = d.Totals.RateOf
+	t.ElapsedS = ph.EndS - ph.StartS
+	for i := range rows {
+		iv := &rows[i]
+		t.Counts.Add(iv.Counts)
+		t.Statuses.Merge(iv.Statuses)
+		t.InFlightMean += float64(iv.InFlight) / float64(len(rows))
+		t.InFlightMax = max(t.InFlightMax, iv.InFlight)
+	}
+	t.Unknown += beyond(t.Sent, t.Acked+t.Failed+t.Unknown)
+	t.Unsent += beyond(t.Offered, t.Sent+t.Dropped+t.Unsent)
+	events, bytes := t.Acked, t.AckedBytes
+	switch t.RateOf {
+	case RateSent:
+		events, bytes = t.Sent, t.Bytes
+	case RateConsumed:
+		events, bytes = t.Consumed, t.Bytes
+	}
+	elapsed := time.Duration(t.ElapsedS * float64(time.Second))
+	t.EventsPerS, t.BytesPerS = perSecond(events, elapsed), perSecond(bytes, elapsed)
+	ph.Times = assembleTimes(rows)
+	return ph, true
+}
+
+// assembleTimes joins the histograms of intervals. A time that none of them
+// has does not exist.
+func assembleTimes(rows []Interval) Times {
+	var extra []float64
+	joined := measure.Set{}
+	joined.Each(func(name string, h **measure.Histogram) {
+		for i := range rows {
+			part := rows[i].Histogram(name)
+			if part == nil {
+				continue
+			}
+			if *h == nil {
+				*h = measure.NewHistogram()
+			}
+			(*h).Merge(part)
+		}
+		if *h == nil && slices.ContainsFunc(rows, func(iv Interval) bool { return iv.named(name) != nil }) {
+			*h = measure.NewHistogram()
+		}
+	})
+	for i := range rows {
+		for _, s := range []*measure.Summary{rows[i].Response, rows[i].Service, rows[i].Lag} {
+			if s == nil || extra != nil {
+				continue
+			}
+			for _, v := range s.Percentiles {
+				extra = append(extra, v.P)
+			}
+		}
+	}
+	of := func(h *measure.Histogram) *measure.Summary { return measure.Summarize(h, nil, extra) }
+	return Times{
+		Response: measure.Summarize(joined.Response, joined.Censored, extra),
+		Service:  of(joined.Service), Lag: of(joined.Lag), Gather: of(joined.Gather), Held: of(joined.Held),
+		FailedService: of(joined.FailedService), EndToEnd: of(joined.EndToEnd),
+	}
+}
+
+// assembleGenerator sums up what the run cost in the intervals of the hold.
+func (d *Document) assembleGenerator() {
+	g := &d.Generator
+	*g = Generator{Processors: g.Processors}
+	for i := range d.Intervals {
+		u := d.Intervals[i].Generator
+		g.MaxRSSBytes = max(g.MaxRSSBytes, u.RSSBytes)
+		if d.Intervals[i].Phase != "hold" {
+			continue
+		}
+		g.CPUS += u.CPUS
+		g.RSSBytes = u.RSSBytes
+		g.GCPauses += u.GCPauses
+		g.GCPauseMaxUS = max(g.GCPauseMaxUS, u.GCPauseMaxUS)
+		g.GCCPUS += u.GCCPUS
+	}
+	if g.Processors > 0 && d.Totals.ElapsedS > 0 {
+		g.CPUShare = g.CPUS / (d.Totals.ElapsedS * float64(g.Processors))
+	}
+	if n := max(d.Totals.Sent, d.Totals.Consumed); n > 0 {
+		g.CPUUSPerEvent = g.CPUS * 1e6 / float64(n)
+	}
+}
+
+func beyond(n, of uint64) uint64 { return n - min(n, of) }

@@ -1,0 +1,344 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// measured is an input of some seconds in which the hold is the sum of its
+// intervals, as it is in every run.
+func measured(seconds int) Input {
+	in := openLoop()
+	in.ID, in.RunID, in.Note = "0a1b2c3d", "5c1f09b2", "before the change"
+	in.Attachments = []Attachment{{Name: "server.properties", Text: "num.io.threads=8\n"}}
+	in.Facts = map[string]any{"brokers": 3, "big": int64(1) << 60, "share": 0.1, "where": "<a&b>", "none": nil}
+	r := in.Result
+	r.Intervals, r.Hold, r.Warmup, r.Drain = nil, measure.Tally{Name: "hold", Start: time.Second}, measure.Tally{Name: "warm-up", End: time.Second}, measure.Tally{}
+	for i := range seconds {
+		iv := measure.Interval{Phase: "hold", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, LagEvents: -1}
+		if i == 0 {
+			iv.Phase = "warm-up"
+		}
+		iv.Counts = measure.Counts{Offered: 500, Sent: 500, Acked: 490, Failed: 10, Bytes: 50_000, AckedBytes: 49_000, Shots: 50}
+		iv.Response = spread(time.Duration(i+2)*700*time.Microsecond, 0.8, 490)
+		iv.Service = spread(time.Duration(i+1)*500*time.Microsecond, 0.3, 50)
+		iv.Lag, iv.Gather, iv.Held = same(3*time.Microsecond, 50), same(time.Millisecond, 500), measure.NewHistogram()
+		iv.Censored = same(2*time.Second, 1)
+		iv.InFlight = uint64(i)
+		iv.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })
+		into := &r.Hold
+		if i == 0 {
+			into = &r.Warmup
+		}
+		into.Counts.Add(iv.Counts)
+		into.Merge(&iv.Set)
+		into.End = iv.End
+		r.Intervals = append(r.Intervals, iv)
+	}
+	r.Hold.Arrived, r.Hold.ArrivedBytes = r.Hold.Acked, r.Hold.AckedBytes
+	return in
+}
+
+func sealed(t *testing.T, in Input) *Document {
+	t.Helper()
+	d := Build(in)
+	if err := d.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestIDOf(t *testing.T) {
+	for run, want := range map[uint64]string{0: "00000000", 35: "0000000z", 1<<64 - 1: strconv.FormatUint(1<<64-1, 36)[5:]} {
+		if got := IDOf(run); got != want {
+			t.Errorf("%d: got %q, want %q", run, got, want)
+		}
+	}
+}
+
+// A sealed document is whole after it went through a file, a pretty one or one
+// in a line, and through head and intervals.
+func TestSeal(t *testing.T) {
+	for name, input := range inputs {
+		t.Run(name, func(t *testing.T) {
+			d := sealed(t, input())
+			if err := d.Check(); err != nil {
+				t.Fatal(err)
+			}
+			var file bytes.Buffer
+			if err := d.WriteJSON(&file); err != nil {
+				t.Fatal(err)
+			}
+			read, err := Read(bytes.NewReader(file.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := read.Check(); err != nil {
+				t.Errorf("as a file: %v", err)
+			}
+			// What was read and is written again is the same.
+			if err := read.Seal(); err != nil || read.Hash != d.Hash {
+				t.Errorf("sealed again: got %s, want %s (%v)", read.Hash, d.Hash, err)
+			}
+			var line bytes.Buffer
+			if err := json.Compact(&line, file.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+			if read, err = Read(&line); err != nil || read.Check() != nil {
+				t.Errorf("in a line: %v", err)
+			}
+			head, err := d.Head()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rows [][]byte
+			for i := range d.Intervals {
+				e, err := d.Intervals[i].Encode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows = append(rows, e.JSON)
+			}
+			joined, err := Join(head, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := joined.Check(); err != nil {
+				t.Errorf("in parts: %v", err)
+			}
+			if diff := cmp.Diff(jsonOf(t, d), jsonOf(t, joined)); diff != "" {
+				t.Errorf("in parts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func jsonOf(t *testing.T, d *Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTampered(t *testing.T) {
+	whole := jsonOf(t, sealed(t, measured(4)))
+	swap := func(old, with string) string {
+		if !strings.Contains(whole, old) {
+			t.Fatalf("there is no %q in the report", old)
+		}
+		return strings.Replace(whole, old, with, 1)
+	}
+	rows := strings.Split(whole, "\"histograms\": {")
+	tests := []struct{ name, text, want string }{
+		{"untouched", whole, ""},
+		{"a field of a later program", swap(`"version": `, `"later": {"x": 1}, "version": `), "was changed"},
+		{"a number", swap(`"sent": 1500`, `"sent": 1600`), "was changed"},
+		{"a word", swap("before the change", "after the change"), "was changed"},
+		{"a number of an interval", swap(`"sent": 500`, `"sent": 501`), "was changed"},
+		{"a histogram", swap(rows[1][40:60], rows[2][40:60]), ""},
+		{"without a hash", swap(`"hash": `, `"hasch": `), "no hash"},
+		{"another hash", swap(`"hash": "`, `"hash": "0`), "was changed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := Read(strings.NewReader(tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = d.Check()
+			var tampered *Tampered
+			switch {
+			case tt.text == whole:
+				if err != nil {
+					t.Error(err)
+				}
+			case !errors.As(err, &tampered) || !strings.Contains(err.Error(), tt.want):
+				t.Errorf("got %v, want a Tampered with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// A later program of the same schema may add fields; this one checks what it
+// read and not what it knows.
+func TestFieldsOfLaterPrograms(t *testing.T) {
+	d := sealed(t, measured(3))
+	head, err := d.Head()
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := []byte(`{"later":{"x":1.50},` + string(head[1:]))
+	var rows [][]byte
+	for i := range d.Intervals {
+		e, err := d.Intervals[i].Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, []byte(`{"later":2,`+string(e.JSON[1:])))
+	}
+	found, err := Join(later, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found.Hash = found.found // as the later program sealed it
+	if err := found.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadFaults(t *testing.T) {
+	whole := jsonOf(t, sealed(t, measured(4)))
+	tests := []struct{ name, text, want string }{
+		{"nothing", "", "cut short"},
+		{"cut short", whole[:len(whole)*2/3], "cut short"},
+		{"no JSON", "report:\n", "invalid character"},
+		{"no object", "[]", "cannot unmarshal"},
+		{"another schema", strings.Replace(whole, Schema, "carronade.report/2", 1), `"carronade.report/2"`},
+		{"intervals that are none", `{"schema":"carronade.report/1","intervals":7}`, "cannot unmarshal"},
+		{"an interval that is none", `{"schema":"carronade.report/1","intervals":[7]}`, "interval 1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Read(strings.NewReader(tt.text))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// The histograms of the hold come back from the JSON of the intervals, exact
+// but for the rounding of the mean.
+func TestHistogram(t *testing.T) {
+	in := measured(5)
+	d, err := Read(strings.NewReader(jsonOf(t, Build(in))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := in.Result.Hold.Set
+	hold.Each(func(name string, h **measure.Histogram) {
+		got := d.Histogram(name)
+		if (*h).Count() == 0 {
+			if got != nil {
+				t.Errorf("%s: got %d observations, want none", name, got.Count())
+			}
+			return
+		}
+		if got.Count() != (*h).Count() || name != "censored" && (got.Max() != (*h).Max() || got.Min() != (*h).Min()) {
+			t.Errorf("%s: got %d to %v, want %d to %v", name, got.Count(), got.Max(), (*h).Count(), (*h).Max())
+		}
+		for _, p := range measure.StandardPercentiles() {
+			if name != "censored" && got.Percentile(p) != (*h).Percentile(p) {
+				t.Errorf("%s: p%v: got %v, want %v", name, p, got.Percentile(p), (*h).Percentile(p))
+			}
+		}
+	})
+	if got := d.Histogram("latency"); got != nil {
+		t.Errorf("a name that there is none of: got %v", got)
+	}
+}
+
+// What is assembled of the intervals says what the whole report says, as far as
+// intervals go.
+func TestAssemble(t *testing.T) {
+	in := measured(5)
+	whole := Build(in)
+	begun := in
+	begun.Result = &load.Result{Started: in.Result.Started, Mode: in.Result.Mode, Stopped: load.Killed}
+	head, err := Read(strings.NewReader(jsonOf(t, Build(begun))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := Read(strings.NewReader(jsonOf(t, whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Assemble(head, kept.Intervals)
+	if err := d.Check(); err != nil {
+		t.Error(err)
+	}
+	if d.Stopped != load.Killed || !d.Partial || d.Trust.OK || d.ID != whole.ID || d.ExitCode() == ExitDone {
+		t.Errorf("got %q, partial %v, trusted %v, id %q", d.Stopped, d.Partial, d.Trust.OK, d.ID)
+	}
+	if want := whole.Totals.Counts; d.Totals.Counts != want {
+		t.Errorf("got %+v, want %+v", d.Totals.Counts, want)
+	}
+	if d.Totals.EventsPerS != whole.Totals.EventsPerS || d.Totals.ElapsedS != 4 || d.Totals.RateOf != RateAcked {
+		t.Errorf("got %v events/s %s over %v s, want %v over 4", d.Totals.EventsPerS, d.Totals.RateOf, d.Totals.ElapsedS, whole.Totals.EventsPerS)
+	}
+	if off := whole.Response.Mean - d.Response.Mean; math.Abs(off) > 0.001 {
+		t.Errorf("a mean of %v us, want %v", d.Response.Mean, whole.Response.Mean)
+	}
+	d.Response.Mean = whole.Response.Mean
+	if diff := cmp.Diff(whole.Response, d.Response); diff != "" {
+		t.Errorf("response (-want +got):\n%s", diff)
+	}
+	if got, want := d.Gather.Count, whole.Gather.Count; got != want {
+		t.Errorf("gather: got %d, want %d", got, want)
+	}
+	if len(d.Phases) != 2 || d.Phases[0].Totals.Sent != 500 {
+		t.Errorf("got phases %+v", d.Phases)
+	}
+	again := Assemble(head, kept.Intervals)
+	if again.Hash != d.Hash {
+		t.Error("the same parts made another report")
+	}
+	var text bytes.Buffer
+	if err := d.Text(&text, Style{}); err != nil || !strings.Contains(text.String(), "the program was killed") {
+		t.Errorf("the text does not say it (%v):\n%s", err, text.String())
+	}
+}
+
+// A run that died before its first interval, and one with events in flight.
+func TestAssembleLittle(t *testing.T) {
+	in := measured(3)
+	head := Build(Input{Result: &load.Result{Mode: load.OpenLoop, Started: started}, ID: "0a1b2c3d"})
+	d := Assemble(head, nil)
+	if err := d.Check(); err != nil || d.Totals.Sent != 0 || !d.EndedAt.Equal(started) {
+		t.Errorf("got %d sent, ended %v (%v)", d.Totals.Sent, d.EndedAt, err)
+	}
+	if err := d.Text(&bytes.Buffer{}, Style{}); err != nil {
+		t.Error(err)
+	}
+	in.Result.Intervals[2].Acked -= 7
+	in.Result.Intervals[2].Offered += 3
+	d = Assemble(head, Build(in).Intervals)
+	c := d.Totals.Counts
+	if c.Unknown != 7 || c.Unsent != 3 || c.Sent != c.Acked+c.Failed+c.Unknown || c.Offered != c.Sent+c.Dropped+c.Unsent {
+		t.Errorf("the identities do not hold: %+v", c)
+	}
+}
+
+// A row that was encoded as it ended is taken as it is.
+func TestBuildTakesEncodedRows(t *testing.T) {
+	in := measured(3)
+	in.Series = []Interval{{Phase: "hold", EndS: 1, EventsPerS: 42}}
+	if d := Build(in); len(d.Intervals) != 1 || d.Intervals[0].EventsPerS != 42 {
+		t.Errorf("got %+v", d.Intervals)
+	}
+}
+
+func BenchmarkEncodeInterval(b *testing.B) {
+	in := measured(3)
+	s := Series{Mode: load.OpenLoop}
+	b.ReportAllocs()
+	for b.Loop() {
+		iv := s.Interval(&in.Result.Intervals[2])
+		if _, err := iv.Encode(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
