@@ -97,7 +97,8 @@ func IsName(name string) bool {
 // IsReference reports whether a value says where a secret is, and is none
 // itself: env:NAME or file:PATH.
 func IsReference(value string) bool {
-	return strings.HasPrefix(value, "env:") || strings.HasPrefix(value, "file:")
+	kind, of, _ := strings.Cut(value, ":")
+	return (kind == "env" || kind == "file") && of != ""
 }
 
 // Text is s without the secrets that the mask knows, and without what looks

@@ -48,7 +48,7 @@ func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
 	w.Op = find(w.table, "op").Default
 	if e, ok := given("op"); ok {
 		if err := find(w.table, "op").Check(e.Values[0]); err != nil {
-			return nil, at(e.Where, err)
+			return nil, At(e.Where, err)
 		}
 		w.Op = e.Values[0]
 	}
@@ -108,7 +108,7 @@ func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 	}
 	for _, text := range e.Values {
 		if err := s.Check(text); err != nil {
-			return at(e.Where, err)
+			return At(e.Where, err)
 		}
 	}
 	if s.FlagOnly {
@@ -139,7 +139,7 @@ func (w *Workload) preset() error {
 			continue
 		}
 		if err := s.Check(presets[name]); err != nil {
-			return at(name+", as preset", err)
+			return At(name+", as preset", err)
 		}
 		w.values[name] = value{texts: []string{presets[name]}, from: FromPreset}
 	}
@@ -250,7 +250,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	if len(faults) == 0 {
 		if _, _, err := w.schedule(); err != nil {
 			e, _ := given("warmup")
-			faults = append(faults, at(e.Where, err))
+			faults = append(faults, At(e.Where, err))
 		}
 	}
 	return faults

@@ -120,10 +120,8 @@ func second[T any](_ T, err error) error { return err }
 // checkReference accepts env:NAME and file:PATH. What else was typed may be
 // the secret itself, so the error does not repeat it.
 func checkReference(text string) error {
-	for _, prefix := range []string{"env:", "file:"} {
-		if rest, ok := strings.CutPrefix(text, prefix); ok && rest != "" {
-			return nil
-		}
+	if secret.IsReference(text) {
+		return nil
 	}
 	return &Error{
 		Err:  errors.New("takes a reference, not the secret itself"),
@@ -150,8 +148,8 @@ func (e *Error) Error() string {
 // Unwrap returns the fault itself.
 func (e *Error) Unwrap() error { return e.Err }
 
-// at puts a place before a fault, keeping its hint.
-func at(where string, err error) error {
+// At puts a place before a fault, keeping its hint.
+func At(where string, err error) error {
 	if inner, ok := errors.AsType[*Error](err); ok && inner.Where == "" {
 		return &Error{Where: where, Err: inner.Err, Hint: inner.Hint}
 	}

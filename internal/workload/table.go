@@ -190,7 +190,7 @@ func loadTable() []Setting {
 // Table returns every setting that a workload for the kind may have: the
 // load's own and then the kind's options. With a nil kind, the load's alone.
 func Table(kind target.Kind) []Setting {
-	table := append(loadTable(), systemTable()...)
+	table := slices.Concat(loadTable(), systemTable(), liveTable())
 	if kind == nil {
 		return table
 	}

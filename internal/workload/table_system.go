@@ -3,7 +3,6 @@ package workload
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -119,8 +118,6 @@ func checkRemote(text string) error {
 	return nil
 }
 
-var envReference = regexp.MustCompile(`^(env|file):.`)
-
 // showHeader is a header by its name and where its value is.
 func showHeader(text string) string {
 	name, _, _ := strings.Cut(text, "=")
@@ -133,7 +130,7 @@ func showHeader(text string) string {
 // checkHeader wants the value by reference. The error does not repeat it.
 func checkHeader(text string) error {
 	name, value, ok := strings.Cut(text, "=")
-	if !ok || name == "" || !envReference.MatchString(value) {
+	if !ok || name == "" || !secret.IsReference(value) {
 		return &Error{Err: errors.New("must be NAME=env:VARIABLE or NAME=file:PATH"), Hint: "headers carry secrets, and what is typed here can be read in the process list"}
 	}
 	return nil
