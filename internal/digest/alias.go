@@ -1,19 +1,55 @@
 package digest
 
+import "strings"
+
 // aliases are other names under which fields are known: those of hey-apm's
 // reports, which many filters in scripts use.
 var aliases = map[string]string{
-	"duration":    "for",
-	"concurrency": "callers",
-	"limit":       "system-mem",
-	"report_id":   "id",
-	"report_date": "started",
+	"duration":            "for",
+	"concurrency":         "callers",
+	"limit":               "system-mem",
+	"report_id":           "id",
+	"report_date":         "started",
+	"pushed_volume":       "pushed",
+	"index_success_ratio": "index",
+	"latency":             "per_shot", // by hey-apm's formula the inverse of throughput
+	"memory_efficiency":   "efficiency",
+	"peak_rss":            "max_rss",
+	"apm_host":            "target",
+	"reporter_host":       "host.name",
 }
 
-// Canonical returns the name of the field that is known by name.
+// Canonical returns the name of the field that is known by name: aliases are
+// resolved, and response_p99.9 is response_p999.
 func Canonical(name string) string {
 	if c, ok := aliases[name]; ok {
 		return c
 	}
+	if i := strings.LastIndex(name, "_p"); i > 0 && strings.Contains(name[i:], ".") && isTime(name[:i]) {
+		return name[:i] + strings.ReplaceAll(name[i:], ".", "")
+	}
 	return name
 }
+
+// Aliases lists the other names by which a field is known, sorted.
+func Aliases(name string) []string {
+	var out []string
+	for alias, of := range aliases {
+		if of == name {
+			out = append(out, alias)
+		}
+	}
+	sortTexts(out)
+	return out
+}
+
+// ofRevision are the fields that say which revision of a system it was.
+var ofRevision = map[string]bool{
+	"branch": true, "revision": true, "revision_date": true, "unstaged_changes": true,
+	"system-checkout": true, "system-image": true, "system.image_id": true,
+	"target.version": true, "target.brokers.version": true, "target.servers.version": true,
+}
+
+// OfRevision reports whether a field says which revision of the system was
+// tested: whoever compares branches or revisions lets all of these differ.
+func OfRevision(name string) bool { return ofRevision[Canonical(name)] }

@@ -1,11 +1,23 @@
 package digest
 
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"carronade/target"
+)
+
 // A Filter is one condition on a field, such as rate>=50k/s or branch=master.
 type Filter struct {
-	Name  string // canonical
-	Op    Op
-	Text  string // as written
-	value Value  // Text as the field's kind reads it; set when a row is met
+	Name string // canonical
+	Op   Op
+	Text string // as written
+
+	now time.Time // what ages are counted from
+	re  *regexp.Regexp
 }
 
 // An Op compares a field with what was written.
@@ -22,5 +34,153 @@ const (
 	Matching Op = "~"
 )
 
+// ordering reports whether an operator wants values that have an order.
+func (o Op) ordering() bool { return o == Less || o == AtMost || o == Greater || o == AtLeast }
+
 // Filters are conditions that must all hold.
 type Filters []Filter
+
+// String is the filter as it was written, with the field's canonical name.
+func (f Filter) String() string { return f.Name + string(f.Op) + f.Text }
+
+const filterHint = "a filter is FIELD=VALUE, or with != < <= > >= ~, such as branch=master or 'response_p99<50ms' (in quotes, for the shell)"
+
+// ParseFilters reads conditions. Ages in them count from now. Whether a field
+// exists is known only once rows were met: see Matcher.
+func ParseFilters(words []string, now time.Time) (Filters, error) {
+	var out Filters
+	for _, w := range words {
+		f, err := parseFilter(w, now)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func parseFilter(word string, now time.Time) (Filter, error) {
+	fail := func(err error, hint string) (Filter, error) {
+		return Filter{}, &target.Error{Doing: fmt.Sprintf("read the filter %q", word), Err: err, Hint: hint}
+	}
+	i := strings.IndexAny(word, "=!<>~")
+	if i < 0 {
+		return fail(errors.New("it holds no comparison"), filterHint)
+	}
+	name, rest := strings.TrimSpace(word[:i]), word[i:]
+	if name == "" {
+		return fail(errors.New("it names no field"), filterHint)
+	}
+	f := Filter{Name: Canonical(name), now: now}
+	for _, op := range []Op{Unequal, AtMost, AtLeast, Equal, Less, Greater, Matching} {
+		if text, ok := strings.CutPrefix(rest, string(op)); ok {
+			f.Op, f.Text = op, strings.TrimSpace(text)
+			break
+		}
+	}
+	switch {
+	case f.Op == "":
+		return fail(fmt.Errorf("%q is no comparison", rest[:1]), filterHint)
+	case f.Op == Equal && strings.HasPrefix(f.Text, "="):
+		f.Text = strings.TrimSpace(f.Text[1:]) // ==, as programs have it
+	}
+	if f.Text == "" {
+		return fail(errors.New("it compares with nothing"), filterHint)
+	}
+	if f.Op == Matching {
+		re, err := regexp.Compile(f.Text)
+		if err != nil {
+			return fail(err, "a regular expression is as in Go and RE2; write \\. for a dot")
+		}
+		f.re = re
+		return f, nil
+	}
+	kind, ok := known()[f.Name]
+	if !ok || kind == anyKind {
+		return f, nil // the rows will tell
+	}
+	if _, err := f.operand(kind); err != nil {
+		return fail(err, kindHint(kind))
+	}
+	return f, nil
+}
+
+// An operand is what a filter compares with: a span of numbers, from low to
+// below high, which is one number unless it is a day or such; or a text.
+type operand struct {
+	low, high float64
+	text      string
+}
+
+// operand reads the filter's text as a kind has it.
+func (f *Filter) operand(k Kind) (operand, error) {
+	if k == Text {
+		if f.Op.ordering() {
+			return operand{}, fmt.Errorf("%s is a text, which has no order: %s does not fit", f.Name, f.Op)
+		}
+		return operand{text: f.Text}, nil
+	}
+	if k == Time {
+		low, high, err := parseMoment(f.Text, f.now)
+		return operand{low: low, high: high}, err
+	}
+	x, err := parseNumber(k, f.Text)
+	return operand{low: x, high: x}, err
+}
+
+// Match reports whether a row meets all conditions. Whoever has many rows takes
+// a Matcher, which also notices a field that none of them has.
+func (fs Filters) Match(r *Row) bool {
+	for i := range fs {
+		f := &fs[i]
+		v, ok := r.Get(f.Name)
+		if !ok {
+			return false
+		}
+		c := condition{Filter: *f}
+		if !c.match(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds compares a value.
+func (f *Filter) holds(v Value, o operand) bool {
+	if v.Kind == Text {
+		same := v.Text == o.text
+		return same == (f.Op == Equal)
+	}
+	x := v.Num
+	below, above := x < o.low, x > o.high
+	if o.high > o.low {
+		above = x >= o.high // of a day, the next one's first moment
+	} else if near(x, o.low) {
+		below, above = false, false
+	}
+	switch f.Op {
+	case Equal:
+		return !below && !above
+	case Unequal:
+		return below || above
+	case Less:
+		return below
+	case AtMost:
+		return !above
+	case Greater:
+		return above
+	case AtLeast:
+		return !below
+	}
+	return false
+}
+
+// near reports whether two numbers are the same but for how they were computed.
+func near(a, b float64) bool {
+	d := a - b
+	if d < 0 {
+		d = -d
+	}
+	m := max(a, -a, b, -b)
+	return d <= 1e-9*m
+}

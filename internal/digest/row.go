@@ -1,6 +1,9 @@
 package digest
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A Field is a named value.
 type Field struct {
@@ -9,7 +12,8 @@ type Field struct {
 }
 
 // A Row is one report, flat. Fields are sorted by name, each name once. A
-// field that does not exist for a run is absent, which differs from 0.
+// field that does not exist for a run is absent, which differs from 0. Rows
+// that were decoded by one Decoder share their names and texts.
 type Row struct {
 	ID      string
 	At      time.Time // when the run started
@@ -17,9 +21,44 @@ type Row struct {
 	Running bool // still being written by a living process
 }
 
-// Get returns a field by its name, or by an alias of it.
+// The beginnings of the names of fields that users name themselves.
+const (
+	flagPrefix  = "flag."
+	labelPrefix = "label."
+)
+
+// Get returns a field by its name or by an alias of it. A flag of the system
+// under test or a label is found by its own name, too, where no field of a
+// report has that.
 func (r *Row) Get(name string) (Value, bool) {
 	name = Canonical(name)
+	if v, ok := r.get(name); ok {
+		return v, true
+	}
+	if isKnown(name) {
+		return Value{}, false
+	}
+	for _, prefix := range [...]string{flagPrefix, labelPrefix} {
+		if fields := r.Under(prefix); len(fields) > 0 {
+			for i := range fields {
+				if fields[i].Name[len(prefix):] == name {
+					return fields[i].Value, true
+				}
+			}
+		}
+	}
+	return Value{}, false
+}
+
+func (r *Row) get(name string) (Value, bool) {
+	if i := r.from(name); i < len(r.Fields) && r.Fields[i].Name == name {
+		return r.Fields[i].Value, true
+	}
+	return Value{}, false
+}
+
+// from is where the name is, or would be.
+func (r *Row) from(name string) int {
 	lo, hi := 0, len(r.Fields)
 	for lo < hi {
 		m := int(uint(lo+hi) >> 1)
@@ -29,8 +68,28 @@ func (r *Row) Get(name string) (Value, bool) {
 			hi = m
 		}
 	}
-	if lo < len(r.Fields) && r.Fields[lo].Name == name {
-		return r.Fields[lo].Value, true
+	return lo
+}
+
+// Under returns the fields whose names begin with a prefix, such as "flag.".
+// They are part of the row.
+func (r *Row) Under(prefix string) []Field {
+	i := r.from(prefix)
+	j := i
+	for j < len(r.Fields) && strings.HasPrefix(r.Fields[j].Name, prefix) {
+		j++
 	}
-	return Value{}, false
+	return r.Fields[i:j]
+}
+
+// Num returns a field's number; false where it is absent or a text.
+func (r *Row) Num(name string) (float64, bool) {
+	v, ok := r.Get(name)
+	return v.Num, ok && v.Kind != Text
+}
+
+// Text returns a field as it is shown, "" where it is absent.
+func (r *Row) Text(name string) string {
+	v, _ := r.Get(name)
+	return v.String()
 }

@@ -1,5 +1,13 @@
 package digest
 
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"carronade/units"
+)
+
 // A Kind is what a value is; it decides how it is compared, parsed in a filter
 // and printed.
 type Kind uint8
@@ -13,14 +21,116 @@ const (
 	Duration      // seconds
 	Size          // bytes
 	Rate          // a second
+	Speed         // bytes a second
 	Time          // seconds since the epoch, UTC
-	Bool          // Num 0 or 1, Text "false" or "true"
+	Bool          // Num 0 or 1
+	kinds
 )
 
-// A Value is one field of a report. Text is what is shown and, for the kind
-// Text, compared; of a setting it is the text as it would be typed.
+// String is the word for a kind in documents and errors.
+func (k Kind) String() string {
+	if k >= kinds {
+		return "value"
+	}
+	return [...]string{"text", "number", "count", "share", "duration", "size", "rate", "bytes a second", "time", "bool"}[k]
+}
+
+// A Value is one field of a report. Text is what is shown: of a setting as it
+// would be typed, of a percentile that is a lower bound with its sign; empty
+// where Num and Kind say it all. Values of the kind Text are compared by it.
 type Value struct {
 	Kind Kind
-	Num  float64
-	Text string
+	// Independent fields say what was done to what. Reports are grouped and
+	// compared over them.
+	Independent bool
+	Num         float64
+	Text        string
+}
+
+// none is what a setting holds that is not limited: a number below all others.
+const none = -1
+
+// String is the value as it is shown to people.
+func (v Value) String() string {
+	if v.Text != "" || v.Kind == Text {
+		return v.Text
+	}
+	switch v.Kind {
+	case Count:
+		if v.Num >= 0 {
+			return units.FormatCount(uint64(v.Num))
+		}
+	case Share:
+		return units.FormatPercent(v.Num)
+	case Duration:
+		return units.FormatDuration(time.Duration(math.Round(v.Num * 1e9)))
+	case Size:
+		return units.FormatSize(int64(v.Num))
+	case Speed:
+		return units.FormatSize(int64(v.Num)) + "/s"
+	case Rate:
+		return units.FormatRate(v.Num)
+	case Time:
+		return time.Unix(0, int64(math.Round(v.Num*1e9))).UTC().Format(time.DateTime)
+	case Bool:
+		return strconv.FormatBool(v.Num != 0)
+	}
+	return strconv.FormatFloat(v.Num, 'g', 4, 64)
+}
+
+// Plain is the value for machines: a text, or the number in the kind's unit
+// with all its digits.
+func (v Value) Plain() string {
+	switch v.Kind {
+	case Text:
+		return v.Text
+	case Time:
+		return time.Unix(0, int64(math.Round(v.Num*1e9))).UTC().Format(time.RFC3339)
+	case Bool:
+		return strconv.FormatBool(v.Num != 0)
+	}
+	return strconv.FormatFloat(v.Num, 'f', -1, 64)
+}
+
+// Any is the value as JSON has it: a text, a number in the kind's unit, a bool.
+func (v Value) Any() any {
+	switch v.Kind {
+	case Text, Time:
+		return v.Plain()
+	case Bool:
+		return v.Num != 0
+	}
+	return v.Num
+}
+
+// Equal reports whether two values are the same, whatever they were typed as:
+// 1s is 1000ms.
+func (v Value) Equal(o Value) bool {
+	if v.Kind == Text || o.Kind == Text {
+		return v.String() == o.String()
+	}
+	return v.Num == o.Num
+}
+
+// Compare orders values: numbers by size, before texts; texts by their letters.
+func (v Value) Compare(o Value) int {
+	switch {
+	case v.Kind != Text && o.Kind != Text:
+		switch {
+		case v.Num < o.Num:
+			return -1
+		case v.Num > o.Num:
+			return 1
+		}
+		return 0
+	case v.Kind != Text:
+		return -1
+	case o.Kind != Text:
+		return 1
+	case v.Text < o.Text:
+		return -1
+	case v.Text > o.Text:
+		return 1
+	}
+	return 0
 }

@@ -1,0 +1,285 @@
+package digest
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"time"
+)
+
+// A row as stores keep it:
+//
+//	version  1 byte, 1
+//	id       length, bytes
+//	at       seconds since the epoch (signed), nanoseconds
+//	n        fields, sorted by name, each
+//	  name   length shared with the name before, length of the rest, the rest
+//	  tag    kind in the low four bits, and the bits below
+//	  num    unless it is a text: a signed number, or eight bytes of a float
+//	  text   where the tag says so: length, bytes
+//
+// Lengths and numbers are varints. Whether a run goes on is no part of it: the
+// store knows.
+const (
+	codecVersion = 1
+
+	tagKind        = 0x0f
+	tagIndependent = 0x10
+	tagText        = 0x20
+	tagWhole       = 0x40 // num is a whole number ...
+	tagNano        = 0x80 // ... of billionths
+)
+
+var errRow = errors.New("read a digest: it is cut short or no digest")
+
+// MarshalBinary encodes the row in a compact form, which is a function of the
+// row alone.
+func (r *Row) MarshalBinary() ([]byte, error) {
+	b := make([]byte, 0, 64+16*len(r.Fields))
+	b = append(b, codecVersion)
+	b = appendText(b, r.ID)
+	b = binary.AppendVarint(b, r.At.Unix())
+	b = binary.AppendUvarint(b, uint64(r.At.Nanosecond()))
+	b = binary.AppendUvarint(b, uint64(len(r.Fields)))
+	before := ""
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		shared := 0
+		for shared < min(len(before), len(f.Name)) && before[shared] == f.Name[shared] {
+			shared++
+		}
+		b = binary.AppendUvarint(b, uint64(shared))
+		b = appendText(b, f.Name[shared:])
+		b = appendValue(b, f.Value)
+		before = f.Name
+	}
+	return b, nil
+}
+
+func appendText(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+func appendValue(b []byte, v Value) []byte {
+	tag := byte(v.Kind)
+	if v.Independent {
+		tag |= tagIndependent
+	}
+	if v.Text != "" {
+		tag |= tagText
+	}
+	whole, scale, ok := wholeOf(v.Num)
+	if v.Kind != Text && ok {
+		tag |= tagWhole | scale
+	}
+	b = append(b, tag)
+	switch {
+	case v.Kind == Text:
+	case ok:
+		b = binary.AppendVarint(b, whole)
+	default:
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Num))
+	}
+	if v.Text != "" {
+		b = appendText(b, v.Text)
+	}
+	return b
+}
+
+// wholeOf writes a number as a whole one, of ones or of billionths (seconds
+// are), where it comes back exactly.
+func wholeOf(x float64) (n int64, scale byte, ok bool) {
+	const most = 1 << 48 // beyond, eight bytes are as short
+	if x == 0 && math.Signbit(x) {
+		return 0, 0, false
+	}
+	if math.Abs(x) < most && x == math.Trunc(x) {
+		return int64(x), 0, true
+	}
+	if y := math.Round(x * 1e9); math.Abs(y) < most && y/1e9 == x {
+		return int64(y), tagNano, true
+	}
+	return 0, 0, false
+}
+
+// UnmarshalRow decodes one row. Whoever has many takes a Decoder.
+func UnmarshalRow(data []byte) (Row, error) { return NewDecoder(nil).Row(data) }
+
+// A Decoder decodes rows that share their names and texts, so that thousands of
+// them are small. It has one owner; its rows are safe to share.
+type Decoder struct {
+	texts     map[string]string
+	selection Selection
+
+	name   []byte   // that is being put together
+	before []string // names of the row before: most rows have the same
+	wanted []bool   // and whether they are wanted
+	fields []Field  // of the row being read
+}
+
+// mostShared bounds how many texts are looked up again: those of thousands of
+// reports that no two share are not worth a table.
+const mostShared = 1 << 16
+
+// NewDecoder returns a decoder that keeps the fields that Select chooses; nil
+// keeps all.
+func NewDecoder(fields []string) *Decoder {
+	return &Decoder{texts: make(map[string]string, 512), selection: Select(fields)}
+}
+
+// Row decodes a row. It keeps nothing of data.
+func (d *Decoder) Row(data []byte) (Row, error) {
+	in := reader{data: data}
+	if in.byte() != codecVersion {
+		return Row{}, errRow
+	}
+	r := Row{ID: string(in.bytes())}
+	sec := in.varint()
+	nano := in.uvarint()
+	n := in.uvarint()
+	if in.bad || nano >= 1e9 || n > uint64(len(in.data)) { // a field takes three bytes and more
+		return Row{}, errRow
+	}
+	r.At = time.Unix(sec, int64(nano)).UTC()
+	d.fields, d.name = d.fields[:0], d.name[:0]
+	last := ""
+	for i := range int(n) {
+		shared := in.uvarint()
+		rest := in.bytes()
+		if in.bad || shared > uint64(len(d.name)) {
+			return Row{}, errRow
+		}
+		d.name = append(d.name[:shared], rest...)
+		name, wanted := d.field(i)
+		if i > 0 && name <= last {
+			return Row{}, errRow
+		}
+		last = name
+		tag := in.byte()
+		v := Value{Kind: Kind(tag & tagKind), Independent: tag&tagIndependent != 0}
+		switch {
+		case v.Kind >= kinds:
+			return Row{}, errRow
+		case v.Kind == Text:
+		case tag&tagWhole != 0:
+			v.Num = float64(in.varint())
+			if tag&tagNano != 0 {
+				v.Num /= 1e9
+			}
+		default:
+			v.Num = in.float()
+		}
+		var text []byte
+		if tag&tagText != 0 {
+			text = in.bytes()
+		}
+		if in.bad {
+			return Row{}, errRow
+		}
+		if !wanted && !(d.selection.Independent && v.Independent) {
+			continue
+		}
+		if string(text) == r.ID {
+			v.Text = r.ID
+		} else {
+			v.Text = d.shared(text)
+		}
+		d.fields = append(d.fields, Field{Name: name, Value: v})
+	}
+	if len(in.data) > 0 {
+		return Row{}, errRow
+	}
+	r.Fields = append(make([]Field, 0, len(d.fields)), d.fields...)
+	return r, nil
+}
+
+// field is the name just put together, and whether it is wanted, as number i of
+// a row. Rows are alike, so that the name is mostly that of the row before.
+func (d *Decoder) field(i int) (string, bool) {
+	if i < len(d.before) && d.before[i] == string(d.name) {
+		return d.before[i], d.wanted[i]
+	}
+	name := d.shared(d.name)
+	wanted := d.selection.Has(name)
+	if i < len(d.before) {
+		d.before[i], d.wanted[i] = name, wanted
+	} else {
+		d.before, d.wanted = append(d.before, name), append(d.wanted, wanted)
+	}
+	return name, wanted
+}
+
+// shared is a text as a string that equal texts have, too.
+func (d *Decoder) shared(text []byte) string {
+	if len(text) == 0 {
+		return ""
+	}
+	if s, ok := d.texts[string(text)]; ok {
+		return s
+	}
+	s := string(text)
+	if len(d.texts) < mostShared {
+		d.texts[s] = s
+	}
+	return s
+}
+
+// A reader reads bytes that may be anything. Once bad it answers zeros.
+type reader struct {
+	data []byte
+	bad  bool
+}
+
+func (r *reader) fail() { r.data, r.bad = nil, true }
+
+func (r *reader) byte() byte {
+	if len(r.data) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.data[0]
+	r.data = r.data[1:]
+	return b
+}
+
+func (r *reader) uvarint() uint64 {
+	x, n := binary.Uvarint(r.data)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.data = r.data[n:]
+	return x
+}
+
+func (r *reader) varint() int64 {
+	x, n := binary.Varint(r.data)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.data = r.data[n:]
+	return x
+}
+
+func (r *reader) bytes() []byte {
+	n := r.uvarint()
+	if n > uint64(len(r.data)) {
+		r.fail()
+		return nil
+	}
+	b := r.data[:n]
+	r.data = r.data[n:]
+	return b
+}
+
+func (r *reader) float() float64 {
+	if len(r.data) < 8 {
+		r.fail()
+		return 0
+	}
+	x := math.Float64frombits(binary.LittleEndian.Uint64(r.data))
+	r.data = r.data[8:]
+	return x
+}

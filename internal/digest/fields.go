@@ -1,0 +1,180 @@
+package digest
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// A Known field is one whose name does not depend on the target or on what
+// users name themselves.
+type Known struct {
+	Name string
+	Kind Kind
+	Help string
+}
+
+// independent are the fields that are independent variables and no settings.
+var independent = map[string]bool{
+	"op": true, "target": true,
+	"branch": true, "revision": true, "unstaged_changes": true, "system.image_id": true,
+	"target.version": true, "target.brokers.version": true, "target.servers.version": true,
+	"target.brokers": true, "target.servers": true, "target.topic.partitions": true, "target.topic.replicas": true,
+	"host.cpu": true, "host.cores": true, "host.cpu_limit": true,
+	"system.host.cpu": true, "system.host.cores": true, "system.host.cpu_limit": true,
+}
+
+// timeNames are the times of a run that have percentiles.
+var timeNames = []string{"response", "service", "end_to_end", "lag", "gather", "held", "failed_service"}
+
+func isTime(name string) bool { return slices.Contains(timeNames, name) }
+
+// measuredFields are those that Of makes itself, in the order of documents.
+var measuredFields = []Known{
+	{"id", Text, "of the report"},
+	{"started", Time, "when the run began"},
+	{"ended", Time, "when it ended"},
+	{"version", Text, "of the program that measured"},
+	{"note", Text, "given with --note"},
+	{"mode", Text, "open loop, closed loop, consuming"},
+	{"stopped", Text, "why the run ended"},
+	{"partial", Bool, "it ended before it was done"},
+	{"trusted", Bool, "the generator was not the limit"},
+	{"steady", Bool, "neither in flight nor response times climbed"},
+	{"exit", Number, "code that the run left with"},
+	{"repetition", Count, "which of several of one workload"},
+	{"repetitions", Count, "how many of them there were to be"},
+	{"warnings", Count, "that the report holds"},
+	{"target", Text, "address that was fired at or read from"},
+	{"kind", Text, "of the target"},
+	{"op", Text, "operation"},
+
+	{"elapsed", Duration, "length of the hold"},
+	{"throughput", Rate, "events acked (sent, consumed) over the hold"},
+	{"pushed", Speed, "bytes of events sent, before compression"},
+	{"accepted", Speed, "bytes of events acked, before compression"},
+	{"wire", Speed, "bytes on the connections"},
+	{"read", Speed, "bytes of events consumed"},
+	{"per_shot", Duration, "hold over accepted shots: the inverse of their rate, no time that anybody waited"},
+	{"rebalance", Duration, "until the first event could be read"},
+	{"fetch", Duration, "the rest of a reading hold"},
+	{"offered", Count, "events due"},
+	{"sent", Count, "events sent"},
+	{"dropped", Count, "events dropped at the in-flight bound"},
+	{"unsent", Count, "events due and never sent"},
+	{"acked", Count, "events taken"},
+	{"failed", Count, "events refused for certain"},
+	{"unknown", Count, "events without a certain answer"},
+	{"consumed", Count, "events read"},
+	{"missing", Count, "events missing from --count"},
+	{"retries", Count, "attempts beyond the first"},
+	{"shots", Count, "shots sent"},
+	{"bytes_moved", Size, "of events sent or consumed"},
+	{"acked_bytes", Size, "of events acked"},
+	{"wire_bytes", Size, "on the connections"},
+	{"in_flight", Number, "events in flight, mean"},
+	{"in_flight_max", Count, "events in flight, most at the end of an interval"},
+	{"failures", Share, "failed of sent"},
+	{"unknowns", Share, "unknown of sent"},
+	{"stall", Duration, "longest gap in the answers"},
+	{"lost", Count, "events acked and not found"},
+	{"duplicated", Count, "events found twice"},
+	{"reordered", Count, "events out of order"},
+	{"corrupted", Count, "events altered"},
+	{"recovered", Count, "events unknown and found after all"},
+	{"documents", Count, "that the store behind the system came to hold"},
+	{"indexed", Rate, "documents over the hold"},
+	{"index", Share, "documents of those expected"},
+
+	{"branch", Text, "of the system under test"},
+	{"revision", Text, "of the system under test"},
+	{"revision_date", Time, "when the revision was committed"},
+	{"unstaged_changes", Bool, "the system's repository had any"},
+	{"died", Bool, "the system ended by itself"},
+	{"max_rss", Size, "the system's resident memory, peak"},
+	{"system_cpu", Duration, "processor time the system used"},
+	{"system_cores", Number, "the same over the hold"},
+	{"events_per_core", Rate, "events acked a second of the system's processor time"},
+	{"efficiency", Number, "bytes accepted a minute over the system's peak memory"},
+	{"gc_pauses", Count, "of the system's collector"},
+	{"gc_pause", Duration, "of those, in all"},
+	{"gc_pause_max", Duration, "of those, the longest"},
+
+	{"generator_cpu", Duration, "processor time of the generator over the hold"},
+	{"generator_cpu_share", Share, "the same of all its processors"},
+	{"generator_max_rss", Size, "the generator's resident memory, peak"},
+	{"generator_busy", Share, "of the busiest sending thread"},
+}
+
+// Fields lists every field whose name is known beforehand: what was measured
+// and what it was measured on. The settings of a workload come on top, by their
+// flags' names.
+func Fields() []Known {
+	out := slices.Clone(measuredFields)
+	for _, t := range timeNames {
+		ps := []string{"p50", "p99", "max"}
+		if t == "response" || t == "service" || t == "end_to_end" {
+			ps = []string{"mean", "min", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
+		}
+		for _, p := range ps {
+			out = append(out, Known{t + "_" + p, Duration, strings.ReplaceAll(t, "_", " ") + " time, " + p})
+		}
+	}
+	for _, f := range hostFields {
+		out = append(out, Known{"host." + f.name, f.kind, "of the generator's machine"})
+	}
+	for _, f := range hostFields {
+		out = append(out, Known{"system.host." + f.name, f.kind, "of the first machine of --system-host"})
+	}
+	out = append(out, Known{"system.hosts", Count, "machines described with --system-host"})
+	for i := range out {
+		if isTime(strings.TrimSuffix(out[i].Name, "_max")) && strings.HasPrefix(out[i].Help, "lag") {
+			out[i].Help = strings.Replace(out[i].Help, "lag time", "lag", 1)
+		}
+	}
+	return out
+}
+
+// known is what Fields lists and the settings that all workloads share, with
+// their kinds.
+var known = sync.OnceValue(func() map[string]Kind {
+	m := make(map[string]Kind)
+	for _, s := range workload.Table(nil) {
+		if s.Name != "system-flag" && s.Name != "label" && !s.FlagOnly {
+			m[s.Name] = settingKind(s.Type)
+		}
+	}
+	for _, f := range Fields() {
+		m[f.Name] = f.Kind
+	}
+	return m
+})
+
+func isKnown(name string) bool { _, ok := known()[name]; return ok }
+
+// anyKind stands for a field whose kind depends on what it holds.
+const anyKind = kinds
+
+// settingKind is the kind that values of a type have.
+func settingKind(t target.Type) Kind {
+	switch t {
+	case target.Bool:
+		return Bool
+	case target.Int, target.Float:
+		return Number
+	case target.Duration:
+		return Duration
+	case target.Size:
+		return Size
+	case target.Rate:
+		return Rate
+	case target.Share:
+		return Share
+	case target.List:
+		return Text
+	}
+	return anyKind
+}

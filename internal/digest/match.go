@@ -1,0 +1,146 @@
+package digest
+
+import (
+	"errors"
+	"fmt"
+
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// A Matcher holds rows against filters, and knows afterwards whether the
+// filters made sense of them. It has one owner.
+type Matcher struct {
+	conditions []condition
+	names      map[string]bool // of the rows, while a field is looked for
+	rows       int
+}
+
+type condition struct {
+	Filter
+	operands [kinds]operand
+	errs     [kinds]error
+	read     [kinds]bool
+	met      bool // a row has the field
+	compared bool // and it could be compared
+}
+
+// NewMatcher returns a matcher for rows of one store.
+func NewMatcher(fs Filters) *Matcher {
+	m := &Matcher{conditions: make([]condition, len(fs))}
+	for i, f := range fs {
+		m.conditions[i] = condition{Filter: f}
+	}
+	return m
+}
+
+// Names lists the fields that the filters look at, as Select takes them.
+func (fs Filters) Names() []string {
+	out := make([]string, 0, len(fs)) // not nil, which chooses all
+	for _, f := range fs {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+// Match reports whether a row meets all filters. A row without a field does not
+// meet a condition on it, whatever that is.
+func (m *Matcher) Match(r *Row) bool {
+	m.rows++
+	all := true
+	for i := range m.conditions {
+		c := &m.conditions[i]
+		if !all && c.compared {
+			continue
+		}
+		v, ok := r.Get(c.Name)
+		if !ok {
+			all = false
+			if !c.met && !isKnown(c.Name) {
+				m.remember(r)
+			}
+			continue
+		}
+		c.met = true
+		all = c.match(v) && all
+	}
+	return all
+}
+
+func (c *condition) match(v Value) bool {
+	if c.Op == Matching {
+		c.compared = true
+		return c.re.MatchString(v.String())
+	}
+	if !c.read[v.Kind] {
+		c.operands[v.Kind], c.errs[v.Kind] = c.operand(v.Kind)
+		c.read[v.Kind] = true
+	}
+	if c.errs[v.Kind] != nil {
+		return c.Op == Unequal // what cannot be read as such a value is none
+	}
+	c.compared = true
+	return c.holds(v, c.operands[v.Kind])
+}
+
+// remember keeps the names of a row, from which one may have been meant.
+func (m *Matcher) remember(r *Row) {
+	if m.names == nil {
+		m.names = make(map[string]bool, 256)
+	}
+	for i := range r.Fields {
+		m.names[r.Fields[i].Name] = true
+	}
+}
+
+// Err says, once the rows were met, what was wrong with the filters: a field
+// that nothing has, a text that is no value of its field. Nil while there were
+// no rows: nothing is known then.
+func (m *Matcher) Err() error {
+	if m.rows == 0 {
+		return nil
+	}
+	for i := range m.conditions {
+		c := &m.conditions[i]
+		switch {
+		case !c.met && !isKnown(c.Name):
+			return Unknown(c.Name, m.names)
+		case c.met && !c.compared:
+			for k, err := range c.errs {
+				if err != nil {
+					return &target.Error{Doing: fmt.Sprintf("compare %s", c.String()), Err: err, Hint: kindHint(Kind(k))}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Unknown is the error for a field that no report has, with what may have been
+// meant; names are those that reports have.
+func Unknown(name string, names map[string]bool) error {
+	var all []string
+	for n := range known() {
+		all = append(all, n)
+	}
+	for n := range aliases {
+		all = append(all, n)
+	}
+	for n := range names {
+		all = append(all, n)
+		for _, prefix := range []string{flagPrefix, labelPrefix} {
+			if len(n) > len(prefix) && n[:len(prefix)] == prefix {
+				all = append(all, n[len(prefix):])
+			}
+		}
+	}
+	sortTexts(all) // so that of two as near the same one is named each time
+	e := &target.Error{
+		Doing: fmt.Sprintf("look for the field %q", name), Err: errors.New("no report has it"),
+		Hint: "docs/reports.md lists the fields that reports have; settings are called as their flags are",
+	}
+	if near := workload.Nearest(name, all); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return e
+}

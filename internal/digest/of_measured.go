@@ -1,0 +1,149 @@
+package digest
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"carronade/internal/report"
+	"carronade/measure"
+)
+
+// seconds is microseconds as the report's JSON has them, to the nanosecond.
+func seconds(us float64) float64 { return math.Round(us*1e3) / 1e9 }
+
+// measured is what the hold measured.
+func (b *builder) measured(d *report.Document) {
+	t := &d.Totals
+	if t.ElapsedS <= 0 && t.IsZero() {
+		return // nothing was
+	}
+	b.number("elapsed", Duration, t.ElapsedS)
+	b.number("throughput", Rate, t.EventsPerS)
+	b.counts(d)
+	if t.ElapsedS > 0 && t.Sent > 0 {
+		b.number("pushed", Speed, float64(t.Bytes)/t.ElapsedS)
+		b.number("wire", Speed, float64(t.WireBytes)/t.ElapsedS)
+		if t.RateOf == report.RateAcked {
+			b.number("accepted", Speed, float64(t.AckedBytes)/t.ElapsedS)
+		}
+		if n := accepted(t); n > 0 {
+			b.number("per_shot", Duration, t.ElapsedS/float64(n))
+		}
+	}
+	if t.ElapsedS > 0 && t.Consumed > 0 {
+		b.number("read", Speed, float64(t.Bytes)/t.ElapsedS)
+		b.number("rebalance", Duration, t.RebalanceS)
+		b.number("fetch", Duration, t.FetchS)
+	}
+	b.times("response", d.Response, true)
+	b.times("service", d.Service, true)
+	b.times("end_to_end", d.EndToEnd, true)
+	b.times("lag", d.Lag, false)
+	b.times("gather", d.Gather, false)
+	b.times("held", d.Held, false)
+	b.times("failed_service", d.FailedService, false)
+	b.number("stall", Duration, d.Stall.LongestS)
+	for _, s := range t.Statuses {
+		b.count("status."+strconv.Itoa(s.Code), s.Shots)
+	}
+	for _, f := range sortedKeys(d.Classes) {
+		b.count("failed."+f, d.Classes[f])
+	}
+	if l := d.Ledger; l != nil {
+		b.count("lost", l.Lost)
+		b.count("duplicated", l.Duplicated)
+		b.count("reordered", l.Reordered)
+		b.count("corrupted", l.Corrupted)
+		b.count("recovered", l.Recovered)
+	}
+	if x := d.Indexed; x != nil {
+		b.number("documents", Count, float64(x.Docs))
+		b.number("indexed", Rate, x.PerS)
+		if x.Share != nil {
+			b.number("index", Share, *x.Share)
+		}
+	}
+	g := &d.Generator
+	b.number("generator_cpu", Duration, g.CPUS)
+	b.number("generator_cpu_share", Share, g.CPUShare)
+	b.number("generator_max_rss", Size, float64(g.MaxRSSBytes))
+	b.number("generator_busy", Share, g.Busy)
+}
+
+// accepted is how many shots were accepted: by their status where the protocol
+// has one, else those that were answered.
+func accepted(t *report.Totals) (n uint64) {
+	if len(t.Statuses) == 0 {
+		return t.Answered
+	}
+	for _, s := range t.Statuses {
+		if s.Code/100 == 2 {
+			n += s.Shots
+		}
+	}
+	return n
+}
+
+func (b *builder) counts(d *report.Document) {
+	t := &d.Totals
+	if t.RateOf == report.RateConsumed || t.Consumed > 0 {
+		b.count("consumed", t.Consumed)
+	}
+	b.number("bytes_moved", Size, float64(t.Bytes))
+	if t.RateOf == report.RateConsumed {
+		b.count("missing", t.Missing)
+		return
+	}
+	b.count("offered", t.Offered)
+	b.count("sent", t.Sent)
+	b.count("dropped", t.Dropped)
+	b.count("unsent", t.Unsent)
+	b.count("acked", t.Acked)
+	b.count("failed", t.Failed)
+	b.count("unknown", t.Unknown)
+	b.count("retries", t.Retries)
+	b.count("shots", t.Shots)
+	b.count("missing", t.Missing)
+	b.number("acked_bytes", Size, float64(t.AckedBytes))
+	b.number("wire_bytes", Size, float64(t.WireBytes))
+	b.number("in_flight", Number, t.InFlightMean)
+	b.count("in_flight_max", t.InFlightMax)
+	if t.Sent > 0 {
+		b.number("failures", Share, float64(t.Failed)/float64(t.Sent))
+		if t.RateOf == report.RateAcked {
+			b.number("unknowns", Share, float64(t.Unknown)/float64(t.Sent))
+		}
+	}
+}
+
+// times adds the percentiles of a time. A percentile that falls among events
+// without an answer is a lower bound and shown as one.
+func (b *builder) times(name string, s *measure.Summary, all bool) {
+	if s.IsEmpty() {
+		return
+	}
+	if s.Count > 0 {
+		if all {
+			b.number(name+"_mean", Duration, seconds(s.Mean))
+			b.number(name+"_min", Duration, seconds(s.Min))
+		}
+		b.number(name+"_max", Duration, seconds(s.Max))
+	}
+	for _, p := range s.Percentiles {
+		if !all && p.P != 50 && p.P != 99 {
+			continue
+		}
+		us := float64(p.D.Nanoseconds()) / 1e3
+		v := Value{Kind: Duration, Num: seconds(us)}
+		if s.Censored > 0 && seconds(us) >= seconds(s.AtLeastFrom) {
+			v.Text = ">= " + v.String()
+		}
+		b.put(name+"_p"+digits(p.P), v)
+	}
+}
+
+// digits are a percentile's without the point: 999 for 99.9.
+func digits(p float64) string {
+	return strings.ReplaceAll(strconv.FormatFloat(p, 'f', -1, 64), ".", "")
+}

@@ -1,0 +1,167 @@
+package digest
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/report"
+)
+
+// Bounds of what is taken from facts, which anybody may fill.
+const (
+	mostFacts = 80
+	mostText  = 160
+)
+
+// unfit are facts of the system under test that are of one run alone, or stand
+// elsewhere.
+var unfit = []string{
+	"flags", "environment", "pid", "process", "last_lines", "exit", "build_s", "build_cached", "ready_after_s",
+	"branch", "revision", "revision_date", "unstaged_changes", "peak_rss_bytes", "cpu_s",
+}
+
+// system is the system under test: which one it was, and what it consumed.
+func (b *builder) system(d *report.Document) {
+	s := d.System
+	if s == nil {
+		return
+	}
+	facts := generic(s.Facts)
+	b.text("branch", scalar(facts["branch"]))
+	b.text("revision", scalar(facts["revision"]))
+	if at, err := time.Parse(time.RFC3339, scalar(facts["revision_date"])); err == nil {
+		b.time("revision_date", at)
+	}
+	if dirty, ok := facts["unstaged_changes"].(bool); ok {
+		b.bool("unstaged_changes", dirty)
+	}
+	for _, name := range unfit {
+		delete(facts, name)
+	}
+	b.flatten("system.", facts, 2)
+	b.bool("died", s.Died)
+	if s.PeakRSSBytes > 0 {
+		b.number("max_rss", Size, float64(s.PeakRSSBytes))
+	}
+	if s.CPUS > 0 {
+		b.number("system_cpu", Duration, s.CPUS)
+		if d.Totals.ElapsedS > 0 {
+			b.number("system_cores", Number, s.CPUS/d.Totals.ElapsedS)
+		}
+	}
+	if s.EventsPerCPUS != nil {
+		b.number("events_per_core", Rate, *s.EventsPerCPUS)
+	}
+	if s.Efficiency != nil {
+		b.number("efficiency", Number, *s.Efficiency)
+	}
+	if s.GCPauses > 0 {
+		b.count("gc_pauses", uint64(s.GCPauses))
+		b.number("gc_pause", Duration, s.GCPauseS)
+		b.number("gc_pause_max", Duration, s.GCPauseMaxS)
+	}
+}
+
+// hostFields are taken of a machine's description, in the names and kinds that
+// fields have.
+var hostFields = []struct {
+	key, name string
+	kind      Kind
+}{
+	{"name", "name", Text},
+	{"os", "os", Text},
+	{"kernel", "kernel", Text},
+	{"distribution", "distribution", Text},
+	{"arch", "arch", Text},
+	{"cpu", "cpu", Text},
+	{"cores", "cores", Count},
+	{"cpu_limit", "cpu_limit", Number},
+	{"memory_bytes", "memory", Size},
+	{"memory_limit_bytes", "memory_limit", Size},
+	{"governor", "governor", Text},
+	{"machine", "machine", Text},
+	{"container", "container", Text},
+	{"virtual", "virtual", Bool},
+	{"go", "go", Text},
+	{"gomaxprocs", "gomaxprocs", Count},
+}
+
+// host is the generator's machine, and the first of the others.
+func (b *builder) host(d *report.Document) {
+	b.machine("host.", generic(d.Host))
+	if len(d.Hosts) > 0 {
+		b.count("system.hosts", uint64(len(d.Hosts)))
+		b.machine("system.host.", generic(d.Hosts[0]))
+	}
+}
+
+func (b *builder) machine(prefix string, m map[string]any) {
+	for _, f := range hostFields {
+		switch v := m[f.key].(type) {
+		case string:
+			b.text(prefix+f.name, v)
+		case float64:
+			b.number(prefix+f.name, f.kind, v)
+		case bool:
+			b.bool(prefix+f.name, v)
+		}
+	}
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+
+// flatten adds what a nest of facts holds, under dotted names. A list gives how
+// long it is, and which versions its entries name.
+func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
+	limit := len(b.fields) + mostFacts
+	var walk func(prefix string, m map[string]any, depth int)
+	walk = func(prefix string, m map[string]any, depth int) {
+		for _, k := range sortedKeys(m) {
+			if !plainName.MatchString(k) || len(b.fields) >= limit {
+				continue
+			}
+			name := prefix + k
+			switch v := m[k].(type) {
+			case map[string]any:
+				if depth > 1 {
+					walk(name+".", v, depth-1)
+				}
+			case []any:
+				b.list(name, v)
+			case string:
+				if v != "" && len(v) <= mostText {
+					x := guess(v)
+					x.Independent = isIndependentFact(name)
+					b.put(name, x)
+				}
+			case bool:
+				b.bool(name, v)
+			case float64:
+				b.put(name, Value{Kind: Number, Num: v, Independent: isIndependentFact(name)})
+			}
+		}
+	}
+	walk(prefix, facts, depth)
+}
+
+func (b *builder) list(name string, v []any) {
+	b.count(name, uint64(len(v)))
+	var versions []string
+	for _, x := range v {
+		if m, ok := x.(map[string]any); ok {
+			if text := scalar(m["version"]); text != "" && !slices.Contains(versions, text) {
+				versions = append(versions, text)
+			}
+		}
+	}
+	slices.Sort(versions)
+	b.text(name+".version", strings.Join(versions, " "))
+}
+
+// isIndependentFact reports whether a fact that the target told of itself says
+// what was tested.
+func isIndependentFact(name string) bool {
+	return independent[name] || strings.HasPrefix(name, "target.topic.settings.")
+}

@@ -1,0 +1,64 @@
+package digest
+
+import "strings"
+
+// AllIndependent, among the fields asked for, stands for every independent
+// variable.
+const AllIndependent = "(independent)"
+
+// A Selection says which fields of rows are wanted.
+type Selection struct {
+	// Independent fields are wanted, whatever they are called.
+	Independent bool
+
+	all   bool
+	names map[string]bool
+	under []string
+}
+
+// Select chooses fields by their names or aliases; nil chooses all. The name of
+// a flag or of a label suffices, a name that ends in a dot stands for all fields
+// whose names begin so, and AllIndependent for the independent variables.
+func Select(fields []string) Selection {
+	s := Selection{all: fields == nil, names: make(map[string]bool, 2*len(fields))}
+	for _, name := range fields {
+		switch {
+		case name == AllIndependent:
+			s.Independent = true
+		case strings.HasSuffix(name, "."):
+			s.under = append(s.under, name)
+		default:
+			for _, n := range alternatives(name) {
+				s.names[n] = true
+			}
+		}
+	}
+	return s
+}
+
+// Has reports whether a field is wanted for its name.
+func (s *Selection) Has(name string) bool {
+	if s.all || s.names[name] {
+		return true
+	}
+	for _, prefix := range s.under {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Keeps reports whether a field is wanted.
+func (s *Selection) Keeps(f *Field) bool {
+	return s.Independent && f.Value.Independent || s.Has(f.Name)
+}
+
+// alternatives are the names under which Get looks for a field.
+func alternatives(name string) []string {
+	name = Canonical(name)
+	if isKnown(name) {
+		return []string{name}
+	}
+	return []string{name, flagPrefix + name, labelPrefix + name}
+}
