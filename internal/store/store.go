@@ -23,7 +23,9 @@ type Store interface {
 	Put(ctx context.Context, d *report.Document) error
 	// Get returns a report by its whole id.
 	Get(ctx context.Context, id string) (*report.Document, error)
-	// Rows returns the digests of reports, newest first.
+	// Rows returns the digests of reports, newest first. Filters that make no
+	// sense for the reports that are there, such as one on a field that none
+	// has, are an error that says what may have been meant.
 	Rows(ctx context.Context, q Query) ([]digest.Row, error)
 	// Find returns the ids that a prefix fits, newest first, at most n.
 	Find(ctx context.Context, prefix string, n int) ([]string, error)

@@ -1,0 +1,241 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"carronade/internal/store"
+	"carronade/target"
+)
+
+// patience is how long a process waits for others that write.
+const patience = 10 * time.Second
+
+// A Store is an open file of reports. Its methods may be called by several
+// goroutines.
+type Store struct {
+	path     string
+	db       *sql.DB
+	readOnly bool
+
+	mu     sync.Mutex
+	series *sql.DB // for intervals of runs in progress; nil until the first
+}
+
+// Open opens the store in a file and makes it where there is none, with the
+// folders above it. A file that cannot be written is opened to be read. The
+// error is a *target.Error that wraps one of package store's where one fits;
+// nothing was written to the file then.
+func Open(ctx context.Context, path string) (*Store, error) {
+	s := &Store{path: path}
+	if err := s.open(ctx, steps); err != nil {
+		s.Close()
+		return nil, s.fail("open the store", err)
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, steps []string) error {
+	abs, err := filepath.Abs(s.path)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(abs, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		var cannot error
+		if f, cannot = os.Open(abs); cannot != nil {
+			return err // of the two, the one that says why it cannot be made
+		}
+		s.readOnly = true
+	}
+	err = look(f, abs)
+	f.Close()
+	if err != nil {
+		return err
+	}
+	if !s.readOnly {
+		err = s.prepare(ctx, abs, steps)
+		if err == nil || !errors.Is(cause(err), store.ErrReadOnly) && !cannotOpen(err) {
+			return err
+		}
+		// The file may be written and its folder may not, where the log of what
+		// was written would lie.
+		s.Close()
+		s.readOnly = true
+	}
+	return s.openReadOnly(ctx, abs, steps)
+}
+
+// look looks at a file before SQLite does: whether it is ours at all, and
+// whether it was cut short.
+func look(f *os.File, path string) error {
+	const (
+		head    = 100 // bytes, https://www.sqlite.org/fileformat.html#the_database_header
+		magic   = "SQLite format 3\x00"
+		noPages = 1 << 16
+	)
+	var h [head]byte
+	n, err := io.ReadFull(f, h[:])
+	switch {
+	case n == 0:
+		return nil // new
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case !bytes.HasPrefix(h[:], []byte(magic)) || n < head:
+		if bytes.HasPrefix([]byte(magic), h[:min(n, len(magic))]) {
+			return fmt.Errorf("%w: it is cut off after %d bytes", store.ErrDamaged, n)
+		}
+		return store.ErrForeign
+	}
+	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+		return nil // the log may have what the file has not
+	}
+	// A schema cookie of 0 is a database that nothing was made in yet.
+	if id := binary.BigEndian.Uint32(h[68:]); id != application && (id != 0 || binary.BigEndian.Uint32(h[40:]) != 0) {
+		return store.ErrForeign
+	}
+	if v := int(binary.BigEndian.Uint32(h[60:])); v > len(steps) {
+		return newer(v)
+	}
+	page := int64(binary.BigEndian.Uint16(h[16:]))
+	if page == 1 {
+		page = noPages
+	}
+	whole := page * int64(binary.BigEndian.Uint32(h[28:]))
+	if info, err := f.Stat(); err == nil && info.Size() < whole {
+		return fmt.Errorf("%w: it has %d bytes of %d", store.ErrDamaged, info.Size(), whole)
+	}
+	return nil
+}
+
+// prepare opens the file for writing and brings it up to date.
+func (s *Store) prepare(ctx context.Context, path string, steps []string) error {
+	db, err := connect(path, "_pragma=auto_vacuum(2)", "_pragma=page_size(8192)", "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)")
+	if err != nil {
+		return err
+	}
+	s.db = db
+	return s.patiently(ctx, func() error {
+		if err := s.ours(ctx); err != nil {
+			return err
+		}
+		if v, err := s.version(ctx); err != nil || v == len(steps) {
+			return err
+		}
+		return migrate(ctx, db, steps)
+	})
+}
+
+// patiently tries again while others keep the file locked: the change to WAL
+// and the reading of a log that a killed process left are not waited for by
+// SQLite itself.
+func (s *Store) patiently(ctx context.Context, f func() error) error {
+	end := time.Now().Add(patience)
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		err := f()
+		if err == nil || !errors.Is(cause(err), store.ErrBusy) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// openReadOnly opens a file that cannot be written, or lies where nothing can.
+func (s *Store) openReadOnly(ctx context.Context, path string, steps []string) error {
+	options := []string{"mode=ro"}
+	if _, err := os.Stat(path + "-wal"); errors.Is(err, os.ErrNotExist) {
+		options = append(options, "immutable=1") // nobody can write, so that no lock is needed
+	}
+	db, err := connect(path, options...)
+	if err != nil {
+		return err
+	}
+	s.db = db
+	if err := s.ours(ctx); err != nil {
+		if cannotOpen(err) || errors.Is(cause(err), store.ErrReadOnly) {
+			return &target.Error{
+				Doing: "open the store in " + s.path, Err: fmt.Errorf("%w, and was left in the middle of a write", store.ErrReadOnly),
+				Hint: "copy its folder to where it may be written, and give the copy with --store",
+			}
+		}
+		return err
+	}
+	switch v, err := s.version(ctx); {
+	case err != nil:
+		return err
+	case v > len(steps):
+		return newer(v)
+	case v < len(steps):
+		return fmt.Errorf("%w, and an older carronade made it (its schema is version %d)", store.ErrReadOnly, v)
+	}
+	return nil
+}
+
+// ours returns an error when the file is somebody else's.
+func (s *Store) ours(ctx context.Context) error {
+	var id, tables int
+	if err := s.db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+		return err
+	}
+	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return err
+	}
+	if id != application && (id != 0 || tables > 0) {
+		return store.ErrForeign
+	}
+	return nil
+}
+
+func (s *Store) version(ctx context.Context) (v int, err error) {
+	err = s.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v)
+	return v, err
+}
+
+// connect opens a file with SQLite, which looks at it at the first use.
+func connect(path string, options ...string) (*sql.DB, error) {
+	options = append([]string{fmt.Sprintf("_pragma=busy_timeout(%d)", patience.Milliseconds()), "_pragma=cell_size_check(1)", "_txlock=immediate"}, options...)
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(), RawQuery: strings.Join(options, "&")}
+	db, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(4)
+	return db, nil
+}
+
+// Place implements store.Store.
+func (s *Store) Place() string { return s.path }
+
+// Close implements store.Store. Writers that are still open fail after it.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, db := range []**sql.DB{&s.series, &s.db} {
+		if *db != nil {
+			errs = append(errs, (*db).Close())
+			*db = nil
+		}
+	}
+	return errors.Join(errs...)
+}

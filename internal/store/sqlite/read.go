@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+)
+
+// Get implements store.Store. A report is checked against its hash.
+func (s *Store) Get(ctx context.Context, id string) (*report.Document, error) {
+	d, err := s.get(ctx, id)
+	return d, s.fail("read report "+id, err)
+}
+
+func (s *Store) get(ctx context.Context, id string) (*report.Document, error) {
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // one moment of the file
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	return load(ctx, tx, id)
+}
+
+// load makes a document of its parts. One whose run goes on, or was killed, is
+// assembled.
+func load(ctx context.Context, q querier, id string) (*report.Document, error) {
+	var (
+		n           int64
+		hash, owner string
+		head        []byte
+	)
+	err := q.QueryRowContext(ctx, "SELECT n, hash, owner, head FROM reports WHERE id = ?", id).Scan(&n, &hash, &owner, &head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, store.ErrMissing
+	}
+	if err != nil {
+		return nil, err
+	}
+	if head, err = expand(head); err != nil {
+		return nil, err
+	}
+	intervals, err := series(ctx, q, n)
+	if err != nil {
+		return nil, err
+	}
+	d, err := report.Join(head, intervals)
+	if err != nil {
+		return nil, err
+	}
+	if owner != "" {
+		return report.Assemble(d, d.Intervals), nil
+	}
+	if err := d.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	return d, nil
+}
+
+// series reads the JSON of a report's intervals in their order.
+func series(ctx context.Context, q querier, n int64) ([][]byte, error) {
+	rows, err := q.QueryContext(ctx, "SELECT data FROM intervals WHERE k >= ? AND k < ? ORDER BY at, k", n<<intervalBits, (n+1)<<intervalBits)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out [][]byte
+	for rows.Next() {
+		var b sql.RawBytes
+		if err := rows.Scan(&b); err != nil {
+			return nil, err
+		}
+		text, err := expand(b)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, rows.Err()
+}
+
+// Find implements store.Store.
+func (s *Store) Find(ctx context.Context, prefix string, n int) ([]string, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	rows, err := s.db.QueryContext(ctx,
+		"SELECT r.id FROM reports r JOIN digests d ON d.n = r.n WHERE r.id >= ? AND r.id < ? || char(1114111) ORDER BY d.started DESC, r.n DESC LIMIT ?",
+		prefix, prefix, n)
+	if err != nil {
+		return nil, s.fail("look for reports", err)
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, s.fail("look for reports", err)
+		}
+		out = append(out, id)
+	}
+	return out, s.fail("look for reports", rows.Err())
+}
+
+// A querier is a connection or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}

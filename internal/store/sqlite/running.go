@@ -1,0 +1,240 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/system"
+)
+
+// A process of another machine, or of another container with the same folder,
+// is taken to be there as long as it has been heard of lately. It says
+// something at least once a pulse.
+const (
+	pulse   = 20 * time.Second
+	missing = 6 * pulse
+)
+
+// Begin implements store.Store.
+func (s *Store) Begin(ctx context.Context, head *report.Document) (store.Writer, error) {
+	w, err := s.begin(ctx, head)
+	if err != nil {
+		return nil, s.fail("begin report "+head.ID, err)
+	}
+	return w, nil
+}
+
+func (s *Store) begin(ctx context.Context, head *report.Document) (*writer, error) {
+	owner, err := json.Marshal(system.Self())
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.part(head)
+	if err != nil {
+		return nil, err
+	}
+	p.hash = ""
+	db, err := s.unhurried()
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{store: s, db: db, id: head.ID, owner: string(owner)}
+	err = s.change(ctx, func(tx *sql.Tx) error {
+		var there int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM reports WHERE id = ?", head.ID).Scan(&there); err != nil {
+			return err
+		}
+		if there > 0 {
+			return store.ErrExists
+		}
+		w.n, err = p.insert(ctx, tx, w.owner, time.Now().Unix())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.start()
+	return w, nil
+}
+
+// unhurried returns the connection for intervals: what it commits survives the
+// process at once and the machine's loss of power a little later, which spares
+// the disk a flush an interval while something is being measured.
+func (s *Store) unhurried() (*sql.DB, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readOnly {
+		return nil, store.ErrReadOnly
+	}
+	if s.series == nil {
+		path, err := filepath.Abs(s.path)
+		if err != nil {
+			return nil, err
+		}
+		db, err := connect(path, "_pragma=synchronous(NORMAL)")
+		if err != nil {
+			return nil, err
+		}
+		s.series = db
+	}
+	return s.series, nil
+}
+
+// settle looks after reports whose runs had not ended: those whose process is
+// gone become finished ones, made of what was kept. It returns the ids of those
+// that go on. In a store that cannot be written nothing is settled.
+func (s *Store) settle(ctx context.Context) (running []string, err error) {
+	type entry struct {
+		id, owner string
+		beat      int64
+	}
+	var open []entry
+	rows, err := s.db.QueryContext(ctx, "SELECT id, owner, beat FROM reports WHERE owner <> ''")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e entry
+		if err := rows.Scan(&e.id, &e.owner, &e.beat); err != nil {
+			return nil, err
+		}
+		open = append(open, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	rows.Close()
+	for _, e := range open {
+		if alive(e.owner, time.Unix(e.beat, 0)) {
+			running = append(running, e.id)
+			continue
+		}
+		if err := s.settleOne(ctx, e.id, e.owner); err != nil && !s.readOnly {
+			return nil, err
+		}
+	}
+	return running, nil
+}
+
+// alive tells whether the process that writes a report is still there.
+func alive(owner string, beat time.Time) bool {
+	var id system.Identity
+	if json.Unmarshal([]byte(owner), &id) != nil {
+		return false
+	}
+	if alive, known := id.Alive(); known {
+		return alive
+	}
+	return time.Since(beat) < missing
+}
+
+// settleOne makes the report of a run that was killed a finished one.
+func (s *Store) settleOne(ctx context.Context, id, owner string) error {
+	return s.change(ctx, func(tx *sql.Tx) error {
+		var n int64
+		err := tx.QueryRowContext(ctx, "SELECT n FROM reports WHERE id = ? AND owner = ?", id, owner).Scan(&n)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // it ended after all, or another process was faster
+		}
+		if err != nil {
+			return err
+		}
+		d, err := load(ctx, tx, id)
+		if err != nil {
+			return fmt.Errorf("assemble report %s, whose run was killed: %w", id, err)
+		}
+		p, err := s.part(d)
+		if err != nil {
+			return err
+		}
+		if err := p.encodeAll(d); err != nil {
+			return err
+		}
+		return p.replace(ctx, tx, n)
+	})
+}
+
+// replace puts the whole report in place of what is kept of report n.
+func (p *part) replace(ctx context.Context, tx *sql.Tx, n int64) error {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM intervals WHERE k >= ? AND k < ?", n<<intervalBits, (n+1)<<intervalBits); err != nil {
+		return err
+	}
+	if err := p.insertIntervals(ctx, tx, n); err != nil {
+		return err
+	}
+	return p.finish(ctx, tx, n)
+}
+
+// finish makes report n, whose intervals are there, a finished one.
+func (p *part) finish(ctx context.Context, tx *sql.Tx, n int64) error {
+	if _, err := tx.ExecContext(ctx, "UPDATE reports SET hash = ?, head = ?, owner = '' WHERE n = ?", p.hash, p.head, n); err != nil {
+		return err
+	}
+	return p.putDigest(ctx, tx, n)
+}
+
+// refresh makes the digests anew that another version of digest.Of made. In a
+// store that cannot be written they stay as they are.
+func (s *Store) refresh(ctx context.Context) error {
+	if s.readOnly {
+		return nil
+	}
+	const at = 256 // once
+	for {
+		ids, err := s.stale(ctx, at)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		err = s.change(ctx, func(tx *sql.Tx) error {
+			for n := range ids {
+				var head []byte
+				if err := tx.QueryRowContext(ctx, "SELECT head FROM reports WHERE n = ?", n).Scan(&head); err != nil {
+					return err
+				}
+				head, err := expand(head)
+				if err != nil {
+					return err
+				}
+				d, err := report.Join(head, nil)
+				if err != nil {
+					return err
+				}
+				p := &part{id: d.ID, row: digest.Of(d)}
+				if err := p.putDigest(ctx, tx, n); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("make digests anew: %w", err)
+		}
+	}
+}
+
+// stale returns up to so many reports with digests of another version.
+func (s *Store) stale(ctx context.Context, most int) (map[int64]bool, error) {
+	rows, err := s.db.QueryContext(ctx, "SELECT n FROM digests WHERE version <> ? LIMIT ?", digest.Version, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := make(map[int64]bool)
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		out[n] = true
+	}
+	return out, rows.Err()
+}

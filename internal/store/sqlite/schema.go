@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// application tells our files from other SQLite databases: "Crnd".
+const application = 0x43726e64
+
+// steps make version n of the schema, from 1, out of version n-1. A step that
+// was released is never changed.
+var steps = []string{
+	`
+CREATE TABLE reports (
+  n       INTEGER PRIMARY KEY,
+  id      TEXT NOT NULL UNIQUE,
+  hash    TEXT NOT NULL,              -- '' while the run goes on
+  head    BLOB NOT NULL,              -- the JSON but for the intervals, zstd
+  owner   TEXT NOT NULL DEFAULT '',   -- the process that writes it, JSON; '' when it is finished
+  beat    INTEGER NOT NULL DEFAULT 0  -- when the owner was last heard of, s
+) STRICT;
+CREATE INDEX reports_owner ON reports (owner) WHERE owner <> '';
+CREATE TABLE intervals (
+  k       INTEGER PRIMARY KEY,        -- n of the report << 24 | a number of its own
+  at      REAL NOT NULL,              -- its place among the others
+  sum     BLOB NOT NULL,              -- SHA-256 of the JSON
+  data    BLOB NOT NULL               -- the JSON, zstd
+) STRICT;
+CREATE TABLE digests (
+  n       INTEGER PRIMARY KEY,        -- of the report
+  id      TEXT NOT NULL,
+  started INTEGER NOT NULL,           -- ns since the epoch
+  version INTEGER NOT NULL,           -- of what makes digests
+  row     BLOB NOT NULL               -- digest.Row, and a CRC-32C
+) STRICT;
+CREATE INDEX digests_started ON digests (started);
+`,
+}
+
+// intervalBits is how many bits of a key are the interval's number.
+const intervalBits = 24
+
+// migrate brings the file to the last of steps, all or nothing. Processes that
+// come at the same time wait for the first.
+func migrate(ctx context.Context, db *sql.DB, steps []string) error {
+	tx, err := db.BeginTx(ctx, nil) // takes the lock of writers
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	var version int
+	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	if version > len(steps) {
+		return newer(version)
+	}
+	for n := version; n < len(steps); n++ {
+		if _, err := tx.ExecContext(ctx, steps[n]); err != nil {
+			return fmt.Errorf("make version %d of the schema: %w", n+1, err)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", len(steps), application)); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,99 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"carronade/internal/store"
+	"carronade/target"
+)
+
+// newer is the error of a file whose schema this program does not know.
+func newer(version int) error {
+	return fmt.Errorf("%w: its schema is version %d and this one knows up to %d", store.ErrNewer, version, len(steps))
+}
+
+// cause puts SQLite's words, and the system's, into the store's.
+func cause(err error) error {
+	var s *sqlite.Error
+	if errors.As(err, &s) {
+		switch s.Code() & 0xff {
+		case lib.SQLITE_CORRUPT:
+			return fmt.Errorf("%w (%s)", store.ErrDamaged, sayOf(s))
+		case lib.SQLITE_NOTADB:
+			return store.ErrForeign
+		case lib.SQLITE_FULL:
+			return store.ErrFull
+		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
+			return store.ErrBusy
+		case lib.SQLITE_READONLY, lib.SQLITE_PERM:
+			return store.ErrReadOnly
+		}
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return store.ErrFull
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: %s", store.ErrReadOnly, reason(err))
+	}
+	return err
+}
+
+// cannotOpen tells whether SQLite could not open a file, or one beside it.
+func cannotOpen(err error) bool {
+	var s *sqlite.Error
+	return errors.As(err, &s) && s.Code()&0xff == lib.SQLITE_CANTOPEN
+}
+
+// sayOf is what SQLite found wrong, in its own words.
+func sayOf(e *sqlite.Error) string { return e.Error() }
+
+// reason is the cause of a file's error alone.
+func reason(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// hints say what to do about what is wrong.
+var hints = []struct {
+	is   error
+	hint string
+}{
+	{store.ErrMissing, "carronade report list shows what is there"},
+	{store.ErrExists, "a run that was repeated has an id of its own; the file may have been changed"},
+	{store.ErrRunning, "wait for its end, or stop it"},
+	{store.ErrReadOnly, "give another file with --store, or a user who may write it"},
+	{store.ErrFull, "make room, or give a file on another disk with --store"},
+	{store.ErrBusy, "try again; if nothing of carronade runs, another program has the file open"},
+	{store.ErrDamaged, "carronade report check says what can still be read; with --move-aside it keeps the file under another name and begins a new one"},
+	{store.ErrForeign, "give another file with --store; this one is left as it is"},
+	{store.ErrNewer, "use the newer carronade, or give another file with --store"},
+}
+
+// fail makes an error for people of one of SQLite or of ours. What has been
+// made for people already, or tells of an interruption, goes on as it is.
+func (s *Store) fail(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var done *target.Error
+	if errors.As(err, &done) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	out := &target.Error{Doing: doing + " in " + s.path, Err: cause(err), Hint: "carronade report check looks for what is wrong with the store"}
+	for _, h := range hints {
+		if errors.Is(out.Err, h.is) {
+			out.Hint = h.hint
+		}
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/store"
+)
+
+// Put implements store.Store.
+func (s *Store) Put(ctx context.Context, d *report.Document) error {
+	return s.fail("keep report "+d.ID, s.put(ctx, d))
+}
+
+func (s *Store) put(ctx context.Context, d *report.Document) error {
+	if err := d.Check(); err != nil {
+		return err
+	}
+	p, err := s.part(d)
+	if err != nil {
+		return err
+	}
+	if err := p.encodeAll(d); err != nil {
+		return err
+	}
+	return s.change(ctx, func(tx *sql.Tx) error {
+		var hash, owner string
+		err := tx.QueryRowContext(ctx, "SELECT hash, owner FROM reports WHERE id = ?", d.ID).Scan(&hash, &owner)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return err
+		case owner == "" && hash == d.Hash:
+			return nil
+		case owner != "":
+			return store.ErrRunning
+		default:
+			return store.ErrExists
+		}
+		n, err := p.insert(ctx, tx, "", 0)
+		if err != nil {
+			return err
+		}
+		return p.insertIntervals(ctx, tx, n)
+	})
+}
+
+// change runs a transaction that writes. When it returns without an error,
+// what was written is on the disk.
+func (s *Store) change(ctx context.Context, f func(tx *sql.Tx) error) error {
+	if s.readOnly {
+		return store.ErrReadOnly
+	}
+	return s.patiently(ctx, func() error { return within(ctx, s.db, f) })
+}
+
+// within runs a transaction.
+func within(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// A part is a document as it is kept.
+type part struct {
+	id, hash string
+	head     []byte
+	row      digest.Row
+	series   []encoded
+}
+
+// An encoded is an interval as it is kept.
+type encoded struct {
+	at  float64
+	sum report.Sum
+	b   []byte
+}
+
+// part makes everything but the intervals.
+func (s *Store) part(d *report.Document) (*part, error) {
+	if d.ID == "" {
+		return nil, errors.New("the report has no id")
+	}
+	head, err := d.Head()
+	if err != nil {
+		return nil, err
+	}
+	p := &part{id: d.ID, hash: d.Hash, head: compress(head), row: digest.Of(d)}
+	return p, nil
+}
+
+// encodeAll makes the intervals, in the document's order.
+func (p *part) encodeAll(d *report.Document) error {
+	if len(d.Intervals) >= 1<<intervalBits {
+		return fmt.Errorf("%d intervals are more than a report can have", len(d.Intervals))
+	}
+	p.series = make([]encoded, len(d.Intervals))
+	for i := range d.Intervals {
+		e, err := d.Intervals[i].Encode()
+		if err != nil {
+			return err
+		}
+		p.series[i] = encoded{at: float64(i), sum: e.Sum, b: compress(e.JSON)}
+	}
+	return nil
+}
+
+// insert adds the report and its digest, and returns its number.
+func (p *part) insert(ctx context.Context, tx *sql.Tx, owner string, beat int64) (int64, error) {
+	r, err := tx.ExecContext(ctx, "INSERT INTO reports (id, hash, head, owner, beat) VALUES (?, ?, ?, ?, ?)", p.id, p.hash, p.head, owner, beat)
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.LastInsertId()
+	if err != nil {
+		return 0, err
+	}
+	return n, p.putDigest(ctx, tx, n)
+}
+
+// putDigest keeps the digest of report n, in place of one before.
+func (p *part) putDigest(ctx context.Context, tx *sql.Tx, n int64) error {
+	row, err := p.row.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO digests (n, id, started, version, row) VALUES (?, ?, ?, ?, ?)",
+		n, p.id, p.row.At.UnixNano(), digest.Version, withSum(row))
+	return err
+}
+
+const insertInterval = "INSERT INTO intervals (k, at, sum, data) VALUES (?, ?, ?, ?)"
+
+// insertIntervals adds the series of report n, which has none.
+func (p *part) insertIntervals(ctx context.Context, tx *sql.Tx, n int64) error {
+	add, err := tx.PrepareContext(ctx, insertInterval)
+	if err != nil {
+		return err
+	}
+	defer add.Close()
+	for i := range p.series {
+		e := &p.series[i]
+		if _, err := add.ExecContext(ctx, n<<intervalBits|int64(i), e.at, e.sum[:], e.b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete implements store.Store: all of the reports, or with an error none.
+func (s *Store) Delete(ctx context.Context, ids ...string) error {
+	running, err := s.settle(ctx)
+	if err != nil {
+		return s.fail("delete reports", err)
+	}
+	alive := make(map[string]bool)
+	for _, id := range running {
+		alive[id] = true
+	}
+	for _, id := range ids {
+		if alive[id] {
+			return s.fail("delete report "+id, store.ErrRunning)
+		}
+	}
+	err = s.change(ctx, func(tx *sql.Tx) error {
+		for _, id := range ids {
+			var n int64
+			err := tx.QueryRowContext(ctx, "SELECT n FROM reports WHERE id = ?", id).Scan(&n)
+			if errors.Is(err, sql.ErrNoRows) {
+				return s.fail("delete report "+id, store.ErrMissing)
+			}
+			if err == nil {
+				err = remove(ctx, tx, n)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return s.fail("delete reports", err)
+	}
+	// The file gives its room back; when that fails, the reports are gone all
+	// the same.
+	_, _ = s.db.ExecContext(ctx, "PRAGMA incremental_vacuum")
+	return nil
+}
+
+// remove removes report n.
+func remove(ctx context.Context, tx *sql.Tx, n int64) error {
+	for _, stmt := range []string{"DELETE FROM reports WHERE n = ?", "DELETE FROM digests WHERE n = ?"} {
+		if _, err := tx.ExecContext(ctx, stmt, n); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM intervals WHERE k >= ? AND k < ?", n<<intervalBits, (n+1)<<intervalBits)
+	return err
+}

@@ -1,0 +1,284 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+)
+
+// errGone is why a report takes no more intervals: it is no longer this run's.
+var errGone = errors.New("the report was taken for one of a killed run, or deleted")
+
+// A writer keeps a report while its run goes on. A goroutine of its own waits
+// for the disk, so that the run does not.
+type writer struct {
+	store *Store
+	db    *sql.DB
+	id    string
+	n     int64
+	owner string
+
+	mu      sync.Mutex
+	pending []report.Encoded
+	closed  bool
+	err     error
+
+	wake chan struct{} // something is pending, or the writer was closed
+	done chan struct{} // the goroutine has ended
+
+	kept []kept // by the goroutine alone, until done
+	next int64  // number of the next interval
+}
+
+// A kept is an interval that is in the file.
+type kept struct {
+	k            int64
+	phase        string
+	startS, endS float64
+	sum          report.Sum
+}
+
+func (w *writer) start() {
+	w.wake, w.done = make(chan struct{}, 1), make(chan struct{})
+	go w.write()
+}
+
+// Interval implements store.Writer. It does not wait for the disk.
+func (w *writer) Interval(e report.Encoded) {
+	w.mu.Lock()
+	if w.err == nil && !w.closed {
+		w.pending = append(w.pending, e)
+	}
+	w.mu.Unlock()
+	w.nudge()
+}
+
+func (w *writer) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write keeps what is pending, all of it at once, and says now and then that
+// the process is still there.
+func (w *writer) write() {
+	defer close(w.done)
+	beat := time.NewTicker(pulse)
+	defer beat.Stop()
+	for {
+		select {
+		case <-w.wake:
+		case <-beat.C:
+		}
+		w.mu.Lock()
+		batch, closed, broken := w.pending, w.closed, w.err != nil
+		w.pending = nil
+		w.mu.Unlock()
+		if !broken && (len(batch) > 0 || !closed) {
+			if err := w.keep(batch); err != nil {
+				w.mu.Lock()
+				w.err, w.pending = err, nil
+				w.mu.Unlock()
+			}
+		}
+		if closed {
+			return
+		}
+	}
+}
+
+// keep writes intervals, and takes out those that one of them stands for.
+func (w *writer) keep(batch []report.Encoded) error {
+	// Not the run's context: an interrupted run keeps its intervals.
+	ctx, stop := context.WithTimeout(context.Background(), 2*patience)
+	defer stop()
+	rows, next := w.kept, w.next
+	blobs := make([][]byte, len(batch))
+	for i := range batch {
+		blobs[i] = compress(batch[i].JSON)
+	}
+	err := w.store.patiently(ctx, func() error {
+		rows, next = append([]kept(nil), w.kept...), w.next
+		return within(ctx, w.db, func(tx *sql.Tx) error {
+			r, err := tx.ExecContext(ctx, "UPDATE reports SET beat = ? WHERE n = ? AND owner = ?", time.Now().Unix(), w.n, w.owner)
+			if err != nil {
+				return err
+			}
+			if n, err := r.RowsAffected(); err != nil || n == 0 {
+				return errors.Join(errGone, err)
+			}
+			for i := range batch {
+				e := &batch[i]
+				left := rows[:0:0]
+				for _, old := range rows {
+					if old.phase != e.Phase || old.startS < e.StartS || old.endS > e.EndS {
+						left = append(left, old)
+						continue
+					}
+					if _, err := tx.ExecContext(ctx, "DELETE FROM intervals WHERE k = ?", old.k); err != nil {
+						return err
+					}
+				}
+				k := w.n<<intervalBits | next
+				next++
+				rows = append(left, kept{k, e.Phase, e.StartS, e.EndS, e.Sum})
+				if _, err := tx.ExecContext(ctx, insertInterval, k, e.StartS, e.Sum[:], blobs[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err == nil {
+		w.kept, w.next = rows, next
+	}
+	return err
+}
+
+// end stops the goroutine once what is pending is kept.
+func (w *writer) end() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.nudge()
+	<-w.done
+}
+
+// Finish implements store.Writer.
+func (w *writer) Finish(ctx context.Context, d *report.Document) error {
+	w.end()
+	return w.store.fail("keep report "+d.ID, w.finish(ctx, d))
+}
+
+func (w *writer) finish(ctx context.Context, d *report.Document) error {
+	p, err := w.store.part(d)
+	if err != nil {
+		return err
+	}
+	if d.ID != w.id {
+		return errors.New("it was begun as report " + w.id)
+	}
+	fresh, err := w.fresh(d)
+	if err != nil {
+		return err
+	}
+	err = w.store.change(ctx, func(tx *sql.Tx) error {
+		r, err := tx.ExecContext(ctx, "UPDATE reports SET beat = ? WHERE n = ? AND owner = ?", time.Now().Unix(), w.n, w.owner)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(errGone, err)
+		}
+		if fresh == nil {
+			return errRewrite
+		}
+		for _, k := range fresh.obsolete {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM intervals WHERE k = ?", k); err != nil {
+				return err
+			}
+		}
+		for i := range fresh.series {
+			e := &fresh.series[i]
+			if _, err := tx.ExecContext(ctx, insertInterval, w.n<<intervalBits|(w.next+int64(i)), e.at, e.sum[:], e.b); err != nil {
+				return err
+			}
+		}
+		return p.finish(ctx, tx, w.n)
+	})
+	if !errors.Is(err, errGone) && !errors.Is(err, errRewrite) {
+		return err
+	}
+	return w.rewrite(ctx, p, d)
+}
+
+// errRewrite says that what was kept cannot be built upon.
+var errRewrite = errors.New("the series has to be kept anew")
+
+// rewrite keeps the report in place of whatever is there under its id: this run
+// is the one that knows.
+func (w *writer) rewrite(ctx context.Context, p *part, d *report.Document) error {
+	if err := p.encodeAll(d); err != nil {
+		return err
+	}
+	return w.store.change(ctx, func(tx *sql.Tx) error {
+		var n int64
+		err := tx.QueryRowContext(ctx, "SELECT n FROM reports WHERE id = ?", p.id).Scan(&n)
+		if errors.Is(err, sql.ErrNoRows) {
+			if n, err = p.insert(ctx, tx, "", 0); err == nil {
+				err = p.insertIntervals(ctx, tx, n)
+			}
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		return p.replace(ctx, tx, n)
+	})
+}
+
+// A change is what turns the kept series into the document's.
+type change struct {
+	obsolete []int64 // keys
+	series   []encoded
+}
+
+// fresh compares the document's series with what is kept. It is nil when the
+// places of the intervals, which are their starts, do not say their order.
+func (w *writer) fresh(d *report.Document) (*change, error) {
+	there := make(map[report.Sum]int64, len(w.kept))
+	for _, k := range w.kept {
+		there[k.sum] = k.k
+	}
+	c := &change{}
+	for i := range d.Intervals {
+		iv := &d.Intervals[i]
+		if i > 0 && iv.StartS <= d.Intervals[i-1].StartS {
+			return nil, nil
+		}
+		sum, err := iv.Sum()
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := there[sum]; ok {
+			delete(there, sum)
+			continue
+		}
+		e, err := iv.Encode()
+		if err != nil {
+			return nil, err
+		}
+		c.series = append(c.series, encoded{at: iv.StartS, sum: e.Sum, b: compress(e.JSON)})
+	}
+	for _, k := range w.kept {
+		if there[k.sum] == k.k {
+			c.obsolete = append(c.obsolete, k.k)
+		}
+	}
+	return c, nil
+}
+
+// Abandon implements store.Writer.
+func (w *writer) Abandon(ctx context.Context) error {
+	w.end()
+	err := w.store.change(ctx, func(tx *sql.Tx) error {
+		var n int64
+		err := tx.QueryRowContext(ctx, "SELECT n FROM reports WHERE id = ? AND owner = ?", w.id, w.owner).Scan(&n)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return remove(ctx, tx, n)
+	})
+	return w.store.fail("forget report "+w.id, err)
+}
+
+var _ store.Writer = (*writer)(nil)
