@@ -34,13 +34,13 @@ func NewMatcher(fs Filters) *Matcher {
 	return m
 }
 
-// Names lists the fields that the filters look at, as Select takes them.
-func (fs Filters) Names() []string {
-	out := make([]string, 0, len(fs)) // not nil, which chooses all
+// Fields adds to a list the names of the fields that the filters look at, as
+// Select takes them.
+func (fs Filters) Fields(to []string) []string {
 	for _, f := range fs {
-		out = append(out, f.Name)
+		to = append(to, f.Name)
 	}
-	return out
+	return to
 }
 
 // Match reports whether a row meets all filters. A row without a field does not
