@@ -9,6 +9,7 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/system"
 	"carronade/internal/workload"
+	"carronade/load"
 )
 
 // fire runs a workload as often as it says, and delivers each report as soon
@@ -42,8 +43,11 @@ func (s *session) execute(ctx context.Context, w *workload.Workload, o outputs, 
 	if n := w.Repeat(); n > 1 {
 		watcher.Say(fmt.Sprintf("repetition %d of %d", i+1, n))
 	}
+	id := run.NewID()
+	o.hub.Begin(publicRun(w, id, i))
+	defer o.hub.End()
 	return run.Execute(ctx, run.Job{
-		Workload: w, Version: version(),
+		Workload: w, Version: version(), RunID: id,
 		Repetition: i + 1, Repetitions: w.Repeat(),
 		HDR: o.hdr[i],
 		Opened: func() {
@@ -51,7 +55,10 @@ func (s *session) execute(ctx context.Context, w *workload.Workload, o outputs, 
 				s.note("no limit was given: this goes on until Ctrl-C, which stops, drains and reports")
 			}
 		},
-		Watch:       watcher.Show,
+		Watch: func(snap load.Snapshot) {
+			watcher.Show(snap)
+			o.hub.Show(snap)
+		},
 		Logf:        func(format string, args ...any) { watcher.Say(fmt.Sprintf(format, args...)) },
 		Started:     s.started,
 		Host:        system.Describe(),

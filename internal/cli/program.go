@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -13,6 +14,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/live"
+	"carronade/internal/workload"
 	"carronade/target"
 )
 
@@ -104,6 +106,10 @@ type session struct {
 	// end ends at once what a run has started (the system under test), which
 	// must not outlive this program.
 	end atomic.Pointer[func()]
+
+	config      sync.Once
+	configured  *workload.Document // see configuration
+	configError error
 }
 
 // watchSignals stops what runs at the first signal and leaves at the second.

@@ -50,7 +50,7 @@ func (s *session) root() *cobra.Command {
 	}
 	add("start", s.demoCommand(), s.runCommand(), s.calibrateCommand())
 	add("tools", s.ownCommands()...)
-	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand())
+	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand())
 	add("more", s.versionCommand())
 	root.SetHelpCommand(s.helpCommand())
 	root.SetHelpCommandGroupID("more")

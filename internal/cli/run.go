@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/publish"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 )
@@ -50,6 +51,10 @@ func (s *session) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if o.hub, err = s.publisher(&t); err != nil {
+				return err
+			}
+			defer s.unpublish(o.hub)
 			return s.fire(cmd.Context(), w, o)
 		}),
 	}
@@ -76,6 +81,10 @@ func (s *session) resolve(t *command.Settings, args []string, path string) (*wor
 			return nil, err
 		}
 	}
+	file, err := s.underlay(t, file)
+	if err != nil {
+		return nil, err
+	}
 	w, err := workload.Resolve(s.Kinds, &t.Doc, file)
 	if err != nil {
 		return nil, err
@@ -92,6 +101,7 @@ type outputs struct {
 	quiet bool
 	files []string // a report each, "" for none
 	hdr   []string
+	hub   *publish.Hub // who is told of a run that goes on; nil: nobody
 }
 
 // outputs reads the flags that say so, and tries the files before anything is

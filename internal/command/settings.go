@@ -52,6 +52,17 @@ func (t *Settings) Last(name string) string {
 	return ""
 }
 
+// All returns every value typed for a list.
+func (t *Settings) All(name string) []string {
+	var all []string
+	for _, e := range t.Doc.Entries {
+		if e.Name == name {
+			all = append(all, e.Values...)
+		}
+	}
+	return all
+}
+
 // AllSettings is the union of the kinds' tables, each name once.
 func AllSettings(kinds []target.Kind) []workload.Setting {
 	out := workload.Table(nil)

@@ -28,6 +28,7 @@ import (
 type Job struct {
 	Workload    *workload.Workload
 	Version     string // of the program
+	RunID       uint64 // random; 0: made here
 	Repetition  int    // from 1
 	Repetitions int
 
@@ -70,7 +71,9 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	}
 	defer job.Started(nil)
 	spec.Logf = job.Logf
-	spec.RunID = rand.Uint64() //nolint:gosec // an identity, not a secret
+	if spec.RunID = job.RunID; spec.RunID == 0 {
+		spec.RunID = NewID()
+	}
 	e := &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
 	if e.hosts, err = otherHosts(w.List("system-host")); err != nil {
 		return nil, err
@@ -111,6 +114,9 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	}
 	return d, nil
 }
+
+// NewID returns the identity of a run.
+func NewID() uint64 { return rand.Uint64() | 1 } //nolint:gosec // an identity, not a secret
 
 // failed is why there is no report: the interruption where there was one.
 func failed(ctx context.Context, err error) error {

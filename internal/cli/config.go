@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/store/sqlite"
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// configVariable names the configuration file instead of the usual place.
+const configVariable = "CARRONADE_CONFIG"
+
+// configPath is where the configuration is, and whether somebody asked for
+// that place.
+func configPath() (path string, asked bool) {
+	if path := os.Getenv(configVariable); path != "" {
+		return path, true
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", false
+	}
+	return filepath.Join(dir, "carronade", "config.yaml"), false
+}
+
+// configuration reads the configuration file: defaults for flags, one a line,
+// as in a workload file. One that is not there is empty; it is read once.
+func (s *session) configuration() (*workload.Document, error) {
+	s.config.Do(func() { s.configured, s.configError = readConfig(s.Kinds) })
+	return s.configured, s.configError
+}
+
+func readConfig(kinds []target.Kind) (*workload.Document, error) {
+	path, asked := configPath()
+	if path == "" {
+		return new(workload.Document), nil
+	}
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !asked:
+		return new(workload.Document), nil
+	case err != nil:
+		return nil, &words{Err: fmt.Errorf("cannot read the configuration %s: %s", path, command.Reason(err)), Hint: "make it readable, or point " + configVariable + " to another file"}
+	case len(strings.TrimSpace(string(data))) == 0:
+		return new(workload.Document), nil
+	}
+	doc, err := workload.ParseDocument(path, data)
+	if err != nil {
+		return nil, err
+	}
+	known := command.AllSettings(kinds)
+	var faults []error
+	for _, e := range doc.Entries {
+		i := slices.IndexFunc(known, func(s workload.Setting) bool { return s.Name == e.Name })
+		if i < 0 {
+			faults = append(faults, unknownSetting(e, kinds))
+			continue
+		}
+		set := &known[i]
+		if set.Independent || e.Name == "target" {
+			faults = append(faults, &workload.Error{
+				Where: e.Where, Err: errors.New("says what a run does, and not where its report goes or how a server is reached"),
+				Hint: "put it into a workload file (carronade run -f), so that runs with and without it can be told apart",
+			})
+			continue
+		}
+		for _, text := range e.Values {
+			if err := set.Check(text); err != nil {
+				faults = append(faults, workload.At(e.Where, err))
+			}
+		}
+	}
+	return doc, errors.Join(faults...)
+}
+
+func unknownSetting(e workload.Entry, kinds []target.Kind) error {
+	err := &workload.Error{Where: e.Where, Err: errors.New("there is no such setting"), Hint: "the keys are flags of carronade run, without the dashes"}
+	if near := workload.Nearest(e.Name, workload.Names(kinds)); near != "" {
+		err.Hint = "did you mean " + near + "?"
+	}
+	return err
+}
+
+// underlay puts the configuration under what was typed and what a file says:
+// either outranks it. What has no meaning for this target and operation is
+// left out, since the file serves them all.
+func (s *session) underlay(t *command.Settings, file *workload.Document) (*workload.Document, error) {
+	conf, err := s.configuration()
+	if err != nil || len(conf.Entries) == 0 {
+		return file, err
+	}
+	below := &workload.Document{}
+	if file != nil {
+		below.Entries = slices.Clone(file.Entries)
+	}
+	last := func(name string) string {
+		if v := t.Last(name); v != "" {
+			return v
+		}
+		return (&command.Settings{Doc: *below}).Last(name)
+	}
+	kind, _, err := workload.ParseTarget(s.Kinds, last("target"))
+	if err != nil {
+		return file, nil //nolint:nilerr // said when the workload is resolved
+	}
+	op := last("op")
+	if ops := kind.Ops(); op == "" && len(ops) > 0 {
+		op = ops[0]
+	}
+	table := workload.Table(kind)
+	var flags, rest []workload.Entry
+	for _, e := range conf.Entries {
+		i := slices.IndexFunc(table, func(s workload.Setting) bool { return s.Name == e.Name })
+		switch {
+		case i < 0 || !table[i].Means(op):
+		case table[i].FlagOnly:
+			flags = append(flags, e)
+		default:
+			rest = append(rest, e)
+		}
+	}
+	t.Doc.Entries = append(flags, t.Doc.Entries...)
+	below.Entries = append(rest, below.Entries...)
+	return below, nil
+}
+
+// defaultStore is where reports are kept when nothing else is said.
+func (s *session) defaultStore() (string, error) {
+	conf, err := s.configuration()
+	if err != nil {
+		return "", err
+	}
+	if place := (&command.Settings{Doc: *conf}).Last("store"); place != "" {
+		return place, nil
+	}
+	return sqlite.Default()
+}
+
+const configLong = `The configuration: defaults for the flags that say where reports go, who is told
+of a run and how servers are reached, in a file with lines such as
+
+    store: /srv/carronade/reports.db
+    metrics-addr: 9464
+    label: {team: ingest}
+
+What is typed and what a workload file says outrank it. What a run does, such
+as its rate, does not belong there. Secrets are given by reference: env:NAME or
+file:PATH.`
+
+// configCommand shows the configuration.
+func (s *session) configCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "config", Short: "defaults for flags, and where reports are kept",
+		Long: configLong, Args: command.Args(0, 0, "nothing"),
+		RunE: command.Run(func(*cobra.Command, []string) error {
+			doc, err := s.configuration()
+			if err != nil {
+				return err
+			}
+			path, _ := configPath()
+			_, statErr := os.Stat(path)
+			place, err := s.defaultStore()
+			if err != nil {
+				return err
+			}
+			c := configState{File: path, Exists: statErr == nil, Store: place, Settings: make(map[string]any)}
+			for _, e := range doc.Entries {
+				c.Settings[e.Name] = e.Values
+				if len(e.Values) == 1 {
+					c.Settings[e.Name] = e.Values[0]
+				}
+			}
+			if asJSON {
+				return command.WriteJSON(s.out, c)
+			}
+			return c.text(s.out, doc)
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// configState is what carronade config --json prints.
+type configState struct {
+	File     string         `json:"file"`
+	Exists   bool           `json:"exists"`
+	Store    string         `json:"store"` // where reports go when nothing else is said
+	Settings map[string]any `json:"settings"`
+}
+
+func (c *configState) text(w io.Writer, doc *workload.Document) error {
+	about := ""
+	if !c.Exists {
+		about = " (not there)"
+	}
+	_, err := fmt.Fprintf(w, "file   %s%s\nstore  %s\n", c.File, about, c.Store)
+	if len(doc.Entries) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, e := range doc.Entries {
+		fmt.Fprintf(w, "%s: %s\n", e.Name, strings.Join(e.Values, ", "))
+	}
+	return err
+}

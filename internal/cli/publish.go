@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"carronade/internal/command"
+	"carronade/internal/publish"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// publisher prepares to tell others of runs, where that was asked for; nil
+// where it was not.
+func (s *session) publisher(t *command.Settings) (*publish.Hub, error) {
+	o := publish.Options{
+		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
+		Version: version(),
+		Logf:    func(format string, args ...any) { s.restore.Load().Say(fmt.Sprintf(format, args...)) },
+	}
+	for _, h := range t.All("otlp-header") {
+		name, ref, _ := strings.Cut(h, "=")
+		value, err := target.ReadSecret("otlp-header", ref)
+		if err != nil {
+			return nil, err
+		}
+		o.Headers = append(o.Headers, publish.Header{Name: name, Value: value})
+	}
+	hub, err := publish.Open(o)
+	if err == nil && hub.Addr() != "" {
+		s.note("metrics for Prometheus at http://%s/metrics", hub.Addr())
+	}
+	return hub, err
+}
+
+// publicRun is what others are told a run is.
+func publicRun(w *workload.Workload, runID uint64, i int) publish.Run {
+	return publish.Run{ID: report.IDOf(runID), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Repetition: i + 1}
+}
+
+// unpublish says what others were not told.
+func (s *session) unpublish(hub *publish.Hub) {
+	for _, text := range hub.Close(context.Background()) {
+		s.warn(text)
+	}
+}
