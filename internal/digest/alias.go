@@ -11,7 +11,7 @@ var aliases = map[string]string{
 	"report_id":           "id",
 	"report_date":         "started",
 	"pushed_volume":       "pushed",
-	"index_success_ratio": "index",
+	"index_success_ratio": "index_share",
 	"latency":             "per_shot", // by hey-apm's formula the inverse of throughput
 	"memory_efficiency":   "efficiency",
 	"peak_rss":            "max_rss",

@@ -61,7 +61,7 @@ func (b *builder) measured(d *report.Document) {
 		b.number("documents", Count, float64(x.Docs))
 		b.number("indexed", Rate, x.PerS)
 		if x.Share != nil {
-			b.number("index", Share, *x.Share)
+			b.number("index_share", Share, *x.Share)
 		}
 	}
 	g := &d.Generator
@@ -110,9 +110,9 @@ func (b *builder) counts(d *report.Document) {
 	b.number("in_flight", Number, t.InFlightMean)
 	b.count("in_flight_max", t.InFlightMax)
 	if t.Sent > 0 {
-		b.number("failures", Share, float64(t.Failed)/float64(t.Sent))
+		b.number("failure_share", Share, float64(t.Failed)/float64(t.Sent))
 		if t.RateOf == report.RateAcked {
-			b.number("unknowns", Share, float64(t.Unknown)/float64(t.Sent))
+			b.number("unknown_share", Share, float64(t.Unknown)/float64(t.Sent))
 		}
 	}
 }

@@ -47,8 +47,8 @@ func (b *builder) system(d *report.Document) {
 	}
 	if s.CPUS > 0 {
 		b.number("system_cpu", Duration, s.CPUS)
-		if d.Totals.ElapsedS > 0 {
-			b.number("system_cores", Number, s.CPUS/d.Totals.ElapsedS)
+		if length := d.EndedAt.Sub(d.StartedAt).Seconds(); length > 0 {
+			b.number("system_cores", Number, s.CPUS/length)
 		}
 	}
 	if s.EventsPerCPUS != nil {
