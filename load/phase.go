@@ -69,3 +69,13 @@ func (p *Plan) phases() []phase {
 	}
 	return out
 }
+
+// PhaseNames names the phases of a plan by the index that shots carry: the
+// warm-up where there is one, then the hold or each of its steps.
+func (p *Plan) PhaseNames() []string {
+	var names []string
+	for _, ph := range p.phases() {
+		names = append(names, ph.name)
+	}
+	return names
+}

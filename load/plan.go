@@ -37,6 +37,11 @@ type Plan struct {
 	// Observe sees every outcome once settled for good, on the thread of its
 	// lane. The slice must not be kept.
 	Observe func([]Outcome)
+	// Trace sees the same as Observe, but volleys go on being fired, and one of
+	// its outcomes may stand for several shots (Shot.Shots). thread is which
+	// sending thread calls, counted from 0 and below Run.Threads: each may have a
+	// place of its own to put them. The slice must not be kept.
+	Trace func(thread int, out []Outcome)
 	// Usage samples the generator's process: what it used since the last call.
 	Usage func() measure.Usage
 	// Settled is called when every shot is settled and before the result is

@@ -121,17 +121,22 @@ func (r *Run) firstHold() int {
 	return 0
 }
 
-// Start begins to fire. The run goes on until its limits, Stop or Abort.
-func (r *Run) Start() {
-	n := r.target.Clients()
+// Threads is how many threads will send, or do.
+func (r *Run) Threads() int {
 	most := r.plan.Threads
 	if most <= 0 {
 		most = runtime.GOMAXPROCS(0)
 	}
-	n = max(1, min(n, most))
+	n := max(1, min(r.target.Clients(), most))
 	if r.plan.Callers > 0 {
 		n = min(n, r.plan.Callers)
 	}
+	return n
+}
+
+// Start begins to fire. The run goes on until its limits, Stop or Abort.
+func (r *Run) Start() {
+	n := r.Threads()
 	r.start = time.Now()
 	none := []*thread{}
 	r.byLane.Store(&none)

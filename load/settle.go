@@ -31,8 +31,19 @@ func (t *thread) drain(now time.Duration) {
 		t.settle(&out[i])
 		final = append(final, out[i])
 	}
-	if f := t.run.plan.Observe; f != nil && len(final) > 0 {
+	t.tell(final)
+}
+
+// tell hands outcomes, settled for good, to those who look at single ones.
+func (t *thread) tell(final []Outcome) {
+	if len(final) == 0 {
+		return
+	}
+	if f := t.run.plan.Observe; f != nil {
 		f(final)
+	}
+	if f := t.run.plan.Trace; f != nil {
+		f(t.id, final)
 	}
 }
 

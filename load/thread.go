@@ -412,9 +412,7 @@ func (t *thread) finish() {
 			out = append(out, Outcome{Shot: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
 			t.settle(&out[len(out)-1])
 		}
-		if f := t.run.plan.Observe; f != nil && len(out) > 0 {
-			f(out)
-		}
+		t.tell(out)
 		ls.refire = nil
 		if err := ls.Close(); err != nil {
 			t.run.pages.fault(fmt.Errorf("close lane %d: %w", ls.ID(), err))

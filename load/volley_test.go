@@ -120,3 +120,46 @@ func TestStatuses(t *testing.T) {
 		}
 	})
 }
+
+// TestTraceLeavesVolleys: who traces sees every shot, and shots go on being
+// fired in volleys; who observes single ones has them one by one.
+func TestTraceLeavesVolleys(t *testing.T) {
+	const events = 10_000
+	for _, tt := range []struct {
+		name    string
+		observe bool
+		volleys bool
+	}{{"trace", false, true}, {"trace beside observe", true, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(Single(), 1, constantly(3*time.Millisecond))
+				f.volleys = 64
+				f.answer = func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+					return at + 3*time.Millisecond, Outcome{}
+				}
+				plan := Plan{EventsPerShot: 1, MaxInFlight: 100, Hold: Limits{Events: events}}
+				shots, calls, most := 0, 0, 0
+				plan.Trace = func(thread int, out []Outcome) {
+					if thread != 0 {
+						t.Errorf("thread %d, and there is one", thread)
+					}
+					calls++
+					for i := range out {
+						shots += out[i].count()
+						most = max(most, out[i].count())
+					}
+				}
+				if tt.observe {
+					plan.Observe = func([]Outcome) {}
+				}
+				fireTest(t, plan, f)
+				if shots != events {
+					t.Errorf("%d shots traced, want %d", shots, events)
+				}
+				if got := most > 1; got != tt.volleys {
+					t.Errorf("at most %d shots as one, want volleys: %v", most, tt.volleys)
+				}
+			})
+		})
+	}
+}
