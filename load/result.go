@@ -57,6 +57,9 @@ const (
 	Consuming  Mode = "consume"
 )
 
+// Mode returns how the run's events are due.
+func (r *Run) Mode() Mode { return r.mode }
+
 // Reason is why a hold ended.
 type Reason string
 

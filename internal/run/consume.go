@@ -23,6 +23,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	if err := e.openHDR(); err != nil {
 		return out, err
 	}
+	e.keep(ctx, load.Consuming, false)
 	q := newInquiry(e.tellers(), plan.Interval)
 	q.before(ctx)
 	e.system.begin(ctx)

@@ -57,6 +57,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 	if err := e.openHDR(); err != nil {
 		return out, err
 	}
+	e.keep(ctx, r.Mode(), plan.Unanswered)
 	q := newInquiry(e.tellers(), plan.Interval)
 	q.before(ctx)
 	e.system.begin(ctx)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/store"
 	"carronade/internal/system"
 	"carronade/internal/trust"
 	"carronade/internal/workload"
@@ -33,6 +34,15 @@ type Job struct {
 	Repetitions int
 
 	HDR string // file for the log of interval histograms; "" is none
+
+	Note        string              // for the report to carry
+	Attachments []report.Attachment // likewise
+	// Store keeps the report, from the beginning of the run on; nil: none. One
+	// that fails does not stop the run.
+	Store store.Store
+	// Kept is told what became of keeping the finished report, which is sealed
+	// by then; nil: nobody wants to know. It is not called without a store.
+	Kept func(d *report.Document, err error)
 
 	// Watch sees each interval as it closes; nil: nobody watches.
 	Watch func(load.Snapshot)
@@ -81,6 +91,13 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	if e.system, err = e.startSystem(ctx); err != nil {
 		return nil, failed(ctx, err)
 	}
+	defer func() {
+		if d != nil {
+			e.kept(ctx, d) // last of all: the end of the system may add a warning
+		} else {
+			e.abandon(ctx)
+		}
+	}()
 	defer func() {
 		if err := e.system.close(); err != nil {
 			job.Logf("%v", err)
@@ -145,6 +162,8 @@ type execution struct {
 	hosts   []any      // other machines, described
 	vitals  *system.Vitals
 	hdr     *report.Log
+	series  *series      // nil before the run begins
+	writer  store.Writer // nil: the report is not kept while it is measured
 }
 
 // An outcome is what a run left.
@@ -163,8 +182,10 @@ func (e *execution) usage() measure.Usage {
 	return e.sampler.Sample()
 }
 
-// watch shows an interval to the job's watcher and the log of histograms.
+// watch shows an interval to the job's watcher and the log of histograms, and
+// has it encoded.
 func (e *execution) watch(s load.Snapshot) {
+	e.series.add(s.Rows)
 	if e.hdr != nil {
 		for i := range s.Rows {
 			e.hdr.Interval(&s.Rows[i])
@@ -205,26 +226,15 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 	for k, v := range changed(e.before, facts) {
 		facts[k] = v
 	}
-	in := report.Input{
-		Version: e.Version, RunID: strconv.FormatUint(e.spec.RunID, 16),
-		Target: w.Target(), Op: w.Op, Labels: w.Labels(),
-		Repetition: e.Repetition, Repetitions: e.Repetitions,
-		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: runtime.GOMAXPROCS(0),
-		Trust: trust.Judge(trust.Input{
-			Result: r, Nowhere: nowhere(w, facts), Processors: runtime.GOMAXPROCS(0), Clock: e.clock.Troubles(),
-			System: e.system.ended(),
-		}),
-		Indexed: out.indexed, System: e.system.report(r), Hosts: e.hosts,
-		Ledger: out.ledger, Gauges: out.gauges, Problems: out.problems,
-		Warnings: once(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks()),
-		Facts:    facts, Host: e.Host, Calibration: e.Calibration,
-	}
-	for _, s := range w.Settings() {
-		in.Settings = append(in.Settings, report.Setting{
-			Name: s.Name, Type: s.Type.String(), Value: s.Text(),
-			Default: s.From == workload.FromDefault, Minor: s.Minor, Independent: s.Independent,
-		})
-	}
+	in := e.input(r)
+	in.Series = e.series.end(r.Intervals)
+	in.Trust = trust.Judge(trust.Input{
+		Result: r, Nowhere: nowhere(w, facts), Processors: runtime.GOMAXPROCS(0), Clock: e.clock.Troubles(),
+		System: e.system.ended(),
+	})
+	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
+	in.Warnings = once(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks())
+	in.Facts = facts
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
 	}
@@ -232,6 +242,27 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 		in.Clients = m.Brokers()
 	}
 	return report.Build(in)
+}
+
+// input is what is known of a run before anything was measured, with what has
+// been.
+func (e *execution) input(r *load.Result) report.Input {
+	w := e.Workload
+	in := report.Input{
+		Version: e.Version, RunID: strconv.FormatUint(e.spec.RunID, 16), ID: report.IDOf(e.spec.RunID),
+		Target: w.Target(), Op: w.Op, Labels: w.Labels(), Note: e.Note, Attachments: e.Attachments,
+		Repetition: e.Repetition, Repetitions: e.Repetitions,
+		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: runtime.GOMAXPROCS(0),
+		Warnings: w.Warnings, Facts: e.before, System: e.system.report(r),
+		Hosts: e.hosts, Host: e.Host, Calibration: e.Calibration,
+	}
+	for _, s := range w.Settings() {
+		in.Settings = append(in.Settings, report.Setting{
+			Name: s.Name, Type: s.Type.String(), Value: s.Text(),
+			Default: s.From == workload.FromDefault, Minor: s.Minor, Independent: s.Independent,
+		})
+	}
+	return in
 }
 
 // once joins lists of words and leaves out what was said before: a target says

@@ -1,0 +1,88 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/load"
+)
+
+// How long a store may take before it counts as one that is not there. A run
+// waits for neither: it has not begun, or is over.
+const (
+	beginPatience  = 10 * time.Second
+	finishPatience = time.Minute
+)
+
+// keep begins to encode the series, and to keep the report where there is a
+// store. A store that fails does not stop the run.
+func (e *execution) keep(ctx context.Context, mode load.Mode, unanswered bool) {
+	form := report.Series{Mode: mode, Unanswered: unanswered, Percentiles: e.Workload.Percentiles()}
+	if e.Store != nil {
+		var err error
+		if e.writer, err = e.beginKeeping(ctx, mode, unanswered); err != nil {
+			e.Logf("the report is not kept while the run goes on: %v", err)
+		}
+	}
+	e.series = newSeries(form, e.writer, mode != load.Consuming)
+}
+
+// beginKeeping keeps what is known before anything was measured.
+func (e *execution) beginKeeping(ctx context.Context, mode load.Mode, unanswered bool) (store.Writer, error) {
+	now := time.Now()
+	head := report.Build(e.input(&load.Result{Started: now, Ended: now, Stopped: load.Killed, Mode: mode, Unanswered: unanswered}))
+	if err := head.Seal(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, beginPatience)
+	defer cancel()
+	return e.Store.Begin(ctx, head)
+}
+
+// abandon forgets a report whose run never began.
+func (e *execution) abandon(ctx context.Context) {
+	if e.series != nil {
+		e.series.end(nil)
+	}
+	if e.writer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginPatience)
+	defer cancel()
+	if err := e.writer.Abandon(ctx); err != nil {
+		e.Logf("%v", err)
+	}
+}
+
+// kept seals a finished report and keeps it where there is a store. One that
+// could not be begun is tried once more: what was away may be back.
+func (e *execution) kept(ctx context.Context, d *report.Document) {
+	if err := d.Seal(); err != nil {
+		d.Problems = append(d.Problems, err.Error())
+		if e.Kept != nil {
+			e.Kept(d, err)
+		}
+		return
+	}
+	if e.Store == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishPatience)
+	defer cancel()
+	var err error
+	if e.writer != nil {
+		err = e.writer.Finish(ctx, d)
+	} else {
+		err = e.Store.Put(ctx, d)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no answer within %v: %w", finishPatience, err)
+	}
+	if e.Kept != nil {
+		e.Kept(d, err)
+	}
+}
