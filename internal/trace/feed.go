@@ -1,0 +1,99 @@
+package trace
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/load"
+)
+
+const (
+	// blockRows is how many rows change hands at once: 512 KB, so that handing
+	// over costs nothing a row.
+	blockRows = 4096
+	// mostBlocks bounds the memory between those who fire and the writer: 64 MB,
+	// half a second at a million rows a second. Blocks are made when there is
+	// none to be had, so that a slow run never has more than a few.
+	mostBlocks = 128
+	// stale is how old a row may get before its block is handed over, by the
+	// times of the rows that follow.
+	stale = 250 * time.Millisecond
+)
+
+// A block is rows on their way to the writer.
+type block struct {
+	n    int
+	rows [blockRows]row
+}
+
+// A Feed takes the rows of one goroutine. It never blocks, and allocates
+// nothing but blocks while there are too few.
+type Feed struct {
+	t       *Trace
+	b       *block
+	since   time.Duration // when the block's first row was done
+	dropped atomic.Uint64
+}
+
+// Fired adds what became of shots. The slice is not kept.
+func (f *Feed) Fired(out []load.Outcome) {
+	for i := range out {
+		f.add(&out[i], never)
+	}
+}
+
+// One adds what became of one shot.
+func (f *Feed) One(o *load.Outcome) { f.add(o, never) }
+
+func (f *Feed) add(o *load.Outcome, consumed time.Duration) {
+	b := f.b
+	if b == nil {
+		if b = f.t.block(); b == nil {
+			f.drop(o)
+			return
+		}
+		f.b, f.since = b, o.Done
+	}
+	b.rows[b.n].set(o, consumed)
+	b.n++
+	if b.n == blockRows || o.Done-f.since > stale {
+		f.hand()
+	}
+}
+
+// hand gives the block to the writer. There is always room: the channel holds
+// all blocks that there are.
+func (f *Feed) hand() {
+	if f.b != nil && f.b.n > 0 {
+		f.t.full <- f.b
+		f.b = nil
+	}
+}
+
+func (f *Feed) drop(o *load.Outcome) {
+	var r row
+	r.set(o, never)
+	f.dropped.Add(f.t.rowsOf(&r))
+}
+
+// A Meeting takes rows of events that were consumed, from any goroutine: they
+// are few, and come in batches.
+type Meeting struct {
+	mu sync.Mutex
+	f  *Feed
+}
+
+// Consumed adds events of a shot, all or a part, that were consumed at a time.
+func (m *Meeting) Consumed(o *load.Outcome, at time.Duration) {
+	m.mu.Lock()
+	m.f.add(o, at)
+	m.mu.Unlock()
+}
+
+// Missed adds events of a shot that never came back.
+func (m *Meeting) Missed(o *load.Outcome) {
+	m.mu.Lock()
+	m.f.add(o, never)
+	m.mu.Unlock()
+}

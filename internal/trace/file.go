@@ -1,0 +1,159 @@
+package trace
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// magic is at both ends of a Parquet file
+// (https://parquet.apache.org/docs/file-format/).
+const magic = "PAR1"
+
+// mostGroups bounds the footer, which is kept in memory: some 3 KB a row group.
+// At a million rows a group that are 16 thousand million rows.
+const mostGroups = 16_384
+
+var errTooLong = fmt.Errorf("the file has %d groups of rows, and takes no more", mostGroups)
+
+// A file is a Parquet file that grows by row groups and can be read after each:
+// the footer, which says where everything is, stands at its end at all times. A
+// new group is written over the footer only after a copy of that has been put
+// where the group will end, so that whatever interrupts it leaves the groups
+// before. What remains is the write of the new footer, some KB.
+type file struct {
+	f      *os.File
+	meta   format.FileMetaData
+	end    int64  // of the row groups; here the footer begins
+	footer []byte // as it stands at the end
+}
+
+// createFile makes an empty file that can be read, in the place of an older
+// one.
+func createFile(path string, about []format.KeyValue) (*file, error) {
+	out, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{f: out, end: int64(len(magic))}
+	if info, err := out.Stat(); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+		out.Close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("it is a pipe, and the end of a trace is written several times")}
+	}
+	f.meta = format.FileMetaData{
+		Version: 2, CreatedBy: "carronade", KeyValueMetadata: about,
+		RowGroups: thrift.Slice[format.RowGroup]{},
+		Schema:    thrift.Slice[format.SchemaElement]{{Name: "trace", NumChildren: thrift.New(int32(colCount))}},
+	}
+	for i := range columns {
+		c := &columns[i]
+		e := format.SchemaElement{Name: c.name, Type: thrift.New(format.Int64), RepetitionType: thrift.New(format.Required)}
+		if c.optional {
+			e.RepetitionType = thrift.New(format.Optional)
+		}
+		if c.text {
+			e.Type, e.ConvertedType = thrift.New(format.ByteArray), thrift.New(deprecated.UTF8)
+			e.LogicalType = format.LogicalType{Value: new(format.StringType)}
+		}
+		f.meta.Schema = append(f.meta.Schema, e)
+		f.meta.ColumnOrders = append(f.meta.ColumnOrders, format.ColumnOrder{Value: new(format.TypeDefinedOrder)})
+	}
+	if err := f.begin(); err != nil {
+		out.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *file) begin() error {
+	if err := f.f.Truncate(0); err != nil && !f.device() {
+		return err
+	}
+	footer, err := f.foot()
+	if err != nil {
+		return err
+	}
+	if _, err := f.f.WriteAt(append([]byte(magic), footer...), 0); err != nil {
+		return err
+	}
+	f.footer = footer
+	return nil
+}
+
+// device reports whether the file is none that has a length.
+func (f *file) device() bool {
+	info, err := f.f.Stat()
+	return err == nil && !info.Mode().IsRegular()
+}
+
+// foot encodes the footer, its length and the magic number.
+func (f *file) foot() ([]byte, error) {
+	b, err := thrift.Marshal(&thrift.CompactProtocol{}, &f.meta)
+	if err != nil {
+		return nil, fmt.Errorf("encode the footer: %w", err)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
+	return append(b, magic...), nil
+}
+
+// add writes a row group of the columns. When it fails, what was there before is
+// there still.
+func (f *file) add(cols []*column, rows int64) error {
+	if len(f.meta.RowGroups) >= mostGroups {
+		return errTooLong
+	}
+	at := f.end
+	g := format.RowGroup{NumRows: rows, FileOffset: at, Ordinal: int16(len(f.meta.RowGroups))}
+	for _, c := range cols {
+		g.Columns = append(g.Columns, c.describe(at))
+		at += int64(len(c.chunk))
+		g.TotalByteSize += c.wide
+		g.TotalCompressedSize += int64(len(c.chunk))
+	}
+	_, err := f.f.WriteAt(f.footer, at)
+	for i, off := 0, f.end; err == nil && i < len(cols); i++ {
+		_, err = f.f.WriteAt(cols[i].chunk, off)
+		off += int64(len(cols[i].chunk))
+	}
+	var footer []byte
+	if err == nil {
+		f.meta.RowGroups = append(f.meta.RowGroups, g)
+		f.meta.NumRows += rows
+		footer, err = f.foot()
+	}
+	if err == nil {
+		if _, err = f.f.WriteAt(footer, at); err == nil {
+			f.end, f.footer = at, footer
+			return nil
+		}
+		f.meta.RowGroups = f.meta.RowGroups[:len(f.meta.RowGroups)-1]
+		f.meta.NumRows -= rows
+	}
+	return errors.Join(err, f.mend())
+}
+
+// mend puts the footer back where it was. Its place is the file's already, so
+// a full disk does not forbid it.
+func (f *file) mend() error {
+	if f.device() {
+		return nil
+	}
+	if _, err := f.f.WriteAt(f.footer, f.end); err != nil {
+		return fmt.Errorf("put its end back: %w", err)
+	}
+	if err := f.f.Truncate(f.size()); err != nil {
+		return fmt.Errorf("cut it off: %w", err)
+	}
+	return nil
+}
+
+// size is how long the file is.
+func (f *file) size() int64 { return f.end + int64(len(f.footer)) }
+
+func (f *file) close() error { return f.f.Close() }

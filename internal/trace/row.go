@@ -1,0 +1,141 @@
+package trace
+
+import (
+	"time"
+
+	"carronade/load"
+)
+
+// never marks a time or a place that there is not.
+const never = -1
+
+// A row is what is kept of an outcome: a shot, a volley of equal ones, or a part
+// of one that was consumed by itself.
+type row struct {
+	seq, index                   uint64
+	due, dueLast, sent, done, at time.Duration // at: consumed
+	offset                       int64
+	bytes, wire                  int64
+	lane, stripe                 int32
+	events, shots                int32
+	acked, failed, unknown       int32
+	attempt, retries, phase      int32
+	status                       int16
+	class                        load.Class
+}
+
+// set fills the row in place: it is large, and written millions of times a
+// second.
+func (r *row) set(o *load.Outcome, consumed time.Duration) {
+	sent := o.Sent
+	if o.Attempt > 0 && o.FirstSent >= 0 {
+		sent = o.FirstSent
+	}
+	// Field by field: a composite literal is made beside and copied.
+	r.seq, r.index = o.Seq, o.First
+	r.due, r.dueLast, r.sent, r.done, r.at = o.DueFirst, o.DueLast, sent, o.Done, consumed
+	r.offset, r.bytes, r.wire = o.Place, o.Bytes, o.Wire
+	r.lane, r.stripe, r.events, r.shots = o.Lane, o.Stripe, o.Events, max(o.Shots, 1)
+	r.acked, r.failed, r.unknown = o.Acked, o.Failed, o.Unknown
+	r.attempt, r.retries, r.phase = o.Attempt, o.Retries, o.Phase
+	r.status, r.class = o.Status, o.Class
+}
+
+// share is the i-th of n equal parts of a whole; the parts add up to it.
+func share(whole int64, i, n int32) int64 {
+	if n == 1 {
+		return whole
+	}
+	return whole*int64(i+1)/int64(n) - whole*int64(i)/int64(n)
+}
+
+// shot is the i-th shot of the volley that r is.
+func (r *row) shot(i int32) row {
+	s := *r
+	n := r.shots
+	each := r.events / n
+	s.seq += uint64(i)
+	s.index += uint64(i) * uint64(each)
+	s.shots, s.events = 1, each
+	if r.offset >= 0 {
+		s.offset += int64(i) * int64(each)
+	}
+	s.bytes, s.wire = share(r.bytes, i, n), share(r.wire, i, n)
+	s.acked, s.failed, s.unknown = r.acked/n, r.failed/n, r.unknown/n
+	return s
+}
+
+// event is the k-th event of the shot that r is. Of a shot that was taken in
+// part nobody says which events those were; they are taken for the first ones,
+// and the failed ones for the next.
+func (r *row) event(k int32, due time.Duration) row {
+	e := *r
+	e.index += uint64(k)
+	if r.offset >= 0 {
+		e.offset += int64(k)
+	}
+	e.due, e.dueLast = due, due
+	e.events, e.bytes, e.wire = 1, share(r.bytes, k, r.events), share(r.wire, k, r.events)
+	e.acked, e.failed, e.unknown = 0, 0, 0
+	switch {
+	case k < r.acked:
+		e.acked, e.class = 1, load.OK
+	case k < r.acked+r.failed:
+		e.failed = 1
+	default:
+		e.unknown = 1
+	}
+	return e
+}
+
+// The outcomes of a row, as the dictionary of the column has them.
+const (
+	wordAcked = iota
+	wordFailed
+	wordUnknown
+	wordMixed
+)
+
+var outcomeWords = []string{"acked", "failed", "unknown", "mixed"}
+
+func (r *row) outcome() int32 {
+	switch r.events {
+	case r.acked:
+		return wordAcked
+	case r.failed:
+		return wordFailed
+	case r.unknown:
+		return wordUnknown
+	}
+	return wordMixed
+}
+
+// A sampler chooses one event of each every consecutive ones of a stripe, at
+// random but the same ones in every run of a seed: what is chosen depends on
+// nothing that happens.
+type sampler struct {
+	every uint64
+	seed  uint64
+}
+
+// chosen is the index of the event that is chosen among those of a bucket.
+func (s *sampler) chosen(stripe int32, bucket uint64) uint64 {
+	return bucket*s.every + mix(s.seed^uint64(stripe)<<40^bucket)%s.every
+}
+
+// each calls f with the events of [first, first+n) that are chosen.
+func (s *sampler) each(stripe int32, first uint64, n int32, f func(k int32)) {
+	end := first + uint64(n)
+	for b := first / s.every; b*s.every < end; b++ {
+		if i := s.chosen(stripe, b); i >= first && i < end {
+			f(int32(i - first))
+		}
+	}
+}
+
+// mix spreads the bits of x (the finalizer of SplitMix64).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

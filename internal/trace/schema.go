@@ -1,0 +1,91 @@
+package trace
+
+// A Column is a column of the file. It is a promise to whoever reads it: columns
+// may be added at the end, and none moves, goes or changes its meaning.
+type Column struct {
+	Name string
+	// Type is BIGINT or VARCHAR, as SQL has it.
+	Type     string
+	Optional bool // may be null: what did not happen, or is not known
+	Help     string
+}
+
+// Columns are all columns, in their order. Times are nanoseconds from the start
+// of the run, which the file's own metadata gives as carronade.started_at (RFC
+// 3339); events that were due before the run are not there.
+func Columns() []Column {
+	out := make([]Column, len(columns))
+	for i := range columns {
+		c := &columns[i]
+		out[i] = Column{Name: c.name, Type: "BIGINT", Optional: c.optional, Help: c.help}
+		if c.text {
+			out[i].Type = "VARCHAR"
+		}
+	}
+	return out
+}
+
+// The columns by their place.
+const (
+	colLane = iota
+	colSequence
+	colAttempt
+	colStripe
+	colEvent
+	colKey
+	colPhase
+	colDue
+	colDueLast
+	colSent
+	colDone
+	colConsumed
+	colPartition
+	colLogOffset
+	colEvents
+	colBytes
+	colWire
+	colAcked
+	colFailed
+	colUnknown
+	colOutcome
+	colClass
+	colStatus
+	colRetries
+	colCount
+)
+
+// A definition is how a column is named and kept.
+type definition struct {
+	name     string
+	text     bool
+	words    bool // text of few different values, kept in a dictionary
+	optional bool
+	help     string
+}
+
+var columns = [colCount]definition{
+	colLane:      {name: "lane", help: "the sender: a connection or a client"},
+	colSequence:  {name: "sequence", help: "of the shot within its lane, from 0"},
+	colAttempt:   {name: "attempt", help: "how often it was fired before (--retry)"},
+	colStripe:    {name: "stripe", help: "the stream in which the events keep their order"},
+	colEvent:     {name: "event", help: "of the first event within its stripe: with the stripe, what identifies it"},
+	colKey:       {name: "key", text: true, optional: true, help: "of the event, where the row is one event and the target can tell its key"},
+	colPhase:     {name: "phase", text: true, words: true, help: "warm-up, hold or the name of a step: the phase of its due time"},
+	colDue:       {name: "due_ns", optional: true, help: "when the first event was due; null where nothing schedules the run"},
+	colDueLast:   {name: "due_last_ns", optional: true, help: "when the last one was"},
+	colSent:      {name: "sent_ns", optional: true, help: "the first byte written, at whichever attempt; null where none was"},
+	colDone:      {name: "done_ns", help: "the answer, or the end of hope for one"},
+	colConsumed:  {name: "consumed_ns", optional: true, help: "in a round trip: read by the consumer"},
+	colPartition: {name: "partition", optional: true, help: "the log, where the target has several and says which"},
+	colLogOffset: {name: "log_offset", optional: true, help: "of the first event in its log, where the system said it"},
+	colEvents:    {name: "events", help: "that it carried"},
+	colBytes:     {name: "bytes", help: "of those events, before compression"},
+	colWire:      {name: "wire_bytes", help: "on the connection, all attempts together; 0 where the target does not count"},
+	colAcked:     {name: "acked", help: "events taken"},
+	colFailed:    {name: "failed", help: "events for certain not taken"},
+	colUnknown:   {name: "unknown", help: "events written, without a certain answer"},
+	colOutcome:   {name: "outcome", text: true, words: true, help: "acked, failed, unknown, or mixed"},
+	colClass:     {name: "class", text: true, words: true, optional: true, help: "of what failed or is unknown"},
+	colStatus:    {name: "status", optional: true, help: "the answer's code, where the protocol has one"},
+	colRetries:   {name: "retries", help: "attempts of the lane's own beyond the first"},
+}

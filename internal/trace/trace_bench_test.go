@@ -1,0 +1,78 @@
+package trace
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"carronade/load"
+)
+
+// outcomes are those of a lane at a million shots a second, with times that
+// move as real ones do.
+func outcomes(n int) []load.Outcome {
+	out := make([]load.Outcome, n)
+	for i := range out {
+		due := time.Duration(i) * time.Microsecond
+		noise := time.Duration(mix(uint64(i)) % 50_000)
+		out[i] = load.Outcome{
+			Shot: load.Shot{
+				Seq: uint64(i), First: uint64(i) * 10, Stripe: int32(i % 12), Events: 10, DueFirst: due, DueLast: due + 900,
+				Ready: due + 1000, Free: due + 1000, Bytes: 1000,
+			},
+			Lane: int32(i % 3), Sent: due + 5*time.Microsecond + noise/20, Done: due + 300*time.Microsecond + noise, Acked: 10, Place: int64(i) * 10,
+		}
+	}
+	return out
+}
+
+// BenchmarkFeed is what a row costs the thread that fires: nothing is written.
+func BenchmarkFeed(b *testing.B) {
+	all := outcomes(64)
+	f := &Feed{t: &Trace{full: make(chan *block, mostBlocks), free: make(chan *block, mostBlocks)}}
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Fired(all)
+		select {
+		case bl := <-f.t.full:
+			bl.n = 0
+			f.t.free <- bl
+		default:
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(all)), "ns/row")
+}
+
+// BenchmarkWrite is what a row costs the writer.
+func BenchmarkWrite(b *testing.B) {
+	all := outcomes(groupRows)
+	rows := make([]row, len(all))
+	for i := range all {
+		rows[i].set(&all[i], never)
+	}
+	for _, bb := range []struct {
+		name  string
+		every uint64
+	}{{"shots", 0}, {"events", 10}} {
+		b.Run(bb.name, func(b *testing.B) {
+			t, err := Create(Options{Path: filepath.Join(b.TempDir(), "x.parquet"), Phases: []string{"hold"}, Every: bb.every, Due: func(_ int32, k uint64) time.Duration { return time.Duration(k) * 100 }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			count := 0
+			for b.Loop() {
+				for i := range rows {
+					t.row(&rows[i])
+				}
+				count += len(rows)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(count), "ns/row")
+			res := t.Close()
+			if res.Err != nil {
+				b.Fatal(res.Err)
+			}
+			b.ReportMetric(float64(res.Bytes)/float64(res.Rows), "B/row")
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package trace
+
+import (
+	"time"
+
+	"carronade/load"
+)
+
+// write takes blocks until there will be no more.
+func (t *Trace) write() {
+	defer close(t.done)
+	tick := time.NewTicker(flushAfter / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case b, ok := <-t.full:
+			if !ok {
+				t.flush()
+				return
+			}
+			for i := range b.n {
+				t.row(&b.rows[i])
+			}
+			b.n = 0
+			t.free <- b // it holds all that there are
+		case <-tick.C:
+			if time.Since(t.since) > max(flushAfter, time.Since(t.began)/flushShare) {
+				t.flush()
+			}
+		}
+	}
+}
+
+// row adds the rows that an outcome makes.
+func (t *Trace) row(r *row) {
+	if t.err != nil {
+		t.lost += t.rowsOf(r)
+		return
+	}
+	switch {
+	case t.o.Every > 0:
+		t.events(r)
+	case r.shots == 1:
+		t.put(r)
+	default:
+		for i := range r.shots {
+			s := r.shot(i)
+			t.put(&s)
+		}
+	}
+}
+
+// events adds the events of a shot, or of a volley, that are chosen.
+func (t *Trace) events(r *row) {
+	each := r.events / r.shots
+	t.sampler.each(r.stripe, r.index, r.events, func(k int32) {
+		s := *r
+		if r.shots > 1 {
+			s = r.shot(k / each)
+			k %= each
+		}
+		due := time.Duration(never)
+		if t.o.Due != nil && s.due >= 0 {
+			due = s.due
+			if s.dueLast != s.due {
+				due = t.o.Due(s.stripe, s.index+uint64(k))
+			}
+		}
+		e := s.event(k, due)
+		t.put(&e)
+	})
+}
+
+// put adds one row.
+func (t *Trace) put(r *row) {
+	c := &t.cols
+	c[colLane].put(int64(r.lane))
+	c[colSequence].put(int64(r.seq))
+	c[colAttempt].put(int64(r.attempt))
+	c[colStripe].put(int64(r.stripe))
+	c[colEvent].put(int64(r.index))
+	c[colKey].text(t.keyOf(r))
+	c[colPhase].word(r.phase)
+	c[colDue].putIf(int64(r.due))
+	c[colDueLast].putIf(int64(r.dueLast))
+	c[colSent].putIf(int64(r.sent))
+	c[colDone].put(int64(r.done))
+	c[colConsumed].putIf(int64(r.at))
+	if t.o.Partition != nil {
+		c[colPartition].putIf(int64(t.o.Partition(r.stripe)))
+	} else {
+		c[colPartition].putIf(never)
+	}
+	c[colLogOffset].putIf(r.offset)
+	c[colEvents].put(int64(r.events))
+	c[colBytes].put(r.bytes)
+	c[colWire].put(r.wire)
+	c[colAcked].put(int64(r.acked))
+	c[colFailed].put(int64(r.failed))
+	c[colUnknown].put(int64(r.unknown))
+	c[colOutcome].word(r.outcome())
+	if r.class == load.OK {
+		c[colClass].word(never)
+	} else {
+		c[colClass].word(int32(r.class))
+	}
+	if r.status == 0 {
+		c[colStatus].putIf(never)
+	} else {
+		c[colStatus].putIf(int64(r.status))
+	}
+	c[colRetries].put(int64(r.retries))
+	t.rows++
+	if c[colLane].rows == pageRows {
+		t.pages()
+	}
+	if t.rows == groupRows {
+		t.flush()
+	}
+}
+
+// keyOf is the key of a row that is one event, nil where nobody knows it.
+func (t *Trace) keyOf(r *row) []byte {
+	if t.o.Key == nil || r.events != 1 {
+		return nil
+	}
+	key, ok := t.o.Key(t.key[:0], r.stripe, r.index)
+	t.key = key
+	if !ok {
+		return nil
+	}
+	return key
+}
+
+// pages ends the pages of all columns.
+func (t *Trace) pages() {
+	for _, c := range t.cols {
+		if err := c.page(t.z); err != nil {
+			t.stop(err)
+			return
+		}
+	}
+}
+
+// flush writes the rows so far as a row group.
+func (t *Trace) flush() {
+	t.since = time.Now()
+	if t.rows == 0 || t.err != nil {
+		return
+	}
+	t.pages()
+	if t.err == nil {
+		if err := t.file.add(t.cols[:], t.rows); err != nil {
+			t.stop(err)
+		}
+	}
+	if t.err != nil {
+		return
+	}
+	t.written += uint64(t.rows)
+	t.rows = 0
+	for _, c := range t.cols {
+		c.clear()
+	}
+}
+
+// stop ends the writing for good: the disk is full, say. The run goes on.
+func (t *Trace) stop(err error) {
+	t.err = t.told(err)
+	t.lost += uint64(t.rows)
+	t.rows = 0
+	for _, c := range t.cols {
+		*c = *newColumn(c.def, c.words) // lets go of the memory
+	}
+}
