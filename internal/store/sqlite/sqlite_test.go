@@ -1,0 +1,25 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+
+	"carronade/internal/store"
+	"carronade/internal/store/storetest"
+)
+
+func open(t *testing.T, path string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store {
+		return open(t, filepath.Join(t.TempDir(), "a folder", "reports ?#%.db"))
+	})
+}
