@@ -1,0 +1,173 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/digest"
+)
+
+// A Finding speaks against comparing two sides.
+type Finding struct {
+	// Severe findings make the sides not comparable: what differs may be the
+	// whole reason of a difference. The others are to be known.
+	Severe bool   `json:"severe"`
+	About  string `json:"about"` // client, servers, leaders, host, system, workload, time, trust
+	Text   string `json:"text"`
+}
+
+// findings are what speaks against holding candidate against base, the severe
+// ones first. What the sides are meant to differ in (the revision; and, of two
+// workloads, their settings) is said where the workload is.
+func findings(base, candidate []digest.Row) []Finding {
+	var out []Finding
+	add := func(severe bool, about, subject string, wanted func(digest.Field) bool) {
+		for _, d := range differing(base, candidate, wanted) {
+			out = append(out, Finding{severe, about, strings.TrimSpace(subject+" "+plainField(d.Name)) + " " + d.words()})
+		}
+	}
+	add(true, "client", "", func(f digest.Field) bool { return f.Name == "version" })
+	add(true, "servers", "", func(f digest.Field) bool {
+		return strings.HasPrefix(f.Name, "target.") && !ofRun[f.Name] && f.Name != leaders && !digest.OfRevision(f.Name)
+	})
+	// A version of the server is what a comparison may be about.
+	add(false, "servers", "", func(f digest.Field) bool {
+		return strings.HasPrefix(f.Name, "target.") && digest.OfRevision(f.Name)
+	})
+	add(true, "leaders", "", func(f digest.Field) bool { return f.Name == leaders })
+	add(true, "host", "the generator's", func(f digest.Field) bool { return hostFact(f.Name, "host.") })
+	add(true, "host", "the system's", func(f digest.Field) bool { return hostFact(f.Name, "system.host.") })
+	add(false, "target", "", func(f digest.Field) bool { return f.Name == "target" })
+	add(false, "system", "", func(f digest.Field) bool {
+		return strings.HasPrefix(f.Name, "system.") && !strings.HasPrefix(f.Name, "system.host") && !digest.OfRevision(f.Name)
+	})
+	add(false, "seed", "", func(f digest.Field) bool { return f.Name == "seed" })
+	out = append(out, apart(base, candidate)...)
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		switch {
+		case a.Severe && !b.Severe:
+			return -1
+		case b.Severe && !a.Severe:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// leaders is the field that says which broker leads which partition.
+const leaders = "target.topic.leaders"
+
+// ofRun are facts of targets that belong to one run.
+var ofRun = map[string]bool{
+	"target.controller": true, "target.topic.name": true, "target.topic.created_by": true, "target.acks": true,
+	"target.idempotent": true, "target.engine": true, "target.address": true,
+	"target.request.bytes": true, "target.request.compressed_to": true, "target.request.distinct": true,
+}
+
+// hostFact is whether a field is a property of a machine that counts. The name
+// alone makes no difference: containers have a new one every time.
+func hostFact(name, prefix string) bool {
+	fact, ok := strings.CutPrefix(name, prefix)
+	return ok && slices.Contains([]string{"os", "kernel", "arch", "cpu", "cores", "cpu_limit", "memory", "memory_limit", "governor", "gomaxprocs"}, fact)
+}
+
+// plainField is a field's name in words.
+func plainField(name string) string {
+	for _, prefix := range []string{"target.", "system.host.", "host.", "system."} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	if name == "version" {
+		return "version"
+	}
+	return strings.NewReplacer(".", " ", "_", " ").Replace(name)
+}
+
+// words says how a field differs.
+func (d *Differing) words() string {
+	side := func(values []string) string {
+		if len(values) == 0 {
+			return "nothing"
+		}
+		shown := make([]string, 0, len(values))
+		for _, v := range values {
+			if v == "" {
+				v = "none"
+			}
+			shown = append(shown, v)
+		}
+		if len(shown) > 3 {
+			return fmt.Sprintf("%s and %d others", strings.Join(shown[:2], ", "), len(shown)-2)
+		}
+		return strings.Join(shown, ", ")
+	}
+	return "was " + side(d.Base) + " and is " + side(d.Candidate)
+}
+
+// apart says how the sides lie in time: where all runs of one came before all
+// of the other, whatever changed meanwhile is in the difference.
+func apart(base, candidate []digest.Row) []Finding {
+	if len(base) == 0 || len(candidate) == 0 {
+		return nil
+	}
+	first := func(rows []digest.Row) digest.Row { return slices.MinFunc(rows, byTime) }
+	last := func(rows []digest.Row) digest.Row { return slices.MaxFunc(rows, byTime) }
+	gap := first(candidate).At.Sub(last(base).At)
+	if back := first(base).At.Sub(last(candidate).At); back > gap {
+		gap = back
+	}
+	if gap <= 0 {
+		return nil
+	}
+	text := "all runs of one side came before all of the other"
+	if gap > time.Hour {
+		text += ", " + ago(gap) + " apart"
+	}
+	return []Finding{{Severe: false, About: "time", Text: text + ": what drifts is in the difference (compare --run interleaves)"}}
+}
+
+// ago is a span in its largest unit.
+func ago(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d hours", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d minutes", int(d.Minutes()))
+}
+
+// A LeftOut report is one that is not judged.
+type LeftOut struct {
+	ID  string `json:"id"`
+	Why string `json:"why"`
+}
+
+// fit sorts out what cannot be judged: reports of runs that were cut short, and
+// of those whose generator was the limit, unless they are wanted.
+func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
+	for _, r := range rows {
+		truth := func(name string) (is, known bool) {
+			v, ok := r.Num(name)
+			return v != 0, ok
+		}
+		_, measured := r.Num(throughput.field)
+		partial, _ := truth("partial")
+		trusted, known := truth("trusted")
+		switch {
+		case r.Running:
+			out = append(out, LeftOut{r.ID, "it is still running"})
+		case partial:
+			out = append(out, LeftOut{r.ID, "its run was cut short"})
+		case !measured:
+			out = append(out, LeftOut{r.ID, "it measured nothing"})
+		case known && !trusted && !untrusted:
+			out = append(out, LeftOut{r.ID, "it is not trustworthy: the generator was the limit"})
+		default:
+			fit = append(fit, r)
+		}
+	}
+	return fit, out
+}

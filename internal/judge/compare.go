@@ -1,0 +1,347 @@
+package judge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+)
+
+// ComparisonSchema names the form of the JSON of a comparison.
+const ComparisonSchema = "carronade.comparison/1"
+
+// CompareOptions say how to compare.
+type CompareOptions struct {
+	BaseName, CandidateName string // what the sides are called: as they were asked for
+	Effects                 Effects
+	Untrusted               bool // judge untrustworthy runs too
+}
+
+// A Comparison is two sides of reports held against each other, by workload.
+type Comparison struct {
+	Schema    string `json:"schema"`
+	Base      Side   `json:"base"`
+	Candidate Side   `json:"candidate"`
+	Pairs     []Pair `json:"pairs"`
+	// Unpaired are workloads that one side alone has.
+	Unpaired []Unpaired `json:"unpaired"`
+	Verdict  string     `json:"verdict"` // the worst of all primary rows, or mixed
+}
+
+// A Side is the reports of one side.
+type Side struct {
+	Name    string    `json:"name"`
+	Reports []string  `json:"reports"`
+	LeftOut []LeftOut `json:"left_out"`
+}
+
+// An Unpaired workload has no partner.
+type Unpaired struct {
+	Side     string    `json:"side"` // base, candidate
+	Workload []Setting `json:"workload"`
+	Reports  []string  `json:"reports"`
+}
+
+// A Pair is one workload, or two that differ, on both sides.
+type Pair struct {
+	Op           string       `json:"op"`
+	Target       string       `json:"target"`
+	Workload     []Setting    `json:"workload"`
+	Differs      []Differing  `json:"differs"`  // settings and revisions
+	Findings     []Finding    `json:"findings"` // what speaks against comparing
+	Base         []string     `json:"base"`     // ids
+	Candidate    []string     `json:"candidate"`
+	Rows         []Judgement  `json:"rows"`
+	Distribution []Percentile `json:"distribution"`
+}
+
+// A Judgement is one row of a comparison.
+type Judgement struct {
+	Field       string        `json:"field"`
+	Title       string        `json:"title"`
+	Unit        string        `json:"unit"`
+	Better      string        `json:"better"` // more, less
+	Primary     bool          `json:"primary"`
+	Base        Estimated     `json:"base"`
+	Candidate   Estimated     `json:"candidate"`
+	Difference  *Shift        `json:"difference"`
+	P           *float64      `json:"p"`
+	Adjusted    *float64      `json:"p_adjusted"`
+	Effect      float64       `json:"effect"`
+	Verdict     stats.Verdict `json:"verdict"`
+	Why         string        `json:"why,omitempty"`
+	LowerBounds bool          `json:"lower_bounds,omitempty"`
+
+	kind digest.Kind
+	raw  stats.Comparison
+}
+
+// Estimated is a median with its interval. Null: there is none.
+type Estimated struct {
+	N      int      `json:"n"`
+	Median *float64 `json:"median"`
+	Lo     *float64 `json:"lo"`
+	Hi     *float64 `json:"hi"`
+	Min    *float64 `json:"min"`
+	Max    *float64 `json:"max"`
+}
+
+// Shift is a difference with its interval; relative ones are shares of the
+// base, others are in the row's unit.
+type Shift struct {
+	Center   float64  `json:"center"`
+	Lo       *float64 `json:"lo"`
+	Hi       *float64 `json:"hi"`
+	Relative bool     `json:"relative"`
+}
+
+// A Percentile of a time is the median of what the runs of each side had there.
+type Percentile struct {
+	Time      string   `json:"time"`
+	At        string   `json:"at"` // min, p50, p99.9, max
+	Base      *float64 `json:"base_s"`
+	Candidate *float64 `json:"candidate_s"`
+}
+
+// Compare holds the candidate's reports against the base's. Reports of one
+// workload are repetitions of each other; workloads that both sides have are
+// compared each on its own, and so is the one workload of one side with the one
+// of the other where they differ. The error says why nothing can be compared.
+func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error) {
+	for i := range base {
+		if slices.ContainsFunc(candidate, func(r digest.Row) bool { return r.ID == base[i].ID }) {
+			return nil, fmt.Errorf("report %s is on both sides", base[i].ID)
+		}
+	}
+	c := &Comparison{
+		Schema: ComparisonSchema, Pairs: []Pair{}, Unpaired: []Unpaired{},
+		Base: Side{Name: o.BaseName}, Candidate: Side{Name: o.CandidateName},
+	}
+	base, c.Base.LeftOut = fit(base, o.Untrusted)
+	candidate, c.Candidate.LeftOut = fit(candidate, o.Untrusted)
+	c.Base.Reports, c.Candidate.Reports = ids(base), ids(candidate)
+	if len(base) == 0 || len(candidate) == 0 {
+		return nil, nothingFit(c)
+	}
+	free := func(name string) bool { return environment(name) || digest.OfRevision(name) }
+	left, right := bundles(base, free), bundles(candidate, free)
+	var a, b []bundle // without a partner
+	for _, l := range left {
+		if i := slices.IndexFunc(right, func(r bundle) bool { return r.key == l.key }); i >= 0 {
+			c.Pairs = append(c.Pairs, pair(l, right[i], o))
+		} else {
+			a = append(a, l)
+		}
+	}
+	for _, r := range right {
+		if !slices.ContainsFunc(left, func(l bundle) bool { return l.key == r.key }) {
+			b = append(b, r)
+		}
+	}
+	if len(c.Pairs) == 0 && len(a) == 1 && len(b) == 1 {
+		c.Pairs, a, b = append(c.Pairs, pair(a[0], b[0], o)), nil, nil
+	}
+	for _, u := range a {
+		c.Unpaired = append(c.Unpaired, Unpaired{"base", u.settings, ids(u.rows)})
+	}
+	for _, u := range b {
+		c.Unpaired = append(c.Unpaired, Unpaired{"candidate", u.settings, ids(u.rows)})
+	}
+	if len(c.Pairs) == 0 {
+		return nil, fmt.Errorf("no workload is on both sides: the base has %d, the candidate %d, all different", len(left), len(right))
+	}
+	c.Base.LeftOut, c.Candidate.LeftOut = orEmpty(c.Base.LeftOut), orEmpty(c.Candidate.LeftOut)
+	c.Verdict = c.verdict()
+	return c, nil
+}
+
+// nothingFit is the error of a side whose reports are all left out.
+func nothingFit(c *Comparison) error {
+	for _, s := range []struct {
+		name string
+		side *Side
+	}{{"base", &c.Base}, {"candidate", &c.Candidate}} {
+		if len(s.side.Reports) > 0 {
+			continue
+		}
+		if len(s.side.LeftOut) == 0 {
+			return fmt.Errorf("the %s has no reports", s.name)
+		}
+		return fmt.Errorf("none of the %s's %d reports can be judged: of %s, %s", s.name, len(s.side.LeftOut), s.side.LeftOut[0].ID, s.side.LeftOut[0].Why)
+	}
+	return errors.New("nothing to compare")
+}
+
+func ids(rows []digest.Row) []string {
+	out := make([]string, len(rows))
+	for i := range rows {
+		out[i] = rows[i].ID
+	}
+	return out
+}
+
+// pair compares two bundles.
+func pair(l, r bundle, o CompareOptions) Pair {
+	p := Pair{
+		Op: l.rows[0].Text("op"), Target: l.rows[0].Text("target"),
+		Base: ids(l.rows), Candidate: ids(r.rows), Findings: findings(l.rows, r.rows),
+	}
+	p.Workload = []Setting{}
+	for _, s := range l.settings {
+		if slices.Contains(r.settings, s) {
+			p.Workload = append(p.Workload, s)
+		}
+	}
+	p.Differs = differing(l.rows, r.rows, func(f digest.Field) bool {
+		if environment(f.Name) {
+			return false
+		}
+		return f.Value.Independent || digest.OfRevision(f.Name) && f.Name != "revision_date"
+	})
+	main := primary(l.rows, r.rows)
+	p.Rows = append(judge(main, l.rows, r.rows, o.Effects), judge(exploratory(main, l.rows, r.rows), l.rows, r.rows, o.Effects)...)
+	for i := range main {
+		p.Rows[i].Primary = true
+	}
+	p.Distribution = distribution(l.rows, r.rows)
+	p.Differs, p.Findings, p.Distribution = orEmpty(p.Differs), orEmpty(p.Findings), orEmpty(p.Distribution)
+	return p
+}
+
+// judge judges rows together.
+func judge(qs []quantity, base, candidate []digest.Row, e Effects) []Judgement {
+	rows := make([]stats.Row, len(qs))
+	for i, q := range qs {
+		rows[i] = stats.Row{
+			Base: sample(base, q.field), Candidate: sample(candidate, q.field),
+			Better: q.better, Amount: q.amount > 0, Effect: e.of(q),
+		}
+	}
+	out := make([]Judgement, len(qs))
+	for i, c := range stats.Family(rows, stats.Defaults) {
+		out[i] = judgement(qs[i], c, kindOf(qs[i].field, base, candidate))
+		out[i].bounds(lowerBounds(base, qs[i].field), lowerBounds(candidate, qs[i].field))
+	}
+	return out
+}
+
+// judgement is a comparison of a quantity, for documents.
+func judgement(q quantity, c stats.Comparison, kind digest.Kind) Judgement {
+	j := Judgement{
+		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Effect: c.Effect, Verdict: c.Verdict,
+		Base: estimated(c.Base), Candidate: estimated(c.Candidate), P: finite(c.P), Adjusted: finite(c.Adjusted),
+		Why: c.Doubt.String(), kind: kind, raw: c,
+	}
+	if q.better == stats.Less {
+		j.Better = "less"
+	}
+	if center := finite(c.Difference.Center); center != nil {
+		j.Difference = &Shift{Center: *center, Relative: c.Difference.Relative}
+		if c.Difference.Bounded() {
+			j.Difference.Lo, j.Difference.Hi = finite(c.Difference.Lo), finite(c.Difference.Hi)
+		}
+	}
+	return j
+}
+
+// bounds takes back a verdict that stands on percentiles that fell among events
+// without an answer: they are lower bounds, and the truth is worse.
+func (j *Judgement) bounds(base, candidate bool) {
+	j.LowerBounds = base || candidate
+	if candidate && (j.Verdict == stats.Better || j.Verdict == stats.Same) || base && (j.Verdict == stats.Worse || j.Verdict == stats.Same) {
+		j.Verdict, j.Why = stats.Unknown, "events were never answered, so this time is a lower bound"
+	}
+}
+
+func estimated(e stats.Estimate) Estimated {
+	out := Estimated{N: e.N, Median: finite(e.Median), Min: finite(e.Min), Max: finite(e.Max)}
+	if e.Bounded() {
+		out.Lo, out.Hi = finite(e.Lo), finite(e.Hi)
+	}
+	return out
+}
+
+// finite is a number for JSON, which knows no others.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// orEmpty is a list for JSON, which is never null.
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// unitOf names the unit that values of a kind have in documents.
+func unitOf(k digest.Kind) string {
+	switch k {
+	case digest.Rate:
+		return "/s"
+	case digest.Duration:
+		return "s"
+	case digest.Size:
+		return "bytes"
+	case digest.Speed:
+		return "bytes/s"
+	case digest.Share:
+		return "share"
+	}
+	return ""
+}
+
+// distribution is the percentiles of every time that both sides have.
+func distribution(base, candidate []digest.Row) []Percentile {
+	var out []Percentile
+	for _, t := range times {
+		for _, at := range []string{"min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"} {
+			field := t + "_" + strings.ReplaceAll(at, ".", "")
+			a, b := sample(base, field), sample(candidate, field)
+			if len(a) == 0 || len(b) == 0 {
+				continue
+			}
+			out = append(out, Percentile{
+				Time: t, At: at,
+				Base: finite(stats.Median(a, stats.Confidence).Median), Candidate: finite(stats.Median(b, stats.Confidence).Median),
+			})
+		}
+	}
+	return out
+}
+
+// verdict is that of the primary rows of all pairs: worse or better where none
+// speaks against it, mixed where one does, and cannot tell where none does and
+// not all are the same.
+func (c *Comparison) verdict() string {
+	n := map[stats.Verdict]int{}
+	for _, p := range c.Pairs {
+		for _, r := range p.Rows {
+			if r.Primary {
+				n[r.Verdict]++
+			}
+		}
+	}
+	switch {
+	case n[stats.Better] > 0 && n[stats.Worse] > 0:
+		return "mixed"
+	case n[stats.Worse] > 0:
+		return string(stats.Worse)
+	case n[stats.Better] > 0:
+		return string(stats.Better)
+	case n[stats.Unknown] > 0:
+		return string(stats.Unknown)
+	}
+	return string(stats.Same)
+}
+
+// JSON is the comparison as a document.
+func (c *Comparison) JSON() ([]byte, error) { return json.MarshalIndent(c, "", "  ") }

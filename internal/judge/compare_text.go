@@ -1,0 +1,286 @@
+package judge
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/stats"
+	"carronade/units"
+)
+
+// Text writes the comparison for people: what speaks against it first, then
+// the rows that verdicts stand on, then the others and the distributions.
+func (c *Comparison) Text(w io.Writer, style report.Style) error {
+	p := &page{style: style}
+	p.title("compare " + c.Base.Name + " with " + c.Candidate.Name)
+	p.line("")
+	p.pair("", "base", c.Base.words())
+	p.pair("", "candidate", c.Candidate.words())
+	leftOut(p, append(c.Base.LeftOut[:len(c.Base.LeftOut):len(c.Base.LeftOut)], c.Candidate.LeftOut...))
+	for i := range c.Pairs {
+		p.line("")
+		c.Pairs[i].text(p, len(c.Pairs) > 1)
+	}
+	for _, u := range c.Unpaired {
+		p.line("")
+		p.pair(yellow, "not compared", fmt.Sprintf("the %s alone has %s of %s", u.Side, reports(len(u.Reports)), workloadWords(u.Workload)))
+	}
+	return p.to(w)
+}
+
+// leftOut says which reports were not judged, by reason.
+func leftOut(p *page, out []LeftOut) {
+	var whys []string
+	of := map[string][]string{}
+	for _, l := range out {
+		if of[l.Why] == nil {
+			whys = append(whys, l.Why)
+		}
+		of[l.Why] = append(of[l.Why], l.ID)
+	}
+	for _, why := range whys {
+		p.pair(yellow, "left out", list(of[why], 6)+": "+why)
+	}
+}
+
+// words are how many reports a side has, and which.
+func (s *Side) words() string {
+	return fmt.Sprintf("%s: %s", reports(len(s.Reports)), list(s.Reports, 12))
+}
+
+func reports(n int) string {
+	if n == 1 {
+		return "1 report"
+	}
+	return fmt.Sprintf("%d reports", n)
+}
+
+// list joins names, at most so many.
+func list(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, " ")
+	}
+	return fmt.Sprintf("%s and %d others", strings.Join(names[:most-1], " "), len(names)-most+1)
+}
+
+// shownSettings are the settings that a workload is told by.
+var shownSettings = []string{
+	"rate", "shape", "callers", "for", "count", "bytes", "size", "payload", "acks", "linger", "batch-size", "compression", "key", "clients",
+	"events", "spans", "frames", "events-per-shot", "max-in-flight", "system-mem",
+}
+
+// workloadWords tell a workload by the settings that matter to people, and all
+// flags of the system.
+func workloadWords(settings []Setting) string {
+	value := map[string]string{}
+	var flags []string
+	for _, s := range settings {
+		value[s.Name] = s.Value
+		if name, ok := strings.CutPrefix(s.Name, "flag."); ok {
+			flags = append(flags, name+" "+s.Value)
+		}
+	}
+	var parts []string
+	for _, name := range shownSettings {
+		if v := value[name]; v != "" && v != "none" {
+			parts = append(parts, name+" "+v)
+		}
+	}
+	parts = append(parts, flags...)
+	if len(parts) == 0 {
+		return "one workload"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// text writes one pair.
+func (pr *Pair) text(p *page, several bool) {
+	what := workloadWords(pr.Workload)
+	if several {
+		what = fmt.Sprintf("%s (base %d, candidate %d)", what, len(pr.Base), len(pr.Candidate))
+	}
+	p.title(pr.Op + " " + pr.Target)
+	p.pair("", "workload", what)
+	for _, d := range pr.Differs {
+		p.pair("", "differs", d.Name+" "+d.words())
+	}
+	for i, f := range pr.Findings {
+		label, code := "beware", yellow
+		if f.Severe {
+			label, code = "NOT EQUAL", red
+		}
+		if i > 0 && pr.Findings[i-1].Severe == f.Severe {
+			label = ""
+		}
+		p.pair(code, label, f.About+": "+f.Text)
+	}
+	if len(pr.Findings) > 0 && pr.Findings[0].Severe {
+		p.pair(red, "", "what stands here may be the whole reason of a difference")
+	}
+	p.line("")
+	judgements(p, pr.Rows)
+	distributions(p, pr.Distribution)
+}
+
+// judgements writes rows with their verdicts, and below them why those that
+// cannot tell cannot.
+func judgements(p *page, rows []Judgement) {
+	g := &grid{left: map[int]bool{5: true}}
+	g.row("", "base", "candidate", "differs", "95% interval", "verdict")
+	explored := false
+	for i := range rows {
+		r := &rows[i]
+		if !r.Primary && !explored {
+			explored = true
+			g.row("exploratory:")
+			g.paint(0, dim)
+		}
+		difference, interval := r.change()
+		g.row(r.Title, r.value(r.Base), r.value(r.Candidate), difference, interval, r.verdict())
+		g.paint(5, verdictColor(r.Verdict))
+	}
+	p.grid(g)
+	var whys []string
+	of := map[string][]string{}
+	for i := range rows {
+		if why := rows[i].Why; why != "" {
+			if of[why] == nil {
+				whys = append(whys, why)
+			}
+			of[why] = append(of[why], rows[i].Title)
+		}
+	}
+	for _, why := range whys {
+		titles := strings.Join(of[why], ", ")
+		if len(of[why]) == len(rows) {
+			titles = "all rows"
+		}
+		p.note(fmt.Sprintf("%s: cannot tell (%s)", titles, why))
+	}
+}
+
+// value is a median with the unit of its kind.
+func (j *Judgement) value(e Estimated) string {
+	if e.Median == nil {
+		return "-"
+	}
+	text := digest.Value{Kind: j.kind, Num: *e.Median}.String()
+	if j.kind == digest.Number || j.kind == digest.Count {
+		text = strconv.FormatFloat(*e.Median, 'g', 3, 64)
+	}
+	if j.LowerBounds {
+		text = ">= " + text
+	}
+	return text
+}
+
+// change is the difference and its interval in words.
+func (j *Judgement) change() (difference, interval string) {
+	d := j.Difference
+	if d == nil {
+		return "-", "-"
+	}
+	difference, interval = j.amount(d.Center), "unknown"
+	if d.Lo != nil && d.Hi != nil {
+		interval = j.amount(*d.Lo) + " .. " + j.amount(*d.Hi)
+	}
+	return difference, interval
+}
+
+// amount is one end of a difference.
+func (j *Judgement) amount(v float64) string {
+	switch {
+	case j.Difference.Relative:
+		return signed(v)
+	case j.kind == digest.Share:
+		return signed(v)
+	}
+	text := digest.Value{Kind: j.kind, Num: math.Abs(v)}.String()
+	if v < 0 {
+		return "-" + text
+	}
+	return "+" + text
+}
+
+// signed is a share as a percentage with its sign.
+func signed(v float64) string {
+	if math.Abs(v) >= 10 {
+		return fmt.Sprintf("x%.0f", 1+v)
+	}
+	return fmt.Sprintf("%+.1f%%", 100*v)
+}
+
+// verdict is the verdict in words.
+func (j *Judgement) verdict() string {
+	if j.Verdict == stats.Same {
+		return "same within " + effectWords(j.Effect)
+	}
+	return string(j.Verdict)
+}
+
+// effectWords is an effect as a percentage.
+func effectWords(v float64) string { return units.FormatPercent(v) }
+
+func verdictColor(v stats.Verdict) string {
+	switch v {
+	case stats.Better:
+		return green
+	case stats.Worse:
+		return red
+	case stats.Unknown:
+		return yellow
+	}
+	return ""
+}
+
+// distributions writes percentiles side by side, a bar for how much longer or
+// shorter the candidate's is.
+func distributions(p *page, all []Percentile) {
+	for i, d := range all {
+		if i > 0 && all[i-1].Time == d.Time {
+			continue
+		}
+		g := &grid{left: map[int]bool{4: true}}
+		g.row(strings.ReplaceAll(d.Time, "_", " "), "base", "candidate", "differs", "")
+		for _, e := range all[i:] {
+			if e.Time != d.Time {
+				break
+			}
+			change, bar := "", ""
+			if e.Base != nil && e.Candidate != nil && *e.Base > 0 && *e.Candidate > 0 {
+				change, bar = signed(*e.Candidate / *e.Base - 1), ratioBar(*e.Candidate / *e.Base, p.style.ASCII)
+			}
+			g.row(e.At, duration(e.Base), duration(e.Candidate), change, bar)
+		}
+		p.line("")
+		p.grid(g)
+	}
+}
+
+func duration(seconds *float64) string {
+	if seconds == nil {
+		return "-"
+	}
+	return digest.Value{Kind: digest.Duration, Num: *seconds}.String()
+}
+
+// ratioBar draws a ratio on both sides of a line that stands for equal: a cell
+// is 5 %, and a full side is 50 % or more.
+func ratioBar(ratio float64, ascii bool) string {
+	const cells = 10
+	full, line := "█", "│"
+	if ascii {
+		full, line = "#", "|"
+	}
+	n := int(math.Round(math.Abs(math.Log(ratio)) / math.Log(1.05)))
+	n = min(n, cells)
+	if ratio < 1 {
+		return strings.Repeat(" ", cells-n) + strings.Repeat(full, n) + line
+	}
+	return strings.Repeat(" ", cells) + line + strings.Repeat(full, n)
+}

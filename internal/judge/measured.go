@@ -1,0 +1,174 @@
+package judge
+
+import (
+	"math"
+	"strings"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+)
+
+// A quantity is something measured that runs are compared by.
+type quantity struct {
+	field  string // of digests
+	title  string
+	better stats.Direction
+	amount float64 // it is compared in its own unit, and this is the smallest amount worth naming
+}
+
+// throughput is the first of the two rows that verdicts stand on.
+var throughput = quantity{field: "throughput", title: "throughput", better: stats.More}
+
+// times are the times by which runs are compared, the first that both sides
+// have: what a user waits; without a schedule, what the system takes; of runs
+// that only read, how long events travelled.
+var times = []string{"response", "service", "end_to_end"}
+
+// timeAt is a percentile of a time.
+func timeAt(name, p string) quantity {
+	return quantity{
+		field: name + "_p" + strings.ReplaceAll(p, ".", ""),
+		title: strings.ReplaceAll(name, "_", " ") + " p" + p, better: stats.Less,
+	}
+}
+
+// consumed are the rows on what the system used and refused.
+var consumed = []quantity{
+	{field: "system_cores", title: "CPU", better: stats.Less},
+	{field: "max_rss", title: "memory", better: stats.Less},
+	{field: "events_per_core", title: "events per core", better: stats.More},
+	{field: "efficiency", title: "memory efficiency", better: stats.More},
+	{field: "failure_share", title: "failures", better: stats.Less, amount: 0.001},
+	{field: "unknown_share", title: "unknown", better: stats.Less, amount: 0.001},
+}
+
+// primary are the two rows that verdicts stand on: throughput, and the 99th
+// percentile of the time that both sides have.
+func primary(sides ...[]digest.Row) []quantity {
+	out := []quantity{throughput}
+	for _, t := range times {
+		if q := timeAt(t, "99"); haveAll(q.field, sides) {
+			return append(out, q)
+		}
+	}
+	return out
+}
+
+// haveAll is whether every side has the field in some row.
+func haveAll(field string, sides [][]digest.Row) bool {
+	for _, rows := range sides {
+		if len(sample(rows, field)) == 0 {
+			return false
+		}
+	}
+	return len(sides) > 0
+}
+
+// haveAny is whether some side has the field in some row.
+func haveAny(field string, sides [][]digest.Row) bool {
+	for _, rows := range sides {
+		if len(sample(rows, field)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// exploratory are the other rows that some side has.
+func exploratory(primary []quantity, sides ...[]digest.Row) []quantity {
+	var out []quantity
+	add := func(q quantity) {
+		for _, p := range primary {
+			if p.field == q.field {
+				return
+			}
+		}
+		if haveAny(q.field, sides) {
+			out = append(out, q)
+		}
+	}
+	for i, t := range times {
+		if i == 1 && haveAny(timeAt("response", "99").field, sides) {
+			continue // the service time of a scheduled run says less, and is in the distribution
+		}
+		for _, p := range []string{"50", "99", "99.9"} {
+			add(timeAt(t, p))
+		}
+	}
+	for _, q := range consumed {
+		add(q)
+	}
+	return out
+}
+
+// sample is one number of each row that has the field.
+func sample(rows []digest.Row, field string) []float64 {
+	var out []float64
+	for i := range rows {
+		if v, ok := rows[i].Num(field); ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// lowerBounds is whether any row has only a bound of the field: the percentile
+// fell among events that were never answered.
+func lowerBounds(rows []digest.Row, field string) bool {
+	for i := range rows {
+		if v, ok := rows[i].Get(field); ok && strings.HasPrefix(v.Text, ">=") {
+			return true
+		}
+	}
+	return false
+}
+
+// kindOf is what the field's numbers are.
+func kindOf(field string, sides ...[]digest.Row) digest.Kind {
+	for _, rows := range sides {
+		for i := range rows {
+			if v, ok := rows[i].Get(field); ok {
+				return v.Kind
+			}
+		}
+	}
+	return digest.Number
+}
+
+// Effects are the smallest differences worth naming, as shares of the base.
+type Effects struct {
+	All float64            // of every row that has none of its own
+	Of  map[string]float64 // by the name of the field
+}
+
+// DefaultEffect is the smallest difference worth naming unless one is asked
+// for.
+const DefaultEffect = 0.03
+
+// of is the effect of a quantity.
+func (e Effects) of(q quantity) float64 {
+	if v, ok := e.Of[q.field]; ok {
+		return v
+	}
+	if q.amount > 0 {
+		return q.amount
+	}
+	if e.All > 0 {
+		return e.All
+	}
+	return DefaultEffect
+}
+
+// Judged names the fields that comparisons may judge.
+func Judged() []string {
+	out := []string{throughput.field}
+	for _, t := range times {
+		for _, p := range []string{"50", "99", "99.9"} {
+			out = append(out, timeAt(t, p).field)
+		}
+	}
+	for _, q := range consumed {
+		out = append(out, q.field)
+	}
+	return out
+}

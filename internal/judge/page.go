@@ -1,0 +1,182 @@
+package judge
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"carronade/internal/report"
+)
+
+// A page collects lines of at most report.Columns columns. Cells are laid out
+// first and colored last, so that color never moves a column.
+type page struct {
+	strings.Builder
+	style report.Style
+}
+
+// Colors of what is said.
+const (
+	bold   = "\x1b[1m"
+	dim    = "\x1b[2m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	plain  = "\x1b[0m"
+)
+
+func (p *page) paint(code, s string) string {
+	if !p.style.Color || s == "" || code == "" {
+		return s
+	}
+	return code + s + plain
+}
+
+// line writes one line.
+func (p *page) line(s string) {
+	p.WriteString(strings.TrimRight(s, " "))
+	p.WriteByte('\n')
+}
+
+// pair writes a label and a text beside it, wrapped.
+func (p *page) pair(code, label, text string) {
+	const at = 16
+	label = pad("  "+label, at)
+	for i, l := range wrap(text, report.Columns-at) {
+		if i == 0 {
+			p.line(p.paint(code, label) + l)
+		} else {
+			p.line(strings.Repeat(" ", at) + l)
+		}
+	}
+}
+
+// note writes a remark, wrapped.
+func (p *page) note(text string) {
+	for _, l := range wrap(text, report.Columns-2) {
+		p.line("  " + p.paint(dim, l))
+	}
+}
+
+// title writes a heading, wrapped.
+func (p *page) title(text string) {
+	for _, l := range wrap(text, report.Columns) {
+		p.line(p.paint(bold, l))
+	}
+}
+
+// A grid is rows of cells under headings. The first column stands to the left,
+// as do those named in left, and the others to the right.
+type grid struct {
+	rows  [][]string
+	left  map[int]bool
+	color map[[2]int]string // of cells, by row and column
+}
+
+func (g *grid) row(cells ...string) { g.rows = append(g.rows, cells) }
+
+// paint colors a cell of the row that was added last.
+func (g *grid) paint(column int, code string) {
+	if g.color == nil {
+		g.color = map[[2]int]string{}
+	}
+	g.color[[2]int{len(g.rows) - 1, column}] = code
+}
+
+// grid writes a grid. One that is too wide moves closer together.
+func (p *page) grid(g *grid) {
+	var widths []int
+	for _, r := range g.rows {
+		for i, c := range r {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], width(c))
+		}
+	}
+	total := 2
+	for _, w := range widths {
+		total += w + 2
+	}
+	gap := "  "
+	if total-2 > report.Columns {
+		gap = " "
+	}
+	for k, r := range g.rows {
+		var b strings.Builder
+		b.WriteString("  ")
+		for i, c := range r {
+			cell := strings.Repeat(" ", widths[i]-width(c)) + c
+			if i == 0 || g.left[i] {
+				cell = pad(c, widths[i])
+			}
+			if i > 0 {
+				b.WriteString(gap)
+			}
+			code := g.color[[2]int{k, i}]
+			if k == 0 {
+				code = dim
+			}
+			b.WriteString(p.paint(code, cell))
+		}
+		p.line(b.String())
+	}
+}
+
+func (p *page) to(w io.Writer) error {
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// width counts runes, which is columns for everything printed here.
+func width(s string) int { return utf8.RuneCountInString(s) }
+
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-width(s), 0)) }
+
+// wrap breaks text at blanks into lines of at most n columns; a longer word is
+// cut, so that one address cannot break the page.
+func wrap(text string, n int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(clean(text)) {
+		for width(word) > n {
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			runes := []rune(word)
+			lines, word = append(lines, string(runes[:n])), string(runes[n:])
+		}
+		switch {
+		case line == "":
+			line = word
+		case width(line)+1+width(word) <= n:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	if line != "" || len(lines) == 0 {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// clean makes others' words safe to print: a branch's name must not move the
+// cursor.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// cut shortens a text to n columns.
+func cut(s string, n int) string {
+	s = clean(s)
+	if width(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:max(n-3, 0)]) + "..."
+}

@@ -1,0 +1,165 @@
+package judge
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/internal/digest"
+)
+
+// A Setting is an independent variable and its value.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// environment is whether a field says on what a run was made, instead of what
+// was done.
+func environment(name string) bool {
+	return name == "target" || strings.HasPrefix(name, "target.") || strings.HasPrefix(name, "host.") || strings.HasPrefix(name, "system.")
+}
+
+// independentsOf are a row's independent variables but for those that are
+// free, in the order of their names.
+func independentsOf(r *digest.Row, free func(string) bool) []Setting {
+	var out []Setting
+	for _, f := range r.Fields {
+		if f.Value.Independent && !free(f.Name) {
+			out = append(out, Setting{f.Name, settled(f)})
+		}
+	}
+	return out
+}
+
+// settled is a value as it is held against others. The port of a server on
+// this machine is none of its properties: those that a run starts for itself
+// listen where there was room.
+func settled(f digest.Field) string {
+	text := f.Value.String()
+	if f.Name != "target" {
+		return text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		u.Host = u.Hostname()
+		return u.String()
+	}
+	return text
+}
+
+// key is equal of rows whose variables are, however they were typed.
+func key(r *digest.Row, free func(string) bool) string {
+	b := make([]byte, 0, 512)
+	for _, f := range r.Fields {
+		if !f.Value.Independent || free(f.Name) {
+			continue
+		}
+		b = append(append(b, f.Name...), '=')
+		switch {
+		case f.Name == "target":
+			b = append(b, settled(f)...)
+		case f.Value.Kind == digest.Text:
+			b = append(b, f.Value.Text...)
+		default:
+			b = strconv.AppendFloat(b, f.Value.Num, 'g', -1, 64)
+		}
+		b = append(b, 0)
+	}
+	return string(b)
+}
+
+// A bundle is rows whose variables are equal, in the order of time.
+type bundle struct {
+	key      string
+	settings []Setting
+	rows     []digest.Row
+}
+
+// bundles sorts rows apart by their variables. The order is that of the first
+// row of each.
+func bundles(rows []digest.Row, free func(string) bool) []bundle {
+	var out []bundle
+	at := map[string]int{}
+	sorted := slices.Clone(rows)
+	slices.SortStableFunc(sorted, byTime)
+	for i := range sorted {
+		k := key(&sorted[i], free)
+		j, ok := at[k]
+		if !ok {
+			j = len(out)
+			at[k] = j
+			out = append(out, bundle{key: k, settings: independentsOf(&sorted[i], free)})
+		}
+		out[j].rows = append(out[j].rows, sorted[i])
+	}
+	return out
+}
+
+func byTime(a, b digest.Row) int {
+	if c := a.At.Compare(b.At); c != 0 {
+		return c
+	}
+	return strings.Compare(a.ID, b.ID)
+}
+
+// A Differing field is one that is not the same on both sides. A side
+// may have several values, or none.
+type Differing struct {
+	Name      string   `json:"name"`
+	Base      []string `json:"base"`
+	Candidate []string `json:"candidate"`
+}
+
+// differing are the fields, of those that are asked for, whose values are not
+// the same on both sides.
+func differing(base, candidate []digest.Row, wanted func(digest.Field) bool) []Differing {
+	a, b := valuesOf(base, wanted), valuesOf(candidate, wanted)
+	var names []string
+	for name := range a {
+		names = append(names, name)
+	}
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var out []Differing
+	for _, name := range names {
+		if !slices.Equal(a[name], b[name]) {
+			out = append(out, Differing{Name: name, Base: a[name], Candidate: b[name]})
+		}
+	}
+	return out
+}
+
+// valuesOf are the distinct values of the fields asked for, sorted, where "" is
+// that a row has none.
+func valuesOf(rows []digest.Row, wanted func(digest.Field) bool) map[string][]string {
+	out := map[string][]string{}
+	have := map[string]int{}
+	for i := range rows {
+		for _, f := range rows[i].Fields {
+			if !wanted(f) {
+				continue
+			}
+			have[f.Name]++
+			if v := settled(f); !slices.Contains(out[f.Name], v) {
+				out[f.Name] = append(out[f.Name], v)
+			}
+		}
+	}
+	for name, n := range have {
+		if n < len(rows) {
+			out[name] = append(out[name], "")
+		}
+		slices.Sort(out[name])
+	}
+	return out
+}
