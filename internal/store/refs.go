@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// candidates bounds how many reports an ambiguous reference lists.
+const candidates = 6
+
+// last is the newest report, last~2 the second before it.
+var last = regexp.MustCompile(`^last(?:~([0-9]{1,9}))?$`)
+
+// IsReference tells whether a word can mean one report, as the word of a filter
+// cannot: it is an id, the beginning of one, last or last~N.
+func IsReference(word string) bool {
+	return last.MatchString(word) || word != "" && strings.Trim(strings.ToLower(word), "0123456789abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// Resolve returns the id of the one report that a reference means: an id, the
+// beginning of one that no other has, last (the newest whose run has ended) or
+// last~N. The error is a *target.Error; one that nothing fits wraps ErrMissing.
+func Resolve(ctx context.Context, s Store, ref string) (string, error) {
+	if m := last.FindStringSubmatch(ref); m != nil {
+		n, _ := strconv.Atoi(m[1]) // of nine digits at most, or none: 0
+		return newest(ctx, s, ref, n)
+	}
+	doing := fmt.Sprintf("look for report %q", ref)
+	if !IsReference(ref) {
+		return "", &target.Error{Doing: doing, Err: errors.New("that is no id"), Hint: "an id is letters and digits; carronade report list shows them, and last is the newest"}
+	}
+	ref = strings.ToLower(ref)
+	ids, err := s.Find(ctx, ref, candidates+1)
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 1:
+		return ids[0], nil
+	case len(ids) == 0:
+		return "", unknown(ctx, s, doing, ref)
+	}
+	for _, id := range ids {
+		if id == ref {
+			return id, nil
+		}
+	}
+	more := ""
+	if len(ids) > candidates {
+		ids, more = ids[:candidates], " and others"
+	}
+	return "", &target.Error{Doing: doing, Err: fmt.Errorf("several begin so: %s%s", strings.Join(ids, ", "), more), Hint: "give more letters"}
+}
+
+// newest is the newest report, or one so many before it. Runs that go on are
+// not counted: their numbers are not there yet.
+func newest(ctx context.Context, s Store, ref string, n int) (string, error) {
+	for extra := 1; ; extra *= 8 {
+		rows, err := s.Rows(ctx, Query{Limit: n + extra, Fields: []string{}})
+		if err != nil {
+			return "", err
+		}
+		ended := 0
+		for i := range rows {
+			if rows[i].Running {
+				continue
+			}
+			if ended == n {
+				return rows[i].ID, nil
+			}
+			ended++
+		}
+		if len(rows) < n+extra {
+			e := &target.Error{Doing: "look for report " + ref, Err: fmt.Errorf("%w: there are %d", ErrMissing, ended), Hint: "carronade report list shows what is there"}
+			if ended == 0 {
+				e.Err, e.Hint = fmt.Errorf("%w: %s is empty", ErrMissing, s.Place()), "carronade run makes one"
+			}
+			return "", e
+		}
+	}
+}
+
+// unknown is the error of an id that no report has.
+func unknown(ctx context.Context, s Store, doing, ref string) error {
+	const among = 5000 // newest
+	e := &target.Error{Doing: doing, Err: ErrMissing, Hint: "carronade report list shows what is there"}
+	ids, err := s.Find(ctx, "", among)
+	if err != nil {
+		return err
+	}
+	words := append([]string{"last"}, ids...)
+	if near := workload.Nearest(ref, words); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return e
+}
+
+// Choose returns the ids that words mean: references, in their order and each
+// report once, or filters, newest first. Words of both kinds at once are an
+// error. No words, or filters that no report meets, are no ids.
+func Choose(ctx context.Context, s Store, words []string, q Query) ([]string, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	references := 0
+	for _, w := range words {
+		if IsReference(w) {
+			references++
+		}
+	}
+	if references == 0 {
+		var err error
+		if q.Filters, err = digest.ParseFilters(words, time.Now()); err != nil {
+			return nil, err
+		}
+		q.Fields = []string{}
+		rows, err := s.Rows(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		ids := make([]string, len(rows))
+		for i := range rows {
+			ids[i] = rows[i].ID
+		}
+		return ids, nil
+	}
+	if references < len(words) {
+		return nil, &target.Error{
+			Doing: "read " + strings.Join(words, " "), Err: errors.New("some are reports and some are filters"),
+			Hint: "give reports, such as last and last~2, or filters, such as branch=main",
+		}
+	}
+	var ids []string
+	seen := make(map[string]bool)
+	for _, w := range words {
+		id, err := Resolve(ctx, s, w)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

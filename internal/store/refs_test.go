@@ -1,0 +1,157 @@
+package store_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/store/sqlite"
+	"carronade/internal/store/storetest"
+	"carronade/target"
+)
+
+// filled is a store with n reports, and the reports, oldest first.
+func filled(t *testing.T, n int) (store.Store, []*report.Document) {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "reports.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	ds := make([]*report.Document, n)
+	for i := range ds {
+		ds[i] = storetest.Document(i, 0)
+		if err := s.Put(t.Context(), ds[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, ds
+}
+
+func TestResolve(t *testing.T) {
+	s, ds := filled(t, 40)
+	running, err := s.Begin(t.Context(), storetest.Head(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = running.Abandon(t.Context()) }()
+	shared := "" // the first letter of more reports than one
+	letters := make(map[string]int)
+	for _, d := range ds {
+		if letters[d.ID[:1]]++; letters[d.ID[:1]] > 1 {
+			shared = d.ID[:1]
+		}
+	}
+	if shared == "" {
+		t.Fatal("no two of 40 reports begin alike")
+	}
+	id := ds[7].ID
+	misspelt := strings.Map(func(r rune) rune {
+		if r == rune(id[4]) {
+			return '-'
+		}
+		return r
+	}, id)
+	misspelt = strings.ReplaceAll(misspelt, "-", "")
+	for _, tt := range []struct {
+		name, ref string
+		want      string
+		err, hint string // parts
+	}{
+		{"an id", id, id, "", ""},
+		{"in capitals", strings.ToUpper(id), id, "", ""},
+		{"its beginning", id[:6], id, "", ""},
+		{"last", "last", ds[39].ID, "", ""},
+		{"last~0", "last~0", ds[39].ID, "", ""},
+		{"last~2", "last~2", ds[37].ID, "", ""},
+		{"the oldest", "last~39", ds[0].ID, "", ""},
+		{"one more", "last~40", "", "there is no such report: there are 40", "report list"},
+		{"one that goes on", storetest.Head(40).ID, storetest.Head(40).ID, "", ""},
+		{"several", shared, "", "several begin so: ", "more letters"},
+		{"none", "nosuchid", "", "there is no such report", "report list"},
+		{"nearly", misspelt, "", "there is no such report", "did you mean " + id},
+		{"nearly last", "lats", "", "there is no such report", "did you mean last"},
+		{"no id", "../etc", "", "no id", "letters and digits"},
+		{"nothing", "", "", "no id", "letters and digits"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := store.Resolve(t.Context(), s, tt.ref)
+			if got != tt.want {
+				t.Errorf("%q: got %q (%v), want %q", tt.ref, got, err, tt.want)
+			}
+			if tt.err == "" {
+				return
+			}
+			var e *target.Error
+			if !errors.As(err, &e) || !strings.Contains(e.Error(), tt.err) || !strings.Contains(e.Hint, tt.hint) {
+				t.Errorf("%q: got %v, want %q with the hint %q", tt.ref, err, tt.err, tt.hint)
+			}
+		})
+	}
+}
+
+func TestResolveInAnEmptyStore(t *testing.T) {
+	s, _ := filled(t, 0)
+	for _, ref := range []string{"last", "last~3", "abc"} {
+		if id, err := store.Resolve(t.Context(), s, ref); !errors.Is(err, store.ErrMissing) {
+			t.Errorf("%s: got %q and %v, want %v", ref, id, err, store.ErrMissing)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	s, ds := filled(t, 6)
+	ids := func(ns ...int) (out []string) {
+		for _, n := range ns {
+			out = append(out, ds[n].ID)
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name  string
+		words []string
+		query store.Query
+		want  []string
+		err   string
+	}{
+		{"none", nil, store.Query{}, nil, ""},
+		{"references", []string{"last~2", ds[0].ID, "last"}, store.Query{}, ids(3, 0, 5), ""},
+		{"the same again", []string{"last", ds[5].ID, "last~1"}, store.Query{}, ids(5, 4), ""},
+		{"filters", []string{"region=north"}, store.Query{}, ids(3, 0), ""},
+		{"some of them", []string{"region=north"}, store.Query{Limit: 1}, ids(3), ""},
+		{"a pattern", []string{"note~run [23]"}, store.Query{}, ids(3, 2), ""},
+		{"none meets it", []string{"region=nowhere"}, store.Query{}, nil, ""},
+		{"both", []string{"last", "region=north"}, store.Query{}, nil, "some are reports and some are filters"},
+		{"an unknown one", []string{"last", "nosuchid"}, store.Query{}, nil, "there is no such report"},
+		{"no filter", []string{"region==="}, store.Query{}, nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := store.Choose(t.Context(), s, tt.words, tt.query)
+			if strings.Join(got, " ") != strings.Join(tt.want, " ") {
+				t.Errorf("got %v (%v), want %v", got, err, tt.want)
+			}
+			if tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+				t.Errorf("got %v, want %q", err, tt.err)
+			}
+		})
+	}
+}
+
+func FuzzResolve(f *testing.F) {
+	for _, ref := range []string{"last", "last~2", "3kab", "", "last~99999999999", "%", "\x00", "é"} {
+		f.Add(ref)
+	}
+	s, err := sqlite.Open(f.Context(), filepath.Join(f.TempDir(), "reports.db"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { s.Close() })
+	f.Fuzz(func(t *testing.T, ref string) {
+		if id, err := store.Resolve(t.Context(), s, ref); err == nil {
+			t.Errorf("%q: got %q from an empty store", ref, id)
+		}
+	})
+}
