@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -14,7 +15,7 @@ import (
 //	at       seconds since the epoch (signed), nanoseconds
 //	n        fields, sorted by name, each
 //	  name   length shared with the name before, length of the rest, the rest
-//	  tag    kind in the low four bits, and the bits below
+//	  tag    form in the low four bits, and the bits below
 //	  num    unless it is a text: a signed number, or eight bytes of a float
 //	  text   where the tag says so: length, bytes
 //
@@ -23,12 +24,35 @@ import (
 const (
 	codecVersion = 1
 
-	tagKind        = 0x0f
+	tagForm        = 0x0f
 	tagIndependent = 0x10
 	tagText        = 0x20
-	tagWhole       = 0x40 // num is a whole number ...
-	tagNano        = 0x80 // ... of billionths
+	tagWhole       = 0x40 // num is a whole number, or eight bytes of a float
+	tagDerived     = 0x80
 )
+
+// ofNano are the kinds whose whole numbers may count billionths. Their forms
+// stand behind those of the kinds themselves.
+var ofNano = [...]Kind{Number, Share, Duration, Rate, Speed, Time}
+
+// form is a kind and whether its number counts billionths, in four bits.
+func form(k Kind, nano bool) byte {
+	if nano {
+		return byte(kinds) + byte(slices.Index(ofNano[:], k))
+	}
+	return byte(k)
+}
+
+// parseForm is the inverse of form.
+func parseForm(b byte) (k Kind, nano, ok bool) {
+	if b < byte(kinds) {
+		return Kind(b), false, true
+	}
+	if b -= byte(kinds); int(b) < len(ofNano) {
+		return ofNano[b], true, true
+	}
+	return 0, false, false
+}
 
 var errRow = errors.New("read a digest: it is cut short or no digest")
 
@@ -62,17 +86,12 @@ func appendText(b []byte, s string) []byte {
 }
 
 func appendValue(b []byte, v Value) []byte {
-	tag := byte(v.Kind)
-	if v.Independent {
-		tag |= tagIndependent
+	whole, nano, ok := wholeOf(v.Num)
+	if nano && !slices.Contains(ofNano[:], v.Kind) {
+		nano, ok = false, false
 	}
-	if v.Text != "" {
-		tag |= tagText
-	}
-	whole, scale, ok := wholeOf(v.Num)
-	if v.Kind != Text && ok {
-		tag |= tagWhole | scale
-	}
+	tag := form(v.Kind, nano)
+	tag |= bit(tagIndependent, v.Independent) | bit(tagDerived, v.Derived) | bit(tagText, v.Text != "") | bit(tagWhole, ok && v.Kind != Text)
 	b = append(b, tag)
 	switch {
 	case v.Kind == Text:
@@ -87,20 +106,27 @@ func appendValue(b []byte, v Value) []byte {
 	return b
 }
 
+func bit(b byte, set bool) byte {
+	if set {
+		return b
+	}
+	return 0
+}
+
 // wholeOf writes a number as a whole one, of ones or of billionths (seconds
 // are), where it comes back exactly.
-func wholeOf(x float64) (n int64, scale byte, ok bool) {
+func wholeOf(x float64) (n int64, nano, ok bool) {
 	const most = 1 << 48 // beyond, eight bytes are as short
 	if x == 0 && math.Signbit(x) {
-		return 0, 0, false
+		return 0, false, false
 	}
 	if math.Abs(x) < most && x == math.Trunc(x) {
-		return int64(x), 0, true
+		return int64(x), false, true
 	}
 	if y := math.Round(x * 1e9); math.Abs(y) < most && y/1e9 == x {
-		return int64(y), tagNano, true
+		return int64(y), true, true
 	}
-	return 0, 0, false
+	return 0, false, false
 }
 
 // UnmarshalRow decodes one row. Whoever has many takes a Decoder.
@@ -157,14 +183,15 @@ func (d *Decoder) Row(data []byte) (Row, error) {
 		}
 		last = name
 		tag := in.byte()
-		v := Value{Kind: Kind(tag & tagKind), Independent: tag&tagIndependent != 0}
+		kind, nano, ok := parseForm(tag & tagForm)
+		v := Value{Kind: kind, Independent: tag&tagIndependent != 0, Derived: tag&tagDerived != 0}
 		switch {
-		case v.Kind >= kinds:
+		case !ok || nano && tag&tagWhole == 0:
 			return Row{}, errRow
 		case v.Kind == Text:
 		case tag&tagWhole != 0:
 			v.Num = float64(in.varint())
-			if tag&tagNano != 0 {
+			if nano {
 				v.Num /= 1e9
 			}
 		default:

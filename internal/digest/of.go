@@ -123,7 +123,7 @@ func (b *builder) settings(d *report.Document) {
 			continue // one field a flag, below
 		}
 		v := typed(s.Type, s.Value)
-		v.Independent = s.Independent
+		v.Independent, v.Derived = s.Independent, s.Preset
 		b.put(s.Name, v)
 	}
 	w := generic(d.Workload)

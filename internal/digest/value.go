@@ -43,6 +43,9 @@ type Value struct {
 	// Independent fields say what was done to what. Reports are grouped and
 	// compared over them.
 	Independent bool
+	// Derived settings follow from another one, such as a profile: who compares
+	// reports over that one lets these differ.
+	Derived bool
 	Num         float64
 	Text        string
 }

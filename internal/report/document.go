@@ -90,6 +90,7 @@ type Setting struct {
 	Type    string `json:"type"` // of the value, as the schema of workloads calls it
 	Value   string `json:"value"`
 	Default bool   `json:"default"` // nobody set it
+	Preset  bool   `json:"preset"`  // it follows from another setting
 	// Minor settings need not be shown to people: they are about the report, or
 	// hold a default that hardly anybody compares runs over.
 	Minor bool `json:"minor"`

@@ -259,7 +259,7 @@ func (e *execution) input(r *load.Result) report.Input {
 	for _, s := range w.Settings() {
 		in.Settings = append(in.Settings, report.Setting{
 			Name: s.Name, Type: s.Type.String(), Value: s.Text(),
-			Default: s.From == workload.FromDefault, Minor: s.Minor, Independent: s.Independent,
+			Default: s.From == workload.FromDefault, Preset: s.From == workload.FromPreset, Minor: s.Minor, Independent: s.Independent,
 		})
 	}
 	return in
