@@ -22,6 +22,7 @@ import (
 type Join struct {
 	logOf func(stripe int32) int32
 	call  func(o load.Outcome, at time.Duration)
+	miss  func(o load.Outcome) // nil: nobody minds
 
 	stamped bool
 	run     uint32
@@ -82,7 +83,8 @@ const (
 
 // NewJoin returns a join that calls call for every shot whose events were
 // fired and have arrived: once, or once for each part of it that arrived by
-// itself, with First, Events and Acked of the part. logOf is as in Config.
+// itself, with First, Place, Events, Bytes and counts of the part. logOf is as in
+// Config.
 func NewJoin(logOf func(stripe int32) int32, call func(o load.Outcome, at time.Duration)) *Join {
 	return &Join{logOf: logOf, call: call, tracks: map[track]*meeting{}, most: joinBytes / int64(unsafe.Sizeof(waitingShot{}))}
 }
@@ -90,6 +92,31 @@ func NewJoin(logOf func(stripe int32) int32, call func(o load.Outcome, at time.D
 // Stamped makes arrivals known by the stamps of a run, too. It is called
 // before anything else.
 func (j *Join) Stamped(run uint32) { j.stamped, j.run = true, run }
+
+// Missing makes miss be told of shots, or parts of them, that are given up; and
+// Rest tells it of those that still wait. It is called before anything else.
+// miss must not call the join.
+func (j *Join) Missing(miss func(o load.Outcome)) { j.miss = miss }
+
+// Takes reports whether Fired lets a shot wait: the callback, or miss, will be
+// told of each of its events.
+func (j *Join) Takes(o *load.Outcome) bool {
+	return o.Events > 0 && o.Acked+o.Unknown > 0 && (o.Place >= 0 || j.stamped)
+}
+
+// Rest gives up all that still waits for its arrival. It is called when nothing
+// arrives any more.
+func (j *Join) Rest() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, m := range j.tracks {
+		m.mu.Lock()
+		for m.head < len(m.shots) {
+			m.giveUp(j, 0)
+		}
+		m.mu.Unlock()
+	}
+}
 
 // GivenUp returns how many events were acked or sent and are no longer waited
 // for, because too many were.
@@ -127,14 +154,11 @@ func (j *Join) Fired(out []load.Outcome) {
 	var met []pairing
 	for i := range out {
 		o := &out[i]
-		if o.Events <= 0 || o.Acked+o.Unknown == 0 {
+		if !j.Takes(o) {
 			continue
 		}
 		t, lo := track{id: j.logOf(o.Stripe)}, o.Place
 		if o.Place < 0 {
-			if !j.stamped {
-				continue
-			}
 			t, lo = track{o.Stripe, true}, int64(o.First)
 			j.set(&j.unplaced)
 		} else {
@@ -201,6 +225,9 @@ func part(o *load.Outcome, lo, from, to int64) {
 	if n == o.Events {
 		return
 	}
+	// As differences of whole shares, so that the parts add up to the whole.
+	o.Bytes = o.Bytes*(to-lo)/int64(o.Events) - o.Bytes*(from-lo)/int64(o.Events)
+	o.Wire = o.Wire*(to-lo)/int64(o.Events) - o.Wire*(from-lo)/int64(o.Events)
 	o.First += uint64(from - lo)
 	if o.Place >= 0 {
 		o.Place += from - lo
@@ -341,8 +368,12 @@ func (m *meeting) wait(j *Join, o *load.Outcome, from, lo, hi int64) {
 }
 
 func (m *meeting) giveUp(j *Join, i int) {
-	j.givenUp.Add(uint64(m.shots[m.head+i].o.Events))
+	o := &m.shots[m.head+i].o
+	j.givenUp.Add(uint64(o.Events))
 	j.waiting.Add(-1)
+	if j.miss != nil {
+		j.miss(*o)
+	}
 	m.dropShot(i)
 }
 

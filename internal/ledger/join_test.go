@@ -278,3 +278,52 @@ func BenchmarkJoin(b *testing.B) {
 		})
 	}
 }
+
+// TestJoinTellsOfAll: whatever is consumed, and in which pieces, each event of a
+// shot that the join takes is told of once, as met or as missing, and the bytes
+// of the parts add up.
+func TestJoinTellsOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var events, missed int32
+		var bytes, wire int64
+		add := func(o *load.Outcome) {
+			events += o.Events
+			bytes += o.Bytes
+			wire += o.Wire
+		}
+		j := NewJoin(sameLog, func(o load.Outcome, _ time.Duration) { add(&o) })
+		j.Missing(func(o load.Outcome) { add(&o); missed += o.Events })
+		j.most = rapid.Int64Range(1, 4).Draw(t, "most")
+		var wantEvents int32
+		var wantBytes, wantWire int64
+		next := int64(0)
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			n := rapid.Int32Range(1, 20).Draw(t, "events")
+			if rapid.Bool().Draw(t, "fired") {
+				o := ackedShot(uint64(next), uint64(next), n, next)
+				o.Bytes, o.Wire = rapid.Int64Range(0, 1000).Draw(t, "bytes"), rapid.Int64Range(0, 99).Draw(t, "wire")
+				if rapid.IntRange(0, 5).Draw(t, "lost") == 0 {
+					o.Acked, o.Failed = 0, n
+				}
+				if j.Takes(&o) {
+					wantEvents, wantBytes, wantWire = wantEvents+n, wantBytes+o.Bytes, wantWire+o.Wire
+				}
+				j.Fired([]load.Outcome{o})
+				next += int64(n)
+				continue
+			}
+			j.Arrived([]load.Arrival{{Base: rapid.Int64Range(0, next+5).Draw(t, "base"), Events: n}})
+		}
+		waiting := j.Waiting()
+		j.Rest()
+		if j.Waiting() != 0 {
+			t.Fatalf("%d shots still wait", j.Waiting())
+		}
+		if waiting > 0 && missed == 0 {
+			t.Fatal("what waited was not told of")
+		}
+		if events != wantEvents || bytes != wantBytes || wire != wantWire {
+			t.Fatalf("told of %d events, %d bytes, %d on the wire; were %d, %d, %d", events, bytes, wire, wantEvents, wantBytes, wantWire)
+		}
+	})
+}
