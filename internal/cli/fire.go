@@ -49,7 +49,7 @@ func (s *session) execute(ctx context.Context, w *workload.Workload, o outputs, 
 	return run.Execute(ctx, run.Job{
 		Workload: w, Version: version(), RunID: id,
 		Repetition: i + 1, Repetitions: w.Repeat(),
-		HDR: o.hdr[i],
+		HDR: o.hdr[i], Trace: o.trace[i],
 		Opened: func() {
 			if w.OpenEnded() {
 				s.note("no limit was given: this goes on until Ctrl-C, which stops, drains and reports")

@@ -101,6 +101,7 @@ type outputs struct {
 	quiet bool
 	files []string // a report each, "" for none
 	hdr   []string
+	trace []string
 	hub   *publish.Hub // who is told of a run that goes on; nil: nobody
 }
 
@@ -111,8 +112,9 @@ func (s *session) outputs(t *command.Settings, w *workload.Workload) (outputs, e
 	for i := range w.Repeat() {
 		o.files = append(o.files, numbered(t.Last("json-file"), i, w.Repeat()))
 		o.hdr = append(o.hdr, numbered(w.HDR(), i, w.Repeat()))
+		o.trace = append(o.trace, numbered(w.Trace(), i, w.Repeat()))
 	}
-	for flag, paths := range map[string][]string{"json-file": o.files, "hdr": o.hdr} {
+	for flag, paths := range map[string][]string{"json-file": o.files, "hdr": o.hdr, "trace": o.trace} {
 		for _, path := range paths {
 			if path == "" {
 				continue

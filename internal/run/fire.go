@@ -39,6 +39,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		plan.Observe = back.fired
 		if w.Op == "roundtrip" {
 			tgt = back.join(tgt, plan.Callers > 0)
+			back.samples = newSamples(e.spec.Seed, dueOf(&plan, tgt.Deal()))
 			plan.Settled = func() {
 				waiting, cancel := e.waiting(ctx)
 				defer cancel()
@@ -47,6 +48,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 			}
 		}
 	}
+	rows := e.traced(&plan, back)
 	r, err := load.New(plan, tgt)
 	if err != nil {
 		return out, err
@@ -55,6 +57,9 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		back.run = r
 	}
 	if err := e.openHDR(); err != nil {
+		return out, err
+	}
+	if err := rows.open(e, r, &plan, tgt); err != nil {
 		return out, err
 	}
 	e.keep(ctx, r.Mode(), plan.Unanswered)
@@ -96,8 +101,22 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 			out.warnings = append(out.warnings, "reading back failed: "+verr.Error())
 		}
 		out.result.Logs = back.logs()
+		if back.samples != nil {
+			out.samples = back.samples.report(back.src.Logs(), back.logOf)
+		}
 	}
+	rows.close(&out)
 	return out, err
+}
+
+// dueOf says when an event of a stripe is due, nil where nothing schedules the
+// run.
+func dueOf(plan *load.Plan, deal load.Deal) func(stripe int32, index uint64) time.Duration {
+	s := plan.Schedule
+	if s == nil {
+		return nil
+	}
+	return func(stripe int32, index uint64) time.Duration { return s.Due(deal.Event(stripe, index)) }
 }
 
 // told ends an inquiry and keeps what came of it.

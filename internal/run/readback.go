@@ -35,7 +35,9 @@ type readback struct {
 	over    atomic.Bool  // what arrives now is not looked at any more
 	counts  []counted
 
-	gate *gate // closed-loop round trips only
+	gate    *gate    // closed-loop round trips only
+	samples *samples // round trips only
+	rows    *tracing // nil: none, or nothing is met
 }
 
 type counted struct{ events, bytes atomic.Int64 }
@@ -46,6 +48,12 @@ func (b *readback) fired(out []load.Outcome) {
 	if b.pair != nil && b.gate == nil {
 		b.pair.Fired(out)
 	}
+}
+
+// meets reports whether the join is told of a shot, and so tells what became of
+// each of its events. With callers it is told of what was acked alone.
+func (b *readback) meets(o *load.Outcome) bool {
+	return b.pair.Takes(o) && (b.gate == nil || o.Acked > 0)
 }
 
 // start begins to read; later calls do nothing.
@@ -218,6 +226,8 @@ func (b *readback) logs() []load.LogResult {
 func (b *readback) join(t load.Target, callers bool) load.Target {
 	b.pair = ledger.NewJoin(b.logOf, func(o load.Outcome, at time.Duration) {
 		b.run.Consumed(&o, at)
+		b.samples.add(&o, at)
+		b.rows.consumed(&o, at)
 		if b.gate != nil {
 			b.gate.release(o)
 		}

@@ -33,7 +33,8 @@ type Job struct {
 	Repetition  int    // from 1
 	Repetitions int
 
-	HDR string // file for the log of interval histograms; "" is none
+	HDR   string // file for the log of interval histograms; "" is none
+	Trace string // file for a row a shot or sampled event; "" is none
 
 	Note        string              // for the report to carry
 	Attachments []report.Attachment // likewise
@@ -174,6 +175,8 @@ type outcome struct {
 	indexed  *measure.Indexed
 	warnings []string
 	problems []string
+	samples  *report.Samples
+	trace    *report.Trace
 }
 
 // usage samples the generator and looks at the clock, once an interval.
@@ -235,6 +238,7 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
 	in.Warnings = once(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks())
 	in.Facts = facts
+	in.Samples, in.Trace = out.samples, out.trace
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
 	}

@@ -78,22 +78,30 @@ func (f *Feed) drop(o *load.Outcome) {
 }
 
 // A Meeting takes rows of events that were consumed, from any goroutine: they
-// are few, and come in batches.
+// are few, and come in batches. What comes after Close is left out.
 type Meeting struct {
-	mu sync.Mutex
-	f  *Feed
+	mu     sync.Mutex
+	f      *Feed
+	closed bool
 }
 
 // Consumed adds events of a shot, all or a part, that were consumed at a time.
-func (m *Meeting) Consumed(o *load.Outcome, at time.Duration) {
+func (m *Meeting) Consumed(o *load.Outcome, at time.Duration) { m.add(o, at) }
+
+// Missed adds events of a shot that never came back.
+func (m *Meeting) Missed(o *load.Outcome) { m.add(o, never) }
+
+func (m *Meeting) add(o *load.Outcome, at time.Duration) {
 	m.mu.Lock()
-	m.f.add(o, at)
+	if !m.closed {
+		m.f.add(o, at)
+	}
 	m.mu.Unlock()
 }
 
-// Missed adds events of a shot that never came back.
-func (m *Meeting) Missed(o *load.Outcome) {
+// close waits for who is adding: a consumer may not know that the run is over.
+func (m *Meeting) close() {
 	m.mu.Lock()
-	m.f.add(o, never)
+	m.closed = true
 	m.mu.Unlock()
 }

@@ -49,8 +49,9 @@ type Trace struct {
 	free chan *block // and back
 	made atomic.Int32
 
-	mu    sync.Mutex
-	feeds []*Feed
+	mu       sync.Mutex
+	feeds    []*Feed
+	meetings []*Meeting
 
 	done chan struct{} // the writer has ended
 
@@ -155,7 +156,13 @@ func (t *Trace) Feed() *Feed {
 }
 
 // Meeting returns a place to put rows for any goroutine.
-func (t *Trace) Meeting() *Meeting { return &Meeting{f: t.Feed()} }
+func (t *Trace) Meeting() *Meeting {
+	m := &Meeting{f: t.Feed()}
+	t.mu.Lock()
+	t.meetings = append(t.meetings, m)
+	t.mu.Unlock()
+	return m
+}
 
 // block returns an empty block, nil when all are in use.
 func (t *Trace) block() *block {
@@ -180,10 +187,13 @@ func (t *Trace) rowsOf(r *row) uint64 {
 	return n
 }
 
-// Close writes what is left and closes the file. Nobody may use a feed any more.
-// Later calls return the same.
+// Close writes what is left and closes the file. Nobody may use a feed any more,
+// but meetings may be. Later calls return the same.
 func (t *Trace) Close() Result {
 	t.once.Do(func() {
+		for _, m := range t.meetings {
+			m.close()
+		}
 		for _, f := range t.feeds {
 			f.hand()
 		}

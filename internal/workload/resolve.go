@@ -244,6 +244,9 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {
 		fault("verify", "leave it out", "%s target cannot be read back", aKind(w.Kind))
 	}
+	if w.Has("trace-events") && w.Trace() == "" {
+		fault("trace-events", "add --trace FILE", "says which rows a trace has, and there is none")
+	}
 	if n, m := w.Count("events-per-shot"), w.Count("callers"); n > 0 && m > 0 && n*m > 1e9 {
 		fault("callers", "lower one of them", "%d callers of %d events each are more than memory holds", m, n)
 	}

@@ -173,6 +173,17 @@ func loadTable() []Setting {
 			Aside:  true,
 		},
 		{
+			Option: target.Option{Name: "trace", Group: groupReport, Help: "write a row for each shot, as Parquet", Word: "FILE"},
+			Aside:  true,
+			NotOps: notReading,
+		},
+		{
+			Option: target.Option{Name: "trace-events", Type: target.Share, Group: groupReport, Help: "rows for single events instead, this share of them, such as 1%"},
+			Aside:  true,
+			NotOps: notReading,
+			check:  checkShare,
+		},
+		{
 			Option:   target.Option{Name: "json", Type: target.Bool, Group: groupReport, Help: "the report as JSON on stdout"},
 			FlagOnly: true,
 		},

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"math"
 	"bytes"
 	"encoding/json"
 	"net/url"
@@ -205,6 +206,18 @@ func (w *Workload) Repeat() int { return max(1, int(w.Count("repeat"))) }
 
 // HDR is the file that the histograms go to, "" for none.
 func (w *Workload) HDR() string { return w.String("hdr") }
+
+// Trace is the file that rows of shots or events go to, "" for none.
+func (w *Workload) Trace() string { return w.String("trace") }
+
+// TraceEvents says that one of so many events has a row; 0: each shot has.
+func (w *Workload) TraceEvents() uint64 {
+	share := w.share("trace-events")
+	if share <= 0 {
+		return 0
+	}
+	return uint64(min(math.Round(1/share), 1<<53))
+}
 
 // ClientMetrics tells whether the report shows what each connection did.
 func (w *Workload) ClientMetrics() bool { return w.Bool("client-metrics") }

@@ -1,0 +1,108 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/load"
+)
+
+// mostSamples bounds how many events of a round trip are kept each by itself.
+const mostSamples = 4096
+
+// samples keeps events of a round trip, with their end-to-end times: of each
+// every consecutive ones that came back one, chosen at random. When it is full,
+// every doubles and one of each two neighbours stays, so that what is kept is at
+// all times an even share of all. Its methods may run at the same time.
+type samples struct {
+	due func(stripe int32, index uint64) time.Duration // nil: nothing schedules the run
+
+	mu    sync.Mutex
+	dice  *rand.Rand
+	of    uint64 // events so far
+	every uint64
+	next  uint64 // which one is taken next
+	kept  []sample
+}
+
+// A sample is an event that came back.
+type sample struct {
+	stripe    int32
+	index     uint64
+	offset    int64 // -1: nobody said
+	start, at time.Duration
+}
+
+func newSamples(seed uint64, due func(stripe int32, index uint64) time.Duration) *samples {
+	return &samples{due: due, every: 1, dice: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // which events are kept is no secret
+}
+
+// add takes the events of a shot, all or a part, that were consumed at a time.
+func (s *samples) add(o *load.Outcome, at time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.of
+	s.of += uint64(o.Events)
+	for s.next < s.of {
+		k := s.next - first
+		kept := sample{stripe: o.Stripe, index: o.First + k, offset: -1, start: s.start(o, k), at: at}
+		if o.Place >= 0 {
+			kept.offset = o.Place + int64(k)
+		}
+		s.kept = append(s.kept, kept)
+		if len(s.kept) == mostSamples {
+			s.halve()
+		}
+		// The next is in the share of events that follows this one's.
+		s.next = uint64(len(s.kept))*s.every + s.dice.Uint64N(s.every)
+	}
+}
+
+// start is when event k of a shot was due, or sent.
+func (s *samples) start(o *load.Outcome, k uint64) time.Duration {
+	switch {
+	case o.DueFirst < 0 && o.Attempt > 0 && o.FirstSent >= 0:
+		return o.FirstSent
+	case o.DueFirst < 0:
+		return o.Sent
+	case o.DueFirst == o.DueLast || s.due == nil:
+		return o.DueFirst
+	}
+	return s.due(o.Stripe, o.First+k)
+}
+
+func (s *samples) halve() {
+	for i := range len(s.kept) / 2 {
+		s.kept[i] = s.kept[2*i+s.dice.IntN(2)]
+	}
+	s.kept = s.kept[:len(s.kept)/2]
+	s.every *= 2
+}
+
+// report are the samples in order of their start; nil when nothing came back.
+func (s *samples) report(logs []string, logOf func(stripe int32) int32) *report.Samples {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == 0 {
+		return nil
+	}
+	slices.SortStableFunc(s.kept, func(a, b sample) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.stripe, b.stripe), cmp.Compare(a.index, b.index))
+	})
+	out := &report.Samples{Of: s.of, Every: s.every}
+	for _, k := range s.kept {
+		item := fmt.Sprintf("stripe-%d/%d", k.stripe, k.index)
+		if log := int(logOf(k.stripe)); k.offset >= 0 && log < len(logs) {
+			item = fmt.Sprintf("%s/%d", logs[log], k.offset)
+		}
+		out.EndToEnd = append(out.EndToEnd, report.Sample{
+			Item: item, StartUS: float64(k.start) / 1e3, EndToEndUS: float64(k.at-k.start) / 1e3,
+		})
+	}
+	return out
+}

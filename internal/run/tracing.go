@@ -1,0 +1,104 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/trace"
+	"carronade/load"
+	"carronade/target"
+)
+
+// A tracing ties a run to the file of its rows. Rows of events that are read
+// back for their end-to-end times are made where those are met, all others where
+// shots are settled. A nil tracing does nothing.
+type tracing struct {
+	file    *trace.Trace
+	feeds   []*trace.Feed // by sending thread
+	meeting *trace.Meeting
+	back    *readback // of a round trip; else nil
+}
+
+// traced prepares the trace that was asked for, nil for none.
+func (e *execution) traced(plan *load.Plan, back *readback) *tracing {
+	if e.Trace == "" {
+		return nil
+	}
+	t := &tracing{}
+	if back != nil && back.pair != nil {
+		t.back = back
+		back.rows = t
+		back.pair.Missing(func(o load.Outcome) { t.meeting.Missed(&o) })
+	}
+	plan.Trace = t.fired
+	return t
+}
+
+// open makes the file, before the run is started.
+func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Target) error {
+	if t == nil {
+		return nil
+	}
+	o := trace.Options{
+		Path: e.Trace, Every: e.Workload.TraceEvents(), Seed: e.spec.Seed, Phases: plan.PhaseNames(),
+		Due: dueOf(plan, tgt.Deal()), Started: time.Now(),
+		About: map[string]string{
+			"version": e.Version, "target": e.Workload.Target(), "op": e.Workload.Op, "report": report.IDOf(e.spec.RunID),
+		},
+	}
+	if p, ok := e.session.Target().(target.Placed); ok {
+		o.Partition = p.LogOf
+	}
+	file, err := trace.Create(o)
+	if err != nil {
+		return &target.Error{Doing: "--trace", Err: err, Hint: "give a file in a folder that exists and may be written"}
+	}
+	t.file, t.meeting = file, file.Meeting()
+	for range r.Threads() {
+		t.feeds = append(t.feeds, file.Feed())
+	}
+	return nil
+}
+
+// fired takes the outcomes of a sending thread.
+func (t *tracing) fired(thread int, out []load.Outcome) {
+	f := t.feeds[thread]
+	if t.back == nil {
+		f.Fired(out)
+		return
+	}
+	for i := range out {
+		if !t.back.meets(&out[i]) {
+			f.One(&out[i])
+		}
+	}
+}
+
+// consumed takes events that were met.
+func (t *tracing) consumed(o *load.Outcome, at time.Duration) {
+	if t != nil {
+		t.meeting.Consumed(o, at)
+	}
+}
+
+// close completes the file, once nothing is fired or read any more, and says
+// what became of it.
+func (t *tracing) close(out *outcome) {
+	if t == nil || t.file == nil {
+		return
+	}
+	if t.back != nil {
+		t.back.pair.Rest()
+	}
+	r := t.file.Close()
+	out.trace = &report.Trace{File: r.File, Rows: r.Rows, Dropped: r.Dropped, Every: r.Every, Bytes: r.Bytes}
+	if r.Err != nil {
+		out.trace.Error = r.Err.Error()
+		out.problems = append(out.problems, fmt.Sprintf("--trace: %v; its %d rows until then can be read", r.Err, r.Rows))
+		return
+	}
+	if r.Dropped > 0 {
+		out.warnings = append(out.warnings, fmt.Sprintf("the trace lacks %d of %d rows: it could not be written as fast; --trace-events keeps some", r.Dropped, r.Rows+r.Dropped))
+	}
+}
