@@ -73,7 +73,7 @@ var Rooms = []Room{
 	{Name: "internal/store", May: []string{"internal/digest", "internal/report", "internal/workload", "target"}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/store/storetest", May: []string{"internal/digest", "internal/report", "internal/store", "load", "measure"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/store", "internal/system", "target", "units"}, Tests: []string{"internal/store/storetest"}},
-	{Name: "internal/store/elastic", May: []string{"internal/dial", "internal/digest", "internal/report", "internal/secret", "internal/store", "target", "units"}, Tests: []string{"internal/store/storetest"}},
+	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/judge", May: []string{"internal/digest", "internal/report", "internal/stats", "internal/store", "measure", "units"}},
 	{Name: "internal/picture", May: []string{"internal/report", "internal/stats", "measure", "units"}},

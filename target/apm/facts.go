@@ -47,6 +47,9 @@ func (s *session) Facts() map[string]any {
 	if v := versions(s.servers); v != "" {
 		f["version"] = v
 	}
+	if road := s.road.Load(); road != nil {
+		f["io"] = road
+	}
 	if c.proxy != nil {
 		f["proxy"] = c.proxy.String()
 	}

@@ -2,6 +2,8 @@ package apm
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -156,6 +158,17 @@ func TestFaults(t *testing.T) {
 			class: load.Throttled, failed: 25, text: "503 Service Unavailable",
 		},
 		{
+			name: "an answer longer than what it is read into",
+			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+				if n != 3 {
+					return respond(c, r, length, accepted)
+				}
+				text := `{"accepted":0,"errors":[{"message":"` + strings.Repeat("no ", 100_000) + `"}]}`
+				return respond(c, r, length, fmt.Sprintf("HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
+			},
+			class: load.Rejected, failed: 5, text: "400",
+		},
+		{
 			name: "hung up without an answer",
 			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 				r.Discard(length)
@@ -238,14 +251,15 @@ func TestFaults(t *testing.T) {
 			class: load.Timeout, unknown: 5, text: "no answer within",
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		onRoads(t, tt.name, func(t *testing.T, take func(testing.TB, *session)) {
 			s := newRascal(t, tt.script)
 			options := tt.options
 			if options == nil {
 				options = small
 			}
-			r := fire(t, open(t, s.url(), options), load.Plan{Hold: load.Limits{Events: 50}})
+			sess := open(t, s.url(), options)
+			take(t, sess)
+			r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 50}})
 			c := r.Hold.Counts
 			if c.Failed != tt.failed || c.Unknown != tt.unknown || c.Acked+c.Failed+c.Unknown != 50 {
 				t.Errorf("acked %d, failed %d, unknown %d; want %d failed and %d unknown of 50", c.Acked, c.Failed, c.Unknown, tt.failed, tt.unknown)
@@ -257,6 +271,23 @@ func TestFaults(t *testing.T) {
 				t.Errorf("failures %v, classes %v; want %q of class %s", r.Failures, r.Classes, tt.text, tt.class)
 			}
 		})
+	}
+}
+
+// onRoads runs a test on each way of reading answers.
+func onRoads(t *testing.T, name string, test func(t *testing.T, take func(testing.TB, *session))) {
+	for road, take := range roads {
+		t.Run(name+"/"+road, func(t *testing.T) {
+			t.Parallel()
+			test(t, take)
+		})
+	}
+}
+
+// rode asserts by which way a session's answers were read.
+func rode(t testing.TB, s *session, want string) {
+	if got := s.Facts()["io"]; got != want {
+		t.Errorf("answers were read by %v, want %s", got, want)
 	}
 }
 
@@ -306,6 +337,43 @@ func TestRestart(t *testing.T) {
 }
 
 // A server that is gone for good does not keep a run from its end.
+// Without a schedule, too: connections come and go while the sending thread
+// waits in them, more are in flight than there are buffers to read into, and
+// nothing is lost count of.
+func TestRestarts(t *testing.T) {
+	onRoads(t, "cut", func(t *testing.T, take func(testing.TB, *session)) {
+		s := newRascal(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+			return respond(c, r, length, accepted) && n%97 != 96
+		})
+		sess := open(t, s.url(), map[string]string{"clients": "100", "max-in-flight": "3", "events": "5", "spans": "0"})
+		take(t, sess)
+		ctx, stop := context.WithCancel(t.Context())
+		var cutter sync.WaitGroup
+		cutter.Go(func() {
+			tick := time.NewTicker(40 * time.Millisecond)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				<-tick.C
+				s.cut()
+			}
+		})
+		defer cutter.Wait()
+		defer stop()
+		r := fire(t, sess, load.Plan{Hold: load.Limits{Time: 400 * time.Millisecond}, Threads: 2})
+		c := r.Hold.Counts
+		if c.Sent == 0 || c.Acked+c.Failed+c.Unknown != c.Sent || c.Acked < c.Sent/4 {
+			t.Errorf("sent %d, acked %d, failed %d, unknown %d; want each sent once, and many acked", c.Sent, c.Acked, c.Failed, c.Unknown)
+		}
+		reconnects := uint64(0)
+		for _, b := range sess.Brokers() {
+			reconnects += b.Reconnects
+		}
+		if reconnects < 100 {
+			t.Errorf("%d connections were made again, want all 100, and some more than once", reconnects)
+		}
+	})
+}
+
 func TestGone(t *testing.T) {
 	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "200ms"})

@@ -77,7 +77,11 @@ func (k *link) pump() {
 		return
 	}
 	if k.p != nil {
-		if !k.armed { // else the poller goes on
+		switch {
+		case k.armed: // the poller goes on
+		case k.riding:
+			k.queue()
+		default:
 			k.write(false)
 		}
 		return
@@ -400,7 +404,11 @@ func (l *lane) up(k *link) bool {
 	for n := l.next; n < l.tail; n++ { // fired, and not written: not by our fault
 		l.at(n).shot.Free = max(l.at(n).shot.Free, now)
 	}
-	k.pump()
+	if k.riding { // then this is not the thread that may queue
+		k.p.call()
+	} else {
+		k.pump()
+	}
 	l.ready(now)
 	return true
 }

@@ -34,8 +34,11 @@ type poller struct {
 	// Where a sending thread waits here.
 	state  atomic.Int32
 	events []unix.EpollEvent
-	got    int // events that were told
-	at     int // of these, the next to serve
+	got    int         // events that were told
+	at     int         // of these, the next to serve
+	tried  bool        // to make a ring
+	ring   *ring       // nil: there is none; the sending thread's alone
+	called atomic.Bool // there is something that only that thread may do
 }
 
 // What the sending thread is doing.
@@ -52,7 +55,8 @@ type socketOf struct {
 	at    time.Duration // when the last write began
 	armed bool          // waits until it can be written to
 	iov   []unix.Iovec
-	gone  chan struct{} // closed when the poller is done with it
+	onRing
+	gone chan struct{} // closed when the poller is done with it
 }
 
 const (
@@ -110,17 +114,30 @@ func (p *poller) add(k *link) {
 	fd := k.socketOf.fd
 	err := errClosed
 	if !p.ended.Load() { // else its own descriptor may be closed, and be another's
-		err = unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: watched, Fd: int32(fd)})
+		err = p.control(unix.EPOLL_CTL_ADD, k, false)
 	}
 	if err != nil {
 		k.l.mu.Lock()
-		k.kill(fmt.Errorf("watch the connection: %w", err))
+		k.kill(err)
 		k.l.mu.Unlock()
 		unix.Close(fd)
 		close(k.gone)
 		return
 	}
 	p.links[int32(fd)] = k
+	p.call() // where there is a ring, it is the better place
+}
+
+// control tells the kernel what of a connection is to be told.
+func (p *poller) control(op int, k *link, writable bool) error {
+	e := unix.EpollEvent{Events: watched, Fd: int32(k.socketOf.fd)}
+	if writable {
+		e.Events |= unix.EPOLLOUT
+	}
+	if err := unix.EpollCtl(p.fd, op, k.socketOf.fd, &e); err != nil {
+		return fmt.Errorf("watch the connection: %w", err)
+	}
+	return nil
 }
 
 // run reads until the poller is ended and has no connections left.
@@ -175,6 +192,14 @@ func (p *poller) handle(n int) {
 // processor on and to get it back costs more than an answer. A collection that
 // wants the world to stop interrupts it by a signal.
 func (p *poller) Wait(until time.Duration) {
+	if !p.tried {
+		p.tried = true
+		p.openRing()
+	}
+	if p.ring != nil {
+		p.ringWait(until)
+		return
+	}
 	if p.at < p.got {
 		p.handle(1)
 		p.state.Store(running)
@@ -209,7 +234,12 @@ func (p *poller) Wake() {
 }
 
 // Leave implements load.Waiting: from here on the poller is on its own.
-func (p *poller) Leave() { p.s.tasks.Go(p.run) }
+func (p *poller) Leave() {
+	if p.ring != nil {
+		p.closeRing()
+	}
+	p.s.tasks.Go(p.run)
+}
 
 func (p *poller) rouse() {
 	b := [8]byte{1}
@@ -335,12 +365,10 @@ func (k *link) write(waited bool) {
 	}
 	if more := l.next < l.tail && !k.dead; more != k.armed {
 		k.armed = more
-		e := unix.EpollEvent{Events: watched, Fd: int32(k.socketOf.fd)}
-		if more {
-			e.Events |= unix.EPOLLOUT
-		}
-		if err := unix.EpollCtl(k.p.fd, unix.EPOLL_CTL_MOD, k.socketOf.fd, &e); err != nil {
-			k.kill(fmt.Errorf("wait for the connection: %w", err))
+		if k.riding {
+			k.p.ring.watch(k)
+		} else if err := k.p.control(unix.EPOLL_CTL_MOD, k, more); err != nil {
+			k.kill(err)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import "time"
 type poller struct{}
 
 type socketOf struct {
-	p     *poller
-	armed bool
-	at    time.Duration
-	gone  chan struct{}
+	p             *poller
+	armed, riding bool
+	at            time.Duration
+	gone          chan struct{}
 }
 
 func newPoller(*session) *poller   { return nil }
@@ -22,5 +22,7 @@ func (*poller) Wake()              {}
 func (*poller) Leave()             {}
 func (*poller) run()               {}
 func (*poller) end()               {}
+func (*poller) call()              {}
+func (*link) queue()               {}
 func (*link) write(bool)           {}
 func (*link) shut()                {}

@@ -42,8 +42,10 @@ type session struct {
 	tasks   sync.WaitGroup
 	pollers []*poller // of plain connections; none where the system has none
 	polled  bool      // sending threads wait in them
+	noRing  bool      // and are to do so by epoll
 	sink    load.Sink
-	wall    time.Time // when the run started
+	wall    time.Time    // when the run started
+	road    atomic.Value // a string: how answers are read, once that is known
 	written atomic.Uint64
 	read    atomic.Uint64
 }
@@ -185,6 +187,11 @@ func (s *session) Start(sink load.Sink) {
 			s.tasks.Go(p.run)
 		}
 	}
+	road := "runtime"
+	if len(s.pollers) > 0 {
+		road = "epoll"
+	}
+	s.road.Store(road)
 	for _, l := range s.lanes {
 		l.start(s.ctx)
 	}

@@ -1,0 +1,281 @@
+package uring
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// newRing is a ring, on a thread of the test's own; the test is skipped where
+// the system gives none.
+func newRing(t testing.TB, buffers, size int) *Ring {
+	t.Helper()
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	r, err := New(buffers, size)
+	if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
+		t.Skip("no io_uring here: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// pair is the descriptors of a connection's two ends.
+func pair(t testing.TB) (here, there int) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+	})
+	return fds[0], fds[1]
+}
+
+// await takes completions until there are so many, and gives their buffers
+// back. Their Data are copies.
+func await(t testing.TB, r *Ring, n int) (all []Completion) {
+	t.Helper()
+	for len(all) < n {
+		if err := r.Enter(1, 5*time.Second, len(all)%2 == 0); err != 0 && err != syscall.EINTR {
+			t.Fatalf("%d of %d completions: %v", len(all), n, err)
+		}
+		for c, ok := r.Next(); ok; c, ok = r.Next() {
+			data := bytes.Clone(c.Data)
+			r.Release(&c)
+			c.Data = data
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func TestSendAndReceive(t *testing.T) {
+	r := newRing(t, 4, 16)
+	here, there := pair(t)
+	r.Recv(there, 7)
+	// Far more than there are buffers, or places for submissions: each comes
+	// back, one after the other.
+	var want, got []byte
+	for i := range 1000 {
+		p := bytes.Repeat([]byte{byte('a' + i%26)}, 1+i%16)
+		want = append(want, p...)
+		r.Send(here, p, 8)
+		for _, c := range await(t, r, 2) {
+			switch {
+			case c.Err != 0:
+				t.Fatalf("completion %+v", c)
+			case c.Tag == 8 && (c.N != len(p) || c.More):
+				t.Fatalf("sent %+v, want %d bytes and no more", c, len(p))
+			case c.Tag == 7 && !c.More:
+				t.Fatalf("received %+v, want that it goes on", c)
+			case c.Tag == 7:
+				got = append(got, c.Data...)
+			}
+		}
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("received %.60q..., want %.60q...", got, want)
+	}
+	unix.Shutdown(here, unix.SHUT_WR)
+	if c := await(t, r, 1)[0]; c.Tag != 7 || c.N != 0 || c.Err != 0 || c.More || c.Data != nil {
+		t.Errorf("at the end %+v, want nothing, and that it is over", c)
+	}
+}
+
+// More submissions than there are places are all made.
+func TestManySubmissions(t *testing.T) {
+	r := newRing(t, 4, 16)
+	here, there := pair(t)
+	n := submissions + 5
+	for i := range n {
+		r.Send(here, []byte{byte(i)}, uint64(i))
+	}
+	for i, c := range await(t, r, n) {
+		if c.Tag != uint64(i) || c.N != 1 {
+			t.Fatalf("completion %d is %+v", i, c)
+		}
+	}
+	got := make([]byte, n+1)
+	if k, err := unix.Read(there, got); k != n || err != nil || got[n-1] != byte(n-1) {
+		t.Errorf("read %d bytes, %v; want %d", k, err, n)
+	}
+	if r.Queued() != 0 {
+		t.Errorf("%d are queued, want none", r.Queued())
+	}
+}
+
+// A send takes what fits, and then nothing; when there is room again, it is
+// told.
+func TestFullSocket(t *testing.T) {
+	r := newRing(t, 4, 16)
+	here, there := pair(t)
+	p := make([]byte, 1<<20)
+	for {
+		r.Send(here, p, 1)
+		c := await(t, r, 1)[0]
+		if c.Err == syscall.EAGAIN {
+			break
+		}
+		if c.Err != 0 || c.N == 0 || c.N > len(p) {
+			t.Fatalf("sent %+v", c)
+		}
+	}
+	r.Watch(here, unix.POLLOUT, false, 2)
+	if err := r.Enter(1, time.Millisecond, true); err != 0 {
+		t.Errorf("handing over and waiting: %v, want that something was handed over", err)
+	}
+	if err := r.Enter(1, time.Millisecond, true); err != syscall.ETIME {
+		t.Errorf("waiting for room: %v, want that the time is over", err)
+	}
+	if err := r.Enter(1, 0, false); err != syscall.ETIME {
+		t.Errorf("waiting for no time: %v, want that it is over", err)
+	}
+	for {
+		n, _, err := unix.Recvfrom(there, p, unix.MSG_DONTWAIT)
+		if n <= 0 || err != nil {
+			break
+		}
+	}
+	if c := await(t, r, 1)[0]; c.Tag != 2 || c.N&unix.POLLOUT == 0 || c.More {
+		t.Errorf("told %+v, want that it can be written to, once", c)
+	}
+}
+
+// Where buffers run out receiving ends, and what came stays where it is.
+func TestNoBuffers(t *testing.T) {
+	r := newRing(t, 2, 4)
+	here, there := pair(t)
+	if _, err := unix.Write(here, []byte("abcdefghij")); err != nil {
+		t.Fatal(err)
+	}
+	r.Recv(there, 1)
+	var held []Completion
+	for len(held) < 3 {
+		if err := r.Enter(1, 5*time.Second, false); err != 0 {
+			t.Fatal(err)
+		}
+		for c, ok := r.Next(); ok; c, ok = r.Next() {
+			held = append(held, c)
+		}
+	}
+	if string(held[0].Data)+string(held[1].Data) != "abcdefgh" || held[2].Err != syscall.ENOBUFS || held[2].More {
+		t.Fatalf("completions %+v, want eight bytes and then no buffers", held)
+	}
+	r.Release(&held[0])
+	r.Release(&held[1])
+	r.Release(&held[1]) // once is enough
+	r.Recv(there, 1)
+	if c := await(t, r, 1)[0]; string(c.Data) != "ij" || !c.More {
+		t.Errorf("then came %+v, want the rest", c)
+	}
+}
+
+// A descriptor that is watched again and again tells each time, until all is
+// canceled.
+func TestWatchAndCancel(t *testing.T) {
+	r := newRing(t, 4, 16)
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(wake)
+	_, there := pair(t)
+	r.Watch(wake, unix.POLLIN, true, 1)
+	r.Recv(there, 2)
+	for range 3 {
+		go unix.Write(wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		if c := await(t, r, 1)[0]; c.Tag != 1 || c.N&unix.POLLIN == 0 || !c.More {
+			t.Fatalf("told %+v, want that there is something", c)
+		}
+		unix.Read(wake, make([]byte, 8))
+	}
+	r.CancelAll(3)
+	left := map[uint64]bool{1: true, 2: true, 3: true}
+	for _, c := range await(t, r, 3) {
+		if c.More || !left[c.Tag] || c.Tag != 3 && c.Err != syscall.ECANCELED {
+			t.Errorf("canceled %+v", c)
+		}
+		delete(left, c.Tag)
+	}
+	if len(left) > 0 {
+		t.Errorf("%v did not end", left)
+	}
+}
+
+// A connection that was reset says so.
+func TestReset(t *testing.T) {
+	r := newRing(t, 4, 16)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	other, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fd int
+	raw.Control(func(n uintptr) { fd = int(n) })
+	r.Recv(fd, 1)
+	r.Enter(0, 0, true)
+	other.(*net.TCPConn).SetLinger(0)
+	other.Close()
+	if c := await(t, r, 1)[0]; c.Err != syscall.ECONNRESET || c.More {
+		t.Errorf("told %+v, want a reset", c)
+	}
+	r.Send(fd, []byte("x"), 2)
+	if c := await(t, r, 1)[0]; c.Tag != 2 || c.Err != syscall.EPIPE {
+		t.Errorf("sent %+v, want a broken pipe, and no signal", c)
+	}
+}
+
+func BenchmarkSendAndReceive(b *testing.B) {
+	r := newRing(b, 64, 2<<10)
+	const pairs = 8
+	var here, there [pairs]int
+	for i := range pairs {
+		here[i], there[i] = pair(b)
+		r.Recv(there[i], uint64(i))
+	}
+	p := make([]byte, 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range pairs {
+			r.Send(here[i], p, pairs)
+		}
+		for got := 0; got < 2*pairs; {
+			if err := r.Enter(2*pairs-got, time.Second, true); err != 0 {
+				b.Fatal(err)
+			}
+			for c, ok := r.Next(); ok; c, ok = r.Next() {
+				r.Release(&c)
+				got++
+			}
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package apm
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"carronade/internal/uring"
+	"carronade/load"
+)
+
+// A ring is a poller's faster road, while a sending thread waits in it: what was
+// fired since the last wait is written, and what answers came are read, by one
+// system call for all connections. By epoll it is two for each request, and a
+// third for a few, which is a third of what a request costs. Where the system
+// has no io_uring, or forbids it, epoll remains.
+//
+// All of it is the sending thread's. What others want of it they leave for it,
+// by call.
+type ring struct {
+	*uring.Ring
+	seats   []*link // by the number in tags
+	free    []int   // of the seats
+	sends   int     // queued, and not completed
+	entered time.Duration
+	leaving bool
+	awake   bool // a wake is watched for
+}
+
+// onRing is what a link knows of its place there.
+type onRing struct {
+	riding   bool // is on the ring; under the lane's lock
+	seat     int
+	hearing  bool // answers are received
+	watching bool // it is told when the socket may be written to
+	sending  bool // a request is queued, or being written
+}
+
+// Tags are a seat and what was asked for.
+const (
+	tagSend  = 0
+	tagRecv  = 1
+	tagWrite = 2 // the socket may be written to
+	tagBits  = 2
+	tagWake  = 1<<64 - 1
+	tagLeave = 1<<64 - 2
+)
+
+// Of what answers are received in. An answer of more comes in pieces.
+const (
+	ringBuffer  = 2 << 10
+	fewBuffers  = 64 // fewer connections share as many, so that they stay in the caches
+	mostBuffers = 1 << 10
+)
+
+// briefly is how long the Go scheduler is not told of a wait.
+const briefly = time.Millisecond
+
+func (k *link) tag(what uint64) uint64 { return uint64(k.seat)<<tagBits | what }
+
+// openRing makes the ring and takes over the connections, on the thread that
+// will wait.
+func (p *poller) openRing() {
+	if p.s.noRing {
+		return
+	}
+	runtime.LockOSThread()
+	p.mu.Lock()
+	n := len(p.links)
+	p.mu.Unlock()
+	r, err := uring.New(min(max(n, len(p.s.lanes)/max(1, len(p.s.pollers)), fewBuffers), mostBuffers), ringBuffer)
+	if err != nil {
+		runtime.UnlockOSThread()
+		return
+	}
+	p.ring = &ring{Ring: r}
+	p.s.road.Store("io_uring")
+	p.called.Store(true)
+}
+
+// call has the ring's thread look what others have for it.
+func (p *poller) call() {
+	p.called.Store(true)
+	p.Wake()
+}
+
+// board takes over the connections that epoll has, and queues what others could
+// not.
+func (p *poller) board() {
+	p.mu.Lock()
+	var all []*link
+	for _, k := range p.links {
+		all = append(all, k)
+	}
+	p.mu.Unlock()
+	for _, k := range all {
+		k.l.mu.Lock()
+		if !k.riding {
+			p.ring.take(k)
+		}
+		if !k.dead && k.l.link == k {
+			k.pump()
+		}
+		k.l.mu.Unlock()
+	}
+}
+
+// take puts a connection onto the ring.
+func (g *ring) take(k *link) {
+	if n := len(g.free); n > 0 {
+		k.seat, g.free = g.free[n-1], g.free[:n-1]
+	} else {
+		k.seat = len(g.seats)
+		g.seats = append(g.seats, nil)
+	}
+	g.seats[k.seat] = k
+	_ = unix.EpollCtl(k.p.fd, unix.EPOLL_CTL_DEL, k.socketOf.fd, nil) // a second that reads would only be a nuisance
+	k.riding = true
+	g.hear(k)
+	if k.armed {
+		g.watch(k)
+	}
+}
+
+func (g *ring) hear(k *link) {
+	k.hearing = true
+	g.Recv(k.socketOf.fd, k.tag(tagRecv))
+}
+
+// watch waits until a connection can be written to.
+func (g *ring) watch(k *link) {
+	if k.armed && !k.watching {
+		k.watching = true
+		g.Watch(k.socketOf.fd, unix.POLLOUT, false, k.tag(tagWrite))
+	}
+}
+
+// queue has the next Wait write a request. Several of one connection are
+// written at once, which is one call for them, too.
+func (k *link) queue() {
+	l, g := k.l, k.p.ring
+	switch {
+	case k.sending || k.dead || l.next == l.tail:
+		return
+	case l.tail-l.next > 1:
+		k.write(false)
+		return
+	}
+	b := l.at(l.next).round.bytes[k.offset:]
+	k.marks, k.loaded, k.upto = append(k.marks[:0], mark{len(b), true}), len(b), l.next+1
+	k.writing, k.sending = true, true
+	k.at = g.entered // until the time is known
+	g.sends++
+	g.Send(k.socketOf.fd, b, k.tag(tagSend))
+}
+
+// ringWait is Wait by the ring. It serves all that came, since what is fired
+// then goes out together.
+func (p *poller) ringWait(until time.Duration) {
+	g := p.ring
+	if p.called.Load() && p.called.Swap(false) {
+		p.board()
+	}
+	if !g.awake {
+		g.awake = true
+		g.Watch(p.wake, unix.POLLIN, true, tagWake)
+	}
+	wait, left := 0, time.Duration(-1)
+	g.entered = p.s.sink.Now()
+	if p.state.CompareAndSwap(running, parked) {
+		wait = g.sends + 1 // each send is completed by then
+		if until != load.Never {
+			left = max(0, until-g.entered)
+		}
+	}
+	first := briefly
+	if left >= 0 {
+		first = min(left, briefly)
+	}
+	if err := g.Enter(wait, first, true); err == syscall.ETIME && left != first && g.sends+1 == wait {
+		_ = g.Enter(1, left, false)
+	}
+	p.state.Store(running) // what is settled below is found without a wake
+	p.reap(p.s.sink.Now())
+	p.state.Store(running) // as in Wait
+}
+
+// reap takes the completions that there are.
+func (p *poller) reap(now time.Duration) {
+	g := p.ring
+	for {
+		c, ok := g.Next()
+		if !ok {
+			return
+		}
+		switch c.Tag {
+		case tagWake:
+			var b [8]byte
+			_, _ = unix.Read(p.wake, b[:])
+			g.awake = c.More
+		case tagLeave:
+		default:
+			k := g.seats[c.Tag>>tagBits]
+			l := k.l
+			l.mu.Lock()
+			k.complete(g, &c, now)
+			l.deliver()
+			l.ready(now)
+			over := k.dead && !k.sending && !k.hearing && !k.watching
+			l.mu.Unlock()
+			g.Release(&c)
+			if over {
+				g.seats[k.seat] = nil
+				g.free = append(g.free, k.seat)
+				p.drop(k)
+			}
+		}
+	}
+}
+
+// complete takes one completion of a connection.
+func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
+	l := k.l
+	switch c.Tag & (1<<tagBits - 1) {
+	case tagSend:
+		g.sends--
+		k.sending, k.writing = false, false
+		k.at = g.entered
+		var err error
+		if c.Err != 0 && c.Err != syscall.EAGAIN && c.Err != syscall.EINTR {
+			err = &net.OpError{Op: "write", Net: "tcp", Err: c.Err}
+		}
+		k.wrote(c.N, err, false)
+		if l.next < l.tail && !k.dead {
+			k.write(false) // the rest, and what was fired meanwhile
+		}
+	case tagRecv:
+		k.hearing = c.More
+		switch {
+		case c.Err == 0 && c.N == 0:
+			k.received(nil, io.EOF, now)
+		case c.Err == 0:
+			k.received(c.Data, nil, now)
+		case c.Err == syscall.ENOBUFS || c.Err == syscall.ECANCELED || c.Err == syscall.EAGAIN || c.Err == syscall.EINTR:
+		default:
+			k.received(nil, &net.OpError{Op: "read", Net: "tcp", Err: c.Err}, now)
+		}
+		if !k.hearing && !k.dead && !g.leaving {
+			g.hear(k)
+		}
+	case tagWrite:
+		k.watching, k.armed = false, false
+		if !k.dead && !g.leaving {
+			k.write(true)
+		}
+	}
+}
+
+// closeRing gives the connections that are left back to epoll.
+func (p *poller) closeRing() {
+	g := p.ring
+	g.leaving = true
+	g.CancelAll(tagLeave)
+	for g.busy() {
+		_ = g.Enter(1, 10*briefly, false)
+		p.reap(p.s.sink.Now())
+	}
+	p.ring = nil
+	_ = g.Close()
+	runtime.UnlockOSThread()
+	for _, k := range g.seats {
+		if k == nil {
+			continue
+		}
+		p.mu.Lock()
+		k.l.mu.Lock()
+		k.riding = false
+		k.armed = k.l.next < k.l.tail && !k.dead
+		err := errClosed
+		if !k.dead {
+			err = p.control(unix.EPOLL_CTL_ADD, k, k.armed)
+		}
+		if err != nil {
+			k.kill(err)
+		}
+		k.l.mu.Unlock()
+		p.mu.Unlock()
+		if err != nil {
+			p.drop(k)
+		}
+	}
+}
+
+// busy reports whether there is something that the kernel may still tell.
+func (g *ring) busy() bool {
+	if g.awake {
+		return true
+	}
+	for _, k := range g.seats {
+		if k != nil && (k.sending || k.hearing || k.watching) {
+			return true
+		}
+	}
+	return false
+}
