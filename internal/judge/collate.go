@@ -1,0 +1,300 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+)
+
+// CollateSchema names the form of a collation's JSON.
+const CollateSchema = "carronade.collation/1"
+
+// CollateGroups is how many groups are shown unless asked for otherwise.
+const CollateGroups = 20
+
+// CollateOptions are what is collated, and how it is shown.
+type CollateOptions struct {
+	Var     string // the field whose values stand side by side
+	Filters digest.Filters
+	Sort    string      // a field; with "-" before it the other way round; "": by VAR, the newest group first
+	Last    digest.Last // most groups, or the age of the reports to start from
+	All     bool        // groups in which VAR has one value, too
+	Now     time.Time
+}
+
+// CollateFields are the fields of rows that Collate looks at.
+func CollateFields(o CollateOptions) []string {
+	out := []string{digest.AllIndependent, "flag.", "trusted", "partial", "started", "revision_date", o.Var, strings.TrimPrefix(o.Sort, "-")}
+	for _, c := range columns {
+		out = append(out, c.field)
+	}
+	return slices.DeleteFunc(o.Filters.Fields(out), func(s string) bool { return s == "" })
+}
+
+// A Collation is reports side by side, in groups in which every independent
+// variable but one is the same.
+type Collation struct {
+	Schema   string    `json:"schema"`
+	Variable string    `json:"variable"`
+	Reports  int       `json:"reports"` // that the filters let through
+	Groups   []Group   `json:"groups"`
+	Alone    int       `json:"alone"` // groups not shown: VAR has one value in them
+	More     int       `json:"more"`  // groups not shown: beyond how many were wanted
+	Without  int       `json:"without_variable"`
+	LeftOut  []LeftOut `json:"left_out"`
+	Notes    []string  `json:"notes"`
+
+	columns []column
+	filters bool
+}
+
+// A Group is rows that differ in VAR alone.
+type Group struct {
+	Equal   []Setting   `json:"equal"`   // the independent variables, but for VAR and what goes with it
+	Differs []string    `json:"differs"` // those of them that are not the same in all groups
+	Follows []Differing `json:"follows"` // what else differs here, since it follows from VAR
+	Rows    []Line      `json:"rows"`
+
+	newest time.Time
+}
+
+// A Line is the repetitions of one value of VAR, joined.
+type Line struct {
+	Value        string          `json:"value"`
+	Reports      []string        `json:"reports"` // ids, newest first
+	At           time.Time       `json:"at"`      // of the newest
+	Revision     string          `json:"revision,omitempty"`
+	RevisionDate *time.Time      `json:"revision_date,omitempty"`
+	Flags        []Setting       `json:"flags,omitempty"` // of the system, where they may differ in a group
+	Untrusted    int             `json:"untrusted"`       // of the reports
+	Older        int             `json:"older"`           // reports of other revisions, left out
+	Cells        map[string]Cell `json:"measured"`
+
+	rows  []digest.Row
+	value digest.Value
+}
+
+// A Cell is one quantity of a line: the median of the repetitions and its
+// interval. Lo and Hi are null where there are too few of them.
+type Cell struct {
+	N       int      `json:"n"`
+	Median  float64  `json:"median"`
+	Lo      *float64 `json:"lo"`
+	Hi      *float64 `json:"hi"`
+	Spread  *float64 `json:"spread"` // half the interval, or half the range, over the median
+	AtLeast bool     `json:"at_least"`
+	Best    bool     `json:"best"` // better than every other row of the group, by the statistics
+	Unit    string   `json:"unit"`
+
+	kind digest.Kind
+}
+
+// Collate groups reports. Rows may be all reports of a store, filters not yet
+// applied: a filter on VAR chooses the reports to start from, and what stands
+// beside them comes from all that the other filters let through.
+func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
+	if err := checkVar(o.Var); err != nil {
+		return nil, err
+	}
+	c := &Collation{Schema: CollateSchema, Groups: []Group{}, LeftOut: []LeftOut{}, Notes: []string{}, filters: len(o.Filters) > 0}
+	v, err := variableOf(rows, o.Var)
+	if err != nil {
+		return nil, err
+	}
+	c.Variable = v.name
+	s, err := sorterOf(rows, o.Sort, v.name)
+	if err != nil {
+		return nil, err
+	}
+	starts, others := v.split(o.Filters)
+	chosen, err := choose(rows, others)
+	if err != nil {
+		return nil, err
+	}
+	c.Reports = len(chosen)
+	chosen, c.LeftOut = fit(chosen, true)
+	if c.LeftOut == nil {
+		c.LeftOut = []LeftOut{}
+	}
+	with := slices.DeleteFunc(slices.Clone(chosen), func(r digest.Row) bool { _, ok := r.Get(v.name); return !ok })
+	c.Without = len(chosen) - len(with)
+	isStart, err := starting(with, starts, o)
+	if err != nil {
+		return nil, err
+	}
+	var groups []Group
+	for _, f := range v.families(with) {
+		groups = append(groups, v.groups(f, isStart)...)
+	}
+	if len(groups) == 0 {
+		return nil, c.nothing(o)
+	}
+	c.columns = columnsOf(groups)
+	for i := range groups {
+		groups[i].measure(c.columns)
+		groups[i].sort(s, v, isStart)
+	}
+	c.show(groups, s, o)
+	c.remark(v)
+	return c, nil
+}
+
+// checkVar wants the name of a field.
+func checkVar(name string) error {
+	if name == "" || strings.ContainsAny(name, "=<>!~") {
+		return fault("which field is to differ", fmt.Errorf("%q is no name of a field", name), "VAR comes first and is a name alone, such as callers, branch or a flag of the system; filters follow it")
+	}
+	return nil
+}
+
+// choose applies filters. Nothing left is an error, which says what each of
+// them does alone.
+func choose(rows []digest.Row, filters digest.Filters) ([]digest.Row, error) {
+	m := digest.NewMatcher(filters)
+	var out []digest.Row
+	for i := range rows {
+		if m.Match(&rows[i]) {
+			out = append(out, rows[i])
+		}
+	}
+	if err := m.Err(); err != nil {
+		return nil, err
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	if len(rows) == 0 {
+		return nil, fault("collate", errors.New("there are no reports"), "carronade run keeps one of every run")
+	}
+	return nil, noMatch(rows, filters)
+}
+
+// noMatch is the error of filters that nothing meets.
+func noMatch(rows []digest.Row, filters digest.Filters) error {
+	var parts []string
+	for _, f := range filters {
+		n := 0
+		for i := range rows {
+			if (digest.Filters{f}).Match(&rows[i]) {
+				n++
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s alone lets %d through", f, n))
+	}
+	return fault("choose reports", fmt.Errorf("no report of %d meets all filters", len(rows)), strings.Join(parts, ", "))
+}
+
+// starting tells the reports to start from: those that meet the filters on VAR
+// and are young enough.
+func starting(rows []digest.Row, filters digest.Filters, o CollateOptions) (map[string]bool, error) {
+	m := digest.NewMatcher(filters)
+	since := o.Last.Since(o.Now)
+	out := make(map[string]bool, len(rows))
+	for i := range rows {
+		if m.Match(&rows[i]) && !rows[i].At.Before(since) {
+			out[rows[i].ID] = true
+		}
+	}
+	if len(rows) > 0 {
+		if err := m.Err(); err != nil {
+			return nil, err
+		}
+	}
+	if len(out) == 0 && len(rows) > 0 {
+		if since.IsZero() {
+			return nil, noMatch(rows, filters)
+		}
+		return nil, fault("choose reports", fmt.Errorf("none of %s is young enough", reports(len(rows))), "-n takes an age such as 168h, or a number of groups")
+	}
+	return out, nil
+}
+
+// nothing is why there is no group.
+func (c *Collation) nothing(o CollateOptions) error {
+	switch {
+	case c.Without > 0:
+		return fault("collate "+o.Var, fmt.Errorf("none of %s has %s", reports(c.Without), c.Variable), "another filter may let those through that have it")
+	case len(c.LeftOut) > 0:
+		return fault("collate "+o.Var, fmt.Errorf("none of %s can be used: %s", reports(len(c.LeftOut)), c.LeftOut[0].Why), "")
+	}
+	return fault("collate "+o.Var, errors.New("there are no reports"), "carronade run keeps one of every run")
+}
+
+// show takes the groups that are wanted.
+func (c *Collation) show(groups []Group, s sorter, o CollateOptions) {
+	s.groups(groups)
+	several := slices.ContainsFunc(groups, func(g Group) bool { return len(g.Rows) > 1 })
+	most := CollateGroups
+	if o.Last.N > 0 {
+		most = o.Last.N
+	}
+	for _, g := range groups {
+		switch {
+		case len(g.Rows) == 1 && several && !o.All:
+			c.Alone++
+		case len(c.Groups) == most:
+			c.More++
+		default:
+			c.Groups = append(c.Groups, g)
+		}
+	}
+	mark(c.Groups)
+}
+
+// remark adds what is to be known of the whole.
+func (c *Collation) remark(v *variable) {
+	add := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
+	values := map[string]bool{}
+	fewest, most, best, untrusted := 0, 0, false, 0
+	for _, g := range c.Groups {
+		for i := range g.Rows {
+			l := &g.Rows[i]
+			values[plainValue(l.value)] = true
+			n := len(l.Reports)
+			if fewest == 0 || n < fewest {
+				fewest = n
+			}
+			most = max(most, n)
+			untrusted += l.Untrusted
+			for _, cell := range l.Cells {
+				best = best || cell.Best
+			}
+		}
+	}
+	switch {
+	case len(values) == 1 && len(c.Groups) > 0:
+		add("%s does not vary: it is %s wherever the filters look", v.shown(), c.Groups[0].Rows[0].Value)
+	case !slices.ContainsFunc(c.Groups, func(g Group) bool { return len(g.Rows) > 1 }):
+		add("no two reports differ in %s alone: each group has one row", v.shown())
+	case most == 1:
+		add("one repetition of each: nothing says what is chance and what is not, and no row is called the best; --repeat %d makes as many as that takes", stats.Least)
+	case fewest < stats.Least:
+		add("a row is called the best only among rows of %d repetitions and more", stats.Least)
+	case best:
+		add("* better than every other row of its group (U-test, all comparisons of a group together at %g)", stats.Defaults.Alpha)
+	}
+	if untrusted > 0 {
+		add("! not trustworthy: the generator was the limit of that run; such runs are in the row and never make it the best")
+	}
+	if c.Without > 0 {
+		add("%s without %s", reports(c.Without), v.shown())
+	}
+	if c.Alone > 0 {
+		add("%s in which %s has one value: --all shows them", plural(c.Alone, "more group"), v.shown())
+	}
+	if c.More > 0 {
+		add("%s: -n shows more", plural(c.More, "more group"))
+	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

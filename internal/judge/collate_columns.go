@@ -1,0 +1,201 @@
+package judge
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+)
+
+// A column is a measured quantity of a collation.
+type column struct {
+	field  string
+	title  string
+	better stats.Direction // of those that are judged; 0: not judged
+}
+
+// columns are those of hey-apm's table, in its order, and the percentiles.
+var columns = []column{
+	{field: "pushed", title: "pushed"},
+	{field: "accepted", title: "accepted"},
+	{field: "read", title: "read"},
+	{field: "throughput", title: "throughput", better: stats.More},
+	{field: "per_shot", title: "per shot"},
+	{field: "response_p50", title: "response p50"},
+	{field: "response_p95", title: "p95"},
+	{field: "response_p99", title: "p99", better: stats.Less},
+	{field: "response_p999", title: "p99.9"},
+	{field: "service_p50", title: "service p50"},
+	{field: "service_p95", title: "p95"},
+	{field: "service_p99", title: "p99", better: stats.Less},
+	{field: "service_p999", title: "p99.9"},
+	{field: "end_to_end_p50", title: "end to end p50"},
+	{field: "end_to_end_p95", title: "p95"},
+	{field: "end_to_end_p99", title: "p99", better: stats.Less},
+	{field: "end_to_end_p999", title: "p99.9"},
+	{field: "failure_share", title: "failed"},
+	{field: "indexed", title: "indexed"},
+	{field: "index_share", title: "index"},
+	{field: "max_rss", title: "max rss"},
+	{field: "system_cores", title: "cpu"},
+	{field: "efficiency", title: "effic", better: stats.More},
+}
+
+// columnsOf are the columns that some row has. Of the times, the first that
+// there is stands for all: the service time of a scheduled run says less. What
+// never failed has no column.
+func columnsOf(groups []Group) []column {
+	has := func(field string) bool {
+		for _, g := range groups {
+			for _, l := range g.Rows {
+				for i := range l.rows {
+					if x, ok := l.rows[i].Num(field); ok && (field != "failure_share" || x > 0) {
+						return true
+					}
+				}
+			}
+		}
+		return false
+	}
+	response := has("response_p50")
+	var out []column
+	for _, c := range columns {
+		if !has(c.field) || response && strings.HasPrefix(c.field, "service_") {
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// A sorter orders lines by a field.
+type sorter struct {
+	field string // "": by VAR
+	down  bool
+}
+
+// rising are fields that begin with the smallest when they are sorted by, since
+// that is the best.
+var rising = map[string]bool{"max_rss": true, "system_cores": true, "system_cpu": true, "failure_share": true, "unknown_share": true}
+
+// sorterOf reads --sort: a field of any report, with the best or the newest
+// first, or with "-" before it the other way round.
+func sorterOf(rows []digest.Row, text, variable string) (sorter, error) {
+	field, reverse := strings.CutPrefix(text, "-")
+	if field == "" {
+		return sorter{}, nil
+	}
+	field = digest.Canonical(field)
+	names := map[string]bool{}
+	for i := range rows {
+		v, ok := rows[i].Get(field)
+		if !ok {
+			for _, f := range rows[i].Fields {
+				names[f.Name] = true
+			}
+			continue
+		}
+		up := field == variable || v.Kind == digest.Text || v.Kind == digest.Duration && !v.Independent || rising[field]
+		return sorter{field: field, down: up == reverse}, nil
+	}
+	if isColumn(field) {
+		return sorter{field: field, down: true}, nil // which no report has
+	}
+	return sorter{}, digest.Unknown(field, names)
+}
+
+func isColumn(field string) bool {
+	return field == "revision_date" || slices.ContainsFunc(columns, func(c column) bool { return c.field == field })
+}
+
+// of is the line's value, the median of numbers.
+func (s sorter) of(l *Line) (digest.Value, bool) {
+	v, ok := l.rows[0].Get(s.field)
+	if c, have := cellOf(l.rows, s.field); ok && have && v.Kind != digest.Text {
+		v.Num = c.Median
+	}
+	return v, ok
+}
+
+// compare orders lines; those without the field come last.
+func (s sorter) compare(a, b *Line) int {
+	x, ok := s.of(a)
+	y, too := s.of(b)
+	switch {
+	case !ok || !too:
+		return boolOrder(ok, too)
+	case s.down:
+		return y.Compare(x)
+	}
+	return x.Compare(y)
+}
+
+func boolOrder(first, second bool) int {
+	switch {
+	case first == second:
+		return 0
+	case first:
+		return -1
+	}
+	return 1
+}
+
+// sort orders the rows of a group: by the field asked for; else those to start
+// from first where only some are, and then by VAR.
+func (g *Group) sort(s sorter, v *variable, isStart map[string]bool) {
+	slices.SortStableFunc(g.Rows, func(a, b Line) int {
+		if s.field != "" {
+			if c := s.compare(&a, &b); c != 0 {
+				return c
+			}
+		}
+		if c := boolOrder(a.starts(isStart), b.starts(isStart)); c != 0 && s.field == "" {
+			return c
+		}
+		if v.name == "revision" && s.field == "" {
+			return committed(&b.rows[0]).Compare(committed(&a.rows[0]))
+		}
+		return cmp.Or(a.value.Compare(b.value), b.At.Compare(a.At))
+	})
+}
+
+func (l *Line) starts(isStart map[string]bool) bool {
+	return slices.ContainsFunc(l.rows, func(r digest.Row) bool { return isStart[r.ID] })
+}
+
+// groups orders groups by their first rows, else the newest first, and finds
+// the variables that they differ in.
+func (s sorter) groups(groups []Group) {
+	slices.SortStableFunc(groups, func(a, b Group) int {
+		if s.field != "" {
+			if c := s.compare(&a.Rows[0], &b.Rows[0]); c != 0 {
+				return c
+			}
+		}
+		return b.newest.Compare(a.newest)
+	})
+	values := map[string]map[string]bool{}
+	for _, g := range groups {
+		for _, e := range g.Equal {
+			if values[e.Name] == nil {
+				values[e.Name] = map[string]bool{}
+			}
+			values[e.Name][e.Value] = true
+		}
+	}
+	count := map[string]int{}
+	for _, g := range groups {
+		for _, e := range g.Equal {
+			count[e.Name]++
+		}
+	}
+	for i := range groups {
+		for _, e := range groups[i].Equal {
+			if len(values[e.Name]) > 1 || count[e.Name] < len(groups) {
+				groups[i].Differs = append(groups[i].Differs, e.Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package judge
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// JSON is the collation as one document.
+func (c *Collation) JSON() ([]byte, error) { return json.MarshalIndent(c, "", "  ") }
+
+// CSV writes a line a row: which group it is of, what its group shares where
+// groups differ, VAR, and of each quantity the median in the unit of its kind
+// and its spread, a share.
+func (c *Collation) CSV(w io.Writer) error {
+	var differs []string
+	flags := false
+	for _, g := range c.Groups {
+		for _, name := range g.Differs {
+			if !slices.Contains(differs, name) {
+				differs = append(differs, name)
+			}
+		}
+		for _, l := range g.Rows {
+			flags = flags || len(l.Flags) > 0
+		}
+	}
+	slices.Sort(differs)
+	out := csv.NewWriter(w)
+	head := append([]string{"group"}, differs...)
+	head = append(head, shownField(c.Variable), "reports", "report_id", "started", "revision", "revision_date", "untrusted")
+	if flags {
+		head = append(head, "flags")
+	}
+	for _, col := range c.columns {
+		head = append(head, col.field, col.field+"_spread")
+	}
+	head = append(head, "best")
+	if err := out.Write(head); err != nil {
+		return fmt.Errorf("write the collation: %w", err)
+	}
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		for k := range g.Rows {
+			if err := out.Write(c.record(i+1, g, &g.Rows[k], differs, flags)); err != nil {
+				return fmt.Errorf("write the collation: %w", err)
+			}
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write the collation: %w", err)
+	}
+	return nil
+}
+
+func (c *Collation) record(number int, g *Group, l *Line, differs []string, flags bool) []string {
+	r := []string{strconv.Itoa(number)}
+	for _, name := range differs {
+		text := ""
+		if i := slices.IndexFunc(g.Equal, func(s Setting) bool { return s.Name == name }); i >= 0 {
+			text = g.Equal[i].Value
+		}
+		r = append(r, safe(text))
+	}
+	date := ""
+	if l.RevisionDate != nil {
+		date = l.RevisionDate.Format(time.RFC3339)
+	}
+	r = append(r, safe(l.Value), strconv.Itoa(len(l.Reports)), l.Reports[0], l.At.UTC().Format(time.RFC3339), safe(l.Revision), date, strconv.Itoa(l.Untrusted))
+	if flags {
+		r = append(r, safe(flagWords(l.Flags)))
+	}
+	var best []string
+	for _, col := range c.columns {
+		cell, ok := l.Cells[col.field]
+		if !ok {
+			r = append(r, "", "")
+			continue
+		}
+		spread := ""
+		if cell.Spread != nil && cell.N > 1 {
+			spread = strconv.FormatFloat(*cell.Spread, 'g', 4, 64)
+		}
+		r = append(r, strconv.FormatFloat(cell.Median, 'g', -1, 64), spread)
+		if cell.Best {
+			best = append(best, col.field)
+		}
+	}
+	return append(r, strings.Join(best, " "))
+}
+
+// safe is a text that a spreadsheet does not take for a formula.
+func safe(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		if _, err := strconv.ParseFloat(s, 64); err != nil {
+			return "'" + s
+		}
+	}
+	return s
+}
