@@ -15,7 +15,7 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 # Packages which drive real servers and the built program: their time goes into
 # other processes, which the race detector does not see, and neither does Go's
 # test cache; hence -count=1.
-REAL        := internal/kafkatest internal/elastictest internal/acceptance
+REAL        := internal/kafkatest internal/elastictest internal/store/elastic internal/acceptance
 SLOW         = $(addprefix ./,$(REAL))
 QUICK        = $$($(GO) list ./... | grep -vE '^carronade/($(subst $() ,|,$(strip $(REAL))))$$')
 

@@ -1,0 +1,289 @@
+package elastic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// A client speaks to a cluster. It may be used by several goroutines.
+type client struct {
+	http           *http.Client
+	base           string // URL without a path
+	place          string // for people
+	prefix         string // of the indices
+	user, password string
+	auth           string // header, instead of them
+}
+
+func (c *client) reports() string   { return c.prefix + "-reports" }
+func (c *client) intervals() string { return c.prefix + "-intervals" }
+
+// A refusal is an answer that is no success.
+type refusal struct {
+	status int
+	kind   string // "cluster_block_exception"
+	reason string
+}
+
+func (r *refusal) Error() string {
+	if r.reason == "" {
+		return fmt.Sprintf("it answers %d %s", r.status, http.StatusText(r.status))
+	}
+	return fmt.Sprintf("it answers %d: %s", r.status, r.reason)
+}
+
+// status is the code of a refusal, 0 of another error.
+func status(err error) int {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.status
+	}
+	return 0
+}
+
+const (
+	jsonType  = "application/json"
+	linesType = "application/x-ndjson"
+)
+
+// mostAnswer bounds an answer, in bytes: a page of digests or of intervals.
+const mostAnswer = 512 << 20
+
+// do sends a request and decodes the answer; body nil is none, into nil is not
+// wanted.
+func (c *client) do(ctx context.Context, method, path string, body []byte, contentType string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var r io.Reader
+	if body != nil {
+		r = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, r)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", contentType)
+	}
+	req.Header.Set("Accept", jsonType)
+	switch {
+	case c.auth != "":
+		req.Header.Set("Authorization", c.auth)
+	case c.user != "":
+		req.SetBasicAuth(c.user, c.password)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // the place is told already
+		}
+		return err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	if err != nil {
+		return fmt.Errorf("read its answer: %w", err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return refused(resp.StatusCode, data)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("its answer is not that of Elasticsearch or OpenSearch: %w", err)
+	}
+	return nil
+}
+
+// refused reads the words of a refusal, whose form differs with who refuses.
+func refused(code int, data []byte) *refusal {
+	r := &refusal{status: code}
+	var body struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(data, &body) != nil {
+		return r
+	}
+	var c fault
+	if json.Unmarshal(body.Error, &c) == nil {
+		r.kind, r.reason = c.Type, c.words()
+		return r
+	}
+	var text string
+	if json.Unmarshal(body.Error, &text) == nil {
+		r.reason = short(text)
+	}
+	return r
+}
+
+// A fault is what a cluster says is wrong.
+type fault struct {
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
+	Cause  *fault `json:"caused_by"`
+}
+
+func (f *fault) words() string {
+	text := f.Reason
+	if f.Cause != nil && f.Cause.Reason != "" && !strings.Contains(text, f.Cause.Reason) {
+		text += ": " + f.Cause.Reason
+	}
+	return short(text)
+}
+
+func short(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 300 {
+		s = s[:300] + "..."
+	}
+	return s
+}
+
+// An action is one line, or two, of a bulk request.
+type action struct {
+	verb, index, id string
+	doc             any // nil: none
+	ifAt            *version
+}
+
+// A version is a document's at a moment, for changes that must not meet others.
+type version struct {
+	Number int64 `json:"_seq_no"`
+	Term   int64 `json:"_primary_term"`
+}
+
+// pieceBytes is how large a bulk request grows: below what clusters take (100
+// MB), and enough to make the way there worth it.
+const pieceBytes = 4 << 20
+
+// bulk carries out actions, in pieces, and makes their effects visible to
+// searches. The first that fails ends it; deleting what is not there does not.
+func (c *client) bulk(ctx context.Context, refresh bool, actions ...action) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	send := func() error {
+		if b.Len() == 0 {
+			return nil
+		}
+		path := "/_bulk"
+		if refresh {
+			path += "?refresh=true"
+		}
+		var answer struct {
+			Errors bool `json:"errors"`
+			Items  []map[string]struct {
+				Status int   `json:"status"`
+				Error  fault `json:"error"`
+			} `json:"items"`
+		}
+		err := c.do(ctx, http.MethodPost, path, b.Bytes(), linesType, &answer)
+		b.Reset()
+		if err != nil || !answer.Errors {
+			return err
+		}
+		for _, item := range answer.Items {
+			for verb, res := range item {
+				if res.Status/100 != 2 && (verb != "delete" || res.Status != http.StatusNotFound) {
+					return &refusal{status: res.Status, kind: res.Error.Type, reason: res.Error.words()}
+				}
+			}
+		}
+		return nil
+	}
+	for _, a := range actions {
+		meta := map[string]any{"_index": a.index, "_id": a.id}
+		if a.ifAt != nil {
+			meta["if_seq_no"], meta["if_primary_term"] = a.ifAt.Number, a.ifAt.Term
+		}
+		if err := enc.Encode(map[string]any{a.verb: meta}); err != nil {
+			return err
+		}
+		if a.doc != nil {
+			if err := enc.Encode(a.doc); err != nil {
+				return err
+			}
+		}
+		if b.Len() >= pieceBytes {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+	}
+	return send()
+}
+
+// A hit is a document that was found.
+type hit struct {
+	ID     string          `json:"_id"`
+	Source json.RawMessage `json:"_source"`
+	Sort   []any           `json:"sort"`
+	version
+}
+
+// pageHits is how many documents a search brings at once.
+const pageHits = 1000
+
+// search calls f with the documents of an index that a query finds, in the
+// order of the sort, which must be total, until f wants no more; source names
+// the fields that are wanted, nil all. An index that is not there is empty.
+func (c *client) search(ctx context.Context, index string, query any, sort []map[string]any, source []string, f func(h *hit) (more bool, err error)) error {
+	var after []any
+	for {
+		body := map[string]any{
+			"size": pageHits, "query": query, "sort": sort,
+			"seq_no_primary_term": true, "track_total_hits": false,
+		}
+		if source != nil {
+			body["_source"] = source
+		}
+		if after != nil {
+			body["search_after"] = after
+		}
+		data, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Hits struct {
+				Hits []json.RawMessage `json:"hits"`
+			} `json:"hits"`
+			TimedOut bool `json:"timed_out"`
+			Shards   struct {
+				Failed int `json:"failed"`
+			} `json:"_shards"`
+		}
+		err = c.do(ctx, http.MethodPost, "/"+index+"/_search?ignore_unavailable=true", data, jsonType, &answer)
+		switch {
+		case err != nil:
+			return err
+		case answer.TimedOut || answer.Shards.Failed > 0:
+			return errors.New("it answers in part: some shards failed")
+		}
+		for _, raw := range answer.Hits.Hits {
+			d := json.NewDecoder(bytes.NewReader(raw))
+			d.UseNumber() // of sort values, which are sent back as they are
+			var h hit
+			if err := d.Decode(&h); err != nil {
+				return err
+			}
+			more, err := f(&h)
+			if err != nil || !more {
+				return err
+			}
+			after = h.Sort
+		}
+		if len(answer.Hits.Hits) < pageHits {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/system"
+)
+
+// A kept is a report's document with its version.
+type kept struct {
+	reportDoc
+	version
+}
+
+// head reads a report's document, as it is now.
+func (s *Store) head(ctx context.Context, id string) (*kept, error) {
+	var answer struct {
+		Found  bool      `json:"found"`
+		Source reportDoc `json:"_source"`
+		version
+	}
+	err := s.do(ctx, http.MethodGet, "/"+s.reports()+"/_doc/"+url.PathEscape(id), nil, "", &answer)
+	if status(err) == http.StatusNotFound || err == nil && !answer.Found {
+		return nil, store.ErrMissing
+	}
+	return &kept{answer.Source, answer.version}, err
+}
+
+// Get implements store.Store. A report is checked against its hash.
+func (s *Store) Get(ctx context.Context, id string) (*report.Document, error) {
+	d, err := s.get(ctx, id)
+	return d, s.fail("read report "+id, err)
+}
+
+func (s *Store) get(ctx context.Context, id string) (*report.Document, error) {
+	k, err := s.head(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.load(ctx, k)
+}
+
+// load makes a document of its parts. One whose run goes on, or was killed, is
+// assembled.
+func (s *Store) load(ctx context.Context, k *kept) (*report.Document, error) {
+	if k.Schema > schemaVersion {
+		return nil, fmt.Errorf("%w: the document's schema is version %d", store.ErrNewer, k.Schema)
+	}
+	var intervals [][]byte
+	err := s.eachInterval(ctx, k.ID, []string{"json"}, func(h *hit) (bool, error) {
+		var doc intervalDoc
+		if err := json.Unmarshal(h.Source, &doc); err != nil {
+			return false, err
+		}
+		intervals = append(intervals, []byte(doc.JSON))
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	d, err := report.Join([]byte(k.Head), intervals)
+	if err != nil {
+		return nil, err
+	}
+	if k.Owner != "" {
+		return report.Assemble(d, d.Intervals), nil
+	}
+	if err := d.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	return d, nil
+}
+
+// eachInterval calls f with a report's intervals in the order of their starts.
+func (s *Store) eachInterval(ctx context.Context, id string, source []string, f func(h *hit) (bool, error)) error {
+	sort := []map[string]any{{"start_s": "asc"}, {"n": "asc"}}
+	return s.search(ctx, s.intervals(), object{"term": object{"report": id}}, sort, source, f)
+}
+
+// newestFirst is the order of reports: by their start, and by when they were
+// kept where that is the same.
+var newestFirst = []map[string]any{{"started_ns": "desc"}, {"kept_ns": "desc"}, {"id": "asc"}}
+
+// Rows implements store.Store. What a search of the cluster can leave out for
+// certain it leaves out; the filters themselves are those of every store.
+func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
+	if err := s.settle(ctx); err != nil {
+		return nil, s.fail("list the reports", err)
+	}
+	m := digest.NewMatcher(q.Filters)
+	rows, err := s.rows(ctx, q, m)
+	if err == nil {
+		err = m.Err()
+		return rows, err // in the words of filters
+	}
+	return nil, s.fail("list the reports", err)
+}
+
+func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher) ([]digest.Row, error) {
+	query := object{"match_all": object{}}
+	if !q.Since.IsZero() {
+		query = object{"range": object{"started_ns": object{"gte": q.Since.UnixNano()}}}
+	}
+	chosen := digest.Select(q.Fields)
+	var out []digest.Row
+	err := s.search(ctx, s.reports(), query, newestFirst, []string{"id", "owner", "beat_ms", "digest", "digest_version"}, func(h *hit) (bool, error) {
+		var k kept
+		if err := json.Unmarshal(h.Source, &k.reportDoc); err != nil {
+			return false, err
+		}
+		row, err := s.row(ctx, &k)
+		if err != nil {
+			return false, err
+		}
+		if !m.Match(&row) {
+			return true, nil
+		}
+		row.Running = k.Owner != ""
+		if q.Fields != nil {
+			var fields []digest.Field
+			for i := range row.Fields {
+				if chosen.Keeps(&row.Fields[i]) {
+					fields = append(fields, row.Fields[i])
+				}
+			}
+			row.Fields = fields
+		}
+		out = append(out, row)
+		return q.Limit <= 0 || len(out) < q.Limit, nil
+	})
+	return out, err
+}
+
+// row is a report's digest, made anew where another version of it was kept.
+func (s *Store) row(ctx context.Context, k *kept) (digest.Row, error) {
+	if k.Version == digest.Version {
+		return digest.UnmarshalRow(k.Digest)
+	}
+	whole, err := s.head(ctx, k.ID)
+	if err != nil {
+		return digest.Row{}, err
+	}
+	d, err := report.Join([]byte(whole.Head), nil)
+	if err != nil {
+		return digest.Row{}, err
+	}
+	return digest.Of(d), nil
+}
+
+// Find implements store.Store.
+func (s *Store) Find(ctx context.Context, prefix string, n int) ([]string, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	query := object{"prefix": object{"id": prefix}}
+	if prefix == "" {
+		query = object{"match_all": object{}}
+	}
+	var out []string
+	err := s.search(ctx, s.reports(), query, newestFirst, []string{"id"}, func(h *hit) (bool, error) {
+		out = append(out, h.ID)
+		return len(out) < n, nil
+	})
+	return out, s.fail("look for reports", err)
+}
+
+// A process of another machine is taken to be there as long as it has been
+// heard of lately. It says something at least once a pulse.
+const (
+	pulse   = 20 * time.Second
+	missing = 6 * pulse
+)
+
+// alive tells whether the process that writes a report is still there.
+func alive(k *kept) bool {
+	var id system.Identity
+	if json.Unmarshal([]byte(k.Owner), &id) != nil {
+		return false
+	}
+	if alive, known := id.Alive(); known {
+		return alive
+	}
+	return time.Since(time.UnixMilli(k.BeatMS)) < missing
+}
+
+// settle makes finished reports of those whose process is gone. Who may not
+// write, reads them as they are.
+func (s *Store) settle(ctx context.Context) error {
+	query := object{"bool": object{"must": []object{{"exists": object{"field": "owner"}}}, "must_not": []object{{"term": object{"owner": ""}}}}}
+	var dead []*kept
+	err := s.search(ctx, s.reports(), query, newestFirst, nil, func(h *hit) (bool, error) {
+		k := &kept{version: h.version}
+		if err := json.Unmarshal(h.Source, &k.reportDoc); err != nil {
+			return false, err
+		}
+		if !alive(k) {
+			dead = append(dead, k)
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, k := range dead {
+		d, err := s.load(ctx, k)
+		if err != nil {
+			return fmt.Errorf("assemble report %s, whose run was killed: %w", k.ID, err)
+		}
+		doc, err := reportDocOf(d)
+		if err != nil {
+			return err
+		}
+		doc.KeptNS = k.KeptNS
+		if err := s.putIntervals(ctx, d); err != nil {
+			return ignoreRefused(err)
+		}
+		err = s.bulk(ctx, true, action{verb: "index", index: s.reports(), id: k.ID, doc: doc, ifAt: &k.version})
+		if err := ignoreRefused(err); err != nil && status(err) != http.StatusConflict { // another process was faster
+			return err
+		}
+	}
+	return nil
+}
+
+// ignoreRefused takes what a cluster does not allow for done: reading goes on.
+func ignoreRefused(err error) error {
+	var r *refusal
+	if errors.As(err, &r) && (r.status == http.StatusForbidden || r.kind == "cluster_block_exception") {
+		return nil
+	}
+	return err
+}

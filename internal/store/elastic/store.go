@@ -1,0 +1,294 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/measure"
+	"carronade/target"
+)
+
+// A Store keeps reports in a cluster. It implements store.Store.
+type Store struct {
+	*client
+	mu       sync.Mutex
+	prepared bool
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the store at an address (see Schemes). It asks the cluster who it
+// is, so that one that is away or refuses is known now. An error is a
+// *target.Error.
+func Open(ctx context.Context, address string) (*Store, error) {
+	c, err := parse(address)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{client: c}
+	var who struct {
+		Version struct {
+			Number string `json:"number"`
+		} `json:"version"`
+	}
+	err = s.do(ctx, http.MethodGet, "/", nil, "", &who)
+	if err == nil && who.Version.Number == "" {
+		err = errors.New("what answers there is neither Elasticsearch nor OpenSearch")
+	}
+	if err != nil && status(err) != http.StatusForbidden { // not everybody may ask
+		return nil, s.fail("open the store", err)
+	}
+	return s, nil
+}
+
+// Place implements store.Store.
+func (s *Store) Place() string { return s.place }
+
+// Close implements store.Store.
+func (s *Store) Close() error {
+	s.http.CloseIdleConnections()
+	return nil
+}
+
+// ready prepares the cluster before the first change.
+func (s *Store) ready(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.prepared {
+		return nil
+	}
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	s.prepared = true
+	return nil
+}
+
+// reportDocOf makes a document of a report's head.
+func reportDocOf(d *report.Document) (*reportDoc, error) {
+	head, err := d.Head()
+	if err != nil {
+		return nil, err
+	}
+	row := digest.Of(d)
+	bin, err := row.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	doc := &reportDoc{
+		Schema: schemaVersion, At: d.StartedAt.UTC().Format(time.RFC3339Nano), StartedNS: d.StartedAt.UnixNano(), KeptNS: time.Now().UnixNano(),
+		ID: d.ID, Hash: d.Hash, Target: d.Target, Op: d.Op, Measured: make(map[string]float64),
+		Head: string(head), Digest: bin, Version: digest.Version,
+	}
+	for _, f := range row.Fields {
+		if f.Value.Kind == digest.Text {
+			doc.Equal = append(doc.Equal, f.Name+"="+f.Value.Text)
+		}
+	}
+	for _, k := range digest.Fields() {
+		if v, ok := row.Num(k.Name); ok && measured(k) {
+			doc.Measured[k.Name] = v
+		}
+	}
+	return doc, nil
+}
+
+// measured reports whether a known field is a number that a dashboard can draw.
+func measured(k digest.Known) bool {
+	switch k.Kind {
+	case digest.Text, digest.Time, digest.Bool:
+		return false
+	}
+	return !strings.Contains(k.Name, ".")
+}
+
+// p99 is a percentile of an interval; nil where it does not exist.
+func p99(s *measure.Summary) *float64 {
+	v, ok := s.At(99)
+	if !ok {
+		return nil
+	}
+	us := float64(v.D) / float64(time.Microsecond)
+	return &us
+}
+
+// intervalID names the document of a report's n-th kept interval.
+func intervalID(id string, n int) string { return fmt.Sprintf("%s-%06d", id, n) }
+
+// intervalDocOf makes a document of an encoded interval.
+func intervalDocOf(id string, started time.Time, n int, e *report.Encoded) (*intervalDoc, error) {
+	var iv report.Interval
+	if err := json.Unmarshal(e.JSON, &iv); err != nil {
+		return nil, err
+	}
+	doc := &intervalDoc{
+		Schema: schemaVersion, At: started.Add(time.Duration(iv.EndS * float64(time.Second))).UTC().Format(time.RFC3339Nano),
+		Report: id, N: n, Phase: iv.Phase, StartS: iv.StartS, EndS: iv.EndS, Sum: fmt.Sprintf("%x", e.Sum),
+		Acked: iv.Acked, Failed: iv.Failed, Unknown: iv.Unknown, Sent: iv.Sent, Consumed: iv.Consumed,
+		EventsPerS: iv.EventsPerS, InFlight: iv.InFlight, JSON: string(e.JSON),
+	}
+	doc.ResponseP99, doc.ServiceP99, doc.EndToEndP99 = p99(iv.Response), p99(iv.Service), p99(iv.EndToEnd)
+	return doc, nil
+}
+
+// Put implements store.Store.
+func (s *Store) Put(ctx context.Context, d *report.Document) error {
+	return s.fail("keep report "+d.ID, s.put(ctx, d))
+}
+
+func (s *Store) put(ctx context.Context, d *report.Document) error {
+	if err := d.Check(); err != nil {
+		return err
+	}
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	there, err := s.head(ctx, d.ID)
+	switch {
+	case errors.Is(err, store.ErrMissing):
+	case err != nil:
+		return err
+	case there.Owner != "":
+		return store.ErrRunning
+	case there.Hash == d.Hash:
+		return nil
+	default:
+		return store.ErrExists
+	}
+	if err := s.putIntervals(ctx, d); err != nil {
+		return err
+	}
+	doc, err := reportDocOf(d)
+	if err != nil {
+		return err
+	}
+	err = s.bulk(ctx, true, action{verb: "create", index: s.reports(), id: d.ID, doc: doc})
+	if status(err) == http.StatusConflict {
+		return store.ErrExists // kept by another process meanwhile
+	}
+	return err
+}
+
+// putIntervals writes all of a report's intervals in place of whatever there
+// is that a search finds.
+func (s *Store) putIntervals(ctx context.Context, d *report.Document) error {
+	if err := s.dropFound(ctx, d.ID, nil); err != nil {
+		return err
+	}
+	var actions []action
+	for i := range d.Intervals {
+		e, err := d.Intervals[i].Encode()
+		if err != nil {
+			return err
+		}
+		doc, err := intervalDocOf(d.ID, d.StartedAt, i, &e)
+		if err != nil {
+			return err
+		}
+		actions = append(actions, action{verb: "index", index: s.intervals(), id: intervalID(d.ID, i), doc: doc})
+	}
+	return s.bulk(ctx, true, actions...)
+}
+
+// dropIntervals deletes a report's intervals but those to be kept, by their
+// documents' ids, also what was written just now.
+func (s *Store) dropIntervals(ctx context.Context, id string, keep map[string]bool) error {
+	if err := s.do(ctx, http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil); err != nil && status(err) != http.StatusNotFound {
+		return err
+	}
+	return s.dropFound(ctx, id, keep)
+}
+
+// dropFound deletes those that a search finds: what was written since the last
+// refresh is not among them.
+func (s *Store) dropFound(ctx context.Context, id string, keep map[string]bool) error {
+	var actions []action
+	err := s.eachInterval(ctx, id, []string{"n"}, func(h *hit) (bool, error) {
+		if !keep[h.ID] {
+			actions = append(actions, action{verb: "delete", index: s.intervals(), id: h.ID})
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.bulk(ctx, true, actions...)
+}
+
+// Delete implements store.Store. Where one of them cannot be deleted, none is.
+func (s *Store) Delete(ctx context.Context, ids ...string) error {
+	var actions []action
+	for _, id := range ids {
+		there, err := s.head(ctx, id)
+		if err == nil && there.Owner != "" && alive(there) {
+			err = store.ErrRunning
+		}
+		if err != nil {
+			return s.fail("delete report "+id, err)
+		}
+		actions = append(actions, action{verb: "delete", index: s.reports(), id: id})
+	}
+	err := s.bulk(ctx, true, actions...)
+	for _, id := range ids {
+		if err == nil {
+			err = s.dropIntervals(ctx, id, nil)
+		}
+	}
+	return s.fail("delete reports", err)
+}
+
+// hints say what to do about what is wrong.
+var hints = []struct {
+	is   error
+	hint string
+}{
+	{store.ErrMissing, "carronade report list shows what is there"},
+	{store.ErrExists, "a run that was repeated has an id of its own; the file may have been changed"},
+	{store.ErrRunning, "wait for its end, or stop it"},
+	{store.ErrForeign, "give another prefix in the store's address; these indices are left as they are"},
+	{store.ErrNewer, "use the newer carronade, or give another prefix in the store's address"},
+	{store.ErrReadOnly, "see why its indices may not be written (a full disk makes them so), or give another store"},
+}
+
+// fail makes an error for people.
+func (s *Store) fail(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var done *target.Error
+	if errors.As(err, &done) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	out := &target.Error{Doing: doing + " in " + s.place, Err: err, Hint: "see that the cluster is there and well: curl " + s.base + "/_cluster/health"}
+	var r *refusal
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		out.Err = fmt.Errorf("it did not answer within %v", patience)
+	case !errors.As(err, &r):
+	case r.status == http.StatusUnauthorized:
+		out.Hint = "give the address a user and a password, or an api-key: " + addressHint
+	case r.kind == "cluster_block_exception", r.kind == "index_closed_exception":
+		out.Err = fmt.Errorf("%w: %w", store.ErrReadOnly, r)
+	case r.kind == "strict_dynamic_mapping_exception", r.kind == "mapper_parsing_exception", r.kind == "document_parsing_exception":
+		out.Hint = "the indices " + s.prefix + "-* do not have the mapping of carronade's template; give another prefix in the store's address"
+	case r.status == http.StatusForbidden:
+		out.Hint = "this user needs to read and write " + s.prefix + "-* and to manage index templates"
+	case r.status == http.StatusTooManyRequests:
+		out.Hint = "the cluster is overloaded; try again later"
+	}
+	for _, h := range hints {
+		if errors.Is(out.Err, h.is) {
+			out.Hint = h.hint
+		}
+	}
+	return out
+}

@@ -1,0 +1,293 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"carronade/internal/elastictest"
+	"carronade/internal/store"
+	"carronade/internal/store/storetest"
+	"carronade/target"
+)
+
+func TestMain(m *testing.M) { os.Exit(elastictest.Main(m)) }
+
+// address is one of indices that no other test uses. They go when the test
+// ends.
+func address(t *testing.T, base string) string {
+	t.Helper()
+	prefix := elastictest.Index(t, "st")
+	node := elastictest.Shared(t)
+	t.Cleanup(func() {
+		for _, path := range []string{"/" + prefix + "-reports", "/" + prefix + "-intervals", "/_index_template/" + prefix} {
+			r, _ := http.NewRequest(http.MethodDelete, node.URL+path, nil)
+			if resp, err := http.DefaultClient.Do(r); err == nil {
+				resp.Body.Close()
+			}
+		}
+	})
+	return "elasticsearch://" + strings.TrimPrefix(base, "http://") + "/" + prefix
+}
+
+func open(t *testing.T, address string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestStore(t *testing.T) {
+	at := address(t, elastictest.Shared(t).URL) // one for all: making indices takes long
+	storetest.Run(t, func(t *testing.T) store.Store {
+		s := open(t, at)
+		for _, index := range []string{s.reports(), s.intervals()} {
+			path := "/" + index + "/_delete_by_query?refresh=true&conflicts=proceed&ignore_unavailable=true"
+			if err := s.do(t.Context(), http.MethodPost, path, []byte(`{"query":{"match_all":{}}}`), jsonType, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	})
+}
+
+// A gate stands before the real cluster, and does to a request what a test
+// wants: handled is true when it answered itself.
+func gate(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (handled bool)) string {
+	t.Helper()
+	to, _ := url.Parse(elastictest.Shared(t).URL)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !do(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// A cluster that fails while a run goes on costs the run nothing: what was not
+// kept then is kept at its end.
+func TestAwayInBetween(t *testing.T) {
+	var away atomic.Bool
+	var refused atomic.Int64
+	s := open(t, address(t, gate(t, func(w http.ResponseWriter, _ *http.Request) bool {
+		if away.Load() {
+			refused.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return away.Load()
+	})))
+	want := storetest.Document(0, 20)
+	w, err := s.Begin(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want.Intervals {
+		if i == 5 {
+			away.Store(true)
+		}
+		e, err := want.Intervals[i].Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Interval(e)
+	}
+	for i := 0; refused.Load() == 0; i++ {
+		w.(*writer).nudge()
+	}
+	away.Store(false)
+	if err := w.Finish(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Get(t.Context(), want.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Hash != want.Hash || len(got.Intervals) != len(want.Intervals) || got.Check() != nil {
+		t.Errorf("got %d intervals and hash %s, want %d and %s", len(got.Intervals), got.Hash, len(want.Intervals), want.Hash)
+	}
+}
+
+// More reports than a search brings at once.
+func TestPages(t *testing.T) {
+	s := open(t, address(t, elastictest.Shared(t).URL))
+	if err := s.ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const n = pageHits + 50
+	var actions []action
+	for i := range n {
+		doc, err := reportDocOf(storetest.Document(i, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		actions = append(actions, action{verb: "create", index: s.reports(), id: doc.ID, doc: doc})
+	}
+	if err := s.bulk(t.Context(), true, actions...); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Rows(t.Context(), store.Query{})
+	if err != nil || len(rows) != n {
+		t.Fatalf("got %d rows and %v, want %d", len(rows), err, n)
+	}
+	for i := 1; i < n; i++ {
+		if rows[i].At.After(rows[i-1].At) {
+			t.Fatalf("row %d is newer than the one before it", i)
+		}
+	}
+	if rows, err := s.Rows(t.Context(), store.Query{Limit: 7}); err != nil || len(rows) != 7 {
+		t.Errorf("got %d rows and %v, want 7", len(rows), err)
+	}
+}
+
+// What is wrong with a cluster is said with a way out, and no secret.
+func TestFaults(t *testing.T) {
+	t.Setenv("STORE_PASSWORD", "canary-1")
+	t.Setenv("STORE_KEY", "canary-2")
+	answers := func(code int, body string) string {
+		return gate(t, func(w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(code)
+			io.WriteString(w, body)
+			return true
+		})
+	}
+	refuses := func(kind, reason string) string {
+		return gate(t, func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodGet || !strings.Contains(r.URL.Path, "_bulk") {
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, `{"error":{"type":%q,"reason":%q},"status":403}`, kind, reason)
+			return true
+		})
+	}
+	for _, tt := range []struct {
+		name, address string
+		want          []string
+		is            error
+	}{
+		{"nobody there", "elasticsearch://127.0.0.1:1", []string{"refused", "127.0.0.1:1/carronade", "/ see that"}, nil},
+		{"no such host", "elasticsearch://no-such-host.invalid", []string{"no-such-host.invalid:9200"}, nil},
+		{"no host", "elasticsearch:///x", []string{"names no host"}, nil},
+		{"a password in the address", "elasticsearch://a:canary@h:1", []string{"where others read them"}, nil},
+		{"a password as it is", "elasticsearch://h:1?user=a&password=canary", []string{"password", "env:NAME"}, nil},
+		{"a user alone", "elasticsearch://h:1?user=a", []string{"go together"}, nil},
+		{"a key too many", "elasticsearch://h:1?user=a&password=env:STORE_PASSWORD&api-key=env:STORE_KEY", []string{"both"}, nil},
+		{"an unset reference", "elasticsearch://h:1?api-key=env:STORE_NOTHING", []string{"no variable STORE_NOTHING"}, nil},
+		{"an unknown word", "elasticsearch://h:1?verify=no", []string{`"verify"`}, nil},
+		{"a prefix that is none", "elasticsearch://h:1/Reports", []string{"lower case"}, nil},
+		{"no such ca", "elasticsearch+https://h:1?ca=/nowhere.pem", []string{"no such file"}, nil},
+		{"unauthorized", answers(401, `{"error":{"type":"security_exception","reason":"missing authentication credentials"}}`) + "?user=a&password=env:STORE_PASSWORD", []string{"401: missing authentication", "api-key"}, nil},
+		{"another server", answers(200, `<html>hello</html>`), []string{"not that of Elasticsearch"}, nil},
+		{"another server of JSON", answers(200, `{}`), []string{"neither Elasticsearch nor OpenSearch"}, nil},
+		{"read-only", refuses("cluster_block_exception", "index [x] blocked by: [FORBIDDEN/12/index read-only / allow delete (api)]"), []string{"read-only", "full disk"}, store.ErrReadOnly},
+		{"not allowed", refuses("security_exception", "no permissions for [indices:data/write/bulk]"), []string{"no permissions", "manage index templates"}, nil},
+		{"another's mapping", refuses("strict_dynamic_mapping_exception", "mapping set to strict"), []string{"another prefix"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			address := tt.address
+			if strings.HasPrefix(address, "http://") {
+				address = "elasticsearch://" + strings.TrimPrefix(address, "http://")
+			}
+			s, err := Open(t.Context(), address)
+			if err == nil {
+				defer s.Close()
+				err = s.Put(t.Context(), storetest.Document(0, 1))
+			}
+			said, ok := errors.AsType[*target.Error](err)
+			if !ok {
+				t.Fatalf("got %v, want a *target.Error", err)
+			}
+			text := said.Error() + " / " + said.Hint
+			for _, w := range tt.want {
+				if !strings.Contains(text, w) {
+					t.Errorf("got %q, want %q in it", text, w)
+				}
+			}
+			if strings.Contains(text, "canary") {
+				t.Errorf("a secret was said: %s", text)
+			}
+			if tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("got %v, want %v", err, tt.is)
+			}
+		})
+	}
+}
+
+// Indices of somebody else, or of a newer program, are left alone.
+func TestForeignAndNewer(t *testing.T) {
+	node := elastictest.Shared(t)
+	for _, tt := range []struct {
+		name, mapping string
+		want          error
+	}{
+		{"foreign", `{"mappings":{}}`, store.ErrForeign},
+		{"newer", fmt.Sprintf(`{"mappings":{"_meta":{"carronade":%d}}}`, schemaVersion+1), store.ErrNewer},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			at := address(t, node.URL)
+			s := open(t, at)
+			if err := s.do(t.Context(), http.MethodPut, "/"+s.reports(), []byte(tt.mapping), jsonType, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Put(t.Context(), storetest.Document(0, 1)); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if _, err := s.Begin(t.Context(), storetest.Document(0, 1)); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// The credentials are sent, and older clusters get templates that they know.
+func TestRequests(t *testing.T) {
+	t.Setenv("STORE_KEY", "canary")
+	var older atomic.Bool
+	var keys, templates atomic.Int64
+	base := gate(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Authorization") == "ApiKey canary" {
+			keys.Add(1)
+		}
+		r.Header.Del("Authorization")
+		if strings.HasPrefix(r.URL.Path, "/_index_template/") && older.Load() {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return true
+		}
+		if strings.HasPrefix(r.URL.Path, "/_template/") {
+			templates.Add(1)
+			var body map[string]any
+			if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body["mappings"] == nil {
+				t.Errorf("the older template is %v (%v)", body, err)
+			}
+			io.WriteString(w, `{"acknowledged":true}`)
+			return true
+		}
+		return false
+	})
+	older.Store(true)
+	s := open(t, address(t, base)+"?api-key=env:STORE_KEY")
+	if err := s.ready(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if keys.Load() < 2 || templates.Load() != 1 {
+		t.Errorf("%d requests had the key, %d templates of the older form were put", keys.Load(), templates.Load())
+	}
+	if strings.Contains(s.Place(), "canary") || strings.Contains(s.Place(), "STORE_KEY") {
+		t.Errorf("the place is %s", s.Place())
+	}
+}
