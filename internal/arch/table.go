@@ -91,7 +91,7 @@ var Rooms = []Room{
 		"internal/command", "internal/digest", "internal/judge", "internal/report", "internal/store", "internal/workload", "target", "units",
 	}},
 	{Name: "internal/command/reports", May: []string{
-		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/report", "internal/store", "internal/store/elastic", "internal/store/sqlite",
+		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/report", "internal/store", "load",
 		"internal/workload", "target", "units",
 	}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/workload", "target", "target/riemann", "units"}},

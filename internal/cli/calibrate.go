@@ -178,7 +178,7 @@ func keepCalibration(c *calibration) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	return path, writeFile(path, func(w io.Writer) error { return command.WriteJSON(w, c) })
+	return path, command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, c) })
 }
 
 // keptCalibration returns this host's calibration, nil when there is none that

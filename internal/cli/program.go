@@ -168,11 +168,6 @@ func (o *stdout) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// console is what commands of one protocol speak to.
-func (s *session) console() command.Console {
-	return command.Console{Out: s.out, Note: s.note, Warn: s.warn}
-}
-
 // Tree is the tree of commands for tools that read it, such as the generator
 // of man pages. Nothing in it can be run.
 func Tree(kinds []target.Kind) *cobra.Command {

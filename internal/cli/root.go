@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/command/reports"
 )
 
 const rootLong = `Carronade fires events at the systems that take events in, and says, with
@@ -39,6 +40,7 @@ func (s *session) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.AddGroup(
 		&cobra.Group{ID: "start", Title: "start here"},
+		&cobra.Group{ID: "reports", Title: "reports"},
 		&cobra.Group{ID: "tools", Title: "tools"},
 		&cobra.Group{ID: "more", Title: "more"},
 	)
@@ -50,6 +52,7 @@ func (s *session) root() *cobra.Command {
 	}
 	add("start", s.demoCommand(), s.runCommand(), s.calibrateCommand())
 	add("tools", s.ownCommands()...)
+	add("reports", reports.Command(s.reportTools()))
 	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand())
 	add("more", s.versionCommand())
 	root.SetHelpCommand(s.helpCommand())

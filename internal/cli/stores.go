@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"carronade/internal/command"
+	"carronade/internal/command/reports"
 	"carronade/internal/store"
+	"carronade/internal/store/elastic"
 	"carronade/internal/store/sqlite"
 	"carronade/internal/workload"
 )
@@ -22,10 +23,18 @@ var storeKinds = []storeKind{
 	{"sqlite", func(ctx context.Context, place string) (store.Store, error) {
 		return openFile(ctx, strings.TrimPrefix(place, "sqlite://"))
 	}},
+	{elastic.Schemes[0], openCluster},
+	{elastic.Schemes[1], openCluster},
 }
 
 // stores opens stores for commands.
 func (s *session) stores(ctx context.Context, place string) (store.Store, error) {
+	if place == "" {
+		var err error
+		if place, err = s.defaultStore(); err != nil {
+			return nil, err
+		}
+	}
 	scheme, _, ok := strings.Cut(place, "://")
 	if !ok {
 		return openFile(ctx, place)
@@ -47,15 +56,45 @@ func (s *session) stores(ctx context.Context, place string) (store.Store, error)
 	return nil, w
 }
 
-// openFile opens the store in a file; "" is the user's own.
-func openFile(ctx context.Context, path string) (store.Store, error) {
-	if path == "" {
-		var err error
-		if path, err = sqlite.Default(); err != nil {
-			return nil, err
-		}
+// openCluster opens the store in Elasticsearch or OpenSearch.
+func openCluster(ctx context.Context, place string) (store.Store, error) {
+	s, err := elastic.Open(ctx, place)
+	if err != nil {
+		return nil, err // and no store, not one that is nil
 	}
-	return sqlite.Open(ctx, path)
+	return s, nil
 }
 
-var _ command.Stores = (*session)(nil).stores
+// openFile opens the store in a file.
+func openFile(ctx context.Context, path string) (store.Store, error) {
+	s, err := sqlite.Open(ctx, path)
+	if err != nil {
+		return nil, err // and no store, not one that is nil
+	}
+	return s, nil
+}
+
+// reportTools are what the commands on reports need.
+func (s *session) reportTools() reports.Tools {
+	return reports.Tools{Console: s.console(), Stores: s.stores, Aside: s.aside}
+}
+
+// aside moves the file of a damaged store to another name.
+func (s *session) aside(ctx context.Context, place string) (to string, old store.Store, err error) {
+	if place == "" {
+		if place, err = s.defaultStore(); err != nil {
+			return "", nil, err
+		}
+	}
+	path := strings.TrimPrefix(place, "sqlite://")
+	if strings.Contains(path, "://") {
+		return "", nil, &words{Err: fmt.Errorf("--move-aside: %s is no file", place), Hint: "only a file can be moved aside"}
+	}
+	if to, err = sqlite.MoveAside(path); err != nil {
+		return "", nil, err
+	}
+	if left, err := sqlite.OpenDamaged(ctx, to); err == nil {
+		old = left
+	}
+	return to, old, nil
+}

@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
+	"golang.org/x/term"
+
+	"carronade/internal/command"
 	"carronade/internal/live"
 	"carronade/internal/report"
 )
@@ -20,4 +26,30 @@ func terminal(w io.Writer) live.Terminal {
 func (s *session) style() report.Style {
 	t := terminal(s.Program.Out)
 	return report.Style{Color: t.Color, ASCII: t.ASCII}
+}
+
+// interactive tells whether a person is at the other end of a stream.
+func interactive(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// console is what commands speak to.
+func (s *session) console() command.Console {
+	c := command.Console{Out: s.out, Note: s.note, Warn: s.warn, Style: s.style(), Terminal: interactive(s.Program.Out), In: s.In}
+	if interactive(s.In) && interactive(s.Err) {
+		c.Ask = s.ask
+	}
+	return c
+}
+
+// ask puts a question, and takes anything but a yes for a no.
+func (s *session) ask(question string) bool {
+	fmt.Fprintf(s.Err, "%s [y/N] ", question)
+	line, err := bufio.NewReader(s.In).ReadString('\n')
+	if err != nil {
+		return false
+	}
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/report"
 	"carronade/internal/workload"
 )
 
@@ -29,6 +30,16 @@ type Console struct {
 	Out  io.Writer                        // results
 	Note func(format string, args ...any) // what is worth knowing and no fault
 	Warn func(text string)                // what to beware of
+
+	// Style is how results may look.
+	Style report.Style
+	// Terminal tells whether results go to a person, and not to a file or to
+	// another program.
+	Terminal bool
+	In       io.Reader
+	// Ask puts a question to the person who types, who answers yes or no; nil:
+	// there is nobody.
+	Ask func(question string) bool
 }
 
 // Words is an error with its way out.

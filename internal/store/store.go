@@ -49,6 +49,12 @@ type Writer interface {
 	Abandon(ctx context.Context) error
 }
 
+// A Checker is a store that can tell more of its own wholeness than its reports
+// do. Check returns an error that wraps ErrDamaged when something is wrong.
+type Checker interface {
+	Check(ctx context.Context) error
+}
+
 // A Query chooses reports. The zero Query is all of them.
 type Query struct {
 	Filters digest.Filters

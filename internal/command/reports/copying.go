@@ -1,0 +1,126 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"carronade/internal/command"
+	"carronade/internal/store"
+)
+
+func (c *commands) push() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "push [REPORT... | FILTER...] --to PLACE", Short: "copy reports to another store, such as a team's",
+		Long: `Copies reports to another store: those that are meant, or all that it has not.
+What is there already stays as it is.`,
+		Example: "\n  carronade report push --to elasticsearch://search:9200\n  carronade report push last --to /srv/carronade/reports.db",
+	}
+	cmd.Flags().String("to", "", "the store at `PLACE`, a file or an address")
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		return c.between(ctx, cmd.Flags().Lookup("to"), func(other store.Store) error { return c.copyReports(ctx, s, other, args) })
+	})
+	return cmd
+}
+
+func (c *commands) pull() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "pull [REPORT... | FILTER...] --from PLACE", Short: "copy reports from another store",
+		Long: `Copies reports from another store: those that are meant there, or all that are
+not here. What is here already stays as it is.`,
+		Example: "\n  carronade report pull branch=main --from elasticsearch://search:9200",
+	}
+	cmd.Flags().String("from", "", "the store at `PLACE`, a file or an address")
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		return c.between(ctx, cmd.Flags().Lookup("from"), func(other store.Store) error { return c.copyReports(ctx, other, s, args) })
+	})
+	cmd.ValidArgsFunction = cobra.NoFileCompletions // ids are those of the other store
+	return cmd
+}
+
+// between opens the other store, which a flag names.
+func (c *commands) between(ctx context.Context, flag *pflag.Flag, do func(store.Store) error) (err error) {
+	place := flag.Value.String()
+	if place == "" {
+		return &command.Words{Err: fmt.Errorf("--%s is missing: which store?", flag.Name), Hint: "a file, or an address such as elasticsearch://HOST:9200"}
+	}
+	other, err := c.Stores(ctx, place)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, other.Close()) }()
+	return do(other)
+}
+
+// copyReports copies what words mean from one store to another, oldest first;
+// no words mean all that the other has not.
+func (c *commands) copyReports(ctx context.Context, from, to store.Store, words []string) error {
+	ids, running, err := toCopy(ctx, from, to, words)
+	if err != nil {
+		return err
+	}
+	for k, id := range ids {
+		d, err := from.Get(ctx, id)
+		if err == nil {
+			err = to.Put(ctx, d)
+		}
+		if err != nil {
+			if k > 0 {
+				c.Note("copied %s to %s before that", plural(k, "report"), to.Place())
+			}
+			return err
+		}
+		if _, err := fmt.Fprintln(c.Out, id); err != nil {
+			return err
+		}
+	}
+	c.Note("copied %s to %s", plural(len(ids), "report"), to.Place())
+	if running > 0 {
+		c.Note("left out %s: their runs go on", plural(running, "report"))
+	}
+	return nil
+}
+
+// toCopy returns the ids to copy, oldest first, and how many were left out
+// since their runs go on.
+func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []string, running int, err error) {
+	wanted := func(string) bool { return true }
+	if len(words) == 0 {
+		there, err := to.Rows(ctx, store.Query{Fields: []string{}})
+		if err != nil {
+			return nil, 0, err
+		}
+		has := make(map[string]bool, len(there))
+		for i := range there {
+			has[there[i].ID] = true
+		}
+		wanted = func(id string) bool { return !has[id] }
+	} else {
+		meant, err := chosen(ctx, from, words)
+		if err != nil {
+			return nil, 0, err
+		}
+		in := make(map[string]bool, len(meant))
+		for _, id := range meant {
+			in[id] = true
+		}
+		wanted = func(id string) bool { return in[id] }
+	}
+	rows, err := from.Rows(ctx, store.Query{Fields: []string{}})
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := len(rows) - 1; i >= 0; i-- {
+		switch {
+		case !wanted(rows[i].ID):
+		case rows[i].Running:
+			running++
+		default:
+			ids = append(ids, rows[i].ID)
+		}
+	}
+	return ids, running, nil
+}

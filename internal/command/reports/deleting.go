@@ -1,0 +1,66 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/store"
+)
+
+const deleteExample = `
+  carronade report delete 3kab12cd last~1
+  carronade report delete 'started<90d' --yes`
+
+func (c *commands) deleting() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete REPORT... | FILTER...", Short: "forget reports",
+		Long: `Deletes reports for good. Reports that are named go at once; those that filters
+choose after a question, or with --yes where nobody can be asked.`,
+		Example: deleteExample,
+		Args:    command.Args(1, -1, "reports, or filters that choose them"),
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "delete what the filters choose without a question")
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		ids, err := chosen(ctx, s, args)
+		if err != nil {
+			return err
+		}
+		if !store.IsReference(args[0]) && !yes {
+			question := fmt.Sprintf("delete %s that %s from %s?", plural(len(ids), "report"), meets(len(ids), join(args)), s.Place())
+			if c.Ask == nil {
+				return &command.Words{
+					Err:  fmt.Errorf("%s: %s would be deleted, and nobody can be asked", join(args), plural(len(ids), "report")),
+					Hint: "carronade report list shows which; --yes deletes them",
+				}
+			}
+			if !c.Ask(question) {
+				return &command.Words{Err: errors.New("nothing was deleted"), Quiet: true}
+			}
+		}
+		if err := s.Delete(ctx, ids...); err != nil {
+			return err
+		}
+		c.Note("deleted %s", plural(len(ids), "report"))
+		return nil
+	})
+	return cmd
+}
+
+func meets(n int, filters string) string {
+	if n == 1 {
+		return "meets " + filters
+	}
+	return "meet " + filters
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,169 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/export"
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/workload"
+)
+
+const exportExample = `
+  carronade report export last --as markdown
+  carronade report export last~1 last --as csv --out series.csv
+  carronade report export branch=main --as json --out main.json
+  carronade report export last --as percentiles --time service`
+
+// exporting is what was typed for an export.
+type exporting struct {
+	as, out string
+	options export.Options
+}
+
+func (c *commands) export() *cobra.Command {
+	var e exporting
+	cmd := &cobra.Command{
+		Use: "export [REPORT... | FILTER...] --as FORMAT", Short: "reports in another form",
+		Long: "Writes reports, the newest unless others are meant, to stdout or with --out to a\nfile. Forms that hold one report are written to a folder, a file each.\n\n" + formats(), Example: exportExample,
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&e.as, "as", "", "the `FORMAT`: "+strings.Join(formatNames(), ", "))
+	fs.StringVarP(&e.out, "out", "o", "", "write to `PATH`: a file, or a folder where there are several")
+	fs.StringVar(&e.options.Time, "time", "", "the `TIME` whose distribution is wanted, such as service; left out: response, where there is one")
+	fs.StringVar(&e.options.Picture, "picture", "", "only the picture of this `NAME`")
+	fs.BoolVar(&e.options.Dark, "dark", false, "pictures on a dark ground")
+	fs.IntVar(&e.options.Width, "width", 0, "of pictures, in `PIXELS`")
+	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error { return c.doExport(ctx, s, &e, args) })
+	return cmd
+}
+
+func formatNames() []string {
+	names := make([]string, len(export.Formats))
+	for i := range export.Formats {
+		names[i] = export.Formats[i].Name
+	}
+	return names
+}
+
+// formats lists the forms for help.
+func formats() string {
+	var b strings.Builder
+	for i := range export.Formats {
+		fmt.Fprintf(&b, "  %-12s %s\n", export.Formats[i].Name, export.Formats[i].Help)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func (c *commands) doExport(ctx context.Context, s store.Store, e *exporting, words []string) error {
+	f, err := e.format()
+	if err != nil {
+		return err
+	}
+	ids, err := chosen(ctx, s, words)
+	if err != nil {
+		return err
+	}
+	var ds []*report.Document
+	for _, id := range ids {
+		d, err := s.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		ds = append(ds, d)
+	}
+	e.options.Style = c.Style
+	if e.out != "" {
+		e.options.Style = report.Style{}
+	}
+	switch {
+	case e.out == "" && f.Binary && c.Terminal:
+		return &command.Words{Err: fmt.Errorf("--as %s is not for a terminal", f.Name), Hint: "give a file with --out, or pipe it on"}
+	case len(ds) > 1 && !f.Several:
+		return c.exportEach(f, ds, e)
+	case e.out == "":
+		return export.Write(c.Out, f.Name, ds, e.options)
+	}
+	path := e.out
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, fileName(ds, f))
+	}
+	return e.file(f, ds, path)
+}
+
+// format is the form that --as names; without it the one that the file's
+// ending means.
+func (e *exporting) format() (*export.Format, error) {
+	if e.as == "" {
+		for i := range export.Formats {
+			if f := &export.Formats[i]; e.out != "" && filepath.Ext(e.out) == f.Ext {
+				return f, nil
+			}
+		}
+		return nil, &command.Words{Err: errors.New("--as is missing: which form is wanted?"), Hint: "one of " + strings.Join(formatNames(), ", ")}
+	}
+	f, err := export.Named(e.as)
+	if err != nil {
+		w := &command.Words{Err: fmt.Errorf("--as: %w", err), Hint: "carronade report export --help says what each is"}
+		if near := workload.Nearest(e.as, formatNames()); near != "" {
+			w.Hint = fmt.Sprintf("did you mean --as %s?", near)
+		}
+		return nil, w
+	}
+	return f, nil
+}
+
+// exportEach writes a file a report.
+func (c *commands) exportEach(f *export.Format, ds []*report.Document, e *exporting) error {
+	if e.out == "" {
+		return &command.Words{
+			Err:  fmt.Errorf("--as %s holds one report, and these are %d", f.Name, len(ds)),
+			Hint: "give a folder with --out, for a file each, or name one report",
+		}
+	}
+	if err := os.MkdirAll(e.out, 0o755); err != nil {
+		return cannotWrite(e.out, err)
+	}
+	for _, d := range ds {
+		one := []*report.Document{d}
+		if err := e.file(f, one, filepath.Join(e.out, fileName(one, f))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileName is how the file of reports is called.
+func fileName(ds []*report.Document, f *export.Format) string {
+	if len(ds) > 1 {
+		return "reports" + f.Ext
+	}
+	return ds[0].ID + f.Ext
+}
+
+// file writes a file whole: a half one is never found under its name.
+func (e *exporting) file(f *export.Format, ds []*report.Document, path string) error {
+	err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, f.Name, ds, e.options) })
+	var lacking *export.Lacking
+	if err == nil || errors.As(err, &lacking) {
+		return err
+	}
+	return cannotWrite(path, err)
+}
+
+func cannotWrite(path string, err error) error {
+	return &command.Words{
+		Err:  fmt.Errorf("--out: cannot write %s: %s", path, command.Reason(err)),
+		Hint: "give a path in a folder that exists and may be written",
+	}
+}

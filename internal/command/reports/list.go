@@ -1,0 +1,302 @@
+package reports
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/load"
+)
+
+const listLong = `Lists reports, newest first. Filters choose among them, and --columns shows other
+fields of theirs. Times are UTC; a p99 in brackets is of service times, where a
+run has no response times.`
+
+const listExample = `
+  carronade report list
+  carronade report list -n 168h branch=main 'rate>=50k/s'
+  carronade report list --columns rate,acks,linger,throughput,response_p99
+  carronade report list --all --json > reports.json`
+
+// listLength is how many reports are listed unless somebody says otherwise.
+const listLength = 20
+
+// listing is what was typed for a list.
+type listing struct {
+	last    string
+	all     bool
+	columns []string
+	json    bool
+}
+
+func (c *commands) list() *cobra.Command {
+	var l listing
+	cmd := &cobra.Command{
+		Use: "list [FILTER...]", Short: "the reports that are kept, newest first",
+		Long: listLong, Example: listExample,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&l.last, "last", "n", fmt.Sprint(listLength), "the newest `N`, or those of an age at most, such as 168h")
+	fs.BoolVar(&l.all, "all", false, "all of them")
+	fs.StringSliceVarP(&l.columns, "columns", "c", nil, "these `FIELDS` of each, with commas between them")
+	fs.BoolVar(&l.json, "json", false, "as JSON, with all fields or those of --columns")
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		if cmd.Flags().Changed("last") && l.all {
+			return &command.Words{Err: fmt.Errorf("--all and --last contradict each other"), Hint: "give one of them"}
+		}
+		return c.doList(ctx, s, &l, args)
+	})
+	return cmd
+}
+
+func (c *commands) doList(ctx context.Context, s store.Store, l *listing, words []string) error {
+	now := time.Now()
+	var q store.Query
+	if !l.all {
+		last, err := digest.ParseLast(l.last)
+		if err != nil {
+			return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of a week"}
+		}
+		q.Since = last.Since(now)
+		if last.N > 0 {
+			q.Limit = last.N + 1 // to know whether there are more
+		}
+	}
+	var err error
+	if q.Filters, err = digest.ParseFilters(words, now); err != nil {
+		return err
+	}
+	switch {
+	case len(l.columns) > 0:
+		q.Fields = l.columns
+	case !l.json:
+		q.Fields = usualFields
+	}
+	rows, err := s.Rows(ctx, q)
+	if err != nil {
+		return err
+	}
+	more := q.Limit > 0 && len(rows) == q.Limit
+	if more {
+		rows = rows[:q.Limit-1]
+	}
+	if len(l.columns) > 0 {
+		if err := known(ctx, s, l.columns, rows); err != nil {
+			return err
+		}
+	}
+	switch {
+	case l.json:
+		return writeRows(c.Out, s.Place(), rows)
+	case len(rows) == 0 && len(words) > 0:
+		c.Note("no report meets %s", join(words))
+		return nil
+	case len(rows) == 0:
+		c.Note("%s holds no report%s; carronade run makes one", s.Place(), ofAge(l))
+		return nil
+	case len(l.columns) > 0:
+		err = c.chosenTable(rows, l.columns)
+	default:
+		err = c.usualTable(rows, now)
+	}
+	if more {
+		c.Note("there are more: -n 100 or --all lists them")
+	}
+	return err
+}
+
+// known returns an error for a field that no report of the store has, though one
+// may have it that is not listed.
+func known(ctx context.Context, s store.Store, names []string, rows []digest.Row) error {
+	for _, name := range names {
+		if slices.ContainsFunc(rows, func(r digest.Row) bool { _, ok := r.Get(name); return ok }) {
+			continue
+		}
+		f, err := digest.ParseFilters([]string{name + "~."}, time.Now())
+		if err != nil {
+			return err
+		}
+		if _, err := s.Rows(ctx, store.Query{Filters: f, Limit: 1, Fields: []string{}}); err != nil {
+			return err // that says what may have been meant
+		}
+	}
+	return nil
+}
+
+// ofAge says that a list was bound to an age.
+func ofAge(l *listing) string {
+	if last, err := digest.ParseLast(l.last); err == nil && last.Age > 0 && !l.all {
+		return " of the last " + l.last
+	}
+	return ""
+}
+
+// usualFields are what usualTable shows.
+var usualFields = []string{
+	"target", "kind", "op", "rate", "shape", "callers", "mode", "throughput", "response_p99", "service_p99", "end_to_end_p99",
+	"exit", "partial", "stopped", "trusted", "label.", "note",
+}
+
+// usualTable is the list as it is shown unless columns were asked for.
+func (c *commands) usualTable(rows []digest.Row, now time.Time) error {
+	t := &grid{left: []int{0, 1, 2, 3, 6, 7}, elastic: []int{7, 2}}
+	t.row("id", "started", "target", "load", "throughput", "p99", "", "")
+	for i := range rows {
+		r := &rows[i]
+		t.row(r.ID, started(r.At, now), shortTarget(r), pace(r), r.Text("throughput"), p99(r), outcome(r), about(r))
+	}
+	return t.write(c.Out, c.Style)
+}
+
+// chosenTable shows the fields that were asked for.
+func (c *commands) chosenTable(rows []digest.Row, columns []string) error {
+	t := &grid{left: []int{0}}
+	t.row(append([]string{"id"}, columns...)...)
+	for i := range rows {
+		cells := []string{rows[i].ID}
+		for _, name := range columns {
+			cells = append(cells, rows[i].Text(name))
+		}
+		t.row(cells...)
+	}
+	for k, name := range columns {
+		for i := range rows {
+			if v, ok := rows[i].Get(name); ok && v.Kind == digest.Text {
+				t.left = append(t.left, k+1)
+				t.elastic = append(t.elastic, k+1)
+				break
+			}
+		}
+	}
+	return t.write(c.Out, c.Style)
+}
+
+// started is when a run began, UTC: without the year where it is this one.
+func started(at, now time.Time) string {
+	if at.UTC().Year() == now.UTC().Year() {
+		return at.UTC().Format("01-02 15:04")
+	}
+	return at.UTC().Format("2006-01-02")
+}
+
+// shortTarget is what was fired at, as short as it can be told from others: the
+// kind, and the path or the host.
+func shortTarget(r *digest.Row) string {
+	full := r.Text("target")
+	_, rest, ok := strings.Cut(full, "://")
+	if !ok {
+		return full
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	if path = strings.Trim(path, "/"); path == "" {
+		path = host
+	}
+	name := r.Text("kind")
+	if op := r.Text("op"); op != "" && op != "produce" && op != "fire" {
+		name += " " + op
+	}
+	if path == "" {
+		return name
+	}
+	return name + " " + path
+}
+
+// pace is how events were made due.
+func pace(r *digest.Row) string {
+	switch load.Mode(r.Text("mode")) {
+	case load.OpenLoop:
+		if rate := r.Text("rate"); rate != "" {
+			return rate
+		}
+		return r.Text("shape")
+	case load.ClosedLoop:
+		if n := r.Text("callers"); n != "" {
+			return n + " callers"
+		}
+	case load.Consuming:
+		return "reading"
+	}
+	return "full speed"
+}
+
+func p99(r *digest.Row) string {
+	if v := r.Text("response_p99"); v != "" {
+		return v
+	}
+	if v := r.Text("service_p99"); v != "" {
+		return "(" + v + ")"
+	}
+	return r.Text("end_to_end_p99")
+}
+
+// outcome is a word for how a run ended, "" when nothing is to be said.
+func outcome(r *digest.Row) string {
+	if r.Running {
+		return "running"
+	}
+	if r.Text("stopped") == string(load.Killed) {
+		return "killed"
+	}
+	switch code, _ := r.Num("exit"); int(code) {
+	case report.ExitInterrupted:
+		return "interrupted"
+	case report.ExitProblem:
+		return "failed"
+	case report.ExitTrust:
+		return "untrusted"
+	case report.ExitCheck:
+		return "broken limit"
+	}
+	if v, _ := r.Num("partial"); v != 0 {
+		return "partial"
+	}
+	return ""
+}
+
+// about is what users said of a run.
+func about(r *digest.Row) string {
+	var parts []string
+	for _, f := range r.Under("label.") {
+		parts = append(parts, strings.TrimPrefix(f.Name, "label.")+"="+f.Value.String())
+	}
+	if note := r.Text("note"); note != "" {
+		parts = append(parts, note)
+	}
+	return strings.Join(parts, " ")
+}
+
+// listSchema names the form of a list.
+const listSchema = "carronade.reports/1"
+
+// writeRows writes rows as one JSON document.
+func writeRows(w io.Writer, place string, rows []digest.Row) error {
+	type entry struct {
+		ID      string         `json:"id"`
+		Started time.Time      `json:"started_at"`
+		Running bool           `json:"running"`
+		Fields  map[string]any `json:"fields"`
+	}
+	list := struct {
+		Schema  string  `json:"schema"`
+		Store   string  `json:"store"`
+		Reports []entry `json:"reports"`
+	}{listSchema, place, make([]entry, len(rows))}
+	for i := range rows {
+		r := &rows[i]
+		list.Reports[i] = entry{r.ID, r.At, r.Running, make(map[string]any, len(r.Fields))}
+		for _, f := range r.Fields {
+			list.Reports[i].Fields[f.Name] = f.Value.Any()
+		}
+	}
+	return command.WriteJSON(w, list)
+}

@@ -1,0 +1,107 @@
+package reports
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/export"
+	"carronade/internal/report"
+	"carronade/internal/store"
+)
+
+func (c *commands) open() *cobra.Command {
+	var only bool
+	cmd := &cobra.Command{
+		Use: "open [REPORT...]", Short: "a page with pictures, in the browser; several reports lie over each other",
+		Long: `Writes reports as one HTML page, which needs nothing else, to the user's cache
+folder and has the system open it. The page's path goes to stdout; where there is
+no display nothing else happens.`,
+		Example: "\n  carronade report open\n  carronade report open last~1 last",
+	}
+	cmd.Flags().BoolVar(&only, "print", false, "write the page and print its path, and open nothing")
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		ids, err := chosen(ctx, s, args)
+		if err != nil {
+			return err
+		}
+		var ds []*report.Document
+		for _, id := range ids {
+			d, err := s.Get(ctx, id)
+			if err != nil {
+				return err
+			}
+			ds = append(ds, d)
+		}
+		path, err := writePage(ds)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(c.Out, path); err != nil || only {
+			return err
+		}
+		if err := browse(ctx, path); err != nil {
+			c.Note("nothing here opens it (%v): any browser does", err)
+		}
+		return nil
+	})
+	return cmd
+}
+
+// writePage writes the page of reports and returns where it is. The same
+// reports have the same page.
+func writePage(ds []*report.Document) (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	name := ds[0].ID
+	if n := len(ds); n > 1 {
+		name = fmt.Sprintf("%s-and-%d-to-%s", name, n-1, ds[n-1].ID)
+	}
+	path := filepath.Join(dir, "carronade", "pages", name+".html")
+	err = os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = command.WriteFile(path, func(w io.Writer) error { return export.Write(w, "html", ds, export.Options{}) })
+	}
+	if err != nil {
+		return "", &command.Words{
+			Err:  fmt.Errorf("cannot write %s: %s", path, command.Reason(err)),
+			Hint: "carronade report export --as html --out FILE writes it elsewhere",
+		}
+	}
+	return path, nil
+}
+
+// browse has the system open a file. It does not wait for the browser.
+func browse(ctx context.Context, path string) error {
+	var words []string
+	switch runtime.GOOS {
+	case "darwin":
+		words = []string{"open", path}
+	case "windows":
+		words = []string{"rundll32", "url.dll,FileProtocolHandler", path}
+	default:
+		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+			return fmt.Errorf("there is no display")
+		}
+		words = []string{"xdg-open", path}
+	}
+	exe, err := exec.LookPath(words[0])
+	if err != nil {
+		return fmt.Errorf("there is no %s", words[0])
+	}
+	// It outlives this program, which is about to end.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), exe, words[1:]...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
+}

@@ -1,0 +1,64 @@
+package reports
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/report"
+	"carronade/internal/store"
+)
+
+const showExample = `
+  carronade report show
+  carronade report show last~2
+  carronade report show 3kab --json | jq .totals`
+
+func (c *commands) show() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show [REPORT]", Short: "a report as it was printed; the newest unless another is named",
+		Example: showExample, Args: command.Args(0, 1, "at most one report"),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		d, err := c.get(ctx, s, args)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return d.WriteJSON(c.Out)
+		}
+		return d.Text(c.Out, c.Style)
+	})
+	return cmd
+}
+
+func (c *commands) cite() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "cite [REPORT...]", Short: "the number and its conditions, in one line",
+		Long: `Prints what a report measured in one line, with what it takes to judge the number
+and to measure it again: the load, the system, the machine, the generator's
+trustworthiness and the report's id.`,
+		Example: "\n  carronade report cite\n  carronade report cite last last~1",
+	}
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		ids, err := chosen(ctx, s, args)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			d, err := s.Get(ctx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(c.Out, report.Cite(d)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return cmd
+}

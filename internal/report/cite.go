@@ -1,0 +1,98 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Cite is the report in one line: what was measured, and what it takes to judge
+// the number and to measure it again.
+func Cite(d *Document) string {
+	parts := []string{clean(d.Verdict()), d.Op + " " + d.Target + d.given()}
+	if s := d.underTestCited(); s != "" {
+		parts = append(parts, s)
+	}
+	if d.HostText != "" {
+		parts = append(parts, "from "+d.HostText)
+	}
+	switch {
+	case d.Partial:
+		parts = append(parts, "PARTIAL: "+ended(d.Stopped))
+	case !d.Trust.OK:
+		parts = append(parts, "NOT TRUSTED: "+strings.Join(d.Trust.Reasons, ", "))
+	case d.Steady.Known && !d.Steady.OK:
+		parts = append(parts, "not steady: "+d.Steady.Text)
+	}
+	if d.Repetitions > 1 {
+		parts = append(parts, fmt.Sprintf("repetition %d of %d", d.Repetition, d.Repetitions))
+	}
+	made := d.StartedAt.UTC().Format(time.DateTime) + " UTC, report " + d.ID
+	if len(d.Hash) >= 12 {
+		made += " (" + d.Hash[:12] + ")"
+	}
+	parts = append(parts, made, "carronade "+d.Version)
+	return clean(strings.Join(parts, "; "))
+}
+
+// given are the settings that were chosen: what a run is asked to do and
+// somebody said.
+func (d *Document) given() string {
+	var b strings.Builder
+	for _, s := range d.Settings {
+		if !s.Independent || s.Default || s.Name == "target" || s.Name == "op" || s.Value == "" {
+			continue
+		}
+		fmt.Fprintf(&b, " --%s %s", s.Name, quoted(s.Value))
+	}
+	return b.String()
+}
+
+// quoted puts quotes around what a shell would take apart.
+func quoted(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$&|;<>()*?[]#~`{}!") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// underTestCited is which system it was, as far as it told.
+func (d *Document) underTestCited() string {
+	var parts []string
+	if v := versions(d.Facts); v != "" {
+		parts = append(parts, "version "+v)
+	}
+	if d.System != nil {
+		for _, name := range []string{"branch", "revision"} {
+			if s, ok := d.System.Facts[name].(string); ok && s != "" {
+				parts = append(parts, name+" "+s)
+			}
+		}
+		if dirty, _ := d.System.Facts["unstaged_changes"].(bool); dirty {
+			parts = append(parts, "with changes that were not committed")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// versions are the versions that servers told of themselves, each once.
+func versions(facts map[string]any) string {
+	var found []string
+	add := func(v any) {
+		if s, ok := v.(string); ok && s != "" && !slices.Contains(found, s) {
+			found = append(found, s)
+		}
+	}
+	add(facts["version"])
+	for _, name := range slices.Sorted(maps.Keys(facts)) {
+		list, _ := facts[name].([]any)
+		for _, v := range list {
+			if m, ok := v.(map[string]any); ok {
+				add(m["version"])
+			}
+		}
+	}
+	return strings.Join(found, " and ")
+}
