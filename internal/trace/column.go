@@ -13,10 +13,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// pageRows is how many rows a page has: enough that what is written once a page
-// does not count, and few enough to lie in a cache.
-const pageRows = 32 << 10
-
 // A column gathers the values of one column: a page's as they come, a row
 // group's encoded and compressed. It belongs to the writer.
 //

@@ -12,10 +12,6 @@ const (
 	// blockRows is how many rows change hands at once: 512 KB, so that handing
 	// over costs nothing a row.
 	blockRows = 4096
-	// mostBlocks bounds the memory between those who fire and the writer: 64 MB,
-	// half a second at a million rows a second. Blocks are made when there is
-	// none to be had, so that a slow run never has more than a few.
-	mostBlocks = 128
 	// stale is how old a row may get before its block is handed over, by the
 	// times of the rows that follow.
 	stale = 250 * time.Millisecond

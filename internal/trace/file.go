@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -22,30 +23,47 @@ const mostGroups = 16_384
 
 var errTooLong = fmt.Errorf("the file has %d groups of rows, and takes no more", mostGroups)
 
+// A disk is what a file is written to.
+type disk interface {
+	io.WriterAt
+	Truncate(size int64) error
+	Close() error
+}
+
 // A file is a Parquet file that grows by row groups and can be read after each:
 // the footer, which says where everything is, stands at its end at all times. A
 // new group is written over the footer only after a copy of that has been put
 // where the group will end, so that whatever interrupts it leaves the groups
 // before. What remains is the write of the new footer, some KB.
 type file struct {
-	f      *os.File
+	f      disk
+	device bool // it has no length
 	meta   format.FileMetaData
 	end    int64  // of the row groups; here the footer begins
 	footer []byte // as it stands at the end
 }
 
-// createFile makes an empty file that can be read, in the place of an older
-// one.
-func createFile(path string, about []format.KeyValue) (*file, error) {
+// openFile opens a file for writing, in the place of an older one.
+func openFile(path string) (*file, error) {
 	out, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	f := &file{f: out, end: int64(len(magic))}
-	if info, err := out.Stat(); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
-		out.Close()
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("it is a pipe, and the end of a trace is written several times")}
+	info, err := out.Stat()
+	switch {
+	case err != nil:
+	case info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0:
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is a pipe, and the end of a trace is written anew again and again")}
+	default:
+		return &file{f: out, device: !info.Mode().IsRegular()}, nil
 	}
+	out.Close()
+	return nil, err
+}
+
+// begin makes it an empty file of Parquet, which can be read already.
+func (f *file) begin(about []format.KeyValue) error {
+	f.end = int64(len(magic))
 	f.meta = format.FileMetaData{
 		Version: 2, CreatedBy: "carronade", KeyValueMetadata: about,
 		RowGroups: thrift.Slice[format.RowGroup]{},
@@ -64,15 +82,7 @@ func createFile(path string, about []format.KeyValue) (*file, error) {
 		f.meta.Schema = append(f.meta.Schema, e)
 		f.meta.ColumnOrders = append(f.meta.ColumnOrders, format.ColumnOrder{Value: new(format.TypeDefinedOrder)})
 	}
-	if err := f.begin(); err != nil {
-		out.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-func (f *file) begin() error {
-	if err := f.f.Truncate(0); err != nil && !f.device() {
+	if err := f.f.Truncate(0); err != nil && !f.device {
 		return err
 	}
 	footer, err := f.foot()
@@ -84,12 +94,6 @@ func (f *file) begin() error {
 	}
 	f.footer = footer
 	return nil
-}
-
-// device reports whether the file is none that has a length.
-func (f *file) device() bool {
-	info, err := f.f.Stat()
-	return err == nil && !info.Mode().IsRegular()
 }
 
 // foot encodes the footer, its length and the magic number.
@@ -141,7 +145,7 @@ func (f *file) add(cols []*column, rows int64) error {
 // mend puts the footer back where it was. Its place is the file's already, so
 // a full disk does not forbid it.
 func (f *file) mend() error {
-	if f.device() {
+	if f.device {
 		return nil
 	}
 	if _, err := f.f.WriteAt(f.footer, f.end); err != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -42,6 +44,7 @@ type Options struct {
 // one goroutine each; Close comes after they are all done.
 type Trace struct {
 	o       Options
+	sizes   sizes
 	sampler sampler
 	file    *file
 
@@ -80,8 +83,18 @@ type Result struct {
 	Err     error // why it stopped before the run; nil when it did not
 }
 
-// groupRows is how many rows make a row group.
-const groupRows = 1 << 20
+// sizes bound what is held in memory.
+type sizes struct {
+	blocks int32 // between those who fire and the writer
+	page   int   // rows
+	group  int64 // rows
+}
+
+// usual: 128 blocks are 64 MB and half a second at a million rows a second; a
+// page is large enough that what is written once a page does not count, and
+// small enough to lie in a cache; a row group is some 10 MB when written. Blocks
+// are made when there is none to be had, so that a slow run has a few.
+var usual = sizes{blocks: 128, page: 32 << 10, group: 1 << 20}
 
 // Rows are written at the latest after flushAfter; later the longer a run has
 // lasted, so that the file of a week does not have a hundred thousand groups.
@@ -91,30 +104,31 @@ const (
 )
 
 // Create makes the file, which replaces an older one, and begins to write what
-// feeds hand over.
+// feeds hand over. A file that cannot be opened is an error; one that cannot be
+// written, on a full disk, is a trace that has stopped.
 func Create(o Options) (*Trace, error) {
-	t := &Trace{
-		o: o, sampler: sampler{every: o.Every, seed: mix(o.Seed + 1)},
-		full: make(chan *block, mostBlocks), free: make(chan *block, mostBlocks), done: make(chan struct{}),
-	}
-	about := []format.KeyValue{
-		{Key: "carronade.started_at", Value: o.Started.UTC().Format(time.RFC3339Nano)},
-		{Key: "carronade.rows", Value: "a row a shot"},
-	}
-	if o.Every > 0 {
-		about[1].Value = "a row for one of " + strconv.FormatUint(o.Every, 10) + " events"
-	}
-	for k, v := range o.About {
-		about = append(about, format.KeyValue{Key: "carronade." + k, Value: v})
-	}
-	f, err := createFile(o.Path, about)
+	f, err := openFile(o.Path)
 	if err != nil {
 		return nil, fmt.Errorf("create the trace: %w", err)
 	}
-	t.file = f
-	t.z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	t, err := create(o, usual, f)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create the trace: %w", err), f.close())
+	}
+	go t.write()
+	return t, nil
+}
+
+func create(o Options, z sizes, f *file) (t *Trace, err error) {
+	t = &Trace{
+		o: o, sizes: z, sampler: sampler{every: o.Every, seed: mix(o.Seed + 1)}, file: f,
+		full: make(chan *block, z.blocks), free: make(chan *block, z.blocks), done: make(chan struct{}),
+		began: time.Now(),
+	}
+	t.since = t.began
+	t.z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
 	}
 	for i := range columns {
 		var words []string
@@ -131,10 +145,26 @@ func Create(o Options) (*Trace, error) {
 		}
 		t.cols[i] = newColumn(&columns[i], words)
 	}
-	t.began = time.Now()
-	t.since = t.began
-	go t.write()
+	if err := f.begin(o.about()); err != nil {
+		t.stop(err)
+	}
 	return t, nil
+}
+
+// about is what the file says of itself.
+func (o *Options) about() []format.KeyValue {
+	rows := "a row a shot"
+	if o.Every > 0 {
+		rows = "a row for one of " + strconv.FormatUint(o.Every, 10) + " events"
+	}
+	about := []format.KeyValue{
+		{Key: "carronade.started_at", Value: o.Started.UTC().Format(time.RFC3339Nano)},
+		{Key: "carronade.rows", Value: rows},
+	}
+	for _, k := range slices.Sorted(maps.Keys(o.About)) {
+		about = append(about, format.KeyValue{Key: "carronade." + k, Value: o.About[k]})
+	}
+	return about
 }
 
 // classWords are the names of all classes.
@@ -171,8 +201,10 @@ func (t *Trace) block() *block {
 		return b
 	default:
 	}
-	if t.made.Load() < mostBlocks && t.made.Add(1) <= mostBlocks {
-		return &block{}
+	for n := t.made.Load(); n < t.sizes.blocks; n = t.made.Load() {
+		if t.made.CompareAndSwap(n, n+1) {
+			return &block{}
+		}
 	}
 	return nil
 }

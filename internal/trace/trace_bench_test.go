@@ -29,7 +29,7 @@ func outcomes(n int) []load.Outcome {
 // BenchmarkFeed is what a row costs the thread that fires: nothing is written.
 func BenchmarkFeed(b *testing.B) {
 	all := outcomes(64)
-	f := &Feed{t: &Trace{full: make(chan *block, mostBlocks), free: make(chan *block, mostBlocks)}}
+	f := &Feed{t: &Trace{sizes: usual, full: make(chan *block, usual.blocks), free: make(chan *block, usual.blocks)}}
 	b.ReportAllocs()
 	for b.Loop() {
 		f.Fired(all)
@@ -45,7 +45,7 @@ func BenchmarkFeed(b *testing.B) {
 
 // BenchmarkWrite is what a row costs the writer.
 func BenchmarkWrite(b *testing.B) {
-	all := outcomes(groupRows)
+	all := outcomes(int(usual.group))
 	rows := make([]row, len(all))
 	for i := range all {
 		rows[i].set(&all[i], never)

@@ -111,10 +111,10 @@ func (t *Trace) put(r *row) {
 	}
 	c[colRetries].put(int64(r.retries))
 	t.rows++
-	if c[colLane].rows == pageRows {
+	if c[colLane].rows == t.sizes.page {
 		t.pages()
 	}
-	if t.rows == groupRows {
+	if t.rows == t.sizes.group {
 		t.flush()
 	}
 }

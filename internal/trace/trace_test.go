@@ -1,0 +1,503 @@
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+
+	"carronade/load"
+)
+
+// A line is a row as a reader sees it.
+type line struct {
+	Lane      int64   `parquet:"lane"`
+	Sequence  int64   `parquet:"sequence"`
+	Attempt   int64   `parquet:"attempt"`
+	Stripe    int64   `parquet:"stripe"`
+	Event     int64   `parquet:"event"`
+	Key       *string `parquet:"key,optional"`
+	Phase     string  `parquet:"phase"`
+	Due       *int64  `parquet:"due_ns,optional"`
+	DueLast   *int64  `parquet:"due_last_ns,optional"`
+	Sent      *int64  `parquet:"sent_ns,optional"`
+	Done      int64   `parquet:"done_ns"`
+	Consumed  *int64  `parquet:"consumed_ns,optional"`
+	Partition *int64  `parquet:"partition,optional"`
+	Offset    *int64  `parquet:"log_offset,optional"`
+	Events    int64   `parquet:"events"`
+	Bytes     int64   `parquet:"bytes"`
+	Wire      int64   `parquet:"wire_bytes"`
+	Acked     int64   `parquet:"acked"`
+	Failed    int64   `parquet:"failed"`
+	Unknown   int64   `parquet:"unknown"`
+	Outcome   string  `parquet:"outcome"`
+	Class     *string `parquet:"class,optional"`
+	Status    *int64  `parquet:"status,optional"`
+	Retries   int64   `parquet:"retries"`
+}
+
+func read(t testing.TB, path string) []line {
+	t.Helper()
+	rows, err := parquet.ReadFile[line](path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func at[T any](v T) *T { return &v }
+
+// written makes a trace of outcomes and reads it back.
+func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
+	t.Helper()
+	o.Path = filepath.Join(t.TempDir(), "t.parquet")
+	if o.Phases == nil {
+		o.Phases = []string{"hold"}
+	}
+	tr, err := Create(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.Feed().Fired(out)
+	r := tr.Close()
+	if r.Err != nil || r.Dropped > 0 {
+		t.Fatalf("%+v", r)
+	}
+	return read(t, o.Path), r
+}
+
+func TestRows(t *testing.T) {
+	const ms = time.Millisecond
+	shot := load.Shot{Seq: 7, First: 100, Stripe: 2, Events: 4, Phase: 1, DueFirst: 10 * ms, DueLast: 13 * ms, Bytes: 402}
+	acked := load.Outcome{Shot: shot, Lane: 3, Sent: 14 * ms, Done: 20 * ms, Acked: 4, Place: 55, Wire: 80}
+	for _, tt := range []struct {
+		name string
+		o    Options
+		out  func(o *load.Outcome)
+		want []line
+	}{
+		{
+			name: "acked",
+			want: []line{{
+				Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Phase: "hold", Due: at(int64(10 * ms)), DueLast: at(int64(13 * ms)),
+				Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
+			}},
+		},
+		{
+			name: "due at the very start, without a schedule's end",
+			out:  func(o *load.Outcome) { o.DueFirst, o.DueLast, o.Sent, o.Place, o.Phase = 0, 0, 0, 0, 0 },
+			want: []line{{
+				Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Phase: "warm-up", Due: at(int64(0)), DueLast: at(int64(0)), Sent: at(int64(0)),
+				Done: int64(20 * ms), Offset: at(int64(0)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
+			}},
+		},
+		{
+			name: "failed, never written, by no schedule",
+			out: func(o *load.Outcome) {
+				o.DueFirst, o.DueLast, o.Sent, o.Place, o.Acked, o.Failed, o.Class, o.Status = -1, -1, -1, -1, 0, 4, load.Throttled, 429
+			},
+			want: []line{{
+				Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Phase: "hold", Done: int64(20 * ms), Events: 4, Bytes: 402, Wire: 80, Failed: 4,
+				Outcome: "failed", Class: at("throttled"), Status: at(int64(429)),
+			}},
+		},
+		{
+			name: "taken in part, at a second attempt",
+			o:    Options{Partition: func(s int32) int32 { return s * 10 }},
+			out: func(o *load.Outcome) {
+				o.Attempt, o.FirstSent, o.Retries, o.Acked, o.Unknown, o.Class = 1, 12*ms, 2, 1, 3, load.Timeout
+			},
+			want: []line{{
+				Lane: 3, Sequence: 7, Attempt: 1, Retries: 2, Stripe: 2, Event: 100, Phase: "hold", Due: at(int64(10 * ms)), DueLast: at(int64(13 * ms)),
+				Sent: at(int64(12 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 1, Unknown: 3,
+				Outcome: "mixed", Class: at("timeout"), Partition: at(int64(20)),
+			}},
+		},
+		{
+			name: "a volley is a row a shot",
+			out: func(o *load.Outcome) {
+				o.DueFirst, o.DueLast, o.Shots, o.Place, o.Bytes, o.Wire = -1, -1, 2, -1, 11, 0
+			},
+			want: []line{
+				{Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Phase: "hold", Sent: at(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 5, Acked: 2, Outcome: "acked"},
+				{Lane: 3, Sequence: 8, Stripe: 2, Event: 102, Phase: "hold", Sent: at(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 6, Acked: 2, Outcome: "acked"},
+			},
+		},
+		{
+			name: "single events, each by its own due time and key",
+			o: Options{
+				Every: 1,
+				Due:   func(_ int32, k uint64) time.Duration { return time.Duration(k) * ms / 10 },
+				Key:   func(dst []byte, s int32, k uint64) ([]byte, bool) { return fmt.Appendf(dst, "k%d-%d", s, k), k != 102 },
+			},
+			out: func(o *load.Outcome) { o.Acked, o.Failed, o.Class = 3, 1, load.Rejected },
+			want: []line{
+				{Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Key: at("k2-100"), Phase: "hold", Due: at(int64(10 * ms)), DueLast: at(int64(10 * ms)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stripe: 2, Event: 101, Key: at("k2-101"), Phase: "hold", Due: at(int64(10100 * time.Microsecond)), DueLast: at(int64(10100 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(56)), Events: 1, Bytes: 101, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stripe: 2, Event: 102, Phase: "hold", Due: at(int64(10200 * time.Microsecond)), DueLast: at(int64(10200 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(57)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stripe: 2, Event: 103, Key: at("k2-103"), Phase: "hold", Due: at(int64(10300 * time.Microsecond)), DueLast: at(int64(10300 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(58)), Events: 1, Bytes: 101, Wire: 20, Failed: 1, Outcome: "failed", Class: at("rejected")},
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := acked
+			if tt.out != nil {
+				tt.out(&o)
+			}
+			tt.o.Phases = []string{"warm-up", "hold"}
+			got, r := written(t, tt.o, []load.Outcome{o})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("rows (-want, +got):\n%s", diff)
+			}
+			if r.Rows != uint64(len(tt.want)) {
+				t.Errorf("%d rows, it says %d", len(tt.want), r.Rows)
+			}
+		})
+	}
+}
+
+// TestConsumed: rows of a round trip, from any goroutine; what comes after the
+// end is left out.
+func TestConsumed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	tr, err := Create(Options{Path: path, Phases: []string{"hold"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := tr.Meeting()
+	out := outcomes(100)
+	var all sync.WaitGroup
+	for i := range out {
+		all.Go(func() {
+			if i == 0 {
+				m.Missed(&out[i])
+				return
+			}
+			m.Consumed(&out[i], out[i].Done+time.Duration(i))
+		})
+	}
+	all.Wait()
+	r := tr.Close()
+	m.Consumed(&out[0], time.Second)
+	if again := tr.Close(); again != r || r.Rows != 100 {
+		t.Errorf("%+v, and when closed again %+v", r, again)
+	}
+	for _, l := range read(t, path) {
+		want := at(l.Done + l.Sequence)
+		if l.Sequence == 0 {
+			want = nil
+		}
+		if diff := cmp.Diff(want, l.Consumed); diff != "" {
+			t.Errorf("shot %d: %s", l.Sequence, diff)
+		}
+	}
+}
+
+// TestSampler: of each so many events one is chosen, whatever the shots are, and
+// the same ones again.
+func TestSampler(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := sampler{every: rapid.Uint64Range(1, 50).Draw(t, "every"), seed: rapid.Uint64().Draw(t, "seed")}
+		const n = 1000
+		var got []uint64
+		for at := uint64(0); at < n; {
+			events := rapid.Int32Range(1, 90).Draw(t, "events")
+			events = min(events, int32(n-at))
+			s.each(3, at, events, func(k int32) { got = append(got, at+uint64(k)) })
+			at += uint64(events)
+		}
+		for i, k := range got {
+			if k/s.every != uint64(i) {
+				t.Fatalf("event %d is number %d that was chosen, of each %d one", k, i, s.every)
+			}
+		}
+		if whole := n / s.every; uint64(len(got)) < whole {
+			t.Fatalf("%d events of %d, want one of each %d", len(got), n, s.every)
+		}
+		var again []uint64
+		s.each(3, 0, n, func(k int32) { again = append(again, uint64(k)) })
+		if diff := cmp.Diff(got, again); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// TestManyRows: several pages and row groups, from several feeds.
+func TestManyRows(t *testing.T) {
+	const rows, feeds = 50_017, 3
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	disk, err := openFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := create(Options{Phases: []string{"hold"}}, sizes{blocks: 16, page: 1000, group: 20_000}, disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go tr.write()
+	out := outcomes(rows)
+	var all sync.WaitGroup
+	for i := range feeds {
+		f := tr.Feed()
+		part := out[i*rows/feeds : (i+1)*rows/feeds]
+		all.Go(func() {
+			for len(part) > 0 {
+				n := min(len(part), 1000)
+				f.Fired(part[:n])
+				part = part[n:]
+				for len(tr.full) > 8 { // as fast as the writer, and no faster
+					time.Sleep(time.Millisecond)
+				}
+			}
+		})
+	}
+	all.Wait()
+	r := tr.Close()
+	if r.Rows != rows || r.Dropped != 0 || r.Err != nil {
+		t.Fatalf("%+v, want %d rows", r, rows)
+	}
+	seen := make([]bool, rows)
+	for _, l := range read(t, path) {
+		want := &out[l.Sequence]
+		if seen[l.Sequence] || l.Done != int64(want.Done) || *l.Sent != int64(want.Sent) || *l.Offset != want.Place {
+			t.Fatalf("row %+v, of %+v", l, want)
+		}
+		seen[l.Sequence] = true
+	}
+	for i, s := range seen {
+		if !s {
+			t.Fatalf("shot %d is missing", i)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() != r.Bytes {
+		t.Errorf("the file has %v bytes, it says %d", info.Size(), r.Bytes)
+	}
+}
+
+// TestWriterTooSlow: rows that the writer cannot keep up with are dropped and
+// counted, nobody waits, and memory is bounded.
+func TestWriterTooSlow(t *testing.T) {
+	for _, every := range []uint64{0, 7} {
+		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
+			d := &memory{}
+			few := sizes{blocks: 4, page: 1000, group: 7000}
+			tr, err := create(Options{Phases: []string{"hold"}, Every: every}, few, &file{f: d})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := tr.Feed()
+			out := outcomes(2 * 4 * blockRows) // and nobody writes
+			f.Fired(out)
+			if n := tr.made.Load(); n != few.blocks {
+				t.Errorf("%d blocks were made, of %d", n, few.blocks)
+			}
+			go tr.write()
+			r := tr.Close()
+			all := uint64(0)
+			for i := range out {
+				var w row
+				w.set(&out[i], never)
+				all += tr.rowsOf(&w)
+			}
+			if r.Rows+r.Dropped != all || r.Dropped == 0 || r.Rows == 0 {
+				t.Errorf("%+v: want %d rows and dropped ones together", r, all)
+			}
+			if got := d.rows(t, len(d.b)); uint64(got) != r.Rows {
+				t.Errorf("the file has %d rows, it says %d", got, r.Rows)
+			}
+		})
+	}
+}
+
+// A memory is a disk in memory, with room for so many bytes.
+type memory struct {
+	mu    sync.Mutex
+	b     []byte
+	room  int // 0: enough
+	calls []func(m *memory)
+}
+
+var errFull = &fs.PathError{Op: "write", Path: "x", Err: errors.New("no space left on device")}
+
+func (m *memory) WriteAt(p []byte, off int64) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p = bytes.Clone(p)
+	m.calls = append(m.calls, func(m *memory) { m.put(p, int(off)) })
+	return m.put(p, int(off))
+}
+
+func (m *memory) put(p []byte, off int) (int, error) {
+	var err error
+	if m.room > 0 && off+len(p) > m.room {
+		p, err = p[:max(m.room-off, 0)], errFull
+	}
+	if end := off + len(p); len(p) > 0 && end > len(m.b) {
+		m.b = append(m.b, make([]byte, end-len(m.b))...)
+	}
+	return copy(m.b[min(off, len(m.b)):], p), err
+}
+
+func (m *memory) Truncate(size int64) error {
+	m.b = m.b[:min(int(size), len(m.b))]
+	return nil
+}
+
+func (m *memory) Close() error { return nil }
+
+// rows reads the first n bytes as a file.
+func (m *memory) rows(t testing.TB, n int) int64 {
+	t.Helper()
+	f, err := parquet.OpenFile(bytes.NewReader(m.b[:n]), int64(n))
+	if err != nil {
+		t.Fatalf("the file cannot be read: %v", err)
+	}
+	r := parquet.NewGenericReader[line](f)
+	defer r.Close()
+	rows := make([]line, f.NumRows()+1)
+	got, err := r.Read(rows)
+	if err != nil && !errors.Is(err, io.EOF) || int64(got) != f.NumRows() {
+		t.Fatalf("read %d of %d rows: %v", got, f.NumRows(), err)
+	}
+	return f.NumRows()
+}
+
+// grown is a trace in memory that was flushed after each so many rows.
+func grown(t testing.TB, d *memory, groups, each int) *Trace {
+	t.Helper()
+	tr, err := create(Options{Phases: []string{"hold"}, About: map[string]string{"version": "1"}}, usual, &file{f: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := outcomes(groups * each)
+	for i := range out {
+		var r row
+		r.set(&out[i], never)
+		tr.row(&r)
+		if i%each == each-1 {
+			tr.flush()
+		}
+	}
+	return tr
+}
+
+// TestKilled: whenever the program is killed between or within the writes, the
+// file can be read and has whole row groups: those of the last that was begun,
+// or all before it. Only the write of a footer, some KB, must not be cut.
+func TestKilled(t *testing.T) {
+	d := &memory{}
+	grown(t, d, 5, 300)
+	var now memory
+	before := int64(-1)
+	for i, call := range d.calls {
+		if i > 0 {
+			// Half of a write.
+			half := memory{b: bytes.Clone(now.b)}
+			call(&half)
+			for k := len(now.b); k < len(half.b); k++ { // longer: the new part did not come
+				half.b[k] = 0
+			}
+			if len(half.b) == len(now.b) { // written over: half of it did
+				copy(half.b[len(half.b)/2:], now.b[len(now.b)/2:])
+				if got := half.rows(t, len(half.b)); got != before {
+					t.Errorf("half of write %d: %d rows, want %d", i, got, before)
+				}
+			}
+		}
+		call(&now)
+		got := now.rows(t, len(now.b))
+		if got != before && got != before+300 && before >= 0 {
+			t.Errorf("after write %d: %d rows, before it %d", i, got, before)
+		}
+		before = got
+	}
+	if before != 1500 || len(d.calls) < 5*(2+colCount) {
+		t.Errorf("%d rows after %d writes", before, len(d.calls))
+	}
+}
+
+// TestFullDisk: wherever the disk ends, the trace stops, says so once, counts
+// what it lacks, and what was written can be read.
+func TestFullDisk(t *testing.T) {
+	whole := &memory{}
+	grown(t, whole, 4, 300)
+	seen := map[uint64]bool{}
+	for room := 1; room < len(whole.b); room += 211 {
+		d := &memory{room: room}
+		tr := grown(t, d, 4, 300)
+		go tr.write()
+		r := tr.Close()
+		if r.Rows+r.Dropped != 1200 || r.Err == nil || !strings.Contains(r.Err.Error(), "no space left on device") {
+			t.Fatalf("room for %d bytes: %+v", room, r)
+		}
+		seen[r.Rows] = true
+		if tr.file.footer == nil {
+			continue // not even room for an empty one
+		}
+		if got := d.rows(t, len(d.b)); uint64(got) != r.Rows {
+			t.Errorf("room for %d bytes: the file has %d rows, it says %d", room, got, r.Rows)
+		}
+	}
+	if diff := cmp.Diff(map[uint64]bool{0: true, 300: true, 600: true, 900: true}, seen); diff != "" {
+		t.Errorf("not every row group was the last: %s", diff)
+	}
+}
+
+// TestDevices: what is no regular file.
+func TestDevices(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err == nil {
+		tr, err := Create(Options{Path: "/dev/full", Phases: []string{"hold"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.Feed().Fired(outcomes(10))
+		r := tr.Close()
+		if got, want := fmt.Sprint(r.Err), "write /dev/full: no space left on device"; got != want || r.Dropped != 10 {
+			t.Errorf("got %q and %+v, want %q", got, r, want)
+		}
+	}
+	for _, tt := range []struct{ name, path, want string }{
+		{"no folder", filepath.Join(t.TempDir(), "no", "file"), "no such file or directory"},
+		{"a folder", t.TempDir(), "is a directory"},
+	} {
+		if _, err := Create(Options{Path: tt.path}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestReadWhileItGrows: rows are in the file some seconds after they came.
+func TestReadWhileItGrows(t *testing.T) {
+	d := &memory{}
+	tr := grown(t, d, 1, 10)
+	if got := d.rows(t, len(d.b)); got != 10 {
+		t.Errorf("%d rows", got)
+	}
+	go tr.write()
+	f := tr.Feed()
+	out := outcomes(2)
+	out[1].Done = out[0].Done + time.Second
+	f.Fired(out) // the second hands the first over
+	if len(tr.full)+int(tr.rows) == 0 && f.b != nil {
+		t.Error("rows wait for more")
+	}
+	if r := tr.Close(); r.Rows != 12 {
+		t.Errorf("%+v", r)
+	}
+}
