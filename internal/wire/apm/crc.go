@@ -17,15 +17,42 @@ const polynomial = crc32.IEEE // reflected: the highest power is the lowest bit
 
 // multiply is the product of two polynomials of degree below 32 modulo the
 // polynomial. Bits are reflected: x^0 is the top bit.
+//
+// It takes four bits of b at a time, from the lowest (the highest powers) on:
+// what there is is shifted by x^4, and a times the four is added. That is a third
+// of the time of one bit at a time, and a fresh body has some dozens to do.
 func multiply(a, b uint32) uint32 {
+	var times [16]uint32 // a by what four bits stand for: 8 is 1, 4 is x, 2 is x^2, 1 is x^3
+	times[8] = a
+	times[4] = a>>1 ^ polynomial&-(a&1)
+	times[2] = times[4]>>1 ^ polynomial&-(times[4]&1)
+	times[1] = times[2]>>1 ^ polynomial&-(times[2]&1)
+	times[3] = times[2] ^ times[1]
+	for i := 1; i < 4; i++ {
+		times[4+i] = times[4] ^ times[i]
+	}
+	for i := 1; i < 8; i++ {
+		times[8+i] = times[8] ^ times[i]
+	}
 	var p uint32
-	for range 32 {
-		p ^= a & uint32(int32(b)>>31)
-		a = a>>1 ^ polynomial&-(a&1)
-		b <<= 1
+	for range 8 {
+		p = p>>4 ^ carries[p&15] ^ times[b&15]
+		b >>= 4
 	}
 	return p
 }
+
+// carries[n] is what the bits n, shifted out by x^4, come back as.
+var carries = func() (c [16]uint32) {
+	for n := range c {
+		v := uint32(n)
+		for range 4 {
+			v = v>>1 ^ polynomial&-(v&1)
+		}
+		c[n] = v
+	}
+	return c
+}()
 
 // powers[k] is x^(2^k).
 var powers = func() (p [64]uint32) {

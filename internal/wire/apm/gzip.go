@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"sync"
 )
 
 // A region is where a gzip body has bytes that change: one stored block.
@@ -31,6 +32,31 @@ var (
 	flateEnd = []byte{1, 0, 0, 0xff, 0xff}                   // the last block, stored and empty
 )
 
+// A press deflates. It is used again for the next body: an encoder's tables are
+// a megabyte, and a run makes hundreds of bodies before it begins, so new ones
+// for each would have the collector at work when it does.
+type press struct {
+	buf bytes.Buffer
+	w   *flate.Writer
+}
+
+var presses [10]sync.Pool // by level
+
+func newPress(level int) (*press, error) {
+	if p, ok := presses[level].Get().(*press); ok {
+		p.buf.Reset()
+		p.w.Reset(&p.buf)
+		return p, nil
+	}
+	p := &press{}
+	w, err := flate.NewWriter(&p.buf, level)
+	if err != nil {
+		return nil, fmt.Errorf("set up deflate: %w", err)
+	}
+	p.w = w
+	return p, nil
+}
+
 // Gzip is the same body compressed, which can be stamped too. What does not
 // change is compressed now, and ends at each place with a sync flush: an empty
 // stored block, whose length is then the place's own. So a fresh body costs its
@@ -49,11 +75,12 @@ func (b *Body) Gzip(level int) (*Body, error) {
 	if i := slices.IndexFunc(b.Bytes, func(c byte) bool { return c >= 0xf8 }); i >= 0 {
 		return nil, fmt.Errorf("byte %#x at %d: the body is not UTF-8", b.Bytes[i], i)
 	}
-	var buf bytes.Buffer
-	w, err := flate.NewWriter(&buf, level)
+	press, err := newPress(level)
 	if err != nil {
-		return nil, fmt.Errorf("set up deflate: %w", err)
+		return nil, err
 	}
+	defer presses[level].Put(press)
+	buf, w := &press.buf, press.w
 	z := &Body{Plain: b.Plain, Counts: b.Counts, places: slices.Clone(b.places)}
 	out := append([]byte(nil), gzipHead...)
 	zeroed := bytes.Clone(b.Bytes)
