@@ -30,7 +30,7 @@ type Plan struct {
 	Interval   time.Duration // of the series; 0 means 1 s
 	Unanswered bool          // the system acknowledges nothing (acks=0, UDP): sent counts, and there are no times
 	Retry      int           // how often a failed shot is fired again
-	Threads    int           // most sending threads; 0: one per client, at most one per processor
+	Threads    int           // most sending threads; 0: one per client, at most one per processor, or as many as a Poller would have
 	Gate       *Gate         // allowance handed over by another run; nil: none
 	Portable   bool          // wait by the runtime's timers alone (virtual time; other systems do so anyway)
 

@@ -15,6 +15,10 @@ type Poller interface {
 	// Poll says, before Start, that thread t of so many will wait in the
 	// target; it drives the clients c with c mod of = t. Nil: it cannot.
 	Poll(t, of int) Waiting
+	// Threads is how many sending threads it would have on so many processors,
+	// where the plan leaves that open and they may wait in it: answers take no
+	// threads of their own then, and the system may share the processors.
+	Threads(processors int) int
 }
 
 // A Waiting is where one sending thread waits.

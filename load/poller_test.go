@@ -68,6 +68,10 @@ func (a *answering) Wake() {
 
 func (a *answering) Leave() { a.left = true }
 
+// Threads is fewer than there are clients, and than there may be processors.
+func (a *answering) Threads(int) int { return 1 }
+func (a *answering) Clients() int    { return 3 }
+
 // Without a schedule the sending thread waits in a target that offers it, and
 // what is settled there counts.
 func TestThreadsWaitInTheirTarget(t *testing.T) {
@@ -103,3 +107,4 @@ func (s *scheduled) Route(int32) Lane       { return &s.instant }
 func (s *scheduled) Room(int32, uint64) int { return 1 }
 func (s *scheduled) Start(k Sink)           { s.sink, s.room = k, 1 }
 func (s *scheduled) Poll(int, int) Waiting  { s.asked++; return nil }
+func (s *scheduled) Threads(int) int        { s.asked++; return 1 }

@@ -126,6 +126,9 @@ func (r *Run) Threads() int {
 	most := r.plan.Threads
 	if most <= 0 {
 		most = runtime.GOMAXPROCS(0)
+		if p, ok := r.target.(Poller); ok && r.plan.Schedule == nil {
+			most = max(1, p.Threads(most))
+		}
 	}
 	n := max(1, min(r.target.Clients(), most))
 	if r.plan.Callers > 0 {

@@ -70,6 +70,9 @@ const (
 	over    = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR // an end comes with these, and with nothing after
 )
 
+// newPollers is whether there may be any.
+const newPollers = true
+
 // newPoller makes one, nil where the system has none to give.
 func newPoller(s *session) *poller {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)

@@ -14,6 +14,9 @@ type socketOf struct {
 	gone          chan struct{}
 }
 
+// newPollers is whether there may be any.
+const newPollers = false
+
 func newPoller(*session) *poller   { return nil }
 func (*poller) take(*link) bool    { return false }
 func (*poller) add(*link)          {}
