@@ -18,6 +18,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	metricspb "go.opentelemetry.io/proto/slim/otlp/collector/metrics/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"carronade/load"
 	"carronade/measure"
@@ -295,8 +297,20 @@ func TestOTLP(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var one sent
 		one.path, one.auth = r.URL.Path, r.Header.Get("Authorization")
-		if err := json.NewDecoder(r.Body).Decode(&one.body); err != nil {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = json.Unmarshal(body, &one.body)
+		}
+		if err != nil {
 			t.Error(err)
+		}
+		// OpenTelemetry's own messages take it, and leave nothing out.
+		var theirs metricspb.ExportMetricsServiceRequest
+		if err := protojson.Unmarshal(body, &theirs); err != nil {
+			t.Error(err)
+		}
+		if ms := theirs.ResourceMetrics[0].ScopeMetrics[0].Metrics; len(ms) < len(counters) || ms[0].GetSum() == nil {
+			t.Errorf("as OpenTelemetry reads it: %v", &theirs)
 		}
 		got <- one
 		io.WriteString(w, "{}")
