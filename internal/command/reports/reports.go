@@ -48,7 +48,7 @@ type Tools struct {
 func Command(t Tools, more ...*cobra.Command) *cobra.Command {
 	c := &commands{t}
 	cmd := command.Group("report", "stored reports: list, show, export, open, cite", reportLong, append([]*cobra.Command{
-		c.list(), c.show(), c.export(), c.open(), c.cite(), c.importing(), c.deleting(), c.push(), c.pull(), c.check(),
+		c.list(), c.show(), c.export(), c.open(), c.cite(), c.importing(), c.deleting(), c.push(), c.pull(), c.check(), c.table(),
 	}, more...)...)
 	cmd.Example = reportExample
 	return cmd

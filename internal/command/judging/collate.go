@@ -1,0 +1,102 @@
+package judging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/digest"
+	"carronade/internal/judge"
+	"carronade/internal/store"
+)
+
+const collateLong = `Puts reports side by side that differ in one thing alone. VAR is that thing: a
+setting of the workload (callers, events, rate, for), the branch or revision of
+the system under test, one of its flags, a field of the host, or a label. Reports
+in which every other independent variable is the same make a group; in it there is
+a row for each value of VAR, its repetitions joined: medians, and below them half
+of their interval. The best of a group is marked only where the repetitions carry
+that, which takes six of each.
+
+Filters choose the reports, as in report list. One on VAR itself chooses the rows
+to start from, and what stands beside them may be any value. With VAR=branch the
+revision may differ (of each branch the newest is taken), and flags of the system
+that differ are shown in a last column; so they are when VAR is a setting.`
+
+const collateExample = `
+  carronade collate callers
+  carronade collate apm-server.tracing.enabled branch=main
+  carronade collate branch branch=faster
+  carronade collate revision branch=main --sort revision_date
+  carronade collate rate 'started>=7d' --csv > rates.csv`
+
+// collating is what was typed.
+type collating struct {
+	sort  string
+	last  string
+	all   bool
+	csv   bool
+	json  bool
+	tools Tools
+}
+
+// Collate returns the command.
+func Collate(t Tools) *cobra.Command {
+	c := &collating{tools: t}
+	cmd := &cobra.Command{
+		Use: "collate VAR [FILTER...]", Short: "reports that differ in VAR alone, side by side",
+		Long: collateLong, Example: collateExample,
+		Args:              command.Args(1, -1, "the field that is to differ, such as callers, branch, or a flag of the system"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&c.sort, "sort", "", "rows and groups by `FIELD`, the best or newest first; -FIELD: the other way round")
+	fs.StringVarP(&c.last, "last", "n", fmt.Sprint(judge.CollateGroups), "at most `N` groups, or start from reports of an age at most, such as 168h")
+	fs.BoolVar(&c.all, "all", false, "groups in which VAR has one value, too")
+	fs.BoolVar(&c.csv, "csv", false, "as CSV, a line a row")
+	fs.BoolVar(&c.json, "json", false, "as JSON")
+	open := t.Stores.Bind(fs)
+	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) (err error) {
+		s, err := open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		return c.run(cmd.Context(), s, args)
+	})
+	return cmd
+}
+
+func (c *collating) run(ctx context.Context, s store.Store, args []string) error {
+	if c.csv && c.json {
+		return &command.Words{Err: errors.New("--csv and --json contradict each other"), Hint: "give one of them"}
+	}
+	now := time.Now()
+	o := judge.CollateOptions{Var: args[0], Sort: c.sort, All: c.all, Now: now}
+	var err error
+	if o.Last, err = digest.ParseLast(c.last); err != nil {
+		return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 5 shows five groups, -n 168h starts from the reports of a week"}
+	}
+	if o.Filters, err = digest.ParseFilters(args[1:], now); err != nil {
+		return err
+	}
+	rows, err := s.Rows(ctx, store.Query{Fields: judge.CollateFields(o)})
+	if err != nil {
+		return err
+	}
+	found, err := judge.Collate(rows, o)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.csv:
+		return found.CSV(c.tools.Out)
+	case c.json:
+		return command.WriteJSON(c.tools.Out, found)
+	}
+	return found.Text(c.tools.Out, c.tools.Style)
+}

@@ -1,0 +1,133 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/digest"
+	"carronade/internal/judge"
+	"carronade/internal/store"
+)
+
+const tableLong = `Puts runs into the tables that Kafka's performance tools end with, the smallest run
+first: of those that produced, how many events, MB a second and the times they
+took; of those that consumed, from when to when, MB and events, and both a second.
+Without --side there are both, of the sides that there are reports of.`
+
+const tableExample = `
+  carronade report table label.series=one
+  carronade report table --side produce target~api-test -n 24h --as md
+  carronade report table --side consume --as csv > consumed.csv`
+
+// tabling is what was typed for a table.
+type tabling struct {
+	side string
+	as   string
+	last string
+}
+
+// forms are what --as takes.
+var tableForms = []string{"text", "md", "csv", "json"}
+
+// table is the command; see judge.TableOf.
+func (c *commands) table() *cobra.Command {
+	var t tabling
+	cmd := &cobra.Command{
+		Use: "table [FILTER...]", Short: "runs as the tables that Kafka's tools end with",
+		Long: tableLong, Example: tableExample,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&t.side, "side", "", "`SIDE` is produce or consume; left out: both")
+	fs.StringVar(&t.as, "as", "text", "`FORM` is text, md, csv or json")
+	fs.StringVarP(&t.last, "last", "n", "", "the newest `N`, or those of an age at most, such as 168h; left out: all")
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error { return c.doTable(ctx, s, &t, args) })
+	return cmd
+}
+
+func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words []string) error {
+	if t.as == "markdown" {
+		t.as = "md"
+	}
+	if !slices.Contains(tableForms, t.as) {
+		return &command.Words{Err: fmt.Errorf("--as: there is no form %q of a table", t.as), Hint: "give one of " + strings.Join(tableForms, ", ")}
+	}
+	sides := []string{judge.Producing, judge.Consuming}
+	if t.side != "" {
+		if !slices.Contains(sides, t.side) {
+			return &command.Words{Err: fmt.Errorf("--side: there is no side %q", t.side), Hint: "give produce or consume"}
+		}
+		sides = []string{t.side}
+	}
+	now := time.Now()
+	q := store.Query{Fields: judge.TableFields()}
+	var err error
+	if t.last != "" {
+		last, err := digest.ParseLast(t.last)
+		if err != nil {
+			return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of a week"}
+		}
+		q.Since, q.Limit = last.Since(now), last.N
+	}
+	if q.Filters, err = digest.ParseFilters(words, now); err != nil {
+		return err
+	}
+	rows, err := s.Rows(ctx, q)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return noMatch(words)
+	}
+	return c.writeTables(t, rows, sides)
+}
+
+// writeTables writes the tables of those sides that there are runs of.
+func (c *commands) writeTables(t *tabling, rows []digest.Row, sides []string) error {
+	var tables []*judge.Table
+	var missing error
+	for _, side := range sides {
+		table, err := judge.TableOf(rows, side)
+		if err != nil {
+			missing = err
+			continue
+		}
+		tables = append(tables, table)
+	}
+	if len(tables) == 0 {
+		return missing
+	}
+	if t.as == "csv" && len(tables) > 1 {
+		return &command.Words{Err: errors.New("--as csv is one table, and the reports are of both sides"), Hint: "add --side produce or --side consume"}
+	}
+	if t.as == "json" {
+		return command.WriteJSON(c.Out, tables)
+	}
+	for i, table := range tables {
+		if i > 0 {
+			if _, err := fmt.Fprintln(c.Out); err != nil {
+				return err
+			}
+		}
+		var err error
+		switch t.as {
+		case "md":
+			err = table.Markdown(c.Out)
+		case "csv":
+			err = table.CSV(c.Out)
+		default:
+			err = table.Text(c.Out, c.Style)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package judge
+
+import (
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/units"
+)
+
+// The sides that a table of runs has.
+const (
+	Producing = "produce"
+	Consuming = "consume"
+)
+
+// TableFields are the fields of rows that a table is made of.
+func TableFields() []string {
+	out := []string{"op", "started", "ended", "partial", "trusted", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "consumed", "read"}
+	for _, t := range []string{"response", "service"} {
+		for _, p := range tableTimes {
+			out = append(out, t+"_"+p)
+		}
+	}
+	return out
+}
+
+// tableTimes are the columns of times, in order.
+var tableTimes = []string{"mean", "max", "p50", "p95", "p99", "p999"}
+
+// A Table is a line a run, as Kafka's performance tools end with: what was
+// produced with its times, or what was consumed from when to when. MB is
+// 1,048,576 bytes, as those tools count.
+type Table struct {
+	Schema  string     `json:"schema"`
+	Side    string     `json:"side"`
+	Runs    []TableRun `json:"runs"`
+	LeftOut []LeftOut  `json:"left_out"`
+	Note    string     `json:"note"`
+}
+
+// TableSchema names the form of a table's JSON.
+const TableSchema = "carronade.table/1"
+
+// A TableRun is one line. Times are in milliseconds, and those of one side are
+// absent from the other.
+type TableRun struct {
+	ID     string    `json:"id"`
+	Start  time.Time `json:"start"`
+	End    time.Time `json:"end"`
+	Count  float64   `json:"count"`
+	PerS   float64   `json:"per_s"`
+	MB     float64   `json:"mb"`
+	MBPerS float64   `json:"mb_per_s"`
+	Of     string    `json:"times_of,omitempty"` // response or service
+	AvgMS  *float64  `json:"avg_ms,omitempty"`
+	MaxMS  *float64  `json:"max_ms,omitempty"`
+	P50MS  *float64  `json:"p50_ms,omitempty"`
+	P95MS  *float64  `json:"p95_ms,omitempty"`
+	P99MS  *float64  `json:"p99_ms,omitempty"`
+	P999MS *float64  `json:"p999_ms,omitempty"`
+
+	untrusted bool
+	atLeast   [6]bool
+}
+
+// mb is what Kafka's tools call a megabyte.
+const mb = 1 << 20
+
+// TableOf makes the table of one side of rows, the smallest run first. Runs
+// that were cut short are left out. No run of that side is an error.
+func TableOf(rows []digest.Row, side string) (*Table, error) {
+	if side != Producing && side != Consuming {
+		return nil, fault("make a table", fmt.Errorf("there is no side %q", side), "give produce or consume")
+	}
+	t := &Table{Schema: TableSchema, Side: side, Runs: []TableRun{}, LeftOut: []LeftOut{}}
+	var own []digest.Row
+	for i := range rows {
+		if n, ok := rows[i].Num(countField(side)); ok && n > 0 || rows[i].Text("op") == side {
+			own = append(own, rows[i])
+		}
+	}
+	rows, t.LeftOut = fit(own, true)
+	if t.LeftOut == nil {
+		t.LeftOut = []LeftOut{}
+	}
+	for i := range rows {
+		t.Runs = append(t.Runs, runOf(&rows[i], side))
+	}
+	if len(t.Runs) == 0 {
+		hint := "report table takes filters as report list does"
+		if len(t.LeftOut) > 0 {
+			hint = t.LeftOut[0].ID + ": " + t.LeftOut[0].Why
+		}
+		return nil, fault("make a table", errors.New("no report that fits is of a run to "+side), hint)
+	}
+	slices.SortStableFunc(t.Runs, func(a, b TableRun) int { return cmp.Or(cmp.Compare(a.Count, b.Count), a.Start.Compare(b.Start)) })
+	t.Note = t.note()
+	return t, nil
+}
+
+// countField is what the events of a side are counted in.
+func countField(side string) string {
+	if side == Consuming {
+		return "consumed"
+	}
+	return "sent"
+}
+
+func runOf(r *digest.Row, side string) TableRun {
+	num := func(name string) float64 { x, _ := r.Num(name); return x }
+	x := TableRun{ID: r.ID, Start: moment(r, "started"), End: moment(r, "ended")}
+	trusted, known := r.Num("trusted")
+	x.untrusted = known && trusted == 0
+	elapsed := num("elapsed")
+	bytes := num("bytes_moved")
+	switch {
+	case side == Consuming:
+		x.Count = num("consumed")
+	case num("acked") > 0:
+		x.Count, bytes = num("acked"), num("acked_bytes")
+	default:
+		x.Count = num("sent")
+	}
+	x.MB = bytes / mb
+	if elapsed > 0 {
+		x.MBPerS, x.PerS = x.MB/elapsed, x.Count/elapsed
+	}
+	if side == Consuming {
+		return x
+	}
+	for _, of := range []string{"response", "service"} {
+		if _, ok := r.Num(of + "_p50"); !ok {
+			continue
+		}
+		x.Of = of
+		for i, to := range x.times() {
+			if v, ok := r.Get(of + "_" + tableTimes[i]); ok {
+				ms := v.Num * 1e3
+				*to, x.atLeast[i] = &ms, strings.HasPrefix(v.Text, ">=")
+			}
+		}
+		break
+	}
+	return x
+}
+
+func (x *TableRun) times() []**float64 {
+	return []**float64{&x.AvgMS, &x.MaxMS, &x.P50MS, &x.P95MS, &x.P99MS, &x.P999MS}
+}
+
+func moment(r *digest.Row, name string) time.Time {
+	if x, ok := r.Num(name); ok {
+		return time.UnixMilli(int64(x*1e3 + 0.5)).UTC()
+	}
+	return time.Time{}
+}
+
+// note says what the columns mean.
+func (t *Table) note() string {
+	if t.Side == Consuming {
+		return "MB: 1,048,576 bytes; times are UTC"
+	}
+	of := map[string]bool{}
+	for _, r := range t.Runs {
+		of[r.Of] = true
+	}
+	text := "MB: 1,048,576 bytes"
+	switch {
+	case of["response"] && of["service"]:
+		text += "; times of runs with a schedule are response times, of the others service times"
+	case of["response"]:
+		text += "; times are response times"
+	case of["service"]:
+		text += "; times are service times"
+	}
+	if slices.ContainsFunc(t.Runs, func(r TableRun) bool { return r.untrusted }) {
+		text += "; !: the generator was the limit"
+	}
+	return text
+}
+
+// head is the columns' names, those of the tools that ended with them.
+func (t *Table) head() []string {
+	if t.Side == Consuming {
+		return []string{"start", "end", "MB", "MB/s", "nMsg", "nMsg/s"}
+	}
+	return []string{"count", "MB/s", "avg", "max", "p50", "p95", "p99", "p99.9"}
+}
+
+// cells are a line for people.
+func (t *Table) cells(r *TableRun) []string {
+	const clock = "2006-01-02 15:04:05.000"
+	sign := ""
+	if r.untrusted {
+		sign = "!"
+	}
+	count := units.FormatCount(uint64(r.Count)) + sign
+	if t.Side == Consuming {
+		return []string{r.Start.Format(clock), r.End.Format(clock), fixed(r.MB, 4), fixed(r.MBPerS, 4), count, fixed(r.PerS, 4)}
+	}
+	out := []string{count, fixed(r.MBPerS, 2)}
+	for i, ms := range r.times() {
+		text := "-"
+		if *ms != nil {
+			text = fixed(**ms, 2) + " ms"
+			if r.atLeast[i] {
+				text = ">= " + text
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
+
+// Text writes the table for people.
+func (t *Table) Text(w io.Writer, style report.Style) error {
+	p := &page{style: style}
+	p.title(t.title())
+	out := wide{style: style}
+	out.row(t.head(), nil)
+	for i := range t.Runs {
+		out.row(t.cells(&t.Runs[i]), nil)
+	}
+	out.write(p)
+	p.note(t.Note)
+	leftOut(p, t.LeftOut)
+	return p.to(w)
+}
+
+func (t *Table) title() string {
+	if t.Side == Consuming {
+		return "consumed"
+	}
+	return "produced"
+}
+
+// Markdown writes the table as Markdown.
+func (t *Table) Markdown(w io.Writer) error {
+	var b strings.Builder
+	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	b.WriteString("### " + t.title() + "\n\n")
+	line(t.head())
+	align := make([]string, len(t.head()))
+	for i := range align {
+		align[i] = "---:"
+	}
+	line(align)
+	for i := range t.Runs {
+		line(t.cells(&t.Runs[i]))
+	}
+	b.WriteString("\n" + t.Note + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// CSV writes the table as CSV: numbers alone, times in milliseconds.
+func (t *Table) CSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	head := t.head()
+	if t.Side == Producing {
+		for i := 2; i < len(head); i++ {
+			head[i] += " ms"
+		}
+	}
+	_ = out.Write(append(head, "report"))
+	for i := range t.Runs {
+		r := &t.Runs[i]
+		var cells []string
+		if t.Side == Consuming {
+			cells = []string{r.Start.Format(time.RFC3339Nano), r.End.Format(time.RFC3339Nano), fixed(r.MB, 4), fixed(r.MBPerS, 4), fixed(r.Count, 0), fixed(r.PerS, 4)}
+		} else {
+			cells = []string{fixed(r.Count, 0), fixed(r.MBPerS, 4)}
+			for _, ms := range r.times() {
+				text := ""
+				if *ms != nil {
+					text = fixed(**ms, 3)
+				}
+				cells = append(cells, text)
+			}
+		}
+		_ = out.Write(append(cells, r.ID))
+	}
+	out.Flush()
+	return out.Error() // of any of them
+}
+
+// JSON is the table as one document.
+func (t *Table) JSON() ([]byte, error) { return json.MarshalIndent(t, "", "  ") }
