@@ -112,7 +112,7 @@ func (s *session) fullSpeed(ctx context.Context, to string, span time.Duration) 
 	if err != nil {
 		return 0, 0, err
 	}
-	doc, err := s.execute(ctx, w, outputs{quiet: true, files: []string{""}, hdr: []string{""}}, 0)
+	doc, err := s.execute(ctx, outputs{quiet: true, tasks: []task{{w: w}}, keep: &keeping{}}, 0)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -77,7 +77,7 @@ func (s *session) demoCommand() *cobra.Command {
 			return s.demo(cmd.Context(), demos[chosen].demo, &t)
 		}),
 	}
-	for _, name := range []string{"json", "json-file", "quiet"} {
+	for _, name := range []string{"json", "json-file", "quiet", "store", "no-store", "note"} {
 		t.BindOne(cmd.Flags(), name)
 	}
 	return cmd
@@ -113,13 +113,14 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 	var o outputs
 	w, err := workload.Resolve(s.Kinds, &d, nil)
 	if err == nil {
-		o, err = s.outputs(t, w)
+		o, err = s.outputs(ctx, t, w)
+		defer func() { o.keep.close() }()
 	}
 	if err == nil {
 		if !o.quiet {
 			s.note("an embedded %s listens on %s", demo.name, child.Addr())
 		}
-		err = s.fire(ctx, w, o)
+		err = s.fire(ctx, o)
 	}
 	if stopErr := child.Stop(); stopErr != nil && err == nil {
 		err = fmt.Errorf("the embedded %s: %w", demo.name, stopErr)

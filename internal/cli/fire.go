@@ -3,21 +3,22 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/system"
-	"carronade/internal/workload"
 	"carronade/load"
 )
 
-// fire runs a workload as often as it says, and delivers each report as soon
-// as there is one: what comes later may fail.
-func (s *session) fire(ctx context.Context, w *workload.Workload, o outputs) error {
+// fire runs all tasks in turn, and delivers each report as soon as there is
+// one: what comes later may fail.
+func (s *session) fire(ctx context.Context, o outputs) error {
 	var outcome error
-	for i := range w.Repeat() {
-		d, err := s.execute(ctx, w, o, i)
+	for i := range o.tasks {
+		d, err := s.execute(ctx, o, i)
 		if err != nil {
 			return worst(outcome, err)
 		}
@@ -29,8 +30,8 @@ func (s *session) fire(ctx context.Context, w *workload.Workload, o outputs) err
 	return outcome
 }
 
-// execute runs a workload once and shows its progress.
-func (s *session) execute(ctx context.Context, w *workload.Workload, o outputs, i int) (*report.Document, error) {
+// execute runs a task, shows its progress and has its report kept.
+func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Document, error) {
 	var watcher *live.Watcher // nil is quiet
 	if !o.quiet {
 		watcher = live.New(s.Err, terminal(s.Err))
@@ -40,16 +41,21 @@ func (s *session) execute(ctx context.Context, w *workload.Workload, o outputs, 
 		watcher.Close()
 		s.restore.Store(nil)
 	}()
-	if n := w.Repeat(); n > 1 {
-		watcher.Say(fmt.Sprintf("repetition %d of %d", i+1, n))
+	k := &o.tasks[i]
+	w, of := k.w, k.w.Repeat()
+	if text := o.which(i); text != "" {
+		watcher.Say(text)
 	}
 	id := run.NewID()
-	o.hub.Begin(publicRun(w, id, i))
+	o.hub.Begin(publicRun(w, id, k.i))
 	defer o.hub.End()
 	return run.Execute(ctx, run.Job{
 		Workload: w, Version: version(), RunID: id,
-		Repetition: i + 1, Repetitions: w.Repeat(),
-		HDR: o.hdr[i], Trace: o.trace[i],
+		Repetition: k.i + 1, Repetitions: of,
+		HDR: k.hdr, Trace: k.trace,
+		Note: o.note, Attachments: k.attached,
+		Store: o.keep.store,
+		Kept:  func(_ *report.Document, err error) { k.kept = err },
 		Opened: func() {
 			if w.OpenEnded() {
 				s.note("no limit was given: this goes on until Ctrl-C, which stops, drains and reports")
@@ -64,6 +70,19 @@ func (s *session) execute(ctx context.Context, w *workload.Workload, o outputs, 
 		Host:        system.Describe(),
 		Calibration: keptCalibration(),
 	})
+}
+
+// which says which task begins, where there are several; else "".
+func (o *outputs) which(i int) string {
+	k := &o.tasks[i]
+	var parts []string
+	if first := o.tasks[0].w; slices.ContainsFunc(o.tasks, func(k task) bool { return k.w != first }) {
+		parts = append(parts, fmt.Sprintf("run %d of %d: %s %s", i+1, len(o.tasks), k.w.Op, k.w.Target()))
+	}
+	if n := k.w.Repeat(); n > 1 {
+		parts = append(parts, fmt.Sprintf("repetition %d of %d", k.i+1, n))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // started keeps how to end at once what a run has started; nil when nothing of

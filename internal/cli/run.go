@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/publish"
 	"carronade/internal/report"
+	"carronade/internal/run"
 	"carronade/internal/workload"
 )
 
@@ -23,7 +26,10 @@ const runLong = `Fires at the target, or reads from it, and reports what it took
 Without --rate, --shape or --callers it goes as fast as the in-flight bound
 allows. Without --for, --count or --bytes it goes on until Ctrl-C, which stops,
 drains and reports; a second Ctrl-C leaves at once. The report goes to stdout,
-progress to stderr.`
+progress to stderr, and both the report and what is measured on the way to your
+store of reports (carronade report list), or to the one that --store names.
+
+A file may hold a list of workloads; they run in its order, a report each.`
 
 // runCommand fires one workload and reports it.
 func (s *session) runCommand() *cobra.Command {
@@ -43,19 +49,20 @@ func (s *session) runCommand() *cobra.Command {
 				_, err := s.out.Write(workload.Schema(s.Kinds))
 				return err
 			}
-			w, err := s.resolve(&t, args, file)
+			ws, err := s.resolve(&t, args, file)
 			if err != nil {
 				return err
 			}
-			o, err := s.outputs(&t, w)
+			o, err := s.outputs(cmd.Context(), &t, ws...)
 			if err != nil {
 				return err
 			}
+			defer o.keep.close()
 			if o.hub, err = s.publisher(&t); err != nil {
 				return err
 			}
 			defer s.unpublish(o.hub)
-			return s.fire(cmd.Context(), w, o)
+			return s.fire(cmd.Context(), o)
 		}),
 	}
 	t.Bind(cmd.Flags(), s.Kinds)
@@ -65,60 +72,96 @@ func (s *session) runCommand() *cobra.Command {
 	return cmd
 }
 
-// resolve makes the workload of what was typed and the file.
-func (s *session) resolve(t *command.Settings, args []string, path string) (*workload.Workload, error) {
+// resolve makes the workloads of what was typed and the file: one, or those of
+// a list. All are checked before any is fired.
+func (s *session) resolve(t *command.Settings, args []string, path string) ([]*workload.Workload, error) {
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	var file *workload.Document
+	files := []*workload.Document{nil}
 	if path != "" {
-		read := workload.ReadFile
-		if path == "-" {
-			read = func(string) (*workload.Document, error) { return workload.Read("stdin", s.In) }
-		}
 		var err error
-		if file, err = read(path); err != nil {
+		if files, err = s.readWorkloads(path); err != nil {
 			return nil, err
 		}
 	}
-	file, err := s.underlay(t, file)
-	if err != nil {
-		return nil, err
+	var (
+		ws     []*workload.Workload
+		faults []error
+		said   []string
+	)
+	typed := slices.Clone(t.Doc.Entries)
+	for _, file := range files {
+		t.Doc.Entries = slices.Clone(typed)
+		file, err := s.underlay(t, file)
+		if err != nil {
+			return nil, err
+		}
+		w, err := workload.Resolve(s.Kinds, &t.Doc, file)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		for _, text := range w.Warnings {
+			if !slices.Contains(said, text) {
+				said = append(said, text)
+				s.warn(text)
+			}
+		}
+		ws = append(ws, w)
 	}
-	w, err := workload.Resolve(s.Kinds, &t.Doc, file)
-	if err != nil {
-		return nil, err
-	}
-	for _, text := range w.Warnings {
-		s.warn(text)
-	}
-	return w, nil
+	return ws, errors.Join(faults...)
 }
 
-// outputs says where a run's words and numbers go.
+// readWorkloads reads a workload file; "-" is stdin.
+func (s *session) readWorkloads(path string) ([]*workload.Document, error) {
+	if path == "-" {
+		return workload.Read("stdin", s.In)
+	}
+	return workload.ReadFile(path)
+}
+
+// outputs says where the words and numbers of runs go, and which runs there
+// are.
 type outputs struct {
 	json  bool
 	quiet bool
-	files []string // a report each, "" for none
-	hdr   []string
-	trace []string
+	tasks []task
+	note  string       // that the reports carry
+	keep  *keeping     // where they are kept
 	hub   *publish.Hub // who is told of a run that goes on; nil: nobody
+}
+
+// A task is one execution of a workload.
+type task struct {
+	w        *workload.Workload
+	i        int // which repetition, from 0
+	attached []report.Attachment
+
+	file, hdr, trace string // "" for none
+
+	kept error // why the report is not where it was to be kept
 }
 
 // outputs reads the flags that say so, and tries the files before anything is
 // fired: a disk that cannot be written is better found now.
-func (s *session) outputs(t *command.Settings, w *workload.Workload) (outputs, error) {
-	o := outputs{json: t.Last("json") == "true", quiet: t.Last("quiet") == "true"}
-	for i := range w.Repeat() {
-		o.files = append(o.files, numbered(t.Last("json-file"), i, w.Repeat()))
-		o.hdr = append(o.hdr, numbered(w.HDR(), i, w.Repeat()))
-		o.trace = append(o.trace, numbered(w.Trace(), i, w.Repeat()))
+func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
+	o = outputs{json: t.Last("json") == "true", quiet: t.Last("quiet") == "true", note: t.Last("note")}
+	for _, w := range ws {
+		attached, err := run.Attach(w, t.All("attach"))
+		if err != nil {
+			return o, err
+		}
+		for i := range w.Repeat() {
+			o.tasks = append(o.tasks, task{w: w, i: i, attached: attached, file: t.Last("json-file"), hdr: w.HDR(), trace: w.Trace()})
+		}
 	}
-	for flag, paths := range map[string][]string{"json-file": o.files, "hdr": o.hdr, "trace": o.trace} {
-		for _, path := range paths {
-			if path == "" {
-				continue
-			}
+	for flag, of := range map[string]func(*task) *string{
+		"json-file": func(k *task) *string { return &k.file },
+		"hdr":       func(k *task) *string { return &k.hdr },
+		"trace":     func(k *task) *string { return &k.trace },
+	} {
+		for _, path := range o.number(of) {
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 			if err != nil {
 				return o, &words{
@@ -129,24 +172,39 @@ func (s *session) outputs(t *command.Settings, w *workload.Workload) (outputs, e
 			f.Close()
 		}
 	}
-	return o, nil
+	o.keep, err = s.keeping(ctx, t, o.quiet)
+	return o, err
 }
 
-// numbered puts a repetition's number before a file's extension.
-func numbered(path string, i, of int) string {
-	if path == "" || of < 2 {
-		return path
+// number puts a number before the extension of a file that several tasks have,
+// and returns all files.
+func (o *outputs) number(of func(*task) *string) []string {
+	var all []string
+	uses, next := map[string]int{}, map[string]int{}
+	for i := range o.tasks {
+		uses[*of(&o.tasks[i])]++
 	}
-	ext := filepath.Ext(path)
-	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(path, ext), i+1, ext)
+	for i := range o.tasks {
+		path := of(&o.tasks[i])
+		if *path == "" {
+			continue
+		}
+		if uses[*path] > 1 {
+			next[*path]++
+			ext := filepath.Ext(*path)
+			*path = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(*path, ext), next[*path], ext)
+		}
+		all = append(all, *path)
+	}
+	return all
 }
 
 // deliver prints a finished run and keeps it where it was asked to be kept. The
 // error has the exit code.
 func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	var problems []error
-	if path := o.files[i]; path != "" {
-		if err := writeFile(path, d.WriteJSON); err != nil {
+	if path := o.tasks[i].file; path != "" {
+		if err := command.WriteFile(path, d.WriteJSON); err != nil {
 			problems = append(problems, &words{
 				Err:  fmt.Errorf("--json-file: cannot write %s: %s", path, command.Reason(err)),
 				Hint: "the report on stdout is whole",
@@ -155,7 +213,7 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	}
 	var err error
 	switch {
-	case o.json && len(o.files) > 1:
+	case o.json && len(o.tasks) > 1:
 		err = writeLine(s.out, d)
 	case o.json:
 		err = d.WriteJSON(s.out)
@@ -168,6 +226,7 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	if err != nil {
 		problems = append(problems, fmt.Errorf("writing the report: %w", err))
 	}
+	s.kept(o.keep, d, o.tasks[i].kept)
 	code := d.ExitCode()
 	if len(problems) > 0 && code != exitInterrupted {
 		code = exitFailed
@@ -192,30 +251,6 @@ func writeLine(w io.Writer, d *report.Document) error {
 	}
 	line.WriteByte('\n')
 	_, err := w.Write(line.Bytes())
-	return err
-}
-
-// writeFile writes a file whole. Devices and pipes are written in place; a
-// regular file is replaced at the end, so that a half report is never found.
-func writeFile(path string, write func(io.Writer) error) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
 	return err
 }
 

@@ -40,6 +40,12 @@ func (s *session) say(err error) {
 // warn prints what to beware of.
 func (s *session) warn(text string) { fmt.Fprintf(s.Err, "warning: %s\n", oneLine(text)) }
 
+// beware prints what to beware of and what to do about it.
+func (s *session) beware(err error, hint string) {
+	s.warn(err.Error())
+	fmt.Fprintf(s.Err, "hint: %s\n", oneLine(hint))
+}
+
 // note prints what is worth knowing and no fault.
 func (s *session) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
 

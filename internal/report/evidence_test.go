@@ -322,6 +322,20 @@ func TestAssembleLittle(t *testing.T) {
 	}
 }
 
+// The text says what the report carries, and which it is.
+func TestTextOfEvidence(t *testing.T) {
+	d := sealed(t, measured(3))
+	var text bytes.Buffer
+	if err := d.Text(&text, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"noted         before the change", "attached      server.properties (17 B)", "report        0a1b2c3d, hash " + d.Hash[:12]} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, text.String())
+		}
+	}
+}
+
 // A row that was encoded as it ended is taken as it is.
 func TestBuildTakesEncodedRows(t *testing.T) {
 	in := measured(3)

@@ -60,8 +60,11 @@ func (d *Document) head(p *page) {
 		p.pair("trusted", "nothing speaks against the generator and its clocks")
 	} else {
 		why := "because the generator itself was a limit or its clock failed:"
-		if d.Stopped == load.BySystem {
+		switch d.Stopped {
+		case load.BySystem:
 			why = "because the system under test did not last:"
+		case load.Killed:
+			why = "because the program did not last:"
 		}
 		p.pairIn(red, "NOT TRUSTED", "could not be trusted, "+why)
 		for _, r := range d.Trust.Reasons {
@@ -191,6 +194,16 @@ func (d *Document) workload(p *page) {
 			l = append(l, k+"="+d.Labels[k])
 		}
 		p.pair("labels", strings.Join(l, ", "))
+	}
+	if d.Note != "" {
+		p.pair("noted", clean(d.Note))
+	}
+	if len(d.Attachments) > 0 {
+		var l []string
+		for _, a := range d.Attachments {
+			l = append(l, clean(a.Name)+" ("+units.FormatSize(int64(len(a.Text)))+")")
+		}
+		p.pair("attached", strings.Join(l, ", "))
 	}
 	var spans []string
 	for _, ph := range d.Phases {

@@ -256,6 +256,13 @@ func (d *Document) generator(p *page) {
 		}
 		p.pair("calibrated", text)
 	}
+	if d.ID != "" {
+		text := d.ID
+		if len(d.Hash) >= 12 {
+			text += ", hash " + d.Hash[:12]
+		}
+		p.pair("report", text)
+	}
 	p.pair("program", strings.TrimSpace("carronade "+d.Version)+", run "+orWord(d.RunID, "without id"))
 }
 

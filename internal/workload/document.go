@@ -34,8 +34,8 @@ func (d *Document) Add(name, where string, values ...string) {
 	d.Entries = append(d.Entries, Entry{Name: name, Values: values, Where: where})
 }
 
-// ReadFile reads a workload file.
-func ReadFile(path string) (*Document, error) {
+// ReadFile reads a workload file: one workload, or a list of them.
+func ReadFile(path string) ([]*Document, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
@@ -44,13 +44,13 @@ func ReadFile(path string) (*Document, error) {
 	return Read(path, f)
 }
 
-// Read reads a workload to its end. Name is used in errors.
-func Read(name string, r io.Reader) (*Document, error) {
+// Read reads workloads to the end. Name is used in errors.
+func Read(name string, r io.Reader) ([]*Document, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
-	return ParseDocument(name, data)
+	return ParseDocuments(name, data)
 }
 
 func unreadable(name string, err error) error {
@@ -64,13 +64,47 @@ func unreadable(name string, err error) error {
 // mapping whose keys are settings. Values stay the text that was written, so
 // that they mean what they mean as flags. A list is a sequence, or a mapping
 // of names to values where its entries are NAME=VALUE. Name is used in errors.
-func ParseDocument(name string, data []byte) (doc *Document, err error) {
+func ParseDocument(name string, data []byte) (*Document, error) {
+	docs, err := parse(name, data, false)
+	if err != nil {
+		return nil, err
+	}
+	return docs[0], nil
+}
+
+// ParseDocuments reads one workload, as ParseDocument does, or a sequence of
+// them. There is at least one.
+func ParseDocuments(name string, data []byte) ([]*Document, error) { return parse(name, data, true) }
+
+func parse(name string, data []byte, several bool) (docs []*Document, err error) {
 	// The parser has a history of panics on malformed input.
 	defer func() {
 		if p := recover(); p != nil {
-			doc, err = nil, &Error{Where: name, Err: errors.New("is no YAML that can be read"), Hint: fileHint}
+			docs, err = nil, &Error{Where: name, Err: errors.New("is no YAML that can be read"), Hint: fileHint}
 		}
 	}()
+	body, err := parseYAML(name, data)
+	if err != nil {
+		return nil, err
+	}
+	items := []ast.Node{body}
+	if list, ok := body.(*ast.SequenceNode); ok && several {
+		if items = list.Values; len(items) == 0 {
+			return nil, &Error{Where: name, Err: errors.New("is a list without a workload"), Hint: fileHint}
+		}
+	}
+	for _, item := range items {
+		doc, err := document(name, item)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// parseYAML returns the one document that the text holds.
+func parseYAML(name string, data []byte) (body ast.Node, err error) {
 	if len(data) > maxDocument {
 		return nil, &Error{Where: name, Err: fmt.Errorf("is larger than %d KiB, which no workload is", maxDocument>>10), Hint: fileHint}
 	}
@@ -78,24 +112,31 @@ func ParseDocument(name string, data []byte) (doc *Document, err error) {
 	if err != nil {
 		return nil, yamlError(name, err)
 	}
-	var body ast.Node
 	for _, d := range file.Docs {
 		if d == nil || d.Body == nil || d.Body.Type() == ast.NullType {
 			continue
 		}
 		if body != nil {
-			return nil, &Error{Where: place(name, d.Body), Err: errors.New("a second document begins here; a workload is one"), Hint: fileHint}
+			return nil, &Error{
+				Where: place(name, d.Body), Err: errors.New("a second document begins here; a file is one"),
+				Hint: "several workloads are a list, each behind a dash",
+			}
 		}
 		body = d.Body
 	}
 	if body == nil {
 		return nil, &Error{Where: name, Err: errors.New("is empty"), Hint: fileHint}
 	}
+	return body, nil
+}
+
+// document reads the mapping that is a workload.
+func document(name string, body ast.Node) (*Document, error) {
 	pairs, ok := mapping(body)
 	if !ok {
 		return nil, &Error{Where: place(name, body), Err: errors.New("must be a mapping of settings to values"), Hint: fileHint}
 	}
-	doc = new(Document)
+	doc := new(Document)
 	for _, pair := range pairs {
 		key, err := scalar(pair.Key)
 		if err != nil {

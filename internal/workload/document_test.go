@@ -63,8 +63,45 @@ func TestParseDocumentFaults(t *testing.T) {
 	}
 }
 
+// A file is one workload, or a list of them.
+func TestParseDocuments(t *testing.T) {
+	for _, tt := range []struct {
+		name, in, fault string
+		want            []string // the first entry of each
+	}{
+		{name: "one", in: "rate: 1\n", want: []string{"f.yaml:1: rate"}},
+		{name: "a list", in: "- rate: 1\n  for: 2s\n- count: 3\n", want: []string{"f.yaml:1: rate", "f.yaml:3: count"}},
+		{name: "JSON", in: `[{"rate": 1}, {"rate": 2}]`, want: []string{"f.yaml:1: rate", "f.yaml:1: rate"}},
+		{name: "an empty list", in: "[]", fault: "without a workload"},
+		{name: "something else in it", in: "- rate: 1\n- run it\n", fault: "f.yaml:2: must be a mapping"},
+		{name: "nothing in it", in: "- rate: 1\n-\n", fault: "must be a mapping"},
+		{name: "a list in a list", in: "- - rate: 1\n", fault: "must be a mapping"},
+		{name: "two documents", in: "rate: 1\n---\nrate: 2\n", fault: "second document"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			docs, err := ParseDocuments("f.yaml", []byte(tt.in))
+			if tt.fault != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fault) {
+					t.Fatalf("got %v, want an error with %q", err, tt.fault)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, d := range docs {
+				got = append(got, d.Entries[0].Where)
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
 func FuzzParseDocument(f *testing.F) {
-	for _, s := range []string{"rate: 1", "a: [b, {c: d}]", "{", "\t", "? x", "a: &b *b", "- - -", "a: |\n b", "\"", "<<: *x", "!!str a: b"} {
+	for _, s := range []string{"rate: 1", "a: [b, {c: d}]", "{", "\t", "? x", "a: &b *b", "- - -", "- a: 1\n- b: 2", "a: |\n b", "\"", "<<: *x", "!!str a: b"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -74,6 +111,9 @@ func FuzzParseDocument(f *testing.F) {
 		}
 		if err == nil {
 			_, _ = Resolve(kinds, nil, doc)
+		}
+		if docs, err := ParseDocuments("f", data); (len(docs) == 0) == (err == nil) {
+			t.Fatalf("got %d workloads and %v", len(docs), err)
 		}
 	})
 }

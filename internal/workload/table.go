@@ -49,11 +49,6 @@ func loadTable() []Setting {
 			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "decides payloads, keys and random schedules"},
 		},
 		{
-			Option: target.Option{Name: "label", Type: target.List, Group: groupWork, Help: "a name for the report to carry (repeatable)", Word: "K=V"},
-			Aside:  true,
-			check:  checkPair,
-		},
-		{
 			Option: target.Option{Name: "repeat", Type: target.Int, Default: "1", Group: groupWork, Help: "run it so often; a report each"},
 			check:  countBetween(1, 10_000),
 		},
@@ -201,7 +196,7 @@ func loadTable() []Setting {
 // Table returns every setting that a workload for the kind may have: the
 // load's own and then the kind's options. With a nil kind, the load's alone.
 func Table(kind target.Kind) []Setting {
-	table := slices.Concat(loadTable(), systemTable(), liveTable())
+	table := slices.Concat(loadTable(), keepTable(), systemTable(), liveTable())
 	if kind == nil {
 		return table
 	}

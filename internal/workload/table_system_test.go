@@ -91,7 +91,7 @@ func TestSystemIsMasked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Resolve(kinds, &Document{}, again)
+			_, err = Resolve(kinds, &Document{}, again[0])
 			if got := err == nil; got != tt.filled {
 				t.Errorf("as a workload again: %v", err)
 			}

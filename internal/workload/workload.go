@@ -1,14 +1,15 @@
 package workload
 
 import (
-	"math"
 	"bytes"
 	"encoding/json"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"carronade/internal/secret"
 	"carronade/load"
 	"carronade/target"
 	"carronade/units"
@@ -182,15 +183,20 @@ func parsed[T any](w *Workload, name string, parse func(string) (T, error)) T {
 	return v
 }
 
-// Labels are the names and values that the report carries; nil when none.
+// Labels are the names and values that the report carries, without what looks
+// like a secret; nil when none.
 func (w *Workload) Labels() map[string]string {
-	var out map[string]string
+	var (
+		out  map[string]string
+		mask secret.Mask
+	)
 	for _, l := range w.values["label"].texts {
 		if out == nil {
 			out = make(map[string]string)
 		}
 		k, v, _ := strings.Cut(l, "=")
-		out[strings.TrimSpace(k)] = v
+		k = strings.TrimSpace(k)
+		out[k] = mask.Value(k, v)
 	}
 	return out
 }
@@ -245,3 +251,24 @@ func (w *Workload) List(name string) []string { return w.values[name].texts }
 
 // Size returns a size in bytes, 0 when it has no value.
 func (w *Workload) Size(name string) int64 { return parsed(w, name, units.ParseSize) }
+
+// References are where the secrets of the workload are, such as env:NAME, and
+// not what they are.
+func (w *Workload) References() []string {
+	var out []string
+	for i := range w.table {
+		s := &w.table[i]
+		if !s.Secret && s.Show == nil {
+			continue
+		}
+		for _, text := range w.values[s.Name].texts {
+			if _, value, ok := strings.Cut(text, "="); ok && !s.Secret { // a header
+				text = value
+			}
+			if secret.IsReference(text) {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}

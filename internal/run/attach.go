@@ -1,0 +1,102 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"carronade/internal/report"
+	"carronade/internal/secret"
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// Bounds of what a report carries: a report is not an archive.
+const (
+	mostAttached    = 64 << 10
+	mostAttachments = 32
+)
+
+// Attach reads files for a report to carry, without their secrets: what looks
+// like one, and those that the workload refers to. The error is a
+// *target.Error.
+func Attach(w *workload.Workload, paths []string) ([]report.Attachment, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	fault := func(path string, err error, hint string) error {
+		return &target.Error{Doing: "--attach " + path, Err: err, Hint: hint}
+	}
+	if len(paths) > mostAttachments {
+		return nil, fault(paths[mostAttachments], fmt.Errorf("is file %d, and a report carries %d at most", mostAttachments+1, mostAttachments), "attach the files that decide the result")
+	}
+	mask := maskOf(w)
+	var out []report.Attachment
+	for _, path := range paths {
+		text, err := readText(path)
+		switch {
+		case errors.Is(err, errTooLarge):
+			return nil, fault(path, err, "attach the part of it that decides the result")
+		case errors.Is(err, errNoText):
+			return nil, fault(path, err, "attach what it was made from")
+		case err != nil:
+			return nil, fault(path, err, "give a file that exists and may be read")
+		}
+		name := filepath.Base(path)
+		for n := 2; slices.ContainsFunc(out, func(a report.Attachment) bool { return a.Name == name }); n++ {
+			name = fmt.Sprintf("%s (%d)", filepath.Base(path), n)
+		}
+		out = append(out, report.Attachment{Name: name, Text: mask.Document(text)})
+	}
+	return out, nil
+}
+
+var (
+	errTooLarge = fmt.Errorf("is larger than the %d KiB that a report carries", mostAttached>>10)
+	errNoText   = errors.New("is no text")
+)
+
+// readText reads a small text file; a pipe is one, too.
+func readText(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", cause(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostAttached+1))
+	text := string(data)
+	switch {
+	case err != nil:
+		return "", cause(err)
+	case len(data) > mostAttached:
+		return "", errTooLarge
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return "", errNoText
+	}
+	return text, nil
+}
+
+// cause is a file's error without its name, which was said.
+func cause(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return path.Err
+	}
+	return err
+}
+
+// maskOf knows the secrets that a workload refers to.
+func maskOf(w *workload.Workload) *secret.Mask {
+	mask := new(secret.Mask)
+	for _, ref := range w.References() {
+		if text, referred, err := secret.Read(ref); err == nil && referred {
+			mask.Add(text)
+		}
+	}
+	return mask
+}
