@@ -72,6 +72,7 @@ type Judgement struct {
 	Difference  *Shift        `json:"difference"`
 	P           *float64      `json:"p"`
 	Adjusted    *float64      `json:"p_adjusted"`
+	Confidence  float64       `json:"confidence"` // of the difference's interval
 	Effect      float64       `json:"effect"`
 	Verdict     stats.Verdict `json:"verdict"`
 	Why         string        `json:"why,omitempty"`
@@ -233,7 +234,7 @@ func judge(qs []quantity, base, candidate []digest.Row, e Effects) []Judgement {
 // judgement is a comparison of a quantity, for documents.
 func judgement(q quantity, c stats.Comparison, kind digest.Kind) Judgement {
 	j := Judgement{
-		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Effect: c.Effect, Verdict: c.Verdict,
+		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Confidence: stats.Confidence, Effect: c.Effect, Verdict: c.Verdict,
 		Base: estimated(c.Base), Candidate: estimated(c.Candidate), P: finite(c.P), Adjusted: finite(c.Adjusted),
 		Why: c.Doubt.String(), kind: kind, raw: c,
 	}

@@ -218,13 +218,13 @@ func signed(v float64) string {
 // verdict is the verdict in words.
 func (j *Judgement) verdict() string {
 	if j.Verdict == stats.Same {
-		return "same within " + effectWords(j.Effect)
+		return "same within " + percent(j.Effect)
 	}
 	return string(j.Verdict)
 }
 
-// effectWords is an effect as a percentage.
-func effectWords(v float64) string { return units.FormatPercent(v) }
+// percent is a share as a percentage.
+func percent(v float64) string { return units.FormatPercent(v) }
 
 func verdictColor(v stats.Verdict) string {
 	switch v {

@@ -112,15 +112,20 @@ func sample(rows []digest.Row, field string) []float64 {
 	return out
 }
 
-// lowerBounds is whether any row has only a bound of the field: the percentile
-// fell among events that were never answered.
+// lowerBounds is whether half of the rows or more have only a bound of the
+// field, and so its median is one: the percentile fell among events that were
+// never answered.
 func lowerBounds(rows []digest.Row, field string) bool {
+	n, bounds := 0, 0
 	for i := range rows {
-		if v, ok := rows[i].Get(field); ok && strings.HasPrefix(v.Text, ">=") {
-			return true
+		if v, ok := rows[i].Get(field); ok {
+			n++
+			if strings.HasPrefix(v.Text, ">=") {
+				bounds++
+			}
 		}
 	}
-	return false
+	return bounds > 0 && 2*bounds >= n
 }
 
 // kindOf is what the field's numbers are.

@@ -63,14 +63,18 @@ func row(id string, at time.Time, given ...fields) digest.Row {
 	return r
 }
 
-func kindOfName(name string) digest.Kind {
+var kindOfName = func() func(string) digest.Kind {
+	kinds := map[string]digest.Kind{}
 	for _, f := range digest.Fields() {
-		if f.Name == name {
-			return f.Kind
-		}
+		kinds[f.Name] = f.Kind
 	}
-	return digest.Number
-}
+	return func(name string) digest.Kind {
+		if k, ok := kinds[name]; ok {
+			return k
+		}
+		return digest.Number
+	}
+}()
 
 // runs are n reports of one workload around levels of throughput and response
 // p99, a share apart.

@@ -75,6 +75,21 @@ func (d *Difference) within(x float64) bool {
 	return d.Bounded() && d.Hi <= x && d.Lo >= -x
 }
 
+// Worst is the effect at the worse end of the interval: the difference is worse
+// by no more than that, 0 if it is better for certain, infinite where there is
+// no bound.
+func (d *Difference) Worst(better Direction) float64 {
+	switch {
+	case !d.Bounded():
+		return math.Inf(1)
+	case better == Less:
+		return max(0, d.Hi)
+	case d.Relative:
+		return max(0, 1/(1+d.Lo)-1)
+	}
+	return max(0, -d.Lo)
+}
+
 // reaches is whether the difference itself is at least x, in either direction.
 func (d *Difference) reaches(x float64) bool {
 	if d.Relative {

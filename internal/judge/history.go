@@ -1,0 +1,208 @@
+package judge
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+)
+
+// mostRevisions is how many revisions of a history are looked at, the newest.
+const mostRevisions = 200
+
+// A revision is the reports of one state of the system under test. Where it is
+// not known which (nothing said --system-git), the repetitions of one run are
+// taken for it, and a run without any is one of its own: then a history is one
+// of times.
+type revision struct {
+	name string    // as git has it, with "+changes" where there were some; "" where there is none
+	date time.Time // of the revision where it is known, else of its first report
+	rows []digest.Row
+}
+
+// revisionsOf sorts reports apart by revision, the oldest first: by the dates
+// of the revisions where all have one, so that an old one that was tried again
+// today is not the newest; else by when they were first tested. It expects rows
+// in the order of time.
+func revisionsOf(rows []digest.Row) []revision {
+	var out []revision
+	at := map[string]int{}
+	dated := true
+	var last *digest.Row // of those without a revision
+	lastAt := -1
+	for i := range rows {
+		r := &rows[i]
+		name := revisionName(r)
+		j, ok := at[name]
+		if name == "" {
+			if j, ok = lastAt, last != nil && repeats(last, r); !ok {
+				j = len(out)
+			}
+			last, lastAt = r, j
+		}
+		if !ok {
+			j = len(out)
+			if name != "" {
+				at[name] = j
+			}
+			v := revision{name: name, date: r.At}
+			if d, ok := r.Num("revision_date"); ok && name != "" {
+				v.date = time.Unix(0, int64(d*1e9)).UTC()
+			} else {
+				dated = false
+			}
+			out = append(out, v)
+		}
+		out[j].rows = append(out[j].rows, *r)
+	}
+	if !dated {
+		for i := range out {
+			out[i].date = out[i].rows[0].At
+		}
+	}
+	slices.SortStableFunc(out, func(a, b revision) int {
+		if c := a.date.Compare(b.date); c != 0 {
+			return c
+		}
+		return a.rows[0].At.Compare(b.rows[0].At)
+	})
+	return out
+}
+
+// revisionName is the revision that a report is of, "" where it does not say.
+func revisionName(r *digest.Row) string {
+	name := r.Text("revision")
+	if changed, _ := r.Num("unstaged_changes"); name != "" && changed != 0 {
+		name += "+changes"
+	}
+	return name
+}
+
+// repeats is whether a report goes on with the repetitions of the one before.
+func repeats(before, r *digest.Row) bool {
+	n, _ := r.Num("repetition")
+	of, _ := r.Num("repetitions")
+	n0, _ := before.Num("repetition")
+	of0, _ := before.Num("repetitions")
+	return of > 1 && of == of0 && n > n0
+}
+
+// levels are the samples of a quantity by revision, of the revisions that have
+// it, and where those stand among all.
+func levels(revisions []revision, field string) (samples [][]float64, at []int) {
+	for i := range revisions {
+		if s := sample(revisions[i].rows, field); len(s) > 0 {
+			samples, at = append(samples, s), append(at, i)
+		}
+	}
+	return samples, at
+}
+
+// A DatedStep is a lasting change in a history.
+type DatedStep struct {
+	Field    string    `json:"field"`
+	Title    string    `json:"title"`
+	Unit     string    `json:"unit"`
+	Revision string    `json:"revision"` // the first of the new level; "" where it is not known
+	Date     time.Time `json:"date"`
+	Index    int       `json:"index"` // among the revisions
+	Reports  []string  `json:"reports"`
+	Before   float64   `json:"before"`
+	After    float64   `json:"after"`
+	Change   float64   `json:"change"` // share of before
+	P        float64   `json:"p"`
+	Worse    bool      `json:"worse"`
+	Stands   bool      `json:"stands"` // it is for the worse, and was not made good since
+
+	kind digest.Kind
+}
+
+// How the share of false alarms of a gate is spent: half on the newest revision
+// against what came before it, both rows together, and half on steps, a row at
+// a time.
+const (
+	gateAlpha = 0.05
+	newAlpha  = gateAlpha / 2
+	stepAlpha = gateAlpha / 4
+	leastStep = 3 // revisions on either side: two strange ones are no step
+)
+
+// steps finds the steps of a quantity in a history.
+func steps(revisions []revision, samples [][]float64, at []int, q quantity, effect float64) []DatedStep {
+	series := make([]float64, len(samples))
+	for i, s := range samples {
+		series[i] = stats.Median(s, stats.Confidence).Median
+	}
+	found := stats.Steps(series, stats.StepOptions{Alpha: stepAlpha, Effect: effect, Least: leastStep})
+	out := make([]DatedStep, 0, len(found))
+	for _, f := range found {
+		v := revisions[at[f.At]]
+		s := DatedStep{
+			Field: q.field, Title: q.title, Revision: v.name, Date: v.date, Index: at[f.At], Reports: ids(v.rows),
+			Before: f.Before, After: f.After, Change: f.Change, P: f.P, Worse: (f.Change > 0) == (q.better == stats.Less),
+			kind: kindOf(q.field, v.rows),
+		}
+		s.Unit = unitOf(s.kind)
+		// What was there before is to be had again, or it stands.
+		now := found[len(found)-1].After
+		s.Stands = s.Worse && worseBy(f.Before, now, q.better) >= effect
+		out = append(out, s)
+	}
+	return out
+}
+
+// worseBy is how much worse a level is than one before it, as an effect: less
+// than 0 if it is better.
+func worseBy(before, now float64, better stats.Direction) float64 {
+	if before <= 0 || now <= 0 {
+		return math.NaN()
+	}
+	if better == stats.More {
+		return before/now - 1
+	}
+	return now/before - 1
+}
+
+// base chooses what the newest revision is held against: those since the last
+// step, since older ones were on another level. Where these are too few to
+// judge by and the step was for the better, those of the level before it count
+// too: nothing that is as good as the new level is called worse for that.
+func base(samples [][]float64, at []int, found []DatedStep) [][]float64 {
+	newest := len(samples) - 1
+	place := func(s DatedStep) int { return slices.Index(at, s.Index) }
+	from := 0
+	if n := len(found); n > 0 {
+		from = place(found[n-1])
+		if !enough(samples[from:newest], samples[newest]) && !found[n-1].Worse {
+			from = 0
+			if n > 1 {
+				from = place(found[n-2])
+			}
+		}
+	}
+	return samples[from:newest]
+}
+
+// enough is whether a history can say anything of a new level.
+func enough(history [][]float64, candidate []float64) bool {
+	n := 0
+	for _, s := range history {
+		n += len(s)
+	}
+	return len(history) >= stats.Levels || n >= stats.Least && len(candidate) >= stats.Least
+}
+
+// short is a revision's name as people write it.
+func short(name string) string {
+	hash, changes, dirty := strings.Cut(name, "+")
+	if len(hash) > 10 && strings.Trim(hash, "0123456789abcdef") == "" {
+		hash = hash[:10]
+	}
+	if dirty {
+		return hash + "+" + changes
+	}
+	return hash
+}

@@ -1,0 +1,319 @@
+package judge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+)
+
+// VerificationSchema names the form of the JSON of a verification.
+const VerificationSchema = "carronade.verification/1"
+
+// The verdicts of a gate, the worst last.
+const (
+	NotWorse   = "not worse"
+	CannotTell = "cannot tell"
+	Worse      = "worse"
+)
+
+// gateConfidence is the confidence of the intervals of a gate. Only their worse
+// end counts, which is wrong half as often as both.
+const gateConfidence = 0.90
+
+// VerifyOptions say how to verify.
+type VerifyOptions struct {
+	Asked     string    // the filters, for people
+	Since     time.Time // of the oldest report
+	Effects   Effects
+	Untrusted bool // judge untrustworthy runs too
+}
+
+// A Verification is the newest revision of every workload held against what
+// came before it.
+type Verification struct {
+	Schema  string    `json:"schema"`
+	Asked   string    `json:"asked"`
+	Since   time.Time `json:"since"`
+	Verdict string    `json:"verdict"` // the worst of all groups
+	Groups  []Gate    `json:"groups"`
+	LeftOut []LeftOut `json:"left_out"`
+}
+
+// A Gate is the verification of one workload on one branch.
+type Gate struct {
+	Op        string      `json:"op"`
+	Target    string      `json:"target"`
+	Branch    string      `json:"branch,omitempty"`
+	Workload  []Setting   `json:"workload"`
+	Revisions []Level     `json:"revisions"` // the newest last
+	Older     int         `json:"older"`     // revisions that were too many to look at
+	Rows      []GateRow   `json:"rows"`
+	Steps     []DatedStep `json:"steps"`
+	Verdict   string      `json:"verdict"`
+	Confirmed *Confirmed  `json:"confirmed,omitempty"`
+
+	key string
+}
+
+// A Level is one revision of a history.
+type Level struct {
+	Revision string              `json:"revision"` // "" where it is not known
+	Date     time.Time           `json:"date"`
+	Reports  []string            `json:"reports"`
+	Medians  map[string]*float64 `json:"medians"` // of the judged fields, by name
+}
+
+// A GateRow is one quantity of a gate.
+type GateRow struct {
+	Judgement
+	Against int    `json:"against_revisions"` // how many the newest was held against
+	Gate    string `json:"gate"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Verify holds the newest revision of every workload, and branch, against what
+// came before it. Rows are all that the filters let through.
+func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
+	v := &Verification{Schema: VerificationSchema, Asked: o.Asked, Since: o.Since, Groups: []Gate{}}
+	rows, v.LeftOut = fit(rows, o.Untrusted)
+	v.LeftOut = orEmpty(v.LeftOut)
+	if len(rows) == 0 {
+		if n := len(v.LeftOut); n > 0 {
+			return nil, fmt.Errorf("none of the %d reports can be judged: of %s, %s", n, v.LeftOut[0].ID, v.LeftOut[0].Why)
+		}
+		return nil, errors.New("no reports")
+	}
+	for _, b := range bundles(rows, notHistory) {
+		v.Groups = append(v.Groups, gate(b, o))
+	}
+	v.Verdict = v.worst()
+	return v, nil
+}
+
+// notHistory is what may differ within a history: the revision, on one branch.
+func notHistory(name string) bool { return name != "branch" && digest.OfRevision(name) }
+
+// worst is the worst verdict of all groups.
+func (v *Verification) worst() string {
+	out := NotWorse
+	for i := range v.Groups {
+		out = worse(out, v.Groups[i].Verdict)
+	}
+	return out
+}
+
+// worse is the worse of two verdicts.
+func worse(a, b string) string {
+	order := []string{NotWorse, CannotTell, Worse}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// gate verifies one history.
+func gate(b bundle, o VerifyOptions) Gate {
+	revisions := revisionsOf(b.rows)
+	g := Gate{
+		Op: b.rows[0].Text("op"), Target: b.rows[0].Text("target"), Branch: b.rows[0].Text("branch"),
+		Workload: orEmpty(b.settings), Steps: []DatedStep{}, key: b.key,
+	}
+	if n := len(revisions) - mostRevisions; n > 0 {
+		g.Older, revisions = n, revisions[n:]
+	}
+	newest := revisions[len(revisions)-1]
+	var before []digest.Row
+	for _, r := range revisions[:len(revisions)-1] {
+		before = append(before, r.rows...)
+	}
+	qs := primary(before, newest.rows)
+	if len(before) == 0 {
+		qs = primary(newest.rows)
+	}
+	family := make([]stats.Row, len(qs))
+	for i, q := range qs {
+		samples, at := levels(revisions, q.field)
+		family[i] = stats.Row{History: [][]float64{}, Better: q.better, Effect: o.Effects.of(q)}
+		if len(at) == 0 || at[len(at)-1] != len(revisions)-1 {
+			continue // the newest has none
+		}
+		found := steps(revisions, samples, at, q, o.Effects.of(q))
+		g.Steps = append(g.Steps, found...)
+		family[i].History, family[i].Candidate = base(samples, at, found), samples[len(samples)-1]
+	}
+	slices.SortStableFunc(g.Steps, func(a, b DatedStep) int { return a.Index - b.Index })
+	for i, c := range stats.Family(family, stats.Options{Alpha: newAlpha, Confidence: gateConfidence}) {
+		r := GateRow{Judgement: judgement(qs[i], c, kindOf(qs[i].field, newest.rows)), Against: len(family[i].History)}
+		r.Primary, r.Confidence = true, gateConfidence
+		r.bounds(lowerBounds(before, qs[i].field), lowerBounds(newest.rows, qs[i].field))
+		r.decide(qs[i], family[i], g.Steps)
+		g.Rows = append(g.Rows, r)
+		g.Verdict = worse(g.Verdict, r.Gate)
+	}
+	for _, r := range revisions {
+		l := Level{Revision: r.name, Date: r.date, Reports: ids(r.rows), Medians: map[string]*float64{}}
+		for _, q := range qs {
+			l.Medians[q.field] = finite(stats.Median(sample(r.rows, q.field), stats.Confidence).Median)
+		}
+		g.Revisions = append(g.Revisions, l)
+	}
+	return g
+}
+
+// decide says what a row means for the gate.
+func (r *GateRow) decide(q quantity, row stats.Row, found []DatedStep) {
+	worst := r.raw.Difference.Worst(q.better)
+	switch {
+	case r.Verdict == stats.Worse:
+		r.Gate = Worse
+	case r.Verdict == stats.Better, r.Verdict == stats.Same:
+		r.Gate = NotWorse
+	case r.raw.Verdict != stats.Unknown: // its numbers are lower bounds
+		r.Gate, r.Reason = CannotTell, r.Why
+	case math.IsNaN(r.raw.P):
+		r.Gate, r.Reason = CannotTell, littleHistory(row)
+	case worst < r.Effect:
+		r.Gate = NotWorse
+	default:
+		r.Gate = CannotTell
+		r.Reason = fmt.Sprintf("too noisy: it may be %s worse; --effect %s would do, or more repetitions of this revision",
+			percent(worst), percent(math.Ceil(worst*100+0.5)/100))
+	}
+	if r.Gate == NotWorse && r.LowerBounds {
+		r.Gate, r.Reason = CannotTell, "events were never answered, so this time is a lower bound"
+	}
+	// What a step took away before the newest revision is missing still.
+	for _, s := range found {
+		if s.Field == q.field && s.Stands {
+			r.Gate = Worse
+			r.Reason = fmt.Sprintf("%s since %s, and not made good", signed(s.Change), s.at())
+		}
+	}
+}
+
+// littleHistory says how much there is and how much is wanted.
+func littleHistory(row stats.Row) string {
+	n := 0
+	for _, s := range row.History {
+		n += len(s)
+	}
+	if n == 0 {
+		return "too little history: nothing came before it"
+	}
+	return fmt.Sprintf("too little history: %s of %d revisions before it and %d of its own; it takes %d revisions, or %d reports on both sides",
+		reports(n), len(row.History), len(row.Candidate), stats.Levels, stats.Least)
+}
+
+// at tells a step's place.
+func (s *DatedStep) at() string {
+	day := s.Date.UTC().Format("2006-01-02 15:04")
+	if s.Revision == "" {
+		return day
+	}
+	return short(s.Revision) + " of " + day
+}
+
+// Confirmed is what a confirming run said.
+type Confirmed struct {
+	Reports []string `json:"reports"`
+	Again   bool     `json:"again"` // it was as bad again
+}
+
+// Seen are the ids of all reports that a verification knows of.
+func (v *Verification) Seen() map[string]bool {
+	out := map[string]bool{}
+	for _, g := range v.Groups {
+		for _, l := range g.Revisions {
+			for _, id := range l.Reports {
+				out[id] = true
+			}
+		}
+	}
+	for _, l := range v.LeftOut {
+		out[l.ID] = true
+	}
+	return out
+}
+
+// Confirm judges anew what was worse, after more runs of the newest revisions
+// were made: rows are all reports, those and the new ones. Only the new ones
+// say whether it was as bad again, since those that raised the alarm were
+// picked by it. Where it was not, the verdict is that of all reports together,
+// and cannot tell if that is worse still. A workload that has no new report
+// makes an error.
+func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verification, error) {
+	seen := v.Seen()
+	again, err := Verify(rows, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, old := range v.Groups {
+		if old.Verdict != Worse {
+			continue
+		}
+		i := slices.IndexFunc(again.Groups, func(g Gate) bool { return g.key == old.key })
+		newest := old.Revisions[len(old.Revisions)-1]
+		var fresh []digest.Row
+		for _, r := range rows {
+			if !seen[r.ID] && key(&r, notHistory) == old.key && (newest.Revision == "" || revisionName(&r) == newest.Revision) {
+				fresh = append(fresh, r)
+			}
+		}
+		fresh, out := fit(fresh, o.Untrusted)
+		if len(fresh) == 0 || i < 0 {
+			err := fmt.Errorf("the confirming command left no new report of %s that can be judged", workloadWords(old.Workload))
+			if len(out) > 0 {
+				err = fmt.Errorf("%w: of %s, %s", err, out[0].ID, out[0].Why)
+			}
+			return nil, err
+		}
+		g := &again.Groups[i]
+		g.Confirmed = &Confirmed{Reports: ids(fresh), Again: old.again(fresh)}
+		switch {
+		case g.Confirmed.Again:
+			g.Verdict = Worse
+		case g.Verdict == Worse:
+			g.Verdict = CannotTell
+		}
+	}
+	again.Verdict = again.worst()
+	return again, nil
+}
+
+// again is whether new runs are as bad as what raised the alarm: on any row
+// that was worse, by what is worth naming.
+func (g *Gate) again(fresh []digest.Row) bool {
+	for _, r := range g.Rows {
+		s := sample(fresh, r.Field)
+		if r.Gate != Worse || len(s) == 0 {
+			continue
+		}
+		better := stats.More
+		if r.Better == "less" {
+			better = stats.Less
+		}
+		level := math.NaN() // what it should be
+		if r.Verdict == stats.Worse && r.Base.Median != nil {
+			level = *r.Base.Median
+		}
+		for _, step := range g.Steps {
+			if step.Field == r.Field && step.Stands {
+				level = step.Before
+				break
+			}
+		}
+		if worseBy(level, stats.Median(s, stats.Confidence).Median, better) >= r.Effect {
+			return true
+		}
+	}
+	return false
+}
+
+// JSON is the verification as a document.
+func (v *Verification) JSON() ([]byte, error) { return json.MarshalIndent(v, "", "  ") }

@@ -1,0 +1,322 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/digest"
+)
+
+// history is so many revisions of a branch, a day apart, each with so many
+// runs, whose levels are the factors' (the last one for what comes after).
+func history(seed uint64, revisions, repetitions int, noise float64, factor func(i int) float64, given ...fields) []digest.Row {
+	rnd := rand.New(rand.NewPCG(seed, 99))
+	around := func(level float64) float64 { return level * math.Exp(noise*rnd.NormFloat64()) }
+	var out []digest.Row
+	for i := range revisions {
+		at := start.Add(time.Duration(i) * 24 * time.Hour)
+		for k := range repetitions {
+			f := fields{
+				"throughput": around(50e3 * factor(i)), "response_p99": around(0.012), "branch": "main",
+				"revision": fmt.Sprintf("%040x", i+0xabc0), "revision_date": at.Add(-time.Hour),
+			}
+			out = append(out, row(fmt.Sprintf("r%dn%d", i, k), at.Add(time.Duration(k)*time.Minute), append([]fields{f}, given...)...))
+		}
+	}
+	return out
+}
+
+// level is one level.
+func level(int) float64 { return 1 }
+
+// fallAt is a level that is lower from a revision on.
+func fallAt(at int, by float64) func(int) float64 {
+	return func(i int) float64 {
+		if i >= at {
+			return by
+		}
+		return 1
+	}
+}
+
+func TestVerify(t *testing.T) {
+	wide := VerifyOptions{Effects: Effects{All: 0.08}}
+	for _, tt := range []struct {
+		name string
+		rows []digest.Row
+		o    VerifyOptions
+		want string // the verdict
+		why  string // part of what is said of throughput
+	}{
+		{name: "nothing new", rows: history(1, 8, 6, 0.01, level), want: NotWorse},
+		{name: "two revisions, repeated", rows: history(1, 2, 10, 0.01, level), want: NotWorse},
+		{name: "two revisions, the new one worse", rows: history(1, 2, 6, 0.01, fallAt(1, 0.9)), want: Worse},
+		{name: "two revisions, the new one better", rows: history(1, 2, 6, 0.01, fallAt(1, 1.1)), want: NotWorse},
+		{
+			name: "two revisions, five runs each", rows: history(1, 2, 5, 0.01, fallAt(1, 0.5)), want: CannotTell,
+			why: "too little history: 5 reports of 1 revisions before it and 5 of its own; it takes 6 revisions, or 6 reports on both sides",
+		},
+		{name: "one revision", rows: history(1, 1, 6, 0.01, level), want: CannotTell, why: "too little history: nothing came before it"},
+		{name: "single runs, the new one much worse", rows: history(1, 20, 1, 0.02, fallAt(19, 0.85)), want: Worse},
+		{name: "single runs, noisy", rows: history(1, 20, 1, 0.02, level), want: CannotTell, why: "too noisy: it may be"},
+		{name: "single runs, and little is asked", rows: history(1, 20, 1, 0.02, level), o: wide, want: NotWorse},
+		{
+			name: "worse for some revisions already", rows: history(1, 30, 1, 0.02, fallAt(22, 0.9)), o: wide, want: Worse,
+			why: "and not made good",
+		},
+		{
+			name: "two good ones long ago do not hide it", rows: history(3, 20, 3, 0.01, fallAt(17, 0.8)), want: Worse,
+			why: "and not made good",
+		},
+		{
+			name: "worse, and made good", rows: history(1, 30, 1, 0.01, func(i int) float64 {
+				if i >= 10 && i < 18 {
+					return 0.8
+				}
+				return 1
+			}), o: wide, want: NotWorse,
+		},
+		{name: "better lately", rows: history(1, 30, 1, 0.01, fallAt(27, 1.3)), o: wide, want: NotWorse},
+		{name: "worse than what is better lately", rows: history(1, 31, 1, 0.01, func(i int) float64 {
+			switch {
+			case i == 30:
+				return 1
+			case i >= 20:
+				return 1.3
+			}
+			return 1
+		}), o: wide, want: Worse},
+		{
+			name: "an effect of its own", rows: history(1, 2, 6, 0.01, fallAt(1, 0.9)),
+			o: VerifyOptions{Effects: Effects{All: 0.05, Of: map[string]float64{"throughput": 0.2}}}, want: NotWorse,
+		},
+		{name: "lower bounds", rows: boundLast(history(1, 2, 10, 0.005, level), 10), want: CannotTell},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v, err := Verify(tt.rows, tt.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := v.Groups[0]
+			if v.Verdict != tt.want || g.Verdict != tt.want || len(v.Groups) != 1 {
+				t.Errorf("got %q, want %q: %+v", v.Verdict, tt.want, g.Rows)
+			}
+			if !strings.Contains(g.Rows[0].Reason, tt.why) {
+				t.Errorf("got %q, want %q", g.Rows[0].Reason, tt.why)
+			}
+			checkPage(t, v.Text)
+			checkJSON(t, v)
+		})
+	}
+}
+
+// boundLast has the p99 of the last rows as a lower bound.
+func boundLast(rows []digest.Row, n int) []digest.Row {
+	bounded(rows[len(rows)-n:])
+	return rows
+}
+
+// Groups of equal workload, and branches, are judged apart, and the worst
+// verdict is that of all.
+func TestVerifyGroups(t *testing.T) {
+	good := history(1, 2, 10, 0.005, level)
+	bad := history(2, 2, 10, 0.005, fallAt(1, 0.9), fields{"acks": "1"})
+	other := history(3, 1, 6, 0.005, level, fields{"branch": "pr"})
+	for i := range bad {
+		bad[i].ID = "b" + bad[i].ID
+	}
+	for i := range other {
+		other[i].ID = "c" + other[i].ID
+	}
+	v, err := Verify(slices.Concat(good, bad, other), VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, g := range v.Groups {
+		got[workloadWords(g.Workload)+" "+g.Branch] = g.Verdict
+	}
+	want := map[string]string{
+		"rate 50k/s, for 30s, acks all main": NotWorse, "rate 50k/s, for 30s, acks 1 main": Worse, "rate 50k/s, for 30s, acks all pr": CannotTell,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if v.Verdict != Worse {
+		t.Errorf("got %q, want the worst", v.Verdict)
+	}
+}
+
+// Reports that do not tell a revision are told apart by time: the repetitions
+// of one run belong together.
+func TestVerifyWithoutRevisions(t *testing.T) {
+	var rows []digest.Row
+	rnd := rand.New(rand.NewPCG(4, 4))
+	for i := range 8 {
+		for k := range 3 {
+			f := 1.0
+			if i == 7 {
+				f = 0.7
+			}
+			rows = append(rows, row(fmt.Sprintf("r%dn%d", i, k), start.Add(time.Duration(i)*time.Hour+time.Duration(k)*time.Minute), fields{
+				"throughput": 50e3 * f * math.Exp(0.01*rnd.NormFloat64()), "response_p99": 0.012 * math.Exp(0.01*rnd.NormFloat64()),
+				"repetition": float64(k + 1), "repetitions": 3.0,
+			}))
+		}
+	}
+	v, err := Verify(rows, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := v.Groups[0]
+	if len(g.Revisions) != 8 || len(g.Revisions[0].Reports) != 3 || g.Verdict != Worse {
+		t.Errorf("got %d revisions, %d reports in the first, verdict %q", len(g.Revisions), len(g.Revisions[0].Reports), g.Verdict)
+	}
+}
+
+// An old revision that is tried again is not the newest.
+func TestRevisionsAreOrderedByTheirDates(t *testing.T) {
+	rows := history(1, 4, 2, 0.01, level)
+	again := history(5, 1, 1, 0.01, level)[0]
+	again.ID, again.At = "again", start.Add(365*24*time.Hour)
+	revisions := revisionsOf(append(rows, again))
+	if got := len(revisions); got != 4 {
+		t.Fatalf("got %d revisions, want 4", got)
+	}
+	if first := revisions[0]; len(first.rows) != 3 || !strings.HasSuffix(first.name, "abc0") {
+		t.Errorf("the oldest is %s with %d reports", first.name, len(first.rows))
+	}
+	dirty := row("d", start, fields{"revision": "aa", "unstaged_changes": true})
+	if got := revisionName(&dirty); got != "aa+changes" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The gate is wrong as seldom as promised: 60 revisions with one run each that
+// differ by 2%, with one step of 5% somewhere, or none.
+func TestVerifyRates(t *testing.T) {
+	const (
+		trials    = 300
+		revisions = 60
+	)
+	rnd := rand.New(rand.NewPCG(21, 22))
+	near, alarms, missed, worseFound := 0, 0, 0, 0
+	for trial := range trials {
+		at := 5 + rnd.IntN(revisions-9)
+		by := 0.95
+		if trial%2 == 0 {
+			by = 1.05
+		}
+		v, err := Verify(history(uint64(trial), revisions, 1, 0.02, fallAt(at, by)), VerifyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(v.Groups[0].Steps, func(s DatedStep) bool {
+			day := start.Add(time.Duration(at)*24*time.Hour - time.Hour)
+			return s.Field == "throughput" && s.Date.Sub(day).Abs() <= 2*24*time.Hour && s.Worse == (by < 1)
+		}) {
+			near++
+		}
+		if by < 1 && v.Verdict != Worse {
+			missed++
+		}
+		if v, err = Verify(history(uint64(trial)+1e6, revisions, 1, 0.02, level), VerifyOptions{Effects: Effects{All: 1e-9}}); err != nil {
+			t.Fatal(err)
+		}
+		if v.Verdict == Worse {
+			worseFound++
+		}
+		if v.Verdict == Worse || len(v.Groups[0].Steps) > 0 {
+			alarms++ // with an effect of nothing, every step counts
+		}
+	}
+	t.Logf("of %d: %d steps dated within 2 revisions; without a step %d alarms, %d of them exits of 1; %d of %d steps for the worse missed by the exit code",
+		trials, near, alarms, worseFound, missed, trials/2)
+	if near < trials*90/100 {
+		t.Errorf("%d of %d steps were dated within 2 revisions, want 90%%", near, trials)
+	}
+	if alarms > trials*5/100 {
+		t.Errorf("%d false alarms in %d, want at most 5%%", alarms, trials)
+	}
+	if missed > trials/2*10/100 {
+		t.Errorf("%d of %d steps for the worse did not fail the gate", missed, trials/2)
+	}
+}
+
+// A confirming run decides whether an alarm stands.
+func TestConfirm(t *testing.T) {
+	alarm := history(1, 2, 6, 0.01, fallAt(1, 0.9))
+	more := func(factor float64, n int) []digest.Row {
+		out := history(7, 2, n, 0.01, fallAt(1, factor))[n:]
+		for i := range out {
+			out[i].ID, out[i].At = fmt.Sprintf("new%d", i), out[i].At.Add(time.Hour)
+		}
+		return out
+	}
+	first, err := Verify(alarm, VerifyOptions{})
+	if err != nil || first.Verdict != Worse {
+		t.Fatalf("%v, %v", first, err)
+	}
+	for _, tt := range []struct {
+		name string
+		rows []digest.Row
+		want string
+		err  string
+	}{
+		{name: "as bad again", rows: slices.Concat(alarm, more(0.9, 2)), want: Worse},
+		{name: "not as bad again", rows: slices.Concat(alarm, more(1, 2)), want: CannotTell},
+		{name: "not as bad again, often", rows: slices.Concat(alarm, more(1.05, 60)), want: NotWorse},
+		{name: "no new report", rows: alarm, err: "the confirming command left no new report of rate 50k/s, for 30s, acks all that can be judged"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v, err := first.Confirm(tt.rows, VerifyOptions{})
+			if err != nil || tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Fatalf("got %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if v.Verdict != tt.want {
+				t.Errorf("got %q, want %q: %+v", v.Verdict, tt.want, v.Groups[0].Confirmed)
+			}
+			checkPage(t, v.Text)
+		})
+	}
+}
+
+func TestVerifyNothing(t *testing.T) {
+	if _, err := Verify(nil, VerifyOptions{}); err == nil || err.Error() != "no reports" {
+		t.Errorf("got %v", err)
+	}
+	_, err := Verify(history(1, 2, 1, 0.01, level, fields{"trusted": false}), VerifyOptions{})
+	if want := "none of the 2 reports can be judged: of r0n0, it is not trustworthy: the generator was the limit"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestVerificationText(t *testing.T) {
+	v, err := Verify(history(1, 40, 1, 0.02, fallAt(30, 0.9)), VerifyOptions{Asked: "branch=main", Since: start.Add(-time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "verify.txt", v.Text)
+}
+
+func BenchmarkVerify(b *testing.B) {
+	var rows []digest.Row
+	for i := range 20 {
+		rows = append(rows, history(uint64(i), 100, 5, 0.02, level, fields{"rate": fmt.Sprintf("%dk/s", i)})...)
+	}
+	for b.Loop() {
+		if _, err := Verify(rows, VerifyOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

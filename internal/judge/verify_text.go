@@ -1,0 +1,216 @@
+package judge
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/stats"
+)
+
+// Text writes the verification for people: the verdict, then each workload with
+// what its newest revision was held against, and the steps in its history.
+func (v *Verification) Text(w io.Writer, style report.Style) error {
+	p := &page{style: style}
+	title := "verify"
+	if v.Asked != "" {
+		title += " " + v.Asked
+	}
+	if !v.Since.IsZero() {
+		title += ", reports since " + v.Since.UTC().Format("2006-01-02 15:04")
+	}
+	p.title(title)
+	p.line("")
+	p.line("  " + p.paint(gateColor(v.Verdict), v.Verdict) + v.count())
+	leftOut(p, v.LeftOut)
+	for i := range v.Groups {
+		p.line("")
+		v.Groups[i].text(p)
+	}
+	return p.to(w)
+}
+
+// count says of how many workloads a verdict is the worst.
+func (v *Verification) count() string {
+	if len(v.Groups) == 1 {
+		return ""
+	}
+	n := 0
+	for i := range v.Groups {
+		if v.Groups[i].Verdict == v.Verdict {
+			n++
+		}
+	}
+	return fmt.Sprintf(": %d of %d workloads", n, len(v.Groups))
+}
+
+func gateColor(verdict string) string {
+	switch verdict {
+	case NotWorse:
+		return green
+	case Worse:
+		return red
+	}
+	return yellow
+}
+
+// text writes one gate.
+func (g *Gate) text(p *page) {
+	p.title(g.Op + " " + g.Target)
+	p.pair("", "workload", workloadWords(g.Workload))
+	if g.Branch != "" {
+		p.pair("", "branch", g.Branch)
+	}
+	newest := g.Revisions[len(g.Revisions)-1]
+	p.pair("", "newest", newest.words()+", "+reports(len(newest.Reports))+": "+list(newest.Reports, 8))
+	before := g.Revisions[:len(g.Revisions)-1]
+	if len(before) > 0 {
+		n := 0
+		for _, l := range before {
+			n += len(l.Reports)
+		}
+		what := "revisions"
+		if newest.Revision == "" {
+			what = "runs or their repetitions (reports that tell no revision are told apart by time)"
+		}
+		text := fmt.Sprintf("%d %s, %s, since %s", len(before), what, reports(n), before[0].words())
+		if g.Older > 0 {
+			text += fmt.Sprintf("; %d older ones were not looked at", g.Older)
+		}
+		p.pair("", "before", text)
+	}
+	p.line("")
+	t := &grid{left: map[int]bool{5: true}}
+	t.row("", "before", "newest", "differs", "90% interval", "verdict")
+	for i := range g.Rows {
+		r := &g.Rows[i]
+		difference, interval := r.change()
+		t.row(r.Title, r.value(r.Base), r.value(r.Candidate), difference, interval, r.verdictWords())
+		t.paint(5, gateColor(r.Gate))
+	}
+	p.grid(t)
+	for _, r := range g.Rows {
+		if r.Reason != "" {
+			p.note(fmt.Sprintf("%s: %s (%s)", r.Title, r.Gate, r.Reason))
+		}
+	}
+	if c := g.Confirmed; c != nil {
+		text := "it was not as bad again"
+		if c.Again {
+			text = "it was as bad again"
+		}
+		p.note(fmt.Sprintf("confirming %s: %s; the verdict is %s", runsWords(c.Reports), text, g.Verdict))
+	}
+	g.history(p)
+}
+
+func runsWords(ids []string) string {
+	if len(ids) == 1 {
+		return "run " + ids[0]
+	}
+	return "runs " + list(ids, 6)
+}
+
+// verdictWords tell what the gate makes of a row, and better where it is.
+func (r *GateRow) verdictWords() string {
+	if r.Gate == NotWorse && r.Verdict == stats.Better {
+		return "better"
+	}
+	if r.Gate == NotWorse {
+		return fmt.Sprintf("not %s worse", percent(r.Effect))
+	}
+	return r.Gate
+}
+
+// words name a level and when it was.
+func (l *Level) words() string {
+	day := l.Date.UTC().Format("2006-01-02 15:04")
+	if l.Revision == "" {
+		return day
+	}
+	return short(l.Revision) + " of " + day
+}
+
+// history draws the levels of each row, with its steps, and dates these.
+func (g *Gate) history(p *page) {
+	if len(g.Revisions) < 2*leastStep {
+		return
+	}
+	p.line("")
+	for _, r := range g.Rows {
+		var series []float64
+		marks := map[int]bool{}
+		for i, l := range g.Revisions {
+			if v := l.Medians[r.Field]; v != nil {
+				for _, s := range g.Steps {
+					if s.Field == r.Field && s.Index == i {
+						marks[len(series)] = true
+					}
+				}
+				series = append(series, *v)
+			}
+		}
+		if len(series) < 2 {
+			continue
+		}
+		const label = 16
+		line, lo, hi := strip(series, marks, report.Columns-label-2, p.style.ASCII)
+		p.line(pad("  "+r.Title, label) + line)
+		show := func(v float64) string { return digest.Value{Kind: r.kind, Num: v}.String() }
+		p.line(strings.Repeat(" ", label) + p.paint(dim, fmt.Sprintf("from %s to %s", show(lo), show(hi))))
+	}
+	if len(g.Steps) == 0 {
+		return
+	}
+	p.line("")
+	t := &grid{left: map[int]bool{1: true, 2: true, 6: true}}
+	t.row("step", "revision", "", "from", "to", "by", "")
+	for _, s := range g.Steps {
+		show := func(v float64) string { return digest.Value{Kind: s.kind, Num: v}.String() }
+		word, code := "better", green
+		if s.Worse {
+			word, code = "made good", yellow
+		}
+		if s.Stands {
+			word, code = "worse", red
+		}
+		t.row(s.Date.UTC().Format("2006-01-02 15:04"), short(s.Revision), s.Title, show(s.Before), show(s.After), signed(s.Change), word)
+		t.paint(6, code)
+	}
+	p.grid(t)
+}
+
+// strip draws a series in one line of at most so many cells, between its least
+// and its most, with a mark before each step. Of a series that is longer, each
+// cell is the mean of its share.
+func strip(series []float64, marks map[int]bool, cells int, ascii bool) (line string, lo, hi float64) {
+	shades, mark := []rune("▁▂▃▄▅▆▇█"), "│"
+	if ascii {
+		shades, mark = []rune("._-=+*%#"), "|"
+	}
+	cells = min(len(series), cells-len(marks))
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, v := range series {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	var b strings.Builder
+	for c := range cells {
+		from, to := c*len(series)/cells, (c+1)*len(series)/cells
+		sum := 0.0
+		for i, v := range series[from:to] {
+			sum += v
+			if marks[from+i] {
+				b.WriteString(mark)
+			}
+		}
+		level := 0.5
+		if hi > lo {
+			level = (sum/float64(to-from) - lo) / (hi - lo)
+		}
+		b.WriteRune(shades[min(int(level*float64(len(shades))), len(shades)-1)])
+	}
+	return b.String(), lo, hi
+}
