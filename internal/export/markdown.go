@@ -37,15 +37,20 @@ func (m *markdown) line(s string) {
 	m.WriteByte('\n')
 }
 
-// table writes rows below their heading; all but the first column stand to the
-// right.
-func (m *markdown) table(head []string, rows [][]string) {
+// The alignment of the columns behind the first: numbers stand to the right.
+const (
+	words   = "---|"
+	numbers = "---:|"
+)
+
+// table writes rows below their heading.
+func (m *markdown) table(align string, head []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
 	m.line("")
 	m.line("| " + strings.Join(head, " | ") + " |")
-	m.line("|---|" + strings.Repeat("---:|", len(head)-1))
+	m.line("|---|" + strings.Repeat(align, len(head)-1))
 	for _, r := range rows {
 		m.line("| " + strings.Join(r, " | ") + " |")
 	}
@@ -124,7 +129,7 @@ func (m *markdown) workload(d *report.Document) {
 	if d.Note != "" {
 		rows = append(rows, []string{"note", escape(d.Note)})
 	}
-	m.table([]string{"setting", "value"}, rows)
+	m.table(words, []string{"setting", "value"}, rows)
 }
 
 func (m *markdown) counts(d *report.Document) {
@@ -159,7 +164,7 @@ func (m *markdown) counts(d *report.Document) {
 		add("reordered", l.Reordered, true)
 		add("corrupted", l.Corrupted, true)
 	}
-	m.table([]string{"events", "hold"}, rows)
+	m.table(numbers, []string{"events", "hold"}, rows)
 }
 
 func (m *markdown) steps(d *report.Document) {
@@ -177,7 +182,7 @@ func (m *markdown) steps(d *report.Document) {
 		}
 		rows = append(rows, row)
 	}
-	m.table([]string{"step", "asked", d.Totals.RateOf, "response p50", "response p99"}, rows)
+	m.table(numbers, []string{"step", "asked", d.Totals.RateOf, "response p50", "response p99"}, rows)
 }
 
 func (m *markdown) times(d *report.Document) {
@@ -226,7 +231,7 @@ func (m *markdown) times(d *report.Document) {
 			return units.FormatDuration(duration(e.us(s) / 1e6))
 		})
 	}
-	m.table(head, rows)
+	m.table(numbers, head, rows)
 }
 
 func (m *markdown) failures(d *report.Document) {
@@ -238,7 +243,7 @@ func (m *markdown) failures(d *report.Document) {
 	for _, f := range d.Failures {
 		rows = append(rows, []string{escape(f.Class + ": " + f.Text), units.FormatCount(f.Events), units.FormatCount(f.Shots)})
 	}
-	m.table([]string{"failure", "events", "shots"}, rows)
+	m.table(numbers, []string{"failure", "events", "shots"}, rows)
 }
 
 // value is a percentile, as a lower bound where it is one.

@@ -1,0 +1,404 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/kafkatest"
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+var update = flag.Bool("update", false, "write the files in testdata anew")
+
+var started = time.Date(2026, 3, 1, 12, 0, 0, 123_000_000, time.UTC)
+
+// spread is n durations from least on, evenly over as much again.
+func spread(least time.Duration, n int) *measure.Histogram {
+	h := measure.NewHistogram()
+	for i := range n {
+		h.Record(least + least*time.Duration(i)/time.Duration(n))
+	}
+	return h
+}
+
+// result is a run of a second of warm-up and four of hold: in the last one
+// nothing was answered.
+func result() *load.Result {
+	r := &load.Result{
+		Started: started, Ended: started.Add(6 * time.Second), Stopped: load.ByTime, Mode: load.OpenLoop,
+		Classes: map[string]uint64{"timeout": 3},
+		Failures: []measure.Failure{
+			{Class: "timeout", Text: "no answer | in 10 s\x1b[31m <b>", Events: 3, Shots: 1},
+		},
+	}
+	hold := measure.Tally{Name: "hold", Rate: 1000, Start: time.Second, End: 5 * time.Second}
+	hold.Response, hold.Service, hold.Lag, hold.Censored = measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
+	for i := range 5 {
+		iv := measure.Interval{Phase: "hold", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, InFlight: uint64(i)}
+		if i == 0 {
+			iv.Phase = "warm-up"
+		}
+		iv.Counts = measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000, Shots: 100, Answered: 100, Bytes: 100_000, AckedBytes: 100_000, WireBytes: 110_000}
+		iv.Generator = measure.Usage{CPU: 250 * time.Millisecond, RSS: 30 << 20, GCPauses: 2, GCPauseMax: 1500, GCCPU: time.Millisecond}
+		iv.Response, iv.Service, iv.Lag = spread(time.Duration(i+1)*700*time.Microsecond, 1000), spread(time.Duration(i+1)*300*time.Microsecond, 100), spread(20*time.Microsecond, 100)
+		if i == 4 {
+			iv.Acked, iv.Answered, iv.Unknown, iv.Failed = 0, 0, 997, 3
+			iv.Response, iv.Service, iv.Censored = nil, nil, spread(time.Second, 997)
+		}
+		r.Intervals = append(r.Intervals, iv)
+		if i == 0 {
+			r.Warmup = measure.Tally{Name: "warm-up", End: time.Second, Counts: iv.Counts, Arrived: 1000}
+			r.Warmup.Response, r.Warmup.Service = iv.Response, iv.Service
+			continue
+		}
+		hold.Counts.Add(iv.Counts)
+		hold.Set.Merge(&iv.Set)
+	}
+	hold.Arrived, hold.ArrivedBytes, hold.InFlight = 3000, 300_000, 2.5
+	r.Hold = hold
+	r.Drain = measure.Tally{Name: "drain", Start: 5 * time.Second, End: 6 * time.Second}
+	return r
+}
+
+func document(t testing.TB, change func(in *report.Input)) *report.Document {
+	t.Helper()
+	in := report.Input{
+		ID: "k3v9x2ab", RunID: "1f", Version: "1.2.3", Target: "mortar://127.0.0.1:9/a_topic", Op: "produce",
+		Labels: map[string]string{"team": "pay*ments"}, Result: result(), Processors: 2,
+		Trust: measure.Trust{OK: true, Notes: []string{"a short run"}},
+		Settings: []report.Setting{
+			{Name: "rate", Value: "1000/s"}, {Name: "linger", Value: "5ms", Default: true}, {Name: "payload", Value: "a|b`c"},
+		},
+		Checks: []report.Check{{Name: "failure-rate", Text: "0.075% of the answered events failed, 0.05% allowed"}, {Name: "max-unsent", OK: true, Text: "0 unsent, 10 allowed"}},
+		Samples: &report.Samples{Of: 3000, Every: 1000, EndToEnd: []report.Sample{
+			{Item: "a_topic-0/17", StartUS: 1000.5, EndToEndUS: 2400}, {Item: "stripe-1/5, odd", StartUS: 2_000_000, EndToEndUS: 30_107_249_488},
+		}},
+	}
+	if change != nil {
+		change(&in)
+	}
+	return report.Build(in)
+}
+
+func written(t testing.TB, format string, o Options, ds ...*report.Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, format, ds, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestGolden holds each form against the file of how it looked last.
+func TestGolden(t *testing.T) {
+	d := document(t, nil)
+	for _, name := range []string{"markdown", "csv", "percentiles", "junit", "e2e-csv"} {
+		t.Run(name, func(t *testing.T) {
+			f, err := Named(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name+f.Ext)
+			got := written(t, name, Options{}, d)
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (-%s, +got; -update writes it anew):\n%s", name, path, diff)
+			}
+		})
+	}
+}
+
+func TestCSV(t *testing.T) {
+	d := document(t, nil)
+	other := document(t, func(in *report.Input) {
+		in.ID, in.Result.Mode = "other", load.ClosedLoop
+		for i := range in.Result.Intervals {
+			in.Result.Intervals[i].Response = nil
+		}
+	})
+	rows, err := csv.NewReader(strings.NewReader(written(t, "csv", Options{}, d, other))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 1+5+5 {
+		t.Fatalf("%d rows, want a head and ten", len(rows))
+	}
+	cell := func(row int, name string) string { return rows[row][slices.Index(rows[0], name)] }
+	for _, tt := range []struct {
+		row        int
+		name, want string
+	}{
+		{1, "phase", "warm-up"},
+		{2, "id", "k3v9x2ab"},
+		{2, "start_s", "1"},
+		{2, "response_count", "1000"},
+		{2, "response_min_us", "1400"},
+		{2, "response_at_least_from_us", ""},
+		{5, "response_count", "0"},
+		{5, "response_mean_us", ""},
+		{5, "response_max_us", ""},
+		{5, "response_p50_us", "1499136"}, // nothing was answered: at least this
+		{5, "response_at_least_from_us", "1000000"},
+		{5, "service_p99_us", ""},
+		{5, "lag_events", ""},
+		{5, "end_to_end_count", ""},
+		{5, "generator_cpu_s", "0.25"},
+		{6, "id", "other"},
+		{6, "response_count", ""}, // nothing is due in a closed loop
+		{6, "service_count", "100"},
+	} {
+		if got := cell(tt.row, tt.name); got != tt.want {
+			t.Errorf("row %d, %s: got %q, want %q", tt.row, tt.name, got, tt.want)
+		}
+	}
+	// The sums of the series are the totals.
+	acked := 0
+	for i := 2; i <= 5; i++ {
+		n, err := strconv.Atoi(cell(i, "acked"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		acked += n
+	}
+	if uint64(acked) != d.Totals.Acked {
+		t.Errorf("the series has %d acked events, the report %d", acked, d.Totals.Acked)
+	}
+}
+
+// TestColumnsAreKept: the columns are a promise that docs/reports.md makes.
+func TestColumnsAreKept(t *testing.T) {
+	got := strings.Join(seriesColumns()[:24], " ")
+	want := "id phase start_s end_s offered sent dropped unsent acked failed unknown consumed retries shots answered bytes acked_bytes wire_bytes " +
+		"events_per_s in_flight lag_events response_count response_mean_us response_min_us"
+	if got != want {
+		t.Errorf("the series begins with\n%s\nand began with\n%s", got, want)
+	}
+	if n := len(seriesColumns()); n != 70 {
+		t.Errorf("%d columns, and there were 70", n)
+	}
+}
+
+// TestHDRIsTheLogOfTheRun: what a kept report gives is what a run writes.
+func TestHDRIsTheLogOfTheRun(t *testing.T) {
+	d := document(t, nil)
+	var live bytes.Buffer
+	log := report.NewLog(&live, "x")
+	log.Begin(d.StartedAt, "carronade 1.2.3", "target "+d.Target, "report k3v9x2ab")
+	for _, iv := range result().Intervals {
+		log.Interval(&iv)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(live.String(), written(t, "hdr", Options{}, d)); diff != "" {
+		t.Errorf("(-while it ran, +from the report):\n%s", diff)
+	}
+}
+
+// dataLine is a line of a percentile distribution.
+var dataLine = regexp.MustCompile(`^ *[0-9.]+ +[01]\.\d{12} +\d+`)
+
+// TestReadByJava has HdrHistogram's own tool read the log: its table of
+// percentiles is, line by line, ours.
+func TestReadByJava(t *testing.T) {
+	d := document(t, nil)
+	path := filepath.Join(t.TempDir(), "run.hlog")
+	if err := os.WriteFile(path, []byte(written(t, "hdr", Options{}, d)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []string{"response", "service", "lag"} {
+		out := kafkatest.Tool(t, "org.HdrHistogram.HistogramLogProcessor", "-i", path, "-tag", tag, "-outputValueUnitRatio", "1")
+		ours := written(t, "percentiles", Options{Time: tag}, d)
+		if got, want := table(ours), table(out); got != want || strings.Count(got, "\n") < 20 {
+			t.Errorf("%s (-Java, +ours):\n%s", tag, cmp.Diff(want, got))
+		}
+	}
+}
+
+// table is the percentile distribution in the output of a tool: its lines, and
+// the lines behind it, but for the number of buckets: Java's tool joins the
+// log's lines in a histogram of its own choice.
+func table(out string) string {
+	var b strings.Builder
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, " \r\n")
+		if dataLine.MatchString(line) || strings.HasPrefix(line, "#[Mean") || strings.HasPrefix(line, "#[Max ") || strings.Contains(line, "1/(1-Percentile)") {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+func TestPercentilesOf(t *testing.T) {
+	h := measure.NewHistogram()
+	h.RecordN(2*time.Hour, 3) // beyond the range
+	h.Record(500 * time.Nanosecond)
+	var b bytes.Buffer
+	if err := distribution(&b, h, 5); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if want := "3600000000.000 1.000000000000          4"; lines[len(lines)-4] != want {
+		t.Errorf("the last line is %q, want %q", lines[len(lines)-4], want)
+	}
+	if !strings.Contains(lines[len(lines)-2], "Total count    =            4") {
+		t.Errorf("got %q", lines[len(lines)-2])
+	}
+}
+
+func TestJUnit(t *testing.T) {
+	broken := document(t, func(in *report.Input) {
+		in.Trust = measure.Trust{Reasons: []string{"it was \x00 too slow"}}
+		in.Problems = []string{"--hdr: no space left on device"}
+	})
+	var got xmlSuites
+	if err := xml.Unmarshal([]byte(written(t, "junit", Options{}, document(t, nil), broken)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Tests != 8 || got.Failures != 2 || got.Errors != 2 || len(got.Suites) != 2 {
+		t.Errorf("%d tests, %d failures, %d errors in %d suites; want 8, 2, 2 in 2", got.Tests, got.Failures, got.Errors, len(got.Suites))
+	}
+	trust := got.Suites[1].Cases[1]
+	if trust.Error == nil || trust.Error.Message != "it was  too slow" {
+		t.Errorf("got %+v", trust)
+	}
+	var b bytes.Buffer
+	if err := JUnit(&b, []Suite{{Name: "verify", Cases: []Case{{Name: "p99", Skipped: true, Text: "cannot tell"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `<skipped message="cannot tell">`) {
+		t.Errorf("got %s", b.String())
+	}
+}
+
+// TestJSONReadBack: one is a document, several are a line each, and both are
+// read back as they were.
+func TestJSONReadBack(t *testing.T) {
+	d := document(t, nil)
+	if err := d.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	one, err := report.Read(strings.NewReader(written(t, "json", Options{}, d)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Check(); err != nil {
+		t.Error(err)
+	}
+	lines := strings.Split(strings.TrimSpace(written(t, "json", Options{}, d, d)), "\n")
+	if len(lines) != 2 || !json.Valid([]byte(lines[0])) {
+		t.Fatalf("%d lines", len(lines))
+	}
+	two, err := report.Read(strings.NewReader(lines[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRefused: what a form cannot be made of.
+func TestRefused(t *testing.T) {
+	d := document(t, nil)
+	empty := document(t, func(in *report.Input) { in.Result.Intervals, in.Samples = nil, nil })
+	lacking := new(Lacking)
+	for _, tt := range []struct {
+		name, format string
+		ds           []*report.Document
+		o            Options
+		want         string
+		lacks        bool
+	}{
+		{name: "no such form", format: "xlsx", ds: []*report.Document{d}, want: `there is no form "xlsx"; there are text, markdown`},
+		{name: "no report", format: "text", want: "there is no report"},
+		{name: "two where one fits", format: "hdr", ds: []*report.Document{d, d}, want: "it holds one report, and these are 2"},
+		{name: "no histograms", format: "hdr", ds: []*report.Document{empty}, want: "report k3v9x2ab: it has no histograms", lacks: true},
+		{name: "none of the usual times", format: "percentiles", ds: []*report.Document{empty}, want: "no histogram of a response, service or end-to-end time", lacks: true},
+		{name: "not that time", format: "percentiles", o: Options{Time: "end_to_end"}, ds: []*report.Document{d}, want: "no histogram of the time end_to_end", lacks: true},
+		{name: "no such time", format: "percentiles", o: Options{Time: "latency"}, ds: []*report.Document{d}, want: `there is no time "latency"; there are response, service`},
+		{name: "no samples", format: "e2e-csv", ds: []*report.Document{empty}, want: "no sampled end-to-end times", lacks: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var b bytes.Buffer
+			err := Write(&b, tt.format, tt.ds, tt.o)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if errors.As(err, &lacking) != tt.lacks {
+				t.Errorf("%v is a Lacking: %v", err, !tt.lacks)
+			}
+		})
+	}
+}
+
+// TestFullDisk: each form says so.
+func TestFullDisk(t *testing.T) {
+	d := document(t, nil)
+	for _, f := range Formats {
+		if err := Write(full{}, f.Name, []*report.Document{d}, Options{}); !errors.Is(err, errFull) {
+			t.Errorf("%s: got %v, want the disk's error", f.Name, err)
+		}
+	}
+}
+
+var errFull = errors.New("no space left on device")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestEmpty: a run that ended before it measured anything has every form but
+// those that there is nothing for.
+func TestEmpty(t *testing.T) {
+	d := report.Build(report.Input{ID: "none", Result: &load.Result{Mode: load.OpenLoop}})
+	for _, f := range Formats {
+		var b bytes.Buffer
+		err := Write(&b, f.Name, []*report.Document{d}, Options{})
+		lacking := new(Lacking)
+		if err != nil && !errors.As(err, &lacking) {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+		if strings.Contains(b.String(), "NaN") {
+			t.Errorf("%s has numbers that are none:\n%s", f.Name, b.String())
+		}
+	}
+}
+
+func TestRounded(t *testing.T) {
+	for _, tt := range []struct{ d, want time.Duration }{
+		{0, 0}, {999, 999}, {1234, 1230}, {1_501_183_000, 1_500_000_000}, {99_950, 100_000},
+	} {
+		if got := rounded(tt.d); got != tt.want {
+			t.Errorf("%v: got %v, want %v", tt.d, got, tt.want)
+		}
+	}
+	if got := math.Abs(float64(rounded(time.Hour)-time.Hour)) / float64(time.Hour); got > 0.005 {
+		t.Errorf("an hour is %v off", got)
+	}
+}
