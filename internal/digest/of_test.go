@@ -1,0 +1,275 @@
+package digest
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/target/all"
+)
+
+var began = time.Date(2026, 5, 28, 10, 21, 3, 123_456_789, time.UTC)
+
+func settings(list ...string) (out []report.Setting) {
+	for _, text := range list { // name:type:value, with ! before the name of a dependent one and ~ before that of a preset
+		name, rest, _ := strings.Cut(text, ":")
+		kind, value, _ := strings.Cut(rest, ":")
+		dependent := strings.HasPrefix(name, "!")
+		preset := strings.HasPrefix(name, "~")
+		out = append(out, report.Setting{Name: strings.TrimLeft(name, "!~"), Type: kind, Value: value, Independent: !dependent, Preset: preset})
+	}
+	return out
+}
+
+func times(ms ...float64) *measure.Summary {
+	h := measure.NewHistogram()
+	for _, x := range ms {
+		h.Record(time.Duration(x * float64(time.Millisecond)))
+	}
+	return measure.Summarize(h, nil, nil)
+}
+
+// fired is a report of a run that fired at a system of its own, with everything
+// that such a report may have.
+func fired() *report.Document {
+	unanswered := measure.NewHistogram()
+	unanswered.Record(90 * time.Millisecond)
+	answered := measure.NewHistogram()
+	for i := range 50 {
+		answered.Record(time.Duration(i+1) * time.Millisecond)
+	}
+	d := &report.Document{
+		Schema: report.Schema, ID: "v5yruht0", Version: "1.0", RunID: "1", Target: "apm+http://user:pw@127.0.0.1:8200/?x=y", Op: "produce", Mode: load.OpenLoop,
+		Labels: map[string]string{"team": "ingest", "tries": "12"}, Note: "after lunch", Repetition: 2, Repetitions: 3,
+		StartedAt: began, EndedAt: began.Add(31 * time.Second), Stopped: load.Reason("time"),
+		Trust: measure.Trust{OK: true}, Steady: measure.Steady{Known: true, OK: true}, Warnings: []string{"a", "b"},
+		Workload: map[string]any{"system-flag": []string{"apm-server.tracing.enabled=true", "workers=4"}, "rate": "8k/s"},
+		Settings: settings("rate:rate:8k/s", "for:duration:30s", "events:text:10", "~events-per-shot:number:40", "linger:duration:5ms", "!seed:number:1", "size:text:1KiB",
+			"system-cmd:text:./server -e", "gzip:text:none", "header:list:a=b", "verify:bool:true", "abort:share:5%", "op:text:produce", "!label:list:team=ingest", "system-flag:list:apm-server.tracing.enabled=true workers=4"),
+		Totals: report.Totals{
+			Counts:   measure.Counts{Offered: 100, Sent: 90, Dropped: 4, Unsent: 6, Acked: 80, Failed: 7, Unknown: 3, Retries: 2, Shots: 9, Answered: 8, Bytes: 9000, AckedBytes: 8000, WireBytes: 5000},
+			Statuses: measure.Statuses{{Code: 202, Shots: 7, Events: 80}, {Code: 503, Shots: 1, Events: 10}},
+			ElapsedS: 30, EventsPerS: 2.5, BytesPerS: 266, RateOf: report.RateAcked, InFlightMean: 1.25, InFlightMax: 4,
+		},
+		Times: report.Times{
+			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), Lag: times(0.01), Gather: times(0.5), Held: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),
+		},
+		Stall: report.Stall{LongestS: 0.75}, Classes: map[string]uint64{"queue full": 7},
+		Ledger:    &measure.Ledger{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4, Recovered: 5},
+		Indexed:   &report.Indexed{Docs: 70, PerS: 2.2, Share: new(0.733)},
+		Generator: report.Generator{Usage: report.Usage{CPUS: 2}, CPUShare: 0.1, MaxRSSBytes: 1 << 20, Busy: 0.2},
+		System: &report.System{
+			Facts: map[string]any{
+				"branch": "trace-apm-server", "revision": "c961d664", "revision_date": "2018-05-18T10:21:00Z", "unstaged_changes": false, "command": "./server -e", "pid": 12,
+				"memory_limit_bytes": 1 << 30, "image_id": "sha256:1", "flags": map[string]any{"ignored": "given by the workload"},
+			},
+			PeakRSSBytes: 432_900_000, CPUS: 15.5, EventsPerCPUS: new(5.0), Efficiency: new(0.669), GCPauses: 3, GCPauseS: 0.03, GCPauseMaxS: 0.02,
+		},
+		Host:  map[string]any{"name": "lab-1", "cpu": "a processor", "cores": 8, "memory_bytes": 1 << 34, "virtual": true, "os": "linux", "arch": "amd64", "go": "go1.26", "gomaxprocs": 8, "kernel": "6", "distribution": "d", "governor": "g", "machine": "m", "container": "docker", "cpu_limit": 2.5, "memory_limit_bytes": 1 << 33},
+		Hosts: []any{map[string]any{"cpu": "another", "cores": 4}},
+		Facts: map[string]any{
+			"version": "8.1", "servers": []map[string]any{{"version": "8.1"}, {"version": "8.0"}}, "request": map[string]any{"kinds": map[string]any{"span": 3.0}},
+			"said": map[string]any{"a text with blanks": 4}, "long": strings.Repeat("x", 500),
+		},
+	}
+	return d
+}
+
+// read is a report of a run that consumed.
+func read() *report.Document {
+	return &report.Document{
+		Schema: report.Schema, ID: "00000001", Target: "kafka://h:9092/t", Op: "consume", StartedAt: began, EndedAt: began.Add(time.Second), Repetition: 1, Repetitions: 1,
+		Settings: settings("until-end:bool:true"),
+		Totals:   report.Totals{Counts: measure.Counts{Consumed: 500, Bytes: 1000}, ElapsedS: 2, EventsPerS: 250, RateOf: report.RateConsumed, RebalanceS: 0.5, FetchS: 1.5, Missing: 2},
+		Facts:    map[string]any{"topic": map[string]any{"name": "t", "partitions": 3, "replicas": 1, "settings": map[string]any{"min.insync.replicas": "1"}}, "brokers": []any{map[string]any{"version": "4.1"}}},
+	}
+}
+
+// TestOf pins what the fields of a report are, and how they are shown.
+func TestOf(t *testing.T) {
+	r := Of(fired())
+	if !slices.IsSortedFunc(r.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("fields are not sorted")
+	}
+	for _, tt := range []struct {
+		name string
+		want Value
+		show string
+	}{
+		{"id", Value{Text: "v5yruht0"}, "v5yruht0"},
+		{"target", Value{Text: "apm+http://127.0.0.1:8200/", Independent: true}, "apm+http://127.0.0.1:8200/"},
+		{"kind", Value{Text: "apm"}, "apm"},
+		{"started", Value{Kind: Time, Num: 1779963663.123}, "2026-05-28 10:21:03"},
+		{"rate", Value{Kind: Rate, Num: 8000, Text: "8k/s", Independent: true}, "8k/s"},
+		{"for", Value{Kind: Duration, Num: 30, Text: "30s", Independent: true}, "30s"},
+		{"events", Value{Kind: Number, Num: 10, Text: "10", Independent: true}, "10"},
+		{"events-per-shot", Value{Kind: Number, Num: 40, Text: "40", Independent: true, Derived: true}, "40"},
+		{"size", Value{Kind: Size, Num: 1024, Text: "1KiB", Independent: true}, "1KiB"},
+		{"abort", Value{Kind: Share, Num: 0.05, Text: "5%", Independent: true}, "5%"},
+		{"verify", Value{Kind: Bool, Num: 1, Text: "true", Independent: true}, "true"},
+		{"seed", Value{Kind: Number, Num: 1, Text: "1"}, "1"},
+		{"system-mem", Value{Kind: Size, Num: -1, Text: "none", Independent: true}, "none"},
+		{"flag.apm-server.tracing.enabled", Value{Kind: Bool, Num: 1, Text: "true", Independent: true}, "true"},
+		{"flag.workers", Value{Kind: Number, Num: 4, Text: "4", Independent: true}, "4"},
+		{"label.team", Value{Text: "ingest"}, "ingest"},
+		{"label.tries", Value{Kind: Number, Num: 12, Text: "12"}, "12"},
+		{"branch", Value{Text: "trace-apm-server", Independent: true}, "trace-apm-server"},
+		{"revision_date", Value{Kind: Time, Num: 1526638860}, "2018-05-18 10:21:00"},
+		{"unstaged_changes", Value{Kind: Bool, Independent: true}, "false"},
+		{"throughput", Value{Kind: Rate, Num: 2.5}, "2.5/s"},
+		{"pushed", Value{Kind: Speed, Num: 300}, "300 B/s"},
+		{"accepted", Value{Kind: Speed, Num: 8000.0 / 30}, "266 B/s"},
+		{"per_shot", Value{Kind: Duration, Num: 30.0 / 7}, "4.29 s"}, // of the 7 that were accepted
+		{"failure_share", Value{Kind: Share, Num: 7.0 / 90}, "7.78%"},
+		{"unknown_share", Value{Kind: Share, Num: 3.0 / 90}, "3.33%"},
+		{"status.202", Value{Kind: Count, Num: 7}, "7"},
+		{"failed.queue full", Value{Kind: Count, Num: 7}, "7"},
+		{"index_share", Value{Kind: Share, Num: 0.733}, "73.3%"},
+		{"response_p50", Value{Kind: Duration, Num: 0.026015}, "26 ms"},
+		{"response_p75", Value{Kind: Duration, Num: 0.039007}, "39 ms"},
+		{"response_p999", Value{Kind: Duration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
+		{"service_mean", Value{Kind: Duration, Num: 0.002000133}, "2 ms"},
+		{"max_rss", Value{Kind: Size, Num: 432_900_000}, "413 MiB"},
+		{"system_cores", Value{Kind: Number, Num: 0.5}, "0.5"},
+		{"efficiency", Value{Kind: Number, Num: 0.669}, "0.669"},
+		{"host.cpu", Value{Text: "a processor", Independent: true}, "a processor"},
+		{"system.host.cores", Value{Kind: Count, Num: 4, Independent: true}, "4"},
+		{"system.memory_limit_bytes", Value{Kind: Number, Num: 1 << 30}, "1.074e+09"},
+		{"system.image_id", Value{Text: "sha256:1", Independent: true}, "sha256:1"},
+		{"target.servers", Value{Kind: Count, Num: 2, Independent: true}, "2"},
+		{"target.servers.version", Value{Text: "8.0 8.1", Independent: true}, "8.0 8.1"},
+		{"target.request.kinds.span", Value{Kind: Number, Num: 3}, "3"},
+	} {
+		got, ok := r.Get(tt.name)
+		if !ok {
+			t.Errorf("%s is absent", tt.name)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if got.String() != tt.show {
+			t.Errorf("%s is shown as %q, want %q", tt.name, got, tt.show)
+		}
+	}
+	for _, absent := range []string{"label", "system-flag", "flag.ignored", "system.pid", "target.long", "target.said", "consumed", "read", "target.said.a text with blanks"} {
+		if v, ok := r.Get(absent); ok {
+			t.Errorf("%s is %v, want it absent", absent, v)
+		}
+	}
+}
+
+// TestOfConsumer: what does not exist for a run is absent, which is not 0.
+func TestOfConsumer(t *testing.T) {
+	r := Of(read())
+	for name, want := range map[string]float64{"consumed": 500, "read": 500, "rebalance": 0.5, "fetch": 1.5, "missing": 2, "target.topic.partitions": 3, "target.brokers": 1} {
+		if got, ok := r.Num(name); !ok || got != want {
+			t.Errorf("%s is %v (%v), want %v", name, got, ok, want)
+		}
+	}
+	if v, ok := r.Get("target.topic.settings.min.insync.replicas"); !ok || !v.Independent {
+		t.Errorf("a topic's setting is %+v, want an independent variable", v)
+	}
+	for _, absent := range []string{"acked", "sent", "pushed", "response_p50", "failure_share", "steady", "branch", "died"} {
+		if v, ok := r.Get(absent); ok {
+			t.Errorf("%s is %v, want it absent", absent, v)
+		}
+	}
+	begun := read()
+	begun.Totals = report.Totals{}
+	if r := Of(begun); slices.ContainsFunc(r.Fields, func(f Field) bool { return f.Name == "throughput" || f.Name == "generator_cpu" }) {
+		t.Error("a run that has measured nothing has measured fields")
+	}
+}
+
+// TestOfWhatWasKept: the row of a report equals that of the same report read
+// back, to the last digit.
+func TestOfWhatWasKept(t *testing.T) {
+	for name, d := range map[string]*report.Document{"fired": fired(), "read": read()} {
+		want := Of(d)
+		var b bytes.Buffer
+		if err := d.WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := report.Read(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, Of(kept)); diff != "" {
+			t.Errorf("%s (-made +read):\n%s", name, diff)
+		}
+	}
+}
+
+// prefixes begin the names that users, targets and systems give.
+var prefixes = []string{"flag.", "label.", "status.", "failed.", "target.", "system."}
+
+// TestFieldsAreListed: Fields lists all that Of makes beside settings and what
+// others name, each with its kind, and nothing else.
+func TestFieldsAreListed(t *testing.T) {
+	listed := map[string]Kind{}
+	for _, f := range Fields() {
+		if _, twice := listed[f.Name]; twice {
+			t.Errorf("%s is listed twice", f.Name)
+		}
+		listed[f.Name] = f.Kind
+	}
+	made := map[string]bool{}
+	for _, d := range []*report.Document{fired(), read()} {
+		set := map[string]bool{"response_p75": true, "system-mem": true}
+		for _, s := range d.Settings {
+			set[s.Name] = true
+		}
+		for _, f := range Of(d).Fields {
+			made[f.Name] = true
+			kind, ok := listed[f.Name]
+			given := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(f.Name, p) })
+			switch {
+			case !ok && !set[f.Name] && !given:
+				t.Errorf("%s is not listed", f.Name)
+			case ok && kind != f.Value.Kind:
+				t.Errorf("%s is a %s, and listed as a %s", f.Name, f.Value.Kind, kind)
+			}
+		}
+	}
+	for name := range listed {
+		if !made[name] && !strings.HasPrefix(name, "system.host.") {
+			t.Errorf("%s is listed and never made", name)
+		}
+	}
+}
+
+// TestNamesAreFree: no setting of any target has the name of a measured field or
+// of an alias, behind which it would hide.
+func TestNamesAreFree(t *testing.T) {
+	taken := map[string]bool{}
+	for _, f := range Fields() {
+		taken[f.Name] = f.Name != "op" && f.Name != "note" // which are those settings
+	}
+	for alias := range aliases {
+		taken[alias] = true
+	}
+	for _, k := range all.Kinds() {
+		for _, s := range workload.Table(k) {
+			if taken[s.Name] {
+				t.Errorf("%s: the setting %s has the name of a field", k.Name(), s.Name)
+			}
+		}
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	d := fired()
+	b.ReportAllocs()
+	for b.Loop() {
+		Of(d)
+	}
+}
