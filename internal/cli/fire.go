@@ -42,7 +42,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		s.restore.Store(nil)
 	}()
 	k := &o.tasks[i]
-	w, of := k.w, k.w.Repeat()
+	w := k.w
 	if text := o.which(i); text != "" {
 		watcher.Say(text)
 	}
@@ -51,7 +51,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 	defer o.hub.End()
 	return run.Execute(ctx, run.Job{
 		Workload: w, Version: version(), RunID: id,
-		Repetition: k.i + 1, Repetitions: of,
+		Repetition: k.i + 1, Repetitions: max(k.of, 1),
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store,
@@ -79,8 +79,8 @@ func (o *outputs) which(i int) string {
 	if first := o.tasks[0].w; slices.ContainsFunc(o.tasks, func(k task) bool { return k.w != first }) {
 		parts = append(parts, fmt.Sprintf("run %d of %d: %s %s", i+1, len(o.tasks), k.w.Op, k.w.Target()))
 	}
-	if n := k.w.Repeat(); n > 1 {
-		parts = append(parts, fmt.Sprintf("repetition %d of %d", k.i+1, n))
+	if k.of > 1 {
+		parts = append(parts, fmt.Sprintf("repetition %d of %d", k.i+1, k.of))
 	}
 	return strings.Join(parts, ", ")
 }

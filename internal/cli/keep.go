@@ -103,7 +103,7 @@ func (s *session) kept(k *keeping, d *report.Document, err error) {
 		defer local.Close()
 		if lerr = local.Put(ctx, d); lerr == nil {
 			s.beware(fmt.Errorf("report %s is not in %s: %w; it is kept in %s", d.ID, k.store.Place(), err, local.Place()),
-				fmt.Sprintf("carronade report push %s --to %s takes it there later", d.ID, k.place))
+				fmt.Sprintf("carronade report push %s --store %s --to %s takes it there later", d.ID, local.Place(), k.place))
 			return
 		}
 	}

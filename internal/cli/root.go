@@ -53,7 +53,7 @@ func (s *session) root() *cobra.Command {
 	}
 	add("start", s.demoCommand(), s.runCommand(), s.calibrateCommand())
 	add("tools", s.ownCommands()...)
-	add("reports", reports.Command(s.reportTools()), judging.Collate(judging.Tools{Console: s.console(), Stores: s.stores}))
+	add("reports", reports.Command(s.reportTools(), s.replayCommand()), judging.Collate(judging.Tools{Console: s.console(), Stores: s.stores}))
 	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand())
 	add("more", s.versionCommand())
 	root.SetHelpCommand(s.helpCommand())

@@ -85,6 +85,12 @@ func (s *session) resolve(t *command.Settings, args []string, path string) ([]*w
 			return nil, err
 		}
 	}
+	return s.resolveAll(t, files)
+}
+
+// resolveAll makes a workload of each file, nil being none, with what was typed
+// before it and the configuration after it.
+func (s *session) resolveAll(t *command.Settings, files []*workload.Document) ([]*workload.Workload, error) {
 	var (
 		ws     []*workload.Workload
 		faults []error
@@ -135,7 +141,7 @@ type outputs struct {
 // A task is one execution of a workload.
 type task struct {
 	w        *workload.Workload
-	i        int // which repetition, from 0
+	i, of    int // which repetition of how many, from 0
 	attached []report.Attachment
 
 	file, hdr, trace string // "" for none
@@ -153,9 +159,18 @@ func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workl
 			return o, err
 		}
 		for i := range w.Repeat() {
-			o.tasks = append(o.tasks, task{w: w, i: i, attached: attached, file: t.Last("json-file"), hdr: w.HDR(), trace: w.Trace()})
+			o.tasks = append(o.tasks, task{w: w, i: i, of: w.Repeat(), attached: attached, file: t.Last("json-file"), hdr: w.HDR(), trace: w.Trace()})
 		}
 	}
+	if err := o.tryFiles(); err != nil {
+		return o, err
+	}
+	o.keep, err = s.keeping(ctx, t, o.quiet)
+	return o, err
+}
+
+// tryFiles makes the files that the tasks write, each its own.
+func (o *outputs) tryFiles() error {
 	for flag, of := range map[string]func(*task) *string{
 		"json-file": func(k *task) *string { return &k.file },
 		"hdr":       func(k *task) *string { return &k.hdr },
@@ -164,7 +179,7 @@ func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workl
 		for _, path := range o.number(of) {
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 			if err != nil {
-				return o, &words{
+				return &words{
 					Err:  fmt.Errorf("--%s: cannot write %s: %s", flag, path, command.Reason(err)),
 					Hint: "give a file in a folder that exists and may be written",
 				}
@@ -172,8 +187,7 @@ func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workl
 			f.Close()
 		}
 	}
-	o.keep, err = s.keeping(ctx, t, o.quiet)
-	return o, err
+	return nil
 }
 
 // number puts a number before the extension of a file that several tasks have,

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/workload"
+)
+
+const replayLong = `Runs the workload of a stored report again, once, as it was resolved then: its
+target, seed, load, settings of the system under test and labels. Flags and
+another target that are given outrank what the report says. Files that the first run wrote (--hdr,
+--trace) are not written again unless they are asked for. Secrets are not in a
+report, only where they were: env:NAME and file:PATH are read anew, and a command
+line with a secret in it has to be given again.`
+
+const replayExample = `
+  carronade report replay last
+  carronade report replay k3x9 kafka://new:9092/orders
+  carronade report replay last --repeat 5 --label host=new`
+
+// notReplayed are settings of a first run that are about its own output.
+var notReplayed = []string{"hdr", "trace", "trace-events", "repeat"}
+
+// replayCommand runs a report's workload again.
+func (s *session) replayCommand() *cobra.Command {
+	var t command.Settings
+	cmd := &cobra.Command{
+		Use: "replay [REPORT [TARGET]]", Short: "run what a report reports again",
+		Long: replayLong, Example: replayExample,
+		Args:        command.Args(0, 2, "at most a report and another target"),
+		Annotations: map[string]string{settingsPage: "all"},
+		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+			ref := "last"
+			if len(args) > 0 {
+				ref = args[0]
+			}
+			if len(args) > 1 {
+				t.Doc.Add("target", "target", args[1])
+			}
+			d, err := s.stored(cmd.Context(), &t, ref)
+			if err != nil {
+				return err
+			}
+			doc, err := replayed(d)
+			if err != nil {
+				return err
+			}
+			if t.Last("note") == "" {
+				t.Doc.Add("note", "replay", "replay of "+d.ID)
+			}
+			ws, err := s.resolveAll(&t, []*workload.Document{doc})
+			if err != nil {
+				return err
+			}
+			o, err := s.outputs(cmd.Context(), &t, ws...)
+			if err != nil {
+				return err
+			}
+			defer o.keep.close()
+			if o.hub, err = s.publisher(&t); err != nil {
+				return err
+			}
+			defer s.unpublish(o.hub)
+			if !o.quiet {
+				s.note("replaying %s of %s: %s", d.ID, d.StartedAt.UTC().Format("2006-01-02 15:04"), d.Verdict())
+			}
+			return s.fire(cmd.Context(), o)
+		}),
+	}
+	t.Bind(cmd.Flags(), s.Kinds)
+	complete(cmd, s.Kinds)
+	return cmd
+}
+
+// stored gets a report from the store that flags or configuration name.
+func (s *session) stored(ctx context.Context, t *command.Settings, ref string) (d *report.Document, err error) {
+	from, err := s.stores(ctx, t.Last("store"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	id, err := store.Resolve(ctx, from, ref)
+	if err != nil {
+		return nil, err
+	}
+	return from.Get(ctx, id)
+}
+
+// replayed is the workload of a report as a file would have it.
+func replayed(d *report.Document) (*workload.Document, error) {
+	data, err := json.Marshal(d.Workload)
+	if err != nil {
+		return nil, fmt.Errorf("read the workload of report %s: %w", d.ID, err)
+	}
+	doc, err := workload.ParseDocument("report "+d.ID, data)
+	if err != nil {
+		return nil, err
+	}
+	doc.Entries = slices.DeleteFunc(doc.Entries, func(e workload.Entry) bool { return slices.Contains(notReplayed, e.Name) })
+	for i := range doc.Entries { // a report is one line, whose number says nothing
+		doc.Entries[i].Where = strings.Replace(doc.Entries[i].Where, ":1:", ":", 1)
+	}
+	return doc, nil
+}
