@@ -22,6 +22,7 @@ const (
 	Broken      = 1   // done, but a limit that was asked for does not hold
 	Failed      = 2   // could not be done
 	Untrusted   = 3   // done, but the generator was the limit
+	CannotTell  = 4   // a gate cannot tell: too little history, or too noisy
 	Interrupted = 130 // interrupted; the partial report is kept and marked
 )
 

@@ -20,6 +20,23 @@ type CompareOptions struct {
 	BaseName, CandidateName string // what the sides are called: as they were asked for
 	Effects                 Effects
 	Untrusted               bool // judge untrustworthy runs too
+	// Revisions are all of a side judged, and not only the newest of each
+	// workload and branch.
+	Revisions bool
+}
+
+// CompareFields are the fields of rows that Compare looks at.
+func CompareFields() []string {
+	out := []string{
+		digest.AllIndependent, "target.", "host.", "system.", "flag.", "version", "seed", "op", "target", "kind",
+		"trusted", "partial", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
+	}
+	for _, t := range times {
+		for _, at := range distributed {
+			out = append(out, timeField(t, at))
+		}
+	}
+	return append(out, Judged()...)
 }
 
 // A Comparison is two sides of reports held against each other, by workload.
@@ -38,6 +55,7 @@ type Side struct {
 	Name    string    `json:"name"`
 	Reports []string  `json:"reports"`
 	LeftOut []LeftOut `json:"left_out"`
+	Older   int       `json:"older"` // reports of other revisions than the newest, not judged
 }
 
 // An Unpaired workload has no partner.
@@ -116,7 +134,7 @@ type Percentile struct {
 func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error) {
 	for i := range base {
 		if slices.ContainsFunc(candidate, func(r digest.Row) bool { return r.ID == base[i].ID }) {
-			return nil, fmt.Errorf("report %s is on both sides", base[i].ID)
+			return nil, fmt.Errorf("report %s is %w", base[i].ID, ErrBothSides)
 		}
 	}
 	c := &Comparison{
@@ -125,6 +143,10 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 	}
 	base, c.Base.LeftOut = fit(base, o.Untrusted)
 	candidate, c.Candidate.LeftOut = fit(candidate, o.Untrusted)
+	if !o.Revisions {
+		base, c.Base.Older = newestRevisions(base)
+		candidate, c.Candidate.Older = newestRevisions(candidate)
+	}
 	c.Base.Reports, c.Candidate.Reports = ids(base), ids(candidate)
 	if len(base) == 0 || len(candidate) == 0 {
 		return nil, nothingFit(c)
@@ -161,6 +183,34 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 	return c, nil
 }
 
+// newestRevisions leaves of each workload and branch the reports of the newest
+// revision: older ones are another system. Those that tell no revision stay.
+func newestRevisions(rows []digest.Row) (kept []digest.Row, older int) {
+	for _, b := range bundles(rows, notHistory) {
+		var told []digest.Row
+		for _, r := range b.rows {
+			if revisionName(&r) == "" {
+				kept = append(kept, r)
+			} else {
+				told = append(told, r)
+			}
+		}
+		if all := revisionsOf(told); len(all) > 0 {
+			newest := all[len(all)-1].rows
+			kept = append(kept, newest...)
+			older += len(told) - len(newest)
+		}
+	}
+	slices.SortStableFunc(kept, byTime)
+	return kept, older
+}
+
+// Reasons for which nothing can be compared.
+var (
+	ErrBothSides = errors.New("on both sides")
+	ErrNoneFit   = errors.New("can be judged")
+)
+
 // nothingFit is the error of a side whose reports are all left out.
 func nothingFit(c *Comparison) error {
 	for _, s := range []struct {
@@ -173,7 +223,7 @@ func nothingFit(c *Comparison) error {
 		if len(s.side.LeftOut) == 0 {
 			return fmt.Errorf("the %s has no reports", s.name)
 		}
-		return fmt.Errorf("none of the %s's %d reports can be judged: of %s, %s", s.name, len(s.side.LeftOut), s.side.LeftOut[0].ID, s.side.LeftOut[0].Why)
+		return fmt.Errorf("none of the %s's %d reports %w: of %s, %s", s.name, len(s.side.LeftOut), ErrNoneFit, s.side.LeftOut[0].ID, s.side.LeftOut[0].Why)
 	}
 	return errors.New("nothing to compare")
 }
@@ -300,12 +350,18 @@ func unitOf(k digest.Kind) string {
 	return ""
 }
 
+// distributed are the percentiles that a distribution is told by.
+var distributed = []string{"min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
+
+// timeField is the field of a percentile of a time.
+func timeField(name, at string) string { return name + "_" + strings.ReplaceAll(at, ".", "") }
+
 // distribution is the percentiles of every time that both sides have.
 func distribution(base, candidate []digest.Row) []Percentile {
 	var out []Percentile
 	for _, t := range times {
-		for _, at := range []string{"min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"} {
-			field := t + "_" + strings.ReplaceAll(at, ".", "")
+		for _, at := range distributed {
+			field := timeField(t, at)
 			a, b := sample(base, field), sample(candidate, field)
 			if len(a) == 0 || len(b) == 0 {
 				continue

@@ -50,7 +50,11 @@ func leftOut(p *page, out []LeftOut) {
 
 // words are how many reports a side has, and which.
 func (s *Side) words() string {
-	return fmt.Sprintf("%s: %s", reports(len(s.Reports)), list(s.Reports, 12))
+	text := fmt.Sprintf("%s: %s", reports(len(s.Reports)), list(s.Reports, 12))
+	if s.Older > 0 {
+		text += fmt.Sprintf("; %s of older revisions not judged (--revisions judges all)", reports(s.Older))
+	}
+	return text
 }
 
 func reports(n int) string {

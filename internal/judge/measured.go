@@ -27,7 +27,7 @@ var times = []string{"response", "service", "end_to_end"}
 // timeAt is a percentile of a time.
 func timeAt(name, p string) quantity {
 	return quantity{
-		field: name + "_p" + strings.ReplaceAll(p, ".", ""),
+		field: timeField(name, "p"+p),
 		title: strings.ReplaceAll(name, "_", " ") + " p" + p, better: stats.Less,
 	}
 }

@@ -34,6 +34,18 @@ type VerifyOptions struct {
 	Untrusted bool // judge untrustworthy runs too
 }
 
+// VerifyFields are the fields of rows that Verify looks at.
+func VerifyFields(f digest.Filters) []string {
+	out := []string{
+		digest.AllIndependent, "op", "target", "trusted", "partial", "repetition", "repetitions",
+		"branch", "revision", "revision_date", "unstaged_changes", throughput.field,
+	}
+	for _, t := range times {
+		out = append(out, timeAt(t, "99").field)
+	}
+	return f.Fields(out)
+}
+
 // A Verification is the newest revision of every workload held against what
 // came before it.
 type Verification struct {
@@ -53,6 +65,7 @@ type Gate struct {
 	Workload  []Setting   `json:"workload"`
 	Revisions []Level     `json:"revisions"` // the newest last
 	Older     int         `json:"older"`     // revisions that were too many to look at
+	From      time.Time   `json:"from"`      // when the first run began
 	Rows      []GateRow   `json:"rows"`
 	Steps     []DatedStep `json:"steps"`
 	Verdict   string      `json:"verdict"`
@@ -122,7 +135,7 @@ func gate(b bundle, o VerifyOptions) Gate {
 	revisions := revisionsOf(b.rows)
 	g := Gate{
 		Op: b.rows[0].Text("op"), Target: b.rows[0].Text("target"), Branch: b.rows[0].Text("branch"),
-		Workload: orEmpty(b.settings), Steps: []DatedStep{}, key: b.key,
+		Workload: orEmpty(b.settings), Steps: []DatedStep{}, From: b.rows[0].At, key: b.key,
 	}
 	if n := len(revisions) - mostRevisions; n > 0 {
 		g.Older, revisions = n, revisions[n:]

@@ -4,10 +4,20 @@
 // what makes two reports comparable.
 package judging
 
-import "carronade/internal/command"
+import (
+	"context"
+	"io"
+
+	"carronade/internal/command"
+)
 
 // Tools are what the commands need of the program.
 type Tools struct {
 	command.Console
 	Stores command.Stores
+	Err    io.Writer // what confirming commands write
+	// Interleave runs two workload files in turns (A B B A ...), each so often,
+	// keeps their reports in the store at a place, and returns the ids of both.
+	// What it shows on the way goes to stderr.
+	Interleave func(ctx context.Context, place, base, candidate string, repeat int) (baseIDs, candidateIDs []string, err error)
 }

@@ -1,0 +1,147 @@
+package judging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/judge"
+	"carronade/internal/stats"
+	"carronade/internal/store"
+)
+
+const compareLong = `Holds the candidate's reports against the base's. A side is reports (last,last~1),
+filters (branch=main,acks=all), a branch, or the beginning of a revision; further
+filters hold for both. Reports of one workload are repetitions of each other: six
+on each side are the fewest that can tell anything. Of a side with several
+revisions the newest counts.
+
+First comes what makes the two not comparable: another client, other settings of
+the servers, other leaders, another host, runs that were not trustworthy. Then
+each row has both medians, their difference with its interval, and a verdict:
+better, worse, same within what is worth naming, or cannot tell, and why. Verdicts
+stand on two rows, throughput and response p99, judged together; all others are
+exploratory.
+
+With --run the sides are workload files: both are run --repeat times, in turns (A
+B B A ...), so that what drifts meanwhile hits both.`
+
+const compareExample = `
+  carronade compare main faster
+  carronade compare acks=all acks=1 'started>=1d' --effect 5%
+  carronade compare last~1 last
+  carronade compare --run acks-all.yaml acks-1.yaml --repeat 6`
+
+// comparing is what was typed.
+type comparing struct {
+	effects   []string
+	run       bool
+	repeat    int
+	gate      bool
+	untrusted bool
+	revisions bool
+	json      bool
+	tools     Tools
+}
+
+// Compare returns the command.
+func Compare(t Tools) *cobra.Command {
+	c := &comparing{tools: t}
+	cmd := &cobra.Command{
+		Use: "compare BASE CANDIDATE [FILTER...]", Short: "is one better than the other? with statistics",
+		Long: compareLong, Example: compareExample,
+		Args:              command.Args(2, -1, "two sides: reports, filters or branches"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	fs := cmd.Flags()
+	fs.StringArrayVar(&c.effects, "effect", []string{"3%"}, effectHelp)
+	fs.BoolVar(&c.run, "run", false, "the sides are workload files, to be run in turns first")
+	fs.IntVar(&c.repeat, "repeat", stats.Least, "with --run: each `N` times")
+	fs.BoolVar(&c.gate, "gate", false, "exit with 1 where it is worse, with 4 where it cannot tell")
+	fs.BoolVar(&c.revisions, "revisions", false, "judge all revisions of a side together, not only the newest")
+	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")
+	fs.BoolVar(&c.json, "json", false, "as JSON")
+	open := t.Stores.Bind(fs)
+	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) (err error) {
+		e, err := effects(c.effects)
+		if err != nil {
+			return err
+		}
+		o := judge.CompareOptions{BaseName: args[0], CandidateName: args[1], Effects: e, Untrusted: c.untrusted, Revisions: c.revisions}
+		if c.run {
+			if args, err = c.interleave(cmd, args); err != nil {
+				return err
+			}
+		} else if cmd.Flags().Changed("repeat") {
+			return &command.Words{Err: errors.New("--repeat belongs to --run"), Hint: "carronade compare --run A.yaml B.yaml --repeat 6 runs both; without it, reports that are there are compared"}
+		}
+		s, err := open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		return c.compare(cmd.Context(), s, args, o)
+	})
+	return cmd
+}
+
+// interleave runs both workloads and returns the sides as ids.
+func (c *comparing) interleave(cmd *cobra.Command, args []string) ([]string, error) {
+	if len(args) > 2 {
+		return nil, &command.Words{Err: fmt.Errorf("--run compares two workload files: %q is one argument too many", args[2]), Hint: "usage: carronade compare --run A.yaml B.yaml --repeat 6"}
+	}
+	if c.repeat < 1 || c.repeat > 1000 {
+		return nil, &command.Words{Err: fmt.Errorf("--repeat %d: must lie between 1 and 1000", c.repeat), Hint: "6 of each are the fewest that tell anything"}
+	}
+	base, candidate, err := c.tools.Interleave(cmd.Context(), cmd.Flag("store").Value.String(), args[0], args[1], c.repeat)
+	if err != nil {
+		return nil, err
+	}
+	return []string{strings.Join(base, ","), strings.Join(candidate, ",")}, nil
+}
+
+func (c *comparing) compare(ctx context.Context, s store.Store, args []string, o judge.CompareOptions) error {
+	fields := judge.CompareFields()
+	base, err := rows(ctx, s, args[0], args[2:], fields)
+	if err != nil {
+		return err
+	}
+	candidate, err := rows(ctx, s, args[1], args[2:], fields)
+	if err != nil {
+		return err
+	}
+	found, err := judge.Compare(base, candidate, o)
+	if err != nil {
+		return &command.Words{Err: err, Hint: compareHint(err)}
+	}
+	if c.json {
+		err = command.WriteJSON(c.tools.Out, found)
+	} else {
+		err = found.Text(c.tools.Out, c.tools.Style)
+	}
+	if err != nil || !c.gate {
+		return err
+	}
+	switch found.Verdict {
+	case string(stats.Worse), "mixed":
+		return command.Exit{Code: command.Broken}
+	case string(stats.Unknown):
+		return command.Exit{Code: command.CannotTell}
+	}
+	return nil
+}
+
+// compareHint is the way out of what cannot be compared.
+func compareHint(err error) string {
+	switch {
+	case errors.Is(err, judge.ErrBothSides):
+		return "choose the sides so that no report is on both"
+	case errors.Is(err, judge.ErrNoneFit):
+		return "carronade report show tells why; --untrusted judges runs that were not trustworthy, too"
+	}
+	return "carronade collate shows what differs; more filters choose one workload on each side"
+}

@@ -1,0 +1,49 @@
+package judging
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"carronade/internal/command"
+	"carronade/internal/digest"
+	"carronade/internal/judge"
+	"carronade/internal/workload"
+	"carronade/units"
+)
+
+const effectHelp = "the smallest `DIFFERENCE` worth naming, such as 3%, or of one field: response_p99=10% (repeatable)"
+
+// effects reads what --effect takes.
+func effects(texts []string) (judge.Effects, error) {
+	e := judge.Effects{All: judge.DefaultEffect, Of: map[string]float64{}}
+	fail := func(text, why, hint string) (judge.Effects, error) {
+		return e, &command.Words{Err: fmt.Errorf("--effect %s: %s", text, why), Hint: hint}
+	}
+	for _, text := range texts {
+		name, share, one := strings.Cut(text, "=")
+		if !one {
+			name, share = "", text
+		}
+		x, err := units.ParseShare(share)
+		if err != nil {
+			return fail(text, err.Error(), "give a share, such as 3% or 0.03")
+		}
+		if x <= 0 || x >= 1 {
+			return fail(text, "must lie between 0 and 100%", "3% calls whatever differs by less the same")
+		}
+		if !one {
+			e.All = x
+			continue
+		}
+		if name = digest.Canonical(name); !slices.Contains(judge.Judged(), name) {
+			hint := "it is one of " + strings.Join(judge.Judged(), ", ")
+			if near := workload.Nearest(name, judge.Judged()); near != "" {
+				hint = fmt.Sprintf("did you mean %s?", near)
+			}
+			return fail(text, fmt.Sprintf("%q is not compared", name), hint)
+		}
+		e.Of[name] = x
+	}
+	return e, nil
+}

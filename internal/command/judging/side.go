@@ -1,0 +1,131 @@
+package judging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/command"
+	"carronade/internal/digest"
+	"carronade/internal/store"
+)
+
+// beginning is how a filter begins, which no id and no branch does.
+var beginning = regexp.MustCompile(`^[A-Za-z0-9_.()-]+(=|!=|<|>|~)`)
+
+// words splits one side of a comparison at commas: into filters, whose values
+// may have commas themselves, or into reports.
+func words(side string) []string {
+	var out []string
+	for _, part := range strings.Split(side, ",") {
+		if n := len(out); n > 0 && beginning.MatchString(out[n-1]) && !beginning.MatchString(part) {
+			out[n-1] += "," + part
+			continue
+		}
+		out = append(out, part)
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return strings.TrimSpace(s) == "" })
+}
+
+// rows are the reports that one side means: ids, filters, a branch, or the
+// beginning of a revision. More filters hold for both sides.
+func rows(ctx context.Context, s store.Store, side string, more []string, fields []string) ([]digest.Row, error) {
+	parts := words(side)
+	if len(parts) == 0 {
+		return nil, &command.Words{Err: errors.New("one side names no reports"), Hint: sideHint}
+	}
+	filters := 0
+	for _, p := range parts {
+		if beginning.MatchString(p) {
+			filters++
+		}
+	}
+	var found []digest.Row
+	switch filters {
+	case len(parts):
+		rows, err := query(ctx, s, append(slices.Clone(parts), more...), fields)
+		if err != nil {
+			return nil, err
+		}
+		found = rows
+	case 0:
+		for _, p := range parts {
+			rows, err := named(ctx, s, p, more, fields)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range rows {
+				if !slices.ContainsFunc(found, func(o digest.Row) bool { return o.ID == r.ID }) {
+					found = append(found, r)
+				}
+			}
+		}
+	default:
+		return nil, &command.Words{Err: fmt.Errorf("%s: some are reports and some are filters", side), Hint: sideHint}
+	}
+	if len(found) == 0 {
+		meets := strings.Join(append(parts, more...), " ")
+		return nil, &command.Words{Err: fmt.Errorf("no report meets %s", meets), Hint: "carronade report list shows what is there; fewer filters find more"}
+	}
+	return found, nil
+}
+
+const sideHint = "a side is reports (last,last~1), filters (branch=main,rate=50k/s) or a branch (main)"
+
+func query(ctx context.Context, s store.Store, filters, fields []string) ([]digest.Row, error) {
+	f, err := digest.ParseFilters(filters, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return s.Rows(ctx, store.Query{Filters: f, Fields: f.Fields(slices.Clone(fields))})
+}
+
+// named are the reports that a word without a comparison means: last and its
+// like, a branch of that name, a report, or a revision that begins so.
+func named(ctx context.Context, s store.Store, word string, more, fields []string) ([]digest.Row, error) {
+	with := func(filter string) ([]digest.Row, error) {
+		return query(ctx, s, append([]string{filter}, more...), fields)
+	}
+	if !strings.HasPrefix(word, "last") {
+		found, err := s.Rows(ctx, store.Query{Filters: equal("branch", word), Limit: 1, Fields: []string{}})
+		if err != nil {
+			return nil, err
+		}
+		if len(found) > 0 {
+			return with("branch=" + word)
+		}
+	}
+	id, err := store.Resolve(ctx, s, word)
+	if err == nil {
+		return with("id=" + id)
+	}
+	const leastRevision = 4
+	if len(word) >= leastRevision && store.IsReference(word) {
+		found, failed := s.Rows(ctx, store.Query{Filters: matching("revision", "^"+regexp.QuoteMeta(word)), Limit: 1, Fields: []string{}})
+		if failed == nil && len(found) > 0 {
+			return with("revision~^" + word)
+		}
+	}
+	if errors.Is(err, store.ErrMissing) || !store.IsReference(word) {
+		return nil, &command.Words{Err: fmt.Errorf("%q is no branch, no report and no revision of any report", word), Hint: sideHint}
+	}
+	return nil, err
+}
+
+// equal is a filter for a value as it is, whatever is in it.
+func equal(name, value string) digest.Filters { return must(name + "=" + value) }
+
+func matching(name, pattern string) digest.Filters { return must(name + "~" + pattern) }
+
+// must reads a filter on a field that holds text, which cannot fail.
+func must(word string) digest.Filters {
+	f, err := digest.ParseFilters([]string{word}, time.Time{})
+	if err != nil {
+		return digest.Filters{{Name: "id", Op: digest.Equal, Text: "(none)"}}
+	}
+	return f
+}

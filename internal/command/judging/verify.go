@@ -1,0 +1,213 @@
+package judging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/digest"
+	"carronade/internal/judge"
+	"carronade/internal/store"
+)
+
+const verifyLong = `The gate: is the newest revision worse than what came before it? Reports are put
+together by workload and branch, their repetitions by revision (of --system-git or
+--system-checkout; where none is told, by time), and the newest is held against
+those since the last step. Lasting steps in the history are found and dated; one
+for the worse that was not made good since is worse, too, however long ago.
+
+Throughput and response p99 decide, and the worst verdict of all workloads:
+  0  not worse: worse by what is worth naming is ruled out
+  1  worse
+  2  could not be done
+  4  cannot tell: too little history, or too noisy (--strict makes it 1)
+
+With --confirm a regression must show again before it fails: CMD is run by the
+shell for each workload that is worse, with CARRONADE_REPORT, CARRONADE_REVISION
+and CARRONADE_BRANCH set, and is to make more reports of that revision.`
+
+const verifyExample = `
+  carronade verify -n 168h branch=main
+  carronade verify branch=main rate=50k/s --effect 5% --effect response_p99=15%
+  carronade verify branch=main --confirm 'carronade report replay $CARRONADE_REPORT'`
+
+// verifying is what was typed.
+type verifying struct {
+	last      string
+	effects   []string
+	strict    bool
+	confirm   string
+	untrusted bool
+	json      bool
+	tools     Tools
+}
+
+// Verify returns the command.
+func Verify(t Tools) *cobra.Command {
+	c := &verifying{tools: t}
+	cmd := &cobra.Command{
+		Use: "verify [FILTER...]", Short: "the gate: is the newest worse than what came before?",
+		Long: verifyLong, Example: verifyExample,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&c.last, "last", "n", "168h", "reports of an `AGE` at most, such as 168h, or the newest so many")
+	fs.StringArrayVar(&c.effects, "effect", []string{"3%"}, effectHelp)
+	fs.BoolVar(&c.strict, "strict", false, "exit with 1 instead of 4 where it cannot tell")
+	fs.StringVar(&c.confirm, "confirm", "", "before it fails, run `CMD`, which makes more reports")
+	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")
+	fs.BoolVar(&c.json, "json", false, "as JSON")
+	open := t.Stores.Bind(fs)
+	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) (err error) {
+		s, err := open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		return c.run(cmd.Context(), s, args)
+	})
+	return cmd
+}
+
+func (c *verifying) run(ctx context.Context, s store.Store, args []string) error {
+	e, err := effects(c.effects)
+	if err != nil {
+		return err
+	}
+	last, err := digest.ParseLast(c.last)
+	if err != nil {
+		return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 168h judges the reports of a week"}
+	}
+	now := time.Now()
+	q := store.Query{Since: last.Since(now), Limit: last.N}
+	if q.Filters, err = digest.ParseFilters(args, now); err != nil {
+		return err
+	}
+	q.Fields = judge.VerifyFields(q.Filters)
+	o := judge.VerifyOptions{Asked: strings.Join(args, " "), Since: q.Since, Effects: e, Untrusted: c.untrusted}
+	found, err := c.verify(ctx, s, q, o, nil)
+	if err != nil {
+		return err
+	}
+	if found.Verdict == judge.Worse && c.confirm != "" {
+		for i := range found.Groups {
+			if g := &found.Groups[i]; g.Verdict == judge.Worse {
+				if err := c.confirmed(ctx, g); err != nil {
+					return err
+				}
+			}
+		}
+		if q.Limit > 0 { // the new ones come on top
+			q.Limit = 0
+			q.Since = oldest(found)
+		}
+		if found, err = c.verify(ctx, s, q, o, found); err != nil {
+			return err
+		}
+	}
+	if c.json {
+		err = command.WriteJSON(c.tools.Out, found)
+	} else {
+		err = found.Text(c.tools.Out, c.tools.Style)
+	}
+	switch {
+	case err != nil:
+		return err
+	case found.Verdict == judge.Worse, found.Verdict == judge.CannotTell && c.strict:
+		return command.Exit{Code: command.Broken}
+	case found.Verdict == judge.CannotTell:
+		return command.Exit{Code: command.CannotTell}
+	}
+	return nil
+}
+
+// verify asks the store and judges; once more after an alarm, if there was one.
+func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o judge.VerifyOptions, alarm *judge.Verification) (*judge.Verification, error) {
+	rows, err := s.Rows(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		what := "no report"
+		if o.Asked != "" {
+			what += " meets " + o.Asked
+		} else {
+			what += " is there"
+		}
+		return nil, &command.Words{
+			Err:  fmt.Errorf("%s, of the last %s", what, c.last),
+			Hint: "carronade report list shows what is there; -n 720h looks back a month",
+		}
+	}
+	if alarm != nil {
+		found, err := alarm.Confirm(rows, o)
+		if err != nil {
+			return nil, &command.Words{Err: err, Hint: "the command must make a report of the same workload and revision, in the same store: carronade report replay $CARRONADE_REPORT does"}
+		}
+		return found, nil
+	}
+	found, err := judge.Verify(rows, o)
+	if err != nil {
+		return nil, &command.Words{Err: err, Hint: "carronade report show tells why; --untrusted judges runs that were not trustworthy, too"}
+	}
+	return found, nil
+}
+
+// oldest is when the first of the judged reports began.
+func oldest(v *judge.Verification) time.Time {
+	var out time.Time
+	for _, g := range v.Groups {
+		if out.IsZero() || g.From.Before(out) {
+			out = g.From
+		}
+	}
+	return out
+}
+
+// leave is how long a confirming command may take to end once it was asked to.
+const leave = 30 * time.Second
+
+// confirmed runs the confirming command for one workload.
+func (c *verifying) confirmed(ctx context.Context, g *judge.Gate) error {
+	newest := g.Revisions[len(g.Revisions)-1]
+	id := newest.Reports[len(newest.Reports)-1]
+	c.tools.Note("%s is worse: %s is to confirm it", id, c.confirm)
+	shell := []string{"sh", "-c"}
+	if runtime.GOOS == "windows" {
+		shell = []string{"cmd", "/c"}
+	}
+	cmd := exec.CommandContext(ctx, shell[0], append(shell[1:], c.confirm)...)
+	cmd.Env = append(os.Environ(), "CARRONADE_REPORT="+id, "CARRONADE_REVISION="+newest.Revision, "CARRONADE_BRANCH="+g.Branch)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, c.err(), c.err()
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, leave
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	// Its exit code is that of its own run: what counts is what it measured.
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return &command.Words{Err: fmt.Errorf("--confirm: %w", err), Hint: "it is run by the shell"}
+	}
+	if exit != nil {
+		c.tools.Note("the confirming command left with %s", exit)
+	}
+	return nil
+}
+
+// err is where the confirming command writes: stdout has the result.
+func (c *verifying) err() io.Writer {
+	if c.tools.Err == nil {
+		return io.Discard
+	}
+	return c.tools.Err
+}
