@@ -138,10 +138,16 @@ type Decoder struct {
 	texts     map[string]string
 	selection Selection
 
-	name   []byte   // that is being put together
-	before []string // names of the row before: most rows have the same
-	wanted []bool   // and whether they are wanted
-	fields []Field  // of the row being read
+	name   []byte // that is being put together
+	before []seen // the fields of the row before: most rows have the same
+	fields []Field
+}
+
+// seen is what a field at a place was in the row before.
+type seen struct {
+	name   string
+	wanted bool
+	text   string
 }
 
 // mostShared bounds how many texts are looked up again: those of thousands of
@@ -177,11 +183,11 @@ func (d *Decoder) Row(data []byte) (Row, error) {
 			return Row{}, errRow
 		}
 		d.name = append(d.name[:shared], rest...)
-		name, wanted := d.field(i)
-		if i > 0 && name <= last {
+		at := d.at(i)
+		if i > 0 && at.name <= last {
 			return Row{}, errRow
 		}
-		last = name
+		last = at.name
 		tag := in.byte()
 		kind, nano, ok := parseForm(tag & tagForm)
 		v := Value{Kind: kind, Independent: tag&tagIndependent != 0, Derived: tag&tagDerived != 0}
@@ -204,15 +210,20 @@ func (d *Decoder) Row(data []byte) (Row, error) {
 		if in.bad {
 			return Row{}, errRow
 		}
-		if !wanted && !(d.selection.Independent && v.Independent) {
+		if !at.wanted && !(d.selection.Independent && v.Independent) {
 			continue
 		}
-		if string(text) == r.ID {
+		switch {
+		case len(text) == 0:
+		case at.text == string(text):
+			v.Text = at.text
+		case string(text) == r.ID:
 			v.Text = r.ID
-		} else {
+		default:
 			v.Text = d.shared(text)
+			at.text = v.Text
 		}
-		d.fields = append(d.fields, Field{Name: name, Value: v})
+		d.fields = append(d.fields, Field{Name: at.name, Value: v})
 	}
 	if len(in.data) > 0 {
 		return Row{}, errRow
@@ -221,20 +232,18 @@ func (d *Decoder) Row(data []byte) (Row, error) {
 	return r, nil
 }
 
-// field is the name just put together, and whether it is wanted, as number i of
-// a row. Rows are alike, so that the name is mostly that of the row before.
-func (d *Decoder) field(i int) (string, bool) {
-	if i < len(d.before) && d.before[i] == string(d.name) {
-		return d.before[i], d.wanted[i]
+// at is the field whose name was just put together, as number i of a row. Rows
+// are alike, so that it is mostly that of the row before: comparing is much
+// cheaper than looking up.
+func (d *Decoder) at(i int) *seen {
+	if i == len(d.before) {
+		d.before = append(d.before, seen{})
+	} else if d.before[i].name == string(d.name) {
+		return &d.before[i]
 	}
 	name := d.shared(d.name)
-	wanted := d.selection.Has(name)
-	if i < len(d.before) {
-		d.before[i], d.wanted[i] = name, wanted
-	} else {
-		d.before, d.wanted = append(d.before, name), append(d.wanted, wanted)
-	}
-	return name, wanted
+	d.before[i] = seen{name: name, wanted: d.selection.Has(name)}
+	return &d.before[i]
 }
 
 // shared is a text as a string that equal texts have, too.
