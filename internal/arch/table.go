@@ -25,7 +25,7 @@ var public = []string{"app", "load", "measure", "payload", "target", "target/tar
 var protocol = []string{"load", "measure", "payload", "target", "units"}
 
 // testers may be imported by the tests of any room.
-var testers = []string{"internal/kafkatest", "internal/elastictest", "internal/riemanntest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+var testers = []string{"internal/kafkatest", "internal/elastictest", "internal/riemanntest", "internal/parquettest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
 // Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
 // but app imports internal/cli.
@@ -76,8 +76,9 @@ var Rooms = []Room{
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/judge", May: []string{"internal/digest", "internal/report", "internal/stats", "internal/store", "measure", "units"}},
-	{Name: "internal/picture", May: []string{"internal/report", "internal/stats", "measure", "units"}},
-	{Name: "internal/page", May: []string{"internal/picture", "internal/report", "measure", "units"}},
+	{Name: "internal/markup"},
+	{Name: "internal/picture", May: []string{"internal/markup", "internal/report", "load", "measure", "units"}},
+	{Name: "internal/page", May: []string{"internal/markup", "internal/picture", "internal/report", "load", "measure", "units"}},
 	{Name: "internal/export", May: []string{"internal/page", "internal/picture", "internal/report", "load", "measure", "units"}},
 	{Name: "internal/trace", May: []string{"load", "measure", "units"}},
 	{Name: "internal/publish", May: []string{"internal/dial", "internal/secret", "load", "measure", "target", "units"}},
@@ -107,6 +108,7 @@ var Rooms = []Room{
 	{Name: "internal/kafkatest"},
 	{Name: "internal/elastictest"},
 	{Name: "internal/riemanntest"},
+	{Name: "internal/parquettest"},
 	{Name: "internal/acceptance", May: []string{"internal/kafkatest"}},
 	{Name: "internal/bench", May: []string{"internal/kafkatest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},

@@ -1,0 +1,151 @@
+// Package markup writes XML and HTML, element by element. It answers for
+// escaping: what a report holds are others' words, and none of them may become
+// markup. It refuses to know what is written.
+//
+// Its invariant: text and the values of attributes reach the output through
+// Text and Open alone, which escape; what is not escaped (Raw) is a constant of
+// this program or its own output.
+package markup
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Writer collects markup. Its zero value is empty and ready. It has one
+// owner.
+type Writer struct {
+	b    bytes.Buffer
+	open []string
+}
+
+// Open begins an element with attributes given as name, value, name, value.
+// Names are constants of the program.
+func (w *Writer) Open(tag string, attributes ...string) {
+	w.tag(tag, attributes)
+	w.b.WriteByte('>')
+	w.open = append(w.open, tag)
+}
+
+// Empty writes an element without content, in the form that XML and HTML share.
+func (w *Writer) Empty(tag string, attributes ...string) {
+	w.tag(tag, attributes)
+	w.b.WriteString("/>")
+}
+
+// Void writes one of HTML's elements that have no end, such as meta.
+func (w *Writer) Void(tag string, attributes ...string) {
+	w.tag(tag, attributes)
+	w.b.WriteByte('>')
+}
+
+func (w *Writer) tag(tag string, attributes []string) {
+	w.b.WriteByte('<')
+	w.b.WriteString(tag)
+	for i := 0; i+1 < len(attributes); i += 2 {
+		w.b.WriteByte(' ')
+		w.b.WriteString(attributes[i])
+		w.b.WriteString(`="`)
+		w.Text(attributes[i+1])
+		w.b.WriteByte('"')
+	}
+}
+
+// Close ends the innermost element that is open.
+func (w *Writer) Close() {
+	n := len(w.open) - 1
+	w.b.WriteString("</")
+	w.b.WriteString(w.open[n])
+	w.b.WriteByte('>')
+	w.open = w.open[:n]
+}
+
+// Line breaks the line, for those who read the source.
+func (w *Writer) Line() { w.b.WriteByte('\n') }
+
+// Element writes an element that holds text alone.
+func (w *Writer) Element(tag, text string, attributes ...string) {
+	w.Open(tag, attributes...)
+	w.Text(text)
+	w.Close()
+}
+
+// Text writes text, escaped for content and for attributes in double quotes.
+// What XML 1.0 has no place for (control characters, what is no UTF-8) becomes
+// U+FFFD, so that one odd byte in an error text cannot make a picture
+// unreadable. So do the characters that turn the direction of text around: they
+// make words read as what they are not.
+func (w *Writer) Text(s string) {
+	last := 0
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		with := ""
+		switch {
+		case r == '<':
+			with = "&lt;"
+		case r == '>':
+			with = "&gt;"
+		case r == '&':
+			with = "&amp;"
+		case r == '"':
+			with = "&#34;"
+		case r == '\'':
+			with = "&#39;"
+		case r == utf8.RuneError && n == 1, r < ' ' && r != '\n' && r != '\t', r >= 0x7f && r < 0xa0,
+			r == 0xfffe, r == 0xffff, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			with = "\uFFFD"
+		default:
+			i += n
+			continue
+		}
+		w.b.WriteString(s[last:i])
+		w.b.WriteString(with)
+		i += n
+		last = i
+	}
+	w.b.WriteString(s[last:])
+}
+
+// Raw writes markup of the program's own as it is.
+func (w *Writer) Raw(s string) { w.b.WriteString(s) }
+
+// Bytes is what was written. It stays the Writer's.
+func (w *Writer) Bytes() []byte { return w.b.Bytes() }
+
+// String is what was written.
+func (w *Writer) String() string { return w.b.String() }
+
+// Number prints a coordinate with at most one place: a tenth of a pixel is
+// below what anybody sees, and there are thousands of them.
+func Number(v float64) string { return string(AppendNumber(nil, v)) }
+
+// AppendNumber appends a coordinate.
+func AppendNumber(b []byte, v float64) []byte {
+	n := len(b)
+	b = strconv.AppendFloat(b, v, 'f', 1, 64)
+	b = bytes.TrimSuffix(b, []byte(".0"))
+	if string(b[n:]) == "-0" {
+		b = append(b[:n], '0')
+	}
+	return b
+}
+
+// ID makes an identifier of letters, digits and dashes of any text.
+func ID(s string) string {
+	var b strings.Builder
+	dash := false
+	for _, r := range strings.ToLower(s) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			if dash && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			dash = false
+			b.WriteRune(r)
+			continue
+		}
+		dash = true
+	}
+	return b.String()
+}

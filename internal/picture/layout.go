@@ -1,0 +1,414 @@
+package picture
+
+import (
+	"math"
+)
+
+// The measures of a picture, in pixels.
+const (
+	width      = 960.0
+	plotHeight = 240.0
+	mapHeight  = 300.0
+
+	fontSize   = 12.0
+	titleSize  = 16.0
+	lineWidth  = 1.6
+	marginSide = 16.0
+	sample     = 26.0 // of a line in the legend
+)
+
+// A drawing is a figure laid out: shapes from back to front.
+type drawing struct {
+	w, h   float64
+	shapes []shape
+}
+
+// A shape is one thing to draw. Its classes say how: they are the SVG's classes
+// and the PNG's paints.
+type shape struct {
+	class string
+	kind  kind
+	paths [][]point // of lines and areas
+	rects []rect    // of cells
+	at    point     // of text: on its base line
+	text  string
+	turn  bool // upwards
+	dash  Dash
+	tone  Tone
+	level int // of cells
+}
+
+type kind uint8
+
+const (
+	stroke kind = iota // paths, a pixel wide
+	curve              // paths of a series
+	fill               // rects
+	cells              // rects of a heat map, on whole pixels
+	words
+)
+
+type point struct{ x, y float64 }
+
+type rect struct{ x, y, w, h float64 }
+
+// classes of text by where it begins.
+const (
+	atStart  = "start"
+	atMiddle = "middle"
+	atEnd    = "end"
+)
+
+// parts says which parts of a picture are drawn with it; a page has its own.
+type parts struct{ title, legend bool }
+
+// lay lays a figure out.
+func (f *Figure) lay(w float64, with parts) *drawing {
+	d := &drawing{w: w}
+	y := 10.0
+	if with.title {
+		y += titleSize + 2
+		d.say("title", atStart, marginSide, y, f.Title)
+		y += 8
+	}
+	if with.legend {
+		y = d.legend(f, y)
+	}
+	box := f.box(w, y)
+	d.h = math.Ceil(box.y + box.h + 46)
+	if f.X.Labels == nil && f.X.Label == "" {
+		d.h -= 14
+	}
+	f.draw(d, box)
+	return d
+}
+
+func (f *Figure) box(w, y float64) rect {
+	h := plotHeight
+	if f.Heat != nil {
+		h = mapHeight
+	}
+	const left = 84
+	return rect{left, y + 8, w - left - marginSide, h}
+}
+
+func (d *drawing) add(s shape) { d.shapes = append(d.shapes, s) }
+
+func (d *drawing) say(class, anchor string, x, y float64, text string) {
+	d.add(shape{kind: words, class: class + " " + anchor, at: point{x, y}, text: text})
+}
+
+func (d *drawing) line(class string, a, b point) {
+	d.add(shape{kind: stroke, class: class, paths: [][]point{{a, b}}})
+}
+
+// legend names the series, or the colours of a heat map, and returns where it
+// ends.
+func (d *drawing) legend(f *Figure, y float64) float64 {
+	if h := f.Heat; h != nil {
+		x, top := marginSide, y
+		d.say("label", atStart, x, top+11, "1")
+		x += measureText("1", fontSize) + 6
+		for i := range heatLevels {
+			d.add(shape{kind: cells, class: "cells", level: i, rects: []rect{{math.Round(x), math.Round(top + 1), 18, 12}}})
+			x += 18
+		}
+		d.say("label", atStart, x+6, top+11, Format(float64(h.Most), Events)+" in a cell, "+Format(float64(h.Count), Events)+" in all")
+		return y + 18
+	}
+	if len(f.Series) == 1 && f.Series[0].Name == "" {
+		return y
+	}
+	x := marginSide
+	for i := range f.Series {
+		s := &f.Series[i]
+		name := shorten(s.Name, 64)
+		need := sample + 6 + measureText(name, fontSize)
+		if x > marginSide && x+need > d.w-marginSide {
+			x, y = marginSide, y+18
+		}
+		if s.Style == Bars {
+			d.add(shape{kind: fill, class: "bar", tone: s.Tone, rects: []rect{{x + 6, y + 2, 12, 10}}})
+		} else {
+			d.add(shape{kind: curve, class: "line", tone: s.Tone, dash: s.Dash, paths: [][]point{{{x, y + 7}, {x + sample, y + 7}}}})
+		}
+		d.say("label", atStart, x+sample+6, y+11, name)
+		x += need + 18
+	}
+	return y + 18
+}
+
+// draw draws the plot itself.
+func (f *Figure) draw(d *drawing, box rect) {
+	x, y := f.scales(box)
+	f.marks(d, x, box)
+
+	below := box.y + box.h
+	for _, t := range ticks(f.Y, y.lo, y.hi, int(box.h/40)) {
+		at := y.at(t.at)
+		if t.text == "" {
+			d.line("axis", point{box.x - 3, at}, point{box.x, at})
+			continue
+		}
+		d.line("grid", point{box.x, at}, point{box.x + box.w, at})
+		d.say("label", atEnd, box.x-7, at+4, t.text)
+	}
+	end := math.Inf(-1)
+	for _, t := range ticks(f.X, x.lo, x.hi, int(box.w/90)) {
+		at := x.at(t.at)
+		d.line("axis", point{at, below}, point{at, below + 4})
+		text := shorten(t.text, 24)
+		half := measureText(text, fontSize) / 2
+		// One that would run into its neighbour or out of the picture is left out.
+		if text == "" || at-half < end+6 || at+half > d.w {
+			continue
+		}
+		end = at + half
+		d.say("label", atMiddle, at, below+17, text)
+	}
+	d.line("axis", point{box.x, below}, point{box.x + box.w, below})
+	d.line("axis", point{box.x, box.y}, point{box.x, below})
+	if f.X.Label != "" && f.X.Labels == nil {
+		d.say("note", atMiddle, box.x+box.w/2, below+36, f.X.Label)
+	}
+	if f.Y.Label != "" {
+		d.add(shape{kind: words, class: "note middle", at: point{14, box.y + box.h/2}, text: f.Y.Label, turn: true})
+	}
+	if f.Heat != nil {
+		f.drawHeat(d, x, y, box)
+		return
+	}
+	f.drawSeries(d, x, y, box)
+}
+
+// scales are those of both axes.
+func (f *Figure) scales(box rect) (x, y scale) {
+	xlo, xhi, ylo, yhi := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+	if h := f.Heat; h != nil {
+		for i := range h.Columns {
+			xlo, xhi = min(xlo, h.Columns[i].From), max(xhi, h.Columns[i].To)
+		}
+		ylo, yhi = h.Edges[0], h.Edges[len(h.Edges)-1]
+	}
+	for i := range f.Series {
+		s := &f.Series[i]
+		if lo, hi, ok := s.extent(f.Y.Log); ok {
+			ylo, yhi = min(ylo, lo), max(yhi, hi)
+		}
+		for _, v := range s.X {
+			if drawable(v, f.X.Log) {
+				xlo, xhi = min(xlo, v), max(xhi, v)
+			}
+		}
+	}
+	fx, fy := f.X, f.Y
+	x.axis, y.axis = fx, fy
+	x.lo, x.hi = domain(fx, xlo, xhi)
+	y.lo, y.hi = domain(fy, ylo, yhi)
+	if fx.Log && xhi > xlo { // no room is wasted to the right and left
+		x.lo, x.hi = xlo, xhi
+	}
+	x.a, x.b = box.x, box.x+box.w
+	y.a, y.b = box.y+box.h, box.y
+	return x, y
+}
+
+// marks are drawn behind everything.
+func (f *Figure) marks(d *drawing, x scale, box rect) {
+	for _, m := range f.Marks {
+		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
+		switch {
+		case to < box.x || from > box.x+box.w:
+			continue
+		case m.From == m.To:
+			d.line("mark", point{from, box.y}, point{from, box.y + box.h})
+		default:
+			d.add(shape{kind: fill, class: "band", rects: []rect{{from, box.y, max(to-from, 1), box.h}}})
+		}
+		if m.Text == "" {
+			continue
+		}
+		if text := measureText(m.Text, fontSize); from+4+text < box.x+box.w {
+			d.say("note", atStart, from+4, box.y+13, m.Text)
+		} else {
+			d.say("note", atEnd, from-4, box.y+13, m.Text)
+		}
+	}
+}
+
+func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {
+	bars := 0
+	for i := range f.Series {
+		if f.Series[i].Style == Bars {
+			bars++
+		}
+	}
+	nth := 0
+	for i := range f.Series {
+		s := &f.Series[i]
+		if s.Style == Bars {
+			d.add(shape{kind: fill, class: "bar", tone: s.Tone, rects: barsOf(s, x, y, nth, bars)})
+			nth++
+			continue
+		}
+		paths := thin(pathsOf(s, x, y), box)
+		if len(paths) > 0 {
+			d.add(shape{kind: curve, class: "line", tone: s.Tone, dash: s.Dash, paths: paths})
+		}
+		if s.Style == Dots {
+			var dots []rect
+			for _, p := range paths {
+				for _, at := range p {
+					dots = append(dots, rect{at.x - 3, at.y - 3, 6, 6})
+				}
+			}
+			d.add(shape{kind: fill, class: "bar", tone: s.Tone, rects: dots})
+		}
+	}
+}
+
+// barsOf are the bars of the nth of so many series that have them.
+func barsOf(s *Series, x, y scale, nth, of int) []rect {
+	room := math.Abs(x.at(1)-x.at(0)) * 0.7
+	w := min(room/float64(of), 64)
+	var out []rect
+	for i, v := range s.Y {
+		if !drawable(v, false) {
+			continue
+		}
+		left := x.at(s.X[i]) - w*float64(of)/2 + w*float64(nth)
+		top := y.at(v)
+		out = append(out, rect{left + 1, top, max(w-2, 1), y.at(0) - top})
+	}
+	return out
+}
+
+// pathsOf are the points of a line in pixels, a path between two holes.
+func pathsOf(s *Series, x, y scale) [][]point {
+	var out [][]point
+	var path []point
+	for i, v := range s.Y {
+		if !drawable(v, false) || !drawable(s.X[i], x.axis.Log) {
+			if len(path) > 0 {
+				out, path = append(out, path), nil
+			}
+			continue
+		}
+		at := point{x.at(s.X[i]), y.at(v)}
+		if s.Style == Steps && len(path) > 0 {
+			path = append(path, point{at.x, path[len(path)-1].y})
+		}
+		path = append(path, at)
+	}
+	if len(path) > 0 {
+		out = append(out, path)
+	}
+	return out
+}
+
+// thin joins the points that share a column of pixels: the first, the extremes
+// and the last of them are kept, so the line looks the same.
+func thin(paths [][]point, box rect) [][]point {
+	for k, p := range paths {
+		if float64(len(p)) < 2*box.w {
+			continue
+		}
+		out := p[:0]
+		for i := 0; i < len(p); {
+			column := math.Floor(p[i].x)
+			first, lo, hi, last := p[i], i, i, i
+			for last = i; last+1 < len(p) && math.Floor(p[last+1].x) == column; {
+				last++
+				if p[last].y < p[lo].y {
+					lo = last
+				}
+				if p[last].y > p[hi].y {
+					hi = last
+				}
+			}
+			a, b, end := p[min(lo, hi)], p[max(lo, hi)], p[last]
+			next := last + 1
+			for _, q := range [...]point{first, a, b, end} {
+				if n := len(out); n == 0 || out[n-1] != q {
+					out = append(out, q)
+				}
+			}
+			i = next
+		}
+		paths[k] = out
+	}
+	return paths
+}
+
+// drawHeat draws the cells, joined where the picture is coarser than the map:
+// the counts of a pixel are added.
+func (f *Figure) drawHeat(d *drawing, x, y scale, box rect) {
+	h := f.Heat
+	most := max(int(box.w/3), 1)
+	grid := h.coarse(x.lo, x.hi, most)
+	var levels [heatLevels][]rect
+	for _, c := range grid.Columns {
+		from, to := max(x.at(c.From), box.x), min(x.at(c.To), box.x+box.w)
+		left, right := math.Round(from), math.Round(to)
+		right = max(right, left+1)
+		for k, r := range c.Rows {
+			top, bottom := math.Round(y.at(h.Edges[r+1])), math.Round(y.at(h.Edges[r]))
+			bottom = max(bottom, top+1)
+			l := grid.level(c.Counts[k])
+			levels[l] = append(levels[l], rect{left, top, right - left, bottom - top})
+		}
+	}
+	for l, rects := range levels {
+		if len(rects) > 0 {
+			d.add(shape{kind: cells, class: "cells", level: l, rects: rects})
+		}
+	}
+}
+
+// coarse returns the map in at most so many columns between two times.
+func (h *Heat) coarse(lo, hi float64, most int) *Heat {
+	if len(h.Columns) <= most {
+		return h
+	}
+	out := &Heat{Edges: h.Edges}
+	step := (hi - lo) / float64(most)
+	for i := range h.Columns {
+		c := &h.Columns[i]
+		k := math.Floor(((c.From+c.To)/2 - lo) / step)
+		from := lo + k*step
+		n := len(out.Columns)
+		if n == 0 || out.Columns[n-1].From != from {
+			out.Columns = append(out.Columns, Column{From: from, To: from + step})
+			n++
+		}
+		out.Columns[n-1].merge(c)
+	}
+	for i := range out.Columns {
+		for _, n := range out.Columns[i].Counts {
+			out.Most = max(out.Most, n)
+			out.Count += n
+		}
+	}
+	return out
+}
+
+// merge adds the counts of o.
+func (c *Column) merge(o *Column) {
+	rows, counts := make([]int, 0, len(c.Rows)+len(o.Rows)), make([]uint64, 0, len(c.Rows)+len(o.Rows))
+	i, k := 0, 0
+	for i < len(c.Rows) || k < len(o.Rows) {
+		switch {
+		case k == len(o.Rows) || i < len(c.Rows) && c.Rows[i] < o.Rows[k]:
+			rows, counts = append(rows, c.Rows[i]), append(counts, c.Counts[i])
+			i++
+		case i == len(c.Rows) || o.Rows[k] < c.Rows[i]:
+			rows, counts = append(rows, o.Rows[k]), append(counts, o.Counts[k])
+			k++
+		default:
+			rows, counts = append(rows, c.Rows[i]), append(counts, c.Counts[i]+o.Counts[k])
+			i++
+			k++
+		}
+	}
+	c.Rows, c.Counts = rows, counts
+}

@@ -1,0 +1,273 @@
+package picture
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// rate makes a series of a count of rows, a second. Nil where none of it was
+// ever counted.
+func rate(rows []row, count func(*row) uint64) (x, y []float64, any bool) {
+	for i := range rows {
+		n := count(&rows[i])
+		any = any || n > 0
+		x = append(x, rows[i].middle())
+		y = append(y, float64(n)/rows[i].length())
+	}
+	return x, y, any
+}
+
+// level makes a series of what was so at the end of rows.
+func level(rows []row, of func(*row) (float64, bool)) (x, y []float64) {
+	for i := range rows {
+		v, ok := of(&rows[i])
+		if !ok {
+			v = math.NaN()
+		}
+		x, y = append(x, rows[i].to), append(y, v)
+	}
+	return x, y
+}
+
+// counted is a line of a count a second. Where reports are laid over each other
+// the report chooses the colour.
+type counted struct {
+	name   string
+	tone   Tone
+	dash   Dash
+	always bool // else only where some were counted
+	of     func(*row) uint64
+}
+
+func (p *plot) counts(f *Figure, i int, lines []counted) {
+	rows := p.runs[i].paced()
+	for _, c := range lines {
+		x, y, any := rate(rows, c.of)
+		if !any && !c.always {
+			continue
+		}
+		s := Series{Name: p.named(i, c.name), Tone: c.tone, Dash: c.dash, X: x, Y: y, Report: i}
+		if p.several() {
+			s.Tone = toneOf(i)
+		}
+		f.Series = append(f.Series, s)
+	}
+}
+
+func offered(r *row) uint64  { return r.Offered }
+func sent(r *row) uint64     { return r.Sent }
+func acked(r *row) uint64    { return r.Acked }
+func failed(r *row) uint64   { return r.Failed }
+func consumed(r *row) uint64 { return r.Consumed }
+func unknown(r *row) uint64  { return r.Unknown }
+func dropped(r *row) uint64  { return r.Dropped }
+func unsent(r *row) uint64   { return r.Unsent }
+
+// throughput is events a second.
+func (p *plot) throughput() {
+	f := p.overTime("throughput", "Throughput",
+		"Events a second: offered by when they were due, sent by when they were sent, the rest by when they were done.",
+		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
+	for i, r := range p.runs {
+		lines := []counted{}
+		scheduled := r.Mode == load.OpenLoop
+		switch {
+		case r.Mode == load.Consuming:
+			lines = append(lines, counted{name: "consumed", tone: Green, always: true, of: consumed})
+		case p.several():
+			if scheduled {
+				lines = append(lines, counted{name: "offered", dash: Dotted, always: true, of: offered})
+			}
+			main := counted{name: "acked", always: true, of: acked}
+			if r.Totals.RateOf == report.RateSent {
+				main = counted{name: "sent", always: true, of: sent}
+			}
+			lines = append(lines, main, counted{name: "failed", dash: Dashed, of: failed})
+		default:
+			if scheduled {
+				lines = append(lines, counted{name: "offered", tone: Grey, dash: Dotted, always: true, of: offered})
+			}
+			lines = append(lines, counted{name: "sent", tone: Orange, dash: Dashed, always: true, of: sent})
+			if r.Totals.RateOf != report.RateSent {
+				lines = append(lines, counted{name: "acked", tone: Blue, always: true, of: acked})
+			}
+			lines = append(lines, counted{name: "failed", tone: Red, dash: DashDot, of: failed},
+				counted{name: "consumed", tone: Green, dash: LongDash, of: consumed})
+		}
+		p.counts(&f, i, lines)
+	}
+	p.add(f)
+}
+
+// failures are what did not become an acked event, by what became of it.
+func (p *plot) failures() {
+	f := p.overTime("failures", "Failures", "Events a second that were not acked, and shots that were tried again, by when that was known.",
+		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
+	for i, r := range p.runs {
+		lines := []counted{
+			{name: "failed", tone: Red, of: failed},
+			{name: "dropped", tone: Purple, dash: Dashed, of: dropped},
+			{name: "unsent", tone: Grey, dash: LongDash, of: unsent},
+			{name: "retries (shots)", tone: Blue, dash: DashDot, of: func(r *row) uint64 { return r.Retries }},
+		}
+		if r.Totals.RateOf != report.RateSent { // else everything is unknown
+			lines = append(lines, counted{name: "unknown", tone: Orange, dash: Dotted, of: unknown})
+		}
+		p.counts(&f, i, lines)
+	}
+	p.add(f)
+	p.classes()
+}
+
+// classes are the failures of whole runs, a bar a class.
+func (p *plot) classes() {
+	var all []string
+	at := map[string]int{}
+	for _, r := range p.runs {
+		for _, c := range sorted(r.Classes) {
+			if _, ok := at[c]; !ok && r.Classes[c] > 0 {
+				at[c] = len(all)
+				all = append(all, c)
+			}
+		}
+	}
+	f := Figure{
+		Name: "classes", Title: "Failures by class", Note: "Events failed or unknown over the whole run, warm-up and drain included.",
+		X: Axis{Label: "class", Labels: all}, Y: Axis{Label: "events", Unit: Events, Zero: true},
+	}
+	for i, r := range p.runs {
+		s := Series{Name: p.named(i, ""), Tone: Red, Style: Bars, Report: i}
+		if p.several() {
+			s.Tone = toneOf(i)
+		} else {
+			s.Name = "events"
+		}
+		for _, c := range all {
+			s.X, s.Y = append(s.X, float64(at[c])), append(s.Y, float64(r.Classes[c]))
+		}
+		f.Series = append(f.Series, s)
+	}
+	p.add(f)
+}
+
+// mostCodes bounds the lines of status codes.
+const mostCodes = 8
+
+// answers are shots a second by the code of the answer.
+func (p *plot) answers() {
+	f := p.overTime("answers", "Answers by status code", "Answered shots a second.", Axis{Label: "shots a second", Unit: PerSecond, Zero: true})
+	for i, r := range p.runs {
+		var all measure.Statuses
+		for k := range r.rows {
+			all.Merge(r.rows[k].statuses)
+		}
+		var lines []counted
+		bad := 0
+		for n, s := range all {
+			c := counted{name: strconv.Itoa(s.Code), tone: Blue, always: true}
+			if s.Code >= 300 {
+				c.tone, c.dash = []Tone{Red, Orange, Purple, Sky, Olive}[bad%5], Dash(1+bad%(int(dashes)-1))
+				bad++
+			} else if n > 0 {
+				c.tone, c.dash = Green, Dashed
+			}
+			if p.several() {
+				c.dash = Dash(n % int(dashes))
+			}
+			last := n == mostCodes-1 && len(all) > mostCodes
+			if last {
+				c.name = "others"
+			}
+			c.of = func(r *row) (count uint64) {
+				for _, x := range r.statuses {
+					if x.Code == s.Code || last && x.Code > s.Code {
+						count += x.Shots
+					}
+				}
+				return count
+			}
+			lines = append(lines, c)
+			if last {
+				break
+			}
+		}
+		p.counts(&f, i, lines)
+	}
+	p.add(f)
+}
+
+// outstanding is events in flight, and how fast they gathered.
+func (p *plot) outstanding() {
+	f := p.overTime("outstanding", "Outstanding", "Events sent and not yet done, at the end of each interval. A slope that does not level out is a queue that grows.",
+		Axis{Label: "events in flight", Unit: Events, Zero: true})
+	for i, r := range p.runs {
+		if r.Mode == load.Consuming || r.Totals.RateOf == report.RateSent {
+			continue // nothing is ever in flight
+		}
+		x, y := level(r.rows, func(r *row) (float64, bool) { return float64(r.inFlight), true })
+		s := Series{Name: p.named(i, "in flight"), Tone: Blue, X: x, Y: y, Report: i}
+		if p.several() {
+			s.Tone = toneOf(i)
+		}
+		f.Series = append(f.Series, s)
+		if st := r.Steady; st.Known && !p.several() {
+			if from, to, ok := r.hold(); ok {
+				mean, rise := r.Totals.InFlightMean, st.InFlightSlope*(to-from)
+				f.Series = append(f.Series, Series{
+					Name: fmt.Sprintf("slope %s events a second", Signed(st.InFlightSlope)), Tone: Orange, Dash: Dashed, Report: i,
+					X: []float64{from, to}, Y: []float64{max(mean-rise/2, 0), max(mean+rise/2, 0)},
+				})
+			}
+		}
+	}
+	p.add(f)
+}
+
+// hold is where the hold lies.
+func (r *run) hold() (from, to float64, ok bool) {
+	for i := range r.Phases {
+		if ph := &r.Phases[i]; ph.Name == "hold" && ph.EndS > ph.StartS {
+			return ph.StartS, ph.EndS, true
+		}
+	}
+	return 0, 0, false
+}
+
+// mostLogs bounds the lines of logs.
+const mostLogs = 6
+
+// behind is how far a consumer is behind the ends of the logs.
+func (p *plot) behind() {
+	f := p.overTime("behind", "Behind", "Events between what was read and the ends of the logs.", Axis{Label: "events behind", Unit: Events, Zero: true})
+	for i, r := range p.runs {
+		if r.Mode != load.Consuming {
+			continue
+		}
+		x, y := level(r.rows, func(r *row) (float64, bool) { return float64(r.behind), r.behind >= 0 })
+		s := Series{Name: p.named(i, "all logs"), Tone: Blue, X: x, Y: y, Report: i}
+		if p.several() {
+			s.Tone = toneOf(i)
+		}
+		f.Series = append(f.Series, s)
+		if p.several() || len(r.Logs) < 2 || len(r.Logs) > mostLogs {
+			continue
+		}
+		for k := range r.Logs {
+			x, y := level(r.rows, func(r *row) (float64, bool) {
+				if k >= len(r.logs) || r.logs[k] < 0 {
+					return 0, false
+				}
+				return float64(r.logs[k]), true
+			})
+			f.Series = append(f.Series, Series{
+				Name: r.Logs[k].Log, Tone: Tone(1 + k%(int(Grey)-1)), Dash: Dash(1 + k%(int(dashes)-1)), X: x, Y: y, Report: i,
+			})
+		}
+	}
+	p.add(f)
+}

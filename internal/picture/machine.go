@@ -1,0 +1,223 @@
+package picture
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"carronade/internal/markup"
+	"carronade/internal/report"
+)
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// stepOrder is the steps by what was asked, since X rises.
+func stepOrder(r *run) []int {
+	order := make([]int, len(r.Steps))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.Steps[a].Rate, r.Steps[b].Rate) })
+	return order
+}
+
+// bytes are bytes a second.
+func (p *plot) bytes() {
+	f := p.overTime("bytes", "Bytes", "Bytes a second: of events before compression, and on the connections with everything included.",
+		Axis{Label: "bytes a second", Unit: BytesPerS, Zero: true})
+	for i := range p.runs {
+		lines := []counted{
+			{name: "of events", tone: Blue, of: func(r *row) uint64 { return r.Bytes }},
+			{name: "of acked events", tone: Green, dash: LongDash, of: func(r *row) uint64 { return r.AckedBytes }},
+			{name: "on the wire", tone: Orange, dash: Dashed, of: func(r *row) uint64 { return r.WireBytes }},
+		}
+		if p.several() {
+			lines = []counted{lines[0], lines[2]}
+		}
+		p.counts(&f, i, lines)
+	}
+	p.add(f)
+}
+
+// gaugeLine makes a line of a gauge, its values times by. Where it was asked in
+// vain the line has a hole.
+func (r *run) gaugeLine(g *report.Gauge, by float64) (x, y []float64) {
+	gap := 0.0
+	if n := len(r.rows); n > 0 {
+		gap = 2.5 * (r.rows[n-1].to - r.rows[0].from) / float64(n)
+	}
+	for i, pt := range g.Points {
+		if n := len(x); i > 0 && n > 0 && gap > 0 && pt.AtS-x[n-1] > gap {
+			x, y = append(x, (x[n-1]+pt.AtS)/2), append(y, math.NaN())
+		}
+		x, y = append(x, pt.AtS), append(y, pt.Value*by)
+	}
+	return x, y
+}
+
+// gauge adds a line of the first gauge of that owner and name.
+func (p *plot) gauge(f *Figure, i int, from, name, as string, tone Tone, dash Dash, by float64) {
+	r := p.runs[i]
+	for k := range r.Gauges {
+		g := &r.Gauges[k]
+		if g.From != from || g.Name != name || len(g.Points) == 0 {
+			continue
+		}
+		x, y := r.gaugeLine(g, by)
+		s := Series{Name: p.named(i, as), Tone: tone, Dash: dash, X: x, Y: y, Report: i}
+		if p.several() {
+			s.Tone = toneOf(i)
+		}
+		f.Series = append(f.Series, s)
+		return
+	}
+}
+
+// usage adds a line of what the generator's process did.
+func (p *plot) usage(f *Figure, i int, as string, tone Tone, dash Dash, of func(*row) (float64, bool)) {
+	rows := p.runs[i].paced()
+	var s Series
+	for k := range rows {
+		v, ok := of(&rows[k])
+		if !ok {
+			v = math.NaN()
+		}
+		s.X, s.Y = append(s.X, rows[k].to), append(s.Y, v)
+	}
+	s.Name, s.Tone, s.Dash, s.Report = p.named(i, as), tone, dash, i
+	if p.several() {
+		s.Tone = toneOf(i)
+	}
+	if _, _, ok := s.extent(true); ok { // all zero: it was not asked
+		f.Series = append(f.Series, s)
+	}
+}
+
+// memory is what the system, and beside it the generator, had resident.
+func (p *plot) memory() {
+	f := p.overTime("memory", "Memory", "Resident memory of the system under test, what it keeps on its heap, and that of the generator.",
+		Axis{Label: "bytes", Unit: Bytes, Zero: true})
+	for i := range p.runs {
+		p.gauge(&f, i, "system", "RSS", "system", Blue, Solid, 1)
+		p.gauge(&f, i, "system", "heap after GC", "heap after collections", Purple, DashDot, 1)
+		if p.several() {
+			continue
+		}
+		p.gauge(&f, i, "server", "heap", "heap", Purple, DashDot, 1)
+		p.gauge(&f, i, "server", "memory of the runtime", "memory of the runtime", Green, LongDash, 1)
+		p.usage(&f, i, "generator", Orange, Dashed, func(r *row) (float64, bool) { return float64(r.generator.RSSBytes), r.generator.RSSBytes > 0 })
+	}
+	p.add(f)
+}
+
+// cpu is processors in use.
+func (p *plot) cpu() {
+	f := p.overTime("cpu", "Processors", "Processors in use by the system under test, by the generator, and on the generator's machine by everybody together.",
+		Axis{Label: "processors", Unit: Cores, Zero: true})
+	for i := range p.runs {
+		p.gauge(&f, i, "system", "CPU", "system", Blue, Solid, 1)
+		p.usage(&f, i, "generator", Orange, Dashed, func(r *row) (float64, bool) { return r.generator.CPUS / r.length(), true })
+		if !p.several() {
+			p.gauge(&f, i, "host", "CPU", "this machine", Grey, Dotted, 1)
+		}
+	}
+	p.add(f)
+}
+
+// collector is the pauses of garbage collectors.
+func (p *plot) collector() {
+	f := p.overTime("collector", "Pauses of garbage collectors", "Within each interval: of the system under test in all and the longest, and the longest of the generator.",
+		Axis{Label: "time", Unit: Micros, Zero: true})
+	for i := range p.runs {
+		p.gauge(&f, i, "system", "GC pause time", "system, in all", Blue, Solid, 1000)
+		if !p.several() {
+			p.gauge(&f, i, "system", "GC pause longest", "system, longest", Purple, DashDot, 1000)
+		}
+		p.usage(&f, i, "generator, longest", Orange, Dashed, func(r *row) (float64, bool) { return r.generator.GCPauseMaxUS, true })
+	}
+	p.add(f)
+}
+
+// drawn are gauges that have a place of their own.
+var drawn = map[[2]string]bool{
+	{"system", "RSS"}: true, {"system", "heap after GC"}: true, {"server", "heap"}: true, {"server", "memory of the runtime"}: true,
+	{"system", "CPU"}: true, {"host", "CPU"}: true, {"system", "GC pause time"}: true, {"system", "GC pause longest"}: true,
+	// What hardly ever changes, and says nothing that the report's text does not.
+	{"system", "processes"}: true, {"system", "PSS"}: true, {"host", "memory available"}: true,
+}
+
+// Bounds of the figures of what others told.
+const (
+	mostTold      = 8 // figures
+	mostToldLines = 8 // in each
+)
+
+// told are the other figures that somebody told of himself, those of one owner
+// and unit together. What was zero throughout is left out.
+func (p *plot) told() {
+	type group struct{ from, unit string }
+	var groups []group
+	for _, r := range p.runs {
+		for k := range r.Gauges {
+			g := &r.Gauges[k]
+			is := group{g.From, g.Unit}
+			if !drawn[[2]string{g.From, g.Name}] && speaks(g) && !slices.Contains(groups, is) {
+				groups = append(groups, is)
+			}
+		}
+	}
+	for _, is := range groups[:min(len(groups), mostTold)] {
+		unit, by := is.unit, 1.0
+		title := "Told by the " + is.from
+		if unit != "" {
+			title += ", " + unit
+		}
+		y := Axis{Label: unit, Unit: Unit(unit), Zero: true}
+		if unit == "ms" {
+			y, by = Axis{Label: "time", Unit: Micros, Zero: true}, 1000
+		}
+		f := p.overTime("told-"+markup.ID(is.from+" "+unit), title, "As it told of itself; what was zero throughout is left out.", y)
+		left := 0
+		for i, r := range p.runs {
+			n := 0
+			for k := range r.Gauges {
+				g := &r.Gauges[k]
+				if g.From != is.from || g.Unit != is.unit || drawn[[2]string{g.From, g.Name}] || !speaks(g) {
+					continue
+				}
+				if n == mostToldLines {
+					left++
+					continue
+				}
+				x, y := r.gaugeLine(g, by)
+				s := Series{Name: p.named(i, shortenMiddle(g.Name, 40)), Tone: Tone(n % int(Grey)), Dash: Dash(n % int(dashes)), X: x, Y: y, Report: i}
+				if p.several() {
+					s.Tone = toneOf(i)
+				}
+				f.Series = append(f.Series, s)
+				n++
+			}
+		}
+		if left > 0 {
+			f.Note += fmt.Sprintf(" %d more are in the report.", left)
+		}
+		p.add(f)
+	}
+}
+
+// speaks reports whether a gauge ever was other than zero.
+func speaks(g *report.Gauge) bool {
+	return slices.ContainsFunc(g.Points, func(p report.Point) bool { return p.Value != 0 })
+}
+
+// shortenMiddle cuts text to n runes: names of gauges differ at both ends.
+func shortenMiddle(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	head := (n - 3) / 2
+	return string(r[:head]) + "..." + string(r[len(r)-(n-3-head):])
+}

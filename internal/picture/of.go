@@ -1,0 +1,117 @@
+package picture
+
+import "carronade/internal/report"
+
+// Of returns the figures of a report, in the order in which they are read:
+// those that the run has numbers for. Of several reports it lays their lines
+// over each other, and has a heat map for each.
+func Of(ds ...*report.Document) []Figure {
+	if len(ds) == 0 {
+		return nil
+	}
+	p := &plot{runs: runs(ds)}
+	p.throughput()
+	p.percentilesOver("response", "Response time", "From when an event was due to its answer: what a user would have waited.",
+		func(r *row) summary { return r.response })
+	p.percentilesOver("service", "Service time", "From when a shot was sent to its answer.",
+		func(r *row) summary { return r.service })
+	p.percentilesOver("end-to-end", "End-to-end time", "From when an event was due (without a schedule: sent) until it was read back.",
+		func(r *row) summary { return r.arrival })
+	p.outstanding()
+	p.percentilesOver("lag", "Lag of the generator", "How late the generator itself was: it should stay far below the times above.",
+		func(r *row) summary { return r.lag })
+	p.behind()
+	p.answers()
+	p.failures()
+	p.bytes()
+	p.memory()
+	p.cpu()
+	p.collector()
+	p.told()
+	p.curve()
+	p.distribution()
+	p.steps()
+	p.heat("end-to-end", "end_to_end", "End-to-end times")
+	p.heat("response", "response", "Response times")
+	p.heat("service", "service", "Service times")
+	return p.figures
+}
+
+// ByName finds a figure.
+func ByName(figures []Figure, name string) (*Figure, bool) {
+	for i := range figures {
+		if figures[i].Name == name {
+			return &figures[i], true
+		}
+	}
+	return nil, false
+}
+
+// A plot collects figures.
+type plot struct {
+	runs    []*run
+	figures []Figure
+}
+
+func (p *plot) several() bool { return len(p.runs) > 1 }
+
+// add keeps a figure that has something to show.
+func (p *plot) add(f Figure) {
+	if f.empty() {
+		return
+	}
+	p.figures = append(p.figures, f)
+}
+
+// overTime is a figure with the time of the run as X.
+func (p *plot) overTime(name, title, note string, y Axis) Figure {
+	f := Figure{Name: name, Title: title, Note: note, X: Axis{Label: "time since the start of the run", Unit: Seconds}, Y: y, Shared: true}
+	for _, r := range p.runs {
+		if n := len(r.rows); n > 0 {
+			f.X.Max = max(f.X.Max, r.rows[n-1].to)
+		}
+	}
+	if !p.several() {
+		f.Marks = p.runs[0].marks()
+	}
+	return f
+}
+
+// named puts a report's name before a series', where there are several reports.
+func (p *plot) named(i int, series string) string {
+	if !p.several() {
+		return series
+	}
+	if series == "" {
+		return p.runs[i].name
+	}
+	return p.runs[i].name + ": " + series
+}
+
+// toneOf is the colour of a report among several.
+func toneOf(i int) Tone { return Tone(i % int(Grey)) }
+
+// marks are the phases that are not the hold, where steps begin, and the
+// longest time without an answer.
+func (r *run) marks() []Mark {
+	var out []Mark
+	shortest := 0.0
+	if n := len(r.rows); n > 0 {
+		shortest = (r.rows[n-1].to - r.rows[0].from) / 200 // narrower than anybody sees
+	}
+	for i := range r.Phases {
+		ph := &r.Phases[i]
+		if ph.Name != "hold" && ph.EndS-ph.StartS > shortest {
+			out = append(out, Mark{From: ph.StartS, To: ph.EndS, Text: ph.Name})
+		}
+	}
+	for i := range r.Steps {
+		if i > 0 {
+			out = append(out, Mark{From: r.Steps[i].StartS, To: r.Steps[i].StartS})
+		}
+	}
+	if r.Stall.LongestS >= 0.1 && r.Stall.LongestS > shortest {
+		out = append(out, Mark{From: r.Stall.LongestAtS, To: r.Stall.LongestAtS + r.Stall.LongestS, Text: "no answer"})
+	}
+	return out
+}

@@ -1,0 +1,225 @@
+package picture
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"carronade/internal/report"
+	"carronade/measure"
+)
+
+// A run is a report made ready to be drawn.
+type run struct {
+	*report.Document
+	name string // in legends; "" when it is the only one
+	rows []row
+	hist map[string]*measure.Histogram // of the hold, decoded once
+}
+
+// A row is a stretch of time of the series.
+type row struct {
+	from, to float64
+	measure.Counts
+	statuses                        measure.Statuses
+	inFlight                        uint64
+	behind                          int64
+	logs                            []int64
+	response, service, lag, arrival *measure.Summary
+	generator                       report.Usage
+}
+
+func (r *row) length() float64 { return r.to - r.from }
+func (r *row) middle() float64 { return (r.from + r.to) / 2 }
+
+// runs makes reports ready.
+func runs(ds []*report.Document) []*run {
+	out := make([]*run, len(ds))
+	names := namesOf(ds)
+	for i, d := range ds {
+		out[i] = &run{Document: d, name: names[i], rows: rowsOf(d.Intervals), hist: map[string]*measure.Histogram{}}
+	}
+	return out
+}
+
+// histogram is of the hold; nil when the report does not have it.
+func (r *run) histogram(name string) *measure.Histogram {
+	h, ok := r.hist[name]
+	if !ok {
+		h = r.Histogram(name)
+		r.hist[name] = h
+	}
+	return h
+}
+
+// rowsOf joins what belongs together: where two phases or steps meet, a moment
+// has an interval for each. Numbers that are no times, which only a damaged
+// report has, are left out.
+func rowsOf(intervals []report.Interval) []row {
+	var rows []row
+	for i := range intervals {
+		iv := &intervals[i]
+		if !(iv.EndS > iv.StartS) || math.IsInf(iv.EndS, 0) || math.IsInf(iv.StartS, 0) {
+			continue
+		}
+		rows = append(rows, row{
+			from: iv.StartS, to: iv.EndS, Counts: iv.Counts, statuses: iv.Statuses, inFlight: iv.InFlight,
+			behind: iv.LagEvents, logs: iv.LagLogs,
+			response: iv.Response, service: iv.Service, lag: iv.Lag, arrival: iv.EndToEnd, generator: iv.Generator,
+		})
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.from, b.from) })
+	out := rows[:0]
+	for _, r := range rows {
+		if n := len(out); n > 0 && r.from < out[n-1].to-1e-9 {
+			out[n-1].join(r)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// join adds what happened in the same stretch of time. Percentiles cannot be
+// added; those of the side with more of them stand.
+func (r *row) join(o row) {
+	r.to = max(r.to, o.to)
+	r.Add(o.Counts)
+	var all measure.Statuses
+	all.Merge(r.statuses)
+	all.Merge(o.statuses)
+	r.statuses = all
+	r.inFlight = max(r.inFlight, o.inFlight)
+	r.behind = max(r.behind, o.behind)
+	if r.logs == nil {
+		r.logs = o.logs
+	}
+	r.response = more(r.response, o.response)
+	r.service = more(r.service, o.service)
+	r.lag = more(r.lag, o.lag)
+	r.arrival = more(r.arrival, o.arrival)
+	if r.generator.CPUS == 0 {
+		r.generator = o.generator
+	}
+}
+
+func more(a, b *measure.Summary) *measure.Summary {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || a.Count+a.Censored >= b.Count+b.Censored:
+		return a
+	}
+	return b
+}
+
+// paced are the rows for rates: one that is much shorter than the rest, as the
+// last of a run mostly is, is joined to the one before it. A handful of answers
+// in two milliseconds is no rate.
+func (r *run) paced() []row {
+	lengths := make([]float64, 0, len(r.rows))
+	for i := range r.rows {
+		lengths = append(lengths, r.rows[i].length())
+	}
+	slices.Sort(lengths)
+	if len(lengths) == 0 {
+		return nil
+	}
+	short := lengths[len(lengths)/2] / 2
+	var out []row
+	for _, x := range r.rows {
+		if n := len(out); n > 0 && x.length() < short {
+			// What was asked of the generator's process in so little time says
+			// nothing, and is not counted twice.
+			x.generator.CPUS += out[n-1].generator.CPUS
+			out[n-1].generator.CPUS = 0
+			out[n-1].join(x)
+			continue
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// namesOf tells reports apart by their ids, and by the first settings and
+// labels in which they differ.
+func namesOf(ds []*report.Document) []string {
+	names := make([]string, len(ds))
+	if len(ds) < 2 {
+		return names
+	}
+	differing := differences(ds)
+	for i, d := range ds {
+		id := d.ID
+		if id == "" {
+			id = fmt.Sprintf("report %d", i+1)
+		}
+		var parts []string
+		for _, name := range differing[:min(len(differing), 2)] {
+			if v := said(d, name); v != "" {
+				parts = append(parts, name+" "+shorten(v, 16))
+			}
+		}
+		if len(parts) > 0 {
+			id += " (" + strings.Join(parts, ", ") + ")"
+		}
+		names[i] = id
+	}
+	return names
+}
+
+// differences are the names of settings and labels that are not the same in all
+// reports: what somebody set first, in the order of the settings.
+func differences(ds []*report.Document) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, d := range ds {
+		for name := range d.Labels {
+			seen[name] = true
+		}
+	}
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, d := range ds {
+		for _, s := range d.Settings {
+			if !seen[s.Name] && !s.Default {
+				seen[s.Name] = true
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		for _, d := range ds[1:] {
+			if said(d, name) != said(ds[0], name) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// said is the value of a label or a setting.
+func said(d *report.Document, name string) string {
+	if v, ok := d.Labels[name]; ok {
+		return v
+	}
+	for _, s := range d.Settings {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// shorten cuts text to n runes.
+func shorten(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:max(n-3, 0)]) + "..."
+}

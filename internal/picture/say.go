@@ -1,0 +1,236 @@
+package picture
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Describe says in words what the figure shows: what a reader who does not see
+// it is told.
+func (f *Figure) Describe() string {
+	var b strings.Builder
+	b.WriteString(f.Note)
+	part := func(format string, a ...any) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, format, a...)
+	}
+	if h := f.Heat; h != nil {
+		lo, hi := h.Edges[0], h.Edges[len(h.Edges)-1]
+		part("%s in %d columns, from %s to %s.", Format(float64(h.Count), Events), len(h.Columns), Format(lo, f.Y.Unit), Format(hi, f.Y.Unit))
+		return b.String()
+	}
+	for i := range f.Series {
+		s := &f.Series[i]
+		lo, hi, ok := s.extent(false)
+		if !ok {
+			continue
+		}
+		name := s.Name
+		if name != "" {
+			name += ": "
+		}
+		switch {
+		case f.X.Unit == Percentile:
+			part("%s%s.", name, strings.Join(f.percentilesOf(s), ", "))
+		case f.X.Labels != nil:
+			var each []string
+			for k, v := range s.Y {
+				if n := int(s.X[k]); n >= 0 && n < len(f.X.Labels) && k < 20 {
+					each = append(each, f.X.Labels[n]+" "+Format(v, f.Y.Unit))
+				}
+			}
+			part("%s%s.", name, strings.Join(each, ", "))
+		default:
+			part("%s%s to %s.", name, Format(lo, f.Y.Unit), Format(hi, f.Y.Unit))
+		}
+	}
+	return b.String()
+}
+
+// told percentiles, as 1/(1-p).
+var toldPercentiles = []float64{2, 10, 100, 1000, 10_000}
+
+func (f *Figure) percentilesOf(s *Series) []string {
+	var out []string
+	for _, x := range toldPercentiles {
+		if v, ok := s.stepAt(x); ok {
+			out = append(out, percentile(x)+" "+Format(v, f.Y.Unit))
+		}
+	}
+	if n := len(s.Y); n > 0 {
+		out = append(out, "max "+Format(s.Y[n-1], f.Y.Unit))
+	}
+	return out
+}
+
+// stepAt is the value of a line of steps at x: that of the last point before
+// it, since a step holds what lies to the right of it.
+func (s *Series) stepAt(x float64) (float64, bool) {
+	if len(s.X) == 0 || x < s.X[0] || x > s.X[len(s.X)-1] {
+		return 0, false
+	}
+	i, found := slices.BinarySearch(s.X, x)
+	if !found || i > 0 && found {
+		i--
+	}
+	return s.Y[max(i, 0)], true
+}
+
+// A Table is the numbers of a figure, for those who read them.
+type Table struct {
+	Head []string
+	Rows [][]string
+	Note string // what a row is, where that is not plain
+}
+
+// Table returns the numbers of the figure in at most about so many rows: more
+// than those are joined, rates by their mean, all else by its largest.
+func (f *Figure) Table(most int) Table {
+	switch {
+	case f.Heat != nil:
+		return f.heatTable(most)
+	case f.X.Unit == Percentile:
+		return f.percentileTable()
+	}
+	t := Table{Head: []string{f.X.Label}}
+	if f.Shared {
+		t.Head[0] = "until"
+	}
+	var xs []float64
+	for i := range f.Series {
+		t.Head = append(t.Head, f.Series[i].Name)
+		if len(f.Series[i].X) > len(xs) {
+			xs = f.Series[i].X
+		}
+	}
+	if len(xs) == 0 {
+		return t
+	}
+	bins := bin(xs, most)
+	if len(bins) < len(xs) {
+		t.Note = "Neighbours are joined: the mean of rates, the largest of the rest."
+	}
+	from := math.Inf(-1)
+	for _, to := range bins {
+		label := Format(to, f.X.Unit)
+		if n := int(to); f.X.Labels != nil && n >= 0 && n < len(f.X.Labels) {
+			label = f.X.Labels[n]
+		}
+		row := []string{label}
+		any := false
+		for i := range f.Series {
+			v, least := f.Series[i].joined(from, to, rateUnit(f.Y.Unit))
+			text := Format(v, f.Y.Unit)
+			if math.IsNaN(v) {
+				text = ""
+			}
+			any = any || text != ""
+			if least {
+				text = ">= " + text
+			}
+			row = append(row, text)
+		}
+		if any {
+			t.Rows = append(t.Rows, row)
+		}
+		from = to
+	}
+	return t
+}
+
+func rateUnit(u Unit) bool { return u == PerSecond || u == BytesPerS || u == Cores }
+
+// bin returns the upper ends of at most so many groups of neighbours.
+func bin(xs []float64, most int) []float64 {
+	per := (len(xs) + most - 1) / most
+	var out []float64
+	for i := per - 1; i < len(xs); i += per {
+		out = append(out, xs[i])
+	}
+	if n := len(xs); len(out) == 0 || out[len(out)-1] != xs[n-1] {
+		out = append(out, xs[n-1])
+	}
+	// Lines of others may have a point a little later than the last.
+	out[len(out)-1] = math.Nextafter(out[len(out)-1], math.Inf(1))
+	return out
+}
+
+// joined is what a series was after from and until to.
+func (s *Series) joined(from, to float64, mean bool) (v float64, least bool) {
+	v = math.NaN()
+	n := 0.0
+	for i, x := range s.X {
+		if !(x > from) || x > to || !drawable(s.Y[i], false) {
+			continue
+		}
+		switch {
+		case n == 0:
+			v = s.Y[i]
+		case mean:
+			v += s.Y[i]
+		default:
+			v = max(v, s.Y[i])
+		}
+		least = least || s.AtLeast != nil && s.AtLeast[i]
+		n++
+	}
+	if mean && n > 0 {
+		v /= n
+	}
+	return v, least
+}
+
+func (f *Figure) percentileTable() Table {
+	t := Table{Head: []string{"percentile"}}
+	for i := range f.Series {
+		t.Head = append(t.Head, f.Series[i].Name)
+	}
+	for _, x := range append(slices.Clone(toldPercentiles), 1e5, 1e6) {
+		row, any := []string{percentile(x)}, false
+		for i := range f.Series {
+			text := ""
+			if v, ok := f.Series[i].stepAt(x); ok {
+				text, any = Format(v, f.Y.Unit), true
+			}
+			row = append(row, text)
+		}
+		if any {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	row := []string{"max"}
+	for i := range f.Series {
+		text := ""
+		if n := len(f.Series[i].Y); n > 0 {
+			text = Format(f.Series[i].Y[n-1], f.Y.Unit)
+		}
+		row = append(row, text)
+	}
+	t.Rows = append(t.Rows, row)
+	return t
+}
+
+func (f *Figure) heatTable(most int) Table {
+	h := f.Heat
+	t := Table{Head: []string{"until", "count", "most of them near", "the longest up to"}}
+	n := len(h.Columns)
+	lo, hi := h.Columns[0].From, h.Columns[n-1].To
+	for _, c := range h.coarse(lo, hi, most).Columns {
+		count, mode := uint64(0), 0
+		for k, v := range c.Counts {
+			count += v
+			if v > c.Counts[mode] {
+				mode = k
+			}
+		}
+		t.Rows = append(t.Rows, []string{
+			Format(c.To, f.X.Unit), Format(float64(count), Events),
+			Format(h.Edges[c.Rows[mode]+1], f.Y.Unit), Format(h.Edges[c.Rows[len(c.Rows)-1]+1], f.Y.Unit),
+		})
+	}
+	return t
+}

@@ -1,0 +1,199 @@
+package picture
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"carronade/internal/markup"
+)
+
+// Width is how wide a picture is drawn, in pixels, where nothing else is asked.
+const Width = width
+
+// SVG writes the figure as a file that stands alone. It has a title and a
+// description for those who do not see it.
+func (f *Figure) SVG(w io.Writer, t Theme) error {
+	d := f.lay(width, parts{title: true, legend: true})
+	m := &markup.Writer{}
+	f.open(m, d, f.Name, "xmlns", "http://www.w3.org/2000/svg", "width", markup.Number(d.w), "height", markup.Number(d.h))
+	m.Open("style")
+	m.Raw(styleOf(t))
+	m.Close()
+	m.Empty("rect", "class", "background", "width", markup.Number(d.w), "height", markup.Number(d.h))
+	m.Line()
+	d.svg(m)
+	m.Close()
+	m.Line()
+	if _, err := w.Write(m.Bytes()); err != nil {
+		return fmt.Errorf("write the picture %s: %w", f.Name, err)
+	}
+	return nil
+}
+
+// Inline returns the figure as an element of a page of so many pixels: without
+// title, legend and colours, which the page has (see Rules). id makes its
+// identifiers unique there.
+func (f *Figure) Inline(id string, w float64) string {
+	d := f.lay(w, parts{})
+	m := &markup.Writer{}
+	f.open(m, d, id)
+	d.svg(m)
+	m.Close()
+	return m.String()
+}
+
+func (f *Figure) open(m *markup.Writer, d *drawing, id string, attributes ...string) {
+	attributes = append(attributes, "viewBox", "0 0 "+markup.Number(d.w)+" "+markup.Number(d.h), "role", "img",
+		"aria-labelledby", id+"-t "+id+"-d")
+	m.Open("svg", attributes...)
+	m.Element("title", f.Title, "id", id+"-t")
+	m.Element("desc", f.Describe(), "id", id+"-d")
+	m.Line()
+}
+
+// svg writes the shapes.
+func (d *drawing) svg(m *markup.Writer) {
+	for i := range d.shapes {
+		s := &d.shapes[i]
+		switch s.kind {
+		case stroke:
+			m.Empty("path", "class", s.class, "d", pathText(s.paths))
+		case curve:
+			m.Empty("path", "class", lineClass(s.tone, s.dash), "d", pathText(s.paths))
+		case fill:
+			class := s.class
+			if class == "bar" {
+				class = fmt.Sprintf("bar f%d", s.tone%tones)
+			}
+			m.Empty("path", "class", class, "d", rectText(s.rects))
+		case cells:
+			m.Empty("path", "class", fmt.Sprintf("cells h%d", s.level), "d", rectText(s.rects))
+		case words:
+			at := []string{"class", s.class, "x", markup.Number(s.at.x), "y", markup.Number(s.at.y)}
+			if s.turn {
+				at = append(at, "transform", fmt.Sprintf("rotate(-90 %s %s)", markup.Number(s.at.x), markup.Number(s.at.y)))
+			}
+			m.Element("text", s.text, at...)
+		}
+		m.Line()
+	}
+}
+
+// lineClass is the class of a series' line.
+func lineClass(t Tone, d Dash) string { return fmt.Sprintf("line t%d d%d", t%tones, d%dashes) }
+
+// pathText is a path of straight lines. A path of one point is a dot.
+func pathText(paths [][]point) string {
+	var b []byte
+	for _, p := range paths {
+		for i, q := range p {
+			b = append(b, "ML"[min(i, 1)])
+			b = markup.AppendNumber(b, q.x)
+			b = append(b, ' ')
+			b = markup.AppendNumber(b, q.y)
+		}
+		if len(p) == 1 {
+			b = append(b, "h0"...)
+		}
+	}
+	return string(b)
+}
+
+func rectText(rects []rect) string {
+	var b []byte
+	for _, r := range rects {
+		b = append(b, 'M')
+		b = markup.AppendNumber(b, r.x)
+		b = append(b, ' ')
+		b = markup.AppendNumber(b, r.y)
+		b = append(b, 'h')
+		b = markup.AppendNumber(b, r.w)
+		b = append(b, 'v')
+		b = markup.AppendNumber(b, r.h)
+		b = append(b, 'h')
+		b = markup.AppendNumber(b, -r.w)
+		b = append(b, 'z')
+	}
+	return string(b)
+}
+
+// shapeRules is how shapes look in either theme.
+func shapeRules() string {
+	var b strings.Builder
+	b.WriteString("text{font:" + markup.Number(fontSize) + "px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}")
+	b.WriteString(".title{font-size:" + markup.Number(titleSize) + "px;font-weight:600}")
+	b.WriteString(".middle{text-anchor:middle}.end{text-anchor:end}")
+	b.WriteString(".line,.grid,.axis,.mark{fill:none}.grid,.axis,.mark{stroke-width:1;shape-rendering:crispEdges}.mark{stroke-dasharray:3 3}")
+	b.WriteString(".line{stroke-width:" + markup.Number(lineWidth) + ";stroke-linejoin:round;stroke-linecap:round}.cells{shape-rendering:crispEdges}")
+	for d := range dashes {
+		if a := DashArray(d); a != "" {
+			fmt.Fprintf(&b, ".d%d{stroke-dasharray:%s;stroke-linecap:butt}", d, a)
+		}
+	}
+	return b.String()
+}
+
+// colourRules gives shapes their colours: literal ones, which every program
+// that shows SVG knows.
+func colourRules(c Colours) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".background{fill:%s}.title,.label{fill:%s}.note{fill:%s}.grid{stroke:%s}.axis,.mark{stroke:%s}.band{fill:%s}",
+		c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band)
+	for i, tone := range c.Tones {
+		fmt.Fprintf(&b, ".t%d{stroke:%s}.f%d{fill:%s}", i, tone, i, tone)
+	}
+	for i, level := range c.Heat {
+		fmt.Fprintf(&b, ".h%d{fill:%s}", i, level)
+	}
+	return b.String()
+}
+
+func styleOf(t Theme) string {
+	s := shapeRules() + colourRules(ColoursOf(t))
+	if t == Auto {
+		s += "@media(prefers-color-scheme:dark){" + colourRules(dark) + "}"
+	}
+	return s
+}
+
+// Rules are the rules of a page's style sheet for the figures that Inline
+// returns, with the theme's colours as custom properties: --background, --ink,
+// --muted, --grid, --axis, --band, --t0 and so on, --h0 and so on.
+func Rules() string {
+	return shapeRules() + colourRules(eachColour(func(name string) string { return "var(--" + name + ")" }))
+}
+
+// Properties are the custom properties that Rules speaks of, in a theme.
+func Properties(t Theme) string {
+	var b strings.Builder
+	c := ColoursOf(t)
+	for _, p := range []struct{ name, value string }{
+		{"background", c.Background},
+		{"ink", c.Ink},
+		{"muted", c.Muted},
+		{"grid", c.Grid},
+		{"axis", c.Axis},
+		{"band", c.Band},
+	} {
+		fmt.Fprintf(&b, "--%s:%s;", p.name, p.value)
+	}
+	for i, v := range c.Tones {
+		fmt.Fprintf(&b, "--t%d:%s;", i, v)
+	}
+	for i, v := range c.Heat {
+		fmt.Fprintf(&b, "--h%d:%s;", i, v)
+	}
+	return b.String()
+}
+
+func eachColour(of func(name string) string) (c Colours) {
+	c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band = of("background"), of("ink"), of("muted"), of("grid"), of("axis"), of("band")
+	for i := range c.Tones {
+		c.Tones[i] = of(fmt.Sprintf("t%d", i))
+	}
+	for i := range c.Heat {
+		c.Heat[i] = of(fmt.Sprintf("h%d", i))
+	}
+	return c
+}

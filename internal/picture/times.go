@@ -1,0 +1,273 @@
+package picture
+
+import (
+	"math"
+	"time"
+
+	"carronade/measure"
+)
+
+type summary = *measure.Summary
+
+// over are the percentiles that are drawn over time, as p of a hundred; 100 is
+// the largest, which is exact.
+var over = []struct {
+	p    float64
+	name string
+	tone Tone
+	dash Dash
+}{
+	{50, "p50", Blue, Solid},
+	{90, "p90", Green, LongDash},
+	{99, "p99", Orange, Dashed},
+	{99.9, "p99.9", Purple, DashDot},
+	{100, "max", Red, Dotted},
+}
+
+// percentilesOver is a time's percentiles over the run. Of several reports two
+// of them are enough to look at.
+func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) {
+	f := p.overTime(name, title, note, Axis{Label: "time", Unit: Micros, Log: true})
+	bounds := false
+	for i, r := range p.runs {
+		if p.several() {
+			for _, o := range over {
+				if o.p == 50 || o.p == 99 {
+					s, b := percentileSeries(r.rows, o.p, of)
+					s.Name, s.Tone, s.Report = p.named(i, o.name), toneOf(i), i
+					if o.p == 99 {
+						s.Dash = Dashed
+					}
+					bounds = bounds || b
+					f.Series = append(f.Series, s)
+				}
+			}
+			continue
+		}
+		for _, o := range over {
+			s, b := percentileSeries(r.rows, o.p, of)
+			s.Name, s.Tone, s.Dash, s.Report = o.name, o.tone, o.dash, i
+			bounds = bounds || b
+			f.Series = append(f.Series, s)
+		}
+	}
+	f.Series = used(f.Series)
+	if bounds {
+		f.Note += " Values marked >= are lower bounds: events without an answer are among them, at the age they had reached."
+	}
+	p.add(f)
+}
+
+// used leaves out series that have no number.
+func used(all []Series) []Series {
+	out := all[:0]
+	for i := range all {
+		if _, _, ok := all[i].extent(false); ok {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+func percentileSeries(rows []row, p float64, of func(*row) summary) (s Series, bounds bool) {
+	for i := range rows {
+		v, least := math.NaN(), false
+		if sum := of(&rows[i]); !sum.IsEmpty() {
+			if p == 100 {
+				if sum.Count > 0 {
+					v = sum.Max
+				}
+			} else if x, ok := sum.At(p); ok {
+				v, least = micros(x.D), x.AtLeast
+			}
+		}
+		s.X, s.Y = append(s.X, rows[i].middle()), append(s.Y, v)
+		if least && s.AtLeast == nil {
+			s.AtLeast = make([]bool, len(rows))
+		}
+		if least {
+			s.AtLeast[i], bounds = true, true
+		}
+	}
+	return s, bounds
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// shown are the times that have a curve and a distribution.
+var shown = []struct {
+	key, name string
+	tone      Tone
+	dash      Dash
+}{
+	{"response", "response", Blue, Solid},
+	{"service", "service", Orange, Dashed},
+	{"end_to_end", "end to end", Green, LongDash},
+	{"lag", "lag", Grey, Dotted},
+}
+
+// mainTime is the time by which reports are compared: response time where there
+// is one, else service time, else end-to-end time.
+func (p *plot) mainTime() (key, name string) {
+	for _, t := range shown[:3] {
+		for _, r := range p.runs {
+			if r.histogram(t.key).Count() > 0 {
+				return t.key, t.name
+			}
+		}
+	}
+	return "response", "response"
+}
+
+// curve is the percentiles of the hold, on HDR's axis: each step to the right
+// is a tenth of what was left.
+func (p *plot) curve() {
+	f := Figure{
+		Name: "percentiles", Title: "Percentiles",
+		Note: "Of the hold. Each mark on the axis leaves a tenth of what the one before it left; a line ends with its slowest one.",
+		X:    Axis{Label: "percentile", Unit: Percentile, Log: true}, Y: Axis{Label: "time", Unit: Micros, Log: true},
+	}
+	if p.several() {
+		key, name := p.mainTime()
+		f.Title = "Percentiles: " + name
+		for i, r := range p.runs {
+			f.Series = append(f.Series, r.curveOf(key, p.named(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
+		}
+	} else {
+		for _, t := range shown {
+			f.Series = append(f.Series, p.runs[0].curveOf(t.key, t.name, t.tone, t.dash, 0)...)
+		}
+	}
+	p.add(f)
+}
+
+// curvePoints bounds the points of a curve: more than a picture is wide.
+const curvePoints = 1200
+
+// curveOf is the curve of a time, and where events without an answer take part
+// from some percentile on, that part apart, as a lower bound.
+func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Series {
+	h := r.histogram(key)
+	if h.Count() == 0 {
+		return nil
+	}
+	certain := math.Inf(1)
+	if key == "response" {
+		if c := r.histogram("censored"); c.Count() > 0 {
+			both := h.Clone()
+			both.Merge(c)
+			h, certain = both, micros(c.Min())
+		}
+	}
+	n := float64(h.Count())
+	step := math.Log(max(n, 2)) / curvePoints
+	s := Series{Name: name, Tone: tone, Dash: dash, Style: Steps, Report: report}
+	least := Series{Name: name + ", at least", Tone: tone, Dash: Dotted, Style: Steps, Report: report}
+	seen, last := 0.0, math.Inf(-1)
+	most := micros(h.Max())
+	h.EachBucket(func(top time.Duration, k uint64) {
+		from := min(1/(1-seen/n), n)
+		seen += float64(k)
+		v := min(micros(top), most)
+		line := &s
+		if v >= certain {
+			line = &least
+		}
+		// A point that is no further than a fraction of a pixel from the one
+		// before it raises that one: nothing is understated.
+		if m := len(line.Y); m > 0 && math.Log(from)-last < step && seen < n {
+			line.Y[m-1] = v
+			return
+		}
+		last = math.Log(from)
+		line.X, line.Y = append(line.X, from), append(line.Y, v)
+	})
+	out := []Series{s}
+	if m := len(least.X); m > 0 {
+		least.X, least.Y = append(least.X, n), append(least.Y, least.Y[m-1])
+		out = append(out, least)
+	} else if m := len(s.X); m > 0 {
+		out[0].X, out[0].Y = append(s.X, n), append(s.Y, s.Y[m-1])
+	}
+	return used(out)
+}
+
+// perDecade is how many bars of a distribution a power of ten has.
+const perDecade = 20
+
+// distribution is how often which time was measured, in the hold.
+func (p *plot) distribution() {
+	f := Figure{
+		Name: "distribution", Title: "Distribution",
+		Note: "Of the hold: the share of all that took so long, in bars of a twentieth of a power of ten.",
+		X:    Axis{Label: "time", Unit: Micros, Log: true}, Y: Axis{Label: "share", Unit: Share, Zero: true},
+	}
+	if p.several() {
+		key, name := p.mainTime()
+		f.Title = "Distribution: " + name
+		for i, r := range p.runs {
+			f.Series = append(f.Series, distributionOf(r.histogram(key), p.named(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
+		}
+	} else {
+		for _, t := range shown {
+			if t.key != "lag" {
+				f.Series = append(f.Series, distributionOf(p.runs[0].histogram(t.key), t.name, t.tone, t.dash, 0)...)
+			}
+		}
+	}
+	p.add(f)
+}
+
+// distributionOf counts in bars whose edges are the same for all. Every
+// observation is in one of them.
+func distributionOf(h *measure.Histogram, name string, tone Tone, dash Dash, report int) []Series {
+	if h.Count() == 0 {
+		return nil
+	}
+	bar := func(us float64) int { return int(math.Floor(math.Log10(max(us, 1)) * perDecade)) }
+	lo, hi := bar(micros(h.Min())), bar(micros(min(h.Max(), measure.Highest)))
+	counts := make([]float64, hi-lo+1)
+	h.EachBucket(func(top time.Duration, n uint64) {
+		counts[min(max(bar(micros(min(top, h.Max())))-lo, 0), hi-lo)] += float64(n)
+	})
+	s := Series{Name: name, Tone: tone, Dash: dash, Style: Steps, Report: report}
+	edge := func(i int) float64 { return math.Pow(10, float64(lo+i)/perDecade) }
+	s.X, s.Y = append(s.X, edge(0)), append(s.Y, 0)
+	for i, c := range counts {
+		s.X, s.Y = append(s.X, edge(i)), append(s.Y, 100*c/float64(h.Count()))
+	}
+	s.X, s.Y = append(s.X, edge(len(counts))), append(s.Y, 0)
+	return []Series{s}
+}
+
+// steps are times over the rate that was asked: where response time leaves
+// service time behind is the knee.
+func (p *plot) steps() {
+	f := Figure{
+		Name: "steps", Title: "Steps", Note: "What each step of the schedule reached. Where response time leaves service time behind is the knee.",
+		X: Axis{Label: "events a second, asked", Unit: PerSecond}, Y: Axis{Label: "time", Unit: Micros, Log: true},
+	}
+	for i, r := range p.runs {
+		if len(r.Steps) < 2 {
+			continue
+		}
+		line := func(name string, tone Tone, dash Dash, of func(k int) (measure.Value, bool)) {
+			s := Series{Name: p.named(i, name), Tone: tone, Dash: dash, Report: i}
+			if p.several() {
+				s.Tone = toneOf(i)
+			}
+			order := stepOrder(r)
+			for _, k := range order {
+				if v, ok := of(k); ok {
+					s.X, s.Y = append(s.X, r.Steps[k].Rate), append(s.Y, micros(v.D))
+				}
+			}
+			f.Series = append(f.Series, s)
+		}
+		line("response p50", Blue, Solid, func(k int) (measure.Value, bool) { return r.Steps[k].Response.At(50) })
+		line("response p99", Purple, Dashed, func(k int) (measure.Value, bool) { return r.Steps[k].Response.At(99) })
+		line("service p99", Orange, Dotted, func(k int) (measure.Value, bool) { return r.Steps[k].Service.At(99) })
+	}
+	f.Series = used(f.Series)
+	p.add(f)
+}
