@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -258,7 +259,7 @@ func TestManyRows(t *testing.T) {
 				f.Fired(part[:n])
 				part = part[n:]
 				for len(tr.full) > 8 { // as fast as the writer, and no faster
-					time.Sleep(time.Millisecond)
+					runtime.Gosched()
 				}
 			}
 		})

@@ -1,0 +1,103 @@
+package parquettest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// packages are what is read with. 60 MB are fetched, and take 300 in the cache.
+var packages = []string{"duckdb==2.0.0", "pandas==3.1.1", "pyarrow==26.0.1"}
+
+// library returns the directory that holds the packages, and the python that
+// reads them. The first call on a machine fetches them; later ones find them in
+// the user's cache. Several processes may call it at once.
+var library = sync.OnceValues(func() (l struct{ python, dir string }, err error) {
+	if l.python, err = exec.LookPath("python3"); err != nil {
+		return l, errors.New("parquettest: Python is missing, and with it the readers of Parquet; install it: apt-get install python3-venv, or run scripts/deps as root")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	version, err := run(ctx, l.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
+	if err != nil {
+		return l, fmt.Errorf("parquettest: ask Python for its version: %w", err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return l, fmt.Errorf("parquettest: find the user's cache directory: %w", err)
+	}
+	// Wheels are made for one version of Python, and name it.
+	name := "parquet-py" + strings.TrimSpace(version)
+	for _, p := range packages {
+		_, v, _ := strings.Cut(p, "==")
+		name += "-" + v
+	}
+	l.dir, err = fetch(ctx, l.python, filepath.Join(cache, "carronade"), name)
+	return l, err
+})
+
+// fetch returns parent/name, made by pip when it is not there. The directory
+// appears by a rename, so it is whole or absent; of several processes that fetch
+// at once, one wins.
+func fetch(ctx context.Context, python, parent, name string) (string, error) {
+	dir := filepath.Join(parent, name)
+	if whole(dir) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", fmt.Errorf("parquettest: make the cache: %w", err)
+	}
+	stage, err := os.MkdirTemp(parent, name+".part-*")
+	if err != nil {
+		return "", fmt.Errorf("parquettest: make room in the cache: %w", err)
+	}
+	defer os.RemoveAll(stage)
+	// An environment of its own has pip, where the system's Python has none or
+	// will not install anything.
+	env := filepath.Join(stage, "env")
+	if _, err := run(ctx, python, "-m", "venv", env); err != nil {
+		return "", fmt.Errorf("parquettest: make a Python environment (apt-get install python3-venv, or scripts/deps as root): %w", err)
+	}
+	site := filepath.Join(stage, "site")
+	args := append([]string{"-m", "pip", "install", "--quiet", "--no-compile", "--only-binary=:all:", "--target", site}, packages...)
+	if _, err := run(ctx, filepath.Join(env, "bin", "python3"), args...); err != nil {
+		return "", fmt.Errorf("parquettest: fetch %s with pip (a network or an index in pip's settings is needed once): %w", strings.Join(packages, " "), err)
+	}
+	if err := os.Rename(site, dir); err != nil && !whole(dir) {
+		return "", fmt.Errorf("parquettest: put the packages into the cache: %w", err)
+	}
+	if !whole(dir) {
+		return "", fmt.Errorf("parquettest: %s is not whole; remove it", dir)
+	}
+	return dir, nil
+}
+
+// whole tells whether dir holds the readers.
+func whole(dir string) bool {
+	for _, p := range packages {
+		name, _, _ := strings.Cut(p, "==")
+		if _, err := os.Stat(filepath.Join(dir, name, "__init__.py")); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// run runs a program to its end and returns its stdout; an error has what it
+// said.
+func run(ctx context.Context, exe string, args ...string) (string, error) {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, exe, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s%s", filepath.Base(exe), err, out.Bytes(), errs.Bytes())
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,50 @@
+package parquettest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+)
+
+func TestRead(t *testing.T) {
+	type row struct {
+		N    int64   `parquet:"n"`
+		Word *string `parquet:"word,optional"`
+	}
+	path := filepath.Join(t.TempDir(), "x.parquet")
+	word := "a"
+	if err := parquet.WriteFile(path, []row{{1, &word}, {5, nil}, {-2, &word}}); err != nil {
+		t.Fatal(err)
+	}
+	duckdb, pandas := Read(t, path)
+	want := File{
+		Rows: 3, Columns: []string{"n", "word"}, Sums: map[string]int64{"n": 4}, Nulls: map[string]int64{"n": 0, "word": 1},
+		Values: map[string]map[string]int64{"word": {"a": 2}}, Least: map[string]int64{"n": -2}, Most: map[string]int64{"n": 5},
+	}
+	for name, got := range map[string]File{"DuckDB": duckdb, "pandas": pandas} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want, +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestWithoutPip: what is missing is said, with the way to get it.
+func TestWithoutPip(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "python3")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho 'No module named venv' >&2\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	_, err := fetch(context.Background(), broken, parent, "x")
+	if err == nil || !strings.Contains(err.Error(), "python3-venv") || !strings.Contains(err.Error(), "No module named venv") {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(parent); len(left) > 0 {
+		t.Errorf("%v was left behind", left)
+	}
+}

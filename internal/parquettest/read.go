@@ -1,0 +1,96 @@
+package parquettest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// patience bounds a reader.
+const patience = 2 * time.Minute
+
+// A File is what a reader found in a file.
+type File struct {
+	Rows    int64
+	Columns []string
+	// Sums are of the columns of numbers, Nulls and Values (how often each value
+	// is there) of all and of those of text with few different ones.
+	Sums   map[string]int64
+	Nulls  map[string]int64
+	Values map[string]map[string]int64
+	Least  map[string]int64
+	Most   map[string]int64
+}
+
+// script has both readers read a file, and prints what each found.
+const script = `
+import json, sys
+import duckdb, pandas as pd
+path = sys.argv[1]
+
+df = pd.read_parquet(path, dtype_backend="pyarrow")
+p = {"Rows": len(df), "Columns": list(df.columns), "Sums": {}, "Nulls": {}, "Values": {}, "Least": {}, "Most": {}}
+for c in df.columns:
+    s = df[c]
+    p["Nulls"][c] = int(s.isna().sum())
+    if pd.api.types.is_integer_dtype(s.dtype):
+        p["Sums"][c] = int(s.sum())
+        if s.notna().any():
+            p["Least"][c], p["Most"][c] = int(s.min()), int(s.max())
+    elif s.nunique() < 20:
+        p["Values"][c] = {k: int(v) for k, v in s.value_counts().items()}
+
+d = {"Rows": 0, "Columns": [], "Sums": {}, "Nulls": {}, "Values": {}, "Least": {}, "Most": {}}
+con = duckdb.connect()
+con.execute("create view t as select * from read_parquet('" + path.replace("'", "''") + "')")
+one = lambda q: con.execute(q).fetchall()[0][0]
+d["Rows"] = one("select count(*) from t")
+for c, kind in con.execute("select column_name, column_type from (describe t)").fetchall():
+    d["Columns"].append(c)
+    d["Nulls"][c] = one(f'select count(*) - count("{c}") from t')
+    if kind == "BIGINT":
+        d["Sums"][c] = int(one(f'select coalesce(sum("{c}"), 0) from t'))
+        if d["Nulls"][c] < d["Rows"]:
+            d["Least"][c], d["Most"][c] = one(f'select min("{c}") from t'), one(f'select max("{c}") from t')
+    elif one(f'select count(distinct "{c}") from t') < 20:
+        d["Values"][c] = dict(con.execute(f'select "{c}", count(*) from t where "{c}" is not null group by 1').fetchall())
+json.dump({"duckdb": d, "pandas": p}, sys.stdout)
+`
+
+// Read has DuckDB and pandas read a file. One that either cannot read fails the
+// test.
+func Read(t testing.TB, path string) (duckdb, pandas File) {
+	t.Helper()
+	var got struct {
+		DuckDB File `json:"duckdb"`
+		Pandas File `json:"pandas"`
+	}
+	out := python(t, script, path)
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("parquettest: %v, of:\n%s", err, out)
+	}
+	return got.DuckDB, got.Pandas
+}
+
+// python runs a script with the packages and returns its stdout.
+func python(t testing.TB, script string, args ...string) []byte {
+	t.Helper()
+	l, err := library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, l.python, append([]string{"-c", script}, args...)...)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+l.dir, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("parquettest: %v\n%s", err, errs.Bytes())
+	}
+	return out.Bytes()
+}

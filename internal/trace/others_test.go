@@ -1,0 +1,117 @@
+package trace
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/parquettest"
+	"carronade/load"
+)
+
+// TestReadByOthers: DuckDB and pandas find the rows, sums, nulls and words that
+// were written, over several pages and row groups.
+func TestReadByOthers(t *testing.T) {
+	const rows = 30_000
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	disk, err := openFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Phases: []string{"warm-up", "hold"}, Started: time.Now(), Partition: func(s int32) int32 { return s % 3 },
+		Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) { return append(dst, "key ü"...), k%2 == 0 },
+	}
+	tr, err := create(o, sizes{blocks: 16, page: 1000, group: 8000}, disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go tr.write()
+	out := outcomes(rows)
+	want := parquettest.File{
+		Rows: rows, Sums: map[string]int64{}, Nulls: map[string]int64{}, Least: map[string]int64{}, Most: map[string]int64{},
+		Values: map[string]map[string]int64{"phase": {}, "outcome": {}, "class": {}, "key": {}},
+	}
+	for _, c := range Columns() {
+		want.Columns = append(want.Columns, c.Name)
+		want.Nulls[c.Name] = 0
+		if c.Type == "BIGINT" {
+			want.Sums[c.Name] = 0
+		}
+	}
+	whole := func(name string, v int64) {
+		if _, seen := want.Least[name]; !seen {
+			want.Least[name], want.Most[name] = v, v
+		}
+		want.Sums[name] += v
+		want.Least[name], want.Most[name] = min(want.Least[name], v), max(want.Most[name], v)
+	}
+	maybe := func(name string, v int64) {
+		if v < 0 {
+			want.Nulls[name]++
+			return
+		}
+		whole(name, v)
+	}
+	f := tr.Feed()
+	for i := range out {
+		x := &out[i]
+		x.Phase = int32(min(i/1000, 1))
+		outcome, class, status := "acked", "", int64(-1)
+		switch i % 10 {
+		case 3:
+			x.Acked, x.Failed, x.Class, x.Status, x.Place = 0, 10, load.Throttled, 429, -1
+			outcome, class, status = "failed", "throttled", 429
+		case 5:
+			x.Acked, x.Unknown, x.Class, x.Place = 0, 10, load.Timeout, -1
+			outcome, class = "unknown", "timeout"
+		case 7:
+			x.Sent, x.DueFirst, x.DueLast = -1, -1, -1
+		case 8:
+			x.Events, x.Acked = 1, 1
+			if x.First%2 == 0 {
+				want.Values["key"]["key ü"]++
+			}
+		}
+		f.Fired(out[i : i+1])
+		want.Values["phase"][o.Phases[x.Phase]]++
+		want.Values["outcome"][outcome]++
+		if class == "" {
+			want.Nulls["class"]++
+		} else {
+			want.Values["class"][class]++
+		}
+		whole("lane", int64(x.Lane))
+		whole("sequence", int64(x.Seq))
+		whole("attempt", 0)
+		whole("stripe", int64(x.Stripe))
+		whole("event", int64(x.First))
+		maybe("due_ns", int64(x.DueFirst))
+		maybe("due_last_ns", int64(x.DueLast))
+		maybe("sent_ns", int64(x.Sent))
+		whole("done_ns", int64(x.Done))
+		maybe("consumed_ns", -1)
+		whole("partition", int64(x.Stripe%3))
+		maybe("log_offset", x.Place)
+		whole("events", int64(x.Events))
+		whole("bytes", x.Bytes)
+		whole("wire_bytes", 0)
+		whole("acked", int64(x.Acked))
+		whole("failed", int64(x.Failed))
+		whole("unknown", int64(x.Unknown))
+		maybe("status", status)
+		whole("retries", 0)
+	}
+	want.Nulls["key"] = rows - want.Values["key"]["key ü"]
+	if r := tr.Close(); r.Rows != rows || r.Dropped > 0 || r.Err != nil {
+		t.Fatalf("%+v", r)
+	}
+	duckdb, pandas := parquettest.Read(t, path)
+	for name, got := range map[string]parquettest.File{"DuckDB": duckdb, "pandas": pandas} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want, +got):\n%s", name, diff)
+		}
+	}
+}
