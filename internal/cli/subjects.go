@@ -143,12 +143,14 @@ report in JSON is such a file. "carronade run --schema" prints a JSON schema
 for editors.
 `
 
-const exitText = `  0     done, and every limit that was asked for holds
-  1     done, but a limit that was asked for does not hold
+const exitText = `  0     done, and every limit and comparison that was asked for holds
+  1     done, but a limit or a comparison that was asked for does not hold
   2     could not be done: usage, workload, connection, or the report could not
         be written
   3     done, but the measurement is not trustworthy: the generator was the
         limit, or its clock or schedule failed
+  4     a gate cannot tell (verify, compare --gate): too little history, or too
+        noisy
   130   interrupted; the partial report is kept and marked
 
 Drops, failures and losses are results: they decide the exit code through the

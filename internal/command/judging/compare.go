@@ -14,21 +14,21 @@ import (
 	"carronade/internal/store"
 )
 
-const compareLong = `Holds the candidate's reports against the base's. A side is reports (last,last~1),
-filters (branch=main,acks=all), a branch, or the beginning of a revision; further
-filters hold for both. Reports of one workload are repetitions of each other: six
-on each side are the fewest that can tell anything. Of a side with several
-revisions the newest counts.
+const compareLong = `Holds the candidate's reports against the base's. A side is reports
+(last,last~1), filters (branch=main,acks=all), a branch, or the beginning of a
+revision; further filters hold for both. Reports of one workload are
+repetitions of each other: six on each side are the fewest that can tell
+anything. Of a side with several revisions the newest counts.
 
-First comes what makes the two not comparable: another client, other settings of
-the servers, other leaders, another host, runs that were not trustworthy. Then
-each row has both medians, their difference with its interval, and a verdict:
-better, worse, same within what is worth naming, or cannot tell, and why. Verdicts
-stand on two rows, throughput and response p99, judged together; all others are
-exploratory.
+First comes what makes the two not comparable: another client, other settings
+of the servers, other leaders, another host, runs that were not trustworthy.
+Then each row has both medians, their difference with its interval, and a
+verdict: better, worse, same within what is worth naming, or cannot tell, and
+why. Verdicts stand on two rows, throughput and response p99, judged together;
+all others are exploratory.
 
-With --run the sides are workload files: both are run --repeat times, in turns (A
-B B A ...), so that what drifts meanwhile hits both.`
+With --run the sides are workload files: both are run --repeat times, in turns
+(A B B A ...), so that what drifts meanwhile hits both.`
 
 const compareExample = `
   carronade compare main faster
@@ -58,7 +58,7 @@ func Compare(t Tools) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&c.effects, "effect", []string{"3%"}, effectHelp)
+	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
 	fs.BoolVar(&c.run, "run", false, "the sides are workload files, to be run in turns first")
 	fs.IntVar(&c.repeat, "repeat", stats.Least, "with --run: each `N` times")
 	fs.BoolVar(&c.gate, "gate", false, "exit with 1 where it is worse, with 4 where it cannot tell")

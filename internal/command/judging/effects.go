@@ -12,7 +12,7 @@ import (
 	"carronade/units"
 )
 
-const effectHelp = "the smallest `DIFFERENCE` worth naming, such as 3%, or of one field: response_p99=10% (repeatable)"
+const effectHelp = "the smallest `DIFFERENCE` worth naming, such as 5% (default: 3%), or of one field: response_p99=10% (repeatable)"
 
 // effects reads what --effect takes.
 func effects(texts []string) (judge.Effects, error) {

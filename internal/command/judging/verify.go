@@ -19,11 +19,12 @@ import (
 	"carronade/internal/store"
 )
 
-const verifyLong = `The gate: is the newest revision worse than what came before it? Reports are put
-together by workload and branch, their repetitions by revision (of --system-git or
---system-checkout; where none is told, by time), and the newest is held against
-those since the last step. Lasting steps in the history are found and dated; one
-for the worse that was not made good since is worse, too, however long ago.
+const verifyLong = `The gate: is the newest revision worse than what came before it? Reports are
+put together by workload and branch, their repetitions by revision (of
+--system-git or --system-checkout; where none is told, by time), and the
+newest is held against those since the last step. Lasting steps in the history
+are found and dated; one for the worse that was not made good since is worse,
+too, however long ago.
 
 Throughput and response p99 decide, and the worst verdict of all workloads:
   0  not worse: worse by what is worth naming is ruled out
@@ -32,8 +33,9 @@ Throughput and response p99 decide, and the worst verdict of all workloads:
   4  cannot tell: too little history, or too noisy (--strict makes it 1)
 
 With --confirm a regression must show again before it fails: CMD is run by the
-shell for each workload that is worse, with CARRONADE_REPORT, CARRONADE_REVISION
-and CARRONADE_BRANCH set, and is to make more reports of that revision.`
+shell for each workload that is worse, with CARRONADE_REPORT,
+CARRONADE_REVISION and CARRONADE_BRANCH set, and is to make more reports of
+that revision.`
 
 const verifyExample = `
   carronade verify -n 168h branch=main
@@ -61,7 +63,7 @@ func Verify(t Tools) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&c.last, "last", "n", "168h", "reports of an `AGE` at most, such as 168h, or the newest so many")
-	fs.StringArrayVar(&c.effects, "effect", []string{"3%"}, effectHelp)
+	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
 	fs.BoolVar(&c.strict, "strict", false, "exit with 1 instead of 4 where it cannot tell")
 	fs.StringVar(&c.confirm, "confirm", "", "before it fails, run `CMD`, which makes more reports")
 	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"carronade/internal/command"
+	"carronade/internal/workload"
+)
+
+// interleave runs two workload files in turns, A B B A and so on, so that what
+// drifts meanwhile hits both, and returns the ids of their reports, which the
+// store at the place keeps. A run that breaks a limit or is not trustworthy
+// does not end it: the comparison tells.
+func (s *session) interleave(ctx context.Context, place, base, candidate string, repeat int) (baseIDs, candidateIDs []string, err error) {
+	var given command.Settings
+	if place != "" {
+		given.Doc.Add("store", "--store", place)
+	}
+	given.Doc.Add("repeat", "--repeat", strconv.Itoa(repeat))
+	var ws []*workload.Workload
+	for _, path := range []string{base, candidate} {
+		t := command.Settings{Doc: given.Doc}
+		found, err := s.resolve(&t, nil, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(found) != 1 {
+			return nil, nil, &words{
+				Err:  fmt.Errorf("%s holds %d workloads, and one is compared with one", path, len(found)),
+				Hint: "put each into a file of its own",
+			}
+		}
+		ws = append(ws, found[0])
+	}
+	o, err := s.outputs(ctx, &given, ws...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer o.keep.close()
+	if o.keep.store == nil {
+		return nil, nil, &words{
+			Err:  errors.New("the reports to compare would be kept nowhere"),
+			Hint: "leave out no-store, or name a store that can be written with --store",
+		}
+	}
+	o.tasks = inTurns(o.tasks, repeat)
+	ids := map[*workload.Workload]*[]string{ws[0]: &baseIDs, ws[1]: &candidateIDs}
+	for i := range o.tasks {
+		d, err := s.execute(ctx, o, i)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.kept(o.keep, d, o.tasks[i].kept)
+		if d.ExitCode() == exitInterrupted {
+			return nil, nil, exitCode{Code: exitInterrupted, Err: &words{
+				Err: fmt.Errorf("interrupted in run %d of %d: nothing is compared", i+1, len(o.tasks)), Quiet: true,
+			}}
+		}
+		if err := o.tasks[i].kept; err != nil {
+			return nil, nil, &words{Err: fmt.Errorf("report %s is not in the store that is compared: %w", d.ID, err), Hint: hintOf(err)}
+		}
+		of := ids[o.tasks[i].w]
+		*of = append(*of, d.ID)
+	}
+	return baseIDs, candidateIDs, nil
+}
+
+// inTurns puts the repetitions of two workloads, all of one and then all of the
+// other, in the order A B B A A B and so on.
+func inTurns(tasks []task, repeat int) []task {
+	out := make([]task, 0, len(tasks))
+	for i := range repeat {
+		a, b := tasks[i], tasks[repeat+i]
+		if i%2 == 1 {
+			a, b = b, a
+		}
+		out = append(out, a, b)
+	}
+	return out
+}
