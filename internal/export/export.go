@@ -19,6 +19,9 @@ type Format struct {
 	// Several says that one output may hold several reports; of the others each
 	// report is an output of its own.
 	Several bool
+	// Picture forms hold one picture, which is named in the options; see
+	// Pictures.
+	Picture bool
 
 	write func(io.Writer, []*report.Document, Options) error
 }
@@ -33,8 +36,7 @@ type Options struct {
 	// Picture names the picture that is wanted, where a form holds only one.
 	Picture string
 	Dark    bool    // pictures on a dark ground
-	Width   int     // of pictures, in pixels; 0: the usual one
-	Scale   float64 // pixels of a PNG for each of the picture; 0: 2
+	Scale   float64 // pixels of a PNG for each of the picture's; 0: 2
 	Style   report.Style
 }
 
@@ -47,6 +49,8 @@ var Formats = []Format{
 	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: writeHDR},
 	{Name: "percentiles", Ext: ".hgrm", Help: "the distribution of a time, as HdrHistogram prints it", write: writePercentiles},
 	{Name: "junit", Ext: ".xml", Help: "checks and trust as test cases, for CI", Several: true, write: writeJUnit},
+	{Name: "svg", Ext: ".svg", Help: "a picture, as lines; of several reports laid over each other", Several: true, Picture: true, write: writeSVG},
+	{Name: "png", Ext: ".png", Help: "a picture, as pixels; likewise", Binary: true, Several: true, Picture: true, write: writePNG},
 	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: writeEndToEnd},
 }
 

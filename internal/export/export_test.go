@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -326,7 +327,7 @@ func TestJSONReadBack(t *testing.T) {
 // TestRefused: what a form cannot be made of.
 func TestRefused(t *testing.T) {
 	d := document(t, nil)
-	empty := document(t, func(in *report.Input) { in.Result.Intervals, in.Samples = nil, nil })
+	empty := report.Build(report.Input{ID: "k3v9x2ab", Result: &load.Result{Mode: load.OpenLoop}})
 	lacking := new(Lacking)
 	for _, tt := range []struct {
 		name, format string
@@ -342,6 +343,9 @@ func TestRefused(t *testing.T) {
 		{name: "none of the usual times", format: "percentiles", ds: []*report.Document{empty}, want: "no histogram of a response, service or end-to-end time", lacks: true},
 		{name: "not that time", format: "percentiles", o: Options{Time: "end_to_end"}, ds: []*report.Document{d}, want: "no histogram of the time end_to_end", lacks: true},
 		{name: "no such time", format: "percentiles", o: Options{Time: "latency"}, ds: []*report.Document{d}, want: `there is no time "latency"; there are response, service`},
+		{name: "no picture named", format: "svg", ds: []*report.Document{d}, want: "it holds one picture, and none is named"},
+		{name: "no such picture", format: "png", o: Options{Picture: "mona-lisa"}, ds: []*report.Document{d}, want: `there is no picture "mona-lisa"; there are throughput, `},
+		{name: "nothing to draw", format: "png", o: Options{Picture: "throughput"}, ds: []*report.Document{empty}, want: "there is nothing to draw", lacks: true},
 		{name: "no samples", format: "e2e-csv", ds: []*report.Document{empty}, want: "no sampled end-to-end times", lacks: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -361,7 +365,7 @@ func TestRefused(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	d := document(t, nil)
 	for _, f := range Formats {
-		if err := Write(full{}, f.Name, []*report.Document{d}, Options{}); !errors.Is(err, errFull) {
+		if err := Write(full{}, f.Name, []*report.Document{d}, Options{Picture: "throughput"}); !errors.Is(err, errFull) {
 			t.Errorf("%s: got %v, want the disk's error", f.Name, err)
 		}
 	}
@@ -379,7 +383,7 @@ func TestEmpty(t *testing.T) {
 	d := report.Build(report.Input{ID: "none", Result: &load.Result{Mode: load.OpenLoop}})
 	for _, f := range Formats {
 		var b bytes.Buffer
-		err := Write(&b, f.Name, []*report.Document{d}, Options{})
+		err := Write(&b, f.Name, []*report.Document{d}, Options{Picture: "throughput"})
 		lacking := new(Lacking)
 		if err != nil && !errors.As(err, &lacking) {
 			t.Errorf("%s: %v", f.Name, err)
@@ -387,6 +391,39 @@ func TestEmpty(t *testing.T) {
 		if strings.Contains(b.String(), "NaN") {
 			t.Errorf("%s has numbers that are none:\n%s", f.Name, b.String())
 		}
+	}
+}
+
+// TestPictures: each that there is, as lines and as pixels.
+func TestPictures(t *testing.T) {
+	d, other := document(t, nil), document(t, func(in *report.Input) { in.ID = "other" })
+	names := Pictures([]*report.Document{d})
+	if len(names) < 5 || names[0] != "throughput" {
+		t.Fatalf("pictures: %q", names)
+	}
+	for _, name := range names {
+		svg := written(t, "svg", Options{Picture: name}, d)
+		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		small, err := png.DecodeConfig(strings.NewReader(written(t, "png", Options{Picture: name, Scale: 1}, d)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		usual, err := png.DecodeConfig(strings.NewReader(written(t, "png", Options{Picture: name}, d)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if small.Width < 300 || usual.Width != 2*small.Width {
+			t.Errorf("%s: %d pixels wide, and usually %d", name, small.Width, usual.Width)
+		}
+	}
+	alone, both := written(t, "svg", Options{Picture: "throughput"}, d), written(t, "svg", Options{Picture: "throughput"}, d, other)
+	if !strings.Contains(both, "other") || strings.Contains(alone, "other") {
+		t.Error("reports are not laid over each other")
+	}
+	if dark := written(t, "svg", Options{Picture: "throughput", Dark: true}, d); dark == alone {
+		t.Error("dark is as light")
 	}
 }
 

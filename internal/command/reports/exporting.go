@@ -22,7 +22,9 @@ const exportExample = `
   carronade report export last --as markdown
   carronade report export last~1 last --as csv --out series.csv
   carronade report export branch=main --as json --out main.json
-  carronade report export last --as percentiles --time service`
+  carronade report export last --as percentiles --time service
+  carronade report export last --as png --out pictures
+  carronade report export last~1 last --as svg --picture throughput --out both.svg`
 
 // exporting is what was typed for an export.
 type exporting struct {
@@ -42,7 +44,7 @@ func (c *commands) export() *cobra.Command {
 	fs.StringVar(&e.options.Time, "time", "", "the `TIME` whose distribution is wanted, such as service; left out: response, where there is one")
 	fs.StringVar(&e.options.Picture, "picture", "", "only the picture of this `NAME`")
 	fs.BoolVar(&e.options.Dark, "dark", false, "pictures on a dark ground")
-	fs.IntVar(&e.options.Width, "width", 0, "of pictures, in `PIXELS`")
+	fs.Float64Var(&e.options.Scale, "scale", 0, "`PIXELS` of a PNG for each of the picture's, 0.25 to 8; left out: 2")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error { return c.doExport(ctx, s, &e, args) })
 	return cmd
@@ -87,6 +89,8 @@ func (c *commands) doExport(ctx context.Context, s store.Store, e *exporting, wo
 		e.options.Style = report.Style{}
 	}
 	switch {
+	case f.Picture && e.options.Picture == "":
+		return c.exportPictures(f, ds, e)
 	case e.out == "" && f.Binary && c.Terminal:
 		return &command.Words{Err: fmt.Errorf("--as %s is not for a terminal", f.Name), Hint: "give a file with --out, or pipe it on"}
 	case len(ds) > 1 && !f.Several:
@@ -96,7 +100,7 @@ func (c *commands) doExport(ctx context.Context, s store.Store, e *exporting, wo
 	}
 	path := e.out
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, fileName(ds, f))
+		path = filepath.Join(path, e.fileName(ds, f))
 	}
 	return e.file(f, ds, path)
 }
@@ -136,15 +140,43 @@ func (c *commands) exportEach(f *export.Format, ds []*report.Document, e *export
 	}
 	for _, d := range ds {
 		one := []*report.Document{d}
-		if err := e.file(f, one, filepath.Join(e.out, fileName(one, f))); err != nil {
+		if err := e.file(f, one, filepath.Join(e.out, e.fileName(one, f))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fileName is how the file of reports is called.
-func fileName(ds []*report.Document, f *export.Format) string {
+// exportPictures writes all pictures into a folder, a file each.
+func (c *commands) exportPictures(f *export.Format, ds []*report.Document, e *exporting) error {
+	names := export.Pictures(ds)
+	switch {
+	case len(names) == 0:
+		return &export.Lacking{ID: ds[0].ID, What: "there is nothing to draw"}
+	case e.out == "":
+		return &command.Words{
+			Err:  fmt.Errorf("--as %s holds one picture, and there are %d: %s", f.Name, len(names), strings.Join(names, ", ")),
+			Hint: "give a folder with --out, for a file each, or name one with --picture",
+		}
+	}
+	if err := os.MkdirAll(e.out, 0o755); err != nil {
+		return cannotWrite(e.out, err)
+	}
+	each := *e
+	for _, name := range names {
+		each.options.Picture = name
+		if err := each.file(f, ds, filepath.Join(e.out, each.fileName(ds, f))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileName is how the file of reports is called, or that of a picture.
+func (e *exporting) fileName(ds []*report.Document, f *export.Format) string {
+	if f.Picture {
+		return e.options.Picture + f.Ext
+	}
 	if len(ds) > 1 {
 		return "reports" + f.Ext
 	}

@@ -1,0 +1,63 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"carronade/internal/picture"
+	"carronade/internal/report"
+)
+
+// Pictures returns the names of the pictures that there are of reports, in the
+// order in which they are read.
+func Pictures(ds []*report.Document) []string {
+	figures := picture.Of(ds...)
+	names := make([]string, len(figures))
+	for i := range figures {
+		names[i] = figures[i].Name
+	}
+	return names
+}
+
+// usualScale makes a PNG sharp on most screens.
+const usualScale = 2
+
+func writeSVG(w io.Writer, ds []*report.Document, o Options) error {
+	f, theme, err := figure(ds, o)
+	if err != nil {
+		return err
+	}
+	return f.SVG(w, theme)
+}
+
+func writePNG(w io.Writer, ds []*report.Document, o Options) error {
+	f, theme, err := figure(ds, o)
+	if err != nil {
+		return err
+	}
+	scale := o.Scale
+	if scale == 0 {
+		scale = usualScale
+	}
+	return f.PNG(w, theme, scale)
+}
+
+// figure finds the picture that is wanted.
+func figure(ds []*report.Document, o Options) (*picture.Figure, picture.Theme, error) {
+	theme := picture.Auto
+	if o.Dark {
+		theme = picture.Dark
+	}
+	if o.Picture == "" {
+		return nil, theme, errors.New("it holds one picture, and none is named")
+	}
+	figures := picture.Of(ds...)
+	if f, ok := picture.ByName(figures, o.Picture); ok {
+		return f, theme, nil
+	}
+	if len(figures) == 0 {
+		return nil, theme, &Lacking{ID: ds[0].ID, What: "there is nothing to draw"}
+	}
+	return nil, theme, fmt.Errorf("there is no picture %q; there are %s", o.Picture, list(Pictures(ds)))
+}
