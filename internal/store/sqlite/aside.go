@@ -45,10 +45,10 @@ func exists(path string) bool {
 // OpenDamaged opens a store that Open refuses, to read what can be read of it.
 // Nothing is written.
 func OpenDamaged(ctx context.Context, path string) (*Store, error) {
-	s := &Store{path: path, readOnly: true}
+	s := &Store{path: path, readOnly: true, patience: usualPatience}
 	abs, err := filepath.Abs(path)
 	if err == nil {
-		s.db, err = connect(abs, "mode=ro")
+		s.db, err = s.connect(abs, "mode=ro")
 	}
 	if err == nil {
 		err = s.db.PingContext(ctx)

@@ -21,13 +21,14 @@ import (
 	"carronade/target"
 )
 
-// patience is how long a process waits for others that write.
-const patience = 10 * time.Second
+// usualPatience is how long a process waits for others that write.
+const usualPatience = 10 * time.Second
 
 // A Store is an open file of reports. Its methods may be called by several
 // goroutines.
 type Store struct {
 	path     string
+	patience time.Duration
 	db       *sql.DB
 	readOnly bool
 
@@ -40,7 +41,11 @@ type Store struct {
 // error is a *target.Error that wraps one of package store's where one fits;
 // nothing was written to the file then.
 func Open(ctx context.Context, path string) (*Store, error) {
-	s := &Store{path: path}
+	return openWith(ctx, path, usualPatience, steps)
+}
+
+func openWith(ctx context.Context, path string, patience time.Duration, steps []string) (*Store, error) {
+	s := &Store{path: path, patience: patience}
 	if err := s.open(ctx, steps); err != nil {
 		s.Close()
 		return nil, s.fail("open the store", err)
@@ -64,7 +69,7 @@ func (s *Store) open(ctx context.Context, steps []string) error {
 		}
 		s.readOnly = true
 	}
-	err = look(f, abs)
+	err = look(f, abs, len(steps))
 	f.Close()
 	if err != nil {
 		return err
@@ -84,7 +89,7 @@ func (s *Store) open(ctx context.Context, steps []string) error {
 
 // look looks at a file before SQLite does: whether it is ours at all, and
 // whether it was cut short.
-func look(f *os.File, path string) error {
+func look(f *os.File, path string, known int) error {
 	const (
 		head    = 100 // bytes, https://www.sqlite.org/fileformat.html#the_database_header
 		magic   = "SQLite format 3\x00"
@@ -110,8 +115,8 @@ func look(f *os.File, path string) error {
 	if id := binary.BigEndian.Uint32(h[68:]); id != application && (id != 0 || binary.BigEndian.Uint32(h[40:]) != 0) {
 		return store.ErrForeign
 	}
-	if v := int(binary.BigEndian.Uint32(h[60:])); v > len(steps) {
-		return newer(v)
+	if v := int(binary.BigEndian.Uint32(h[60:])); v > known {
+		return newer(v, known)
 	}
 	page := int64(binary.BigEndian.Uint16(h[16:]))
 	if page == 1 {
@@ -126,7 +131,12 @@ func look(f *os.File, path string) error {
 
 // prepare opens the file for writing and brings it up to date.
 func (s *Store) prepare(ctx context.Context, path string, steps []string) error {
-	db, err := connect(path, "_pragma=auto_vacuum(2)", "_pragma=page_size(8192)", "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)")
+	options := []string{"_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)"}
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		// Once, before there is anything: later the first of them is a write.
+		options = append([]string{"_pragma=auto_vacuum(2)", "_pragma=page_size(8192)"}, options...)
+	}
+	db, err := s.connect(path, options...)
 	if err != nil {
 		return err
 	}
@@ -146,7 +156,7 @@ func (s *Store) prepare(ctx context.Context, path string, steps []string) error 
 // and the reading of a log that a killed process left are not waited for by
 // SQLite itself.
 func (s *Store) patiently(ctx context.Context, f func() error) error {
-	end := time.Now().Add(patience)
+	end := time.Now().Add(s.patience)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		err := f()
 		if err == nil || !errors.Is(cause(err), store.ErrBusy) || time.Now().After(end) {
@@ -166,7 +176,7 @@ func (s *Store) openReadOnly(ctx context.Context, path string, steps []string) e
 	if _, err := os.Stat(path + "-wal"); errors.Is(err, os.ErrNotExist) {
 		options = append(options, "immutable=1") // nobody can write, so that no lock is needed
 	}
-	db, err := connect(path, options...)
+	db, err := s.connect(path, options...)
 	if err != nil {
 		return err
 	}
@@ -184,7 +194,7 @@ func (s *Store) openReadOnly(ctx context.Context, path string, steps []string) e
 	case err != nil:
 		return err
 	case v > len(steps):
-		return newer(v)
+		return newer(v, len(steps))
 	case v < len(steps):
 		return fmt.Errorf("%w, and an older carronade made it (its schema is version %d)", store.ErrReadOnly, v)
 	}
@@ -212,8 +222,8 @@ func (s *Store) version(ctx context.Context) (v int, err error) {
 }
 
 // connect opens a file with SQLite, which looks at it at the first use.
-func connect(path string, options ...string) (*sql.DB, error) {
-	options = append([]string{fmt.Sprintf("_pragma=busy_timeout(%d)", patience.Milliseconds()), "_pragma=cell_size_check(1)", "_txlock=immediate"}, options...)
+func (s *Store) connect(path string, options ...string) (*sql.DB, error) {
+	options = append([]string{fmt.Sprintf("_pragma=busy_timeout(%d)", s.patience.Milliseconds()), "_pragma=cell_size_check(1)", "_txlock=immediate"}, options...)
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(), RawQuery: strings.Join(options, "&")}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {

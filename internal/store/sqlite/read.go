@@ -22,12 +22,12 @@ func (s *Store) get(ctx context.Context, id string) (*report.Document, error) {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	return load(ctx, tx, id)
+	return join(ctx, tx, id)
 }
 
-// load makes a document of its parts. One whose run goes on, or was killed, is
+// join makes a document of its parts. One whose run goes on, or was killed, is
 // assembled.
-func load(ctx context.Context, q querier, id string) (*report.Document, error) {
+func join(ctx context.Context, q querier, id string) (*report.Document, error) {
 	var (
 		n           int64
 		hash, owner string

@@ -79,7 +79,7 @@ func (s *Store) unhurried() (*sql.DB, error) {
 		if err != nil {
 			return nil, err
 		}
-		db, err := connect(path, "_pragma=synchronous(NORMAL)")
+		db, err := s.connect(path, "_pragma=synchronous(NORMAL)")
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +148,7 @@ func (s *Store) settleOne(ctx context.Context, id, owner string) error {
 		if err != nil {
 			return err
 		}
-		d, err := load(ctx, tx, id)
+		d, err := join(ctx, tx, id)
 		if err != nil {
 			return fmt.Errorf("assemble report %s, whose run was killed: %w", id, err)
 		}

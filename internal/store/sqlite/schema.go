@@ -55,7 +55,7 @@ func migrate(ctx context.Context, db *sql.DB, steps []string) error {
 		return err
 	}
 	if version > len(steps) {
-		return newer(version)
+		return newer(version, len(steps))
 	}
 	for n := version; n < len(steps); n++ {
 		if _, err := tx.ExecContext(ctx, steps[n]); err != nil {

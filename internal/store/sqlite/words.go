@@ -15,8 +15,8 @@ import (
 )
 
 // newer is the error of a file whose schema this program does not know.
-func newer(version int) error {
-	return fmt.Errorf("%w: its schema is version %d and this one knows up to %d", store.ErrNewer, version, len(steps))
+func newer(version, known int) error {
+	return fmt.Errorf("%w: its schema is version %d and this one knows up to %d", store.ErrNewer, version, known)
 }
 
 // cause puts SQLite's words, and the system's, into the store's.

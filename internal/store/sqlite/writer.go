@@ -96,7 +96,7 @@ func (w *writer) write() {
 // keep writes intervals, and takes out those that one of them stands for.
 func (w *writer) keep(batch []report.Encoded) error {
 	// Not the run's context: an interrupted run keeps its intervals.
-	ctx, stop := context.WithTimeout(context.Background(), 2*patience)
+	ctx, stop := context.WithTimeout(context.Background(), 2*w.store.patience)
 	defer stop()
 	rows, next := w.kept, w.next
 	blobs := make([][]byte, len(batch))

@@ -1,0 +1,238 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/store/storetest"
+	"carronade/target"
+)
+
+// mount mounts a file system in memory, of so many KiB, for the test.
+func mount(t *testing.T, kib string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+kib+"k"); err != nil {
+		t.Skipf("only who may mount can try this: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// seal makes a mounted file system read-only.
+func seal(t *testing.T, dir string) {
+	t.Helper()
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// On a full disk nothing is lost that was kept, what cannot be kept is said,
+// and once there is room again things go on.
+func TestFullDisk(t *testing.T) {
+	dir := mount(t, "2048")
+	path := filepath.Join(dir, "reports.db")
+	s := open(t, path)
+	ballast := filepath.Join(dir, "ballast")
+	write(t, ballast, make([]byte, 1<<20))
+	var ds []*report.Document
+	var err error
+	for i := range 2000 {
+		d := storetest.Document(i, 20)
+		if err = s.Put(t.Context(), d); err != nil {
+			break
+		}
+		ds = append(ds, d)
+	}
+	if !errors.Is(err, store.ErrFull) || !strings.Contains(hintOf(err), "make room") {
+		t.Fatalf("got %v after %d reports, want %v", err, len(ds), store.ErrFull)
+	}
+	whole := func(s *Store) {
+		t.Helper()
+		for _, d := range ds {
+			if got, err := s.Get(t.Context(), d.ID); err != nil || got.Hash != d.Hash {
+				t.Fatalf("a report that was kept is lost: %v", err)
+			}
+		}
+		if rows, err := s.Rows(t.Context(), store.Query{}); err != nil || len(rows) != len(ds) {
+			t.Errorf("got %d rows and %v, want %d", len(rows), err, len(ds))
+		}
+		if err := s.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	whole(s)
+	// A run that goes on while the disk is full is kept at its end.
+	if err := os.Truncate(ballast, 1<<20-200<<10); err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.Begin(t.Context(), storetest.Head(5000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, ballast)
+	d := storetest.Document(5000, 60)
+	for i := range d.Intervals {
+		e, err := d.Intervals[i].Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Interval(e)
+	}
+	<-broken(w.(*writer))
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	ds = append(ds, d)
+	whole(s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole(open(t, path))
+}
+
+// fill makes a file as large as there is room.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for block := make([]byte, 4096); ; {
+		if _, err := f.Write(block); err != nil {
+			return
+		}
+	}
+}
+
+// broken is closed once a writer could not keep what it was given.
+func broken(w *writer) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			w.mu.Lock()
+			tried := w.err != nil
+			w.mu.Unlock()
+			if tried {
+				return
+			}
+			runtime.Gosched()
+		}
+	}()
+	return done
+}
+
+func hintOf(err error) string {
+	var e *target.Error
+	if errors.As(err, &e) {
+		return e.Hint
+	}
+	return ""
+}
+
+// A store that cannot be made since the disk is full.
+func TestFullDiskFromTheStart(t *testing.T) {
+	dir := mount(t, "64")
+	write(t, filepath.Join(dir, "ballast"), nil)
+	fill(t, filepath.Join(dir, "ballast"))
+	if s, err := Open(t.Context(), filepath.Join(dir, "reports.db")); !errors.Is(err, store.ErrFull) {
+		if s != nil {
+			s.Close()
+		}
+		t.Errorf("got %v, want %v", err, store.ErrFull)
+	}
+}
+
+// A store on a disk that cannot be written is read, and says so when it should
+// write.
+func TestReadOnly(t *testing.T) {
+	dir := mount(t, "4096")
+	path := filepath.Join(dir, "reports.db")
+	s := open(t, path)
+	for i := range 3 {
+		if err := s.Put(t.Context(), storetest.Document(i, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	orphan(t, s, 3, 2, gone, time.Now())
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seal(t, dir)
+	before := read(t, path)
+	s = open(t, path)
+	rows, err := s.Rows(t.Context(), store.Query{})
+	if err != nil || len(rows) != 4 || rows[0].Running {
+		t.Errorf("got %d rows and %v, want 4, of which none goes on", len(rows), err)
+	}
+	for i := range 4 {
+		if _, err := s.Get(t.Context(), storetest.Head(i).ID); err != nil {
+			t.Errorf("report %d: %v", i, err)
+		}
+	}
+	_, beginning := s.Begin(t.Context(), storetest.Head(9))
+	for name, err := range map[string]error{
+		"Put":    s.Put(t.Context(), storetest.Document(9, 1)),
+		"Delete": s.Delete(t.Context(), storetest.Head(0).ID),
+		"Begin":  beginning,
+	} {
+		if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(hintOf(err), "--store") {
+			t.Errorf("%s: got %v, want %v", name, err, store.ErrReadOnly)
+		}
+	}
+	if !bytes.Equal(read(t, path), before) {
+		t.Error("the file was changed")
+	}
+	if s, err := Open(t.Context(), filepath.Join(dir, "another.db")); !errors.Is(err, store.ErrReadOnly) {
+		if s != nil {
+			s.Close()
+		}
+		t.Errorf("got %v for a new store on a read-only disk, want %v", err, store.ErrReadOnly)
+	}
+}
+
+// A store that was left in the middle of a write, on a disk that then became
+// read-only: what the log has cannot be read without a place for its index.
+func TestReadOnlyWithALog(t *testing.T) {
+	dir := mount(t, "4096")
+	path := filepath.Join(dir, "reports.db")
+	s := open(t, path)
+	if err := s.Put(t.Context(), storetest.Document(0, 2)); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"", "-wal"} { // as a process leaves it that is killed
+		write(t, filepath.Join(dir, "left.db"+suffix), read(t, path+suffix))
+	}
+	s.Close()
+	seal(t, dir)
+	left, err := Open(t.Context(), filepath.Join(dir, "left.db"))
+	if err == nil {
+		defer left.Close()
+		if _, err := left.Get(t.Context(), storetest.Head(0).ID); err != nil {
+			t.Errorf("the log was not read: %v", err)
+		}
+		return
+	}
+	if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(hintOf(err), "copy") {
+		t.Errorf("got %v, want %v with the advice to copy it", err, store.ErrReadOnly)
+	}
+}

@@ -1,0 +1,262 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/store/storetest"
+)
+
+// asWriter, in the environment, makes a process of the test's program one that
+// keeps reports until it is killed: the path of the store, the number of its
+// first report, and how many (0: for ever).
+const asWriter = "CARRONADE_TEST_STORE_WRITER"
+
+// kills is how often processes are killed; CARRONADE_TEST_KILLS says otherwise.
+const kills = 20
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(asWriter); text != "" {
+		if err := keepReports(text, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// intervals is how many a writer's reports have.
+const intervals = 4
+
+// keepReports keeps reports, every other one as a run does, and says of each
+// that it is kept once the store has said so.
+func keepReports(text string, out io.Writer) error {
+	words := strings.Split(text, "|")
+	first, err := strconv.Atoi(words[1])
+	if err != nil {
+		return err
+	}
+	count, err := strconv.Atoi(words[2])
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	s, err := Open(ctx, words[0])
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	series := make([]report.Interval, intervals)
+	for i := range series {
+		series[i] = storetest.Interval(0, i)
+	}
+	for n := first; count == 0 || n < first+count; n++ {
+		head := storetest.Head(n)
+		d := storetest.Whole(head, series)
+		if n%2 == 0 {
+			err = s.Put(ctx, d)
+		} else {
+			err = keepRun(ctx, s, head, d)
+		}
+		if err != nil {
+			return fmt.Errorf("report %d: %w", n, err)
+		}
+		if _, err := fmt.Fprintln(out, "kept", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func keepRun(ctx context.Context, s *Store, head, d *report.Document) error {
+	w, err := s.Begin(ctx, head)
+	if err != nil {
+		return err
+	}
+	for i := range d.Intervals {
+		e, err := d.Intervals[i].Encode()
+		if err != nil {
+			return err
+		}
+		w.Interval(e)
+	}
+	return w.Finish(ctx, d)
+}
+
+// startWriter starts a process that keeps reports; said is told of each.
+func startWriter(t *testing.T, path string, first, count int, said func(n int)) (*exec.Cmd, <-chan error) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, "-test.run=^$")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d|%d", asWriter, path, first, count))
+	var words strings.Builder
+	cmd.Stderr = &words
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if n, err := strconv.Atoi(strings.TrimPrefix(lines.Text(), "kept ")); err == nil {
+				said(n)
+			}
+		}
+		err := cmd.Wait()
+		if words.Len() > 0 {
+			err = fmt.Errorf("%w: %s", err, words.String())
+		}
+		done <- err
+	}()
+	return cmd, done
+}
+
+// Processes that keep reports are killed at random moments: what the store had
+// said was kept is there each time, and at the end.
+func TestKillsAtRandomMoments(t *testing.T) {
+	rounds := kills
+	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "reports.db")
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // a moment
+	var (
+		mu  sync.Mutex
+		all []int
+	)
+	const writers, apart = 2, 1_000_000
+	next := [writers]int{}
+	for round := range rounds {
+		begun := make(chan struct{}, 64*writers)
+		var cmds [writers]*exec.Cmd
+		var done [writers]<-chan error
+		for k := range writers {
+			cmds[k], done[k] = startWriter(t, path, k*apart+next[k], 0, func(n int) {
+				mu.Lock()
+				all, next[k] = append(all, n), n-k*apart+1
+				mu.Unlock()
+				select {
+				case begun <- struct{}{}:
+				default:
+				}
+			})
+		}
+		wait := time.NewTimer(time.Duration(r.Int64N(int64(100 * time.Millisecond))))
+		if round%4 > 0 { // mostly once some were kept; else while the store is opened
+			select {
+			case <-begun:
+			case err := <-done[0]:
+				t.Fatalf("round %d: a writer ended by itself: %v", round, err)
+			case <-time.After(time.Minute):
+				t.Fatalf("round %d: no report was kept within a minute", round)
+			}
+		}
+		<-wait.C
+		for k := range writers {
+			_ = cmds[k].Process.Kill()
+		}
+		for k := range writers {
+			if err := <-done[k]; err == nil || strings.Contains(err.Error(), "report ") {
+				t.Errorf("round %d: a writer ended by itself: %v", round, err)
+			}
+			next[k] += 2 // the one that was being kept may be there or not
+		}
+		mu.Lock()
+		said := all[max(0, len(all)-4):]
+		mu.Unlock()
+		checkKept(t, path, said)
+	}
+	checkKept(t, path, all)
+	if len(all) < rounds {
+		t.Errorf("%d reports were kept in %d rounds, want more", len(all), rounds)
+	}
+	s := open(t, path)
+	if err := s.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	rows, err := s.Rows(t.Context(), store.Query{Fields: []string{"partial"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for i := range rows {
+		if rows[i].Running {
+			t.Errorf("report %s is said to be of a run that goes on", rows[i].ID)
+		}
+		if v, _ := rows[i].Num("partial"); v == 0 {
+			continue
+		}
+		killed++
+		d, err := s.Get(t.Context(), rows[i].ID)
+		if err != nil || d.Check() != nil {
+			t.Errorf("the report of a killed run cannot be read: %v", err)
+		}
+	}
+	t.Logf("%d kills: %d reports were kept, and %d of killed runs", rounds*writers, len(all), killed)
+}
+
+// checkKept reads reports by their numbers.
+func checkKept(t *testing.T, path string, ns []int) {
+	t.Helper()
+	s, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, n := range ns {
+		d, err := s.Get(t.Context(), storetest.Head(n).ID)
+		if err != nil {
+			t.Fatalf("report %d was kept and is lost: %v", n, err)
+		}
+		if len(d.Intervals) != intervals || d.Partial {
+			t.Fatalf("report %d was kept whole and has %d intervals, partial: %v", n, len(d.Intervals), d.Partial)
+		}
+	}
+}
+
+// Several processes keep reports at once, in a store that is not there before.
+func TestSeveralProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reports.db")
+	const each, processes = 12, 3
+	var done [processes]<-chan error
+	for k := range processes {
+		_, done[k] = startWriter(t, path, k*each, each, func(int) {})
+	}
+	var ns []int
+	for k := range processes {
+		if err := <-done[k]; err != nil {
+			t.Fatal(err)
+		}
+		for n := range each {
+			ns = append(ns, k*each+n)
+		}
+	}
+	checkKept(t, path, ns)
+	rows, err := open(t, path).Rows(t.Context(), store.Query{Fields: []string{}})
+	if err != nil || len(rows) != len(ns) {
+		t.Errorf("got %d rows and %v, want %d", len(rows), err, len(ns))
+	}
+}

@@ -1,0 +1,304 @@
+package sqlite
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/store"
+	"carronade/internal/store/storetest"
+	"carronade/target"
+)
+
+// filled makes a store of n reports, closes it and returns its path.
+func filled(t *testing.T, n int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "reports.db")
+	s := open(t, path)
+	for i := range n {
+		if err := s.Put(t.Context(), storetest.Document(i, 3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func write(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// alter runs statements in a file, past the store.
+func alter(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// What is no store, or not one that this program knows, is refused with a way
+// out, and left as it is.
+func TestFilesThatAreRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func(t *testing.T, path string) // changes a store of three reports
+		want error
+		hint string
+	}{
+		{"of a newer carronade", func(t *testing.T, path string) { alter(t, path, "PRAGMA user_version = 99") }, store.ErrNewer, "newer carronade"},
+		{"another database", func(t *testing.T, path string) { alter(t, path, "PRAGMA application_id = 7") }, store.ErrForeign, "left as it is"},
+		{"somebody's database", func(t *testing.T, path string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			alter(t, path, "CREATE TABLE recipes (name TEXT)")
+		}, store.ErrForeign, "left as it is"},
+		{"a text", func(t *testing.T, path string) { write(t, path, []byte(strings.Repeat("dear diary ", 100))) }, store.ErrForeign, "left as it is"},
+		{"a short text", func(t *testing.T, path string) { write(t, path, []byte("x")) }, store.ErrForeign, "left as it is"},
+		{"cut in its head", func(t *testing.T, path string) { write(t, path, read(t, path)[:60]) }, store.ErrDamaged, "--move-aside"},
+		{"cut in the middle", func(t *testing.T, path string) { b := read(t, path); write(t, path, b[:len(b)/2]) }, store.ErrDamaged, "--move-aside"},
+		{"scribbled over", func(t *testing.T, path string) {
+			b := read(t, path)
+			copy(b[100:4096], bytes.Repeat([]byte("scribble"), 4096))
+			write(t, path, b)
+		}, store.ErrDamaged, "--move-aside"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filled(t, 3)
+			tt.make(t, path)
+			before := read(t, path)
+			s, err := Open(t.Context(), path)
+			if s != nil {
+				s.Close()
+			}
+			var said *target.Error
+			if !errors.Is(err, tt.want) || !errors.As(err, &said) || !strings.Contains(said.Hint, tt.hint) || !strings.Contains(said.Error(), path) {
+				t.Errorf("got %v (%+v), want %v with %q in its hint", err, said, tt.want, tt.hint)
+			}
+			if !bytes.Equal(read(t, path), before) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+func TestPlaceThatCannotBe(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), []byte("x"))
+	for _, path := range []string{dir, filepath.Join(dir, "file", "reports.db")} {
+		var said *target.Error
+		if _, err := Open(t.Context(), path); !errors.As(err, &said) || said.Hint == "" {
+			t.Errorf("%s: got %v, want an error with a hint", path, err)
+		}
+	}
+}
+
+// A process that was killed while it made the store leaves a file that the
+// next one makes whole.
+func TestFileThatWasBegun(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func(t *testing.T, path string)
+	}{
+		{"empty", func(t *testing.T, path string) { write(t, path, nil) }},
+		{"in WAL mode and empty", func(t *testing.T, path string) {
+			alter(t, path, "PRAGMA page_size = 8192", "PRAGMA journal_mode = WAL")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "reports.db")
+			tt.make(t, path)
+			s := open(t, path)
+			if err := s.Put(t.Context(), storetest.Document(0, 1)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A schema of an older version is brought up to date with everything in it, and
+// the older program refuses what the newer made.
+func TestMigration(t *testing.T) {
+	path := filled(t, 3)
+	next := append(steps[:len(steps):len(steps)], "ALTER TABLE reports ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
+	s, err := openWith(t.Context(), path, usualPatience, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stars int
+	if err := s.db.QueryRowContext(t.Context(), "SELECT sum(stars) FROM reports").Scan(&stars); err != nil || stars != 9 {
+		t.Errorf("got %d and %v, want 9", stars, err)
+	}
+	if _, err := s.Get(t.Context(), storetest.Head(1).ID); err != nil {
+		t.Error(err)
+	}
+	// While it is open, and after.
+	if _, err := Open(t.Context(), path); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("got %v, want %v", err, store.ErrNewer)
+	}
+	s.Close()
+	if _, err := Open(t.Context(), path); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("got %v, want %v", err, store.ErrNewer)
+	}
+}
+
+// A step that fails leaves the file as it was.
+func TestMigrationThatFails(t *testing.T) {
+	path := filled(t, 2)
+	next := append(steps[:len(steps):len(steps)], "CREATE TABLE one (n INTEGER); CREATE TABLE one (n INTEGER)")
+	if s, err := openWith(t.Context(), path, usualPatience, next); err == nil {
+		s.Close()
+		t.Fatal("got no error of a step that cannot be done")
+	}
+	s := open(t, path)
+	var tables int
+	if err := s.db.QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE name = 'one'").Scan(&tables); err != nil || tables != 0 {
+		t.Errorf("got %d tables of a step that failed and %v, want none", tables, err)
+	}
+	if ids, err := s.Find(t.Context(), "", 9); err != nil || len(ids) != 2 {
+		t.Errorf("got %v and %v, want both reports", ids, err)
+	}
+}
+
+// A store that another process keeps locked is waited for, and then said to be.
+func TestLocked(t *testing.T) {
+	path := filled(t, 1)
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openWith(t.Context(), path, 50*time.Millisecond, steps)
+	if err != nil {
+		t.Fatal(err) // who only reads does not wait
+	}
+	defer s.Close()
+	if _, err := s.Get(t.Context(), storetest.Head(0).ID); err != nil {
+		t.Errorf("got %v for reading while another writes", err)
+	}
+	if err := s.Put(t.Context(), storetest.Document(1, 1)); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("got %v, want %v", err, store.ErrBusy)
+	}
+	if _, err := c.ExecContext(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), storetest.Document(1, 1)); err != nil {
+		t.Errorf("got %v once it is free", err)
+	}
+}
+
+func TestMoveAside(t *testing.T) {
+	path := filled(t, 3)
+	b := read(t, path)
+	write(t, path, b[:len(b)-3])
+	if _, err := Open(t.Context(), path); !errors.Is(err, store.ErrDamaged) {
+		t.Fatalf("got %v, want %v", err, store.ErrDamaged)
+	}
+	to, err := MoveAside(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(read(t, to), b[:len(b)-3]) {
+		t.Error("the damaged file is not what it was")
+	}
+	old, err := OpenDamaged(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	saved := 0
+	for i := range 3 {
+		if _, err := old.Get(t.Context(), storetest.Head(i).ID); err == nil {
+			saved++
+		}
+	}
+	if saved == 0 {
+		t.Error("nothing can be read of a store that lacks three bytes")
+	}
+	if ids, err := open(t, path).Find(t.Context(), "", 9); err != nil || len(ids) != 0 {
+		t.Errorf("got %v and %v, want a new store", ids, err)
+	}
+	if _, err := MoveAside(filepath.Join(t.TempDir(), "nothing")); err == nil {
+		t.Error("got no error for a file that is not there")
+	}
+}
+
+// What others left where the store should be is never changed by a refusal,
+// and never breaks the program.
+func FuzzOpen(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "reports.db")
+	s, err := Open(f.Context(), path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := s.Put(f.Context(), storetest.Document(0, 1)); err != nil {
+		f.Fatal(err)
+	}
+	s.Close()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)-8192])
+	f.Add(whole[:50])
+	f.Add([]byte{})
+	f.Add([]byte("SQLite format 3\x00"))
+	for _, at := range []int{16, 20, 40, 60, 68, 100, 108, 8192, 9000, 20000} {
+		b := bytes.Clone(whole)
+		b[at] ^= 0xff
+		f.Add(b)
+	}
+	id := storetest.Head(0).ID
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(t.TempDir(), "reports.db")
+		write(t, path, b)
+		s, err := Open(t.Context(), path)
+		if err != nil {
+			if !bytes.Equal(read(t, path), b) {
+				t.Errorf("refused (%v) and changed", err)
+			}
+			return
+		}
+		_, _ = s.Rows(t.Context(), store.Query{})
+		_, _ = s.Find(t.Context(), "", 10)
+		if d, err := s.Get(t.Context(), id); err == nil && d.Check() != nil {
+			t.Errorf("got a report that is not whole: %v", d.Check())
+		}
+		s.Close()
+	})
+}

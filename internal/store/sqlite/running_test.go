@@ -1,0 +1,231 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/store/storetest"
+	"carronade/internal/system"
+	"carronade/load"
+)
+
+// orphan begins report n with intervals and makes its process one that is gone,
+// or of another host.
+func orphan(t *testing.T, s *Store, n, intervals int, change func(*system.Identity), heard time.Time) store.Writer {
+	t.Helper()
+	w, err := s.Begin(t.Context(), storetest.Head(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range intervals {
+		iv := storetest.Interval(n, i)
+		e, err := iv.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Interval(e)
+	}
+	storetest.Await(t, s, storetest.Head(n).ID, intervals)
+	id := system.Self()
+	change(&id)
+	owner, err := json.Marshal(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.ExecContext(t.Context(), "UPDATE reports SET owner = ?, beat = ? WHERE id = ?", string(owner), heard.Unix(), storetest.Head(n).ID); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func gone(id *system.Identity)      { id.PID = 1 << 30 }
+func again(id *system.Identity)     { id.Start += "0" }
+func elsewhere(id *system.Identity) { id.Host = "another" }
+
+// The report of a run whose process is gone is made of what it kept.
+func TestKilled(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		change  func(*system.Identity)
+		heard   time.Time
+		running bool
+	}{
+		{"its process is gone", gone, time.Now(), false},
+		{"its number was given again", again, time.Now(), false},
+		{"on another host, heard of lately", elsewhere, time.Now().Add(-pulse), true},
+		{"on another host, silent", elsewhere, time.Now().Add(-2 * missing), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := open(t, filepath.Join(t.TempDir(), "reports.db"))
+			if err := s.Put(t.Context(), storetest.Document(0, 2)); err != nil {
+				t.Fatal(err)
+			}
+			w := orphan(t, s, 1, 5, tt.change, tt.heard)
+			id := storetest.Head(1).ID
+			rows, err := s.Rows(t.Context(), store.Query{})
+			if err != nil || len(rows) != 2 || rows[0].ID != id || rows[0].Running != tt.running {
+				t.Fatalf("got %+v and %v, want %s, running: %v", rows, err, id, tt.running)
+			}
+			if got := rows[0].Text("stopped"); !tt.running && got != string(load.Killed) {
+				t.Errorf("got stopped %q, want %q", got, load.Killed)
+			}
+			d, err := s.Get(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Check(); err != nil {
+				t.Error(err)
+			}
+			if !d.Partial || len(d.Intervals) != 5 || d.Totals.Acked != 50_000 {
+				t.Errorf("got partial %v, %d intervals, %d acked, want a partial report of 5 with 50,000", d.Partial, len(d.Intervals), d.Totals.Acked)
+			}
+			// It was not gone after all: the run is right.
+			want := storetest.Document(1, 6)
+			if err := w.Finish(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.Get(t.Context(), id); err != nil || got.Hash != want.Hash || len(got.Intervals) != 6 {
+				t.Errorf("got %v, want the report that the run finished", err)
+			}
+		})
+	}
+}
+
+// What was settled once is not assembled again, and is listed with its numbers.
+func TestKilledIsSettled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reports.db")
+	s := open(t, path)
+	orphan(t, s, 1, 5, gone, time.Now())
+	if _, err := s.Rows(t.Context(), store.Query{}); err != nil {
+		t.Fatal(err)
+	}
+	var owners int
+	if err := s.db.QueryRowContext(t.Context(), "SELECT count(*) FROM reports WHERE owner <> '' OR hash = ''").Scan(&owners); err != nil || owners != 0 {
+		t.Errorf("got %d open reports and %v, want none", owners, err)
+	}
+	rows, err := s.Rows(t.Context(), store.Query{Fields: []string{"throughput"}})
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	if v, ok := rows[0].Num("throughput"); !ok || v != 10_000 {
+		t.Errorf("got a throughput of %v, want 10,000", v)
+	}
+	if err := s.Delete(t.Context(), rows[0].ID); err != nil {
+		t.Errorf("got %v for deleting the report of a killed run", err)
+	}
+}
+
+// Digests that another version made are made anew.
+func TestDigestsAreMadeAnew(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
+	for i := range 300 { // more than are made at once
+		if err := s.Put(t.Context(), storetest.Document(i, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.db.ExecContext(t.Context(), "UPDATE digests SET version = 0, row = x'00' WHERE n <> 7"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Rows(t.Context(), store.Query{})
+	if err != nil || len(rows) != 300 {
+		t.Fatalf("got %d rows and %v, want 300", len(rows), err)
+	}
+	for i := range rows {
+		if want := digest.Of(storetest.Document(299-i, 0)); fmt.Sprint(rows[i].Fields) != fmt.Sprint(want.Fields) {
+			t.Fatalf("row %d: got %v, want %v", i, rows[i].Fields, want.Fields)
+		}
+	}
+}
+
+// A part of a report that was damaged is noticed, and the others are read.
+func TestDamagedReports(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		statement string
+		row       bool // it is the list that notices
+	}{
+		{"a head", "UPDATE reports SET head = substr(head, 1, length(head)/2) WHERE n = 2", false},
+		{"a head of another", "UPDATE reports SET head = (SELECT head FROM reports WHERE n = 1) WHERE n = 2", false},
+		{"an interval", "UPDATE intervals SET data = x'00' WHERE k = (2<<24) + 1", false},
+		{"an interval that is missing", "DELETE FROM intervals WHERE k = (2<<24) + 1", false},
+		{"intervals in another order", "UPDATE intervals SET at = -at WHERE k >> 24 = 2", false},
+		{"a digest", "UPDATE digests SET row = substr(row, 1, length(row)-1) WHERE n = 2", true},
+		{"an empty digest", "UPDATE digests SET row = x'' WHERE n = 2", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filled(t, 3)
+			s := open(t, path)
+			if _, err := s.db.ExecContext(t.Context(), tt.statement); err != nil {
+				t.Fatal(err)
+			}
+			rows, err := s.Rows(t.Context(), store.Query{})
+			if tt.row != errors.Is(err, store.ErrDamaged) || !tt.row && len(rows) != 3 {
+				t.Errorf("got %d rows and %v", len(rows), err)
+			}
+			_, err = s.Get(t.Context(), storetest.Head(1).ID)
+			if tt.row == errors.Is(err, store.ErrDamaged) {
+				t.Errorf("got %v of the damaged report", err)
+			}
+			for _, n := range []int{0, 2} {
+				if _, err := s.Get(t.Context(), storetest.Head(n).ID); err != nil {
+					t.Errorf("got %v of a report that is whole", err)
+				}
+			}
+		})
+	}
+}
+
+// An hour's report is kept within 200 ms once its intervals are, and in less
+// than 60 MiB.
+func BenchmarkFinishAnHour(b *testing.B) {
+	const intervals = 3600
+	rows := make([]report.Interval, intervals)
+	encoded := make([]report.Encoded, intervals)
+	for i := range rows {
+		rows[i] = storetest.Interval(1, i)
+		var err error
+		if encoded[i], err = rows[i].Encode(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	d := storetest.Whole(storetest.Head(1), rows)
+	var size int64
+	for b.Loop() {
+		b.StopTimer()
+		path := filepath.Join(b.TempDir(), "reports.db")
+		s, err := Open(b.Context(), path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		w, err := s.Begin(b.Context(), storetest.Head(1))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range encoded {
+			w.Interval(encoded[i])
+		}
+		for n := 0; n < intervals; {
+			if err := s.db.QueryRow("SELECT count(*) FROM intervals").Scan(&n); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
+		if err := w.Finish(b.Context(), d); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := s.db.QueryRow("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&size); err != nil {
+			b.Fatal(err)
+		}
+		s.Close()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(size)/(1<<20), "MiB")
+}
