@@ -134,12 +134,18 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 	if len(groups) == 0 {
 		return nil, c.nothing(o)
 	}
-	c.columns = columnsOf(groups)
 	for i := range groups {
-		groups[i].measure(c.columns)
 		groups[i].sort(s, v, isStart)
 	}
-	c.show(groups, s, o)
+	s.groups(groups)
+	c.show(groups, o)
+	c.columns = columnsOf(c.Groups)
+	for i := range c.Groups {
+		c.Groups[i].about(v)
+		c.Groups[i].measure(c.columns)
+	}
+	differ(c.Groups)
+	mark(c.Groups)
 	c.remark(v)
 	return c, nil
 }
@@ -226,8 +232,7 @@ func (c *Collation) nothing(o CollateOptions) error {
 }
 
 // show takes the groups that are wanted.
-func (c *Collation) show(groups []Group, s sorter, o CollateOptions) {
-	s.groups(groups)
+func (c *Collation) show(groups []Group, o CollateOptions) {
 	several := slices.ContainsFunc(groups, func(g Group) bool { return len(g.Rows) > 1 })
 	most := CollateGroups
 	if o.Last.N > 0 {
@@ -243,7 +248,6 @@ func (c *Collation) show(groups []Group, s sorter, o CollateOptions) {
 			c.Groups = append(c.Groups, g)
 		}
 	}
-	mark(c.Groups)
 }
 
 // remark adds what is to be known of the whole.

@@ -165,8 +165,7 @@ func (l *Line) starts(isStart map[string]bool) bool {
 	return slices.ContainsFunc(l.rows, func(r digest.Row) bool { return isStart[r.ID] })
 }
 
-// groups orders groups by their first rows, else the newest first, and finds
-// the variables that they differ in.
+// groups orders groups by their first rows, else the newest first.
 func (s sorter) groups(groups []Group) {
 	slices.SortStableFunc(groups, func(a, b Group) int {
 		if s.field != "" {
@@ -176,19 +175,19 @@ func (s sorter) groups(groups []Group) {
 		}
 		return b.newest.Compare(a.newest)
 	})
+}
+
+// differ finds the variables that groups differ in.
+func differ(groups []Group) {
 	values := map[string]map[string]bool{}
-	for _, g := range groups {
-		for _, e := range g.Equal {
-			if values[e.Name] == nil {
-				values[e.Name] = map[string]bool{}
-			}
-			values[e.Name][e.Value] = true
-		}
-	}
 	count := map[string]int{}
 	for _, g := range groups {
 		for _, e := range g.Equal {
 			count[e.Name]++
+			if values[e.Name] == nil {
+				values[e.Name] = map[string]bool{}
+			}
+			values[e.Name][e.Value] = true
 		}
 	}
 	for i := range groups {

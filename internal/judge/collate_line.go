@@ -71,9 +71,6 @@ func (g *Group) about(v *variable) {
 	var rows []digest.Row
 	for i := range g.Rows {
 		rows = append(rows, g.Rows[i].rows...)
-		if at := g.Rows[i].At; at.After(g.newest) {
-			g.newest = at
-		}
 	}
 	g.Differs, g.Equal = []string{}, []Setting{}
 	wanted := func(f digest.Field) bool {

@@ -235,8 +235,10 @@ func (v *variable) groups(f family, isStart map[string]bool) (out []Group) {
 			for _, r := range g.Rows[i].rows {
 				shown[r.ID] = true
 			}
+			if at := g.Rows[i].At; at.After(g.newest) {
+				g.newest = at
+			}
 		}
-		g.about(v)
 		out = append(out, g)
 	}
 	return out

@@ -1,0 +1,657 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/target"
+)
+
+// seed is what hey-apm's README collates: four runs of a branch with a flag off
+// and on, at two concurrencies.
+func seed(flag string, flagless bool) (out []digest.Row) {
+	base := fields{"kind": "apm", "rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "acks": nil, "events": 10.0, "spans": 10.0, "frames": 10.0}
+	at := start
+	one := func(id string, callers float64, more fields, measured fields) {
+		out = append(out, row(id, at, base, fields{"callers": callers}, more, measured))
+		at = at.Add(time.Minute)
+	}
+	branch := fields{"branch": "trace-apm-server", "revision": "c961d664fbe5", "revision_date": time.Date(2018, 5, 18, 10, 21, 0, 0, time.UTC)}
+	numbers := func(pushed, accepted, throughput, shot, index, rss, effic float64) fields {
+		return fields{"pushed": pushed, "accepted": accepted, "throughput": throughput, "per_shot": shot, "index_share": index, "max_rss": rss, "efficiency": effic, "service_p50": shot, "service_p99": 2 * shot}
+	}
+	with := func(value string) fields {
+		f := fields{flagPrefix + flag: value}
+		for k, v := range branch {
+			f[k] = v
+		}
+		return f
+	}
+	one("xmlob0sh", 1, with("false"), numbers(5.2e6, 5.3e6, 491.2, 0.169, 0.757, 422.1e6, 0.750))
+	one("bcl41bfu", 1, with("true"), numbers(5.1e6, 5.1e6, 494.5, 0.174, 0.784, 354.5e6, 0.868))
+	one("v5yruht0", 20, with("false"), numbers(7.5e6, 4.8e6, 435.3, 0.185, 0.733, 432.9e6, 0.669))
+	one("958l1oly", 20, with("true"), numbers(7.7e6, 4.0e6, 349.6, 0.222, 0.706, 428.3e6, 0.564))
+	if flagless {
+		master := fields{"branch": "master", "revision": "d7722eb8de3e", "revision_date": time.Date(2018, 5, 17, 9, 0, 0, 0, time.UTC)}
+		one("master01", 1, master, numbers(5e6, 5e6, 500, 0.16, 0.8, 400e6, 0.8))
+		one("master20", 20, master, numbers(7e6, 5e6, 450, 0.18, 0.8, 410e6, 0.7))
+	}
+	return out
+}
+
+func collated(t *testing.T, rows []digest.Row, words ...string) *Collation {
+	t.Helper()
+	c, err := tryCollate(rows, words...)
+	if err != nil {
+		t.Fatalf("collate %s: %v", strings.Join(words, " "), err)
+	}
+	return c
+}
+
+// tryCollate collates as the command does: VAR, filters, and of flags --sort= and
+// -n=.
+func tryCollate(rows []digest.Row, words ...string) (*Collation, error) {
+	now := start.Add(24 * time.Hour)
+	o := CollateOptions{Now: now}
+	var filters []string
+	for i, w := range words {
+		switch name, value, _ := strings.Cut(w, "="); {
+		case i == 0:
+			o.Var = w
+		case name == "--sort":
+			o.Sort = value
+		case name == "--all":
+			o.All = true
+		case name == "-n":
+			var err error
+			if o.Last, err = digest.ParseLast(value); err != nil {
+				return nil, err
+			}
+		default:
+			filters = append(filters, w)
+		}
+	}
+	var err error
+	if o.Filters, err = digest.ParseFilters(filters, now); err != nil {
+		return nil, err
+	}
+	return Collate(rows, o)
+}
+
+// shape is which reports stand in which rows: groups apart by " | ", rows by
+// ", ", and the value of VAR before them.
+func shape(c *Collation) string {
+	var groups []string
+	for _, g := range c.Groups {
+		var lines []string
+		for _, l := range g.Rows {
+			lines = append(lines, l.Value+": "+strings.Join(l.Reports, " "))
+		}
+		groups = append(groups, strings.Join(lines, ", "))
+	}
+	return strings.Join(groups, " | ")
+}
+
+const tracing = "apm-server.tracing.enabled"
+
+func TestCollate(t *testing.T) {
+	plain := seed(tracing, false)
+	both := seed(tracing, true)
+	repeated := append(slices.Clone(plain), row("again001", start.Add(time.Hour), fields{
+		"kind": "apm", "rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "acks": nil, "events": 10.0, "spans": 10.0, "frames": 10.0,
+		"callers": 1.0, "branch": "trace-apm-server", "revision": "c961d664fbe5", flagPrefix + tracing: "true",
+	}))
+	for _, tt := range []struct {
+		name  string
+		rows  []digest.Row
+		words []string
+		want  string
+	}{
+		{
+			"the seed's first example", plain,
+			[]string{tracing, "branch=trace-apm-server"},
+			"false: v5yruht0, true: 958l1oly | false: xmlob0sh, true: bcl41bfu",
+		},
+		{
+			"a flag by its whole name", plain,
+			[]string{"flag." + tracing},
+			"false: v5yruht0, true: 958l1oly | false: xmlob0sh, true: bcl41bfu",
+		},
+		{
+			"the seed's last example: two rows, whatever the flags", both,
+			[]string{"branch", "branch=trace-apm-server"},
+			"trace-apm-server: 958l1oly, master: master20 | trace-apm-server: v5yruht0, master: master20 | " +
+				"trace-apm-server: bcl41bfu, master: master01 | trace-apm-server: xmlob0sh, master: master01",
+		},
+		{
+			"from the other side, all flags of the branch", both,
+			[]string{"branch", "branch=master"},
+			"master: master20, trace-apm-server: 958l1oly, trace-apm-server: v5yruht0 | master: master01, trace-apm-server: bcl41bfu, trace-apm-server: xmlob0sh",
+		},
+		{
+			"a flag that some reports lack leaves those out", both,
+			[]string{tracing},
+			"false: v5yruht0, true: 958l1oly | false: xmlob0sh, true: bcl41bfu",
+		},
+		{
+			"a setting of the workload, by hey-apm's name", plain,
+			[]string{"concurrency"},
+			"1: bcl41bfu, 20: 958l1oly | 1: xmlob0sh, 20: v5yruht0",
+		},
+		{
+			"a filter on VAR chooses where to start", plain,
+			[]string{"callers", "callers=20"},
+			"20: 958l1oly, 1: bcl41bfu | 20: v5yruht0, 1: xmlob0sh",
+		},
+		{
+			"another filter holds for all rows", plain,
+			[]string{"callers", tracing + "=true"},
+			"1: bcl41bfu, 20: 958l1oly",
+		},
+		{
+			"repetitions are one row, the newest first", repeated,
+			[]string{tracing, "callers=1"},
+			"false: xmlob0sh, true: again001 bcl41bfu",
+		},
+		{
+			"sorted by a time: the shortest first, groups too", plain,
+			[]string{tracing, "--sort=latency"},
+			"false: xmlob0sh, true: bcl41bfu | false: v5yruht0, true: 958l1oly",
+		},
+		{
+			"sorted by throughput: the highest first", plain,
+			[]string{tracing, "--sort=throughput"},
+			"true: bcl41bfu, false: xmlob0sh | false: v5yruht0, true: 958l1oly",
+		},
+		{
+			"and the other way round", plain,
+			[]string{tracing, "--sort=-throughput"},
+			"true: 958l1oly, false: v5yruht0 | false: xmlob0sh, true: bcl41bfu",
+		},
+		{
+			"one group", plain,
+			[]string{tracing, "-n=1"},
+			"false: v5yruht0, true: 958l1oly",
+		},
+		{
+			"young enough to start from", plain,
+			[]string{tracing, "-n=" + (24*time.Hour - 3*time.Minute).String()},
+			"true: 958l1oly, false: v5yruht0",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := shape(collated(t, tt.rows, tt.words...)); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestCollateKeepsApart: each of these differs from what it stands beside in
+// more than VAR, and makes a group of its own.
+func TestCollateKeepsApart(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		differ fields
+	}{
+		{"a setting", fields{"linger-like": 1.0, "for": "60s"}},
+		{"a target", fields{"target": "kafka://elsewhere:9092/t"}},
+		{"another processor", fields{"host.cpu": "another"}},
+		{"a flag of the system", fields{"flag.other": "1"}},
+		{"a revision", fields{"revision": "bb"}},
+		{"a fact of the target", fields{"target.topic.partitions": 12.0}},
+	} {
+		rows := []digest.Row{
+			row("a", start, fields{"flag.x": "1", "revision": "aa", "target.topic.partitions": 3.0}),
+			row("b", start.Add(time.Minute), fields{"flag.x": "2", "revision": "aa", "target.topic.partitions": 3.0}, tt.differ),
+		}
+		if got := shape(collated(t, rows, "x")); got != "2: b | 1: a" {
+			t.Errorf("%s: got %s, want two groups", tt.name, got)
+		}
+		delete(tt.differ, "linger-like")
+		if got := collated(t, rows, "x"); !slices.ContainsFunc(got.Notes, func(n string) bool { return strings.Contains(n, "no two reports differ in x alone") }) {
+			t.Errorf("%s: the notes are %q", tt.name, got.Notes)
+		}
+	}
+	// The port of a server on this machine is no difference, nor is a label.
+	rows := []digest.Row{
+		row("a", start, fields{"flag.x": "1", "label.who": "me"}),
+		row("b", start.Add(time.Minute), fields{"flag.x": "2", "label.who": "you", "target": "kafka://127.0.0.1:40123/t"}),
+	}
+	if got := shape(collated(t, rows, "x")); got != "1: a, 2: b" {
+		t.Errorf("another port of this machine: got %s, want one group", got)
+	}
+	if got := shape(collated(t, rows, "who", "x=1")); got != "me: a" {
+		t.Errorf("by a label: got %s", got)
+	}
+}
+
+// TestCollateFollows: what follows from VAR may differ with it, and what does
+// not may not.
+func TestCollateFollows(t *testing.T) {
+	derived := func(r digest.Row, shot float64) digest.Row {
+		r.Fields = append(r.Fields, digest.Field{Name: "zz-events-per-shot", Value: digest.Value{Kind: digest.Number, Num: shot, Independent: true, Derived: true}})
+		return r
+	}
+	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
+	one := derived(row("one", at(0), fields{"spans": 1.0, "flag.n": "1"}), 20)
+	ten := derived(row("ten", at(1), fields{"spans": 1.0, "flag.n": "10"}), 110)
+	c := collated(t, []digest.Row{one, ten}, "n")
+	if got := shape(c); got != "1: one, 10: ten" {
+		t.Fatalf("got %s, want one group: the events of a shot follow", got)
+	}
+	if len(c.Groups[0].Follows) != 1 || c.Groups[0].Follows[0].Name != "zz-events-per-shot" {
+		t.Errorf("what follows is %+v", c.Groups[0].Follows)
+	}
+	// Of one value there are two: it follows from something else.
+	other := derived(row("other", at(2), fields{"spans": 1.0, "flag.n": "1"}), 40)
+	if got := shape(collated(t, []digest.Row{one, ten, other}, "n")); got != "1: other | 10: ten | 1: one" {
+		t.Errorf("got %s, want it apart", got)
+	}
+	// How a topic is made decides its partitions.
+	topics := []digest.Row{
+		row("three", at(0), fields{"target.topic.partitions": 3.0, "target": "kafka://h:1/three"}),
+		row("many", at(1), fields{"target.topic.partitions": 15.0, "target": "kafka://h:1/many"}),
+	}
+	if got := shape(collated(t, topics, "target.topic.partitions")); got != "3: three, 15: many" {
+		t.Errorf("by partitions: got %s", got)
+	}
+}
+
+func TestCollateRevisions(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
+	rows := []digest.Row{
+		row("main-old", start, fields{"branch": "main", "revision": "aa", "revision_date": day(1)}),
+		row("main-new", start.Add(time.Minute), fields{"branch": "main", "revision": "bb", "revision_date": day(2)}),
+		row("pr-new", start.Add(2*time.Minute), fields{"branch": "pr", "revision": "cc", "revision_date": day(4)}),
+		row("pr-old", start.Add(3*time.Minute), fields{"branch": "pr", "revision": "dd", "revision_date": day(3)}),
+	}
+	for _, tt := range []struct {
+		name  string
+		words []string
+		want  string
+	}{
+		{"branches by their newest revisions", []string{"branch"}, "main: main-new, pr: pr-new"},
+		{"an older one where a filter says so", []string{"branch", "revision=dd"}, "pr: pr-old, main: main-new"},
+		{"revisions of one branch, the newest first", []string{"revision", "branch=pr"}, "cc: pr-new, dd: pr-old"},
+		{"revisions stay on their branches", []string{"revision", "--sort=revision_date"}, "cc: pr-new, dd: pr-old | bb: main-new, aa: main-old"},
+	} {
+		c := collated(t, rows, tt.words...)
+		if got := shape(c); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	if c := collated(t, rows, "branch"); c.Groups[0].Rows[0].Older != 1 {
+		t.Errorf("%d reports of older revisions, want 1", c.Groups[0].Rows[0].Older)
+	}
+}
+
+// TestCollateBest: a row is the best where repetitions carry it, and nowhere
+// else.
+func TestCollateBest(t *testing.T) {
+	sides := func(n int, gap float64) []digest.Row {
+		return append(runs(1, "a", n, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", n, 50e3*gap, 0.012, 0.02, fields{"flag.x": "2"})...)
+	}
+	best := func(rows []digest.Row) (out []string) {
+		for _, l := range collated(t, rows, "x").Groups[0].Rows {
+			for name, cell := range l.Cells {
+				if cell.Best {
+					out = append(out, l.Value+" "+name)
+				}
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	for _, tt := range []struct {
+		name string
+		rows []digest.Row
+		want []string
+	}{
+		{"a fifth more, ten times", sides(10, 1.2), []string{"2 throughput"}},
+		{"a fifth less", sides(10, 0.8), []string{"1 throughput"}},
+		{"the same", sides(10, 1), nil},
+		{"a fifth more, five times", sides(5, 1.2), nil},
+		{"once", sides(1, 2), nil},
+	} {
+		if diff := cmp.Diff(tt.want, best(tt.rows)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	// Runs whose generator was the limit are shown and decide nothing.
+	rows := sides(10, 1.2)
+	for i := range 6 {
+		untrust(&rows[10+i])
+	}
+	if got := best(rows); got != nil {
+		t.Errorf("with six of ten not trustworthy: got %v", got)
+	}
+	c := collated(t, rows, "x")
+	if l := c.Groups[0].Rows[1]; l.Untrusted != 6 || len(l.Reports) != 10 || l.Cells["throughput"].N != 10 {
+		t.Errorf("%d untrusted of %d reports, %d values", l.Untrusted, len(l.Reports), l.Cells["throughput"].N)
+	}
+}
+
+func untrust(r *digest.Row) {
+	for i := range r.Fields {
+		if r.Fields[i].Name == "trusted" {
+			r.Fields[i].Value.Num = 0
+		}
+	}
+}
+
+// TestCollateChance: of groups whose rows are equal in truth, some row is called
+// the best in one of twenty at most.
+func TestCollateChance(t *testing.T) {
+	const trials = 400
+	wrong := 0
+	for i := range trials {
+		var rows []digest.Row
+		for v := range 3 {
+			rows = append(rows, runs(uint64(1000*i+v), fmt.Sprintf("r%d-", v), 6, 50e3, 0.012, 0.02, fields{"flag.x": fmt.Sprint(v)})...)
+		}
+		for _, l := range collated(t, rows, "x").Groups[0].Rows {
+			if slices.ContainsFunc([]string{"throughput", "response_p99", "efficiency"}, func(f string) bool { return l.Cells[f].Best }) {
+				wrong++
+				break
+			}
+		}
+	}
+	if most := trials / 20; wrong > most {
+		t.Errorf("%d of %d groups of equals have a best row, want at most %d", wrong, trials, most)
+	}
+}
+
+func TestCollateFaults(t *testing.T) {
+	rows := seed(tracing, true)
+	cut := row("cut", start, fields{"flag.only": "1", "partial": true})
+	for _, tt := range []struct {
+		name  string
+		rows  []digest.Row
+		words []string
+		says  string
+		hint  string
+	}{
+		{"VAR left out", rows, []string{"branch=master"}, "no name of a field", "filters follow"},
+		{"VAR empty", rows, []string{""}, "no name of a field", ""},
+		{"VAR that nothing has", rows, []string{"brnch"}, `the field "brnch": no report has it`, "did you mean branch?"},
+		{"a flag mistyped", rows, []string{"apm-server.tracing.enable"}, "no report has it", "did you mean apm-server.tracing.enabled?"},
+		{"a filter on what nothing has", rows, []string{"branch", "concurency=1"}, "no report has it", "did you mean concurrency?"},
+		{"filters that nothing meets", rows, []string{"branch", "callers=1", "id=v5yruht0"}, "no report of 6 meets all filters", "callers=1 alone lets 3 through, id=v5yruht0 alone lets 1 through"},
+		{"a filter on VAR that nothing meets", rows, []string{"branch", "branch=mater"}, "no report of 6 meets all filters", "branch=mater alone lets 0 through"},
+		{"too old", rows, []string{"branch", "-n=1h"}, "none of 6 reports is young enough", "-n takes an age"},
+		{"sorted by what nothing has", rows, []string{"branch", "--sort=throughputt"}, "no report has it", "did you mean throughput?"},
+		{"no reports", nil, []string{"branch"}, "there are no reports", "carronade run"},
+		{"VAR only where it cannot be used", []digest.Row{cut, rows[0]}, []string{"only", "id=cut"}, "cut short", ""},
+		{"VAR not where the filters look", rows, []string{tracing, "id=master01"}, "none of 1 report has", ""},
+	} {
+		_, err := tryCollate(tt.rows, tt.words...)
+		if err == nil {
+			t.Errorf("%s: no error", tt.name)
+			continue
+		}
+		var e *target.Error
+		if !errors.As(err, &e) {
+			t.Errorf("%s: %v has no hint", tt.name, err)
+			continue
+		}
+		if !strings.Contains(err.Error(), tt.says) || !strings.Contains(e.Hint, tt.hint) {
+			t.Errorf("%s: got %q with %q, want %q with %q", tt.name, err, e.Hint, tt.says, tt.hint)
+		}
+	}
+}
+
+func TestCollateNotes(t *testing.T) {
+	rows := seed(tracing, false)
+	lone := append(slices.Clone(rows), row("lone", start, fields{"flag." + tracing: "true"}))
+	many := slices.Clone(rows)
+	for i := range 25 {
+		for _, x := range []string{"1", "2"} {
+			many = append(many, row(fmt.Sprintf("m%d-%s", i, x), start.Add(time.Hour), fields{"for": fmt.Sprintf("%ds", i+40), "flag.x": x}))
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		rows  []digest.Row
+		words []string
+		says  string
+	}{
+		{"VAR does not vary", rows, []string{"branch"}, "branch does not vary: it is trace-apm-server"},
+		{"one repetition", rows, []string{tracing}, "one repetition of each: nothing says what is chance"},
+		{"a few repetitions", append(runs(1, "a", 3, 1, 1, 0.1, fields{"flag.x": "1"}), runs(2, "b", 3, 1, 1, 0.1, fields{"flag.x": "2"})...), []string{"x"}, "only among rows of 6 repetitions"},
+		{"groups of one row", lone, []string{tracing}, "1 more group in which " + tracing + " has one value: --all shows them"},
+		{"reports without VAR", many, []string{"x"}, "4 reports without x"},
+		{"more groups", many, []string{"x"}, "5 more groups: -n shows more"},
+	} {
+		c := collated(t, tt.rows, tt.words...)
+		if !slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, tt.says) }) {
+			t.Errorf("%s: the notes are %q, want %q", tt.name, c.Notes, tt.says)
+		}
+	}
+	if c := collated(t, lone, tracing, "--all"); c.Alone != 0 || len(c.Groups) != 3 {
+		t.Errorf("with --all %d groups and %d left out", len(c.Groups), c.Alone)
+	}
+	if c := collated(t, many, "x", "-n=30"); c.More != 0 || len(c.Groups) != 25 {
+		t.Errorf("with -n 30 %d groups and %d more", len(c.Groups), c.More)
+	}
+}
+
+// The seed's table, with the percentiles that it lacks.
+const seedTable = `for 30s  events 10  spans 10  frames 10  callers 20  branch trace-apm-server
+revision c961d664fbe5
+report id  revision date         pushed    accepted  throughput  per shot  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
+v5yruht0   2018-05-18 10:21  7.15 MiB/s  4.58 MiB/s       435/s    185 ms       185 ms  370 ms  73.3%  413 MiB  0.669  false
+958l1oly   2018-05-18 10:21  7.34 MiB/s  3.81 MiB/s       350/s    222 ms       222 ms  444 ms  70.6%  408 MiB  0.564  true
+
+for 30s  events 10  spans 10  frames 10  callers 1  branch trace-apm-server
+revision c961d664fbe5
+report id  revision date         pushed    accepted  throughput  per shot  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
+xmlob0sh   2018-05-18 10:21  4.96 MiB/s  5.05 MiB/s       491/s    169 ms       169 ms  338 ms  75.7%  403 MiB  0.750  false
+bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s    174 ms       174 ms  348 ms  78.4%  338 MiB  0.868  true
+
+  one repetition of each: nothing says what is chance and what is not, and no
+  row is called the best; --repeat 6 makes as many as that takes
+`
+
+func TestCollateText(t *testing.T) {
+	var b bytes.Buffer
+	if err := collated(t, seed(tracing, false), tracing, "branch=trace-apm-server").Text(&b, report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(seedTable, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	both := func(style report.Style) string {
+		rows := append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
+		var b bytes.Buffer
+		if err := collated(t, rows, "x").Text(&b, style); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if text := both(report.Style{ASCII: true}); strings.ContainsRune(text, '\u00b1') || !strings.Contains(text, "+-") || strings.Contains(text, "\x1b") {
+		t.Errorf("in ASCII, without color:\n%s", text)
+	}
+	if text := both(report.Style{}); !strings.Contains(text, "k/s*") || !strings.Contains(text, "* better than every other row") {
+		t.Errorf("the best has no sign:\n%s", text)
+	}
+	if text := both(report.Style{Color: true}); !strings.Contains(text, green) || plainText(text) != both(report.Style{}) {
+		t.Errorf("color moves columns, or the best has none:\n%s", text)
+	}
+}
+
+func plainText(s string) string {
+	for _, code := range []string{bold, dim, red, green, yellow, plain} {
+		s = strings.ReplaceAll(s, code, "")
+	}
+	var lines []string
+	for l := range strings.SplitSeq(s, "\n") {
+		lines = append(lines, strings.TrimRight(l, " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestCollateFlags: flags that differ stand in a last column, those that do not
+// above the table.
+func TestCollateFlags(t *testing.T) {
+	var b bytes.Buffer
+	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "callers=1", "-n=1").Text(&b, report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, want := range []string{"for 30s ", "report id ", "bcl41bfu ", "master01 "} {
+		if !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("line %d is %q, want it to begin with %q", i+1, lines[i], want)
+		}
+	}
+	if !strings.HasSuffix(lines[1], "branch            revision      flags") || !strings.HasSuffix(lines[2], "trace-apm-server  c961d664fbe5  "+tracing+"=true") || !strings.HasSuffix(lines[3], "master            d7722eb8de3e") {
+		t.Errorf("the last columns:\n%s", b.String())
+	}
+	b.Reset()
+	if err := collated(t, seed(tracing, false), "callers", "-n=1").Text(&b, report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); strings.Contains(text, "flags") || !strings.Contains(text, tracing+" true") {
+		t.Errorf("flags that do not differ:\n%s", text)
+	}
+}
+
+func TestCollateCSV(t *testing.T) {
+	var b bytes.Buffer
+	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server").CSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	all, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 9 { // a head, four groups of two
+		t.Fatalf("%d lines, want 9", len(all))
+	}
+	at := func(line int, name string) string {
+		i := slices.Index(all[0], name)
+		if i < 0 {
+			t.Fatalf("no column %s in %v", name, all[0])
+		}
+		return all[line][i]
+	}
+	for name, want := range map[string]string{
+		"group": "1", "callers": "20", "branch": "trace-apm-server", "reports": "1", "report_id": "958l1oly", "revision": "c961d664fbe5",
+		"revision_date": "2018-05-18T10:21:00Z", "flags": tracing + "=true", "throughput": "349.6", "throughput_spread": "", "efficiency": "0.564", "best": "",
+	} {
+		if got := at(1, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if got := safe("=cmd()"); got != "'=cmd()" {
+		t.Errorf("a formula is written as %q", got)
+	}
+	if got := safe("-1.5"); got != "-1.5" {
+		t.Errorf("a number is written as %q", got)
+	}
+}
+
+func TestCollateJSON(t *testing.T) {
+	c := collated(t, append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...), "x")
+	text, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Schema   string
+		Variable string
+		Groups   []struct {
+			Equal []struct{ Name, Value string }
+			Rows  []struct {
+				Value    string
+				Reports  []string
+				Measured map[string]struct {
+					N      int
+					Median float64
+					Lo, Hi *float64
+					Best   bool
+					Unit   string
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Schema != CollateSchema || got.Variable != "flag.x" || len(got.Groups) != 1 || len(got.Groups[0].Rows) != 2 || len(got.Groups[0].Equal) == 0 {
+		t.Fatalf("got %+v", got)
+	}
+	cell := got.Groups[0].Rows[1].Measured["throughput"]
+	if cell.N != 8 || !cell.Best || cell.Unit != "/s" || cell.Lo == nil || *cell.Lo > cell.Median || *cell.Hi < cell.Median {
+		t.Errorf("the throughput of the second row is %+v", cell)
+	}
+}
+
+// TestCollateFields: what Collate asks a store for is all that it looks at.
+func TestCollateFields(t *testing.T) {
+	rows := append(seed(tracing, true), runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"label.who": "me", "gc_pauses": 3.0})...)
+	for _, words := range [][]string{{tracing, "branch=trace-apm-server"}, {"branch", "branch=trace-apm-server"}, {"callers", "--sort=efficiency"}, {"who", "--sort=gc_pauses", "gc_pauses>1"}, {"revision", "trusted=true"}} {
+		o := CollateOptions{Var: words[0]}
+		var filters []string
+		for _, w := range words[1:] {
+			if text, ok := strings.CutPrefix(w, "--sort="); ok {
+				o.Sort = text
+			} else {
+				filters = append(filters, w)
+			}
+		}
+		var err error
+		if o.Filters, err = digest.ParseFilters(filters, start); err != nil {
+			t.Fatal(err)
+		}
+		d := digest.NewDecoder(CollateFields(o))
+		var few []digest.Row
+		for i := range rows {
+			b, err := rows[i].MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := d.Row(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			few = append(few, r)
+		}
+		text := func(rows []digest.Row) string {
+			var b bytes.Buffer
+			if err := collated(t, rows, words...).Text(&b, report.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			return b.String()
+		}
+		if diff := cmp.Diff(text(rows), text(few)); diff != "" {
+			t.Errorf("%v (-all fields +those asked for):\n%s", words, diff)
+		}
+	}
+}
+
+func BenchmarkCollate(b *testing.B) {
+	var rows []digest.Row
+	for i := range 500 {
+		for _, x := range []string{"1", "2"} {
+			rows = append(rows, runs(uint64(i), fmt.Sprintf("r%d-%s-", i, x), 10, 50e3, 0.012, 0.02, fields{"for": fmt.Sprintf("%ds", i+40), "flag.x": x})...)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Collate(rows, CollateOptions{Var: "x", Now: start}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
