@@ -35,7 +35,7 @@ func (c *Collation) Text(w io.Writer, style report.Style) error {
 
 func (c *Collation) group(p *page, g *Group) {
 	c.head(p, g)
-	t := wide{style: p.style}
+	t := wide{left: 2}
 	dates := slices.ContainsFunc(g.Rows, func(l Line) bool { return l.RevisionDate != nil })
 	flags := g.flagsDiffer()
 	revisions := slices.ContainsFunc(g.Follows, func(d Differing) bool { return d.Name == "revision" })
@@ -240,10 +240,10 @@ func (c *Cell) deviation(ascii bool) string {
 	return sign + units.FormatPercent(math.Round(*c.Spread*1000)/1000)
 }
 
-// A wide table is one whose width is that of its cells: the first column and
-// the last ones stand to the left, numbers to the right.
+// A wide table is one whose width is that of its cells: texts stand to the left,
+// and numbers to the right.
 type wide struct {
-	style  report.Style
+	left   int // so many columns stand to the left, whatever is in them
 	rows   [][]string
 	colors []map[int]string
 }
@@ -280,7 +280,7 @@ func (t *wide) write(p *page) {
 			if i > 0 {
 				b.WriteString("  ")
 			}
-			left := i < 2 || !t.number(i)
+			left := i < t.left || !t.number(i)
 			cell := pad(c, widths[i])
 			if !left {
 				cell = strings.Repeat(" ", widths[i]-width(c)) + c

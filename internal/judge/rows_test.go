@@ -45,6 +45,8 @@ func row(id string, at time.Time, given ...fields) digest.Row {
 			if v {
 				x.Num = 1
 			}
+		case digest.Value:
+			x = v
 		case time.Time:
 			x.Kind, x.Num = digest.Time, float64(v.Unix())
 		case float64:

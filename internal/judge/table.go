@@ -228,7 +228,7 @@ func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', di
 func (t *Table) Text(w io.Writer, style report.Style) error {
 	p := &page{style: style}
 	p.title(t.title())
-	out := wide{style: style}
+	var out wide
 	out.row(t.head(), nil)
 	for i := range t.Runs {
 		out.row(t.cells(&t.Runs[i]), nil)

@@ -1,0 +1,193 @@
+package judge
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+)
+
+// series is seed 001's: the same number of events produced and then consumed,
+// larger and larger, here in another order.
+func series() []digest.Row {
+	clock := func(text string) time.Time {
+		t, err := time.Parse("2006-01-02 15:04:05.000", text)
+		if err != nil {
+			panic(err)
+		}
+		return t
+	}
+	none := fields{"throughput": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "rate": nil, "acks": nil}
+	produced := func(id string, n, perS, avg, most, p50, p95, p99, p999 float64) digest.Row {
+		return row(id, start, none, fields{
+			"op": "produce", "throughput": perS, "elapsed": n / perS, "sent": n, "acked": n, "bytes_moved": 2000 * n, "acked_bytes": 2000 * n,
+			"response_mean": avg / 1e3, "response_max": most / 1e3, "response_p50": p50 / 1e3, "response_p95": p95 / 1e3, "response_p99": p99 / 1e3, "response_p999": p999 / 1e3,
+		})
+	}
+	consumed := func(id, from, to string, mbs, n float64) digest.Row {
+		a, b := clock(from), clock(to)
+		return row(id, a, none, fields{
+			"op": "consume", "throughput": n / b.Sub(a).Seconds(), "elapsed": b.Sub(a).Seconds(), "consumed": n, "bytes_moved": mbs * (1 << 20),
+			"started": fromMS(a), "ended": fromMS(b),
+		})
+	}
+	return []digest.Row{
+		produced("p7", 1e7, 117752.343272, 137.72, 2789, 92, 743, 878, 2773),
+		consumed("c7", "2018-05-24 17:40:51.586", "2018-05-24 17:41:27.446", 17261.5051, 1e7),
+		produced("p4", 1e4, 9680.542110, 27.31, 247, 2, 92, 108, 112),
+		consumed("c4", "2018-05-24 18:39:30.930", "2018-05-24 18:39:31.061", 0.9537, 1e4),
+		produced("p8", 1e8, 140619.880557, 116.07, 3480, 2, 210, 451, 1661),
+		consumed("c8", "2018-05-24 18:27:52.075", "2018-05-24 18:35:19.864", 188922.8821, 1e8),
+		row("cut", start, fields{"op": "produce", "sent": 5.0, "partial": true}),
+	}
+}
+
+// fromMS is a time to the millisecond: the helper of rows keeps seconds.
+func fromMS(t time.Time) digest.Value {
+	return digest.Value{Kind: digest.Time, Num: float64(t.UnixMilli()) / 1e3}
+}
+
+func tableText(t *testing.T, rows []digest.Row, side string) string {
+	t.Helper()
+	table, err := TableOf(rows, side)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := table.Text(&b, report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestTables holds both tables to the numbers of the seed's own.
+func TestTables(t *testing.T) {
+	for _, tt := range []struct {
+		side string
+		form func(*Table, *bytes.Buffer) error
+		want string
+	}{
+		{Producing, func(t *Table, b *bytes.Buffer) error { return t.Markdown(b) }, `### produced
+
+| count | MB/s | avg | max | p50 | p95 | p99 | p99.9 |
+| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| 10,000 | 18.46 | 27.31 ms | 247.00 ms | 2.00 ms | 92.00 ms | 108.00 ms | 112.00 ms |
+| 10,000,000 | 224.59 | 137.72 ms | 2789.00 ms | 92.00 ms | 743.00 ms | 878.00 ms | 2773.00 ms |
+| 100,000,000 | 268.21 | 116.07 ms | 3480.00 ms | 2.00 ms | 210.00 ms | 451.00 ms | 1661.00 ms |
+
+MB: 1,048,576 bytes; times are response times
+`},
+		{Consuming, func(t *Table, b *bytes.Buffer) error { return t.Markdown(b) }, `### consumed
+
+| start | end | MB | MB/s | nMsg | nMsg/s |
+| ---: | ---: | ---: | ---: | ---: | ---: |
+| 2018-05-24 18:39:30.930 | 2018-05-24 18:39:31.061 | 0.9537 | 7.2802 | 10,000 | 76335.8779 |
+| 2018-05-24 17:40:51.586 | 2018-05-24 17:41:27.446 | 17261.5051 | 481.3582 | 10,000,000 | 278862.2421 |
+| 2018-05-24 18:27:52.075 | 2018-05-24 18:35:19.864 | 188922.8821 | 421.9016 | 100,000,000 | 223319.4652 |
+
+MB: 1,048,576 bytes; times are UTC
+`},
+		{Producing, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `count,MB/s,avg ms,max ms,p50 ms,p95 ms,p99 ms,p99.9 ms,report
+10000,18.4642,27.310,247.000,2.000,92.000,108.000,112.000,p4
+10000000,224.5948,137.720,2789.000,92.000,743.000,878.000,2773.000,p7
+100000000,268.2111,116.070,3480.000,2.000,210.000,451.000,1661.000,p8
+`},
+		{Consuming, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `start,end,MB,MB/s,nMsg,nMsg/s,report
+2018-05-24T18:39:30.93Z,2018-05-24T18:39:31.061Z,0.9537,7.2802,10000,76335.8779,c4
+2018-05-24T17:40:51.586Z,2018-05-24T17:41:27.446Z,17261.5051,481.3582,10000000,278862.2421,c7
+2018-05-24T18:27:52.075Z,2018-05-24T18:35:19.864Z,188922.8821,421.9016,100000000,223319.4652,c8
+`},
+	} {
+		table, err := TableOf(series(), tt.side)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := tt.form(table, &b); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.side, diff)
+		}
+		if want := map[string]int{Producing: 1}[tt.side]; len(table.LeftOut) != want {
+			t.Errorf("%s: %v are left out", tt.side, table.LeftOut)
+		}
+	}
+}
+
+func TestTableText(t *testing.T) {
+	text := tableText(t, series(), Producing)
+	for _, want := range []string{"produced\n", "      count    MB/s", "     10,000   18.46", "times are response times", "left out"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestTableOfWhatIsLess: runs without a schedule have service times, those that
+// nobody answered have none, and a percentile may be a lower bound.
+func TestTableOfWhatIsLess(t *testing.T) {
+	none := fields{"response_p50": nil, "response_p99": nil, "response_p999": nil, "op": "produce", "elapsed": 2.0, "bytes_moved": 4096.0}
+	closed := row("closed", start, none, fields{"sent": 10.0, "acked": 8.0, "acked_bytes": 2048.0, "service_mean": 0.001, "service_p50": 0.001, "service_max": 0.004})
+	unanswered := row("unanswered", start, none, fields{"sent": 4.0, "acked": 0.0})
+	bound := row("bound", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trusted": false})
+	for i := range bound.Fields {
+		if bound.Fields[i].Name == "response_p99" {
+			bound.Fields[i].Value.Text = ">= 12 ms"
+		}
+	}
+	text := tableText(t, []digest.Row{closed, unanswered, bound}, Producing)
+	for _, want := range []string{
+		"times of runs with a schedule are response times, of the", "!: the generator was the limit",
+		"20!", ">= 12.00 ms", "    4  0.00", "    8  0.00", "4.00 ms",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestTableFaults(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		rows []digest.Row
+		side string
+		says string
+	}{
+		{"another side", series(), "both", "no side"},
+		{"no report of the side", series()[:1], Consuming, "consume"},
+		{"no reports", nil, Producing, "produce"},
+		{"only one cut short", series()[6:], Producing, "produce"},
+	} {
+		if _, err := TableOf(tt.rows, tt.side); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: got %v, want it to say %q", tt.name, err, tt.says)
+		}
+	}
+}
+
+// TestTableFields: what TableOf asks a store for is all that it looks at.
+func TestTableFields(t *testing.T) {
+	d := digest.NewDecoder(TableFields())
+	var few []digest.Row
+	for _, r := range series() {
+		b, err := r.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err = d.Row(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		few = append(few, r)
+	}
+	for _, side := range []string{Producing, Consuming} {
+		if diff := cmp.Diff(tableText(t, series(), side), tableText(t, few, side)); diff != "" {
+			t.Errorf("%s (-all fields +those asked for):\n%s", side, diff)
+		}
+	}
+}
