@@ -86,10 +86,10 @@ var Rooms = []Room{
 	{Name: "internal/run", May: []string{
 		"internal/checkout", "internal/ledger", "internal/live", "internal/publish", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
-	}},
+	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/command", May: []string{"internal/report", "internal/store", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{
-		"internal/command", "internal/digest", "internal/judge", "internal/report", "internal/store", "internal/workload", "target", "units",
+		"internal/command", "internal/digest", "internal/judge", "internal/picture", "internal/report", "internal/store", "internal/workload", "target", "units",
 	}},
 	{Name: "internal/command/reports", May: []string{
 		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/report", "internal/store", "load",

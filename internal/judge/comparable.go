@@ -158,13 +158,13 @@ func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
 		trusted, known := truth("trusted")
 		switch {
 		case r.Running:
-			out = append(out, LeftOut{r.ID, "it is still running"})
+			out = append(out, LeftOut{r.ID, "still running"})
 		case partial:
-			out = append(out, LeftOut{r.ID, "its run was cut short"})
+			out = append(out, LeftOut{r.ID, "cut short"})
 		case !measured:
-			out = append(out, LeftOut{r.ID, "it measured nothing"})
+			out = append(out, LeftOut{r.ID, "empty"})
 		case known && !trusted && !untrusted:
-			out = append(out, LeftOut{r.ID, "it is not trustworthy: the generator was the limit"})
+			out = append(out, LeftOut{r.ID, "not trustworthy: the generator was the limit"})
 		default:
 			fit = append(fit, r)
 		}

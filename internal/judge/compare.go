@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"carronade/internal/digest"
@@ -223,7 +224,7 @@ func nothingFit(c *Comparison) error {
 		if len(s.side.LeftOut) == 0 {
 			return fmt.Errorf("the %s has no reports", s.name)
 		}
-		return fmt.Errorf("none of the %s's %d reports %w: of %s, %s", s.name, len(s.side.LeftOut), ErrNoneFit, s.side.LeftOut[0].ID, s.side.LeftOut[0].Why)
+		return fmt.Errorf("none of the %s's %d reports %w: %s is %s", s.name, len(s.side.LeftOut), ErrNoneFit, s.side.LeftOut[0].ID, s.side.LeftOut[0].Why)
 	}
 	return errors.New("nothing to compare")
 }
@@ -352,6 +353,19 @@ func unitOf(k digest.Kind) string {
 
 // distributed are the percentiles that a distribution is told by.
 var distributed = []string{"min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
+
+// Share is which share of events had a time at most as long, false for the
+// longest: where that lies depends on how many there were.
+func (p *Percentile) Share() (float64, bool) {
+	switch digits, ok := strings.CutPrefix(p.At, "p"); {
+	case ok:
+		v, err := strconv.ParseFloat(digits, 64)
+		return v / 100, err == nil
+	case p.At == "min":
+		return 0, true
+	}
+	return 0, false
+}
 
 // timeField is the field of a percentile of a time.
 func timeField(name, at string) string { return name + "_" + strings.ReplaceAll(at, ".", "") }

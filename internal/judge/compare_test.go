@@ -95,7 +95,7 @@ func TestCompare(t *testing.T) {
 		},
 		{
 			name: "all untrusted", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(3, "c", 8, level, p99, 0.01, untrusted),
-			err: "none of the candidate's 8 reports can be judged: of c0, it is not trustworthy: the generator was the limit",
+			err: "none of the candidate's 8 reports can be judged: c0 is not trustworthy: the generator was the limit",
 		},
 		{
 			name: "one workload with another", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(3, "c", 8, level*2, p99*0.5, 0.01, fields{"acks": "1"}),

@@ -120,6 +120,9 @@ type DatedStep struct {
 	kind digest.Kind
 }
 
+// Words tell a step in few words.
+func (s *DatedStep) Words() string { return signed(s.Change) + " at " + s.at() }
+
 // How the share of false alarms of a gate is spent: half on the newest revision
 // against what came before it, both rows together, and half on steps, a row at
 // a time.

@@ -98,7 +98,7 @@ func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	v.LeftOut = orEmpty(v.LeftOut)
 	if len(rows) == 0 {
 		if n := len(v.LeftOut); n > 0 {
-			return nil, fmt.Errorf("none of the %d reports can be judged: of %s, %s", n, v.LeftOut[0].ID, v.LeftOut[0].Why)
+			return nil, fmt.Errorf("none of the %d reports can be judged: %s is %s", n, v.LeftOut[0].ID, v.LeftOut[0].Why)
 		}
 		return nil, errors.New("no reports")
 	}
@@ -282,7 +282,7 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 		if len(fresh) == 0 || i < 0 {
 			err := fmt.Errorf("the confirming command left no new report of %s that can be judged", workloadWords(old.Workload))
 			if len(out) > 0 {
-				err = fmt.Errorf("%w: of %s, %s", err, out[0].ID, out[0].Why)
+				err = fmt.Errorf("%w: %s is %s", err, out[0].ID, out[0].Why)
 			}
 			return nil, err
 		}

@@ -296,7 +296,7 @@ func TestVerifyNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err := Verify(history(1, 2, 1, 0.01, level, fields{"trusted": false}), VerifyOptions{})
-	if want := "none of the 2 reports can be judged: of r0n0, it is not trustworthy: the generator was the limit"; err == nil || err.Error() != want {
+	if want := "none of the 2 reports can be judged: r0n0 is not trustworthy: the generator was the limit"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }

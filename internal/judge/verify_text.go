@@ -134,6 +134,14 @@ func (l *Level) words() string {
 	return short(l.Revision) + " of " + day
 }
 
+// Short is what a level is called where there is little room.
+func (l *Level) Short() string {
+	if l.Revision == "" {
+		return l.Date.UTC().Format("01-02 15:04")
+	}
+	return short(l.Revision)
+}
+
 // history draws the levels of each row, with its steps, and dates these.
 func (g *Gate) history(p *page) {
 	if len(g.Revisions) < 2*leastStep {

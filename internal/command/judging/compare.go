@@ -45,6 +45,7 @@ type comparing struct {
 	untrusted bool
 	revisions bool
 	json      bool
+	draw      drawing
 	tools     Tools
 }
 
@@ -65,6 +66,7 @@ func Compare(t Tools) *cobra.Command {
 	fs.BoolVar(&c.revisions, "revisions", false, "judge all revisions of a side together, not only the newest")
 	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")
 	fs.BoolVar(&c.json, "json", false, "as JSON")
+	c.draw.bind(fs, "the distributions of both sides")
 	open := t.Stores.Bind(fs)
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) (err error) {
 		e, err := effects(c.effects)
@@ -122,6 +124,9 @@ func (c *comparing) compare(ctx context.Context, s store.Store, args []string, o
 		err = command.WriteJSON(c.tools.Out, found)
 	} else {
 		err = found.Text(c.tools.Out, c.tools.Style)
+	}
+	if err == nil {
+		err = c.draw.write(&c.tools.Console, comparisonFigures(found))
 	}
 	if err != nil || !c.gate {
 		return err

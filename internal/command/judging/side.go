@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,15 +15,17 @@ import (
 	"carronade/internal/store"
 )
 
-// beginning is how a filter begins, which no id and no branch does.
+// beginning is how a filter begins, which no id and no branch does but last~2.
 var beginning = regexp.MustCompile(`^[A-Za-z0-9_.()-]+(=|!=|<|>|~)`)
+
+func isFilter(word string) bool { return !store.IsReference(word) && beginning.MatchString(word) }
 
 // words splits one side of a comparison at commas: into filters, whose values
 // may have commas themselves, or into reports.
 func words(side string) []string {
 	var out []string
 	for _, part := range strings.Split(side, ",") {
-		if n := len(out); n > 0 && beginning.MatchString(out[n-1]) && !beginning.MatchString(part) {
+		if n := len(out); n > 0 && isFilter(out[n-1]) && !isFilter(part) {
 			out[n-1] += "," + part
 			continue
 		}
@@ -40,7 +43,7 @@ func rows(ctx context.Context, s store.Store, side string, more []string, fields
 	}
 	filters := 0
 	for _, p := range parts {
-		if beginning.MatchString(p) {
+		if isFilter(p) {
 			filters++
 		}
 	}
@@ -111,7 +114,11 @@ func named(ctx context.Context, s store.Store, word string, more, fields []strin
 		}
 	}
 	if errors.Is(err, store.ErrMissing) || !store.IsReference(word) {
-		return nil, &command.Words{Err: fmt.Errorf("%q is no branch, no report and no revision of any report", word), Hint: sideHint}
+		w := &command.Words{Err: fmt.Errorf("%q is no branch, no report and no revision of any report", word), Hint: sideHint}
+		if ext := filepath.Ext(word); ext == ".yaml" || ext == ".yml" || ext == ".json" {
+			w.Hint = "carronade compare --run runs workload files, and compares their reports"
+		}
+		return nil, w
 	}
 	return nil, err
 }

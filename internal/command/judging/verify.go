@@ -50,6 +50,7 @@ type verifying struct {
 	confirm   string
 	untrusted bool
 	json      bool
+	draw      drawing
 	tools     Tools
 }
 
@@ -68,6 +69,7 @@ func Verify(t Tools) *cobra.Command {
 	fs.StringVar(&c.confirm, "confirm", "", "before it fails, run `CMD`, which makes more reports")
 	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")
 	fs.BoolVar(&c.json, "json", false, "as JSON")
+	c.draw.bind(fs, "the histories")
 	open := t.Stores.Bind(fs)
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) (err error) {
 		s, err := open(cmd.Context())
@@ -120,6 +122,9 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 		err = command.WriteJSON(c.tools.Out, found)
 	} else {
 		err = found.Text(c.tools.Out, c.tools.Style)
+	}
+	if err == nil {
+		err = c.draw.write(&c.tools.Console, historyFigures(found))
 	}
 	switch {
 	case err != nil:

@@ -1,0 +1,165 @@
+package judging
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"carronade/internal/command"
+	"carronade/internal/judge"
+	"carronade/internal/picture"
+)
+
+// drawing is what was typed for pictures.
+type drawing struct {
+	dir string
+	png bool
+}
+
+func (d *drawing) bind(fs *pflag.FlagSet, what string) {
+	fs.StringVar(&d.dir, "pictures", "", what+" as pictures in the folder `DIR`")
+	fs.BoolVar(&d.png, "png", false, "with --pictures: PNG instead of SVG")
+}
+
+// write writes the figures, a file each, if they were asked for.
+func (d *drawing) write(c *command.Console, figures []picture.Figure) error {
+	if d.dir == "" {
+		if d.png {
+			return &command.Words{Err: fmt.Errorf("--png belongs to --pictures"), Hint: "--pictures DIR says where they go"}
+		}
+		return nil
+	}
+	fail := func(path string, err error) error {
+		return &command.Words{Err: fmt.Errorf("--pictures: cannot write %s: %s", path, command.Reason(err)), Hint: "give a folder that may be written"}
+	}
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		return fail(d.dir, err)
+	}
+	for i := range figures {
+		f := &figures[i]
+		path := filepath.Join(d.dir, f.Name+".svg")
+		write := func(w io.Writer) error { return f.SVG(w, picture.Auto) }
+		if d.png {
+			path = filepath.Join(d.dir, f.Name+".png")
+			write = func(w io.Writer) error { return f.PNG(w, picture.Light, 2) }
+		}
+		if err := command.WriteFile(path, write); err != nil {
+			return fail(path, err)
+		}
+		c.Note("%s", path)
+	}
+	return nil
+}
+
+// historyFigures draw the history of each judged row, with its steps.
+func historyFigures(v *judge.Verification) []picture.Figure {
+	var out []picture.Figure
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		for _, r := range g.Rows {
+			f := picture.Figure{
+				Name:  numbered("history-"+fileName(r.Field), i, len(v.Groups)),
+				Title: sentence(r.Title) + " by revision",
+				Note:  g.Op + " " + g.Target + ": " + r.Gate + ".",
+				X:     picture.Axis{Label: "revision", Labels: []string{}}, Y: axis(r.Title, r.Unit),
+			}
+			s := picture.Series{Name: "median of its runs", Style: picture.Dots}
+			level := picture.Series{Name: "level", Style: picture.Steps, Tone: picture.Grey, Dash: picture.Dashed}
+			for k := range g.Revisions {
+				l := &g.Revisions[k]
+				f.X.Labels = append(f.X.Labels, l.Short())
+				y := math.NaN()
+				if m := l.Medians[r.Field]; m != nil {
+					y = *m * scaleOf(r.Unit)
+				}
+				s.X, s.Y = append(s.X, float64(k)), append(s.Y, y)
+			}
+			for _, step := range g.Steps {
+				if step.Field != r.Field {
+					continue
+				}
+				if len(level.X) == 0 {
+					level.X, level.Y = append(level.X, 0), append(level.Y, step.Before*scaleOf(r.Unit))
+				}
+				level.X, level.Y = append(level.X, float64(step.Index)-0.5), append(level.Y, step.After*scaleOf(r.Unit))
+				f.Marks = append(f.Marks, picture.Mark{From: float64(step.Index) - 0.5, To: float64(step.Index) - 0.5, Text: step.Words()})
+			}
+			f.Series = append(f.Series, s)
+			if n := len(level.X); n > 0 {
+				level.X, level.Y = append(level.X, float64(len(g.Revisions)-1)), append(level.Y, level.Y[n-1])
+				f.Series = append(f.Series, level)
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// comparisonFigures lay the distributions of both sides over each other.
+func comparisonFigures(c *judge.Comparison) []picture.Figure {
+	var out []picture.Figure
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		for k, first := range p.Distribution {
+			if k > 0 && p.Distribution[k-1].Time == first.Time {
+				continue
+			}
+			title := strings.ReplaceAll(first.Time, "_", " ") + " time"
+			f := picture.Figure{
+				Name: numbered("compare-"+fileName(first.Time), i, len(c.Pairs)), Title: sentence(title) + " by percentile",
+				Note: "Each point is the median of what the runs of a side had there.",
+				X:    picture.Axis{Label: "percentile", Unit: picture.Percentile, Log: true}, Y: picture.Axis{Label: title, Unit: picture.Micros, Log: true},
+			}
+			base := picture.Series{Name: c.Base.Name, Tone: picture.Blue}
+			candidate := picture.Series{Name: c.Candidate.Name, Tone: picture.Orange, Dash: picture.Dashed}
+			for _, q := range p.Distribution[k:] {
+				if q.Time != first.Time {
+					break
+				}
+				x, ok := q.Share()
+				if !ok || q.Base == nil || q.Candidate == nil {
+					continue
+				}
+				base.X, base.Y = append(base.X, 1/(1-x)), append(base.Y, *q.Base*1e6)
+				candidate.X, candidate.Y = append(candidate.X, 1/(1-x)), append(candidate.Y, *q.Candidate*1e6)
+			}
+			f.Series = []picture.Series{base, candidate}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// numbered is a name with a number where there are several.
+func numbered(name string, i, of int) string {
+	if of == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, i+1)
+}
+
+func fileName(field string) string { return strings.ReplaceAll(field, "_", "-") }
+
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// axis is the axis of a unit as judgements have it.
+func axis(title, unit string) picture.Axis {
+	a := picture.Axis{Label: title, Unit: picture.Unit(unit)}
+	if unit == "s" {
+		a.Unit = picture.Micros
+	}
+	return a
+}
+
+// scaleOf takes numbers of a unit to those of its axis.
+func scaleOf(unit string) float64 {
+	if unit == "s" {
+		return 1e6
+	}
+	return 1
+}
