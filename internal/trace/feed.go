@@ -88,6 +88,11 @@ func (m *Meeting) Consumed(o *load.Outcome, at time.Duration) { m.add(o, at) }
 func (m *Meeting) Missed(o *load.Outcome) { m.add(o, never) }
 
 func (m *Meeting) add(o *load.Outcome, at time.Duration) {
+	if due := m.f.t.o.Due; due != nil && o.DueFirst != o.DueLast {
+		part := *o // which may have the due times of the whole
+		part.DueFirst, part.DueLast = due(o.Stripe, o.First), due(o.Stripe, o.First+uint64(o.Events)-1)
+		o = &part
+	}
 	m.mu.Lock()
 	if !m.closed {
 		m.f.add(o, at)

@@ -1,0 +1,213 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"carronade/internal/report"
+	"carronade/load"
+)
+
+// A traced is a row of a trace, as a reader sees it.
+type traced struct {
+	Event    int64  `parquet:"event"`
+	Phase    string `parquet:"phase"`
+	Due      *int64 `parquet:"due_ns,optional"`
+	Done     int64  `parquet:"done_ns"`
+	Consumed *int64 `parquet:"consumed_ns,optional"`
+	Log      *int64 `parquet:"partition,optional"`
+	Offset   *int64 `parquet:"log_offset,optional"`
+	Events   int64  `parquet:"events"`
+	Bytes    int64  `parquet:"bytes"`
+	Acked    int64  `parquet:"acked"`
+}
+
+// TestTrace: every event fired has its row, once, whoever met it.
+func TestTrace(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		m        mortar
+		set      []string
+		rows     int
+		consumed bool
+		warm     int
+	}{
+		{"produce", mortar{perShot: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "warmup=100"}, 60, false, 10},
+		{"produce, every event", mortar{perShot: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=100%"}, 500, false, 0},
+		{"produce, one of five", mortar{perShot: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=20%"}, 100, false, 0},
+		{"round trip", mortar{perShot: 10, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 50, true, 0},
+		{"round trip in parts", mortar{perShot: 10, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 500, true, 0},
+		{"round trip of callers", mortar{perShot: 3, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "callers=2", "count=30", "events-per-shot=3"}, 30, true, 0},
+		{"round trip, nothing comes back", mortar{perShot: 10}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms", "drain=100ms"}, 50, false, 0},
+		{"callers, nothing comes back", mortar{perShot: 3}, []string{"op=roundtrip", "callers=2", "count=6", "events-per-shot=3", "drain=40s"}, 2, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "t.parquet")
+			var doc *report.Document
+			run := func(t *testing.T) {
+				var err error
+				doc, err = Execute(t.Context(), Job{Workload: resolve(t, &tt.m, append(tt.set, "trace="+path)...), Trace: path})
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-tt.m.session.ended
+			}
+			if strings.HasPrefix(tt.set[0]+tt.set[1], "rate=") || strings.Contains(tt.set[1], "rate=") {
+				run(t) // a schedule is waited for in real time
+			} else {
+				synctest.Test(t, run)
+			}
+			rows, err := parquet.ReadFile[traced](path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := doc.Trace; got == nil || got.Rows != uint64(len(rows)) || got.Dropped != 0 || got.Error != "" || got.File != path {
+				t.Errorf("%d rows, the report says %+v", len(rows), got)
+			}
+			if len(rows) != tt.rows {
+				t.Errorf("%d rows, want %d", len(rows), tt.rows)
+			}
+			seen, warm := map[int64]bool{}, 0
+			for i := range rows {
+				r := &rows[i]
+				if r.Phase == "warm-up" {
+					warm++
+				}
+				if r.Acked != r.Events || r.Bytes == 0 || *r.Log != 0 || *r.Offset < 0 {
+					t.Fatalf("row %+v", r)
+				}
+				if r.Due != nil && *r.Due != r.Event*int64(time.Second)/5000 {
+					t.Errorf("event %d was due at %d", r.Event, *r.Due)
+				}
+				if tt.consumed != (r.Consumed != nil) || tt.consumed && *r.Consumed < r.Done+int64(4*time.Millisecond) {
+					t.Errorf("event %d: done at %d, consumed at %v", r.Event, r.Done, r.Consumed)
+				}
+				for k := range r.Events {
+					if seen[r.Event+k] {
+						t.Fatalf("event %d has two rows", r.Event+k)
+					}
+					seen[r.Event+k] = true
+				}
+			}
+			if warm != tt.warm {
+				t.Errorf("%d rows of the warm-up, want %d", warm, tt.warm)
+			}
+			if doc.Trace.Every <= 1 && uint64(len(seen)) != doc.Totals.Acked+uint64(tt.warm*10) {
+				t.Errorf("rows of %d events, acked were %d", len(seen), doc.Totals.Acked)
+			}
+		})
+	}
+}
+
+// TestTraceOnAFullDisk: the run goes on, and its report says so.
+func TestTraceOnAFullDisk(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		return // other systems have no such file; package trace tries a disk in memory
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := &mortar{perShot: 10}
+		doc, err := Execute(t.Context(), Job{Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doc.Totals.Acked != 500 || doc.Stopped != load.ByEvents {
+			t.Errorf("acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
+		}
+		if got, want := strings.Join(doc.Problems, "; "), "--trace: write /dev/full: no space left on device"; !strings.HasPrefix(got, want) {
+			t.Errorf("problems %q, want %q", got, want)
+		}
+		if doc.Trace.Error == "" || doc.Trace.Dropped == 0 || doc.ExitCode() != report.ExitProblem {
+			t.Errorf("%+v, exit code %d", doc.Trace, doc.ExitCode())
+		}
+		<-m.session.ended
+	})
+}
+
+func TestTraceThatCannotBeMade(t *testing.T) {
+	m := &mortar{}
+	path := filepath.Join(t.TempDir(), "no", "file")
+	if _, err := Execute(t.Context(), Job{Workload: resolve(t, m, "count=1"), Trace: path}); err == nil || !strings.Contains(err.Error(), "--trace") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSamples: however many events come back, and in whatever pieces, an even
+// share of them is kept, within the bound.
+func TestSamples(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		events     int
+		each       int32
+		kept       int
+		every      uint64
+		mostUneven int // events between neighbours
+	}{
+		{"few", 10, 3, 10, 1, 1},
+		{"just below the bound", mostSamples - 1, 1, mostSamples - 1, 1, 1},
+		{"at the bound", mostSamples, 1, mostSamples / 2, 2, 3},
+		{"many", 1_000_000, 777, 1_000_000 / 256, 256, 511},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSamples(1, func(_ int32, k uint64) time.Duration { return time.Duration(k) * time.Microsecond })
+			for first := 0; first < tt.events; first += int(tt.each) {
+				n := min(tt.each, int32(tt.events-first))
+				due := time.Duration(first) * time.Microsecond
+				o := load.Outcome{Shot: load.Shot{First: uint64(first), Events: n, DueFirst: due, DueLast: due + time.Duration(n-1)*time.Microsecond}, Place: int64(first) + 5}
+				s.add(&o, due+time.Millisecond)
+			}
+			r := s.report([]string{"log-0"}, func(int32) int32 { return 0 })
+			if r.Of != uint64(tt.events) || r.Every != tt.every {
+				t.Errorf("one in %d of %d, want one in %d of %d", r.Every, r.Of, tt.every, tt.events)
+			}
+			if n := len(r.EndToEnd); n < tt.kept || n > tt.kept+1 || n > mostSamples {
+				t.Errorf("%d are kept, want %d", n, tt.kept)
+			}
+			last := -1.0
+			for i, e := range r.EndToEnd {
+				if d := e.StartUS - last; d < 1 || d > float64(tt.mostUneven) && i > 0 {
+					t.Fatalf("%v follows %v", e.StartUS, last)
+				}
+				last = e.StartUS
+			}
+			if e := r.EndToEnd[0]; tt.every == 1 && (e.Item != "log-0/5" || e.StartUS != 0 || e.EndToEndUS != 1000) {
+				t.Errorf("the first is %+v", e)
+			}
+		})
+	}
+}
+
+// TestSamplesOfARoundTrip: they are in the report of a round trip, and of
+// nothing else.
+func TestSamplesOfARoundTrip(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		set  []string
+		want int
+	}{
+		{"round trip", []string{"op=roundtrip", "callers=1", "count=50"}, 50},
+		{"read back, and not timed", []string{"count=50", "verify=true"}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &mortar{echo: 5 * time.Millisecond}
+				doc, err := Execute(t.Context(), Job{Workload: resolve(t, m, tt.set...)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch s := doc.Samples; {
+				case tt.want == 0 && s != nil:
+					t.Errorf("got %+v", s)
+				case tt.want > 0 && (s == nil || len(s.EndToEnd) != tt.want || s.EndToEnd[0].EndToEndUS != 6000):
+					t.Errorf("got %+v", s)
+				}
+				<-m.session.ended
+			})
+		})
+	}
+}
