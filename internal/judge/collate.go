@@ -36,6 +36,23 @@ func CollateFields(o CollateOptions) []string {
 	return slices.DeleteFunc(o.Filters.Fields(out), func(s string) bool { return s == "" })
 }
 
+// CollateFilters are those of the filters that hold for every row, so that a
+// store may apply them before Collate does. Where they leave nothing, Collate of
+// all rows says why.
+func CollateFilters(o CollateOptions) (out digest.Filters) {
+	name := digest.Canonical(o.Var)
+	var vs []*variable
+	for _, n := range []string{name, flagPrefix + name, labelPrefix + name} {
+		vs = append(vs, newVariable(n, true))
+	}
+	for _, f := range o.Filters {
+		if !slices.ContainsFunc(vs, func(v *variable) bool { return v.chooses(f) }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // A Collation is reports side by side, in groups in which every independent
 // variable but one is the same.
 type Collation struct {
@@ -75,8 +92,8 @@ type Line struct {
 	Older        int             `json:"older"`           // reports of other revisions, left out
 	Cells        map[string]Cell `json:"measured"`
 
-	rows  []digest.Row
-	value digest.Value
+	entries family
+	value   digest.Value
 }
 
 // A Cell is one quantity of a line: the median of the repetitions and its
@@ -121,21 +138,20 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 	if c.LeftOut == nil {
 		c.LeftOut = []LeftOut{}
 	}
-	with := slices.DeleteFunc(slices.Clone(chosen), func(r digest.Row) bool { _, ok := r.Get(v.name); return !ok })
+	with := v.entries(chosen)
 	c.Without = len(chosen) - len(with)
-	isStart, err := starting(with, starts, o)
-	if err != nil {
+	if err := starting(with, starts, o); err != nil {
 		return nil, err
 	}
 	var groups []Group
-	for _, f := range v.families(with) {
-		groups = append(groups, v.groups(f, isStart)...)
+	for _, f := range families(with) {
+		groups = append(groups, v.groups(f)...)
 	}
 	if len(groups) == 0 {
 		return nil, c.nothing(o)
 	}
 	for i := range groups {
-		groups[i].sort(s, v, isStart)
+		groups[i].sort(s, v)
 	}
 	s.groups(groups)
 	c.show(groups, o)
@@ -195,29 +211,30 @@ func noMatch(rows []digest.Row, filters digest.Filters) error {
 	return fault("choose reports", fmt.Errorf("no report of %d meets all filters", len(rows)), strings.Join(parts, ", "))
 }
 
-// starting tells the reports to start from: those that meet the filters on VAR
+// starting marks the reports to start from: those that meet the filters on VAR
 // and are young enough.
-func starting(rows []digest.Row, filters digest.Filters, o CollateOptions) (map[string]bool, error) {
+func starting(all []*entry, filters digest.Filters, o CollateOptions) error {
 	m := digest.NewMatcher(filters)
 	since := o.Last.Since(o.Now)
-	out := make(map[string]bool, len(rows))
-	for i := range rows {
-		if m.Match(&rows[i]) && !rows[i].At.Before(since) {
-			out[rows[i].ID] = true
+	n := 0
+	for _, e := range all {
+		if e.start = m.Match(&e.Row) && !e.At.Before(since); e.start {
+			n++
 		}
 	}
-	if len(rows) > 0 {
-		if err := m.Err(); err != nil {
-			return nil, err
+	switch {
+	case len(all) == 0 || n > 0:
+		return nil
+	case m.Err() != nil:
+		return m.Err()
+	case since.IsZero():
+		rows := make([]digest.Row, len(all))
+		for i, e := range all {
+			rows[i] = e.Row
 		}
+		return noMatch(rows, filters)
 	}
-	if len(out) == 0 && len(rows) > 0 {
-		if since.IsZero() {
-			return nil, noMatch(rows, filters)
-		}
-		return nil, fault("choose reports", fmt.Errorf("none of %s is young enough", reports(len(rows))), "-n takes an age such as 168h, or a number of groups")
-	}
-	return out, nil
+	return fault("choose reports", fmt.Errorf("none of %s is young enough", reports(len(all))), "-n takes an age such as 168h, or a number of groups")
 }
 
 // nothing is why there is no group.

@@ -50,8 +50,8 @@ func columnsOf(groups []Group) []column {
 	has := func(field string) bool {
 		for _, g := range groups {
 			for _, l := range g.Rows {
-				for i := range l.rows {
-					if x, ok := l.rows[i].Num(field); ok && (field != "failure_share" || x > 0) {
+				for _, e := range l.entries {
+					if x, ok := e.Num(field); ok && (field != "failure_share" || x > 0) {
 						return true
 					}
 				}
@@ -112,8 +112,8 @@ func isColumn(field string) bool {
 
 // of is the line's value, the median of numbers.
 func (s sorter) of(l *Line) (digest.Value, bool) {
-	v, ok := l.rows[0].Get(s.field)
-	if c, have := cellOf(l.rows, s.field); ok && have && v.Kind != digest.Text {
+	v, ok := l.entries[0].Get(s.field)
+	if c, have := cellOf(l.rows(), s.field); ok && have && v.Kind != digest.Text {
 		v.Num = c.Median
 	}
 	return v, ok
@@ -144,25 +144,25 @@ func boolOrder(first, second bool) int {
 
 // sort orders the rows of a group: by the field asked for; else those to start
 // from first where only some are, and then by VAR.
-func (g *Group) sort(s sorter, v *variable, isStart map[string]bool) {
+func (g *Group) sort(s sorter, v *variable) {
 	slices.SortStableFunc(g.Rows, func(a, b Line) int {
 		if s.field != "" {
 			if c := s.compare(&a, &b); c != 0 {
 				return c
 			}
 		}
-		if c := boolOrder(a.starts(isStart), b.starts(isStart)); c != 0 && s.field == "" {
+		if c := boolOrder(a.starts(), b.starts()); c != 0 && s.field == "" {
 			return c
 		}
 		if v.name == "revision" && s.field == "" {
-			return committed(&b.rows[0]).Compare(committed(&a.rows[0]))
+			return committed(&b.entries[0].Row).Compare(committed(&a.entries[0].Row))
 		}
 		return cmp.Or(a.value.Compare(b.value), b.At.Compare(a.At))
 	})
 }
 
-func (l *Line) starts(isStart map[string]bool) bool {
-	return slices.ContainsFunc(l.rows, func(r digest.Row) bool { return isStart[r.ID] })
+func (l *Line) starts() bool {
+	return slices.ContainsFunc(l.entries, func(e *entry) bool { return e.start })
 }
 
 // groups orders groups by their first rows, else the newest first.

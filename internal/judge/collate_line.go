@@ -9,52 +9,59 @@ import (
 	"carronade/internal/stats"
 )
 
-// line joins repetitions: rows of one value of VAR and the same flags, newest
+// line joins repetitions: entries of one value of VAR and the same flags, newest
 // first. Where they are of several revisions, those of the newest are taken,
 // and of it those to start from where there are any.
-func (v *variable) line(rows family, isStart map[string]bool) Line {
-	value, _ := rows[0].Get(v.name)
-	l := Line{Value: value.String(), value: value}
+func (v *variable) line(f family) Line {
+	l := Line{Value: f[0].value.String(), value: f[0].value}
 	if v.revisions {
-		all := len(rows)
-		if own := slices.DeleteFunc(slices.Clone(rows), func(r digest.Row) bool { return !isStart[r.ID] }); len(own) > 0 {
-			rows = own
+		all := len(f)
+		if own := slices.DeleteFunc(slices.Clone(f), func(e *entry) bool { return !e.start }); len(own) > 0 {
+			f = own
 		}
-		of := apartBy(rows, revisionKey)
-		rows = slices.MaxFunc(of, func(a, b family) int { return committed(&a[0]).Compare(committed(&b[0])) })
-		l.Older = all - len(rows)
+		f = slices.MaxFunc(apartBy(f, v.revisionKey), func(a, b family) int { return committed(&a[0].Row).Compare(committed(&b[0].Row)) })
+		l.Older = all - len(f)
 	}
-	l.rows = rows
-	l.At = rows[0].At
-	for i := range rows {
-		r := &rows[i]
-		l.Reports = append(l.Reports, r.ID)
-		if trusted, ok := r.Num("trusted"); ok && trusted == 0 {
+	l.entries = f
+	l.At = f[0].At
+	for _, e := range f {
+		l.Reports = append(l.Reports, e.ID)
+		if trusted, ok := e.Num("trusted"); ok && trusted == 0 {
 			l.Untrusted++
 		}
 	}
-	l.Revision = rows[0].Text("revision")
-	if _, ok := rows[0].Num("revision_date"); ok {
-		at := committed(&rows[0])
+	l.Revision = f[0].Text("revision")
+	if _, ok := f[0].Num("revision_date"); ok {
+		at := committed(&f[0].Row)
 		l.RevisionDate = &at
 	}
 	if v.flags {
-		for _, f := range rows[0].Under(flagPrefix) {
+		for _, f := range f[0].Under(flagPrefix) {
 			l.Flags = append(l.Flags, Setting{strings.TrimPrefix(f.Name, flagPrefix), f.Value.String()})
 		}
 	}
 	return l
 }
 
-// revisionKey is equal of rows of one revision of the system.
-func revisionKey(r *digest.Row) string {
-	var b strings.Builder
-	for _, f := range r.Fields {
-		if f.Value.Independent && digest.OfRevision(f.Name) {
-			b.WriteString(f.Name + "=" + plainValue(f.Value) + "\x00")
+// rows are the reports of a line.
+func (l *Line) rows() []digest.Row {
+	out := make([]digest.Row, len(l.entries))
+	for i, e := range l.entries {
+		out[i] = e.Row
+	}
+	return out
+}
+
+// revisionKey is equal of reports of one revision of the system: what may differ
+// with VAR, which says that, and does not.
+func (v *variable) revisionKey(e *entry) string {
+	var b []byte
+	for i := range e.Fields {
+		if f := &e.Fields[i]; f.Value.Independent && v.frees(f.Name) {
+			b = append(append(append(append(b, f.Name...), '='), plainValue(f.Value)...), 0)
 		}
 	}
-	return b.String()
+	return string(b)
 }
 
 // committed is when the revision of a report was made; where that is not known,
@@ -70,7 +77,7 @@ func committed(r *digest.Row) time.Time {
 func (g *Group) about(v *variable) {
 	var rows []digest.Row
 	for i := range g.Rows {
-		rows = append(rows, g.Rows[i].rows...)
+		rows = append(rows, g.Rows[i].rows()...)
 	}
 	g.Differs, g.Equal = []string{}, []Setting{}
 	wanted := func(f digest.Field) bool {
@@ -92,8 +99,9 @@ func (g *Group) measure(columns []column) {
 	for i := range g.Rows {
 		l := &g.Rows[i]
 		l.Cells = make(map[string]Cell, len(columns))
+		rows := l.rows()
 		for _, c := range columns {
-			if cell, ok := cellOf(l.rows, c.field); ok {
+			if cell, ok := cellOf(rows, c.field); ok {
 				l.Cells[c.field] = cell
 			}
 		}
@@ -135,7 +143,7 @@ func mark(groups []Group) {
 		for _, c := range judged {
 			samples := make([][]float64, len(g.Rows))
 			for i := range g.Rows {
-				samples[i] = sample(trusted(g.Rows[i].rows), c.field)
+				samples[i] = sample(trusted(g.Rows[i].rows()), c.field)
 			}
 			if slices.ContainsFunc(samples, func(s []float64) bool { return len(s) == 0 }) {
 				continue // against nothing, nothing is the best
@@ -156,9 +164,9 @@ func (g *Group) all(field string) bool {
 	return !slices.ContainsFunc(g.Rows, func(l Line) bool { _, ok := l.Cells[field]; return !ok })
 }
 
-// trusted are the rows whose generator was not the limit.
+// trusted keeps the rows whose generator was not the limit.
 func trusted(rows []digest.Row) []digest.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r digest.Row) bool {
+	return slices.DeleteFunc(rows, func(r digest.Row) bool {
 		x, ok := r.Num("trusted")
 		return ok && x == 0
 	})

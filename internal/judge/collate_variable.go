@@ -29,6 +29,8 @@ type variable struct {
 	flags bool
 	// revisions may differ: VAR says which it is, or on which branch.
 	revisions bool
+
+	freed map[string]bool // what frees said of a name: it is asked for every field of every row
 }
 
 // variableOf finds VAR among the fields of rows.
@@ -60,10 +62,13 @@ func variableOf(rows []digest.Row, name string) (*variable, error) {
 		}
 		return nil, digest.Unknown(name, names)
 	}
-	v := &variable{name: found, revisions: digest.OfRevision(found)}
-	isFlag := strings.HasPrefix(found, flagPrefix)
-	v.flags = found == "branch" || independent && !isFlag && !v.revisions
-	return v, nil
+	return newVariable(found, independent), nil
+}
+
+func newVariable(name string, independent bool) *variable {
+	v := &variable{name: name, revisions: digest.OfRevision(name), freed: make(map[string]bool)}
+	v.flags = name == "branch" || independent && !strings.HasPrefix(name, flagPrefix) && !v.revisions
+	return v
 }
 
 // rank orders the names under which a field is found: its own, a flag's, a
@@ -92,6 +97,15 @@ func (v *variable) shown() string {
 // frees reports whether a field may differ within a group since it goes with
 // VAR: the revision with the branch, a topic's partitions with how it is made.
 func (v *variable) frees(name string) bool {
+	is, ok := v.freed[name]
+	if !ok {
+		is = v.goesWith(name)
+		v.freed[name] = is
+	}
+	return is
+}
+
+func (v *variable) goesWith(name string) bool {
 	switch {
 	case name == v.name:
 		return true
@@ -111,11 +125,17 @@ func (v *variable) frees(name string) bool {
 // is made.
 const topicPrefix = "target.topic."
 
+// chooses reports whether a filter chooses what to start from: it is on VAR, or
+// on what goes with it.
+func (v *variable) chooses(f digest.Filter) bool {
+	return v.frees(f.Name) || v.frees(flagPrefix+f.Name) || v.frees(labelPrefix+f.Name)
+}
+
 // split parts the filters that choose what to start from from those that hold
 // for every row.
 func (v *variable) split(filters digest.Filters) (starts, others digest.Filters) {
 	for _, f := range filters {
-		if v.frees(f.Name) || v.frees(flagPrefix+f.Name) || v.frees(labelPrefix+f.Name) {
+		if v.chooses(f) {
 			starts = append(starts, f)
 		} else {
 			others = append(others, f)
@@ -124,59 +144,104 @@ func (v *variable) split(filters digest.Filters) (starts, others digest.Filters)
 	return starts, others
 }
 
-// A family is rows whose independent variables are the same but for VAR, what
-// goes with it, and the system's flags where those may differ.
-type family []digest.Row
+// An entry is a row with what it is grouped by.
+type entry struct {
+	digest.Row
+	value   digest.Value // of VAR
+	start   bool         // to be started from
+	key     string       // equal where the independent variables are, but for VAR and what goes with it
+	derived string       // equal where the settings are that follow from others
+	flags   string       // equal where the system's flags are; "" where they are part of the key
+	plain   string       // equal where the values of VAR are
+}
 
-// families sorts rows apart, newest first.
-func (v *variable) families(rows []digest.Row) (out []family) {
-	sorted := slices.Clone(rows)
-	slices.SortStableFunc(sorted, func(a, b digest.Row) int { return byTime(b, a) })
-	for _, f := range apartBy(sorted, func(r *digest.Row) string {
-		return v.keyOf(r, func(f *digest.Field) bool {
-			return !f.Value.Derived && !(v.flags && strings.HasPrefix(f.Name, flagPrefix))
-		})
-	}) {
-		out = append(out, v.derived(f)...)
+// A family is rows whose independent variables are the same but for VAR, what
+// goes with it, and the system's flags where those may differ; newest first.
+type family []*entry
+
+// entries are the rows that have VAR, newest first.
+func (v *variable) entries(rows []digest.Row) []*entry {
+	out := make([]*entry, 0, len(rows))
+	var k keys
+	for i := range rows {
+		value, ok := rows[i].Get(v.name)
+		if !ok {
+			continue
+		}
+		e := &entry{Row: rows[i], value: value, plain: plainValue(value)}
+		k.of(v, e)
+		out = append(out, e)
+	}
+	slices.SortStableFunc(out, func(a, b *entry) int { return byTime(b.Row, a.Row) })
+	return out
+}
+
+// keys makes the keys of entries; equal ones are one string.
+type keys struct {
+	known               map[string]string
+	main, derived, flag []byte
+}
+
+func (k *keys) of(v *variable, e *entry) {
+	k.main, k.derived, k.flag = k.main[:0], k.derived[:0], k.flag[:0]
+	for i := range e.Fields {
+		f := &e.Fields[i]
+		if !f.Value.Independent || v.frees(f.Name) {
+			continue
+		}
+		to := &k.main
+		switch {
+		case f.Value.Derived:
+			to = &k.derived
+		case v.flags && strings.HasPrefix(f.Name, flagPrefix):
+			to = &k.flag
+		}
+		*to = append(append(*to, f.Name...), '=')
+		switch {
+		case f.Name == "target":
+			*to = append(*to, settled(*f)...)
+		case f.Value.Kind == digest.Text:
+			*to = append(*to, f.Value.Text...)
+		default:
+			*to = strconv.AppendFloat(*to, f.Value.Num, 'g', -1, 64)
+		}
+		*to = append(*to, 0)
+	}
+	e.key, e.derived, e.flags = k.one(k.main), k.one(k.derived), k.one(k.flag)
+}
+
+// one is the one string of a key.
+func (k *keys) one(b []byte) string {
+	if s, ok := k.known[string(b)]; ok {
+		return s
+	}
+	if k.known == nil {
+		k.known = make(map[string]string)
+	}
+	s := string(b)
+	k.known[s] = s
+	return s
+}
+
+// families sorts entries apart.
+func families(all []*entry) (out []family) {
+	for _, f := range apartBy(all, func(e *entry) string { return e.key }) {
+		out = append(out, f.parted()...)
 	}
 	return out
 }
 
-// derived parts a family by the settings that follow from others, unless those
+// parted parts a family by the settings that follow from others, unless those
 // follow from VAR: then each of its values has one of theirs.
-func (v *variable) derived(f family) []family {
-	of := func(r *digest.Row) string {
-		return v.keyOf(r, func(f *digest.Field) bool { return f.Value.Derived })
-	}
+func (f family) parted() []family {
 	have := map[string]string{}
-	for i := range f {
-		value, _ := f[i].Get(v.name)
-		k := plainValue(value)
-		if d, ok := have[k]; ok && d != of(&f[i]) {
-			return apartBy(f, of)
+	for _, e := range f {
+		if d, ok := have[e.plain]; ok && d != e.derived {
+			return apartBy(f, func(e *entry) string { return e.derived })
 		}
-		have[k] = of(&f[i])
+		have[e.plain] = e.derived
 	}
 	return []family{f}
-}
-
-// keyOf is equal of rows whose independent variables are, of those that count.
-func (v *variable) keyOf(r *digest.Row, counts func(*digest.Field) bool) string {
-	b := make([]byte, 0, 512)
-	for i := range r.Fields {
-		f := &r.Fields[i]
-		if !f.Value.Independent || v.frees(f.Name) || !counts(f) {
-			continue
-		}
-		b = append(append(b, f.Name...), '=')
-		if f.Name == "target" {
-			b = append(b, settled(*f)...)
-		} else {
-			b = append(b, plainValue(f.Value)...)
-		}
-		b = append(b, 0)
-	}
-	return string(b)
 }
 
 // plainValue is equal of values that are, however they were typed.
@@ -187,18 +252,19 @@ func plainValue(v digest.Value) string {
 	return strconv.FormatFloat(v.Num, 'g', -1, 64)
 }
 
-// apartBy sorts rows apart by a key, in the order in which each is first met.
-func apartBy(rows []digest.Row, key func(*digest.Row) string) (out []family) {
+// apartBy sorts entries apart by a key, in the order in which each is first
+// met.
+func apartBy(all []*entry, key func(*entry) string) (out []family) {
 	at := map[string]int{}
-	for i := range rows {
-		k := key(&rows[i])
+	for _, e := range all {
+		k := key(e)
 		j, ok := at[k]
 		if !ok {
 			j = len(out)
 			at[k] = j
 			out = append(out, nil)
 		}
-		out[j] = append(out[j], rows[i])
+		out[j] = append(out[j], e)
 	}
 	return out
 }
@@ -207,33 +273,27 @@ func apartBy(rows []digest.Row, key func(*digest.Row) string) (out []family) {
 // were run with several sets of flags, which are no repetitions of each other.
 // Each of those is a group then, beside what the other values have: rows of the
 // same flags where there are any.
-func (v *variable) groups(f family, isStart map[string]bool) (out []Group) {
-	flags := func(r *digest.Row) string {
-		if !v.flags {
-			return ""
-		}
-		return flagsKey(r)
-	}
-	values := apartBy(f, func(r *digest.Row) string { x, _ := r.Get(v.name); return plainValue(x) })
+func (v *variable) groups(f family) (out []Group) {
+	flags := func(e *entry) string { return e.flags }
+	values := apartBy(f, func(e *entry) string { return e.plain })
 	shown := map[string]bool{}
 	for _, own := range apartBy(f, flags) { // newest first
-		k := flags(&own[0])
-		if !slices.ContainsFunc(own, func(r digest.Row) bool { return isStart[r.ID] && !shown[r.ID] }) {
+		if !slices.ContainsFunc(own, func(e *entry) bool { return e.start && !shown[e.ID] }) {
 			continue
 		}
 		var g Group
 		for _, same := range values {
 			sets := apartBy(same, flags)
-			if i := slices.IndexFunc(sets, func(s family) bool { return flags(&s[0]) == k }); i >= 0 {
+			if i := slices.IndexFunc(sets, func(s family) bool { return s[0].flags == own[0].flags }); i >= 0 {
 				sets = sets[i : i+1]
 			}
 			for _, set := range sets {
-				g.Rows = append(g.Rows, v.line(set, isStart))
+				g.Rows = append(g.Rows, v.line(set))
 			}
 		}
 		for i := range g.Rows {
-			for _, r := range g.Rows[i].rows {
-				shown[r.ID] = true
+			for _, e := range g.Rows[i].entries {
+				shown[e.ID] = true
 			}
 			if at := g.Rows[i].At; at.After(g.newest) {
 				g.newest = at
@@ -242,13 +302,4 @@ func (v *variable) groups(f family, isStart map[string]bool) (out []Group) {
 		out = append(out, g)
 	}
 	return out
-}
-
-// flagsKey is equal of rows whose system had the same flags.
-func flagsKey(r *digest.Row) string {
-	var b strings.Builder
-	for _, f := range r.Under(flagPrefix) {
-		b.WriteString(f.Name + "=" + plainValue(f.Value) + "\x00")
-	}
-	return b.String()
 }

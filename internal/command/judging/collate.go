@@ -84,7 +84,12 @@ func (c *collating) run(ctx context.Context, s store.Store, args []string) error
 	if o.Filters, err = digest.ParseFilters(args[1:], now); err != nil {
 		return err
 	}
-	rows, err := s.Rows(ctx, store.Query{Fields: judge.CollateFields(o)})
+	q := store.Query{Fields: judge.CollateFields(o), Filters: judge.CollateFilters(o)}
+	rows, err := s.Rows(ctx, q)
+	if err == nil && len(rows) == 0 && len(q.Filters) > 0 {
+		q.Filters = nil // to say what each of them lets through
+		rows, err = s.Rows(ctx, q)
+	}
 	if err != nil {
 		return err
 	}
