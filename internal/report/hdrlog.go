@@ -83,13 +83,8 @@ func (l *Log) Interval(iv *measure.Interval) {
 		if h.h == nil {
 			continue
 		}
-		encoded, err := h.h.ToHDR().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-		if err != nil {
-			l.fail(err)
-			return
-		}
 		fmt.Fprintf(&l.buf, "Tag=%s%s,%.3f,%.3f,%.3f,%s\n", prefix, h.tag,
-			iv.Start.Seconds(), iv.Length().Seconds(), micros(h.h.Max())/1e3, encoded)
+			iv.Start.Seconds(), iv.Length().Seconds(), micros(h.h.Max())/1e3, h.h.EncodeHDR())
 	}
 	l.flush()
 }
