@@ -87,10 +87,12 @@ var Rooms = []Room{
 		"internal/checkout", "internal/ledger", "internal/live", "internal/publish", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
+	{Name: "internal/compat", May: []string{"internal/report", "internal/workload", "load"}},
+	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/export", "internal/report", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/command", May: []string{"internal/report", "internal/store", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{
 		"internal/command", "internal/digest", "internal/judge", "internal/picture", "internal/report", "internal/store", "internal/workload", "target", "units",
-	}},
+	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest", "measure"}},
 	{Name: "internal/command/reports", May: []string{
 		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/report", "internal/store", "load",
 		"internal/workload", "target", "units",

@@ -16,6 +16,12 @@ import (
 // ComparisonSchema names the form of the JSON of a comparison.
 const ComparisonSchema = "carronade.comparison/1"
 
+// Repetitions is how many of each side are the fewest that can tell anything.
+const Repetitions = stats.Least
+
+// Mixed is the verdict of a comparison whose rows contradict each other.
+const Mixed = "mixed"
+
 // CompareOptions say how to compare.
 type CompareOptions struct {
 	BaseName, CandidateName string // what the sides are called: as they were asked for
@@ -48,7 +54,7 @@ type Comparison struct {
 	Pairs     []Pair `json:"pairs"`
 	// Unpaired are workloads that one side alone has.
 	Unpaired []Unpaired `json:"unpaired"`
-	Verdict  string     `json:"verdict"` // the worst of all primary rows, or mixed
+	Verdict  string     `json:"verdict"` // of all primary rows: better, worse, Mixed, same, cannot tell
 }
 
 // A Side is the reports of one side.
@@ -403,7 +409,7 @@ func (c *Comparison) verdict() string {
 	}
 	switch {
 	case n[stats.Better] > 0 && n[stats.Worse] > 0:
-		return "mixed"
+		return Mixed
 	case n[stats.Worse] > 0:
 		return string(stats.Worse)
 	case n[stats.Better] > 0:

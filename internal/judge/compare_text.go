@@ -216,7 +216,11 @@ func signed(v float64) string {
 	if math.Abs(v) >= 10 {
 		return fmt.Sprintf("x%.0f", 1+v)
 	}
-	return fmt.Sprintf("%+.1f%%", 100*v)
+	text := fmt.Sprintf("%+.1f%%", 100*v)
+	if text == "-0.0%" || text == "+0.0%" {
+		return "0.0%"
+	}
+	return text
 }
 
 // verdict is the verdict in words.

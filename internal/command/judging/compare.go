@@ -10,7 +10,6 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/judge"
-	"carronade/internal/stats"
 	"carronade/internal/store"
 )
 
@@ -61,7 +60,7 @@ func Compare(t Tools) *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
 	fs.BoolVar(&c.run, "run", false, "the sides are workload files, to be run in turns first")
-	fs.IntVar(&c.repeat, "repeat", stats.Least, "with --run: each `N` times")
+	fs.IntVar(&c.repeat, "repeat", judge.Repetitions, "with --run: each `N` times")
 	fs.BoolVar(&c.gate, "gate", false, "exit with 1 where it is worse, with 4 where it cannot tell")
 	fs.BoolVar(&c.revisions, "revisions", false, "judge all revisions of a side together, not only the newest")
 	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")
@@ -132,9 +131,9 @@ func (c *comparing) compare(ctx context.Context, s store.Store, args []string, o
 		return err
 	}
 	switch found.Verdict {
-	case string(stats.Worse), "mixed":
+	case judge.Worse, judge.Mixed:
 		return command.Exit{Code: command.Broken}
-	case string(stats.Unknown):
+	case judge.CannotTell:
 		return command.Exit{Code: command.CannotTell}
 	}
 	return nil
