@@ -36,7 +36,7 @@ var (
 			Blue: "#0060a8", Orange: "#c26a00", Green: "#009270", Purple: "#8f2d7a", Red: "#d1242f",
 			Sky: "#3f8fd6", Olive: "#6b6100", Grey: "#6e7781",
 		},
-		Heat: ramp("#c3dcf2", "#3b86c4", "#5b1a6e", "#1d0524"),
+		Heat: ramp("#bfe3d6", "#4fb0ae", "#2a6a9e", "#2b1650"),
 	}
 	dark = Colours{
 		Background: "#12161b", Ink: "#e6e9ec", Muted: "#a2abb5", Grid: "#272d34", Axis: "#69727d", Band: "#1b2128",
@@ -44,7 +44,7 @@ var (
 			Blue: "#4a9dff", Orange: "#f2a03d", Green: "#2fd1a2", Purple: "#d47ad1", Red: "#ff6b63",
 			Sky: "#a5d8ff", Olive: "#d3cb4f", Grey: "#9aa4ae",
 		},
-		Heat: ramp("#23425f", "#2a7fb0", "#f08a3c", "#fff6c9"),
+		Heat: ramp("#33406f", "#2b7f9e", "#58c98c", "#fdf5a8"),
 	}
 )
 

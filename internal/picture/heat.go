@@ -145,7 +145,9 @@ func (h *Heat) sort() {
 	})
 }
 
-// heatLevels is how many colours a heat map has.
+// HeatLevels is how many colours a heat map has.
+const HeatLevels = heatLevels
+
 const heatLevels = 10
 
 // level is the colour of a count, from 0: the logarithm of its part of the most

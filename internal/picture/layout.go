@@ -89,7 +89,7 @@ func (f *Figure) box(w, y float64) rect {
 		h = mapHeight
 	}
 	const left = 84
-	return rect{left, y + 8, w - left - marginSide, h}
+	return rect{left, y + 18, w - left - marginSide, h} // room for the names of marks
 }
 
 func (d *drawing) add(s shape) { d.shapes = append(d.shapes, s) }
@@ -228,10 +228,10 @@ func (f *Figure) marks(d *drawing, x scale, box rect) {
 		if m.Text == "" {
 			continue
 		}
-		if text := measureText(m.Text, fontSize); from+4+text < box.x+box.w {
-			d.say("note", atStart, from+4, box.y+13, m.Text)
+		if text := measureText(m.Text, fontSize); from+text < box.x+box.w {
+			d.say("note", atStart, from, box.y-5, m.Text)
 		} else {
-			d.say("note", atEnd, from-4, box.y+13, m.Text)
+			d.say("note", atEnd, to, box.y-5, m.Text)
 		}
 	}
 }

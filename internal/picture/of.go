@@ -88,7 +88,9 @@ func (p *plot) named(i int, series string) string {
 	return p.runs[i].name + ": " + series
 }
 
-// toneOf is the colour of a report among several.
+// ToneOf is the colour of a report among several, counted from 0.
+func ToneOf(i int) Tone { return toneOf(i) }
+
 func toneOf(i int) Tone { return Tone(i % int(Grey)) }
 
 // marks are the phases that are not the hold, where steps begin, and the

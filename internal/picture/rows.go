@@ -170,6 +170,21 @@ func namesOf(ds []*report.Document) []string {
 	return names
 }
 
+// Names are what reports are called in pictures of several; empty texts for
+// one.
+func Names(ds ...*report.Document) []string { return namesOf(ds) }
+
+// Differences are the names of labels and settings in which reports differ.
+func Differences(ds ...*report.Document) []string {
+	if len(ds) < 2 {
+		return nil
+	}
+	return differences(ds)
+}
+
+// Said is the value of a label, or else a setting, as text.
+func Said(d *report.Document, name string) string { return said(d, name) }
+
 // differences are the names of settings and labels that are not the same in all
 // reports: what somebody set first, in the order of the settings.
 func differences(ds []*report.Document) []string {

@@ -141,8 +141,9 @@ func (p *plot) curve() {
 	p.add(f)
 }
 
-// curvePoints bounds the points of a curve: more than a picture is wide.
-const curvePoints = 1200
+// curvePoints is about how many points a curve has at most: the eye sees no
+// more.
+const curvePoints = 400
 
 // curveOf is the curve of a time, and where events without an answer take part
 // from some percentile on, that part apart, as a lower bound.

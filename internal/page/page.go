@@ -1,0 +1,248 @@
+package page
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"carronade/internal/markup"
+	"carronade/internal/picture"
+	"carronade/internal/report"
+)
+
+//go:embed page.js
+var script string
+
+//go:embed page.css
+var sheet string
+
+// errNothing: a page of no report would be blank.
+var errNothing = errors.New("write a page: there is no report to show")
+
+// tableRows bounds the tables below the pictures: more are read in the picture,
+// or in the report itself.
+const tableRows = 40
+
+// The widths at which still pictures are drawn: half of a page and all of it.
+const (
+	halfWidth = 600
+	wholePage = 1200
+)
+
+// style is the page's style sheet: the colours of both themes, the rules of the
+// pictures and those of the page.
+var style = sync.OnceValue(func() string {
+	light, dark := picture.Properties(picture.Light), picture.Properties(picture.Dark)
+	return ":root{color-scheme:light;" + light + "}" +
+		"@media(prefers-color-scheme:dark){:root:not([data-theme=light]){color-scheme:dark;" + dark + "}}" +
+		":root[data-theme=dark]{color-scheme:dark;" + dark + "}" +
+		"@media print{:root:root:root{color-scheme:light;" + light + "}}\n" +
+		picture.Rules() + "\n" + sheet
+})
+
+// policy allows the page's own style and script, and nothing else: no
+// connection, no frame, no other script, and no text that becomes markup.
+func policy() string {
+	hash := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style()) +
+		"; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+}
+
+// Write writes the page of a report, or of several laid over each other.
+func Write(w io.Writer, ds ...*report.Document) error {
+	if len(ds) == 0 {
+		return errNothing
+	}
+	figures := picture.Of(ds...)
+	p := &page{ds: ds, names: picture.Names(ds...)}
+	p.begin()
+	p.head()
+	p.numbers()
+	p.pictures(figures)
+	p.rest()
+	p.end(encode(figures))
+	if _, err := w.Write(p.Bytes()); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
+
+// A page is being written.
+type page struct {
+	markup.Writer
+	ds    []*report.Document
+	names []string // of several reports; empty texts of one
+}
+
+func (p *page) several() bool { return len(p.ds) > 1 }
+
+func (p *page) title() string {
+	if p.several() {
+		return fmt.Sprintf("%d reports compared - Carronade", len(p.ds))
+	}
+	return p.ds[0].Op + " " + p.ds[0].Target + " - Carronade"
+}
+
+func (p *page) begin() {
+	p.Raw("<!doctype html>\n")
+	p.Open("html", "lang", "en")
+	p.Open("head")
+	p.Void("meta", "charset", "utf-8")
+	p.Void("meta", "http-equiv", "Content-Security-Policy", "content", policy())
+	p.Void("meta", "name", "viewport", "content", "width=device-width, initial-scale=1")
+	p.Void("meta", "name", "color-scheme", "content", "light dark")
+	p.Void("meta", "name", "referrer", "content", "no-referrer")
+	p.Void("link", "rel", "icon", "href", "data:,") // else a browser asks the server for one
+	p.Element("title", p.title())
+	p.Open("style")
+	p.Raw(style())
+	p.Close()
+	p.Close()
+	p.Line()
+	p.Open("body")
+	p.Element("a", "Skip to the pictures", "class", "skip", "href", "#pictures")
+	p.Line()
+}
+
+// end closes the page, with the pictures' data and the script.
+func (p *page) end(data []byte) {
+	p.Open("script", "type", "application/json", "id", "data")
+	p.Raw(string(data))
+	p.Close()
+	p.Line()
+	p.Open("script")
+	p.Raw(script)
+	p.Close()
+	p.Line()
+	p.Close()
+	p.Close()
+	p.Line()
+}
+
+// pictures are the figures: a heading, what to mind, the names of the series,
+// the still picture and its numbers.
+func (p *page) pictures(figures []picture.Figure) {
+	p.Open("section", "id", "pictures", "aria-label", "Pictures")
+	p.Element("h2", "Pictures")
+	// The script fills this: without it there is nothing to press.
+	p.Open("div", "id", "tools", "class", "tools", "hidden", "hidden")
+	p.Close()
+	p.Open("div", "class", "figures")
+	p.Line()
+	for i := range figures {
+		p.figure(&figures[i])
+	}
+	p.Close()
+	p.Close()
+	p.Line()
+}
+
+func (p *page) figure(f *picture.Figure) {
+	width, class := float64(halfWidth), "half"
+	if f.Heat != nil {
+		width, class = wholePage, "whole"
+	}
+	p.Open("figure", "id", "f-"+f.Name, "class", class, "data-name", f.Name)
+	p.Open("figcaption")
+	p.Element("h3", f.Title, "id", "h-"+f.Name)
+	p.Element("p", f.Note)
+	p.Close()
+	p.legend(f)
+	p.Open("div", "class", "plot")
+	p.Raw(f.Inline("p-"+f.Name, width))
+	p.Close()
+	p.numbersOf(f)
+	p.Close()
+	p.Line()
+}
+
+func (p *page) legend(f *picture.Figure) {
+	if f.Heat != nil {
+		p.Open("p", "class", "legend")
+		p.Text("1 ")
+		p.Open("svg", "class", "ramp", "viewBox", "0 0 200 12", "width", "200", "height", "12", "aria-hidden", "true")
+		for i := range picture.HeatLevels {
+			p.Empty("path", "class", fmt.Sprintf("cells h%d", i), "d", fmt.Sprintf("M%d 0h20v12h-20z", 20*i))
+		}
+		p.Close()
+		p.Text(" " + picture.Format(float64(f.Heat.Most), picture.Events) + " in a cell, " +
+			picture.Format(float64(f.Heat.Count), picture.Events) + " in all")
+		p.Close()
+		return
+	}
+	p.Open("ul", "class", "legend")
+	for i := range f.Series {
+		s := &f.Series[i]
+		name := s.Name
+		if name == "" {
+			name = f.Title
+		}
+		p.Open("li", "data-s", fmt.Sprint(i))
+		p.Open("svg", "class", "sample", "viewBox", "0 0 28 12", "width", "28", "height", "12", "aria-hidden", "true")
+		if s.Style == picture.Bars {
+			p.Empty("path", "class", fmt.Sprintf("f%d", s.Tone), "d", "M8 1h12v10h-12z")
+		} else {
+			p.Empty("path", "class", fmt.Sprintf("line t%d d%d", s.Tone, s.Dash), "d", "M1 6h26")
+		}
+		p.Close()
+		p.Element("span", name)
+		p.Close()
+	}
+	p.Close()
+}
+
+func (p *page) numbersOf(f *picture.Figure) {
+	t := f.Table(tableRows)
+	if len(t.Rows) == 0 {
+		return
+	}
+	p.Open("details", "class", "numbers")
+	p.Open("summary")
+	p.Text("Numbers")
+	p.Element("span", " of "+f.Title, "class", "hush")
+	p.Close()
+	if t.Note != "" {
+		p.Element("p", t.Note)
+	}
+	p.table(t.Head, t.Rows)
+	p.Close()
+}
+
+// table writes a table whose first column names the rows.
+func (p *page) table(head []string, rows [][]string) {
+	p.Open("div", "class", "scroll", "tabindex", "0", "role", "region", "aria-label", "Table")
+	p.Open("table")
+	if strings.Join(head, "") != "" {
+		p.Open("thead")
+		p.Open("tr")
+		for _, h := range head {
+			p.Element("th", h, "scope", "col")
+		}
+		p.Close()
+		p.Close()
+	}
+	p.Open("tbody")
+	for _, row := range rows {
+		p.Open("tr")
+		for i, c := range row {
+			if i == 0 {
+				p.Element("th", c, "scope", "row")
+			} else {
+				p.Element("td", c)
+			}
+		}
+		p.Close()
+	}
+	p.Close()
+	p.Close()
+	p.Close()
+	p.Line()
+}
