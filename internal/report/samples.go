@@ -1,5 +1,7 @@
 package report
 
+import "carronade/units"
+
 // Samples are single events of a run, where it kept some: of every Every
 // consecutive ones that came back one, chosen at random, so that there are a few
 // thousand however many there were.
@@ -25,4 +27,22 @@ type Trace struct {
 	Every   uint64 `json:"every"`   // a row for one of so many events; 0: a row a shot
 	Bytes   int64  `json:"bytes"`
 	Error   string `json:"error"` // why it stopped before the run; "" when it did not
+}
+
+// text is what a person is told of a trace.
+func (t *Trace) text() string {
+	what := plural(t.Rows, "row")
+	switch {
+	case t.Every == 1:
+		what += ", one an event"
+	case t.Every > 1:
+		what += ", of one in " + units.FormatCount(t.Every) + " events"
+	default:
+		what += ", one a shot"
+	}
+	dropped := ""
+	if t.Dropped > 0 {
+		dropped = units.FormatCount(t.Dropped) + " could not be written"
+	}
+	return joinNonEmpty(t.File, what, dropped, units.FormatSize(t.Bytes), t.Error)
 }

@@ -256,6 +256,9 @@ func (d *Document) generator(p *page) {
 		}
 		p.pair("calibrated", text)
 	}
+	if d.Trace != nil {
+		p.pair("trace", d.Trace.text())
+	}
 	if d.ID != "" {
 		text := d.ID
 		if len(d.Hash) >= 12 {

@@ -1,0 +1,42 @@
+package trace
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/trace.md anew")
+
+// TestDocumented: docs/trace.md has every column, as it is.
+func TestDocumented(t *testing.T) {
+	const path, head = "../../docs/trace.md", "| column | type | null | meaning |\n|---|---|---|---|\n"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, c := range Columns() {
+		null := ""
+		if c.Optional {
+			null = "may be"
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", c.Name, c.Type, null, c.Help)
+	}
+	before, rest, ok := strings.Cut(string(text), head)
+	if !ok {
+		t.Fatalf("%s has no table of columns", path)
+	}
+	got, after, _ := strings.Cut(rest, "\n\n")
+	if got+"\n" == want.String() {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s does not have the columns as they are; go test ./internal/trace -run Documented -update", path)
+	}
+	if err := os.WriteFile(path, []byte(before+head+want.String()+"\n"+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
