@@ -57,13 +57,18 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		Store: o.keep.store,
 		Kept:  func(_ *report.Document, err error) { k.kept = err },
 		Opened: func() {
-			if w.OpenEnded() {
+			if o.eyes.Opened != nil {
+				o.eyes.Opened()
+			} else if w.OpenEnded() {
 				s.note("no limit was given: this goes on until Ctrl-C, which stops, drains and reports")
 			}
 		},
 		Watch: func(snap load.Snapshot) {
 			watcher.Show(snap)
 			o.hub.Show(snap)
+			if o.eyes.Interval != nil {
+				o.eyes.Interval(snap)
+			}
 		},
 		Logf:        func(format string, args ...any) { watcher.Say(fmt.Sprintf(format, args...)) },
 		Started:     s.started,

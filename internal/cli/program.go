@@ -51,7 +51,7 @@ func OS(kinds []target.Kind) *Program {
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
 		signal.Notify(signals, syscall.SIGHUP) // the terminal is gone, and what was started has to end
 	}
-	return &Program{Kinds: kinds, Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Signals: signals}
+	return &Program{Kinds: kinds, Args: called(os.Args), In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Signals: signals}
 }
 
 // Main runs the command line and returns its exit code.

@@ -55,7 +55,7 @@ func (s *session) root() *cobra.Command {
 	add("start", s.demoCommand(), s.runCommand(), s.calibrateCommand())
 	add("tools", s.ownCommands()...)
 	add("reports", reports.Command(s.reportTools(), s.replayCommand()), judging.Collate(judge), judging.Compare(judge), judging.Verify(judge))
-	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand())
+	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand(), s.asCommand())
 	add("more", s.versionCommand())
 	root.SetHelpCommand(s.helpCommand())
 	root.SetHelpCommandGroupID("more")

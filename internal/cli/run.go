@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/compat"
 	"carronade/internal/publish"
 	"carronade/internal/report"
 	"carronade/internal/run"
@@ -136,6 +137,7 @@ type outputs struct {
 	note  string       // that the reports carry
 	keep  *keeping     // where they are kept
 	hub   *publish.Hub // who is told of a run that goes on; nil: nobody
+	eyes  compat.Eyes  // of the tool that carronade stands in for
 }
 
 // A task is one execution of a workload.

@@ -6,6 +6,8 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/command/query"
 	"carronade/internal/command/topics"
+	"carronade/internal/compat"
+	"carronade/internal/compat/sangrenel"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -127,6 +129,19 @@ its process costs meanwhile in memory and processor time.`,
 		},
 	}
 }
+
+// oldTools are the tools that carronade stands in for, in the order of
+// `carronade as`.
+func oldTools() []compat.Tool {
+	return []compat.Tool{
+		sangrenel.Tool,
+	}
+}
+
+const asExample = `
+  carronade as
+  carronade as sangrenel -help
+  ln -s carronade sangrenel`
 
 const rootExample = `
   carronade demo

@@ -1,0 +1,110 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+)
+
+// A Tool is an old program that carronade stands in for.
+type Tool struct {
+	Name  string   // as in `carronade as NAME`
+	Calls []string // other names that it is called by
+	Short string   // one line of help
+	Kind  string   // of target that it fires at
+	// Main is the tool's command line. It returns the exit code; an error is
+	// one that the tool itself has no words for.
+	Main func(ctx context.Context, p *Program) (code int, err error)
+}
+
+// A Program is one command line of a tool, with everything it may touch.
+type Program struct {
+	Called string   // the name it was called by
+	Args   []string // the tool's own
+	Strict bool     // the old tool's quirks are wanted
+
+	In       io.Reader
+	Out, Err io.Writer
+
+	// Fire runs a workload to its end, as `carronade run` does, and keeps the
+	// report like any other. The error is one of usage, of the connection or of
+	// an interruption before anything was fired; from then on there is a
+	// report.
+	Fire func(ctx context.Context, w *workload.Document, eyes Eyes) (*report.Document, error)
+}
+
+// Eyes see a run while it goes on. Either function may be nil.
+type Eyes struct {
+	Opened   func()              // the target is open, and nothing was fired yet
+	Interval func(load.Snapshot) // an interval has closed; see load.Plan.Watch
+}
+
+// Ours are the flags that every stand-in has besides the tool's own.
+type Ours struct {
+	Strict     bool
+	ReportJSON string // file for the report; "" is none
+}
+
+// OursHelp is what help says of them.
+const OursHelp = `of carronade, besides the tool's own:
+  --strict             the tool's quirks, too: how it computed what is wrong in it, and its exit codes
+  --report-json FILE   the whole report as JSON
+`
+
+// Split takes our flags out of a tool's arguments.
+func Split(args []string) (own []string, o Ours, err error) {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "--strict":
+			o.Strict = true
+		case a == "--report-json":
+			if i++; i == len(args) {
+				return nil, o, errors.New("--report-json needs a file")
+			}
+			o.ReportJSON = args[i]
+		case strings.HasPrefix(a, "--report-json="):
+			o.ReportJSON = strings.TrimPrefix(a, "--report-json=")
+		default:
+			own = append(own, a)
+		}
+	}
+	return own, o, nil
+}
+
+// Find returns the tool that is called so: by a name, or by the path of a file
+// of such a name, with .sh, .exe or .jar behind it or not.
+func Find(tools []Tool, called string) (*Tool, bool) {
+	name := strings.TrimSuffix(filepath.Base(called), ".exe")
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".sh"), ".jar")
+	for i := range tools {
+		t := &tools[i]
+		if t.Name == name {
+			return t, true
+		}
+		for _, c := range t.Calls {
+			if c == name {
+				return t, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// A Draft is a workload in the making: settings as an old tool's arguments have
+// them.
+type Draft struct{ workload.Document }
+
+// Set gives a setting a value. Where is the argument that said so, for errors.
+func (d *Draft) Set(name, where, text string) { d.Add(name, where, text) }
+
+// Setf is Set with a text to be made.
+func (d *Draft) Setf(name, where, format string, args ...any) {
+	d.Add(name, where, fmt.Sprintf(format, args...))
+}

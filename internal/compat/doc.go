@@ -1,0 +1,11 @@
+// Package compat stands in for the tools that carronade replaces: it takes
+// their command lines, runs them as workloads like any other, and prints their
+// lines. It answers for the old tools' flags, defaults, units, forms of output
+// and usage errors, each tool in a directory of its own. It refuses to know how
+// to fire or to measure: a stand-in makes a workload of arguments and lines of
+// a report.
+//
+// Its invariant: every number that a stand-in prints is one that stands in the
+// report, or is computed from what stands there; with --strict, too, where the
+// old tool's own way of computing it is used on the same data.
+package compat
