@@ -60,7 +60,7 @@ func (c *collector) finish(started time.Time) *Result {
 		if c.run.plan.Schedule != nil {
 			c.reconcile(name)
 		} else if row := c.rows[name]; row != nil {
-			c.series.Add(*row)
+			c.series.AddLast(*row)
 		}
 	}
 	res.Intervals = c.series.Intervals()
@@ -156,7 +156,7 @@ func (c *collector) reconcile(name string) {
 	}
 	row.Offered += want.Offered - got.Offered // wraps where it shrinks, as it should
 	row.Unsent += want.Unsent - got.Unsent
-	c.series.Add(*row)
+	c.series.AddLast(*row)
 }
 
 func (c *collector) tally(i int, name string, start, end time.Duration) measure.Tally {

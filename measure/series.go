@@ -1,58 +1,90 @@
 package measure
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // DefaultSeries is how many intervals a series keeps: an hour of seconds.
 const DefaultSeries = 3600
 
 // A Series is the intervals of a run, in order, in bounded memory. When it is
-// full, neighbours of the same phase are joined in pairs, and from then on new
-// intervals are joined to pairs (then fours, ...) before they are kept: a run
-// of a week has the same number of rows as one of an hour, each longer.
-// Nothing is lost but the resolution in time.
+// full, two neighbours of the same phase are joined for each interval that
+// comes: first those of the beginning and so on to the newest, and then from the
+// beginning again. So complete rows are never longer than twice the shortest (but
+// where phases meet), a run of a week has as many as one of an hour, and each interval
+// costs the same, however long the run is. Nothing is lost but the resolution in
+// time.
 //
 // It has one owner.
 type Series struct {
 	most   int
-	per    int // how many added intervals make a kept one
+	per    int // how many added intervals make a new row
 	rows   []Interval
 	filled int // how many added ones the last row has
+	next   int // rows before it were joined since per is what it is
+	joined int // the row that the last Add made of two, -1 for none
 }
 
 // NewSeries returns a series of at most most intervals, and at least four. A
 // run has three phases, and intervals of different phases are never joined.
-func NewSeries(most int) *Series { return &Series{most: max(most, 4), per: 1} }
+func NewSeries(most int) *Series { return &Series{most: max(most, 4), per: 1, joined: -1} }
 
 // Add appends an interval. Its histograms are copied (compactly) and stay the
 // caller's.
 func (s *Series) Add(iv Interval) {
+	s.joined = -1
 	iv.Each(func(_ string, h **Histogram) { *h = (*h).Compact() })
+	full := len(s.rows) >= s.most
+	if full {
+		s.turn()
+	}
 	if n := len(s.rows); n > 0 && s.filled < s.per && s.rows[n-1].Phase == iv.Phase {
 		s.rows[n-1] = Join(s.rows[n-1], iv)
 		s.filled++
 		return
 	}
-	if len(s.rows) == s.most {
-		s.halve()
+	if full {
+		i := s.next
+		s.rows[i] = Join(s.rows[i], s.rows[i+1])
+		s.rows = slices.Delete(s.rows, i+1, i+2)
+		s.joined, s.next = i, i+1
 	}
 	s.rows = append(s.rows, iv)
 	s.filled = 1
 }
 
-func (s *Series) halve() {
-	kept := s.rows[:0]
-	for i := 0; i < len(s.rows); {
-		iv := s.rows[i]
-		i++
-		if i < len(s.rows) && s.rows[i].Phase == iv.Phase {
-			iv = Join(iv, s.rows[i])
-			i++
-		}
-		kept = append(kept, iv)
+// AddLast appends one of the few intervals that only the end of a run
+// completes. The series may grow beyond its bound by them, so that an hour of
+// seconds is not joined for the moment in which its last answers came.
+func (s *Series) AddLast(iv Interval) {
+	most := s.most
+	s.most = max(most, len(s.rows)+1)
+	s.Add(iv)
+	s.most = most
+}
+
+// Joined returns the row that the last Add made of two neighbours to make room;
+// nil when it did not.
+func (s *Series) Joined() *Interval {
+	if s.joined < 0 {
+		return nil
 	}
-	clear(s.rows[len(kept):]) // let go of their histograms
-	s.rows = kept
-	s.per *= 2
+	return &s.rows[s.joined]
+}
+
+// turn moves next to two rows that can be joined, and where there are none left
+// back to the beginning. Four rows of three phases have two of the same.
+func (s *Series) turn() {
+	for {
+		for ; s.next+1 < len(s.rows); s.next++ {
+			if s.rows[s.next].Phase == s.rows[s.next+1].Phase {
+				return
+			}
+		}
+		s.per *= 2
+		s.next = 0
+	}
 }
 
 // Intervals returns the rows. They are the series' own until nothing is added

@@ -8,6 +8,56 @@ import (
 	"pgregory.net/rapid"
 )
 
+// An hour and its drain are not joined, and one more second is.
+func TestSeriesAddLast(t *testing.T) {
+	s := NewSeries(10)
+	at := time.Duration(0)
+	next := func() Interval {
+		at += time.Second
+		return Interval{Phase: "hold", Start: at - time.Second, End: at}
+	}
+	for range 10 {
+		s.Add(next())
+	}
+	s.AddLast(next())
+	if got := len(s.Intervals()); got != 11 {
+		t.Errorf("got %d rows, want 11", got)
+	}
+	s.Add(next())
+	if got := len(s.Intervals()); got != 11 || s.Joined() == nil || s.Joined().Length() != 2*time.Second {
+		t.Errorf("got %d rows, want two joined and the next", got)
+	}
+}
+
+// Rows of a long run differ by a factor of two at most, and there are as many
+// as there may be.
+func TestSeriesIsEven(t *testing.T) {
+	const most = 100
+	s := NewSeries(most)
+	for i := range 10_000 {
+		at := time.Duration(i) * time.Second
+		before := len(s.Intervals())
+		s.Add(Interval{Phase: "hold", Start: at, End: at + time.Second})
+		rows := s.Intervals()
+		if i < most {
+			if s.Joined() != nil {
+				t.Fatalf("after %d: two were joined with room left", i)
+			}
+			continue
+		}
+		short, long := rows[0].Length(), rows[0].Length()
+		for _, iv := range rows[:most-1] { // the last one is not complete
+			short, long = min(short, iv.Length()), max(long, iv.Length())
+		}
+		if len(rows) != most || long > 2*short {
+			t.Fatalf("after %d: %d rows of %v to %v", i, len(rows), short, long)
+		}
+		if j := s.Joined(); j != nil && before != most {
+			t.Fatalf("after %d: joined %v with %d rows", i, j, before)
+		}
+	}
+}
+
 // However many intervals there are, the series stays within its bound, covers
 // the run without a hole, and sums to the same.
 func TestSeriesKeepsTheSums(t *testing.T) {

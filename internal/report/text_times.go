@@ -199,7 +199,13 @@ func (d *Document) series(p *page) {
 	p.section("Series")
 	var t table
 	t.left = 2
-	step := (rows[len(rows)-1].EndS - rows[0].StartS) / float64(len(rows)) * float64(per)
+	from, length := rows[0].StartS, rows[len(rows)-1].EndS-rows[0].StartS
+	columns := (len(rows) + per - 1) / per
+	// Rows of a long run are not of one length: columns are of time.
+	column := func(iv *Interval) int {
+		return min(int((iv.StartS-from)/length*float64(columns)+1e-9), columns-1)
+	}
+	step := length / float64(len(rows)) * float64(per)
 	t.row("", "each column is "+seconds(step), "least", "most")
 	for _, g := range graphs {
 		consuming := d.Mode == load.Consuming
@@ -209,23 +215,24 @@ func (d *Document) series(p *page) {
 		}
 		var values []float64
 		lo, hi := math.Inf(1), math.Inf(-1)
-		for i := 0; i < len(rows); i += per {
+		for i := 0; i < len(rows); {
 			v, n := math.NaN(), 0.0
-			for _, iv := range rows[i:min(i+per, len(rows))] {
-				x := g.of(iv)
+			for at := column(&rows[i]); i < len(rows) && column(&rows[i]) == at; i++ {
+				x := g.of(rows[i])
 				if math.IsNaN(x) {
 					continue
 				}
 				lo, hi = min(lo, x), max(hi, x)
+				w := rows[i].EndS - rows[i].StartS
 				switch {
 				case n == 0:
 					v = x
 				case g.join == nil:
-					v = (v*n + x) / (n + 1)
+					v = (v*n + x*w) / (n + w)
 				default:
 					v = g.join(v, x)
 				}
-				n++
+				n += w
 			}
 			values = append(values, v)
 		}

@@ -9,6 +9,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/load"
+	"carronade/measure"
 )
 
 // How long a store may take before it counts as one that is not there. A run
@@ -28,7 +29,7 @@ func (e *execution) keep(ctx context.Context, mode load.Mode, unanswered bool) {
 			e.Logf("the report is not kept while the run goes on: %v", err)
 		}
 	}
-	e.series = newSeries(form, e.writer, mode != load.Consuming)
+	e.series = newSeries(form, e.writer, mode != load.Consuming, measure.DefaultSeries)
 }
 
 // beginKeeping keeps what is known before anything was measured.

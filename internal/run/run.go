@@ -252,9 +252,10 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 // been.
 func (e *execution) input(r *load.Result) report.Input {
 	w := e.Workload
+	mask := maskOf(w)
 	in := report.Input{
 		Version: e.Version, RunID: strconv.FormatUint(e.spec.RunID, 16), ID: report.IDOf(e.spec.RunID),
-		Target: w.Target(), Op: w.Op, Labels: w.Labels(), Note: e.Note, Attachments: e.Attachments,
+		Target: w.Target(), Op: w.Op, Labels: w.Labels(), Note: mask.Text(e.Note), Attachments: e.Attachments,
 		Repetition: e.Repetition, Repetitions: e.Repetitions,
 		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: runtime.GOMAXPROCS(0),
 		Warnings: w.Warnings, Facts: e.before, System: e.system.report(r),

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"runtime"
 	"sync"
 	"time"
 
@@ -10,16 +9,12 @@ import (
 	"carronade/measure"
 )
 
-// backlog is how many rows are encoded at most each time that an interval
-// ends, when many became others at once: a thirtieth of a second a second.
-const backlog = 200
-
 // A series encodes the intervals of a run as they end, on a goroutine of its
 // own, and hands each to the store that keeps the report while the run goes on.
 // So an hour's report needs little work at its end.
 //
-// It joins neighbours when the engine's own series does (measure.Series), and
-// encodes the joined rows bit by bit, in the intervals that follow.
+// It joins neighbours as the engine's own series does (measure.Series): past an
+// hour of seconds two for each that comes, so that each costs the same.
 type series struct {
 	form   report.Series
 	writer store.Writer // nil: nobody keeps them
@@ -36,9 +31,8 @@ type series struct {
 	// The goroutine's own until done is closed.
 	newest map[string]measure.Interval // by phase, held back
 	rows   *measure.Series
-	seen   int // how many rows there were
 	ready  map[span]encoded
-	todo   []measure.Interval
+	atEnd  int // how many rows were encoded when the run was over
 }
 
 // A span says which interval a row is.
@@ -79,12 +73,13 @@ func markOf(iv *measure.Interval) mark {
 
 func spanOf(iv *measure.Interval) span { return span{iv.Phase, iv.Start, iv.End} }
 
-// newSeries starts the goroutine, which ends with end.
-func newSeries(form report.Series, w store.Writer, late bool) *series {
+// newSeries starts the goroutine, which ends with end. The engine keeps at most
+// so many rows.
+func newSeries(form report.Series, w store.Writer, late bool, most int) *series {
 	s := &series{
 		form: form, writer: w, late: late,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
-		newest: make(map[string]measure.Interval), rows: measure.NewSeries(measure.DefaultSeries),
+		newest: make(map[string]measure.Interval), rows: measure.NewSeries(most),
 		ready: make(map[span]encoded),
 	}
 	go s.run()
@@ -119,12 +114,6 @@ func (s *series) run() {
 		if closed {
 			return
 		}
-		n := min(len(s.todo), backlog)
-		for i := range s.todo[:n] {
-			s.encode(&s.todo[i])
-		}
-		clear(s.todo[:n])
-		s.todo = s.todo[n:]
 	}
 }
 
@@ -139,34 +128,32 @@ func (s *series) take(row measure.Interval) {
 		}
 		row = older
 	}
+	before := len(s.rows.Intervals())
 	s.rows.Add(row)
 	rows := s.rows.Intervals()
-	switch n := len(rows); {
-	case n == s.seen: // it was joined to the last one, which is not complete for certain
-		delete(s.ready, spanOf(&row))
-	case n == s.seen+1:
-		if n > 1 {
-			s.want(rows[n-2 : n-1])
-		}
-	default: // all were joined in pairs
-		s.prune(rows)
-		s.want(rows[:n-1])
+	if j := s.rows.Joined(); j != nil {
+		s.encode(j)
+		before--
 	}
-	s.seen = len(rows)
+	if len(rows) == before { // it was joined to the last one, which others may follow into
+		return
+	}
+	if n := len(rows); n > 1 {
+		if e := s.ready[spanOf(&rows[n-2])]; e.of != markOf(&rows[n-2]) {
+			s.encode(&rows[n-2])
+		}
+	}
+	if len(s.ready) > len(rows)+stale {
+		s.prune(rows)
+	}
 }
 
-// want lists the rows that are not ready.
-func (s *series) want(rows []measure.Interval) {
-	for i := range rows {
-		if _, ok := s.ready[spanOf(&rows[i])]; !ok {
-			s.todo = append(s.todo, rows[i])
-		}
-	}
-}
+// stale is how many rows are remembered that are joined to others by now.
+const stale = 256
 
 // prune forgets what no row is any more.
 func (s *series) prune(rows []measure.Interval) {
-	still := make(map[span]encoded, len(s.ready))
+	still := make(map[span]encoded, len(rows)+stale)
 	hold := func(iv *measure.Interval) {
 		if e, ok := s.ready[spanOf(iv)]; ok {
 			still[spanOf(iv)] = e
@@ -178,7 +165,7 @@ func (s *series) prune(rows []measure.Interval) {
 	for _, iv := range s.newest {
 		hold(&iv)
 	}
-	s.ready, s.todo = still, nil
+	s.ready = still
 }
 
 // encode makes a row ready.
@@ -195,7 +182,7 @@ func (s *series) encode(iv *measure.Interval) {
 }
 
 // end returns the rows of the series as the engine left it, and ends the
-// goroutine. What was joined lately is encoded now, on all processors.
+// goroutine. What the engine corrected is encoded now: a row or two.
 func (s *series) end(rows []measure.Interval) []report.Interval {
 	s.mu.Lock()
 	s.closed = true
@@ -203,26 +190,15 @@ func (s *series) end(rows []measure.Interval) []report.Interval {
 	s.nudge()
 	<-s.done
 	out := make([]report.Interval, len(rows))
-	var missing []int
 	for i := range rows {
 		if e, ok := s.ready[spanOf(&rows[i])]; ok && e.of == markOf(&rows[i]) {
 			out[i] = e.row
 			continue
 		}
-		missing = append(missing, i)
+		s.atEnd++
+		out[i] = s.form.Interval(&rows[i])
+		_, _ = out[i].Encode() // it keeps the hash
 	}
-	s.ready, s.newest, s.todo, s.rows = nil, nil, nil, nil
-	var all sync.WaitGroup
-	n := min(runtime.GOMAXPROCS(0), len(missing))
-	for k := range n {
-		all.Go(func() {
-			for j := k; j < len(missing); j += n {
-				i := missing[j]
-				out[i] = s.form.Interval(&rows[i])
-				_, _ = out[i].Encode() // it keeps the hash
-			}
-		})
-	}
-	all.Wait()
+	s.ready, s.newest, s.rows = nil, nil, nil
 	return out
 }

@@ -1,0 +1,190 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/load"
+	"carronade/target"
+)
+
+// A shelf is a store that fails where the test says; what it was asked for is
+// in order.
+type shelf struct {
+	store.Store                      // nothing else is asked for
+	begin, finish, put error         // what these answer
+	slow               time.Duration // before Begin answers
+	asked              []string
+	head, kept         *report.Document
+	rows               []report.Encoded
+}
+
+func (s *shelf) Begin(ctx context.Context, head *report.Document) (store.Writer, error) {
+	s.asked = append(s.asked, "begin")
+	s.head = head
+	if s.slow > 0 {
+		select {
+		case <-time.After(s.slow):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if s.begin != nil {
+		return nil, s.begin
+	}
+	return s, nil
+}
+
+func (s *shelf) Put(_ context.Context, d *report.Document) error {
+	s.asked, s.kept = append(s.asked, "put"), d
+	return s.put
+}
+func (s *shelf) Interval(e report.Encoded) { s.rows = append(s.rows, e) }
+func (s *shelf) Finish(_ context.Context, d *report.Document) error {
+	s.asked, s.kept = append(s.asked, "finish"), d
+	return s.finish
+}
+
+func (s *shelf) Abandon(context.Context) error {
+	s.asked = append(s.asked, "abandon")
+	return nil
+}
+
+// However a store fails, there is a report, sealed, and somebody is told.
+func TestKeeping(t *testing.T) {
+	down := errors.New("nobody there")
+	tests := []struct {
+		name  string
+		store *shelf
+		set   []string
+		asked string
+		want  error
+		most  time.Duration
+	}{
+		{"well", &shelf{}, []string{"for=3s"}, "begin finish", nil, 0},
+		{"a reader", &shelf{}, []string{"op=consume", "for=3s", "idle-timeout=1h"}, "begin finish", nil, 0},
+		{"away at first", &shelf{begin: down}, []string{"for=3s"}, "begin put", nil, 0},
+		{"away", &shelf{begin: down, put: down}, []string{"for=3s"}, "begin put", down, 0},
+		{"away in the end", &shelf{finish: down}, []string{"for=3s"}, "begin finish", down, 0},
+		{"silent at first", &shelf{slow: time.Hour}, []string{"for=3s"}, "begin put", nil, 2*beginPatience + 4*time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &mortar{}
+				var got error
+				var words []string
+				told, began := 0, time.Now()
+				d, err := Execute(t.Context(), Job{
+					Workload: resolve(t, m, tt.set...), Store: tt.store, Note: "with password=hunter2",
+					Kept: func(_ *report.Document, err error) { told, got = told+1, err },
+					Logf: func(format string, _ ...any) { words = append(words, format) },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if asked := strings.Join(tt.store.asked, " "); asked != tt.asked || told != 1 || !errors.Is(got, tt.want) {
+					t.Errorf("asked for %q and told %d times: %v; want %q and %v", asked, told, got, tt.asked, tt.want)
+				}
+				if err := d.Check(); err != nil {
+					t.Error(err)
+				}
+				if tt.store.kept != d || tt.store.head.ID != d.ID || tt.store.head.Stopped != load.Killed || tt.store.head.Mode != d.Mode {
+					t.Errorf("another report was kept: %+v", tt.store.head)
+				}
+				if tt.store.begin == nil && tt.store.slow == 0 {
+					if n := len(tt.store.rows); n < 3 {
+						t.Errorf("%d intervals were kept on the way", n)
+					}
+				} else if !slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "not kept while") }) {
+					t.Errorf("nobody was told: %q", words)
+				}
+				if strings.Contains(d.Note, "hunter2") || d.Note == "" {
+					t.Errorf("the note is %q", d.Note)
+				}
+				if took := time.Since(began); tt.most > 0 && took > tt.most {
+					t.Errorf("it took %v, want %v at most", took, tt.most)
+				}
+				if w := d.ExitCode(); w == report.ExitProblem {
+					t.Errorf("the store made the run fail: %v", d.Problems)
+				}
+				<-m.session.ended
+			})
+		})
+	}
+}
+
+// A run that never began leaves nothing in the store.
+func TestKeepingNothing(t *testing.T) {
+	m, s := &mortar{}, &shelf{}
+	w := resolve(t, m, "count=1")
+	w.Kind = refusing{m}
+	if _, err := Execute(t.Context(), Job{Workload: w, Store: s, Kept: func(*report.Document, error) { t.Error("told") }}); err == nil {
+		t.Error("got no error")
+	}
+	if len(s.asked) > 0 {
+		t.Errorf("asked for %q", s.asked)
+	}
+	// Begun, and then there was no folder for the trace.
+	path := filepath.Join(t.TempDir(), "no", "such", "folder")
+	s = &shelf{}
+	if _, err := Execute(t.Context(), Job{Workload: resolve(t, m, "count=1", "trace="+path), Trace: path, Store: s}); err == nil {
+		t.Error("got no error")
+	}
+	if got := strings.Join(s.asked, " "); got != "" && got != "begin abandon" {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+func TestAttach(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	w := resolve(t, &mortar{}, "count=1")
+	got, err := Attach(w, []string{
+		file("server.properties", "threads=8\nssl.key.password=hunter2\n"), file("b/server.properties", "threads=9\n"),
+		file("full.txt", strings.Repeat("x", mostAttached)), file("empty.txt", ""),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 4 || got[0].Text != "threads=8\nssl.key.password=***\n" || got[0].Name != "server.properties" || got[1].Name != "server.properties (2)" {
+		t.Errorf("got %+v", got[:2])
+	}
+	faults := []struct{ name, path, want string }{
+		{"missing", filepath.Join(dir, "missing"), "no such file"},
+		{"a folder", dir, "is a directory"},
+		{"too large", file("large.txt", strings.Repeat("x", mostAttached+1)), "64 KiB"},
+		{"no text", file("x.bin", "a\x00b"), "no text"},
+		{"no UTF-8", file("y.bin", "a\xffb"), "no text"},
+	}
+	for _, tt := range faults {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Attach(w, []string{tt.path})
+			var said *target.Error
+			if !errors.As(err, &said) || !strings.Contains(err.Error(), tt.want) || said.Hint == "" {
+				t.Errorf("got %v, want %q and a hint", err, tt.want)
+			}
+		})
+	}
+	if _, err := Attach(w, slices.Repeat([]string{filepath.Join(dir, "empty.txt")}, mostAttachments+1)); err == nil {
+		t.Error("so many files were taken")
+	}
+}
