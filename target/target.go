@@ -118,6 +118,15 @@ type Placed interface {
 	Stamped() bool
 }
 
+// Keyed is implemented by firing sides whose events have keys, where it is known
+// which event has which.
+type Keyed interface {
+	// AppendKey appends the key of an event of a stripe. False: it has none, or
+	// nobody can tell, since shots are made of what was encoded ahead. It is
+	// called while the target fires, by one goroutine.
+	AppendKey(dst []byte, stripe int32, index uint64) ([]byte, bool)
+}
+
 // Seekable is implemented by sources that know where in each log they are.
 type Seekable interface {
 	// Starts is where reading began, Positions up to where everything was

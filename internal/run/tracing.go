@@ -50,6 +50,9 @@ func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Targ
 	if p, ok := e.session.Target().(target.Placed); ok {
 		o.Partition = p.LogOf
 	}
+	if k, ok := e.session.Target().(target.Keyed); ok {
+		o.Key = k.AppendKey
+	}
 	file, err := trace.Create(o)
 	if err != nil {
 		return &target.Error{Doing: "--trace", Err: err, Hint: "give a file in a folder that exists and may be written"}

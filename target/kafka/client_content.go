@@ -106,6 +106,17 @@ func (c *content) fill(to *clientShot, shot *load.Shot, now time.Duration) (byte
 	return bytes
 }
 
+// appendKey appends the key of event n of the run, where events have keys.
+func (c *content) appendKey(dst []byte, n uint64) ([]byte, bool) {
+	switch {
+	case c.keys != nil:
+		return append(dst, c.keys[n%uint64(len(c.keys))]...), true
+	case c.gen.HasKey():
+		return c.gen.AppendKey(dst, n), true
+	}
+	return dst, false
+}
+
 // dueOf spreads the due times of a shot's events between the first's and the
 // last's, which is exact while the rate is constant.
 func dueOf(shot *load.Shot, i int) time.Duration {

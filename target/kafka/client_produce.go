@@ -205,6 +205,11 @@ func (p *clientProducer) LogOf(stripe int32) int32 { return p.stripes.partition(
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *clientProducer) Stamped() bool { return p.content.stamped }
 
+// AppendKey implements target.Keyed.
+func (p *clientProducer) AppendKey(dst []byte, stripe int32, index uint64) ([]byte, bool) {
+	return p.content.appendKey(dst, p.stripes.deal.Event(stripe, index))
+}
+
 // Gathers implements load.Gatherer: franz-go lingers and bounds what is in
 // flight itself.
 func (p *clientProducer) Gathers() (inFlight int) { return shotsPerLane }

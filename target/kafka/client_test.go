@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -123,6 +124,13 @@ func TestClientProduce(t *testing.T) {
 			if plan.Schedule == nil {
 				plan.Hold.Events = events
 			}
+			var mu sync.Mutex
+			var out []load.Outcome
+			plan.Observe = func(o []load.Outcome) {
+				mu.Lock()
+				out = append(out, o...)
+				mu.Unlock()
+			}
 			res := launch(t, s, plan)
 			if res.Hold.Acked != events || res.Hold.Sent != events {
 				t.Errorf("got %d sent, %d acked, want %d", res.Hold.Sent, res.Hold.Acked, events)
@@ -131,6 +139,7 @@ func TestClientProduce(t *testing.T) {
 			if len(recs) != events {
 				t.Fatalf("%d records at the broker, want %d", len(recs), events)
 			}
+			checkKeys(t, s.Target().(*clientProducer), given["key"] != nil, out, recs)
 			var bytes int64
 			for _, r := range recs {
 				bytes += eventSize(r)

@@ -71,3 +71,13 @@ func newStripes(p partitioner, clients, partitions int, gen *payload.Generator, 
 func (s *stripes) client(stripe int32) int { return int(stripe) / len(s.used) }
 
 func (s *stripes) partition(stripe int32) int32 { return s.used[int(stripe)%len(s.used)] }
+
+// keyNumber is which of the generator's keys event k of a stripe has, where it
+// is made as it goes.
+func (s *stripes) keyNumber(stripe int32, k uint64) uint64 {
+	n := s.deal.Event(stripe, k)
+	if s.cycle != nil {
+		return n % uint64(len(s.cycle.parts))
+	}
+	return n
+}

@@ -164,6 +164,15 @@ func (p *producer) LogOf(stripe int32) int32 { return p.stripes.partition(stripe
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *producer) Stamped() bool { return p.stock.stamped && p.codec == kafka.None }
 
+// AppendKey implements target.Keyed. Batches that are encoded ahead are taken in
+// turn, whichever events they are fired for.
+func (p *producer) AppendKey(dst []byte, stripe int32, index uint64) ([]byte, bool) {
+	if !p.cfg.fresh || !p.gen.HasKey() {
+		return dst, false
+	}
+	return p.gen.AppendKey(dst, p.stripes.keyNumber(stripe, index)), true
+}
+
 // Ratio is how large the batches encoded ahead are after compression, as a
 // share of their size before it; 0 when nothing is compressed ahead.
 func (p *producer) Ratio() float64 {

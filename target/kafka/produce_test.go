@@ -110,6 +110,7 @@ func TestProduceArrives(t *testing.T) {
 			if got != bytes {
 				t.Errorf("%d bytes of events read back, outcomes say %d", got, bytes)
 			}
+			checkKeys(t, p, p.cfg.fresh && p.gen.HasKey(), out, recs)
 			if p.cfg.partitioner.kind == "fixed" && parts[2] != events {
 				t.Errorf("partitions: %v", parts)
 			}
@@ -385,5 +386,34 @@ func TestProduceAllocatesNothing(t *testing.T) {
 				t.Errorf("four shots cost %v allocations", n)
 			}
 		})
+	}
+}
+
+// checkKeys compares the keys that a target tells of events with those of the
+// records where they are; told says whether it tells any.
+func checkKeys(t *testing.T, p interface {
+	target.Keyed
+	target.Placed
+}, told bool, out []load.Outcome, recs []*kgo.Record,
+) {
+	t.Helper()
+	type place struct {
+		part   int32
+		offset int64
+	}
+	keys := map[place]string{}
+	for _, o := range out {
+		for k := range o.Events {
+			key, ok := p.AppendKey(nil, o.Stripe, o.First+uint64(k))
+			if ok != told {
+				t.Fatalf("the key of event %d of stripe %d: told %v, want %v", o.First+uint64(k), o.Stripe, ok, told)
+			}
+			keys[place{p.LogOf(o.Stripe), o.Place + int64(k)}] = string(key)
+		}
+	}
+	for _, r := range recs {
+		if want := string(r.Key); told && keys[place{r.Partition, r.Offset}] != want {
+			t.Fatalf("partition %d, offset %d: key %q, and told is %q", r.Partition, r.Offset, want, keys[place{r.Partition, r.Offset}])
+		}
 	}
 }
