@@ -39,7 +39,7 @@ func independentsOf(r *digest.Row, free func(string) bool) []Setting {
 // listen where there was room.
 func settled(f digest.Field) string {
 	text := f.Value.String()
-	if f.Name != "target" {
+	if f.Name != "target" || !strings.Contains(text, "localhost") && !strings.Contains(text, "127.") && !strings.Contains(text, "::1") {
 		return text
 	}
 	u, err := url.Parse(text)
@@ -55,7 +55,10 @@ func settled(f digest.Field) string {
 
 // key is equal of rows whose variables are, however they were typed.
 func key(r *digest.Row, free func(string) bool) string {
-	b := make([]byte, 0, 512)
+	return string(appendKey(nil, r, free))
+}
+
+func appendKey(b []byte, r *digest.Row, free func(string) bool) []byte {
 	for _, f := range r.Fields {
 		if !f.Value.Independent || free(f.Name) {
 			continue
@@ -71,7 +74,7 @@ func key(r *digest.Row, free func(string) bool) string {
 		}
 		b = append(b, 0)
 	}
-	return string(b)
+	return b
 }
 
 // A bundle is rows whose variables are equal, in the order of time.
@@ -88,11 +91,13 @@ func bundles(rows []digest.Row, free func(string) bool) []bundle {
 	at := map[string]int{}
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, byTime)
+	var buf []byte
 	for i := range sorted {
-		k := key(&sorted[i], free)
-		j, ok := at[k]
+		buf = appendKey(buf[:0], &sorted[i], free)
+		j, ok := at[string(buf)]
 		if !ok {
 			j = len(out)
+			k := string(buf)
 			at[k] = j
 			out = append(out, bundle{key: k, settings: independentsOf(&sorted[i], free)})
 		}
