@@ -63,7 +63,7 @@ fuzz: ## every fuzz target for FUZZTIME=10s each
 	for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
 	echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; done; done
 
-deps: ## what the tests need from the system: gcc, Java, Maven, kcat, Riemann's clients
+deps: ## what the tests need from the system: gcc, Java, Maven, kcat, Riemann's clients, Chromium
 	@scripts/deps
 
 clean: ## what was built here

@@ -1,0 +1,43 @@
+package browsertest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a page does wrong is seen: else every check of a page would pass.
+func TestProblemsAreSeen(t *testing.T) {
+	b := Start(t)
+	for _, c := range []struct{ name, body, want string }{
+		{"an exception", `<script>throw new Error("that was it")</script>`, "that was it"},
+		{"an error on the console", `<script>console.error("oh", "dear")</script>`, "dear"},
+		{"a picture from elsewhere", `<img src="http://127.0.0.1:9/x.png" alt="">`, "127.0.0.1:9/x.png"},
+		{"a script against the policy", `<meta http-equiv="Content-Security-Policy" content="script-src 'none'"><script>1</script>`, "Content Security Policy"},
+		{"nothing", `<p>fine</p><script>globalThis.x = 1</script>`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "page.html")
+			if err := os.WriteFile(path, []byte(`<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>x</title>`+c.body), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			tab := b.Open(t, path, View{})
+			got := strings.Join(tab.Problems(), "\n")
+			// What is told asynchronously may come a moment later.
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for range 500 {
+				if strings.Contains(got, c.want) {
+					break
+				}
+				<-tick.C
+				got = strings.Join(tab.Problems(), "\n")
+			}
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("problems: got %q, want one with %q", got, c.want)
+			}
+		})
+	}
+}
