@@ -155,6 +155,13 @@ type Teller interface {
 	Tell(ctx context.Context) ([]measure.Figure, error)
 }
 
+// A Surveyor is a Session that looks at its system once more when a run is
+// over, so that Facts tell how it was left (which broker leads what by then).
+// It must give up with its context.
+type Surveyor interface {
+	Survey(ctx context.Context) error
+}
+
 // Unanswered is implemented by sessions that may have nothing acknowledged
 // (datagrams, acks=0): when it reports true, sent events are all that is known.
 type Unanswered interface {

@@ -16,6 +16,9 @@ const ledgerBytes = 64 << 20
 // readbackIdle is how long nothing may arrive before reading back is given up.
 const readbackIdle = 10 * time.Second
 
+// lookBack is how long a system may take to say how it was left.
+const lookBack = 2 * time.Second
+
 // fire runs a firing workload: produce, or a round trip.
 func (e *execution) fire(ctx context.Context) (outcome, error) {
 	var out outcome
@@ -128,6 +131,21 @@ func (e *execution) told(ctx context.Context, q *inquiry, out *outcome) {
 	var words []string
 	out.gauges, words = q.gauges()
 	out.warnings = append(out.warnings, words...)
+	e.survey(asking, out)
+}
+
+// survey looks at the system once more, for facts about how it was left. One
+// that is gone is not asked.
+func (e *execution) survey(ctx context.Context, out *outcome) {
+	s, ok := e.session.(target.Surveyor)
+	if !ok || e.system.ended() != "" || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookBack)
+	defer cancel()
+	if err := s.Survey(ctx); err != nil {
+		out.warnings = append(out.warnings, "how the system was left is not known: "+err.Error())
+	}
 }
 
 // waiting is the context of waiting for events to come back. Who interrupted

@@ -226,9 +226,6 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 		out.problems = append(out.problems, failure.Error())
 	}
 	facts := e.session.Facts()
-	for k, v := range changed(e.before, facts) {
-		facts[k] = v
-	}
 	in := e.input(r)
 	in.Series = e.series.end(r.Intervals)
 	in.Trust = trust.Judge(trust.Input{
@@ -286,15 +283,4 @@ func once(lists ...[]string) []string {
 func nowhere(w *workload.Workload, facts map[string]any) bool {
 	discards, _ := facts["discards"].(bool)
 	return discards || w.Kind.Name() == "null"
-}
-
-// changed is what was different before a run, under "before ..." names.
-func changed(before, after map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range before {
-		if now, ok := after[k]; ok && k == "leaders" && fmt.Sprint(now) != fmt.Sprint(v) {
-			out["leaders_before"] = v
-		}
-	}
-	return out
 }

@@ -54,6 +54,7 @@ type cluster struct {
 	brokers    []broker // by id
 	topicID    [16]byte // zero before Kafka 2.8
 	leaders    []int32  // by partition; -1 none
+	left       []int32  // the same when the run was over; nil: nobody asked, or was told
 	replicas   []int    // by partition
 	settings   map[string]string
 	madeBy     string // who made the topic: "", "carronade", "the broker"

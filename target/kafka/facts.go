@@ -1,10 +1,13 @@
 package kafka
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // discardID is the cluster id of our own discarding stand-in, which keeps
@@ -35,6 +38,9 @@ func (cl *cluster) facts() map[string]any {
 		"replicas":   slices.Max(append(cl.replicas, 0)),
 		"leaders":    layout(cl.leaders),
 	}
+	if cl.left != nil {
+		topic["leaders_after"] = layout(cl.left)
+	}
 	if cl.madeBy != "" {
 		topic["created_by"] = cl.madeBy
 	}
@@ -64,6 +70,26 @@ func (cl *cluster) facts() map[string]any {
 		f["tls_name_verified"] = false
 	}
 	return f
+}
+
+// survey asks who leads the partitions now that the run is over. It is called
+// by the goroutine that asks for facts.
+func (cl *cluster) survey(ctx context.Context) error {
+	meta, err := cl.metadata(ctx, cl.cfg.topic, false)
+	if err != nil {
+		return fmt.Errorf("ask who leads the partitions after the run: %w", err)
+	}
+	t := &meta.Topics[0]
+	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+		return fmt.Errorf("ask who leads the partitions after the run: %w", err)
+	}
+	cl.left = make([]int32, len(t.Partitions)) // some may have been added meanwhile
+	for _, p := range t.Partitions {
+		if p.Partition >= 0 && int(p.Partition) < len(cl.left) {
+			cl.left[p.Partition] = p.Leader
+		}
+	}
+	return nil
 }
 
 func count(list []int32, x int32) int {

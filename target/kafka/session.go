@@ -147,6 +147,9 @@ func (s *session) Facts() map[string]any {
 	return f
 }
 
+// Survey implements target.Surveyor.
+func (s *session) Survey(ctx context.Context) error { return s.cl.survey(ctx) }
+
 // Brokers implements target.Metered.
 func (s *session) Brokers() []measure.Client {
 	var rows []BrokerMetrics
