@@ -33,7 +33,7 @@ var (
 	light = Colours{
 		Background: "#ffffff", Ink: "#1b1f23", Muted: "#57606a", Grid: "#e4e7eb", Axis: "#8c959f", Band: "#f2f4f6",
 		Tones: [tones]string{
-			Blue: "#0060a8", Orange: "#c26a00", Green: "#009270", Purple: "#8f2d7a", Red: "#d1242f",
+			Blue: "#0060a8", Orange: "#cb7400", Green: "#009270", Purple: "#8f2d7a", Red: "#d1242f",
 			Sky: "#3f8fd6", Olive: "#6b6100", Grey: "#6e7781",
 		},
 		Heat: ramp("#bfe3d6", "#4fb0ae", "#2a6a9e", "#2b1650"),

@@ -105,19 +105,28 @@ func (r *row) join(o row) {
 	}
 }
 
+// more is the summary with more of them, and the largest of both.
 func more(a, b *measure.Summary) *measure.Summary {
-	switch {
-	case a == nil:
-		return b
-	case b == nil || a.Count+a.Censored >= b.Count+b.Censored:
+	if a == nil || b == nil || a.IsEmpty() || b.IsEmpty() {
+		if a.IsEmpty() {
+			return b
+		}
 		return a
 	}
-	return b
+	if b.Count+b.Censored > a.Count+a.Censored {
+		a, b = b, a
+	}
+	if b.Max > a.Max {
+		with := *a
+		with.Max = b.Max
+		return &with
+	}
+	return a
 }
 
-// paced are the rows for rates: one that is much shorter than the rest, as the
-// last of a run mostly is, is joined to the one before it. A handful of answers
-// in two milliseconds is no rate.
+// paced are the rows for rates and percentiles: one that is much shorter than
+// the rest, as the last of a run mostly is, is joined to the one before it. A
+// handful of answers in two milliseconds is no rate.
 func (r *run) paced() []row {
 	lengths := make([]float64, 0, len(r.rows))
 	for i := range r.rows {

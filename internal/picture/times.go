@@ -30,10 +30,11 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 	f := p.overTime(name, title, note, Axis{Label: "time", Unit: Micros, Log: true})
 	bounds := false
 	for i, r := range p.runs {
+		rows := r.paced()
 		if p.several() {
 			for _, o := range over {
 				if o.p == 50 || o.p == 99 {
-					s, b := percentileSeries(r.rows, o.p, of)
+					s, b := percentileSeries(rows, o.p, of)
 					s.Name, s.Tone, s.Report = p.named(i, o.name), toneOf(i), i
 					if o.p == 99 {
 						s.Dash = Dashed
@@ -45,7 +46,7 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 			continue
 		}
 		for _, o := range over {
-			s, b := percentileSeries(r.rows, o.p, of)
+			s, b := percentileSeries(rows, o.p, of)
 			s.Name, s.Tone, s.Dash, s.Report = o.name, o.tone, o.dash, i
 			bounds = bounds || b
 			f.Series = append(f.Series, s)

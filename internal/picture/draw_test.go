@@ -1,0 +1,253 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"carronade/internal/report"
+)
+
+// Words of others that would do harm if they were taken for more.
+const evil = `</title><script>alert("x")</script><!-- ' & ]]> ` + "\x00\x1b[31m\xff\u202e"
+
+func wellFormed(t *testing.T, name string, b []byte) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(b))
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s is no XML: %v", name, err)
+		}
+		if e, ok := tok.(xml.StartElement); ok && (e.Name.Local == "script" || e.Name.Local == "image" || e.Name.Local == "foreignObject") {
+			t.Errorf("%s has an element %s", name, e.Name.Local)
+		}
+	}
+}
+
+func TestSVG(t *testing.T) {
+	nasty := measured("a", 8, 1)
+	nasty.Classes[evil] = 4
+	nasty.Gauges[2].Name = evil
+	nasty.Gauges[2].Unit = evil
+	other := measured(evil, 8, 2)
+	other.Labels = map[string]string{evil: evil}
+	for _, c := range []struct {
+		name string
+		ds   []*report.Document
+	}{
+		{"one", []*report.Document{measured("a", 200, 1)}},
+		{"others' words", []*report.Document{nasty}},
+		{"several with others' words", []*report.Document{nasty, other}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, f := range Of(c.ds...) {
+				for _, theme := range []Theme{Auto, Light, Dark} {
+					var b bytes.Buffer
+					if err := f.SVG(&b, theme); err != nil {
+						t.Fatal(err)
+					}
+					wellFormed(t, f.Name, b.Bytes())
+					for _, want := range []string{`role="img"`, "<title id=", "<desc id=", `aria-labelledby="` + f.Name + "-t " + f.Name + `-d"`} {
+						if !strings.Contains(b.String(), want) {
+							t.Errorf("%s: no %s", f.Name, want)
+						}
+					}
+					if got := strings.Contains(b.String(), "prefers-color-scheme"); got != (theme == Auto) {
+						t.Errorf("%s asks the screen for its theme: got %v, want %v", f.Name, got, theme == Auto)
+					}
+				}
+				if strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+					t.Errorf("name of a figure: got %q, want letters, digits and dashes", f.Name)
+				}
+				wellFormed(t, f.Name, []byte(f.Inline("x-"+f.Name, 600)))
+				if got := f.Describe(); strings.Contains(got, "NaN") || !strings.Contains(got, " to ") && !strings.Contains(got, "timeout") && !strings.Contains(got, "p50") {
+					t.Errorf("%s in words: got %q, want its numbers", f.Name, got)
+				}
+			}
+		})
+	}
+}
+
+func TestPNG(t *testing.T) {
+	for i, f := range Of(measured("a", 20, 1)) {
+		for _, c := range []struct {
+			theme Theme
+			scale float64
+			wide  int
+		}{{Light, 1, 960}, {Dark, 2, 1920}, {Auto, math.NaN(), 960}} {
+			if i > 0 && c.scale != 1 {
+				continue
+			}
+			var b bytes.Buffer
+			if err := f.PNG(&b, c.theme, c.scale); err != nil {
+				t.Fatal(err)
+			}
+			m, err := png.Decode(&b)
+			if err != nil {
+				t.Fatalf("%s is no PNG: %v", f.Name, err)
+			}
+			if got := m.Bounds().Dx(); got != c.wide {
+				t.Errorf("%s: got %d pixels wide, want %d", f.Name, got, c.wide)
+			}
+			background := rgba(ColoursOf(c.theme).Background)
+			if got := m.At(1, 1); got != background {
+				t.Errorf("%s: got %v in the corner, want the background %v", f.Name, got, background)
+			}
+			// Each line left its colour somewhere.
+			seen := map[color.RGBA]bool{}
+			switch m := m.(type) {
+			case *image.RGBA:
+				for i := 0; i < len(m.Pix); i += 4 {
+					seen[color.RGBA{m.Pix[i], m.Pix[i+1], m.Pix[i+2], m.Pix[i+3]}] = true
+				}
+			default:
+				t.Fatalf("%s is a %T", f.Name, m)
+			}
+			for _, s := range f.Series {
+				if tone := ColoursOf(c.theme).Tones[s.Tone]; !seen[rgba(tone)] {
+					t.Errorf("%s: no pixel of %s, the colour of %q", f.Name, tone, s.Name)
+				}
+			}
+			if f.Heat != nil && !seen[rgba(ColoursOf(c.theme).Heat[heatLevels-1])] {
+				t.Errorf("%s: no pixel of the highest level", f.Name)
+			}
+		}
+	}
+}
+
+// What is joined because it shares a column of pixels keeps its extremes.
+func TestThinKeepsExtremes(t *testing.T) {
+	var p []point
+	for i := range 10_000 {
+		y := 50.0
+		switch i {
+		case 4321:
+			y = 1
+		case 8765:
+			y = 99
+		}
+		p = append(p, point{float64(i) / 100, y})
+	}
+	got := thin([][]point{p}, rect{0, 0, 100, 100})[0]
+	if len(got) > 4*101 {
+		t.Errorf("points: got %d, want at most four a column", len(got))
+	}
+	lo, hi := 50.0, 50.0
+	for _, q := range got {
+		lo, hi = min(lo, q.y), max(hi, q.y)
+	}
+	if lo != 1 || hi != 99 {
+		t.Errorf("extremes: got %v and %v, want 1 and 99", lo, hi)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		axis   Axis
+		lo, hi float64
+		n      int
+		want   string
+	}{
+		{"a rate", Axis{Unit: PerSecond}, 0, 10_500, 6, "0 2 k/s 4 k/s 6 k/s 8 k/s 10 k/s"},
+		{"seconds", Axis{Unit: Seconds}, 0, 10, 6, "0 2 s 4 s 6 s 8 s 10 s"},
+		{"an hour", Axis{Unit: Seconds}, 0, 3600, 7, "0 10m00s 20m00s 30m00s 40m00s 50m00s 1h00m"},
+		{"bytes", Axis{Unit: Bytes}, 0, 100 << 20, 5, "0 32 MiB 64 MiB 96 MiB"},
+		{"times over decades", Axis{Unit: Micros, Log: true}, 90, 1.1e6, 6, "100 us 1 ms 10 ms 100 ms 1 s"},
+		{"times within one", Axis{Unit: Micros, Log: true}, 100, 900, 6, "100 us 200 us 300 us 500 us 700 us"},
+		{"percentiles", Axis{Unit: Percentile, Log: true}, 1, 10_000, 8, "p0 p50 p90 p99 p99.9 p99.99"},
+		{"names", Axis{Labels: []string{"a", "b", "c"}}, -0.5, 2.5, 2, "a c"},
+		{"nothing", Axis{}, 0, 0, 5, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, k := range ticks(c.axis, c.lo, c.hi, c.n) {
+				if k.text != "" {
+					got = append(got, k.text)
+				}
+			}
+			if s := strings.Join(got, " "); s != c.want {
+				t.Errorf("ticks:\n got %s\nwant %s", s, c.want)
+			}
+		})
+	}
+}
+
+func TestFormat(t *testing.T) {
+	for _, c := range []struct {
+		v    float64
+		unit Unit
+		want string
+	}{
+		{1234, Micros, "1.23 ms"},
+		{0.5, Micros, "500 ns"},
+		{0, Micros, "0 s"},
+		{90, Seconds, "1m30s"},
+		{12_345, PerSecond, "12.3 k/s"},
+		{3 << 20, Bytes, "3 MiB"},
+		{3 << 20, BytesPerS, "3 MiB/s"},
+		{12.345, Share, "12.3%"},
+		{1000, Percentile, "p99.9"},
+		{1, Percentile, "p0"},
+		{0.25, Cores, "0.25 cores"},
+		{1e21, Events, "1e+21"},
+		{-1500, Plain, "-1.5 k"},
+		{math.NaN(), Plain, "-"},
+		{math.Inf(1), Micros, "-"},
+	} {
+		if got := Format(c.v, c.unit); got != c.want {
+			t.Errorf("%v %s: got %q, want %q", c.v, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	figures := Of(measured("a", 100, 1))
+	for i := range figures {
+		f := &figures[i]
+		table := f.Table(40)
+		if n := len(table.Rows); n == 0 || n > 75 {
+			t.Errorf("%s: got %d rows, want some and not too many", f.Name, n)
+		}
+		for _, row := range table.Rows {
+			if len(row) != len(table.Head) {
+				t.Fatalf("%s: got %d cells in a row, want %d", f.Name, len(row), len(table.Head))
+			}
+		}
+	}
+	throughput := figure(t, figures, "throughput").Table(10)
+	if got := throughput.Rows[3][1]; got != "1 k/s" || throughput.Note == "" {
+		t.Errorf("a joined rate: got %q with the note %q, want its mean, and a note", got, throughput.Note)
+	}
+}
+
+func BenchmarkSVG(b *testing.B) {
+	figures := Of(measured("a", 3600, 1))
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range figures {
+			if err := figures[i].SVG(io.Discard, Auto); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	d := measured("a", 3600, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		Of(d)
+	}
+}

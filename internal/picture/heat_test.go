@@ -1,0 +1,156 @@
+package picture
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"carronade/internal/report"
+	"carronade/measure"
+)
+
+func total(h *Heat) (n uint64) {
+	for _, c := range h.Columns {
+		for _, k := range c.Counts {
+			n += k
+		}
+	}
+	return n
+}
+
+// Every observation is in one cell, whatever was measured: the smallest, the
+// largest, ones of zero, ones beyond the histogram, and all alike.
+func TestEveryObservationIsCounted(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := &report.Document{}
+		want := uint64(0)
+		for i := range rapid.IntRange(0, 5).Draw(rt, "intervals") {
+			h := measure.NewHistogram()
+			for range rapid.IntRange(0, 20).Draw(rt, "observations") {
+				h.Record(time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(rt, "ns")))
+			}
+			want += h.Count()
+			d.Intervals = append(d.Intervals, report.Interval{
+				StartS: float64(i), EndS: float64(i + 1), Histograms: map[string]string{"end_to_end": h.EncodeHDR()},
+			})
+		}
+		f, ok := ByName(Of(d), "end-to-end-map")
+		if ok != (want > 0) {
+			rt.Fatalf("there is a map: got %v, want %v", ok, want > 0)
+		}
+		if !ok {
+			return
+		}
+		if f.Heat.Count != want || total(f.Heat) != want {
+			rt.Fatalf("in the map: got %d and %d in cells, want %d", f.Heat.Count, total(f.Heat), want)
+		}
+		// So it is where the picture is coarser than the map.
+		if got := total(f.Heat.coarse(0, 5, 2)); got != want {
+			rt.Fatalf("in the coarse map: got %d, want %d", got, want)
+		}
+	})
+}
+
+func TestRowsOfAMap(t *testing.T) {
+	h := &Heat{Edges: heatEdges(10, 1000)}
+	if got := len(h.Edges) - 1; got != heatRows {
+		t.Fatalf("rows: got %d, want %d", got, heatRows)
+	}
+	for _, c := range []struct {
+		name string
+		v    float64
+		want int
+	}{
+		{"the smallest has a row", 10, 0},
+		{"a little more", 10.1, 0},
+		{"an edge belongs to the row below", h.Edges[50], 49},
+		{"above it", h.Edges[50] * 1.0001, 50},
+		{"the largest has a row", 1000, heatRows - 1},
+		{"nothing falls out above", 1e9, heatRows - 1},
+		{"nothing falls out below", 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := h.row(c.v); got != c.want {
+				t.Errorf("row of %v: got %d, want %d", c.v, got, c.want)
+			}
+		})
+	}
+	if got := heatEdges(7, 7); len(got) != 2 || !(got[0] < 7) || got[1] != 7 {
+		t.Errorf("edges where all are alike: got %v, want one row up to 7", got)
+	}
+}
+
+func TestLevels(t *testing.T) {
+	h := &Heat{Most: 1000}
+	for _, c := range []struct {
+		n    uint64
+		want int
+	}{{1, 0}, {2, 1}, {1000, heatLevels - 1}, {999, heatLevels - 1}} {
+		if got := h.level(c.n); got != c.want {
+			t.Errorf("level of %d in %d: got %d, want %d", c.n, h.Most, got, c.want)
+		}
+	}
+}
+
+// The curve ends with the largest, never falls, and reads as the histogram does.
+func TestCurve(t *testing.T) {
+	d := measured("a", 30, 3)
+	f := figure(t, Of(d), "percentiles")
+	h := d.Histogram("response")
+	s := &f.Series[0]
+	for i := 1; i < len(s.Y); i++ {
+		if s.Y[i] < s.Y[i-1] || s.X[i] < s.X[i-1] {
+			t.Fatalf("point %d of the curve falls: %v after %v at %v after %v", i, s.Y[i], s.Y[i-1], s.X[i], s.X[i-1])
+		}
+	}
+	if got, want := s.Y[len(s.Y)-1], micros(h.Max()); got != want {
+		t.Errorf("end of the curve: got %v, want %v", got, want)
+	}
+	for _, p := range []float64{50, 90, 99, 99.9} {
+		got, ok := s.stepAt(1 / (1 - p/100))
+		want := micros(h.Percentile(p))
+		if !ok || math.Abs(got-want) > want*0.02 {
+			t.Errorf("p%v on the curve: got %v, want %v within 2 %%", p, got, want)
+		}
+	}
+}
+
+// Events without an answer are a part of the curve of their own.
+func TestCurveOfBounds(t *testing.T) {
+	answered, aged := measure.NewHistogram(), measure.NewHistogram()
+	answered.RecordN(time.Millisecond, 90)
+	aged.RecordN(time.Second, 10)
+	d := &report.Document{Intervals: []report.Interval{{
+		Phase: "hold", EndS: 1, Response: measure.Summarize(answered, aged, nil),
+		Histograms: map[string]string{"response": answered.EncodeHDR(), "censored": aged.EncodeHDR()},
+	}}}
+	d.Response = measure.Summarize(answered, aged, nil)
+	figures := Of(d)
+	f := figure(t, figures, "percentiles")
+	if len(f.Series) != 2 || f.Series[1].Name != "response, at least" {
+		t.Fatalf("lines: got %v, want the certain part and the rest", lines(f))
+	}
+	if got := f.Series[1].Y[0]; got < 1e6*0.999 {
+		t.Errorf("the lower bound: got %v us, want a second", got)
+	}
+	over := figure(t, figures, "response")
+	table := over.Table(40)
+	if got := table.Rows[0][3]; got != ">= 1 s" {
+		t.Errorf("p99 in the table: got %q, want %q", got, ">= 1 s")
+	}
+}
+
+func TestDistributionIsWhole(t *testing.T) {
+	f := figure(t, Of(measured("a", 30, 4)), "distribution")
+	for _, s := range f.Series {
+		sum := 0.0
+		for _, v := range s.Y {
+			sum += v
+		}
+		if math.Abs(sum-100) > 1e-6 {
+			t.Errorf("%s: got %v %% in all bars, want 100", s.Name, sum)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package picture
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+func names(figures []Figure) (out []string) {
+	for _, f := range figures {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+func lines(f *Figure) (out []string) {
+	for _, s := range f.Series {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+func figure(t *testing.T, figures []Figure, name string) *Figure {
+	t.Helper()
+	f, ok := ByName(figures, name)
+	if !ok {
+		t.Fatalf("no figure %s among %v", name, names(figures))
+	}
+	return f
+}
+
+func TestFiguresOfAReport(t *testing.T) {
+	got := names(Of(measured("a", 30, 1)))
+	want := []string{
+		"throughput", "response", "service", "end-to-end", "outstanding", "lag", "answers", "failures", "classes", "bytes",
+		"memory", "cpu", "collector", "told-server-events", "percentiles", "distribution",
+		"end-to-end-map", "response-map", "service-map",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("figures:\n got %v\nwant %v", got, want)
+	}
+}
+
+func TestLines(t *testing.T) {
+	one, two := measured("aaaa", 30, 1), measured("bbbb", 40, 2)
+	two.Settings[0].Value = "2k/s"
+	single, several := Of(one), Of(one, two)
+	for _, c := range []struct {
+		name, figure string
+		of           []Figure
+		want         []string
+	}{
+		{"counts of one", "throughput", single, []string{"offered", "sent", "acked", "failed"}},
+		{"percentiles of one", "response", single, []string{"p50", "p90", "p99", "p99.9", "max"}},
+		{"the slope beside what is in flight", "outstanding", single, []string{"in flight", "slope +0.5 events a second"}},
+		{"status codes", "answers", single, []string{"202", "503"}},
+		{"system and generator on one axis", "memory", single, []string{"system", "generator"}},
+		{"curves of one", "percentiles", single, []string{"response", "service", "end to end", "lag"}},
+		{"several, told apart by what differs", "percentiles", several, []string{"aaaa (rate 1k/s)", "bbbb (rate 2k/s)"}},
+		{"several over time", "response", several, []string{
+			"aaaa (rate 1k/s): p50", "aaaa (rate 1k/s): p99", "bbbb (rate 2k/s): p50", "bbbb (rate 2k/s): p99",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := lines(figure(t, c.of, c.figure)); !slices.Equal(got, c.want) {
+				t.Errorf("%s:\n got %q\nwant %q", c.figure, got, c.want)
+			}
+		})
+	}
+	maps := slices.DeleteFunc(names(several), func(n string) bool { return !strings.HasPrefix(n, "end-to-end-map") })
+	if want := []string{"end-to-end-map", "end-to-end-map-2"}; !slices.Equal(maps, want) {
+		t.Errorf("maps of several: got %v, want %v", maps, want)
+	}
+}
+
+// Reports lack what was not measured, and old ones lack histograms: no figure is
+// empty and none makes the program fall over.
+func TestSparseReports(t *testing.T) {
+	full := measured("a", 10, 1)
+	for _, c := range []struct {
+		name string
+		d    *report.Document
+		want []string
+	}{
+		{"nothing at all", &report.Document{}, nil},
+		{"one interval, nothing counted", &report.Document{Intervals: []report.Interval{{EndS: 1}}}, []string{"throughput", "outstanding"}},
+		{"times that are no numbers", &report.Document{Intervals: []report.Interval{{StartS: math.NaN(), EndS: 1}, {StartS: 1, EndS: math.Inf(1)}}}, nil},
+		{"a histogram that cannot be decoded", &report.Document{
+			Mode: load.Consuming, Intervals: []report.Interval{{EndS: 1, LagEvents: 5, Histograms: map[string]string{"response": "xx"}}},
+		}, []string{"throughput", "behind"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := names(Of(c.d))
+			if !slices.Equal(got, c.want) {
+				t.Errorf("figures: got %v, want %v", got, c.want)
+			}
+			// Beside a whole one, too.
+			for _, f := range Of(full, c.d) {
+				var b strings.Builder
+				if err := f.SVG(&b, Auto); err != nil {
+					t.Error(err)
+				}
+				f.Table(40)
+			}
+		})
+	}
+}
+
+// Where two phases meet, a moment has two rows, and the last interval of a run
+// is mostly a short one: neither makes a rate that never was.
+func TestRatesAreOfWholeIntervals(t *testing.T) {
+	row := func(from, to float64, acked uint64) report.Interval {
+		return report.Interval{StartS: from, EndS: to, Counts: measure.Counts{Acked: acked}}
+	}
+	d := &report.Document{Totals: report.Totals{RateOf: report.RateAcked}, Intervals: []report.Interval{
+		row(0, 1, 1000), row(1, 2, 960), row(1, 2, 40), row(2, 3, 990), row(3, 3.002, 10),
+	}}
+	f := figure(t, Of(d), "throughput")
+	i := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == "acked" })
+	got := f.Series[i].Y
+	want := []float64{1000, 1000, 1000 / 1.002}
+	if len(got) != len(want) {
+		t.Fatalf("rates: got %v, want %v", got, want)
+	}
+	for k := range want {
+		if math.Abs(got[k]-want[k]) > 0.01 {
+			t.Errorf("rates: got %v, want %v", got, want)
+		}
+	}
+}
+
+// An interval in which a teller did not answer is a hole and not a line.
+func TestHoles(t *testing.T) {
+	d := measured("a", 12, 1)
+	g := &d.Gauges[0]
+	g.Points = slices.Delete(g.Points, 4, 9)
+	f := figure(t, Of(d), "memory")
+	if got := slices.IndexFunc(f.Series[0].Y, math.IsNaN); got != 4 {
+		t.Errorf("the hole: got it at %d of %v, want it at 4", got, f.Series[0].Y)
+	}
+	x, y := f.scales(rect{0, 0, 100, 100})
+	if got := len(pathsOf(&f.Series[0], x, y)); got != 2 {
+		t.Errorf("parts of the line: got %d, want 2", got)
+	}
+}
