@@ -111,8 +111,8 @@ const (
 	completions = 4096 // beyond it the kernel keeps a list, at a cost
 )
 
-// New makes a ring with so many buffers (a power of two is made of it) of so
-// many bytes for what is received. The goroutine must be locked to its thread,
+// New makes a ring with so many buffers (a power of two is made of it; 0: none)
+// of so many bytes for what Recv receives. The goroutine must be locked to its thread,
 // until Close.
 func New(buffers, size int) (*Ring, error) {
 	p := parameters{flags: setupCompSize | setupSubmitAll | setupSingleIssuer | setupDeferTaskrun, comps: completions}
@@ -191,6 +191,24 @@ func (r *Ring) Recv(fd int, tag uint64) {
 	_, s := r.next()
 	s.op, s.fd, s.tag = opRecv, int32(fd), tag
 	s.flags, s.prio = withBuffer, recvMultishot
+}
+
+// Read queues receiving once into p, which is the kernel's until the completion
+// comes, wherever that is.
+func (r *Ring) Read(fd int, p []byte, tag uint64) {
+	_, s := r.next()
+	s.op, s.fd, s.tag = opRecv, int32(fd), tag
+	s.addr, s.size = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
+}
+
+// Drop queues that bytes, so many at most, are taken off a TCP connection without
+// being copied (MSG_TRUNC, tcp(7)), once: as many as there are by then. (With
+// MSG_WAITALL the kernel, as of 6.18, takes too many: each of its attempts is for
+// the number that the first was for.)
+func (r *Ring) Drop(fd, n int, tag uint64) {
+	_, s := r.next()
+	s.op, s.fd, s.tag = opRecv, int32(fd), tag
+	s.size, s.opFlags = uint32(min(n, 1<<30)), unix.MSG_TRUNC
 }
 
 // Watch queues that a descriptor's readiness (unix.POLLIN, unix.POLLOUT) is
@@ -304,6 +322,9 @@ type buffers struct {
 const bufferEntry = 16 // bytes of struct io_uring_buf: address, length, number, tail
 
 func (b *buffers) make(fd, count, size int) (err error) {
+	if count == 0 {
+		return nil
+	}
 	count = 1 << bits.Len(uint(max(count, 1)-1))
 	b.size, b.mask = size, uint16(count-1)
 	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS

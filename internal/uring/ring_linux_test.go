@@ -140,11 +140,14 @@ func TestFullSocket(t *testing.T) {
 	if err := r.Enter(1, time.Millisecond, true); err != 0 {
 		t.Errorf("handing over and waiting: %v, want that something was handed over", err)
 	}
-	if err := r.Enter(1, time.Millisecond, true); err != syscall.ETIME {
-		t.Errorf("waiting for room: %v, want that the time is over", err)
-	}
-	if err := r.Enter(1, 0, false); err != syscall.ETIME {
-		t.Errorf("waiting for no time: %v, want that it is over", err)
+	for _, most := range []time.Duration{0, time.Millisecond} {
+		err := syscall.EINTR // the runtime's own signals
+		for err == syscall.EINTR {
+			err = r.Enter(1, most, most == 0)
+		}
+		if err != syscall.ETIME {
+			t.Errorf("waiting %v for room: %v, want that the time is over", most, err)
+		}
 	}
 	for {
 		n, _, err := unix.Recvfrom(there, p, unix.MSG_DONTWAIT)
@@ -186,6 +189,41 @@ func TestNoBuffers(t *testing.T) {
 	}
 }
 
+// Of a stream some is read, and some dropped unseen.
+func TestReadAndDrop(t *testing.T) {
+	r := newRing(t, 0, 0)
+	here, there := tcpPair(t)
+	p := make([]byte, 10)
+	r.Read(there, p, 1)
+	r.Enter(0, 0, true)
+	go func() {
+		for range 100 {
+			unix.Write(here, bytes.Repeat([]byte("0123456789"), 1000))
+		}
+		unix.Write(here, []byte("the rest"))
+		unix.Shutdown(here, unix.SHUT_WR)
+	}()
+	if c := await(t, r, 1)[0]; c.Tag != 1 || string(p[:c.N]) != "0123456789" || c.More {
+		t.Fatalf("read %+v, %q", c, p)
+	}
+	for left := 1_000_000 - 10; left > 0; {
+		r.Drop(there, left, 2)
+		c := await(t, r, 1)[0]
+		if c.Tag != 2 || c.N <= 0 || c.N > left || c.Err != 0 {
+			t.Fatalf("dropped %+v of %d", c, left)
+		}
+		left -= c.N
+	}
+	r.Read(there, p, 3)
+	if c := await(t, r, 1)[0]; string(p[:c.N]) != "the rest" {
+		t.Errorf("then read %+v, %q", c, p)
+	}
+	r.Drop(there, 10, 4)
+	if c := await(t, r, 1)[0]; c.N != 0 || c.Err != 0 {
+		t.Errorf("at the end dropped %+v, want nothing", c)
+	}
+}
+
 // A descriptor that is watched again and again tells each time, until all is
 // canceled.
 func TestWatchAndCancel(t *testing.T) {
@@ -218,9 +256,9 @@ func TestWatchAndCancel(t *testing.T) {
 	}
 }
 
-// A connection that was reset says so.
-func TestReset(t *testing.T) {
-	r := newRing(t, 4, 16)
+// tcpPair is the descriptors of a TCP connection's two ends.
+func tcpPair(t testing.TB) (here, there int) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -235,16 +273,34 @@ func TestReset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := conn.(*net.TCPConn).SyscallConn()
+	defer other.Close()
+	fd := func(c net.Conn) (fd int) {
+		raw, err := c.(*net.TCPConn).SyscallConn()
+		if err == nil {
+			err = errors.Join(raw.Control(func(n uintptr) { fd, err = unix.FcntlInt(n, unix.F_DUPFD_CLOEXEC, 0) }), err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		return fd
+	}
+	return fd(conn), fd(other)
+}
+
+// A connection that was reset says so.
+func TestReset(t *testing.T) {
+	r := newRing(t, 4, 16)
+	fd, there := tcpPair(t)
+	r.Recv(fd, 1)
+	r.Enter(0, 0, true)
+	unix.SetsockoptLinger(there, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fd int
-	raw.Control(func(n uintptr) { fd = int(n) })
-	r.Recv(fd, 1)
-	r.Enter(0, 0, true)
-	other.(*net.TCPConn).SetLinger(0)
-	other.Close()
+	defer unix.Close(null)
+	unix.Dup3(null, there, unix.O_CLOEXEC) // closes it, and leaves the number taken
 	if c := await(t, r, 1)[0]; c.Err != syscall.ECONNRESET || c.More {
 		t.Errorf("told %+v, want a reset", c)
 	}

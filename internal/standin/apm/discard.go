@@ -1,7 +1,6 @@
 package apm
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,7 +15,6 @@ import (
 
 	"carronade/internal/standin/drop"
 	"carronade/internal/standin/fault"
-	wire "carronade/internal/wire/apm"
 )
 
 // The discard server reads no more of a request than how long it is. It speaks
@@ -31,6 +29,8 @@ type discard struct {
 	mu    sync.Mutex
 	conns map[*discardConn]struct{}
 	past  sinkCounts
+
+	desks []*desk // each serves some of the connections; none: each has a goroutine
 }
 
 type sinkCounts struct{ connections, requests, bytes uint64 }
@@ -39,6 +39,7 @@ type sinkCounts struct{ connections, requests, bytes uint64 }
 // line.
 type discardConn struct {
 	net.Conn
+	hangUp          func() // of one that a desk has; nil: Close does
 	requests, bytes atomic.Uint64
 
 	_ [64]byte
@@ -47,18 +48,15 @@ type discardConn struct {
 const (
 	discardBuffer = 64 << 10
 	worthDropping = 16 << 10 // bytes: fewer cost less to read with the next head
-	maxRequest    = 32 << 10 // bytes of a request's head
 )
 
-var (
-	answer202 = []byte("HTTP/1.1 202 Accepted\r\nX-Content-Type-Options: nosniff\r\nContent-Length: 0\r\n\r\n")
-	answer100 = []byte("HTTP/1.1 100 Continue\r\n\r\n")
-	headEnd   = []byte("\r\n\r\n")
-)
+// makeDesks makes the desks; tests have none, too.
+var makeDesks = newDesks
 
 func newDiscard(s *Server) *discard {
 	d := &discard{s: s, conns: map[*discardConn]struct{}{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
+	d.desks = makeDesks(d)
 	return d
 }
 
@@ -79,9 +77,16 @@ func (d *discard) close(ln net.Listener) error {
 	err := ln.Close()
 	d.mu.Lock()
 	for c := range d.conns {
-		c.Close()
+		if c.hangUp != nil {
+			c.hangUp()
+		} else {
+			c.Close()
+		}
 	}
 	d.mu.Unlock()
+	for _, k := range d.desks {
+		k.close()
+	}
 	return err
 }
 
@@ -102,6 +107,10 @@ func (d *discard) accept(ln net.Listener) {
 			continue
 		}
 		c := &discardConn{Conn: nc}
+		if tc, ok := nc.(*net.TCPConn); ok {
+			// One big receive buffer: fewer wake-ups per body.
+			_ = tc.SetReadBuffer(4 << 20)
+		}
 		d.mu.Lock()
 		if d.ctx.Err() != nil {
 			d.mu.Unlock()
@@ -110,109 +119,77 @@ func (d *discard) accept(ln net.Listener) {
 		}
 		d.conns[c] = struct{}{}
 		d.past.connections++
+		n := d.past.connections
 		d.wg.Add(1)
 		d.mu.Unlock()
+		if len(d.desks) > 0 && d.desks[n%uint64(len(d.desks))].take(c) {
+			continue
+		}
 		go func() {
-			defer d.wg.Done()
 			err := d.serve(c)
 			c.Close()
-			d.mu.Lock()
-			delete(d.conns, c)
-			d.past.requests += c.requests.Load()
-			d.past.bytes += c.bytes.Load()
-			d.mu.Unlock()
-			if err != nil && d.ctx.Err() == nil && !fault.Gone(err) {
-				d.s.opts.logf("connection from %s: %v", nc.RemoteAddr(), err)
-			}
+			d.ended(c, err)
 		}()
 	}
+}
+
+// ended takes a connection off the books.
+func (d *discard) ended(c *discardConn, err error) {
+	d.mu.Lock()
+	delete(d.conns, c)
+	d.past.requests += c.requests.Load()
+	d.past.bytes += c.bytes.Load()
+	d.mu.Unlock()
+	if err != nil && d.ctx.Err() == nil && !fault.Gone(err) {
+		d.s.opts.logf("connection from %s: %v", c.RemoteAddr(), err)
+	}
+	d.wg.Done()
 }
 
 // serve answers one connection's requests. What was answered is written when
 // nothing more can be read at once: pipelined requests share a write.
 func (d *discard) serve(c *discardConn) error {
-	in := bufio.NewReaderSize(c, discardBuffer)
-	if tc, ok := c.Conn.(*net.TCPConn); ok {
-		// One big receive buffer: fewer wake-ups per body.
-		_ = tc.SetReadBuffer(4 << 20)
-	}
 	dropper := drop.New(c.Conn)
-	out := bufio.NewWriterSize(c, 16<<10)
-	defer func() { _ = out.Flush() }() // the connection ends: nobody is left to tell
+	k := skimmer{d: d, c: c}
+	buf := make([]byte, discardBuffer)
 	for {
-		head, err := readHead(in)
-		if err != nil {
-			return err
-		}
-		q, err := parseHead(head)
-		if err != nil {
-			fmt.Fprintf(out, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-			return err
-		}
-		if _, err := in.Discard(len(head)); err != nil {
-			return err
-		}
-		if q.expects {
-			if _, err := out.Write(answer100); err != nil {
-				return err
+		var err error
+		if n := k.skippable(); n >= worthDropping && dropper != nil {
+			if err = dropper.Drop(n); err != nil {
+				return fmt.Errorf("dropping a body: %w", err)
 			}
-		}
-		if in.Buffered() == 0 || q.expects {
-			if err := out.Flush(); err != nil {
-				return err
-			}
-		}
-		n, err := skipBody(in, dropper, q)
-		if err != nil {
-			return err
-		}
-		if q.get {
-			d.tell(out)
+			k.skip(n)
 		} else {
-			c.requests.Add(1)
-			c.bytes.Add(uint64(n))
-			if _, err := out.Write(answer202); err != nil {
-				return err
+			n, broken := c.Read(buf)
+			switch err = k.take(buf[:n]); {
+			case err != nil || broken == nil:
+			case errors.Is(broken, io.EOF):
+				err = k.end()
+			default:
+				err = broken
 			}
 		}
-		if q.close {
-			return io.EOF
-		}
-		if in.Buffered() == 0 {
-			if err := out.Flush(); err != nil {
-				return err
+		if len(k.out) > 0 {
+			if _, err := c.Write(k.out); err != nil {
+				return fmt.Errorf("writing an answer: %w", err)
 			}
+			k.out = k.out[:0]
+		}
+		if err == nil && k.over {
+			err = io.EOF
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
 // tell answers a GET, whatever it asks for, by the counters.
-func (d *discard) tell(out *bufio.Writer) {
+func (d *discard) tell() []byte {
 	f := figures(d.s.Counts())
 	f["discards"] = true       // so that nobody takes its limit for a server's
 	text, _ := json.Marshal(f) // of numbers alone
-	fmt.Fprintf(out, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
-}
-
-// readHead waits for a request's head and returns it; it stays in the buffer.
-func readHead(in *bufio.Reader) ([]byte, error) {
-	want := 1
-	for {
-		if _, err := in.Peek(want); err != nil {
-			return nil, err
-		}
-		have, err := in.Peek(min(in.Buffered(), maxRequest))
-		if err != nil {
-			return nil, err
-		}
-		if i := bytes.Index(have, headEnd); i >= 0 {
-			return have[:i+len(headEnd)], nil
-		}
-		if len(have) == maxRequest {
-			return nil, errors.New("a request's head without end")
-		}
-		want = len(have) + 1
-	}
+	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 }
 
 // A request is what the discard server wants to know of one.
@@ -272,58 +249,4 @@ func parseHead(h []byte) (q request, err error) {
 		}
 	}
 	return q, nil
-}
-
-// skipBody reads over a body and returns its size.
-func skipBody(in *bufio.Reader, dropper *drop.Dropper, q request) (n int64, err error) {
-	if !q.chunked {
-		return q.length, skip(in, dropper, q.length)
-	}
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return n, fmt.Errorf("reading a chunk's size: %w", err)
-		}
-		size, err := wire.ChunkSize(bytes.TrimRight(line, "\r\n"))
-		if err != nil {
-			return n, err
-		}
-		if size == 0 {
-			for {
-				line, err := in.ReadSlice('\n')
-				if err != nil {
-					return n, fmt.Errorf("reading a trailer: %w", err)
-				}
-				if len(bytes.TrimRight(line, "\r\n")) == 0 {
-					return n, nil
-				}
-			}
-		}
-		n += size
-		if err := skip(in, dropper, size+2); err != nil {
-			return n, err
-		}
-	}
-}
-
-// skip reads over n bytes: what the buffer has, and the rest in the kernel where
-// it is long and the kernel can.
-func skip(in *bufio.Reader, dropper *drop.Dropper, n int64) error {
-	if rest := n - int64(in.Buffered()); dropper != nil && rest >= worthDropping {
-		if _, err := in.Discard(in.Buffered()); err != nil {
-			return err
-		}
-		if err := dropper.Drop(rest); err != nil {
-			return fmt.Errorf("dropping a body: %w", err)
-		}
-		return nil
-	}
-	for n > 0 {
-		k, err := in.Discard(int(min(n, 1<<30)))
-		if err != nil {
-			return fmt.Errorf("reading a body: %w", err)
-		}
-		n -= int64(k)
-	}
-	return nil
 }

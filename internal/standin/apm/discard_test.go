@@ -9,12 +9,34 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	wire "carronade/internal/wire/apm"
 )
 
-func TestDiscard(t *testing.T) {
-	s := start(t, Options{Discard: true})
+// byBoth runs a test on the discard server with desks, where the system has
+// what they need, and with a goroutine for each connection.
+func byBoth(t *testing.T, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	for _, way := range []struct {
+		name  string
+		desks func(*discard) []*desk
+	}{{"desks", newDesks}, {"goroutines", func(*discard) []*desk { return nil }}} {
+		t.Run(way.name, func(t *testing.T) {
+			makeDesks = way.desks
+			defer func() { makeDesks = newDesks }()
+			s := start(t, Options{Discard: true})
+			if way.name == "desks" && len(s.sink.desks) == 0 {
+				t.Skip("no io_uring here")
+			}
+			test(t, s)
+		})
+	}
+}
+
+func TestDiscard(t *testing.T) { byBoth(t, testDiscard) }
+
+func testDiscard(t *testing.T, s *Server) {
 	url := "http://" + s.Addr() + "/intake/v2/events?verbose"
 	for range 3 {
 		if code, text := post(t, url, bytes.Repeat([]byte("x"), 300000)); code != 202 || text != "" {
@@ -44,8 +66,9 @@ func TestDiscard(t *testing.T) {
 }
 
 // Pipelined requests are answered each, in whatever pieces they come.
-func TestDiscardPipelined(t *testing.T) {
-	s := start(t, Options{Discard: true})
+func TestDiscardPipelined(t *testing.T) { byBoth(t, testDiscardPipelined) }
+
+func testDiscardPipelined(t *testing.T, s *Server) {
 	one := "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12345"
 	chunked := "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: u\r\n\r\n"
 	last := "POST / HTTP/1.1\r\nConnection: close\r\n\r\n"
@@ -79,16 +102,130 @@ func TestDiscardRefuses(t *testing.T) {
 			t.Errorf("%q is taken", in)
 		}
 	}
-	s := start(t, Options{Discard: true})
-	c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_, _ = io.WriteString(c, "BREW / HTTP/1.1\r\n\r\n")
-	if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 400 ") {
-		t.Errorf("got %q, want 400 and the end", got)
-	}
+	byBoth(t, func(t *testing.T, s *Server) {
+		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "BREW / HTTP/1.1\r\n\r\n")
+		if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 400 ") {
+			t.Errorf("got %q, want 400 and the end", got)
+		}
+	})
+}
+
+// Whoever does not read his answers is not read either, and gets all of them
+// when he does.
+func TestDiscardBacksUp(t *testing.T) {
+	byBoth(t, func(t *testing.T, s *Server) {
+		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		const n = 400_000
+		some := bytes.Repeat([]byte("POST / HTTP/1.1\r\n\r\n"), 1000)
+		wrote := make(chan error, 1)
+		go func() {
+			var err error
+			for i := 0; i < n && err == nil; i += 1000 {
+				_, err = c.Write(some)
+			}
+			wrote <- err
+		}()
+		// The server stops when its answers are not taken.
+		for last, tick := uint64(0), time.NewTicker(50*time.Millisecond); ; {
+			<-tick.C
+			got := s.Counts().Requests
+			if got > 0 && got == last {
+				tick.Stop()
+				break
+			}
+			last = got
+		}
+		if got := s.Counts().Requests; got >= n {
+			t.Errorf("%d requests were read, want that it stops before", got)
+		}
+		answers, err := io.Copy(io.Discard, io.LimitReader(c, int64(n*len(answer202))))
+		if err != nil || answers != int64(n*len(answer202)) {
+			t.Errorf("got %d bytes, %v; want %d", answers, err, n*len(answer202))
+		}
+		if err := <-wrote; err != nil || s.Counts().Requests != n {
+			t.Errorf("wrote: %v; %d requests, want %d", err, s.Counts().Requests, n)
+		}
+	})
+}
+
+// Connections that are there when the server is closed end, whatever they are
+// at; more came and went than there were at a time.
+func TestDiscardCloses(t *testing.T) {
+	byBoth(t, func(t *testing.T, s *Server) {
+		var conns []net.Conn
+		for i := range 100 {
+			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n...")
+			if _, err := io.ReadFull(c, make([]byte, len(answer202))); err != nil {
+				t.Fatal(err)
+			}
+			if i%2 == 0 {
+				c.Close()
+			} else {
+				conns = append(conns, c)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, c := range conns {
+			if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
+				t.Error("a connection goes on")
+			}
+		}
+		if c := s.Counts(); c.Connections != 100 || c.Requests != 100 {
+			t.Errorf("%+v, want 100 connections and requests", c)
+		}
+	})
+}
+
+// In whatever pieces requests come, the skimmer makes the same of them.
+func FuzzSkim(f *testing.F) {
+	f.Add([]byte("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n12345POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: u\r\n\r\n"), uint8(3))
+	f.Add([]byte("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nxBREW\r\n\r\n"), uint8(1))
+	f.Add([]byte("POST / HTTP/1.0\r\n\r\nPOST / HTTP/1.1\r\n\r\n"), uint8(7))
+	f.Add(bytes.Repeat([]byte("x"), maxRequest+10), uint8(255))
+	f.Fuzz(func(t *testing.T, in []byte, piece uint8) {
+		if bytes.Contains(in, []byte("GET ")) {
+			return // answered by counters
+		}
+		skim := func(size int) (string, uint64, error) {
+			k := skimmer{c: &discardConn{}}
+			var err error
+			for p := in; len(p) > 0 && err == nil; {
+				n := min(size, len(p))
+				if s := k.skippable(); s > 0 && size%2 == 0 { // as by the kernel
+					n = int(min(s, int64(len(p))))
+					k.skip(int64(n))
+				} else {
+					err = k.take(p[:n])
+				}
+				p = p[n:]
+			}
+			if err == nil {
+				err = k.end()
+			}
+			return string(k.out), k.c.bytes.Load(), err
+		}
+		out, n, err := skim(len(in) + 1)
+		again, m, late := skim(int(piece) + 1)
+		if out != again || n != m || fmt.Sprint(err) != fmt.Sprint(late) {
+			t.Errorf("at once %q, %d bytes, %v; in pieces %q, %d bytes, %v", out, n, err, again, m, late)
+		}
+	})
 }
 
 func FuzzDiscardHead(f *testing.F) {
