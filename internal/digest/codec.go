@@ -10,19 +10,21 @@ import (
 
 // A row as stores keep it:
 //
-//	version  1 byte, 1
+//	version  1 byte, 2
 //	id       length, bytes
 //	at       seconds since the epoch (signed), nanoseconds
-//	n        fields, sorted by name, each
+//	names    length in bytes, and of each field, sorted
 //	  name   length shared with the name before, length of the rest, the rest
+//	and of each field
 //	  tag    form in the low four bits, and the bits below
 //	  num    unless it is a text: a signed number, or eight bytes of a float
 //	  text   where the tag says so: length, bytes
 //
-// Lengths and numbers are varints. Whether a run goes on is no part of it: the
-// store knows.
+// Lengths and numbers are varints. The names stand apart since thousands of rows
+// have the same ones: who reads many looks at them once. Whether a run goes on is
+// no part of it: the store knows.
 const (
-	codecVersion = 1
+	codecVersion = 2
 
 	tagForm        = 0x0f
 	tagIndependent = 0x10
@@ -64,18 +66,21 @@ func (r *Row) MarshalBinary() ([]byte, error) {
 	b = appendText(b, r.ID)
 	b = binary.AppendVarint(b, r.At.Unix())
 	b = binary.AppendUvarint(b, uint64(r.At.Nanosecond()))
-	b = binary.AppendUvarint(b, uint64(len(r.Fields)))
-	before := ""
+	names, before := make([]byte, 0, 12*len(r.Fields)), ""
 	for i := range r.Fields {
-		f := &r.Fields[i]
+		name := r.Fields[i].Name
 		shared := 0
-		for shared < min(len(before), len(f.Name)) && before[shared] == f.Name[shared] {
+		for shared < min(len(before), len(name)) && before[shared] == name[shared] {
 			shared++
 		}
-		b = binary.AppendUvarint(b, uint64(shared))
-		b = appendText(b, f.Name[shared:])
-		b = appendValue(b, f.Value)
-		before = f.Name
+		names = binary.AppendUvarint(names, uint64(shared))
+		names = appendText(names, name[shared:])
+		before = name
+	}
+	b = binary.AppendUvarint(b, uint64(len(names)))
+	b = append(b, names...)
+	for i := range r.Fields {
+		b = appendValue(b, r.Fields[i].Value)
 	}
 	return b, nil
 }
@@ -137,27 +142,35 @@ func UnmarshalRow(data []byte) (Row, error) { return NewDecoder(nil).Row(data) }
 type Decoder struct {
 	texts     map[string]string
 	selection Selection
-
-	name   []byte // that is being put together
-	before []seen // the fields of the row before: most rows have the same
-	fields []Field
+	shapes    map[string]*shape // by the bytes of the names
+	last      *shape            // of the row before: mostly that of the next
+	fields    []Field
 }
 
-// seen is what a field at a place was in the row before.
+// A shape is the names of a row's fields. Rows of the same kind of run share it.
+type shape struct {
+	bytes string
+	seen  []seen
+}
+
+// seen is a field of a shape.
 type seen struct {
 	name   string
 	wanted bool
-	text   string
+	text   string // that it had in the row before: mostly it has it again
 }
 
 // mostShared bounds how many texts are looked up again: those of thousands of
-// reports that no two share are not worth a table.
-const mostShared = 1 << 16
+// reports that no two share are not worth a table. mostShapes does so for names.
+const (
+	mostShared = 1 << 16
+	mostShapes = 1 << 10
+)
 
 // NewDecoder returns a decoder that keeps the fields that Select chooses; nil
 // keeps all.
 func NewDecoder(fields []string) *Decoder {
-	return &Decoder{texts: make(map[string]string, 512), selection: Select(fields)}
+	return &Decoder{texts: make(map[string]string, 512), selection: Select(fields), shapes: make(map[string]*shape)}
 }
 
 // Row decodes a row. It keeps nothing of data.
@@ -169,49 +182,26 @@ func (d *Decoder) Row(data []byte) (Row, error) {
 	r := Row{ID: string(in.bytes())}
 	sec := in.varint()
 	nano := in.uvarint()
-	n := in.uvarint()
-	if in.bad || nano >= 1e9 || n > uint64(len(in.data)) { // a field takes three bytes and more
+	names := in.bytes()
+	if in.bad || nano >= 1e9 {
 		return Row{}, errRow
 	}
 	r.At = time.Unix(sec, int64(nano)).UTC()
-	d.fields, d.name = d.fields[:0], d.name[:0]
-	last := ""
-	for i := range int(n) {
-		shared := in.uvarint()
-		rest := in.bytes()
-		if in.bad || shared > uint64(len(d.name)) {
-			return Row{}, errRow
-		}
-		d.name = append(d.name[:shared], rest...)
-		at := d.at(i)
-		if i > 0 && at.name <= last {
-			return Row{}, errRow
-		}
-		last = at.name
+	sh := d.shape(names)
+	if sh == nil {
+		return Row{}, errRow
+	}
+	d.fields = d.fields[:0]
+	for i := range sh.seen {
+		at := &sh.seen[i]
 		tag := in.byte()
-		kind, nano, ok := parseForm(tag & tagForm)
-		v := Value{Kind: kind, Independent: tag&tagIndependent != 0, Derived: tag&tagDerived != 0}
-		switch {
-		case !ok || nano && tag&tagWhole == 0:
-			return Row{}, errRow
-		case v.Kind == Text:
-		case tag&tagWhole != 0:
-			v.Num = float64(in.varint())
-			if nano {
-				v.Num /= 1e9
-			}
-		default:
-			v.Num = in.float()
-		}
-		var text []byte
-		if tag&tagText != 0 {
-			text = in.bytes()
-		}
-		if in.bad {
-			return Row{}, errRow
-		}
-		if !at.wanted && !(d.selection.Independent && v.Independent) {
+		if !at.wanted && !(d.selection.Independent && tag&tagIndependent != 0) {
+			in.skip(tag)
 			continue
+		}
+		v, text, ok := in.value(tag)
+		if !ok {
+			return Row{}, errRow
 		}
 		switch {
 		case len(text) == 0:
@@ -225,25 +215,43 @@ func (d *Decoder) Row(data []byte) (Row, error) {
 		}
 		d.fields = append(d.fields, Field{Name: at.name, Value: v})
 	}
-	if len(in.data) > 0 {
+	if in.bad || len(in.data) > 0 {
 		return Row{}, errRow
 	}
 	r.Fields = append(make([]Field, 0, len(d.fields)), d.fields...)
 	return r, nil
 }
 
-// at is the field whose name was just put together, as number i of a row. Rows
-// are alike, so that it is mostly that of the row before: comparing is much
-// cheaper than looking up.
-func (d *Decoder) at(i int) *seen {
-	if i == len(d.before) {
-		d.before = append(d.before, seen{})
-	} else if d.before[i].name == string(d.name) {
-		return &d.before[i]
+// shape is what names mean; nil when they are none.
+func (d *Decoder) shape(names []byte) *shape {
+	if d.last != nil && d.last.bytes == string(names) {
+		return d.last
 	}
-	name := d.shared(d.name)
-	d.before[i] = seen{name: name, wanted: d.selection.Has(name)}
-	return &d.before[i]
+	if sh := d.shapes[string(names)]; sh != nil {
+		d.last = sh
+		return sh
+	}
+	sh := &shape{bytes: string(names)}
+	var name []byte
+	for in := (reader{data: names}); len(in.data) > 0; {
+		shared := in.uvarint()
+		rest := in.bytes()
+		if in.bad || shared > uint64(len(name)) {
+			return nil
+		}
+		name = append(name[:shared], rest...)
+		s := seen{name: d.shared(name)}
+		if n := len(sh.seen); n > 0 && s.name <= sh.seen[n-1].name {
+			return nil
+		}
+		s.wanted = d.selection.Has(s.name)
+		sh.seen = append(sh.seen, s)
+	}
+	if len(d.shapes) < mostShapes {
+		d.shapes[sh.bytes] = sh
+	}
+	d.last = sh
+	return sh
 }
 
 // shared is a text as a string that equal texts have, too.
@@ -308,6 +316,62 @@ func (r *reader) bytes() []byte {
 	b := r.data[:n]
 	r.data = r.data[n:]
 	return b
+}
+
+// value reads what follows a tag.
+func (r *reader) value(tag byte) (v Value, text []byte, ok bool) {
+	kind, nano, ok := parseForm(tag & tagForm)
+	v = Value{Kind: kind, Independent: tag&tagIndependent != 0, Derived: tag&tagDerived != 0}
+	switch {
+	case !ok || nano && tag&tagWhole == 0:
+		return v, nil, false
+	case v.Kind == Text:
+	case tag&tagWhole != 0:
+		v.Num = float64(r.varint())
+		if nano {
+			v.Num /= 1e9
+		}
+	default:
+		v.Num = r.float()
+	}
+	if tag&tagText != 0 {
+		text = r.bytes()
+	}
+	return v, text, !r.bad
+}
+
+// skip passes over what follows a tag. Most fields of most rows are not wanted,
+// so that this is what reading thousands of rows takes.
+func (r *reader) skip(tag byte) {
+	switch kind, nano, ok := parseForm(tag & tagForm); {
+	case !ok || nano && tag&tagWhole == 0:
+		r.fail()
+		return
+	case kind == Text:
+	case tag&tagWhole != 0:
+		i := 0
+		for i < len(r.data) && r.data[i] >= 0x80 {
+			i++
+		}
+		if i >= min(len(r.data), binary.MaxVarintLen64) {
+			r.fail()
+			return
+		}
+		r.data = r.data[i+1:]
+	case len(r.data) < 8:
+		r.fail()
+		return
+	default:
+		r.data = r.data[8:]
+	}
+	if tag&tagText == 0 {
+		return
+	}
+	if len(r.data) > 0 && r.data[0] < 0x80 && int(r.data[0]) < len(r.data) {
+		r.data = r.data[1+int(r.data[0]):]
+		return
+	}
+	r.bytes()
 }
 
 func (r *reader) float() float64 {

@@ -36,6 +36,7 @@ CREATE TABLE digests (
   row     BLOB NOT NULL               -- digest.Row, and a CRC-32C
 ) STRICT;
 CREATE INDEX digests_started ON digests (started);
+CREATE INDEX digests_version ON digests (version);
 `,
 }
 
