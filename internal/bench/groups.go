@@ -24,6 +24,7 @@ var groups = []group{
 	{"produce to a real broker, 1 KiB", (*Suite).produceBroker},
 	{"consume from a real broker, 100 B", (*Suite).consumeBroker},
 	{"null://, 300 B", (*Suite).toNowhere},
+	{"trace", (*Suite).traced},
 	{"riemann, single events", (*Suite).riemannSingle},
 	{"riemann, messages of 100 events", (*Suite).riemannBulk},
 	{"riemann, open loop", (*Suite).riemannOpenLoop},

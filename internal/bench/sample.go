@@ -57,6 +57,10 @@ type document struct {
 	Generator struct {
 		MaxRSS uint64 `json:"max_rss_bytes"`
 	} `json:"generator"`
+	Trace *struct {
+		Rows    uint64 `json:"rows"`
+		Dropped uint64 `json:"dropped"`
+	} `json:"trace"`
 	Trust struct {
 		OK      bool     `json:"ok"`
 		Reasons []string `json:"reasons"`

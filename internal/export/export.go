@@ -49,6 +49,7 @@ var Formats = []Format{
 	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: writeHDR},
 	{Name: "percentiles", Ext: ".hgrm", Help: "the distribution of a time, as HdrHistogram prints it", write: writePercentiles},
 	{Name: "junit", Ext: ".xml", Help: "checks and trust as test cases, for CI", Several: true, write: writeJUnit},
+	{Name: "html", Ext: ".html", Help: "a page with all pictures, in one file that needs nothing else", Several: true, write: writeHTML},
 	{Name: "svg", Ext: ".svg", Help: "a picture, as lines; of several reports laid over each other", Several: true, Picture: true, write: writeSVG},
 	{Name: "png", Ext: ".png", Help: "a picture, as pixels; likewise", Binary: true, Several: true, Picture: true, write: writePNG},
 	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: writeEndToEnd},

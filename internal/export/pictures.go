@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"carronade/internal/page"
 	"carronade/internal/picture"
 	"carronade/internal/report"
 )
@@ -19,6 +20,8 @@ func Pictures(ds []*report.Document) []string {
 	}
 	return names
 }
+
+func writeHTML(w io.Writer, ds []*report.Document, _ Options) error { return page.Write(w, ds...) }
 
 // usualScale makes a PNG sharp on most screens.
 const usualScale = 2
