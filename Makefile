@@ -17,9 +17,15 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 # test cache; hence -count=1.
 REAL        := internal/kafkatest internal/elastictest internal/store/elastic internal/acceptance
 SLOW         = $(addprefix ./,$(REAL))
-QUICK        = $$($(GO) list ./... | grep -vE '^carronade/($(subst $() ,|,$(strip $(REAL))))$$')
 
-.PHONY: help build test bench microbench lint fmt docs cross fuzz deps clean
+# Packages whose tests link SQLite, which is C made into Go: a package of it
+# takes minutes to compile, and again for the race detector. Their tests go
+# without it here; make race has it for all.
+HEAVY        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test .*modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)')
+QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)')
+SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
+
+.PHONY: help build test race bench microbench lint fmt docs cross fuzz deps clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,8 +38,12 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
 	status=0; \
 	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(QUICK) || status=1; \
-	$(GO) test -count=1 -timeout 14m -p 1 -parallel 4 $(SLOW) || status=1; \
+	CGO_ENABLED=0 $(GO) test -timeout 10m $(HEAVY) || status=1; \
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 14m -p 1 -parallel 4 $(SLOW) || status=1; \
 	exit $$status
+
+race: deps ## every test but those of real servers, all of it under the race detector
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(QUICK) $(HEAVY)
 
 bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)
 	BENCH_OUT='$(abspath $(BENCH_OUT))' $(GO) test ./internal/bench -run '^$$' -bench . -benchtime 1x -timeout 60m
