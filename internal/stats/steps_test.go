@@ -46,6 +46,23 @@ func TestStepRates(t *testing.T) {
 	}
 }
 
+// A series without a step has one as often as was allowed, neither more nor
+// much less: a test that is too strict finds too little.
+func TestStepAlpha(t *testing.T) {
+	const trials = 400
+	rnd := rand.New(rand.NewPCG(31, 7))
+	alarms := 0
+	for range trials {
+		if len(Steps(draw(rnd, 40, 100, noise), StepOptions{Alpha: 0.1, Least: 3})) > 0 {
+			alarms++
+		}
+	}
+	t.Logf("%d of %d", alarms, trials)
+	if alarms < trials*6/100 || alarms > trials*14/100 {
+		t.Errorf("%d of %d series without a step had one, want 10%%", alarms, trials)
+	}
+}
+
 // The running sums are the energy distance.
 func TestEnergyIsTheDefinition(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
