@@ -26,8 +26,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds what is done with a browser on a busy machine.
-const patience = 60 * time.Second
+// Bounds of what is done with a browser on a busy machine: a step, and all.
+const (
+	patience = 2 * time.Minute
+	lifetime = 8 * time.Minute
+)
 
 // names are what Chromium is called.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
@@ -52,7 +55,7 @@ type Browser struct{ ctx context.Context }
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path := Find(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), lifetime)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		chromedp.NoSandbox, // root, as in containers, has none
@@ -83,20 +86,25 @@ type View struct {
 
 // A Tab is a page that was opened. It has one owner.
 type Tab struct {
-	t   testing.TB
-	ctx context.Context
+	t    testing.TB
+	ctx  context.Context
+	said *said
+}
 
+type said struct {
 	mu       sync.Mutex
 	problems []string
 }
+
+// For is the same tab for a part of the test.
+func (tab *Tab) For(t testing.TB) *Tab { return &Tab{t: t, ctx: tab.ctx, said: tab.said} }
 
 // Open opens a file.
 func (b *Browser) Open(t testing.TB, path string, v View) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
-	ctx, cancelTime := context.WithTimeout(ctx, patience)
-	t.Cleanup(func() { cancelTime(); cancel() })
-	tab := &Tab{t: t, ctx: ctx}
+	t.Cleanup(cancel)
+	tab := &Tab{t: t, ctx: ctx, said: &said{}}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +113,23 @@ func (b *Browser) Open(t testing.TB, path string, v View) *Tab {
 	if err := tab.watch(address); err != nil {
 		t.Fatal(err)
 	}
+	steps := append(v.steps(),
+		command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: v.NoScript}),
+		chromedp.Navigate(address),
+	)
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatalf("open %s: %v", address, err)
+	}
+	return tab
+}
+
+// Look changes the screen; script stays as it was.
+func (tab *Tab) Look(v View) {
+	tab.t.Helper()
+	tab.Do(v.steps()...)
+}
+
+func (v View) steps() []chromedp.Action[chromedp.Void] {
 	if v.Width == 0 {
 		v.Width = 1280
 	}
@@ -122,28 +147,22 @@ func (b *Browser) Open(t testing.TB, path string, v View) *Tab {
 	if v.Touch {
 		size = append(size, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	}
-	steps := []chromedp.Action[chromedp.Void]{
+	return []chromedp.Action[chromedp.Void]{
 		chromedp.EmulateViewport(v.Width, v.Height, size...),
 		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Media: media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 		}),
-		command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: v.NoScript}),
-		chromedp.Navigate(address),
 	}
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatalf("open %s: %v", address, err)
-	}
-	return tab
 }
 
 // watch keeps what the page complains of and asks for.
 func (tab *Tab) watch(address string) error {
-	said := chromedp.Events(tab.ctx, runtime.ConsoleAPICalled)
+	printed := chromedp.Events(tab.ctx, runtime.ConsoleAPICalled)
 	thrown := chromedp.Events(tab.ctx, runtime.ExceptionThrown)
 	logged := chromedp.Events(tab.ctx, log.EntryAdded)
 	asked := chromedp.Events(tab.ctx, network.RequestWillBeSent)
 	go func() {
-		for e, err := range said {
+		for e, err := range printed {
 			if err != nil {
 				return
 			}
@@ -199,18 +218,20 @@ func arguments(args []*runtime.RemoteObject) string {
 }
 
 func (tab *Tab) problem(format string, a ...any) {
-	tab.mu.Lock()
-	defer tab.mu.Unlock()
-	tab.problems = append(tab.problems, fmt.Sprintf(format, a...))
+	s := tab.said
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problems = append(s.problems, fmt.Sprintf(format, a...))
 }
 
 // Problems are what the page complained of and asked the network for so far.
 func (tab *Tab) Problems() []string {
 	// What the page did before this answer was told before it.
 	Eval[int](tab, "0")
-	tab.mu.Lock()
-	defer tab.mu.Unlock()
-	return append([]string(nil), tab.problems...)
+	s := tab.said
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.problems...)
 }
 
 // Check fails the test for each of them.

@@ -199,7 +199,7 @@ func (p *page) compared() {
 		return
 	}
 	p.Element("p", "What differs between them; all else that was set is the same.")
-	p.table(head, rows)
+	p.prose(head, rows)
 }
 
 func seconds(s float64) string { return units.FormatDuration(time.Duration(s * float64(time.Second))) }

@@ -212,7 +212,7 @@ func (p *page) failures(d *report.Document, of string) {
 		for _, f := range d.Failures {
 			rows = append(rows, []string{f.Class, units.FormatCount(f.Events), units.FormatCount(f.Shots), f.Text})
 		}
-		p.table([]string{"class", "events", "shots", "in the words of the system or the connection"}, rows)
+		p.prose([]string{"class", "events", "shots", "in the words of the system or the connection"}, rows)
 	})
 }
 
@@ -229,6 +229,6 @@ func (p *page) settings(d *report.Document, of string) {
 			}
 			rows = append(rows, []string{s.Name, s.Value, by})
 		}
-		p.table([]string{"setting", "value", ""}, rows)
+		p.prose([]string{"setting", "value", ""}, rows)
 	})
 }

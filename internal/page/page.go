@@ -216,10 +216,15 @@ func (p *page) numbersOf(f *picture.Figure) {
 	p.Close()
 }
 
-// table writes a table whose first column names the rows.
-func (p *page) table(head []string, rows [][]string) {
+// table writes a table of numbers whose first column names the rows.
+func (p *page) table(head []string, rows [][]string) { p.tableOf("numeric", head, rows) }
+
+// prose writes a table of words.
+func (p *page) prose(head []string, rows [][]string) { p.tableOf("prose", head, rows) }
+
+func (p *page) tableOf(class string, head []string, rows [][]string) {
 	p.Open("div", "class", "scroll", "tabindex", "0", "role", "region", "aria-label", "Table")
-	p.Open("table")
+	p.Open("table", "class", class)
 	if strings.Join(head, "") != "" {
 		p.Open("thead")
 		p.Open("tr")

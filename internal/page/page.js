@@ -49,7 +49,15 @@
     const h = Math.round(ns / 3.6e12);
     return Math.floor(h / 24) + 'd' + pad(h % 24) + 'h';
   }
-  const size = (v) => v < 999.5 ? Math.floor(v) + ' B' : scaled(v, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB']);
+  function size(v) {
+    v = Math.floor(v);
+    for (const u of ['B', 'KiB', 'MiB', 'GiB', 'TiB']) {
+      const n = Number(v.toPrecision(3)), shown = n >= 1000 ? Math.round(v) : n;
+      if (shown < 1024 || u === 'TiB') return shown + ' ' + u;
+      v /= 1024;
+    }
+    return '';
+  }
   function percentile(x) {
     if (x <= 1) return 'p0';
     const left = 100 / x;
@@ -226,11 +234,11 @@
         });
       }
       if (this.f.x.labels || this.f.y.unit === '%') return;
-      const b = make('button', { type: 'button', 'aria-pressed': String(this.log) }, 'logarithmic');
+      const say = () => this.log ? 'log scale' : 'linear scale';
+      const b = make('button', { type: 'button', title: 'Change the scale' }, say());
       b.addEventListener('click', () => {
         this.log = !this.log;
-        b.setAttribute('aria-pressed', String(this.log));
-        b.classList.toggle('off', !this.log);
+        b.textContent = say();
         this.stale = true;
         redraw();
       });
@@ -294,6 +302,7 @@
 
     draw() {
       this.stale = false;
+      this.tip.hidden = true; // where it stood may be outside now
       const f = this.f, w = Math.max(this.plot.clientWidth, 240), narrow = w < 480;
       const left = narrow ? 62 : 84, height = f.heat ? (narrow ? 240 : 300) : (narrow ? 190 : 240);
       const box = { x: left, y: 20, w: w - left - (narrow ? 6 : 16), h: height };
@@ -690,6 +699,17 @@
     if (r.top < innerHeight + 400 && r.bottom > -400) { v.seen = true; v.draw(); }
   }
   root.dataset.ready = String(performance.now());
+  // The rest when there is time: for paper, and for who looks for words in it.
+  const idle = globalThis.requestIdleCallback || ((f) => setTimeout(() => f({ timeRemaining: () => 5 }), 50));
+  const later = (left) => {
+    for (const v of views) {
+      if (v.box) continue;
+      if (left.timeRemaining() < 2) { idle(later); return; }
+      v.draw();
+    }
+    root.dataset.drawn = 'all';
+  };
+  idle(later);
   // For tests, which compare the words of both languages.
   globalThis.carronade = Object.freeze({ format });
 })();

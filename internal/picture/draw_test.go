@@ -227,7 +227,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	throughput := figure(t, figures, "throughput").Table(10)
-	if got := throughput.Rows[3][1]; got != "1 k/s" || throughput.Note == "" {
+	if got := throughput.Rows[3][1]; got != "1.04 k/s" || throughput.Note == "" {
 		t.Errorf("a joined rate: got %q with the note %q, want its mean, and a note", got, throughput.Note)
 	}
 }

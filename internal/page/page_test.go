@@ -1,0 +1,206 @@
+package page
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// measured is a report of so many intervals of a second.
+func measured(id string, seconds int, seed uint64) *report.Document {
+	r := rand.New(rand.NewPCG(seed, 1))
+	d := &report.Document{
+		Schema: report.Schema, ID: id, Target: "kafka://127.0.0.1:9092/t", Op: "roundtrip", Mode: load.OpenLoop,
+		StartedAt: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
+		Settings:  []report.Setting{{Name: "rate", Value: "1k/s"}, {Name: "seed", Value: "1", Default: true}},
+		Trust:     measure.Trust{OK: true}, Steady: measure.Steady{Known: true, OK: true, Text: "it was"},
+		Totals: report.Totals{RateOf: report.RateAcked, ElapsedS: float64(seconds), EventsPerS: 990, Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 990}},
+		Phases: []report.Phase{{Name: "hold", EndS: float64(seconds)}},
+	}
+	whole := measure.NewHistogram()
+	rss, cpu := report.Gauge{From: "system", Name: "RSS", Unit: "bytes"}, report.Gauge{From: "system", Name: "CPU", Unit: "cores"}
+	for i := range seconds {
+		iv := report.Interval{
+			Phase: "hold", StartS: float64(i), EndS: float64(i + 1), InFlight: uint64(10 + r.IntN(7)),
+			Counts:     measure.Counts{Offered: 1000, Sent: 1000, Acked: 980 + uint64(r.IntN(20)), Failed: uint64(r.IntN(3)), Bytes: 100_000, WireBytes: 101_000},
+			Statuses:   measure.Statuses{{Code: 202, Shots: 99, Events: 990}, {Code: 503, Shots: uint64(r.IntN(4)), Events: 10}},
+			Generator:  report.Usage{CPUS: r.Float64(), RSSBytes: 40 << 20, GCPauseMaxUS: 80 * r.Float64()},
+			Histograms: map[string]string{},
+		}
+		h := measure.NewHistogram()
+		for range 100 {
+			h.Record(time.Duration(50e3 * (1 + r.ExpFloat64()*float64(1+i%50))))
+		}
+		text, s := h.EncodeHDR(), measure.Summarize(h, nil, nil)
+		iv.Histograms["response"], iv.Histograms["service"], iv.Histograms["end_to_end"] = text, text, text
+		iv.Response, iv.Service, iv.EndToEnd, iv.Lag = s, s, s, s
+		whole.Merge(h)
+		rss.Points = append(rss.Points, report.Point{AtS: float64(i) + 0.99, Value: float64(100<<20 + i<<10)})
+		cpu.Points = append(cpu.Points, report.Point{AtS: float64(i) + 0.99, Value: r.Float64()})
+		d.Intervals = append(d.Intervals, iv)
+	}
+	s := measure.Summarize(whole, nil, nil)
+	d.Response, d.Service, d.EndToEnd, d.Lag = s, s, s, s
+	d.Gauges = []report.Gauge{rss, cpu}
+	return d
+}
+
+// evil are words of others which would do harm if they were taken for more.
+const evil = `</script></title></style><script>globalThis.harmed=1</script><img src=x onerror="globalThis.harmed=2">' " & <!-- ]]>`
+
+// nasty has them wherever a report has words.
+func nasty() *report.Document {
+	d := measured("nasty", 8, 7)
+	d.ID, d.Hash, d.Version, d.RunID, d.Target, d.Op, d.Note = evil, evil, evil, evil, evil, evil, evil
+	d.Mode, d.Stopped, d.Partial = load.Mode(evil), load.Reason(evil), true
+	d.Labels = map[string]string{evil: evil}
+	d.Trust = measure.Trust{Reasons: []string{evil}, Notes: []string{evil}}
+	d.Steady.Text, d.Totals.RateOf = evil, evil
+	d.Checks = []report.Check{{Name: evil, Text: evil}, {Name: evil, OK: true, Text: evil}}
+	d.Problems, d.Warnings = []string{evil}, []string{evil}
+	d.Settings = []report.Setting{{Name: evil, Value: evil}}
+	d.Failures = []measure.Failure{{Class: evil, Text: evil, Events: 3, Shots: 1}}
+	d.Classes = map[string]uint64{evil: 3}
+	d.Gauges = append(d.Gauges, report.Gauge{From: evil, Name: evil, Unit: evil, Points: []report.Point{{AtS: 1, Value: 2}, {AtS: 2, Value: 3}}})
+	d.Phases = append(d.Phases, report.Phase{Name: evil, StartS: 7, EndS: 8})
+	d.System = &report.System{Facts: map[string]any{"command": evil, "branch": evil, evil: evil}, Died: true, Exit: evil, LastLines: []string{evil}}
+	d.Facts, d.HostText = map[string]any{evil: evil}, evil
+	d.Attachments = []report.Attachment{{Name: evil, Text: evil}}
+	return d
+}
+
+// nastyAnd is such a report, and so many in all.
+func nastyAnd(n int) []*report.Document {
+	out := []*report.Document{nasty()}
+	for len(out) < n {
+		out = append(out, measured("b", 8, 1))
+	}
+	return out
+}
+
+func written(t testing.TB, ds ...*report.Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, ds...); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func file(t testing.TB, ds ...*report.Document) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(path, []byte(written(t, ds...)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var tagPattern = regexp.MustCompile(`<(script|img|iframe|object|embed|link|base|form|meta|style)\b[^>]*>`)
+
+// The page has the elements that the program wrote, and no other that could run
+// or load something.
+func TestOthersWordsStayWords(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ds   []*report.Document
+	}{
+		{"one", []*report.Document{nasty()}},
+		{"several", []*report.Document{nasty(), measured("b", 8, 1)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := written(t, c.ds...)
+			count := map[string]int{}
+			for _, m := range tagPattern.FindAllStringSubmatch(strings.ReplaceAll(got, script, ""), -1) {
+				count[m[1]]++
+			}
+			for name, want := range map[string]int{"script": 2, "style": 1, "link": 1, "meta": 5, "img": 0, "iframe": 0, "object": 0, "embed": 0, "base": 0, "form": 0} {
+				if count[name] != want {
+					t.Errorf("elements %s: got %d, want %d", name, count[name], want)
+				}
+			}
+			if strings.Contains(got, " style=") || strings.Contains(strings.ReplaceAll(got, script, ""), " onerror=\"") {
+				t.Error("an attribute that the policy forbids")
+			}
+		})
+	}
+}
+
+// Nothing of the page comes from elsewhere.
+func TestNothingFromElsewhere(t *testing.T) {
+	got := written(t, measured("a", 20, 1))
+	for _, m := range regexp.MustCompile(`(?:src|href|url\()\s*=?\s*["']?([^"')> ]*)`).FindAllStringSubmatch(got, -1) {
+		if u := m[1]; u != "" && !strings.HasPrefix(u, "#") && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "'") {
+			t.Errorf("the page refers to %q", u)
+		}
+	}
+	if !strings.Contains(got, `content="default-src &#39;none&#39;; script-src &#39;sha256-`) {
+		t.Error("the page has no policy")
+	}
+}
+
+// What is the page's own is far below a mebibyte; what the hour adds is data.
+func TestSizes(t *testing.T) {
+	const bound = 1 << 20
+	if got := len(written(t, measured("a", 3, 1))); got > bound/4 {
+		t.Errorf("a page of three seconds: got %d bytes, want at most %d", got, bound/4)
+	}
+	hour := written(t, measured("a", 3600, 1))
+	begin := strings.Index(hour, `<script type="application/json"`)
+	end := begin + strings.Index(hour[begin:], "</script>")
+	if got := len(hour) - (end - begin); got > bound {
+		t.Errorf("a page of an hour without the data: got %d bytes, want at most %d", got, bound)
+	}
+	t.Logf("an hour: %d bytes, of which data %d", len(hour), end-begin)
+}
+
+func TestWriteFaults(t *testing.T) {
+	if err := Write(io.Discard); !errors.Is(err, errNothing) {
+		t.Errorf("a page of nothing: got %v, want %v", err, errNothing)
+	}
+	want := errors.New("full")
+	if err := Write(broken{want}, measured("a", 3, 1)); !errors.Is(err, want) {
+		t.Errorf("a disk that is full: got %v, want %v", err, want)
+	}
+	if got := written(t, &report.Document{}); !strings.Contains(got, "</html>") {
+		t.Error("a page of an empty report is not whole")
+	}
+}
+
+type broken struct{ err error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
+
+// A reader without script, sight or patience finds the numbers.
+func TestNumbersWithoutScript(t *testing.T) {
+	got := written(t, measured("a", 20, 1))
+	for _, want := range []string{
+		`<html lang="en">`, `<a class="skip" href="#pictures">`, `role="img"`, `<th scope="col">response</th>`,
+		`<th scope="row">p99.9</th>`, "The report as text", "<desc id=\"p-throughput-d\">", `aria-label="Pictures"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+}
+
+func BenchmarkWriteHour(b *testing.B) {
+	d := measured("a", 3600, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := Write(io.Discard, d); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
