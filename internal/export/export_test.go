@@ -204,6 +204,30 @@ func TestColumnsAreKept(t *testing.T) {
 	}
 }
 
+// TestDocumented: docs/reports.md has every form and every column.
+func TestDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/reports.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	for _, f := range Formats {
+		if !strings.Contains(text, "`"+f.Name+"`") {
+			t.Errorf("docs/reports.md does not have the form %s", f.Name)
+		}
+	}
+	for i, c := range seriesColumns() {
+		for _, t := range seriesTimes {
+			if rest, ok := strings.CutPrefix(c, t.name); ok && i > slices.Index(seriesColumns(), "lag_events") {
+				c = rest // the same for each time
+			}
+		}
+		if !strings.Contains(text, "`"+c+"`") {
+			t.Errorf("docs/reports.md does not have the column %s", c)
+		}
+	}
+}
+
 // TestHDRIsTheLogOfTheRun: what a kept report gives is what a run writes.
 func TestHDRIsTheLogOfTheRun(t *testing.T) {
 	d := document(t, nil)
