@@ -27,6 +27,11 @@ var program = os.Getenv("CARRONADE_PROGRAM")
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	// A test that says nothing of the place for data must not reach the user's
+	// own reports.
+	if os.Getenv("XDG_DATA_HOME") == "" {
+		_ = os.Setenv("XDG_DATA_HOME", filepath.Join(os.DevNull, "data"))
+	}
 	defer elastictest.EndShared()
 	if program != "" {
 		return kafkatest.Main(m)
@@ -38,7 +43,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "carronade")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "carronade")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "carronade")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build carronade: %v\n%s", err, out)
@@ -53,7 +58,7 @@ type session struct {
 	cmd    *exec.Cmd
 	args   []string
 	began  time.Time
-	home   string // its own
+	home   string // its own, unless prepared with that of another
 	stdout bytes.Buffer
 
 	mu     sync.Mutex
@@ -93,7 +98,9 @@ func prepare(t testing.TB, args ...string) *session {
 // begin starts what was prepared.
 func (s *session) begin() {
 	s.t.Helper()
-	s.home = s.t.TempDir()
+	if s.home == "" {
+		s.home = s.t.TempDir()
+	}
 	s.cmd.Env = append(os.Environ(), "HOME="+s.home, "XDG_DATA_HOME="+s.home, "XDG_CACHE_HOME="+s.home, "NO_COLOR=1")
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -33,6 +33,7 @@ func NewSuite(b testing.TB, s Settings) *Suite {
 	b.Helper()
 	u := &Suite{Settings: s, dir: b.TempDir(), log: os.Stderr, began: time.Now(), busy: readBusyness()}
 	u.program = filepath.Join(u.dir, "carronade")
+	b.Setenv("XDG_DATA_HOME", u.dir) // reports are kept as they always are, and not among the user's own
 	if named := os.Getenv("CARRONADE_PROGRAM"); named != "" {
 		u.program = named
 		return u

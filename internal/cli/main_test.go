@@ -19,6 +19,11 @@ import (
 // The tests run the whole program, in a process of its own: the binary of the
 // tests under the name of carronade.
 func TestMain(m *testing.M) {
+	// A test that says nothing of the place for data must not reach the user's
+	// own reports.
+	if os.Getenv("XDG_DATA_HOME") == "" {
+		_ = os.Setenv("XDG_DATA_HOME", filepath.Join(os.DevNull, "data"))
+	}
 	testscript.Main(m, map[string]func(){
 		"carronade": func() { os.Exit(cli.OS(all.Kinds()).Main()) },
 	})

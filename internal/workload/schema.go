@@ -9,11 +9,13 @@ import (
 )
 
 // Schema is the JSON schema of workload files for the kinds, for editors: what
-// completes keys and marks wrong ones while somebody types. It is made from
-// the table and ends with a newline.
+// completes keys and marks wrong ones while somebody types. A file is one
+// workload or a list of them. It is made from the table and ends with a newline.
 func Schema(kinds []target.Kind) []byte {
 	var b bytes.Buffer
-	b.WriteString(`{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"carronade workload","type":"object","additionalProperties":false,"properties":{`)
+	b.WriteString(`{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"carronade workload",`)
+	b.WriteString(`"anyOf":[{"$ref":"#/$defs/workload"},{"type":"array","minItems":1,"items":{"$ref":"#/$defs/workload"}}],`)
+	b.WriteString(`"$defs":{"workload":{"type":"object","additionalProperties":false,"properties":{`)
 	b.WriteString(`"target":`)
 	b.Write(quote(map[string]string{"type": "string", "description": "URL of the system under test, such as " + examples(kinds)}))
 	seen := map[string]bool{"target": true}
@@ -31,7 +33,7 @@ func Schema(kinds []target.Kind) []byte {
 			b.Write(quote(s.schema()))
 		}
 	}
-	b.WriteString("}}")
+	b.WriteString("}}}}")
 	var out bytes.Buffer
 	if err := json.Indent(&out, b.Bytes(), "", "  "); err != nil {
 		panic(err) // it is ours

@@ -434,12 +434,21 @@ func TestTableIsConsistent(t *testing.T) {
 }
 
 func TestSchemaIsJSON(t *testing.T) {
-	var v struct {
-		Properties map[string]any `json:"properties"`
+	var schema struct {
+		AnyOf []map[string]any `json:"anyOf"`
+		Defs  struct {
+			Workload struct {
+				Properties map[string]any `json:"properties"`
+			} `json:"workload"`
+		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(Schema(kinds), &v); err != nil {
+	if err := json.Unmarshal(Schema(kinds), &schema); err != nil {
 		t.Fatal(err)
 	}
+	if len(schema.AnyOf) != 2 || schema.AnyOf[1]["type"] != "array" {
+		t.Errorf("the schema lets in %v, want a workload and a list of them", schema.AnyOf)
+	}
+	v := schema.Defs.Workload
 	for _, name := range []string{"target", "rate", "acks", "calibre"} {
 		if v.Properties[name] == nil {
 			t.Errorf("the schema lacks %s", name)
