@@ -117,6 +117,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	if job.Opened != nil {
 		job.Opened()
 	}
+	e.sampler.Sample() // what opening took, pauses of its collections included, is not the run's
 	var out outcome
 	if w.Op == "consume" {
 		out, err = e.consume(ctx)
