@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/store"
@@ -110,10 +112,7 @@ func (s *shelf) run(args ...string) (code int, words string) {
 			return s.repeat(repeat, "", "", time.Hour, 50e3), s.repeat(repeat, "", "", time.Hour, 60e3), nil
 		},
 	}
-	cmd := Compare(tools)
-	if args[0] == "verify" {
-		cmd = Verify(tools)
-	}
+	cmd := map[string]func(Tools) *cobra.Command{"collate": Collate, "compare": Compare, "verify": Verify}[args[0]](tools)
 	cmd.SetArgs(args[1:])
 	cmd.SetOut(&s.notes)
 	cmd.SetErr(&s.notes)

@@ -83,7 +83,10 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 	if err != nil {
 		return err
 	}
-	if len(rows) == 0 {
+	switch {
+	case len(rows) == 0 && len(words) == 0:
+		return &command.Words{Err: fmt.Errorf("%s holds no report", s.Place()), Hint: "carronade run makes one"}
+	case len(rows) == 0:
 		return noMatch(words)
 	}
 	return c.writeTables(t, rows, sides)

@@ -1,0 +1,67 @@
+package judging
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/command"
+	"carronade/internal/report"
+)
+
+// with gives the system of a report a flag.
+func with(name, value string) func(*report.Document) {
+	return func(d *report.Document) { d.System.Facts["flags"] = map[string]any{name: value} }
+}
+
+func TestCollate(t *testing.T) {
+	s := newShelf(t)
+	s.keep("main", "0123456789bb", 3*day, 50e3, with("tracing", "false"))
+	s.keep("main", "0123456789bb", 3*day-time.Hour, 40e3, with("tracing", "true"))
+	s.keep("pr", "0123456789cc", time.Hour, 60e3, with("tracing", "false"))
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want string // part of the output, or of the error
+	}{
+		{"by a flag", []string{"tracing"}, command.OK, "tracing\n"},
+		{"by branch", []string{"branch", "branch=pr"}, command.OK, "revision"},
+		{"young enough to start from", []string{"branch", "-n", "24h"}, command.OK, "pr"},
+		{"without VAR", nil, command.Failed, "needs the field that is to differ"},
+		{"two forms", []string{"branch", "--csv", "--json"}, command.Failed, "contradict"},
+		{"no number and no age", []string{"branch", "-n", "soon"}, command.Failed, "--last"},
+		{"a filter that is none", []string{"branch", "main"}, command.Failed, "holds no comparison"},
+		{"VAR mistyped", []string{"brnch"}, command.Failed, "no report has it"},
+		{"a filter mistyped", []string{"branch", "tracin=false"}, command.Failed, "no report has it"},
+		{"nothing meets all", []string{"tracing", "rate=1/s", "branch=pr"}, command.Failed, "no report of 3 meets all filters"},
+		{"sorted by nothing", []string{"branch", "--sort", "speed"}, command.Failed, "no report has it"},
+		{"VAR does not vary", []string{"for"}, command.OK, "for does not vary"},
+		{"one repetition", []string{"tracing"}, command.OK, "one repetition of each"},
+	} {
+		code, words := s.run(append([]string{"collate"}, tt.args...)...)
+		if text := s.out.String() + words; code != tt.code || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: exit %d, want %d and %q in:\n%s", tt.name, code, tt.code, tt.want, text)
+		}
+	}
+
+	if code, words := s.run("collate", "tracing", "--csv"); code != command.OK {
+		t.Fatal(words)
+	}
+	lines, err := csv.NewReader(&s.out).ReadAll()
+	if err != nil || len(lines) != 3 {
+		t.Errorf("%d lines of CSV (%v), want a head and two rows", len(lines), err)
+	}
+	if code, words := s.run("collate", "tracing", "--all", "--json"); code != command.OK {
+		t.Fatal(words)
+	}
+	var doc struct {
+		Schema string
+		Groups []struct{ Rows []struct{ Value string } }
+	}
+	if err := json.Unmarshal(s.out.Bytes(), &doc); err != nil || len(doc.Groups) != 2 || len(doc.Groups[1].Rows) != 2 || doc.Groups[1].Rows[0].Value != "false" {
+		t.Errorf("as JSON: %v\n%s", err, s.out.String())
+	}
+}
