@@ -46,7 +46,7 @@ func found(seed uint64, trials, n int, factor float64, o Options) (some, right f
 
 // How often a comparison is wrong, and how often it finds what is there.
 func TestErrorRates(t *testing.T) {
-	const trials = 4000
+	const trials = 2000
 	anything := Options{Effect: 1e-9} // a verdict by significance alone
 	for _, tt := range []struct {
 		name     string
@@ -62,7 +62,7 @@ func TestErrorRates(t *testing.T) {
 		{name: "equal, 10 and 10", n: 10, factor: 1, most: 0.05},
 		{name: "equal, 6 and 6, any effect", n: 6, factor: 1, o: anything, most: 0.05},
 		{name: "equal, 10 and 10, any effect", n: 10, factor: 1, o: anything, most: 0.05},
-		{name: "equal, 30 and 30, any effect", n: 30, factor: 1, o: anything, most: 0.05},
+		{name: "equal, 15 and 15, any effect", n: 15, factor: 1, o: anything, most: 0.05},
 		{name: "10% more, 6 and 6", n: 6, factor: 1.10, most: 1, least: 0.8},
 		{name: "10% less, 6 and 6", n: 6, factor: 0.90, most: 1, least: 0.8},
 		{name: "5% more, 10 and 10", n: 10, factor: 1.05, most: 1, least: 0.8},
@@ -85,7 +85,7 @@ func TestErrorRates(t *testing.T) {
 // whatever the samples are drawn from; and it holds none exactly where the
 // test cannot deny it.
 func TestIntervalCoverage(t *testing.T) {
-	const trials = 3000
+	const trials = 1500
 	for _, tt := range []struct {
 		name string
 		n, m int
@@ -127,7 +127,7 @@ func TestIntervalCoverage(t *testing.T) {
 // levels scatter by themselves, however many repetitions stand behind them;
 // and what is there is found.
 func TestOutlookErrorRates(t *testing.T) {
-	const trials = 3000
+	const trials = 1500
 	anything := Options{Effect: 1e-9}
 	for _, tt := range []struct {
 		name        string
