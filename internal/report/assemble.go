@@ -21,7 +21,8 @@ const (
 // intervals. The same head and intervals make the same document.
 //
 // What was in flight when the program died counts as unknown, and what was due
-// and not sent as unsent, so that the two identities hold.
+// and not sent as unsent, in the last interval of their phase, so that the two
+// identities hold and intervals add up to their phases.
 func Assemble(head *Document, intervals []Interval) *Document {
 	d := *head
 	d.Intervals = orEmpty(slices.Clone(intervals))
@@ -40,6 +41,7 @@ func Assemble(head *Document, intervals []Interval) *Document {
 	d.Logs, d.LagEvents = []load.LogResult{}, map[string]int64{}
 	d.Hosts = orEmpty(d.Hosts)
 	for _, name := range []string{"warm-up", "hold"} {
+		d.balance(name)
 		if ph, ok := d.assemblePhase(name); ok {
 			d.Phases = append(d.Phases, ph)
 			if name == "hold" {
@@ -55,6 +57,25 @@ func Assemble(head *Document, intervals []Interval) *Document {
 		d.Hash = ""
 	}
 	return &d
+}
+
+// balance makes the last interval of a phase carry what nobody could settle any
+// more.
+func (d *Document) balance(name string) {
+	var c measure.Counts
+	var last *Interval
+	for i := range d.Intervals {
+		if d.Intervals[i].Phase == name {
+			last = &d.Intervals[i]
+			c.Add(last.Counts)
+		}
+	}
+	unknown, unsent := beyond(c.Sent, c.Acked+c.Failed+c.Unknown), beyond(c.Offered, c.Sent+c.Dropped+c.Unsent)
+	if unknown+unsent > 0 {
+		last.Unknown += unknown
+		last.Unsent += unsent
+		last.sum = nil
+	}
 }
 
 // assemblePhase sums up the intervals of a phase; false when there are none.
@@ -74,8 +95,6 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 		t.InFlightMean += float64(iv.InFlight) / float64(len(rows))
 		t.InFlightMax = max(t.InFlightMax, iv.InFlight)
 	}
-	t.Unknown += beyond(t.Sent, t.Acked+t.Failed+t.Unknown)
-	t.Unsent += beyond(t.Offered, t.Sent+t.Dropped+t.Unsent)
 	events, bytes := t.Acked, t.AckedBytes
 	switch t.RateOf {
 	case RateSent:
