@@ -32,11 +32,29 @@ func kept(t *testing.T, s *session, e ended, dir string) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := os.Stat(filepath.Join(s.home, "carronade", "reports.db")); err == nil {
+		// Reports are compressed there: this is what the store holds, in clear.
+		list := within(t, s.home, "report", "list").stdout
+		for line := range strings.Lines(list) {
+			if id, _, _ := strings.Cut(line, " "); id != "id" && id != "" {
+				texts["report "+id] = within(t, s.home, "report", "export", id, "--as", "json").want(t, 0).stdout
+			}
+		}
+	}
 	for where, text := range texts {
 		if i := strings.Index(text, canary); i >= 0 {
 			t.Errorf("%s has a secret: ...%s...", where, text[max(0, i-200):min(len(text), i+40)])
 		}
 	}
+}
+
+// within runs the program in the home of another run.
+func within(t testing.TB, home string, args ...string) ended {
+	t.Helper()
+	s := prepare(t, args...)
+	s.home = home
+	s.begin()
+	return s.wait(patience)
 }
 
 // TestSecrets plants a secret in each way in, and looks for them in everything
@@ -49,6 +67,8 @@ func TestSecrets(t *testing.T) {
 	secrets := t.TempDir()
 	file := filepath.Join(secrets, "secret")
 	writeFile(t, file, canary+"-of-a-file\n")
+	attached := filepath.Join(secrets, "server.yaml")
+	writeFile(t, attached, "port: 1\noutput:\n  password: "+canary+"\n  hosts: [\"http://u:"+canary+"@h:9200\"]\ntoken of the run: "+canary+"-of-token\n-----BEGIN PRIVATE KEY-----\n"+canary+"\n-----END PRIVATE KEY-----\n")
 	repo := commit(t, "main")
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/debug/vars" && r.Header.Get("X-Scrape") != canary+"-of-scrape" {
@@ -72,6 +92,9 @@ func TestSecrets(t *testing.T) {
 			"--system-vars", outside.URL + "/debug/vars", "--system-header", "X-Scrape=env:CANARY_SCRAPE",
 		}},
 		{"keys", -1, []string{to, "--count", "80", "--api-key", "env:CANARY_KEY", "--index", outside.URL, "--index-api-key", "env:CANARY_PASSWORD", "--index-wait", "50ms"}},
+		{"what the report carries", -1, []string{
+			to, "--count", "80", "--secret-token", "env:CANARY_TOKEN", "--note", "token=" + canary, "--label", "db_password=" + canary, "--attach", attached,
+		}},
 		{"refused", 2, []string{"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--secret-token", "env:CANARY_TOKEN"}},
 		{"a token in clear", 2, []string{to, "--count", "80", "--secret-token", canary}},
 		{"a key in clear", 2, []string{to, "--count", "80", "--api-key", canary}},
