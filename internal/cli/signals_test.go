@@ -166,6 +166,7 @@ func TestReaderOfStdoutLeaves(t *testing.T) {
 	}
 	r.Close()
 	cmd := exec.Command(carronade(t), "run", "null://", "--count", "1000", "--quiet")
+	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
 	var words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = w, &words
 	err = cmd.Run()
