@@ -30,6 +30,72 @@ func (h *Histogram) Compact() *Histogram {
 	return &c
 }
 
+// together returns the observations of both, compactly; nil when neither is
+// there. It walks what is packed: a long run joins intervals for as long as it
+// lasts, and whole counters would be 188 KB of garbage for each.
+func together(a, b *Histogram) *Histogram {
+	switch {
+	case a == nil && b == nil:
+		return nil
+	case a.Count() == 0 && b.Count() == 0:
+		return NewHistogram()
+	case a.Count() == 0:
+		return b.Compact()
+	case b.Count() == 0:
+		return a.Compact()
+	}
+	a, b = a.Compact(), b.Compact()
+	out := &Histogram{min: a.min, max: a.max, count: a.count, sumLo: a.sumLo, sumHi: a.sumHi, below: a.below + b.below, above: a.above + b.above}
+	out.add(b.count, b.sumHi, b.sumLo, b.min, b.max)
+	buf := make([]byte, 0, len(a.packed)+len(b.packed))
+	x, y := walkOf(a.packed), walkOf(b.packed)
+	next := 0
+	for !x.end || !y.end {
+		i, n := x.cell, x.count
+		switch {
+		case x.end || !y.end && y.cell < x.cell:
+			i, n = y.cell, y.count
+			y.step()
+		case !y.end && y.cell == x.cell:
+			n += y.count
+			x.step()
+			y.step()
+		default:
+			x.step()
+		}
+		buf = binary.AppendUvarint(buf, uint64(i-next))
+		buf = binary.AppendUvarint(buf, n)
+		next = i + 1
+	}
+	out.packed = append(make([]byte, 0, len(buf)), buf...)
+	return out
+}
+
+// A walk steps through packed cells.
+type walk struct {
+	rest  []byte
+	cell  int
+	count uint64
+	end   bool
+}
+
+// walkOf stands at the first cell.
+func walkOf(packed []byte) *walk {
+	w := &walk{rest: packed, cell: -1}
+	w.step()
+	return w
+}
+
+func (w *walk) step() {
+	if w.end = len(w.rest) == 0; w.end {
+		return
+	}
+	skip, k := binary.Uvarint(w.rest)
+	n, l := binary.Uvarint(w.rest[k:])
+	w.rest = w.rest[k+l:]
+	w.cell, w.count = w.cell+1+int(skip), n
+}
+
 // unpack makes room for every cell.
 func (h *Histogram) unpack() {
 	if h.dense != nil {

@@ -190,6 +190,9 @@ func TestMergeIsTheWhole(t *testing.T) {
 		if !got.Equal(whole) || !got.Compact().Equal(whole) || !whole.Equal(got.Clone()) {
 			t.Fatalf("the parts are not the whole: %d and %d of %d", a.Count(), b.Count(), whole.Count())
 		}
+		if joined := together(a, b); !joined.Equal(whole) || joined.dense != nil {
+			t.Fatalf("together they are not the whole: %d of %d", joined.Count(), whole.Count())
+		}
 		before := got.Clone()
 		got.Record(time.Millisecond)
 		if got.Equal(before) {

@@ -99,12 +99,15 @@ func Join(a, b Interval) Interval {
 	out.End = b.End
 	out.Counts.Add(b.Counts)
 	out.Set = Set{}
-	out.Merge(&a.Set)
-	out.Merge(&b.Set)
+	var left, right [8]*Histogram
+	i, j := 0, 0
+	a.Each(func(_ string, h **Histogram) { left[i] = *h; i++ })
+	b.Each(func(_ string, h **Histogram) { right[j] = *h; j++ })
+	i = 0
+	out.Each(func(_ string, h **Histogram) { *h = together(left[i], right[i]); i++ })
 	out.Statuses = nil
 	out.Statuses.Merge(a.Statuses)
 	out.Statuses.Merge(b.Statuses)
-	out.Each(func(_ string, h **Histogram) { *h = (*h).Compact() })
 	out.InFlight = b.InFlight
 	out.LagEvents, out.LagLogs = b.LagEvents, b.LagLogs
 	out.Generator = a.Generator.Join(b.Generator)
