@@ -1,0 +1,175 @@
+package acceptance
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+	"carronade/internal/parquettest"
+)
+
+// A traced is what the report says of a trace, and of sampled events.
+type traced struct {
+	Trace *struct {
+		Rows, Dropped uint64
+		Error         string
+	}
+	Samples *struct {
+		Of, Every uint64
+	}
+}
+
+func tracedOf(t *testing.T, e ended) traced {
+	t.Helper()
+	var d traced
+	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
+		t.Fatalf("%v, of:\n%.1000s", err, e.stdout)
+	}
+	if d.Trace == nil || d.Trace.Dropped > 0 || d.Trace.Error != "" {
+		t.Fatalf("the report says of its trace: %+v", d.Trace)
+	}
+	return d
+}
+
+// TestTrace: DuckDB and pandas find in the file of a run what its report counts.
+func TestTrace(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	for _, tt := range []struct {
+		name  string
+		flags []string
+		rows  func(d *document) uint64 // as the report would have them; nil: pieces of shots
+	}{
+		{"produce", []string{"--rate", "5000/s", "--for", "2s", "--warmup", "1s"}, func(d *document) uint64 { return d.whole().Shots }},
+		{"full speed", []string{"--count", "200000"}, func(d *document) uint64 { return d.whole().Shots }},
+		{"every event", []string{"--rate", "5000/s", "--for", "2s", "--trace-events", "100%", "--key", "seq", "--fresh"}, func(d *document) uint64 { return d.whole().Sent }},
+		{"client", []string{"--rate", "5000/s", "--for", "2s", "--engine", "client"}, func(d *document) uint64 { return d.whole().Shots }},
+		{"round trip", []string{"--op", "roundtrip", "--rate", "2000/s", "--for", "2s"}, nil},
+		{"round trip of callers", []string{"--op", "roundtrip", "--callers", "3", "--count", "600"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "run.parquet")
+			s := prepare(t, append([]string{"run", kafka(broker, broker.CreateTopic(t, 2, 1)), "--trace", path, "--json", "--quiet"}, tt.flags...)...)
+			s.begin()
+			e := s.wait(patience).done(t)
+			d, of := e.document(t), tracedOf(t, e)
+			all := d.whole()
+			duckdb, pandas := parquettest.Read(t, path)
+			for reader, got := range map[string]parquettest.File{"DuckDB": duckdb, "pandas": pandas} {
+				if uint64(got.Rows) != of.Trace.Rows {
+					t.Errorf("%s finds %d rows, the report says %d", reader, got.Rows, of.Trace.Rows)
+				}
+				if tt.rows != nil && uint64(got.Rows) != tt.rows(d) {
+					t.Errorf("%s finds %d rows, the report counts %d", reader, got.Rows, tt.rows(d))
+				}
+				if n := got.Sums["events"]; uint64(n) != all.Sent || got.Sums["acked"] != n {
+					t.Errorf("%s finds %d events, of them %d acked; the report counts %d", reader, n, got.Sums["acked"], all.Sent)
+				}
+				if n := got.Sums["bytes"]; uint64(n) != all.Bytes {
+					t.Errorf("%s finds %d bytes, the report counts %d", reader, n, all.Bytes)
+				}
+				if got.Values["outcome"]["acked"] != got.Rows || got.Least["partition"] != 0 || got.Most["partition"] != 1 || got.Nulls["log_offset"] != 0 {
+					t.Errorf("%s finds %+v", reader, got)
+				}
+				if back := got.Nulls["consumed_ns"] == 0; back != strings.HasPrefix(tt.name, "round trip") {
+					t.Errorf("%s finds %d rows of %d that were not consumed", reader, got.Nulls["consumed_ns"], got.Rows)
+				}
+				if keys := got.Nulls["key"] == 0; keys != strings.HasPrefix(tt.name, "every event") {
+					t.Errorf("%s finds %d rows of %d without a key", reader, got.Nulls["key"], got.Rows)
+				}
+			}
+			if strings.HasPrefix(tt.name, "round trip") {
+				endToEnd(t, s, d, of)
+			}
+		})
+	}
+}
+
+// endToEnd exports the sampled events of the round trip that s was.
+func endToEnd(t *testing.T, s *session, d *document, of traced) {
+	t.Helper()
+	export := prepare(t, "report", "export", "last", "--as", "e2e-csv")
+	export.home = s.home
+	export.begin()
+	rows, err := csv.NewReader(strings.NewReader(export.wait(patience).want(t, 0).stdout)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of.Samples == nil || of.Samples.Of != d.EndToEnd.Count || uint64(len(rows)) != of.Samples.Of/of.Samples.Every {
+		t.Fatalf("%d rows, samples %+v, of %d events", len(rows), of.Samples, d.EndToEnd.Count)
+	}
+	last := -1.0
+	for _, r := range rows {
+		if len(r) != 3 || !strings.Contains(r[0], "/") {
+			t.Fatalf("got %q", r)
+		}
+		start, err1 := strconv.ParseFloat(r[1], 64)
+		took, err2 := strconv.ParseFloat(r[2], 64)
+		if err1 != nil || err2 != nil || start < last || took < d.EndToEnd.MinUS || took > d.EndToEnd.MaxUS {
+			t.Fatalf("row %q after %v; end to end is %v to %v us", r, last, d.EndToEnd.MinUS, d.EndToEnd.MaxUS)
+		}
+		last = start
+	}
+}
+
+// TestTraceCutShort: Ctrl-C leaves a whole trace, and kill -9 all but what was
+// on its way.
+func TestTraceCutShort(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		kill bool
+	}{{"Ctrl-C", false}, {"kill -9", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "run.parquet")
+			s := start(t, "run", "null://", "--rate", "20000/s", "--events-per-shot", "1", "--for", "5m", "--trace", path, "--json")
+			size := int64(0)
+			grown(t, path, &size) // an empty file
+			grown(t, path, &size) // the first rows
+			if tt.kill {
+				grown(t, path, &size)
+				if err := s.cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				<-s.done
+			} else {
+				s.signal(os.Interrupt)
+				e := s.wait(15*time.Second).wantOne(t, 130)
+				d, of := e.document(t), tracedOf(t, e)
+				if of.Trace.Rows != d.whole().Shots {
+					t.Errorf("%d rows of %d shots", of.Trace.Rows, d.whole().Shots)
+				}
+			}
+			duckdb, pandas := parquettest.Read(t, path)
+			if duckdb.Rows < 10_000 || duckdb.Rows != pandas.Rows || duckdb.Most["sequence"] != duckdb.Rows-1 {
+				t.Errorf("DuckDB finds %d rows, the last of them %d, pandas %d", duckdb.Rows, duckdb.Most["sequence"], pandas.Rows)
+			}
+		})
+	}
+}
+
+// grown waits until a file is longer than it was.
+func grown(t *testing.T, path string, than *int64) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.NewTimer(time.Minute)
+	defer late.Stop()
+	for {
+		if info, err := os.Stat(path); err == nil && info.Size() > *than {
+			*than = info.Size()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late.C:
+			t.Fatalf("%s did not grow beyond %d bytes", path, *than)
+		}
+	}
+}
