@@ -112,7 +112,7 @@ var Rooms = []Room{
 	{Name: "internal/riemanntest"},
 	{Name: "internal/parquettest"},
 	{Name: "internal/acceptance", May: []string{"internal/kafkatest"}},
-	{Name: "internal/bench", May: []string{"internal/kafkatest"}},
+	{Name: "internal/bench", May: []string{"internal/kafkatest", "internal/report", "internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},
 }
 

@@ -34,6 +34,8 @@ var groups = []group{
 	{"apm, 10x10x10 uncompressed", (*Suite).apmLarge},
 	{"watching a tree of 20 processes", (*Suite).watching},
 	{"memory", (*Suite).memory},
+	{"stored reports", (*Suite).storedReports},
+	{"series", (*Suite).series},
 }
 
 const (

@@ -35,6 +35,16 @@ const patience = 5 * time.Minute
 func runProcess(ctx context.Context, watch bool, name string, args ...string) (*ended, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	every := time.Duration(0)
+	if watch {
+		every = time.Second
+	}
+	return runWatched(ctx, every, name, args...)
+}
+
+// runWatched runs a command to its end, and notes its resident size so often; 0
+// is never.
+func runWatched(ctx context.Context, every time.Duration, name string, args ...string) (*ended, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &words
@@ -45,9 +55,9 @@ func runProcess(ctx context.Context, watch bool, name string, args ...string) (*
 	e := &ended{}
 	done := make(chan struct{})
 	var watcher sync.WaitGroup
-	if watch {
+	if every > 0 {
 		watcher.Go(func() {
-			tick := time.NewTicker(time.Second)
+			tick := time.NewTicker(every)
 			defer tick.Stop()
 			for {
 				select {

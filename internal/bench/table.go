@@ -90,7 +90,7 @@ func (l *line) verdict() string {
 // show writes a number of a metric with its unit.
 func (m metric) show(v float64) string {
 	switch m {
-	case eventsPerS, wholeRate, requestsPerS:
+	case eventsPerS, wholeRate, requestsPerS, producedPerS, consumedPerS:
 		return si(v) + "/s"
 	case bytesPerS:
 		return si(v) + "B/s"
@@ -102,6 +102,8 @@ func (m metric) show(v float64) string {
 		return sig(v*100) + " %"
 	case lagP50:
 		return sig(v) + " us"
+	case wallMS:
+		return sig(v) + " ms"
 	case maxRSS, growth:
 		return sig(v/(1<<20)) + " MiB"
 	}
