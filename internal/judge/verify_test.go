@@ -204,7 +204,7 @@ func TestRevisionsAreOrderedByTheirDates(t *testing.T) {
 // percent counts as an alarm.
 func TestVerifyRates(t *testing.T) {
 	const (
-		trials    = 200
+		trials    = 120
 		revisions = 60
 	)
 	rnd := rand.New(rand.NewPCG(21, 22))

@@ -13,7 +13,7 @@ import (
 // on either side.
 func TestStepRates(t *testing.T) {
 	const (
-		trials    = 250
+		trials    = 120
 		revisions = 60
 	)
 	o := StepOptions{Alpha: 0.0125, Least: 3} // a step of any size
@@ -49,7 +49,7 @@ func TestStepRates(t *testing.T) {
 // A series without a step has one as often as was allowed, neither more nor
 // much less: a test that is too strict finds too little.
 func TestStepAlpha(t *testing.T) {
-	const trials = 250
+	const trials = 150
 	rnd := rand.New(rand.NewPCG(31, 7))
 	alarms := 0
 	for range trials {
