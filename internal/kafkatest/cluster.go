@@ -3,12 +3,13 @@ package kafkatest
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,8 @@ type Config struct {
 	Secure     bool              // SASL_SSL (SCRAM, PLAIN, OAUTHBEARER) and mTLS listeners, and an authorizer that allows nothing to users but Admin
 	Heap       string            // of each node, as in -Xmx; 1g for one node, 512m for several when empty
 	Properties map[string]string // of the brokers, over those chosen here
+
+	measured bool // for a benchmark: the JVM is one that a user would run
 }
 
 // A Cluster is one or several running nodes, numbered from 1. Its methods may
@@ -44,13 +47,13 @@ type Cluster struct {
 
 // readyTimeout bounds a start: it takes 5 s on two idle cores, and may share
 // them with everything else.
-const readyTimeout = 2 * time.Minute
+const readyTimeout = 4 * time.Minute
 
 // Start starts a cluster that ends with the test. When the test failed, the
 // nodes' logs are kept and named.
 func Start(t testing.TB, cfg Config) *Cluster {
 	t.Helper()
-	c, err := start(cfg)
+	c, err := start(cfg.of(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +64,12 @@ func Start(t testing.TB, cfg Config) *Cluster {
 		}
 	})
 	return c
+}
+
+// of is the configuration for a test or a benchmark.
+func (cfg Config) of(t testing.TB) Config {
+	_, cfg.measured = t.(*testing.B)
+	return cfg
 }
 
 func start(cfg Config) (_ *Cluster, err error) {
@@ -85,10 +94,7 @@ func start(cfg Config) (_ *Cluster, err error) {
 			c.close(false)
 		}
 	}()
-	var id [16]byte
-	rand.Read(id[:])
-	id[0] &= 0x7f // no id begins with a dash, which the tools take for a flag
-	c.id = base64.RawURLEncoding.EncodeToString(id[:])
+	c.id = newID()
 	if cfg.Secure {
 		if c.pki, err = newPKI(filepath.Join(c.dir, "pki")); err != nil {
 			return nil, err
@@ -103,17 +109,10 @@ func start(cfg Config) (_ *Cluster, err error) {
 		}
 		c.nodes = append(c.nodes, n)
 	}
-	formatted := make(chan error)
 	for _, n := range c.nodes {
-		go func() { formatted <- n.format() }()
-	}
-	for range c.nodes {
-		if e := <-formatted; e != nil {
-			err = errors.Join(err, e)
+		if err = n.format(); err != nil {
+			return nil, err
 		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	for _, n := range c.nodes {
 		if err = n.launch(); err != nil {
@@ -238,14 +237,31 @@ func (c *Cluster) ClientOpts() []kgo.Opt {
 	return opts
 }
 
-// freePort picks a port below the range that the kernel gives to clients, so
-// that no client takes it while its node is down.
+// FreePort is a port of 127.0.0.1 that nobody listens on, for a server that a
+// test starts: see freePort.
+func FreePort(t testing.TB) string {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.Itoa(port)
+}
+
+var given sync.Map // ports, so that none is given twice before somebody listens
+
+// freePort picks a port below the range that the kernel gives to clients and to
+// those who listen on port 0, so that none of them takes it while its server is
+// not up yet, or down.
 func freePort() (int, error) {
 	const low, high = 12000, 32000
 	for range 200 {
-		var b [2]byte
+		var b [4]byte
 		rand.Read(b[:])
-		port := low + (int(b[0])<<8|int(b[1]))%(high-low)
+		port := low + int(binary.NativeEndian.Uint32(b[:])%(high-low))
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			continue

@@ -1,11 +1,9 @@
 package kafkatest
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -103,22 +101,27 @@ func (n *Node) format() error {
 	if err != nil {
 		return fmt.Errorf("kafkatest: write the settings of node %d: %w", n.id, err)
 	}
-	args := []string{"format", "-t", n.cluster.id, "-c", file}
+	f, users := &plainFormat, []string(nil)
 	if n.cluster.pki != nil {
-		args = append(args, scramUsers()...)
+		f, users = &secureFormat, scramUsers()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, "java", javaArgs(n.cluster.jars, "256m", "kafka.tools.StorageTool", args...)...).CombinedOutput()
+	f.once.Do(func() { f.err = f.make(n.cluster.jars, file, users...) })
+	if err = f.err; err == nil {
+		err = f.write(n)
+	}
 	if err != nil {
-		return fmt.Errorf("kafkatest: format the storage of node %d: %w\n%s", n.id, err, out)
+		return fmt.Errorf("kafkatest: format the storage of node %d: %w", n.id, err)
 	}
 	return nil
 }
 
 func (n *Node) launch() (err error) {
-	args := append([]string{"-Dorg.apache.logging.log4j.level=INFO", "-XX:+UseG1GC"},
-		javaArgs(n.cluster.jars, n.cluster.cfg.Heap, "kafka.Kafka", filepath.Join(n.dir, "server.properties"))...)
+	jvm := brief
+	if n.cluster.cfg.measured {
+		jvm = []string{"-XX:+UseG1GC"}
+	}
+	args := javaArgs(append([]string{"-Dorg.apache.logging.log4j.level=INFO"}, jvm...),
+		n.cluster.jars, n.cluster.cfg.Heap, "kafka.Kafka", filepath.Join(n.dir, "server.properties"))
 	n.process, err = launch(n.logFile(), "java", args...)
 	n.down = false
 	if err != nil {

@@ -10,34 +10,43 @@ import (
 var (
 	sharedMu     sync.Mutex
 	sharedOnes   []*Cluster
-	sharedPlain  = sync.OnceValues(func() (*Cluster, error) { return startShared(Config{}) })
-	sharedSecure = sync.OnceValues(func() (*Cluster, error) { return startShared(Config{Secure: true}) })
-	sharedThree  = sync.OnceValues(func() (*Cluster, error) { return startShared(Config{Nodes: 3}) })
+	sharedPlain  = shared{cfg: Config{}}
+	sharedSecure = shared{cfg: Config{Secure: true}}
+	sharedThree  = shared{cfg: Config{Nodes: 3}}
 )
 
-func startShared(cfg Config) (*Cluster, error) {
-	c, err := start(cfg)
-	if err == nil {
-		sharedMu.Lock()
-		sharedOnes = append(sharedOnes, c)
-		sharedMu.Unlock()
-	}
-	return c, err
+// A shared is a cluster that is started when it is first asked for.
+type shared struct {
+	cfg  Config
+	once sync.Once
+	c    *Cluster
+	err  error
+}
+
+func (s *shared) get(t testing.TB) (*Cluster, error) {
+	s.once.Do(func() {
+		if s.c, s.err = start(s.cfg.of(t)); s.err == nil {
+			sharedMu.Lock()
+			sharedOnes = append(sharedOnes, s.c)
+			sharedMu.Unlock()
+		}
+	})
+	return s.c, s.err
 }
 
 // Shared returns a plaintext node which all tests of the binary share. Tests
 // use topics of their own and leave the node running and unhurt.
-func Shared(t testing.TB) *Cluster { return mustShare(t, sharedPlain) }
+func Shared(t testing.TB) *Cluster { return mustShare(t, &sharedPlain) }
 
 // SharedSecure is Shared with a secure node, see [Config].
-func SharedSecure(t testing.TB) *Cluster { return mustShare(t, sharedSecure) }
+func SharedSecure(t testing.TB) *Cluster { return mustShare(t, &sharedSecure) }
 
 // SharedThree is Shared with three plaintext nodes.
-func SharedThree(t testing.TB) *Cluster { return mustShare(t, sharedThree) }
+func SharedThree(t testing.TB) *Cluster { return mustShare(t, &sharedThree) }
 
-func mustShare(t testing.TB, get func() (*Cluster, error)) *Cluster {
+func mustShare(t testing.TB, s *shared) *Cluster {
 	t.Helper()
-	c, err := get()
+	c, err := s.get(t)
 	if err != nil {
 		t.Fatal(err)
 	}
