@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -110,7 +111,7 @@ func (n *Node) Add(t testing.TB, index string, documents int) {
 
 // readyTimeout bounds a start: it takes 5 s on two idle cores, and may share
 // them with everything else.
-const readyTimeout = 2 * time.Minute
+const readyTimeout = 4 * time.Minute
 
 // settings replace those that the runner would write: no search for neighbours,
 // and no stop on a disk that others filled.
@@ -121,7 +122,20 @@ cluster.routing.allocation.disk.threshold_enabled: false
 
 var published = regexp.MustCompile(`HttpServerTransport\s*\] publish_address \{([0-9.]+:\d+)\}`)
 
+// errPort: the runner looks for a port that is free, and binds it later.
+var errPort = errors.New("its port was taken meanwhile")
+
+// start starts a node; where another one took the same port at the same moment,
+// once more.
 func start() (*Node, error) {
+	for try := 1; ; try++ {
+		if n, err := startOnce(); try == 5 || !errors.Is(err, errPort) {
+			return n, err
+		}
+	}
+}
+
+func startOnce() (*Node, error) {
 	dir, err := jars()
 	if err != nil {
 		return nil, err
@@ -144,9 +158,9 @@ func start() (*Node, error) {
 	defer log.Close()
 	// The runner looks for a free port from the base on, up to 9299. A name of
 	// its own keeps a node from those of other processes.
-	n.cmd = exec.Command("java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", filepath.Join(dir, "*"),
+	n.cmd = exec.Command("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(dir, "*"),
 		"org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", n.dir, "-numOfNode", "1",
-		"-clusterName", fmt.Sprintf("elastictest-%d", os.Getpid()), "-baseHttpPort", fmt.Sprint(9200+os.Getpid()%80))
+		"-clusterName", fmt.Sprintf("elastictest-%d", os.Getpid()), "-baseHttpPort", fmt.Sprint(9200+rand.IntN(80)))
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	n.cmd.SysProcAttr = attributes()
 	if err := launch(n.cmd); err != nil {
@@ -159,6 +173,9 @@ func start() (*Node, error) {
 	if err := n.await(log.Name()); err != nil {
 		text, _ := os.ReadFile(log.Name())
 		n.close()
+		if inUse(text) {
+			err = errPort
+		}
 		return nil, fmt.Errorf("elastictest: start OpenSearch: %w\n%s", err, text[max(0, len(text)-4000):])
 	}
 	return n, nil
@@ -182,6 +199,9 @@ func (n *Node) await(log string) error {
 		if err != nil {
 			return err
 		}
+		if inUse(text) {
+			return errPort
+		}
 		m := published.FindSubmatch(text)
 		if m == nil {
 			continue
@@ -197,6 +217,8 @@ func (n *Node) await(log string) error {
 		}
 	}
 }
+
+func inUse(log []byte) bool { return bytes.Contains(log, []byte("Address already in use")) }
 
 func (n *Node) close() {
 	if n.cmd != nil && n.cmd.Process != nil {
