@@ -25,7 +25,7 @@ var public = []string{"app", "load", "measure", "payload", "target", "target/tar
 var protocol = []string{"load", "measure", "payload", "target", "units"}
 
 // testers may be imported by the tests of any room.
-var testers = []string{"internal/kafkatest", "internal/elastictest", "internal/riemanntest", "internal/parquettest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+var testers = []string{"internal/kafkatest", "internal/elastictest", "internal/riemanntest", "internal/parquettest", "internal/browsertest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
 // Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
 // but app imports internal/cli.
@@ -111,6 +111,7 @@ var Rooms = []Room{
 	{Name: "internal/elastictest"},
 	{Name: "internal/riemanntest"},
 	{Name: "internal/parquettest"},
+	{Name: "internal/browsertest"},
 	{Name: "internal/acceptance", May: []string{"internal/kafkatest"}},
 	{Name: "internal/bench", May: []string{"internal/kafkatest", "internal/report", "internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},

@@ -700,12 +700,13 @@
   }
   root.dataset.ready = String(performance.now());
   // The rest when there is time: for paper, and for who looks for words in it.
-  const idle = globalThis.requestIdleCallback || ((f) => setTimeout(() => f({ timeRemaining: () => 5 }), 50));
-  const later = (left) => {
-    for (const v of views) {
-      if (v.box) continue;
-      if (left.timeRemaining() < 2) { idle(later); return; }
+  const idle = (f) => globalThis.requestIdleCallback ? requestIdleCallback(f, { timeout: 100 }) : setTimeout(f, 50);
+  const later = () => {
+    const v = views.find((v) => !v.box);
+    if (v) {
       v.draw();
+      idle(later);
+      return;
     }
     root.dataset.drawn = 'all';
   };

@@ -1,0 +1,78 @@
+package acceptance
+
+import (
+	"bytes"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"carronade/internal/browsertest"
+)
+
+// TestPictures: Chromium opens the page of a Kafka, a Riemann and an APM report
+// on a desk and on a phone, in both themes; nothing complains and nothing is
+// asked of the network. PAGE_SHOTS names a folder for the screenshots, to be
+// looked at.
+func TestPictures(t *testing.T) {
+	kinds := []string{"kafka", "riemann", "apm"}
+	home, dir := t.TempDir(), t.TempDir()
+	var runs []*session
+	for _, kind := range kinds {
+		s := prepare(t, "demo", kind, "--quiet", "--label", "demo="+kind)
+		s.home = home
+		s.begin()
+		runs = append(runs, s)
+	}
+	for _, s := range runs {
+		s.wait(patience).want(t, 0)
+	}
+	b := browsertest.Start(t)
+	for _, kind := range append(kinds, "several") {
+		t.Run(kind, func(t *testing.T) {
+			path := filepath.Join(dir, kind+".html")
+			args := []string{"report", "export", "label.demo=" + kind, "--as", "html", "--out", path}
+			if kind == "several" {
+				args = []string{"report", "export", "last", "last~1", "last~2", "--as", "html", "--out", path}
+			}
+			within(t, home, args...).want(t, 0)
+			tab := b.Open(t, path, browsertest.View{})
+			tab.Until(`document.documentElement.dataset.drawn === "all"`)
+			if n := browsertest.Eval[int](tab, `document.querySelectorAll("figure .plot > svg .line, figure .plot > svg .cells").length`); n < 20 {
+				t.Errorf("lines and maps on the page: got %d, want those of all pictures", n)
+			}
+			for name, v := range map[string]browsertest.View{
+				"1280-light": {Width: 1280},
+				"1280-dark":  {Width: 1280, Dark: true},
+				"390-light":  {Width: 390, Height: 844, Touch: true},
+				"390-dark":   {Width: 390, Height: 844, Touch: true, Dark: true},
+			} {
+				tab.Look(v)
+				if w := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); w > v.Width {
+					t.Errorf("%s: got a page %d pixels wide", name, w)
+				}
+				shot := tab.Shot()
+				m, err := png.Decode(bytes.NewReader(shot))
+				if err != nil || int64(m.Bounds().Dx()) < v.Width || m.Bounds().Dy() < 2000 {
+					t.Errorf("%s: the screenshot is no page: %v", name, err)
+				}
+				if shots := os.Getenv("PAGE_SHOTS"); shots != "" {
+					if err := os.WriteFile(filepath.Join(shots, kind+"-"+name+".png"), shot, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			tab.Check()
+		})
+	}
+	// The same pictures as files.
+	for _, form := range []string{"svg", "png"} {
+		folder := filepath.Join(dir, form)
+		within(t, home, "report", "export", "label.demo=kafka", "--as", form, "--out", folder).want(t, 0)
+		files, err := filepath.Glob(filepath.Join(folder, "*."+form))
+		if err != nil || len(files) < 10 || !strings.Contains(strings.Join(files, " "), "end-to-end-map") {
+			t.Errorf("pictures as %s: got %v, %v, want one each", form, files, err)
+		}
+	}
+}
