@@ -14,9 +14,19 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 
 # Packages which drive real servers and the built program: their time goes into
 # other processes, which the race detector does not see, and neither does Go's
-# test cache; hence -count=1.
+# test cache; hence -count=1 for the last of them, which comes alone: some of its
+# tests freeze a server and measure.
 REAL        := internal/kafkatest internal/elastictest internal/store/elastic internal/acceptance
-SLOW         = $(addprefix ./,$(REAL))
+SLOW         = ./internal/acceptance
+SERVERS      = $(addprefix ./,$(filter-out internal/acceptance,$(REAL)))
+
+# Packages that wait more than they compute begin first, beside the compiler.
+# With -p 3 no core is idle while one of them waits.
+LONG         = ./target/kafka ./target/apm ./target/riemann ./internal/standin/apm ./internal/standin/kafka
+
+# How what is not raced is built: as the program is that the tests build, so that
+# nothing is compiled twice for it.
+PLAIN        = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath -buildvcs=false"
 
 # Packages whose tests link SQLite, which is C made into Go: a package of it
 # takes minutes to compile, and again for the race detector. Their tests go
@@ -37,13 +47,18 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	@start=$$SECONDS; \
 	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
 	status=0; \
-	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(QUICK) || status=1; \
-	CGO_ENABLED=0 $(GO) test -timeout 10m $(HEAVY) || status=1; \
-	CGO_ENABLED=0 $(GO) test -count=1 -timeout 14m -p 1 -parallel 4 $(SLOW) || status=1; \
+	$(PLAIN) $(GO) build -o /dev/null . & built=$$!; \
+	CGO_ENABLED=1 $(GO) test -race -timeout 10m -p 3 $(LONG) $(QUICK) || status=1; \
+	wait $$built || status=1; \
+	$(PLAIN) $(GO) test -timeout 10m -p 3 $(SERVERS) $(HEAVY) || status=1; \
+	$(PLAIN) $(GO) test -count=1 -timeout 14m -parallel 6 $(SLOW) || status=1; \
 	exit $$status
 
 race: deps ## every test but those of real servers, all of it under the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(QUICK) $(HEAVY)
+
+soak: deps ## what make test does briefly, for long: 200 kills of what keeps reports
+	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/acceptance
 
 bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)
 	BENCH_OUT='$(abspath $(BENCH_OUT))' $(GO) test ./internal/bench -run '^$$' -bench . -benchtime 1x -timeout 60m

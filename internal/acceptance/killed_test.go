@@ -1,0 +1,159 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// in runs the program in the home of another run, to its end.
+func in(t testing.TB, home string, args ...string) ended {
+	t.Helper()
+	s := prepare(t, args...)
+	s.home = home
+	s.begin()
+	return s.wait(patience)
+}
+
+// A listed is what report list says of a report.
+type listed struct {
+	ID      string         `json:"id"`
+	Running bool           `json:"running"`
+	Fields  map[string]any `json:"fields"`
+}
+
+// list lists the reports in a home, newest first.
+func list(t testing.TB, home string) []listed {
+	t.Helper()
+	var l struct {
+		Reports []listed `json:"reports"`
+	}
+	e := in(t, home, "report", "list", "--all", "--json", "--columns", "stopped,partial,throughput").want(t, 0)
+	if err := json.Unmarshal([]byte(e.stdout), &l); err != nil {
+		t.Fatal(err)
+	}
+	return l.Reports
+}
+
+// TestGeneratorKilled kills the generator in the middle of a run: a partial
+// report is left, which list marks and show prints, and nothing that was kept
+// before is lost.
+func TestGeneratorKilled(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	in(t, home, "run", "null://", "--rate", "1k/s", "--for", "300ms", "--quiet").wantOne(t, 0, 3)
+	before := list(t, home)
+	if len(before) != 1 {
+		t.Fatalf("got %d reports of one run", len(before))
+	}
+	s := prepare(t, "run", "null://", "--rate", "1k/s", "--for", "5m", "--interval", "100ms")
+	s.home = home
+	s.begin()
+	awaitIntervals(t, home, 3)
+	now := list(t, home)
+	if len(now) != 2 || !now[0].Running || now[1].Running {
+		t.Fatalf("got %+v, want a run that goes on and one that has ended", now)
+	}
+	if e := in(t, home, "report", "list"); !strings.Contains(e.stdout, "  running") {
+		t.Errorf("list does not mark the run that goes on:\n%s", e.stdout)
+	}
+	in(t, home, "report", "delete", now[0].ID).want(t, 2).says(t, "still going on", "hint: ")
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.done
+	if e := in(t, home, "report", "list"); !strings.Contains(e.stdout, "  killed") {
+		t.Errorf("list does not mark the killed run:\n%s", e.stdout)
+	}
+	e := in(t, home, "report", "show", now[0].ID).want(t, 0)
+	for _, text := range []string{"partial", "the program was killed", "acked"} {
+		if !strings.Contains(e.stdout, text) {
+			t.Errorf("show does not say %q of a killed run:\n%s", text, e.stdout)
+		}
+	}
+	if e := in(t, home, "report", "show", "last", "--json").want(t, 0); !strings.Contains(e.stdout, now[0].ID) {
+		t.Errorf("last is not the killed run, whose end it is:\n%.300s", e.stdout)
+	}
+	in(t, home, "report", "show", before[0].ID).want(t, 0)
+	in(t, home, "report", "check").want(t, 0)
+}
+
+// awaitIntervals waits until the run that goes on has kept so many intervals.
+func awaitIntervals(t *testing.T, home string, n int) {
+	t.Helper()
+	end := time.After(time.Minute)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for _, r := range list(t, home) {
+			if !r.Running {
+				continue
+			}
+			if e := in(t, home, "report", "show", r.ID, "--json"); e.code == 0 && strings.Count(e.stdout, `"phase": "hold"`) >= n {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("%d intervals were not kept within a minute", n)
+		}
+	}
+}
+
+// TestKillsAtRandomMoments kills the program at any moment of short runs:
+// starting, measuring, keeping its report, ending. Reports of the runs that had
+// ended are all there, whole.
+func TestKillsAtRandomMoments(t *testing.T) {
+	t.Parallel()
+	rounds := 20
+	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := t.TempDir()
+	took := in(t, home, "run", "null://", "--rate", "1k/s", "--for", "200ms", "--quiet").wantOne(t, 0, 3).elapsed
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // a moment
+	whole := 1
+	const together = 2
+	for range rounds / together {
+		var running [together]*session
+		for k := range running {
+			running[k] = prepare(t, "run", "null://", "--rate", "1k/s", "--for", "200ms", "--interval", "50ms", "--quiet")
+			running[k].home = home
+			running[k].begin()
+		}
+		after(t, time.Duration(r.Int64N(int64(took+took/2))))
+		for _, s := range running {
+			_ = s.cmd.Process.Kill() // unless it was faster
+		}
+		for _, s := range running {
+			<-s.done
+			if s.stdout.Len() > 0 && s.err == nil {
+				whole++
+			}
+		}
+	}
+	in(t, home, "report", "check").want(t, 0)
+	ended, killed := 0, 0
+	for _, l := range list(t, home) {
+		switch {
+		case l.Running:
+			t.Errorf("report %s is said to be of a run that goes on", l.ID)
+		case l.Fields["stopped"] == "killed":
+			killed++
+		default:
+			ended++
+		}
+	}
+	if ended < whole {
+		t.Errorf("%d runs ended with their reports and %d reports are there", whole, ended)
+	}
+	t.Logf("%d kills: %d runs had ended, %d left a partial report", rounds, ended, killed)
+}
