@@ -108,11 +108,11 @@ func drawSchedule(t *rapid.T, label string) Schedule {
 func TestCombinationProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Schedule(Joined(drawSchedule(t, "first"), drawSchedule(t, "second"), drawSchedule(t, "third")))
-		checkSchedule(t, s, Never, nil)
+		checkSchedule(t, s, Never, nil, 0)
 		if s.Count(Never) > 1 {
 			n := rapid.Uint64Range(1, s.Count(Never)-1).Draw(t, "limit")
 			l := Limit(s, n)
-			checkSchedule(t, l, Never, nil)
+			checkSchedule(t, l, Never, nil, 0)
 			if got := l.Count(l.End()); got != n {
 				t.Fatalf("limited to %d events, and %d are due until its end", n, got)
 			}
@@ -122,7 +122,7 @@ func TestCombinationProperties(t *testing.T) {
 		}
 		end := time.Duration(rapid.Int64Range(1, int64(s.End())).Draw(t, "end"))
 		u := Until(s, end)
-		checkSchedule(t, u, Never, nil)
+		checkSchedule(t, u, Never, nil, 0)
 		if u.Count(Never) != s.Count(end) {
 			t.Fatalf("%d events until %v, want %d", u.Count(Never), end, s.Count(end))
 		}
@@ -139,7 +139,7 @@ func TestPartsPartition(t *testing.T) {
 		var rate float64
 		for i := range weights {
 			p := Part(whole, deal, int32(i))
-			checkSchedule(t, p, Never, nil)
+			checkSchedule(t, p, Never, nil, 0)
 			sum += p.Count(a)
 			rate += p.Rate(a)
 			if p.End() != whole.End() {

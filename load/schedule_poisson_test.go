@@ -14,7 +14,7 @@ func TestPoissonProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := min(drawRate(t, "rate"), 1e8)
 		seed := rapid.Uint64().Draw(t, "seed")
-		checkSchedule(t, Poisson(rate, seed), 200*time.Hour, nil)
+		checkSchedule(t, Poisson(rate, seed), 200*time.Hour, nil, 0)
 	})
 }
 

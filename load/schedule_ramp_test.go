@@ -48,7 +48,7 @@ func TestRampProperties(t *testing.T) {
 			x := t.Seconds()
 			return from*x + (to-from)*x*(x/over.Seconds())/2
 		}
-		checkSchedule(t, s, over, integral)
+		checkSchedule(t, s, over, integral, 0)
 	})
 }
 
@@ -94,7 +94,7 @@ func TestStepsProperties(t *testing.T) {
 				sum += p.Rate * max(0, min(t, p.End)-p.Start).Seconds()
 			}
 			return sum
-		})
+		}, 0)
 	})
 }
 
