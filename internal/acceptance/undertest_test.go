@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carronade/internal/kafkatest"
 )
 
 // underTest is what the report says of the system under test.
@@ -28,13 +29,7 @@ type underTest struct {
 // freePort is a port that nobody listens on.
 func freePort(t testing.TB) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	return port
+	return kafkatest.FreePort(t)
 }
 
 // TestSystemKilled: a run whose system is killed ends within a second, with a
