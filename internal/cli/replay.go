@@ -23,11 +23,6 @@ another target that are given outrank what the report says. Files that the first
 report, only where they were: env:NAME and file:PATH are read anew, and a command
 line with a secret in it has to be given again.`
 
-const replayExample = `
-  carronade report replay last
-  carronade report replay k3x9 kafka://new:9092/orders
-  carronade report replay last --repeat 5 --label host=new`
-
 // notReplayed are settings of a first run that are about its own output.
 var notReplayed = []string{"hdr", "trace", "trace-events", "repeat"}
 

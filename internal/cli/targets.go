@@ -148,6 +148,11 @@ const rootExample = `
   carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 20s
   carronade run kafka://127.0.0.1:9092/orders --help`
 
+const replayExample = `
+  carronade report replay last
+  carronade report replay k3x9 kafka://new:9092/orders
+  carronade report replay last --repeat 5 --label host=new`
+
 const runExample = `
   carronade run null:// --for 2s
   carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 20s --verify
