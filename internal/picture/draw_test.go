@@ -139,7 +139,7 @@ func TestThinKeepsExtremes(t *testing.T) {
 		}
 		p = append(p, point{float64(i) / 100, y})
 	}
-	got := thin([][]point{p}, rect{0, 0, 100, 100})[0]
+	got := thin([][]point{p}, rect{0, 0, 100, 100}, 1)[0]
 	if len(got) > 4*101 {
 		t.Errorf("points: got %d, want at most four a column", len(got))
 	}

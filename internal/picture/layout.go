@@ -20,6 +20,7 @@ const (
 // A drawing is a figure laid out: shapes from back to front.
 type drawing struct {
 	w, h   float64
+	grain  float64 // points within so many pixels are joined
 	shapes []shape
 }
 
@@ -59,12 +60,16 @@ const (
 	atEnd    = "end"
 )
 
-// parts says which parts of a picture are drawn with it; a page has its own.
-type parts struct{ title, legend bool }
+// parts says which parts of a picture are drawn with it, and how fine: a page
+// has a title and a legend of its own, and draws the picture anew.
+type parts struct {
+	title, legend bool
+	grain         float64 // pixels in which points are joined; 0: 1
+}
 
 // lay lays a figure out.
 func (f *Figure) lay(w float64, with parts) *drawing {
-	d := &drawing{w: w}
+	d := &drawing{w: w, grain: max(with.grain, 1)}
 	y := 10.0
 	if with.title {
 		y += titleSize + 2
@@ -251,7 +256,7 @@ func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {
 			nth++
 			continue
 		}
-		paths := thin(pathsOf(s, x, y), box)
+		paths := thin(pathsOf(s, x, y), box, d.grain)
 		if len(paths) > 0 {
 			d.add(shape{kind: curve, class: "line", tone: s.Tone, dash: s.Dash, paths: paths})
 		}
@@ -306,18 +311,18 @@ func pathsOf(s *Series, x, y scale) [][]point {
 	return out
 }
 
-// thin joins the points that share a column of pixels: the first, the extremes
+// thin joins the points that share a column of so many pixels: the first, the extremes
 // and the last of them are kept, so the line looks the same.
-func thin(paths [][]point, box rect) [][]point {
+func thin(paths [][]point, box rect, grain float64) [][]point {
 	for k, p := range paths {
-		if float64(len(p)) < 2*box.w {
+		if float64(len(p)) < 2*box.w/grain {
 			continue
 		}
 		out := p[:0]
 		for i := 0; i < len(p); {
-			column := math.Floor(p[i].x)
+			column := math.Floor(p[i].x / grain)
 			first, lo, hi, last := p[i], i, i, i
-			for last = i; last+1 < len(p) && math.Floor(p[last+1].x) == column; {
+			for last = i; last+1 < len(p) && math.Floor(p[last+1].x/grain) == column; {
 				last++
 				if p[last].y < p[lo].y {
 					lo = last
@@ -344,7 +349,7 @@ func thin(paths [][]point, box rect) [][]point {
 // the counts of a pixel are added.
 func (f *Figure) drawHeat(d *drawing, x, y scale, box rect) {
 	h := f.Heat
-	most := max(int(box.w/3), 1)
+	most := max(int(box.w/(3*d.grain)), 1)
 	grid := h.coarse(x.lo, x.hi, most)
 	var levels [heatLevels][]rect
 	for _, c := range grid.Columns {

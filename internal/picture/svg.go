@@ -31,11 +31,15 @@ func (f *Figure) SVG(w io.Writer, t Theme) error {
 	return nil
 }
 
+// inlineGrain is how fine the still pictures of a page are: a browser shows them
+// until it has drawn better ones, and a page of an hour has forty lines.
+const inlineGrain = 3
+
 // Inline returns the figure as an element of a page of so many pixels: without
 // title, legend and colours, which the page has (see Rules). id makes its
 // identifiers unique there.
 func (f *Figure) Inline(id string, w float64) string {
-	d := f.lay(w, parts{})
+	d := f.lay(w, parts{grain: inlineGrain})
 	m := &markup.Writer{}
 	f.open(m, d, id)
 	d.svg(m)
