@@ -20,7 +20,7 @@ func TestPictures(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	var runs []*session
 	for _, kind := range kinds {
-		s := prepare(t, "demo", kind, "--quiet", "--label", "demo="+kind)
+		s := prepare(t, "demo", kind, "--quiet", "--note", kind)
 		s.home = home
 		s.begin()
 		runs = append(runs, s)
@@ -32,7 +32,7 @@ func TestPictures(t *testing.T) {
 	for _, kind := range append(kinds, "several") {
 		t.Run(kind, func(t *testing.T) {
 			path := filepath.Join(dir, kind+".html")
-			args := []string{"report", "export", "label.demo=" + kind, "--as", "html", "--out", path}
+			args := []string{"report", "export", "note=" + kind, "--as", "html", "--out", path}
 			if kind == "several" {
 				args = []string{"report", "export", "last", "last~1", "last~2", "--as", "html", "--out", path}
 			}
@@ -69,7 +69,7 @@ func TestPictures(t *testing.T) {
 	// The same pictures as files.
 	for _, form := range []string{"svg", "png"} {
 		folder := filepath.Join(dir, form)
-		within(t, home, "report", "export", "label.demo=kafka", "--as", form, "--out", folder).want(t, 0)
+		within(t, home, "report", "export", "note=kafka", "--as", form, "--out", folder).want(t, 0)
 		files, err := filepath.Glob(filepath.Join(folder, "*."+form))
 		if err != nil || len(files) < 10 || !strings.Contains(strings.Join(files, " "), "end-to-end-map") {
 			t.Errorf("pictures as %s: got %v, %v, want one each", form, files, err)
