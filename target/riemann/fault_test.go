@@ -161,8 +161,9 @@ func TestAwayAndBack(t *testing.T) {
 			}
 			var came atomic.Int64
 			var back atomic.Bool
-			heard := make(chan time.Duration, 1)
+			heard, started := make(chan time.Duration, 1), make(chan struct{})
 			f.answers(func(int, net.Conn) ([]byte, bool) {
+				<-started // the first message may come before Start returns
 				if back.Load() && tt.plan.Schedule == nil {
 					run.Stop(load.ByTime)
 				}
@@ -178,6 +179,7 @@ func TestAwayAndBack(t *testing.T) {
 				return nil, false
 			})
 			run.Start()
+			close(started)
 			r, err := run.Wait()
 			if err != nil {
 				t.Fatal(err)
