@@ -34,7 +34,7 @@ const root = "../.."
 func documents(t *testing.T) []string {
 	t.Helper()
 	list := []string{root + "/README.md"}
-	for _, dir := range []string{"/docs/*.md", "/docs/targets/*.md"} {
+	for _, dir := range []string{"/docs/*.md", "/docs/targets/*.md", "/docs/coming-from/*.md"} {
 		found, err := filepath.Glob(root + dir)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("got %d documents and %v, want some", len(found), err)
