@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bytes"
+	"fmt"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -49,6 +50,8 @@ func TestPictures(t *testing.T) {
 				"390-dark":   {Width: 390, Height: 844, Touch: true, Dark: true},
 			} {
 				tab.Look(v)
+				tab.Until(fmt.Sprintf(`document.documentElement.clientWidth === %d`, v.Width))
+				tab.Until(`document.documentElement.dataset.drawn === "all" && [...document.querySelectorAll(".plot")].every((p) => Math.abs(p.clientWidth - p.querySelector("svg").getAttribute("width")) < 2)`)
 				if w := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); w > v.Width {
 					t.Errorf("%s: got a page %d pixels wide", name, w)
 				}

@@ -172,7 +172,7 @@ func systemText(d *report.Document) string {
 // compared is a row a condition, for those in which the reports differ, and one
 // for when each ran.
 func (p *page) compared() {
-	head := append([]string{""}, p.names...)
+	head := append([]string{""}, p.ids()...)
 	var rows [][]string
 	row := func(name string, of func(d *report.Document) string) {
 		cells, first, differ := []string{name}, of(p.ds[0]), false
@@ -193,7 +193,6 @@ func (p *page) compared() {
 	row("system", systemText)
 	row("machine", func(d *report.Document) string { return d.HostText })
 	row("program", func(d *report.Document) string { return d.Version })
-	row("report", func(d *report.Document) string { return d.ID })
 	if len(rows) == 0 {
 		p.Element("p", "Nothing that was set differs.")
 		return

@@ -26,7 +26,7 @@ func (p *page) numbers() {
 
 // counts is a row a count; a column a report.
 func (p *page) counts() {
-	head := append([]string{"events"}, p.names...)
+	head := append([]string{"events"}, p.ids()...)
 	if !p.several() {
 		head = []string{"events", "", "of offered"}
 	}
@@ -100,7 +100,7 @@ func (p *page) times() {
 				s, of = d.EndToEnd, "end to end"
 			}
 			if !s.IsEmpty() {
-				cols = append(cols, column{p.names[i] + ": " + of, s})
+				cols = append(cols, column{p.ids()[i] + " " + of, s})
 			}
 		}
 	} else {

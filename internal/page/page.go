@@ -84,6 +84,17 @@ type page struct {
 
 func (p *page) several() bool { return len(p.ds) > 1 }
 
+// ids are what reports are called where there is little room.
+func (p *page) ids() []string {
+	out := make([]string, len(p.ds))
+	for i, d := range p.ds {
+		if out[i] = d.ID; out[i] == "" {
+			out[i] = fmt.Sprintf("report %d", i+1)
+		}
+	}
+	return out
+}
+
 func (p *page) title() string {
 	if p.several() {
 		return fmt.Sprintf("%d reports compared - Carronade", len(p.ds))

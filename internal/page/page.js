@@ -91,8 +91,11 @@
     const ten = 10 ** Math.floor(Math.log10(raw));
     return ([1, 2, 5].find((m) => m * ten >= raw * (1 - 1e-9)) || 10) * ten;
   }
+  // Units of others, as long as they are, stand beside the axis once.
+  const OWN = ['s', 'us', '/s', 'events', 'bytes', 'bytes/s', '%', 'percentile'];
   function ticks(axis, log, lo, hi, n) {
     n = Math.max(n, 2);
+    const unit = OWN.includes(axis.unit) ? axis.unit : '';
     const out = [];
     if (axis.labels) {
       const every = Math.max(1, Math.ceil(axis.labels.length / n));
@@ -109,12 +112,12 @@
     if (log) {
       const first = Math.floor(Math.log10(lo)), decades = Math.log10(hi / lo);
       const every = Math.max(1, Math.ceil(decades / n));
-      const named = decades < 1.2 ? [1, 2, 3, 5, 7] : decades * 3 <= n + 1 ? [1, 2, 5] : [1];
+      const named = decades < 1.2 ? [1, 2, 3, 5, 7] : decades * 3 <= n + 1 ? [1, 2, 5] : decades * 2 <= n + 1 ? [1, 3] : [1];
       for (let k = first; k <= Math.ceil(Math.log10(hi)); k++) {
         for (let m = 1; m < 10; m++) {
           const v = m * 10 ** k;
           if (v < lo * (1 - 1e-9) || v > hi * (1 + 1e-9)) continue;
-          const text = named.includes(m) && (m > 1 || (k - first) % every === 0) ? format(v, axis.unit) : '';
+          const text = named.includes(m) && (m > 1 || (k - first) % every === 0) ? format(v, unit) : '';
           if (text || every === 1) out.push([v, text]);
         }
       }
@@ -124,7 +127,7 @@
     if (!(step > 0)) return out;
     for (let k = Math.ceil(lo / step); k * step <= hi && out.length < 100; k++) {
       const v = Math.abs(k * step) < step * 1e-6 ? 0 : k * step;
-      out.push([v, v === 0 ? '0' : format(v, axis.unit)]);
+      out.push([v, v === 0 ? '0' : format(v, unit)]);
     }
     return out;
   }
@@ -216,7 +219,7 @@
       this.plot.setAttribute('aria-describedby', 'p-' + f.name + '-d');
       this.tip = make('div', { class: 'tip', hidden: '' });
       this.plot.append(this.tip);
-      if (f.heat) this.unpack(); else this.legend();
+      if (!f.heat) this.legend();
       this.listen();
     }
 
@@ -247,10 +250,11 @@
       this.figure.querySelector('.legend').append(li);
     }
 
-    // unpack makes rows and counts of what is sent as differences.
+    // unpack makes rows and counts of what is sent as differences: when the map
+    // is drawn, since opening a page should not wait for it.
     unpack() {
       const h = this.f.heat;
-      h.most = 0;
+      if (h.mids) return;
       h.columns = h.columns.map((c) => {
         const col = { from: c[0], to: c[1], rows: [], counts: [] };
         for (let i = 2, r = 0; i < c.length; i += 2) {
@@ -303,7 +307,9 @@
     draw() {
       this.stale = false;
       this.tip.hidden = true; // where it stood may be outside now
-      const f = this.f, w = Math.max(this.plot.clientWidth, 240), narrow = w < 480;
+      if (this.f.heat) this.unpack();
+      // Asking for the width would lay the page out anew for each picture.
+      const f = this.f, w = Math.max(this.width, 240), narrow = w < 480;
       const left = narrow ? 62 : 84, height = f.heat ? (narrow ? 240 : 300) : (narrow ? 190 : 240);
       const box = { x: left, y: 20, w: w - left - (narrow ? 6 : 16), h: height };
       const h = box.y + box.h + (f.x.label && !f.x.labels ? 46 : 28);
@@ -677,12 +683,32 @@
     }
     redraw();
   }, { rootMargin: '400px' });
+  // The rest when there is time: for paper, and for who looks for words in it.
+  const idle = (f) => globalThis.requestIdleCallback ? requestIdleCallback(f, { timeout: 100 }) : setTimeout(f, 50);
+  let waiting = false;
+  function whenIdle() {
+    if (waiting) return;
+    waiting = true;
+    delete root.dataset.drawn;
+    const next = () => {
+      const v = views.find((v) => v.stale);
+      if (v) {
+        v.draw();
+        idle(next);
+        return;
+      }
+      waiting = false;
+      root.dataset.drawn = 'all';
+    };
+    idle(next);
+  }
   const widths = new ResizeObserver((entries) => {
     for (const e of entries) {
       const v = views.find((v) => v.plot === e.target), w = Math.round(e.contentRect.width);
       if (v.width !== w) { v.width = w; v.stale = true; }
     }
     redraw();
+    whenIdle();
   });
   for (const f of data.figures) {
     const figure = document.getElementById('f-' + f.name);
@@ -692,25 +718,15 @@
     sight.observe(v.plot);
     widths.observe(v.plot);
   }
-  // Those in sight are drawn now and not a frame later.
+  // Those in sight are drawn now and not a frame later: all are measured first.
   for (const v of views) {
     const r = v.plot.getBoundingClientRect();
     v.width = Math.round(v.plot.clientWidth);
-    if (r.top < innerHeight + 400 && r.bottom > -400) { v.seen = true; v.draw(); }
+    v.seen = r.top < innerHeight + 400 && r.bottom > -400;
   }
+  for (const v of views) if (v.seen) v.draw();
   root.dataset.ready = String(performance.now());
-  // The rest when there is time: for paper, and for who looks for words in it.
-  const idle = (f) => globalThis.requestIdleCallback ? requestIdleCallback(f, { timeout: 100 }) : setTimeout(f, 50);
-  const later = () => {
-    const v = views.find((v) => !v.box);
-    if (v) {
-      v.draw();
-      idle(later);
-      return;
-    }
-    root.dataset.drawn = 'all';
-  };
-  idle(later);
+  whenIdle();
   // For tests, which compare the words of both languages.
   globalThis.carronade = Object.freeze({ format });
 })();

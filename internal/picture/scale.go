@@ -140,7 +140,17 @@ func tickText(v, step float64, u Unit) string {
 	if v == 0 {
 		return "0"
 	}
-	return Format(v, u)
+	return Format(v, shortUnit(u))
+}
+
+// shortUnit is the unit that a mark has behind it: those of others, as long as
+// they are, stand beside the axis once.
+func shortUnit(u Unit) Unit {
+	switch u {
+	case Seconds, Micros, PerSecond, Events, Bytes, BytesPerS, Share, Percentile:
+		return u
+	}
+	return Plain
 }
 
 func logTicks(a Axis, lo, hi float64, n int) []tick {
@@ -153,6 +163,8 @@ func logTicks(a Axis, lo, hi float64, n int) []tick {
 		named = map[float64]bool{1: true, 2: true, 3: true, 5: true, 7: true}
 	case decades*3 <= float64(n)+1:
 		named = map[float64]bool{1: true, 2: true, 5: true}
+	case decades*2 <= float64(n)+1:
+		named = map[float64]bool{1: true, 3: true}
 	}
 	var out []tick
 	for k := first; k <= last; k++ {
@@ -163,7 +175,7 @@ func logTicks(a Axis, lo, hi float64, n int) []tick {
 			}
 			t := tick{at: v}
 			if named[m] && (m > 1 || math.Mod(k-first, every) == 0) {
-				t.text = Format(v, a.Unit)
+				t.text = Format(v, shortUnit(a.Unit))
 			}
 			if t.text != "" || every == 1 {
 				out = append(out, t)
