@@ -94,7 +94,8 @@ func TestNaps(t *testing.T) {
 }
 
 // Answers end a wait for the bound at once: with naps between, one shot in
-// flight could not keep this rate.
+// flight could keep 8,000 a second, and the median of those due over 300 ms at
+// 13,000 would wait 94 ms.
 func TestNapsEndWithAnAnswer(t *testing.T) {
 	const tries = 5 // a busy machine may not keep it either
 	var got time.Duration
@@ -108,7 +109,7 @@ func TestNapsEndWithAnAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got = res.Hold.Response.Percentile(50); got < 10*time.Millisecond {
+		if got = res.Hold.Response.Percentile(50); got < 94*time.Millisecond/2 {
 			return
 		}
 	}
