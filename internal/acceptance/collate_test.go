@@ -152,7 +152,7 @@ func TestSeedCollate(t *testing.T) {
 
 	t.Run("from OpenSearch", func(t *testing.T) {
 		there := strings.Replace(elastictest.Shared(t).URL, "http://", "elasticsearch://", 1) + "/collate-" + port
-		run(t, "report", "push", there, "--all", "--store", place).want(t, 0)
+		run(t, "report", "push", "--to", there, "--store", place).want(t, 0)
 		for _, args := range [][]string{
 			{"collate", "no-rum", "branch=trace-apm-server"},
 			{"collate", "branch", "branch=trace-apm-server", "--csv"},

@@ -58,7 +58,8 @@ func Build(in Input) *Document {
 		Schema: Schema, ID: in.ID, Version: in.Version, RunID: in.RunID,
 		Target: in.Target, Op: in.Op, Mode: r.Mode, Labels: in.Labels, Note: in.Note, Attachments: in.Attachments,
 		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1),
-		StartedAt: r.Started, EndedAt: r.Ended, Stopped: r.Stopped,
+		StartedAt: r.Started.Round(0), EndedAt: r.Ended.Round(0), // what JSON keeps of them: no monotonic clock
+		Stopped: r.Stopped,
 		Partial: r.Stopped == load.Interrupted || r.Stopped == load.ByTarget || r.Stopped == load.BySystem,
 		Trust:   in.Trust, Steady: r.Steady,
 		Checks: checks(in), Problems: orEmpty(in.Problems), Warnings: orEmpty(in.Warnings),
