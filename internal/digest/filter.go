@@ -155,7 +155,7 @@ func (f *Filter) holds(v Value, o operand) bool {
 	below, above := x < o.low, x > o.high
 	if o.high > o.low {
 		above = x >= o.high // of a day, the next one's first moment
-	} else if near(x, o.low) {
+	} else if v.Kind != Time && near(x, o.low) { // seconds since the epoch are large
 		below, above = false, false
 	}
 	switch f.Op {

@@ -97,6 +97,9 @@ func parseMoment(text string, now time.Time) (low, high float64, err error) {
 	}
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		x := float64(t.UnixNano()) / 1e9
+		if t.Nanosecond() == 0 {
+			return x, x + 1, nil // a second, as it is written
+		}
 		return x, x, nil
 	}
 	age, err := units.ParseDuration(text)

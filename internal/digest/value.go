@@ -46,8 +46,8 @@ type Value struct {
 	// Derived settings follow from another one, such as a profile: who compares
 	// reports over that one lets these differ.
 	Derived bool
-	Num         float64
-	Text        string
+	Num     float64
+	Text    string
 }
 
 // none is what a setting holds that is not limited: a number below all others.

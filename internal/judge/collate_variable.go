@@ -289,12 +289,12 @@ func (v *variable) groups(f family) (out []Group) {
 			}
 			for _, set := range sets {
 				g.Rows = append(g.Rows, v.line(set))
+				for _, e := range set { // also those that the row leaves out: older revisions of a branch
+					shown[e.ID] = true
+				}
 			}
 		}
 		for i := range g.Rows {
-			for _, e := range g.Rows[i].entries {
-				shown[e.ID] = true
-			}
 			if at := g.Rows[i].At; at.After(g.newest) {
 				g.newest = at
 			}

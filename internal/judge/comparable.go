@@ -44,6 +44,14 @@ func findings(base, candidate []digest.Row) []Finding {
 		return strings.HasPrefix(f.Name, "system.") && !strings.HasPrefix(f.Name, "system.host") && !digest.OfRevision(f.Name)
 	})
 	add(false, "seed", "", func(f digest.Field) bool { return f.Name == "seed" })
+	for _, s := range []struct {
+		name string
+		rows []digest.Row
+	}{{"base", base}, {"candidate", candidate}} {
+		if n := len(s.rows) - len(trusted(slices.Clone(s.rows))); n > 0 {
+			out = append(out, Finding{true, "trust", fmt.Sprintf("the generator was the limit of %d of the %s's %d runs", n, s.name, len(s.rows))})
+		}
+	}
 	out = append(out, apart(base, candidate)...)
 	slices.SortStableFunc(out, func(a, b Finding) int {
 		switch {

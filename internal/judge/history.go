@@ -160,13 +160,19 @@ func steps(revisions []revision, samples [][]float64, at []int, q quantity, effe
 // worseBy is how much worse a level is than one before it, as an effect: less
 // than 0 if it is better.
 func worseBy(before, now float64, better stats.Direction) float64 {
-	if before <= 0 || now <= 0 {
+	over, under := before, now
+	if better == stats.Less {
+		over, under = now, before
+	}
+	switch {
+	case !(over >= 0 && under >= 0):
 		return math.NaN()
+	case under == 0 && over == 0:
+		return 0
+	case under == 0:
+		return math.Inf(1) // an outage
 	}
-	if better == stats.More {
-		return before/now - 1
-	}
-	return now/before - 1
+	return over/under - 1
 }
 
 // base chooses what the newest revision is held against: those since the last
