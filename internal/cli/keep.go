@@ -98,8 +98,14 @@ func (s *session) kept(k *keeping, d *report.Document, err error) {
 		return
 	}
 	ctx := context.Background() // an interrupted run is kept, too
-	local, lerr := s.elsewhere(ctx, k.place)
-	if lerr == nil && local != nil && local.Place() != k.store.Place() {
+	var local store.Store
+	var lerr error
+	// The same file is not opened twice: closing either would give up the locks
+	// of both.
+	if own, err := sqlite.Default(); err == nil && own != k.store.Place() {
+		local, lerr = s.elsewhere(ctx, k.place)
+	}
+	if lerr == nil && local != nil {
 		defer local.Close()
 		if lerr = local.Put(ctx, d); lerr == nil {
 			s.beware(fmt.Errorf("report %s is not in %s: %w; it is kept in %s", d.ID, k.store.Place(), err, local.Place()),

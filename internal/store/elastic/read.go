@@ -124,7 +124,7 @@ func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher) ([]d
 		if !m.Match(&row) {
 			return true, nil
 		}
-		row.Running = k.Owner != ""
+		row.Running = k.Owner != "" && alive(&k)
 		if q.Fields != nil {
 			var fields []digest.Field
 			for i := range row.Fields {
@@ -209,6 +209,12 @@ func (s *Store) settle(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	if len(dead) > 0 { // what they wrote last is to be found, too
+		err := s.do(ctx, http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil)
+		if status(err) != http.StatusNotFound && ignoreRefused(err) != nil {
+			return err
+		}
 	}
 	for _, k := range dead {
 		d, err := s.load(ctx, k)

@@ -191,6 +191,14 @@ func (w *writer) finish(ctx context.Context, d *report.Document) error {
 	if d.ID != w.id {
 		return errors.New("it was begun as report " + w.id)
 	}
+	switch there, err := w.store.head(ctx, w.id); {
+	case errors.Is(err, store.ErrMissing):
+		w.broken = true
+	case err != nil:
+		return err
+	case there.Owner != w.owner:
+		w.broken = true // it was taken for one of a killed run: its intervals may be others
+	}
 	if err := w.series(ctx, d); err != nil {
 		return err
 	}

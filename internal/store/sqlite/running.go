@@ -118,7 +118,7 @@ func (s *Store) settle(ctx context.Context) (running []string, err error) {
 			running = append(running, e.id)
 			continue
 		}
-		if err := s.settleOne(ctx, e.id, e.owner); err != nil && !s.readOnly {
+		if err := s.settleOne(ctx, e.id, e.owner); err != nil && !s.readOnly && !later(err) {
 			return nil, err
 		}
 	}
@@ -216,6 +216,9 @@ func (s *Store) refresh(ctx context.Context) error {
 			return nil
 		})
 		if err != nil {
+			if later(err) {
+				return nil
+			}
 			return fmt.Errorf("make digests anew: %w", err)
 		}
 	}

@@ -97,3 +97,10 @@ func (s *Store) fail(doing string, err error) error {
 	}
 	return out
 }
+
+// later tells whether what could not be written may wait: nothing that is kept
+// reads differently for it.
+func later(err error) bool {
+	c := cause(err)
+	return errors.Is(c, store.ErrFull) || errors.Is(c, store.ErrBusy)
+}
