@@ -78,7 +78,8 @@ func (g *graphite) send(ctx context.Context, p *point) error {
 		}
 		g.conn = conn
 	}
-	stop := context.AfterFunc(ctx, func() { g.conn.Close() })
+	conn := g.conn // which lose forgets
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	if err := g.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 		return g.lose(err)

@@ -78,7 +78,7 @@ func (c *collector) send(ctx context.Context, p *point) error {
 		if len(text) > 200 {
 			text = text[:200]
 		}
-		return fmt.Errorf("it answers %s: %s", resp.Status, strconv.QuoteToGraphic(text))
+		return fmt.Errorf("it answers %d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), strconv.QuoteToGraphic(text))
 	}
 	var answer struct {
 		PartialSuccess struct {
@@ -86,8 +86,12 @@ func (c *collector) send(ctx context.Context, p *point) error {
 			Message  string `json:"errorMessage"`
 		} `json:"partialSuccess"`
 	}
-	if json.Unmarshal(said, &answer) == nil && answer.PartialSuccess.Message != "" {
-		return fmt.Errorf("it took a part only: %s", answer.PartialSuccess.Message)
+	if json.Unmarshal(said, &answer) == nil {
+		switch fmt.Sprint(answer.PartialSuccess.Rejected) { // a number, or a text of one
+		case "<nil>", "0", "":
+		default:
+			return fmt.Errorf("it took a part only: %s", strconv.QuoteToGraphic(answer.PartialSuccess.Message))
+		}
 	}
 	return nil
 }

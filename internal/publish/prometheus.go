@@ -79,7 +79,7 @@ func (p *page) Collect(to chan<- prometheus.Metric) {
 	value := func(kind prometheus.ValueType, name, help string, v float64, labels ...string) {
 		var names, values []string
 		for i := 0; i < len(labels); i += 2 {
-			names, values = append(names, labels[i]), append(values, labels[i+1])
+			names, values = append(names, labels[i]), append(values, strings.ToValidUTF8(labels[i+1], "\uFFFD"))
 		}
 		to <- prometheus.MustNewConstMetric(prometheus.NewDesc("carronade_"+name, help, names, nil), kind, v, values...)
 	}
