@@ -286,7 +286,11 @@ func code(s string) string {
 	if !strings.Contains(s, "`") {
 		return "`" + s + "`"
 	}
-	return "`` " + strings.ReplaceAll(s, "``", "` `") + " ``"
+	fence := "``" // longer than any run of them within: others' words stay inside
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fence + " " + s + " " + fence
 }
 
 // clean takes out what moves a cursor.

@@ -184,8 +184,7 @@ func (p *page) legend(f *picture.Figure) {
 			p.Empty("path", "class", fmt.Sprintf("cells h%d", i), "d", fmt.Sprintf("M%d 0h20v12h-20z", 20*i))
 		}
 		p.Close()
-		p.Text(" " + picture.Format(float64(f.Heat.Most), picture.Events) + " in a cell, " +
-			picture.Format(float64(f.Heat.Count), picture.Events) + " in all")
+		p.Text(" most in a cell, " + picture.Format(float64(f.Heat.Count), picture.Events) + " in all")
 		p.Close()
 		return
 	}

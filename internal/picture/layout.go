@@ -118,7 +118,7 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 			d.add(shape{kind: cells, class: "cells", level: i, rects: []rect{{math.Round(x), math.Round(top + 1), 18, 12}}})
 			x += 18
 		}
-		d.say("label", atStart, x+6, top+11, Format(float64(h.Most), Events)+" in a cell, "+Format(float64(h.Count), Events)+" in all")
+		d.say("label", atStart, x+6, top+11, "most in a cell, "+Format(float64(h.Count), Events)+" in all")
 		return y + 18
 	}
 	if len(f.Series) == 1 && f.Series[0].Name == "" {

@@ -143,6 +143,7 @@ func (r *run) paced() []row {
 			// What was asked of the generator's process in so little time says
 			// nothing, and is not counted twice.
 			x.generator.CPUS += out[n-1].generator.CPUS
+			x.generator.GCPauseMaxUS = max(x.generator.GCPauseMaxUS, out[n-1].generator.GCPauseMaxUS)
 			out[n-1].generator.CPUS = 0
 			out[n-1].join(x)
 			continue

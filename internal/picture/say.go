@@ -142,7 +142,7 @@ func (f *Figure) Table(most int) Table {
 	return t
 }
 
-func rateUnit(u Unit) bool { return u == PerSecond || u == BytesPerS || u == Cores }
+func rateUnit(u Unit) bool { return u == Cores || strings.HasSuffix(string(u), "/s") }
 
 // bin returns the upper ends of at most so many groups of neighbours.
 func bin(xs []float64, most int) []float64 {

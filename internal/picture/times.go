@@ -184,6 +184,9 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 		last = math.Log(from)
 		line.X, line.Y = append(line.X, from), append(line.Y, v)
 	})
+	if k := len(s.X); k > 0 && len(least.X) > 0 { // the certain part goes on to where the uncertain begins
+		s.X, s.Y = append(s.X, least.X[0]), append(s.Y, s.Y[k-1])
+	}
 	out := []Series{s}
 	if m := len(least.X); m > 0 {
 		least.X, least.Y = append(least.X, n), append(least.Y, least.Y[m-1])
