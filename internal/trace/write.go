@@ -73,6 +73,10 @@ func (t *Trace) events(r *row) {
 
 // put adds one row.
 func (t *Trace) put(r *row) {
+	if t.err != nil { // it stopped within this volley
+		t.lost++
+		return
+	}
 	c := &t.cols
 	c[colLane].put(int64(r.lane))
 	c[colSequence].put(int64(r.seq))
