@@ -196,7 +196,8 @@ func (r *Ring) Recv(fd int, tag uint64) {
 // Read queues receiving once into p, which is the kernel's until the completion
 // comes, wherever that is.
 func (r *Ring) Read(fd int, p []byte, tag uint64) {
-	_, s := r.next()
+	i, s := r.next()
+	r.held[i] = p // on the heap, then, where it does not move
 	s.op, s.fd, s.tag = opRecv, int32(fd), tag
 	s.addr, s.size = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
 }
@@ -226,6 +227,9 @@ func (r *Ring) CancelAll(tag uint64) {
 	_, s := r.next()
 	s.op, s.fd, s.tag, s.opFlags = opAsyncCancel, -1, tag, cancelAll|cancelAny
 }
+
+// Full reports that what is queued next first hands over all before it.
+func (r *Ring) Full() bool { return r.queued == uint32(len(r.subs)) }
 
 // next is the next place for a submission.
 func (r *Ring) next() (i uint32, s *submission) {

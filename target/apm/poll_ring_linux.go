@@ -139,18 +139,24 @@ func (g *ring) watch(k *link) {
 	}
 }
 
+// ringMost is how large a request may be to go out with others: a socket may
+// take a part of a larger one, and nobody would look after it for a while.
+const ringMost = 32 << 10
+
 // queue has the next Wait write a request. Several of one connection are
-// written at once, which is one call for them, too.
+// written at once, which is one call for them, too; and so is one that does not
+// fit into the call, which would go out before the time is known.
 func (k *link) queue() {
 	l, g := k.l, k.p.ring
 	switch {
 	case k.sending || k.dead || l.next == l.tail:
 		return
-	case l.tail-l.next > 1:
+	}
+	b := l.at(l.next).round.bytes[k.offset:]
+	if l.tail-l.next > 1 || len(b) > ringMost || g.Full() {
 		k.write(false)
 		return
 	}
-	b := l.at(l.next).round.bytes[k.offset:]
 	k.marks, k.loaded, k.upto = append(k.marks[:0], mark{len(b), true}), len(b), l.next+1
 	k.writing, k.sending = true, true
 	k.at = g.entered // until the time is known

@@ -122,6 +122,14 @@ func (k *desk) take(c *discardConn) bool {
 	k.d.mu.Unlock()
 	tcp.Close() // the connection lives on in the copy
 	k.mu.Lock()
+	if k.shut { // the desk is over: whoever serves it finds the connection closed, and takes it off the books
+		k.mu.Unlock()
+		k.d.mu.Lock()
+		c.hangUp = nil // before the number may be another's
+		k.d.mu.Unlock()
+		_ = unix.Close(fd)
+		return false
+	}
 	k.newly = append(k.newly, &seat{skimmer: skimmer{d: k.d, c: c}, fd: fd, buf: make([]byte, discardBuffer)})
 	k.rouse()
 	k.mu.Unlock()
