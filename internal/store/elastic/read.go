@@ -12,7 +12,6 @@ import (
 	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/system"
 )
 
 // A kept is a report's document with its version.
@@ -173,24 +172,8 @@ func (s *Store) Find(ctx context.Context, prefix string, n int) ([]string, error
 	return out, s.fail("look for reports", err)
 }
 
-// A process of another machine is taken to be there as long as it has been
-// heard of lately. It says something at least once a pulse.
-const (
-	pulse   = 20 * time.Second
-	missing = 6 * pulse
-)
-
 // alive tells whether the process that writes a report is still there.
-func alive(k *kept) bool {
-	var id system.Identity
-	if json.Unmarshal([]byte(k.Owner), &id) != nil {
-		return false
-	}
-	if alive, known := id.Alive(); known {
-		return alive
-	}
-	return time.Since(time.UnixMilli(k.BeatMS)) < missing
-}
+func alive(k *kept) bool { return store.Alive(k.Owner, time.UnixMilli(k.BeatMS)) }
 
 // settle makes finished reports of those whose process is gone. Who may not
 // write, reads them as they are.

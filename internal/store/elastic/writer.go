@@ -110,7 +110,7 @@ func (w *writer) nudge() {
 // there. What the cluster does not take is left for Finish.
 func (w *writer) write() {
 	defer close(w.done)
-	beat := time.NewTicker(pulse)
+	beat := time.NewTicker(store.Pulse)
 	defer beat.Stop()
 	for {
 		tell := false

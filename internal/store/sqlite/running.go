@@ -15,14 +15,6 @@ import (
 	"carronade/internal/system"
 )
 
-// A process of another machine, or of another container with the same folder,
-// is taken to be there as long as it has been heard of lately. It says
-// something at least once a pulse.
-const (
-	pulse   = 20 * time.Second
-	missing = 6 * pulse
-)
-
 // Begin implements store.Store.
 func (s *Store) Begin(ctx context.Context, head *report.Document) (store.Writer, error) {
 	w, err := s.begin(ctx, head)
@@ -114,7 +106,7 @@ func (s *Store) settle(ctx context.Context) (running []string, err error) {
 	}
 	rows.Close()
 	for _, e := range open {
-		if alive(e.owner, time.Unix(e.beat, 0)) {
+		if store.Alive(e.owner, time.Unix(e.beat, 0)) {
 			running = append(running, e.id)
 			continue
 		}
@@ -123,18 +115,6 @@ func (s *Store) settle(ctx context.Context) (running []string, err error) {
 		}
 	}
 	return running, nil
-}
-
-// alive tells whether the process that writes a report is still there.
-func alive(owner string, beat time.Time) bool {
-	var id system.Identity
-	if json.Unmarshal([]byte(owner), &id) != nil {
-		return false
-	}
-	if alive, known := id.Alive(); known {
-		return alive
-	}
-	return time.Since(beat) < missing
 }
 
 // settleOne makes the report of a run that was killed a finished one.

@@ -59,8 +59,8 @@ func TestKilled(t *testing.T) {
 	}{
 		{"its process is gone", gone, time.Now(), false},
 		{"its number was given again", again, time.Now(), false},
-		{"on another host, heard of lately", elsewhere, time.Now().Add(-pulse), true},
-		{"on another host, silent", elsewhere, time.Now().Add(-2 * missing), false},
+		{"on another host, heard of lately", elsewhere, time.Now().Add(-store.Pulse), true},
+		{"on another host, silent", elsewhere, time.Now().Add(-2 * store.Missing), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := open(t, filepath.Join(t.TempDir(), "reports.db"))

@@ -69,7 +69,7 @@ func (w *writer) nudge() {
 // the process is still there.
 func (w *writer) write() {
 	defer close(w.done)
-	beat := time.NewTicker(pulse)
+	beat := time.NewTicker(store.Pulse)
 	defer beat.Stop()
 	for {
 		select {
