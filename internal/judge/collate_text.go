@@ -139,7 +139,7 @@ func (c *Collation) head(p *page, g *Group) {
 		p.line(p.paint(bold, l))
 	}
 	if also := g.also(); len(also) > 0 {
-		for _, l := range wrap("differs with it: "+strings.Join(also, ", "), report.Columns) {
+		for _, l := range report.Wrap("differs with it: "+strings.Join(also, ", "), report.Columns) {
 			p.line(p.paint(dim, l))
 		}
 	}
@@ -250,7 +250,7 @@ type wide struct {
 
 func (t *wide) row(cells []string, colors map[int]string) {
 	for i := range cells {
-		cells[i] = clean(cells[i])
+		cells[i] = report.Clean(cells[i])
 	}
 	t.rows, t.colors = append(t.rows, cells), append(t.colors, colors)
 }

@@ -42,7 +42,7 @@ func (p *page) line(s string) {
 func (p *page) pair(code, label, text string) {
 	const at = 16
 	label = pad("  "+label, at)
-	for i, l := range wrap(text, report.Columns-at) {
+	for i, l := range report.Wrap(text, report.Columns-at) {
 		if i == 0 {
 			p.line(p.paint(code, label) + l)
 		} else {
@@ -53,14 +53,14 @@ func (p *page) pair(code, label, text string) {
 
 // note writes a remark, wrapped.
 func (p *page) note(text string) {
-	for _, l := range wrap(text, report.Columns-2) {
+	for _, l := range report.Wrap(text, report.Columns-2) {
 		p.line("  " + p.paint(dim, l))
 	}
 }
 
 // title writes a heading, wrapped.
 func (p *page) title(text string) {
-	for _, l := range wrap(text, report.Columns) {
+	for _, l := range report.Wrap(text, report.Columns) {
 		p.line(p.paint(bold, l))
 	}
 }
@@ -133,48 +133,9 @@ func width(s string) int { return utf8.RuneCountInString(s) }
 
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-width(s), 0)) }
 
-// wrap breaks text at blanks into lines of at most n columns; a longer word is
-// cut, so that one address cannot break the page.
-func wrap(text string, n int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(clean(text)) {
-		for width(word) > n {
-			if line != "" {
-				lines, line = append(lines, line), ""
-			}
-			runes := []rune(word)
-			lines, word = append(lines, string(runes[:n])), string(runes[n:])
-		}
-		switch {
-		case line == "":
-			line = word
-		case width(line)+1+width(word) <= n:
-			line += " " + word
-		default:
-			lines, line = append(lines, line), word
-		}
-	}
-	if line != "" || len(lines) == 0 {
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// clean makes others' words safe to print: a branch's name must not move the
-// cursor.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
 // cut shortens a text to n columns.
 func cut(s string, n int) string {
-	s = clean(s)
+	s = report.Clean(s)
 	if width(s) <= n {
 		return s
 	}

@@ -199,7 +199,7 @@ func TestWrap(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, wrap(tt.text, tt.n)); diff != "" {
+			if diff := cmp.Diff(tt.want, Wrap(tt.text, tt.n)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 // Cite is the report in one line: what was measured, and what it takes to judge
 // the number and to measure it again.
 func Cite(d *Document) string {
-	parts := []string{clean(d.Verdict()), d.Op + " " + d.Target + d.given()}
+	parts := []string{Clean(d.Verdict()), d.Op + " " + d.Target + d.given()}
 	if s := d.underTestCited(); s != "" {
 		parts = append(parts, s)
 	}
@@ -34,7 +34,7 @@ func Cite(d *Document) string {
 		made += " (" + d.Hash[:12] + ")"
 	}
 	parts = append(parts, made, "carronade "+d.Version)
-	return clean(strings.Join(parts, "; "))
+	return Clean(strings.Join(parts, "; "))
 }
 
 // given are the settings that were chosen: what a run is asked to do and

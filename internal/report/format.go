@@ -80,12 +80,12 @@ func width(s string) int { return utf8.RuneCountInString(s) }
 func padLeft(s string, n int) string  { return strings.Repeat(" ", max(n-width(s), 0)) + s }
 func padRight(s string, n int) string { return s + strings.Repeat(" ", max(n-width(s), 0)) }
 
-// wrap breaks text at blanks into lines of at most n columns. A word that is
+// Wrap breaks text at blanks into lines of at most n columns. A word that is
 // longer is cut, so that one address cannot break the page.
-func wrap(text string, n int) []string {
+func Wrap(text string, n int) []string {
 	var lines []string
 	line := ""
-	for word := range strings.FieldsSeq(clean(text)) {
+	for word := range strings.FieldsSeq(Clean(text)) {
 		for width(word) > n {
 			if line != "" {
 				lines, line = append(lines, line), ""
@@ -108,9 +108,9 @@ func wrap(text string, n int) []string {
 	return lines
 }
 
-// clean makes others' words safe to print: what a system answers must not move
+// Clean makes others' words safe to print: what a system answers must not move
 // the cursor.
-func clean(s string) string {
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError {
 			return ' '
@@ -122,7 +122,7 @@ func clean(s string) string {
 // cut shortens s to n columns in the middle: names of partitions differ at
 // their ends.
 func cut(s string, n int) string {
-	s = clean(s)
+	s = Clean(s)
 	if width(s) <= n {
 		return s
 	}

@@ -60,7 +60,7 @@ func (p *page) pairIn(code, label, text string) {
 	if width(label) >= labels {
 		at = min(width(label)+2, Columns/2)
 	}
-	for i, l := range wrap(text, Columns-at) {
+	for i, l := range Wrap(text, Columns-at) {
 		if i == 0 {
 			p.line(p.paint(code, padRight(label, at)) + l)
 			continue
@@ -71,7 +71,7 @@ func (p *page) pairIn(code, label, text string) {
 
 // note writes a remark below a table.
 func (p *page) note(text string) {
-	for _, l := range wrap(text, Columns-2) {
+	for _, l := range Wrap(text, Columns-2) {
 		p.line("  " + p.paint(dim, l))
 	}
 }

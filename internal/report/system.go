@@ -165,7 +165,7 @@ func (d *Document) underTest(p *page) {
 	if s.Died {
 		p.pairIn(red, "DIED", "it ended by itself: "+s.Exit)
 		for _, l := range s.LastLines[max(0, len(s.LastLines)-5):] {
-			p.pair("", "| "+clean(l))
+			p.pair("", "| "+Clean(l))
 		}
 	}
 	s.what(p)

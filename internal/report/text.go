@@ -41,14 +41,14 @@ func (d *Document) Text(w io.Writer, style Style) error {
 // head is the answer: what was reached, and whether to believe it.
 func (d *Document) head(p *page) {
 	title := d.Op + " " + d.Target
-	for i, l := range wrap(title, Columns) {
+	for i, l := range Wrap(title, Columns) {
 		if i == 0 && d.Repetitions > 1 {
 			l += fmt.Sprintf("  (%d of %d)", d.Repetition, d.Repetitions)
 		}
 		p.line(p.paint(bold, l))
 	}
 	p.line("")
-	for _, l := range wrap(d.Verdict(), Columns-2) {
+	for _, l := range Wrap(d.Verdict(), Columns-2) {
 		p.line("  " + l)
 	}
 	p.line("")
@@ -196,12 +196,12 @@ func (d *Document) workload(p *page) {
 		p.pair("labels", strings.Join(l, ", "))
 	}
 	if d.Note != "" {
-		p.pair("noted", clean(d.Note))
+		p.pair("noted", Clean(d.Note))
 	}
 	if len(d.Attachments) > 0 {
 		var l []string
 		for _, a := range d.Attachments {
-			l = append(l, clean(a.Name)+" ("+units.FormatSize(int64(len(a.Text)))+")")
+			l = append(l, Clean(a.Name)+" ("+units.FormatSize(int64(len(a.Text)))+")")
 		}
 		p.pair("attached", strings.Join(l, ", "))
 	}

@@ -52,7 +52,7 @@ func (d *Document) gauges(p *page) {
 	}
 	said := "mean and max are over the hold"
 	if one {
-		said = "as the " + clean(shown[0].From) + " told of itself; " + said
+		said = "as the " + Clean(shown[0].From) + " told of itself; " + said
 	}
 	p.note(said)
 	if missed > 0 {
