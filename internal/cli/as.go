@@ -83,10 +83,10 @@ func called(args []string) []string {
 func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args []string) error {
 	own, ours, err := compat.Split(args)
 	if err != nil {
-		return &words{Err: err, Hint: "such as --report-json report.json"}
+		return &words{Err: err, Hint: "such as --report-json report.json or --generation 2018"}
 	}
 	p := &compat.Program{
-		Called: name, Args: own, Strict: ours.Strict, In: s.In, Out: s.out, Err: s.Err,
+		Called: name, Args: own, Strict: ours.Strict, Generation: ours.Generation, In: s.In, Out: s.out, Err: s.Err,
 		Fire: func(ctx context.Context, doc *workload.Document, eyes compat.Eyes) (*report.Document, error) {
 			return s.fireAs(ctx, tool, doc, ours, eyes)
 		},

@@ -29,6 +29,9 @@ type Program struct {
 	Called string   // the name it was called by
 	Args   []string // the tool's own
 	Strict bool     // the old tool's quirks are wanted
+	// Generation is which of the tool's generations is wanted, in words of the
+	// tool's own such as 2018 or 4.1; "" is for the tool to tell from its flags.
+	Generation string
 
 	In       io.Reader
 	Out, Err io.Writer
@@ -49,31 +52,44 @@ type Eyes struct {
 // Ours are the flags that every stand-in has besides the tool's own.
 type Ours struct {
 	Strict     bool
+	Generation string // "" is by the flags
 	ReportJSON string // file for the report; "" is none
 }
 
 // OursHelp is what help says of them.
 const OursHelp = `of carronade, besides the tool's own:
   --strict             the tool's quirks, too: how it computed what is wrong in it, and its exit codes
+  --generation NAME    which of the tool's generations, where it has several (by the flags)
   --report-json FILE   the whole report as JSON
 `
 
 // Split takes our flags out of a tool's arguments.
 func Split(args []string) (own []string, o Ours, err error) {
 	for i := 0; i < len(args); i++ {
-		switch a := args[i]; {
-		case a == "--strict":
-			o.Strict = true
-		case a == "--report-json":
-			if i++; i == len(args) {
-				return nil, o, errors.New("--report-json needs a file")
+		name, text, has := strings.Cut(args[i], "=")
+		var value *string
+		switch name {
+		case "--strict":
+			if !has {
+				o.Strict = true
+				continue
 			}
-			o.ReportJSON = args[i]
-		case strings.HasPrefix(a, "--report-json="):
-			o.ReportJSON = strings.TrimPrefix(a, "--report-json=")
-		default:
-			own = append(own, a)
+		case "--generation":
+			value = &o.Generation
+		case "--report-json":
+			value = &o.ReportJSON
 		}
+		if value == nil {
+			own = append(own, args[i])
+			continue
+		}
+		if !has {
+			if i++; i == len(args) {
+				return nil, o, errors.New(name + " needs a value")
+			}
+			text = args[i]
+		}
+		*value = text
 	}
 	return own, o, nil
 }

@@ -110,6 +110,15 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 			both = append(both, f.Name)
 		}
 	})
+	switch p.Generation {
+	case "", "2014", "2022":
+	default:
+		return 1, fmt.Errorf("--generation %s: sangrenel has 2014 and 2022", p.Generation)
+	}
+	if p.Generation == "2014" && last {
+		return 1, errors.New("--generation 2014 has -brokers, -noop, -size, -topic and -workers only")
+	}
+	last = last || p.Generation == "2022"
 	if last && len(both) > 0 {
 		return 1, errors.New("-size is of 2014 and another flag is of 2022, where it is called -message-size: give flags of one of them")
 	}
