@@ -74,7 +74,7 @@ func (d *Document) balance(name string) {
 	if unknown+unsent > 0 {
 		last.Unknown += unknown
 		last.Unsent += unsent
-		last.sum = nil
+		last.sum, last.raw = nil, nil
 	}
 }
 

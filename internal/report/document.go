@@ -75,6 +75,7 @@ type Document struct {
 	Trace       *Trace           `json:"trace,omitempty"`
 
 	found string // the hash of the document as it was sealed or read
+	raw   []byte // the head as it was read, in one line; nil: the fields say it all
 }
 
 // An Attachment is a text file that was given to the report, such as a
@@ -174,7 +175,8 @@ type Interval struct {
 	// held, failed_service, end_to_end, censored).
 	Histograms map[string]string `json:"histograms,omitempty"`
 
-	sum *Sum // of its JSON, once it was encoded or read
+	sum *Sum   // of its JSON, once it was encoded or read
+	raw []byte // its JSON as it was read, in one line; nil: the fields say it all
 }
 
 // A Gauge is a figure that somebody told of himself over the run. Null: it was
@@ -266,12 +268,21 @@ func (d *Document) ExitCode() int {
 	return ExitDone
 }
 
-// WriteJSON writes the document as indented JSON.
+// WriteJSON writes the document as indented JSON: one that was read, with
+// whatever it has that this program knows nothing of.
 func (d *Document) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	if err := e.Encode(d); err != nil {
+	var v any = d
+	if d.raw != nil && !d.known() {
+		fields, err := d.asRead()
+		if err != nil {
+			return err
+		}
+		v = fields
+	}
+	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("write the report as JSON: %w", err)
 	}
 	return nil

@@ -41,15 +41,28 @@ type Encoded struct {
 type Sum [sha256.Size]byte
 
 // Encode encodes an interval, which remembers its hash and must not change any
-// more.
+// more. One that was read is what was read.
 func (iv *Interval) Encode() (Encoded, error) {
-	b, err := json.Marshal(iv)
-	if err != nil {
-		return Encoded{}, fmt.Errorf("encode an interval: %w", err)
+	b := iv.raw
+	if b == nil {
+		var err error
+		if b, err = iv.marshal(); err != nil {
+			return Encoded{}, fmt.Errorf("encode an interval: %w", err)
+		}
 	}
 	e := Encoded{Phase: iv.Phase, StartS: iv.StartS, EndS: iv.EndS, JSON: b, Sum: sha256.Sum256(b)}
 	iv.sum = &e.Sum
 	return e, nil
+}
+
+// marshal writes the interval's fields in one line, as WriteJSON writes their
+// texts: the hash is one of bytes.
+func (iv *Interval) marshal() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(iv)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // Sum returns the hash of the interval's JSON, without encoding it again when
@@ -68,6 +81,7 @@ func (iv *Interval) Sum() (Sum, error) {
 // intervals in their order. Nothing may be changed afterwards without sealing
 // again. The error is one of values that have no JSON.
 func (d *Document) Seal() error {
+	d.raw = nil
 	head, err := d.Head()
 	if err != nil {
 		return err
@@ -116,8 +130,17 @@ func (t *Tampered) Error() string {
 }
 
 // Head returns the document's JSON without its intervals, in one line: what is
-// kept once, beside a row an interval.
+// kept once, beside a row an interval. That of a document which was read is what
+// was read, fields of a later program included: its hash goes on to fit.
 func (d *Document) Head() ([]byte, error) {
+	if d.raw != nil {
+		return d.raw, nil
+	}
+	return d.ownHead()
+}
+
+// ownHead is the head as this program writes it.
+func (d *Document) ownHead() ([]byte, error) {
 	head := *d
 	head.Intervals = nil
 	b, err := json.Marshal(&head)
@@ -127,8 +150,47 @@ func (d *Document) Head() ([]byte, error) {
 	return b, nil
 }
 
+// known reports whether this program writes the document as it was read.
+func (d *Document) known() bool {
+	for i := range d.Intervals {
+		iv := &d.Intervals[i]
+		b, err := iv.marshal()
+		if err != nil || iv.sum == nil || sha256.Sum256(b) != *iv.sum {
+			return false
+		}
+	}
+	head, err := d.ownHead()
+	if err != nil {
+		return false
+	}
+	hash, err := d.digest(head)
+	return err == nil && hash == d.found
+}
+
+// asRead is the document's fields as they were read.
+func (d *Document) asRead() (map[string]any, error) {
+	var head map[string]json.RawMessage
+	if err := json.Unmarshal(d.raw, &head); err != nil {
+		return nil, fmt.Errorf("write the report as JSON: %w", err)
+	}
+	fields := make(map[string]any, len(head)+1)
+	for name, raw := range head {
+		fields[name] = raw
+	}
+	rows := make([]json.RawMessage, len(d.Intervals))
+	for i := range d.Intervals {
+		e, err := d.Intervals[i].Encode()
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = e.JSON
+	}
+	fields["intervals"] = rows
+	return fields, nil
+}
+
 // Join makes a document of what Head returned and of encoded intervals, in
-// their order. The document is checked by Check as it was given.
+// their order, which it keeps. The document is checked by Check as it was given.
 func Join(head []byte, intervals [][]byte) (*Document, error) {
 	var d Document
 	if err := json.Unmarshal(head, &d); err != nil {
@@ -143,8 +205,9 @@ func Join(head []byte, intervals [][]byte) (*Document, error) {
 			return nil, fmt.Errorf("read interval %d of report %s: %w", i+1, d.ID, cutShort(err))
 		}
 		sum := Sum(sha256.Sum256(b))
-		d.Intervals[i].sum = &sum
+		d.Intervals[i].sum, d.Intervals[i].raw = &sum, b
 	}
+	d.raw = head
 	var err error
 	d.found, err = d.digest(head)
 	return &d, err

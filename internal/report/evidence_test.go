@@ -356,3 +356,51 @@ func BenchmarkEncodeInterval(b *testing.B) {
 		}
 	}
 }
+
+// What a later program added stays where a report goes on to: to another store,
+// or into a file.
+func TestOfALaterProgram(t *testing.T) {
+	d := sealed(t, measured(3))
+	file := bytes.NewBufferString(strings.NewReplacer(
+		`"schema": `, `"later": {"x": 1.50}, "schema": `,
+		`"phase": `, `"later": "<2>", "phase": `,
+	).Replace(jsonOf(t, d)))
+	read, err := Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Hash = read.found // as the later program sealed it
+	read.raw = bytes.Replace(read.raw, []byte(d.Hash), []byte(read.found), 1)
+	text := jsonOf(t, read)
+	for _, want := range []string{`"later": {`, `"x": 1.50`, `"later": "<2>"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("written without %s", want)
+		}
+	}
+	head, err := read.Head()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]byte
+	for i := range read.Intervals {
+		e, err := read.Intervals[i].Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, e.JSON)
+	}
+	stored, err := Join(head, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stored.Check(); err != nil {
+		t.Errorf("from a store: %v", err)
+	}
+	again, err := Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Check(); err != nil {
+		t.Errorf("from the file: %v", err)
+	}
+}
