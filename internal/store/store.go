@@ -19,7 +19,8 @@ type Store interface {
 	// kept until then.
 	Begin(ctx context.Context, head *report.Document) (Writer, error)
 	// Put keeps a finished report. One with the same id and hash is there
-	// already, and nothing is done; with another hash it is an Exists.
+	// already, and nothing is done; with another hash it is an Exists, unless it
+	// is a Remainder, in whose place the report is put.
 	Put(ctx context.Context, d *report.Document) error
 	// Get returns a report by its whole id.
 	Get(ctx context.Context, id string) (*report.Document, error)

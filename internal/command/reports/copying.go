@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/digest"
 	"carronade/internal/store"
+	"carronade/load"
 )
 
 func (c *commands) push() *cobra.Command {
@@ -84,20 +86,29 @@ func (c *commands) copyReports(ctx context.Context, from, to store.Store, words 
 	return nil
 }
 
+// stopped is the field that killed reads.
+var stopped = []string{"stopped"}
+
+func killed(r *digest.Row) bool {
+	return r.Text("stopped") == string(load.Killed)
+}
+
 // toCopy returns the ids to copy, oldest first, and how many were left out
 // since their runs go on.
 func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []string, running int, err error) {
-	wanted := func(string) bool { return true }
+	wanted := func(*digest.Row) bool { return true }
 	if len(words) == 0 {
-		there, err := to.Rows(ctx, store.Query{Fields: []string{}})
+		there, err := to.Rows(ctx, store.Query{Fields: stopped})
 		if err != nil {
 			return nil, 0, err
 		}
-		has := make(map[string]bool, len(there))
+		has, part := make(map[string]bool, len(there)), make(map[string]bool)
 		for i := range there {
 			has[there[i].ID] = true
+			part[there[i].ID] = killed(&there[i])
 		}
-		wanted = func(id string) bool { return !has[id] }
+		// Of a run that the other store lost sight of there is only a part.
+		wanted = func(r *digest.Row) bool { return !has[r.ID] || part[r.ID] && !killed(r) }
 	} else {
 		meant, err := chosen(ctx, from, words)
 		if err != nil {
@@ -107,15 +118,15 @@ func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []st
 		for _, id := range meant {
 			in[id] = true
 		}
-		wanted = func(id string) bool { return in[id] }
+		wanted = func(r *digest.Row) bool { return in[r.ID] }
 	}
-	rows, err := from.Rows(ctx, store.Query{Fields: []string{}})
+	rows, err := from.Rows(ctx, store.Query{Fields: stopped})
 	if err != nil {
 		return nil, 0, err
 	}
 	for i := len(rows) - 1; i >= 0; i-- {
 		switch {
-		case !wanted(rows[i].ID):
+		case !wanted(&rows[i]):
 		case rows[i].Running:
 			running++
 		default:

@@ -152,26 +152,33 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	there, err := s.head(ctx, d.ID)
-	switch {
-	case errors.Is(err, store.ErrMissing):
-	case err != nil:
-		return err
-	case there.Owner != "":
-		return store.ErrRunning
-	case there.Hash == d.Hash:
-		return nil
-	default:
-		return store.ErrExists
-	}
-	if err := s.putIntervals(ctx, d); err != nil {
-		return err
-	}
 	doc, err := reportDocOf(d)
 	if err != nil {
 		return err
 	}
-	err = s.bulk(ctx, true, action{verb: "create", index: s.reports(), id: d.ID, doc: doc})
+	keep := action{verb: "create", index: s.reports(), id: d.ID, doc: doc}
+	there, err := s.head(ctx, d.ID)
+	switch {
+	case errors.Is(err, store.ErrMissing):
+		err = s.putIntervals(ctx, d)
+	case err != nil:
+		return err
+	case there.Owner == "" && there.Hash == d.Hash:
+		return nil
+	case there.Owner != "" && alive(there):
+		return store.ErrRunning
+	case !store.Remainder([]byte(there.Head), d):
+		return store.ErrExists
+	default:
+		keep.verb, keep.ifAt, doc.KeptNS = "index", &there.version, there.KeptNS
+		if err = s.dropIntervals(ctx, d.ID, nil); err == nil {
+			err = s.putIntervals(ctx, d)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	err = s.bulk(ctx, true, keep)
 	if status(err) == http.StatusConflict {
 		return store.ErrExists // kept by another process meanwhile
 	}

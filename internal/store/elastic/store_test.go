@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -83,10 +84,8 @@ func gate(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (handled
 // kept then is kept at its end.
 func TestAwayInBetween(t *testing.T) {
 	var away atomic.Bool
-	var refused atomic.Int64
 	s := open(t, address(t, gate(t, func(w http.ResponseWriter, _ *http.Request) bool {
 		if away.Load() {
-			refused.Add(1)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		return away.Load()
@@ -106,8 +105,8 @@ func TestAwayInBetween(t *testing.T) {
 		}
 		w.Interval(e)
 	}
-	for i := 0; refused.Load() == 0; i++ {
-		w.(*writer).nudge()
+	for w.(*writer).queue.Failed() == 0 {
+		runtime.Gosched()
 	}
 	away.Store(false)
 	if err := w.Finish(t.Context(), want); err != nil {

@@ -128,13 +128,7 @@ func broken(w *writer) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for {
-			w.mu.Lock()
-			tried := w.err != nil
-			w.mu.Unlock()
-			if tried {
-				return
-			}
+		for w.queue.Failed() == 0 {
 			runtime.Gosched()
 		}
 	}()

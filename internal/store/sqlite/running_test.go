@@ -229,3 +229,41 @@ func BenchmarkFinishAnHour(b *testing.B) {
 	}
 	b.ReportMetric(float64(size)/(1<<20), "MiB")
 }
+
+// A warm-up's last interval and the hold's first may start at one time: what
+// was kept of them is not written again.
+func TestNothingIsWrittenTwice(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
+	begun, err := s.Begin(t.Context(), storetest.Head(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := begun.(*writer)
+	rows := []report.Interval{storetest.Interval(0, 0), storetest.Interval(0, 1), storetest.Interval(0, 1)}
+	rows[0].Phase, rows[1].Phase = "warm-up", "warm-up"
+	rows[1].EndS = rows[1].StartS
+	for i := range rows {
+		e, err := rows[i].Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Interval(e)
+	}
+	storetest.Await(t, s, w.id, 3)
+	d := storetest.Whole(storetest.Head(0), append(rows, storetest.Interval(0, 2)))
+	w.queue.Close()
+	c, err := w.fresh(d)
+	if err != nil || c == nil || len(c.obsolete) != 0 || len(c.series) != 1 {
+		t.Errorf("got %+v and %v, want one interval more", c, err)
+	}
+	if err := w.finish(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Get(t.Context(), d.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Hash != d.Hash {
+		t.Errorf("got hash %s, want %s", got.Hash, d.Hash)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"carronade/internal/digest"
 	"carronade/internal/report"
@@ -28,18 +29,25 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 		return err
 	}
 	return s.change(ctx, func(tx *sql.Tx) error {
-		var hash, owner string
-		err := tx.QueryRowContext(ctx, "SELECT hash, owner FROM reports WHERE id = ?", d.ID).Scan(&hash, &owner)
+		var (
+			hash, owner string
+			head        []byte
+			beat, there int64
+		)
+		err := tx.QueryRowContext(ctx, "SELECT n, hash, owner, beat, head FROM reports WHERE id = ?", d.ID).Scan(&there, &hash, &owner, &beat, &head)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 		case err != nil:
 			return err
 		case owner == "" && hash == d.Hash:
 			return nil
-		case owner != "":
+		case owner != "" && store.Alive(owner, time.Unix(beat, 0)):
 			return store.ErrRunning
 		default:
-			return store.ErrExists
+			if head, err = expand(head); err != nil || !store.Remainder(head, d) {
+				return errors.Join(store.ErrExists, err)
+			}
+			return p.replace(ctx, tx, there)
 		}
 		n, err := p.insert(ctx, tx, "", 0)
 		if err != nil {

@@ -4,34 +4,22 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"sync"
 	"time"
 
 	"carronade/internal/report"
 	"carronade/internal/store"
 )
 
-// errGone is why a report takes no more intervals: it is no longer this run's.
-var errGone = errors.New("the report was taken for one of a killed run, or deleted")
-
-// A writer keeps a report while its run goes on. A goroutine of its own waits
-// for the disk, so that the run does not.
+// A writer keeps a report while its run goes on.
 type writer struct {
 	store *Store
 	db    *sql.DB
 	id    string
 	n     int64
 	owner string
+	queue *store.Queue
 
-	mu      sync.Mutex
-	pending []report.Encoded
-	closed  bool
-	err     error
-
-	wake chan struct{} // something is pending, or the writer was closed
-	done chan struct{} // the goroutine has ended
-
-	kept []kept // by the goroutine alone, until done
+	kept []kept // by the queue alone, until it is closed
 	next int64  // number of the next interval
 }
 
@@ -44,56 +32,14 @@ type kept struct {
 }
 
 func (w *writer) start() {
-	w.wake, w.done = make(chan struct{}, 1), make(chan struct{})
-	go w.write()
+	w.queue = store.NewQueue(w.keep, func() { _ = w.keep(nil) }) // the next one may arrive
 }
 
 // Interval implements store.Writer. It does not wait for the disk.
-func (w *writer) Interval(e report.Encoded) {
-	w.mu.Lock()
-	if w.err == nil && !w.closed {
-		w.pending = append(w.pending, e)
-	}
-	w.mu.Unlock()
-	w.nudge()
-}
+func (w *writer) Interval(e report.Encoded) { w.queue.Add(e) }
 
-func (w *writer) nudge() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-// write keeps what is pending, all of it at once, and says now and then that
-// the process is still there.
-func (w *writer) write() {
-	defer close(w.done)
-	beat := time.NewTicker(store.Pulse)
-	defer beat.Stop()
-	for {
-		select {
-		case <-w.wake:
-		case <-beat.C:
-		}
-		w.mu.Lock()
-		batch, closed, broken := w.pending, w.closed, w.err != nil
-		w.pending = nil
-		w.mu.Unlock()
-		if !broken && (len(batch) > 0 || !closed) {
-			if err := w.keep(batch); err != nil {
-				w.mu.Lock()
-				w.err, w.pending = err, nil
-				w.mu.Unlock()
-			}
-		}
-		if closed {
-			return
-		}
-	}
-}
-
-// keep writes intervals, and takes out those that one of them stands for.
+// keep writes intervals, and takes out those that one of them stands for. It
+// says that the process is there.
 func (w *writer) keep(batch []report.Encoded) error {
 	// Not the run's context: an interrupted run keeps its intervals.
 	ctx, stop := context.WithTimeout(context.Background(), 2*w.store.patience)
@@ -111,7 +57,7 @@ func (w *writer) keep(batch []report.Encoded) error {
 				return err
 			}
 			if n, err := r.RowsAffected(); err != nil || n == 0 {
-				return errors.Join(errGone, err)
+				return errors.Join(store.ErrGone, err)
 			}
 			for i := range batch {
 				e := &batch[i]
@@ -141,18 +87,9 @@ func (w *writer) keep(batch []report.Encoded) error {
 	return err
 }
 
-// end stops the goroutine once what is pending is kept.
-func (w *writer) end() {
-	w.mu.Lock()
-	w.closed = true
-	w.mu.Unlock()
-	w.nudge()
-	<-w.done
-}
-
 // Finish implements store.Writer.
 func (w *writer) Finish(ctx context.Context, d *report.Document) error {
-	w.end()
+	w.queue.Close()
 	return w.store.fail("keep report "+d.ID, w.finish(ctx, d))
 }
 
@@ -174,7 +111,7 @@ func (w *writer) finish(ctx context.Context, d *report.Document) error {
 			return err
 		}
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(errGone, err)
+			return errors.Join(store.ErrGone, err)
 		}
 		if fresh == nil {
 			return errRewrite
@@ -192,7 +129,7 @@ func (w *writer) finish(ctx context.Context, d *report.Document) error {
 		}
 		return p.finish(ctx, tx, w.n)
 	})
-	if !errors.Is(err, errGone) && !errors.Is(err, errRewrite) {
+	if !errors.Is(err, store.ErrGone) && !errors.Is(err, errRewrite) {
 		return err
 	}
 	return w.rewrite(ctx, p, d)
@@ -230,23 +167,30 @@ type change struct {
 }
 
 // fresh compares the document's series with what is kept. It is nil when the
-// places of the intervals, which are their starts, do not say their order.
+// places of the intervals, which are their starts and among equal ones their
+// keys, do not say their order.
 func (w *writer) fresh(d *report.Document) (*change, error) {
 	there := make(map[report.Sum]int64, len(w.kept))
 	for _, k := range w.kept {
 		there[k.sum] = k.k
 	}
 	c := &change{}
+	last := int64(-1)
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]
-		if i > 0 && iv.StartS <= d.Intervals[i-1].StartS {
-			return nil, nil
-		}
 		sum, err := iv.Sum()
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := there[sum]; ok {
+		k, ok := there[sum]
+		if !ok {
+			k = w.n<<intervalBits | (w.next + int64(len(c.series)))
+		}
+		if i > 0 && (iv.StartS < d.Intervals[i-1].StartS || iv.StartS == d.Intervals[i-1].StartS && k < last) {
+			return nil, nil
+		}
+		last = k
+		if ok {
 			delete(there, sum)
 			continue
 		}
@@ -266,7 +210,7 @@ func (w *writer) fresh(d *report.Document) (*change, error) {
 
 // Abandon implements store.Writer.
 func (w *writer) Abandon(ctx context.Context) error {
-	w.end()
+	w.queue.Close()
 	err := w.store.change(ctx, func(tx *sql.Tx) error {
 		var n int64
 		err := tx.QueryRowContext(ctx, "SELECT n FROM reports WHERE id = ? AND owner = ?", w.id, w.owner).Scan(&n)

@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"a report comes back", comesBack},
 		{"a report twice", twice},
 		{"another report with the same id", another},
+		{"what a killed run left, and then the whole", remainder},
 		{"a report that was changed", changed},
 		{"no such report", absent},
 		{"an empty store", empty},
@@ -127,6 +128,27 @@ func another(t *testing.T, s store.Store) {
 		t.Fatal(err)
 	}
 	same(t, got, d)
+}
+
+func remainder(t *testing.T, s store.Store) {
+	rows := []report.Interval{Interval(0, 0), Interval(0, 1), Interval(0, 2)}
+	left, whole := report.Assemble(Head(0), rows[:2]), Whole(Head(0), rows)
+	for _, d := range []*report.Document{left, whole, whole} {
+		if err := s.Put(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Get(t.Context(), d.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, d)
+	}
+	if err := s.Put(t.Context(), left); !errors.Is(err, store.ErrExists) {
+		t.Errorf("got %v for a part in place of the whole, want %v", err, store.ErrExists)
+	}
+	if got, err := s.Rows(t.Context(), store.Query{}); err != nil || len(got) != 1 {
+		t.Errorf("got %d rows and %v, want one", len(got), err)
+	}
 }
 
 func changed(t *testing.T, s store.Store) {
