@@ -7,6 +7,7 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // killedWords are the reasons of a run whose program was killed.
@@ -85,6 +86,16 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 		return Phase{}, false
 	}
 	ph := Phase{Name: name, StartS: rows[0].StartS, EndS: rows[len(rows)-1].EndS}
+	// Phases need not meet where intervals do, and a warm-up's last answers
+	// arrive in intervals of the hold: neither makes a phase longer.
+	if seam, ok := d.warmed(); ok {
+		switch {
+		case name == "warm-up":
+			ph.EndS = min(ph.EndS, max(seam, ph.StartS))
+		case ph.StartS < seam && seam < rows[0].EndS:
+			ph.StartS = seam
+		}
+	}
 	t := &ph.Totals
 	t.RateOf = d.Totals.RateOf
 	t.ElapsedS = ph.EndS - ph.StartS
@@ -106,6 +117,17 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	t.EventsPerS, t.BytesPerS = perSecond(events, elapsed), perSecond(bytes, elapsed)
 	ph.Times = assembleTimes(rows)
 	return ph, true
+}
+
+// warmed is when the warm-up ends, in seconds, where it was given as a time.
+func (d *Document) warmed() (float64, bool) {
+	for _, s := range d.Settings {
+		if s.Name == "warmup" {
+			t, err := units.ParseDuration(s.Value)
+			return t.Seconds(), err == nil
+		}
+	}
+	return 0, false
 }
 
 // assembleTimes joins the histograms of intervals. A time that none of them

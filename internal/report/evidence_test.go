@@ -404,3 +404,35 @@ func TestOfALaterProgram(t *testing.T) {
 		t.Errorf("from the file: %v", err)
 	}
 }
+
+// Phases need not meet where intervals do: the rates of a killed run are those
+// of its phases, whose seam the workload says.
+func TestAssembleSeam(t *testing.T) {
+	row := func(phase string, start float64, acked uint64) Interval {
+		return Interval{Phase: phase, StartS: start, EndS: start + 1, Counts: measure.Counts{Offered: acked, Sent: acked, Acked: acked}}
+	}
+	rows := []Interval{
+		row("warm-up", 0, 100), row("warm-up", 1, 50), row("hold", 1, 50), row("warm-up", 2, 0), row("hold", 2, 100),
+	}
+	for _, tt := range []struct {
+		name, warmup string
+		warm, hold   float64 // events/s
+	}{
+		{"a time", "1.5s", 100, 100},
+		{"a number of events", "150", 50, 75},
+		{"none", "", 50, 75},
+		{"a time beyond", "10s", 50, 75},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			head := &Document{Settings: []Setting{{Name: "warmup", Value: tt.warmup}}}
+			head.Totals.RateOf = RateAcked
+			d := Assemble(head, rows)
+			if got := d.Phases[0].Totals.EventsPerS; got != tt.warm {
+				t.Errorf("warm-up: got %v events/s, want %v", got, tt.warm)
+			}
+			if got := d.Totals.EventsPerS; got != tt.hold {
+				t.Errorf("hold: got %v events/s, want %v", got, tt.hold)
+			}
+		})
+	}
+}
