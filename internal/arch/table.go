@@ -89,6 +89,7 @@ var Rooms = []Room{
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/compat", May: []string{"internal/report", "internal/workload", "load"}},
 	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/export", "internal/report", "internal/workload", "load", "measure", "units"}},
+	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/report", "internal/store", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{
 		"internal/command", "internal/digest", "internal/judge", "internal/picture", "internal/report", "internal/store", "internal/workload", "target", "units",

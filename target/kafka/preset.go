@@ -112,6 +112,29 @@ func partitionerText(class string) (string, error) {
 
 func isolationText(s string) (string, error) { return strings.TrimPrefix(s, "read_"), nil }
 
+// PropertyKnown reports whether anything is known of a client's property.
+// Presets warns of those of which nothing is.
+func PropertyKnown(name string) bool {
+	_, known := properties[name]
+	return known
+}
+
+// PropertyMeans reports whether a client's property has a meaning for an
+// operation: one that is known and no option's has it for all.
+func PropertyMeans(name, op string) bool {
+	p, known := properties[name]
+	if !known || p.option == "" {
+		return known
+	}
+	for _, o := range options() {
+		if o.Name == p.option {
+			return len(o.Ops) == 0 || slices.Contains(o.Ops, op)
+		}
+	}
+	// A setting of any workload, linger or max-in-flight: of those that fire.
+	return op != opConsume
+}
+
 // showProperty is what may be shown of a client's property. Of one that is not
 // known only the name is: it may be a password by a name of its own.
 func showProperty(text string) string {
@@ -159,7 +182,7 @@ func presets(v target.Values) (set, props map[string]string, warnings []string, 
 	default:
 		return nil, nil, nil, fmt.Errorf("profile %q: want java", p)
 	}
-	props, err = readProperties(v.String("client-config"), v.List("client-property"))
+	props, err = ReadProperties(v.String("client-config"), v.List("client-property"))
 	if err != nil {
 		return nil, nil, nil, err
 	}

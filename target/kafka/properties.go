@@ -150,9 +150,9 @@ func unescapeProperty(b []byte) (string, error) {
 	return string(out), nil
 }
 
-// readProperties joins a client's properties file with single properties,
-// each k=v, which win.
-func readProperties(file string, single []string) (map[string]string, error) {
+// ReadProperties joins a client's properties file with single properties,
+// each k=v, which win. Errors quote no value: it may be a password.
+func ReadProperties(file string, single []string) (map[string]string, error) {
 	props := map[string]string{}
 	if file != "" {
 		data, err := os.ReadFile(file)
