@@ -51,6 +51,7 @@ type Trace struct {
 	full chan *block // to the writer
 	free chan *block // and back
 	made atomic.Int32
+	most atomic.Int32 // blocks that may be made
 
 	mu       sync.Mutex
 	feeds    []*Feed
@@ -85,7 +86,7 @@ type Result struct {
 
 // sizes bound what is held in memory.
 type sizes struct {
-	blocks int32 // between those who fire and the writer
+	blocks int32 // between those who fire and the writer; more where there are many feeds
 	page   int   // rows
 	group  int64 // rows
 }
@@ -95,6 +96,13 @@ type sizes struct {
 // small enough to lie in a cache; a row group is some 10 MB when written. Blocks
 // are made when there is none to be had, so that a slow run has a few.
 var usual = sizes{blocks: 128, page: 32 << 10, group: 1 << 20}
+
+// Each feed may hold one block while another of its is written, however many
+// feeds there are, up to mostBlocks.
+const (
+	feedBlocks = 2
+	mostBlocks = 2048
+)
 
 // Rows are written at the latest after flushAfter; later the longer a run has
 // lasted, so that the file of a week does not have a hundred thousand groups.
@@ -122,9 +130,10 @@ func Create(o Options) (*Trace, error) {
 func create(o Options, z sizes, f *file) (t *Trace, err error) {
 	t = &Trace{
 		o: o, sizes: z, sampler: sampler{every: o.Every, seed: mix(o.Seed + 1)}, file: f,
-		full: make(chan *block, z.blocks), free: make(chan *block, z.blocks), done: make(chan struct{}),
+		full: make(chan *block, max(z.blocks, mostBlocks)), free: make(chan *block, max(z.blocks, mostBlocks)), done: make(chan struct{}),
 		began: time.Now(),
 	}
+	t.most.Store(z.blocks)
 	t.since = t.began
 	t.z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -181,6 +190,7 @@ func (t *Trace) Feed() *Feed {
 	f := &Feed{t: t}
 	t.mu.Lock()
 	t.feeds = append(t.feeds, f)
+	t.most.Store(max(t.sizes.blocks, min(mostBlocks, int32(len(t.feeds)*feedBlocks)))) //nolint:gosec // feeds are few
 	t.mu.Unlock()
 	return f
 }
@@ -201,7 +211,7 @@ func (t *Trace) block() *block {
 		return b
 	default:
 	}
-	for n := t.made.Load(); n < t.sizes.blocks; n = t.made.Load() {
+	for n := t.made.Load(); n < t.most.Load(); n = t.made.Load() {
 		if t.made.CompareAndSwap(n, n+1) {
 			return &block{}
 		}

@@ -29,7 +29,7 @@ func outcomes(n int) []load.Outcome {
 // BenchmarkFeed is what a row costs the thread that fires: nothing is written.
 func BenchmarkFeed(b *testing.B) {
 	all := outcomes(64)
-	f := &Feed{t: &Trace{sizes: usual, full: make(chan *block, usual.blocks), free: make(chan *block, usual.blocks)}}
+	f := (&Trace{sizes: usual, full: make(chan *block, usual.blocks), free: make(chan *block, usual.blocks)}).Feed()
 	b.ReportAllocs()
 	for b.Loop() {
 		f.Fired(all)

@@ -326,6 +326,24 @@ func TestWriterTooSlow(t *testing.T) {
 	}
 }
 
+// Each of many threads has a block to itself.
+func TestManyFeeds(t *testing.T) {
+	const feeds = 200
+	d := &memory{}
+	tr, err := create(Options{Phases: []string{"hold"}}, sizes{blocks: 4, page: 1000, group: 7000}, &file{f: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := outcomes(1)
+	for range feeds {
+		tr.Feed().Fired(out) // and nobody writes
+	}
+	go tr.write()
+	if r := tr.Close(); r.Dropped != 0 || r.Rows != feeds {
+		t.Errorf("%+v: want %d rows, none dropped", r, feeds)
+	}
+}
+
 // A memory is a disk in memory, with room for so many bytes.
 type memory struct {
 	mu    sync.Mutex

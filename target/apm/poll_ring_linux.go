@@ -26,7 +26,8 @@ type ring struct {
 	seats   []*link // by the number in tags
 	free    []int   // of the seats
 	sends   int     // queued, and not completed
-	entered time.Duration
+	entered time.Duration // when the last wait began
+	looked  time.Duration // when it was over
 	leaving bool
 	awake   bool // a wake is watched for
 }
@@ -77,7 +78,7 @@ func (p *poller) openRing() {
 		runtime.UnlockOSThread()
 		return
 	}
-	p.ring = &ring{Ring: r}
+	p.ring = &ring{Ring: r, looked: p.s.sink.Now()}
 	p.s.road.Store("io_uring")
 	p.called.Store(true)
 }
@@ -159,7 +160,7 @@ func (k *link) queue() {
 	}
 	k.marks, k.loaded, k.upto = append(k.marks[:0], mark{len(b), true}), len(b), l.next+1
 	k.writing, k.sending = true, true
-	k.at = g.entered // until the time is known
+	k.at = g.looked // until the time is known
 	g.sends++
 	g.Send(k.socketOf.fd, b, k.tag(tagSend))
 }
@@ -191,7 +192,8 @@ func (p *poller) ringWait(until time.Duration) {
 		_ = g.Enter(1, left, false)
 	}
 	p.state.Store(running) // what is settled below is found without a wake
-	p.reap(p.s.sink.Now())
+	g.looked = p.s.sink.Now()
+	p.reap(g.looked)
 	p.state.Store(running) // as in Wait
 }
 
