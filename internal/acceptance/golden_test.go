@@ -1,0 +1,234 @@
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"carronade/internal/kafkatest"
+)
+
+// This file compares carronade in the place of one of Kafka's tools with the
+// tool itself: the same arguments to both, against the same broker.
+
+// conformance asks for every set; without it only the quick ones run.
+var conformance = os.Getenv("CARRONADE_TEST_CONFORMANCE") != ""
+
+// A golden is one set of arguments that is given to a tool of Kafka and to
+// carronade in its place.
+type golden struct {
+	name  string
+	quick bool   // part of make test
+	tool  string // carronade as TOOL
+	class string // Kafka's own, such as ProducerPerformance
+	// args are both sides' alike. BROKER is the broker's address, TOPIC a topic of
+	// one partition that each side has for itself, DIR a folder of the set.
+	args string
+	// ours are flags of carronade that go before them, such as --generation.
+	ours []string
+	// linked has ours called by a link that has the tool's name.
+	linked bool
+	// before readies a side's topic, and the set's folder; nil: nothing to do.
+	before func(t *testing.T, broker *kafkatest.Cluster, topic, dir string)
+	// after looks at what a side left; nil: nothing to look at.
+	after func(t *testing.T, broker *kafkatest.Cluster, topic string, s side)
+
+	forms []form // that a line of stdout may have
+	// same are fields whose values must be equal, as LINE.FIELD; near are those
+	// that may be apart by a factor.
+	same []string
+	near map[string]float64
+	// says are words, blanks apart, that both must say on either stream: the
+	// tool's own about wrong usage.
+	says []string
+	code int // exit code of both
+}
+
+// A form is a line that a tool prints, from its beginning to its end. A named
+// group is a field.
+type form struct {
+	name string
+	re   *regexp.Regexp
+	// many lines of this form may come, as many as there is time for; how many
+	// is not compared, and neither is whether there is any.
+	many bool
+}
+
+// line makes a form; many makes one that time decides the number of.
+func line(name, re string) form { return form{name, regexp.MustCompile(`\A(?:` + re + `)\z`), false} }
+
+func many(name, re string) form { return form{name, regexp.MustCompile(`\A(?:` + re + `)\z`), true} }
+
+// A side is what one of the two said.
+type side struct {
+	who       string
+	code      int
+	out, errs string
+	lines     []string            // the forms' names, those of many left out
+	fields    map[string][]string // by LINE.FIELD, in the order of the lines
+}
+
+// goldens runs sets, each against the broker that all tests share.
+func goldens(t *testing.T, sets []golden) {
+	t.Helper()
+	for _, g := range sets {
+		if !g.quick && !conformance {
+			continue
+		}
+		t.Run(strings.ReplaceAll(g.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			g.compare(t, kafkatest.Shared(t))
+		})
+	}
+}
+
+// compare runs a set on both sides, one after the other.
+func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
+	t.Helper()
+	dir := t.TempDir()
+	theirs := g.side(t, broker, dir, "Kafka's", func(ctx context.Context, args []string) *exec.Cmd {
+		return kafkatest.ToolCommand(t, ctx, "", g.class, args...)
+	})
+	ours := g.side(t, broker, dir, "ours", func(ctx context.Context, args []string) *exec.Cmd {
+		return g.stand(t, ctx, slices.Concat(g.ours, args))
+	})
+	if t.Failed() {
+		t.Logf("Kafka's:\n%s%s\nours:\n%s%s", theirs.out, theirs.errs, ours.out, ours.errs)
+		return
+	}
+	if !slices.Equal(theirs.lines, ours.lines) {
+		t.Errorf("Kafka's tool prints %q:\n%s\nours %q:\n%s%s", theirs.lines, theirs.out, ours.lines, ours.out, ours.errs)
+		return
+	}
+	for _, name := range g.same {
+		if !slices.Equal(theirs.fields[name], ours.fields[name]) || len(ours.fields[name]) == 0 {
+			t.Errorf("%s: Kafka's tool says %q, ours %q", name, theirs.fields[name], ours.fields[name])
+		}
+	}
+	for name, factor := range g.near {
+		a, b := theirs.number(t, name), ours.number(t, name)
+		if most := math.Max(a, b); most > math.Min(a, b)*factor {
+			t.Errorf("%s: Kafka's tool says %g, ours %g; more than a factor of %g apart", name, a, b, factor)
+		}
+	}
+}
+
+// stand is carronade in the tool's place.
+func (g *golden) stand(t *testing.T, ctx context.Context, args []string) *exec.Cmd { //nolint:revive // the test comes first
+	t.Helper()
+	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"as", g.tool}, args)...)
+	if g.linked {
+		link := filepath.Join(t.TempDir(), g.tool+".sh")
+		if err := os.Symlink(program, link); err != nil {
+			t.Fatal(err)
+		}
+		cmd = exec.CommandContext(ctx, link, args...)
+	}
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home, "NO_COLOR=1")
+	return cmd
+}
+
+// side runs one of the two to its end.
+func (g *golden) side(t *testing.T, broker *kafkatest.Cluster, dir, who string, command func(context.Context, []string) *exec.Cmd) side {
+	t.Helper()
+	topic := broker.CreateTopic(t, 1, 1)
+	if g.before != nil {
+		g.before(t, broker, topic, dir)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var args []string
+	for arg := range strings.FieldsSeq(g.args) {
+		args = append(args, strings.NewReplacer("BROKER", broker.Bootstrap(), "TOPIC", topic, "DIR", dir).Replace(arg))
+	}
+	cmd := command(ctx, args)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := kafkatest.Launch(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	s := side{who: who, out: out.String(), errs: errs.String()}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		t.Fatalf("%s: still ran after %v\n%s%s", who, patience, s.out, s.errs)
+	case errors.As(err, &exit):
+		s.code = exit.ExitCode()
+	case err != nil:
+		t.Fatalf("%s: %v", who, err)
+	}
+	if s.code != g.code {
+		t.Errorf("%s: exit %d, want %d", who, s.code, g.code)
+	}
+	for _, words := range g.says {
+		if !strings.Contains(unspaced(s.out+s.errs), unspaced(words)) {
+			t.Errorf("%s does not say %q", who, words)
+		}
+	}
+	if err := s.parse(g.forms); err != nil {
+		t.Errorf("%s: %v", who, err)
+	}
+	if g.after != nil && !t.Failed() {
+		g.after(t, broker, topic, s)
+	}
+	return s
+}
+
+// unspaced is a text without its blanks: Kafka's tools set theirs in block.
+func unspaced(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// parse takes stdout apart by its forms. Without any it is not looked at: usage
+// is, as prose, each side's own.
+func (s *side) parse(forms []form) error {
+	s.fields = make(map[string][]string)
+	if len(forms) == 0 {
+		return nil
+	}
+	for n, text := range strings.SplitAfter(s.out, "\n") {
+		if text == "" {
+			continue
+		}
+		bare, ended := strings.CutSuffix(text, "\n")
+		i := slices.IndexFunc(forms, func(f form) bool { return f.re.MatchString(bare) })
+		if i < 0 || !ended {
+			return fmt.Errorf("line %d of stdout has no form that is known: %q", n+1, text)
+		}
+		f := forms[i]
+		found := f.re.FindStringSubmatch(bare)
+		for k, field := range f.re.SubexpNames() {
+			if field != "" {
+				s.fields[f.name+"."+field] = append(s.fields[f.name+"."+field], found[k])
+			}
+		}
+		if !f.many {
+			s.lines = append(s.lines, f.name)
+		}
+	}
+	return nil
+}
+
+// number is the last value of a field.
+func (s *side) number(t *testing.T, name string) float64 {
+	t.Helper()
+	texts := s.fields[name]
+	if len(texts) == 0 {
+		t.Fatalf("%s: no line has %s:\n%s", s.who, name, s.out)
+	}
+	x, err := strconv.ParseFloat(texts[len(texts)-1], 64)
+	if err != nil {
+		t.Fatalf("%s: %s: %v", s.who, name, err)
+	}
+	return x
+}
