@@ -23,9 +23,9 @@ import (
 // by call.
 type ring struct {
 	*uring.Ring
-	seats   []*link // by the number in tags
-	free    []int   // of the seats
-	sends   int     // queued, and not completed
+	seats   []*link       // by the number in tags
+	free    []int         // of the seats
+	sends   int           // queued, and not completed
 	entered time.Duration // when the last wait began
 	looked  time.Duration // when it was over
 	leaving bool
