@@ -109,6 +109,7 @@ func (u *Suite) apmFresh(b testing.TB) {
 	flushed := []string{"-flush", "100"}
 	r := u.turns(b.Context(), "apm, fresh bodies, gzip, 10 transactions",
 		u.requester(ours, "apm, fresh bodies, carronade", s.addr, lasts, append(tenTransactions, "--gzip", "6")...),
+		u.requester(pipelined, "apm, fresh bodies, carronade, pipelined", s.addr, lasts, append(tenTransactions, "--gzip", "6", "--max-in-flight", "4")...),
 		u.wrk(wrkOne, 1, s.addr, body, lasts),
 		u.wrk(wrkTwo, 2, s.addr, body, lasts),
 		u.requester(repeated, "apm, fresh bodies, carronade --repeat-body", s.addr, lasts, append(tenTransactions, repeated)...),
@@ -126,6 +127,7 @@ func (u *Suite) apmFresh(b testing.TB) {
 	// Ten events a request beside thousands: no comparison of equals.
 	u.against(r, ours, goAgents, eventsPerS, bound{}, bound{})
 	u.against(r, ours, goAgentsPatient, eventsPerS, bound{}, bound{})
+	u.against(r, pipelined, goAgents, eventsPerS, atLeast(20), bound{})
 }
 
 // apmLarge is large bodies, each stamped anew, beside a writer that does nothing
