@@ -1,9 +1,6 @@
 package stats
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Least is how many repetitions a side take part in a verdict. Four would do
 // for the U-test of one row, and five for two; six bound a median as well.
@@ -48,7 +45,8 @@ type Row struct {
 	Better  Direction
 	// Amount has the difference in the unit of the values instead of as a
 	// share of the base, and Effect in it is an amount too. Shares that are 0
-	// as a rule want it, such as failures.
+	// as a rule want it, such as failures. Where it is not asked for and the
+	// base has no shares, see AnyChange.
 	Amount bool
 	Effect float64 // of this row; 0: the options'
 }
@@ -60,8 +58,11 @@ type Comparison struct {
 	Outlook         bool    // compared with the next level to expect
 	P               float64 // of the test; NaN: not tested
 	Adjusted        float64 // P among the rows it was judged with
-	Effect          float64 // the smallest difference worth naming
-	Verdict         Verdict
+	Effect          float64 // the smallest difference worth naming, in the scale of Difference
+	// AnyChange: the base is 0, of which there are no shares, so that the test
+	// alone decides; Effect is 0 then.
+	AnyChange bool
+	Verdict   Verdict
 	Doubt           Doubt // why it cannot tell
 }
 
@@ -114,7 +115,7 @@ func (r *Row) measure(o Options) Comparison {
 		c.Effect = r.Effect
 	}
 	n, m := len(base), len(r.Candidate)
-	relative := !r.Amount && n > 0 && m > 0 && slices.Min(base) > 0 && slices.Min(r.Candidate) > 0
+	relative := !r.Amount && positive(base) && positive(r.Candidate)
 	if c.Outlook {
 		c.Difference, c.P = outlook(r.History, r.Candidate, relative, o.Confidence)
 	} else {
@@ -123,10 +124,9 @@ func (r *Row) measure(o Options) Comparison {
 			c.P = uTest(base, r.Candidate)
 		}
 	}
-	if !relative && !r.Amount && n > 0 {
-		// A share of something that can be 0: an amount, whose effect is a
-		// share of the base's median.
-		c.Effect *= math.Abs(c.Base.Median)
+	if !r.Amount && n > 0 && m > 0 {
+		c.AnyChange = !relative && c.Base.Median == 0
+		c.Effect = worth(c.Effect, c.Base.Median, relative)
 	}
 	return c
 }

@@ -10,14 +10,15 @@ import (
 type Step struct {
 	At            int     // the first value of the new level
 	Before, After float64 // medians of the stretches on either side
-	Change        float64 // After over Before less 1; of a series with values that are not positive, After less Before
+	Change        float64 // a share of Before where Relative, else After less Before: see Change
+	Relative      bool
 	P             float64 // share of shuffled series with as clear a step, at the time it was found
 }
 
 // StepOptions say when a step is one. The zero value is StepDefaults.
 type StepOptions struct {
 	Alpha  float64 // share of series without a step in which any may be found
-	Effect float64 // steps that change less are none
+	Effect float64 // steps that change less are none: a share of the level before; of a level of 0 any change counts
 	Least  int     // values on either side of a step
 }
 
@@ -49,9 +50,8 @@ func Steps(series []float64, o StepOptions) []Step {
 		o = StepDefaults
 	}
 	o.Least = max(1, o.Least)
-	positive := len(series) > 0 && slices.Min(series) > 0
 	x := slices.Clone(series)
-	if positive {
+	if positive(series) {
 		for i, v := range x {
 			x[i] = math.Log(v)
 		}
@@ -69,14 +69,8 @@ func Steps(series []float64, o StepOptions) []Step {
 		if i+1 < len(s.found) {
 			hi = s.found[i+1].At
 		}
-		f.Before, f.After = median(series[lo:f.At]), median(series[f.At:hi])
-		f.Change = f.After - f.Before
-		d := Difference{Center: f.Change, Relative: positive}
-		if positive {
-			f.Change = f.After/f.Before - 1
-			d.Center = f.Change
-		}
-		if d.reaches(o.Effect) {
+		d := f.measure(series, lo, hi)
+		if d.Center != 0 && d.reaches(worth(o.Effect, f.Before, d.Relative)) {
 			out = append(out, f)
 		}
 	}
@@ -89,13 +83,18 @@ func Steps(series []float64, o StepOptions) []Step {
 		if i+1 < len(out) {
 			hi = out[i+1].At
 		}
-		out[i].Before, out[i].After = median(series[lo:out[i].At]), median(series[out[i].At:hi])
-		out[i].Change = out[i].After - out[i].Before
-		if positive {
-			out[i].Change = out[i].After/out[i].Before - 1
-		}
+		out[i].measure(series, lo, hi)
 	}
 	return slices.Clip(out)
+}
+
+// measure says from which level to which a step leads, in the stretches that
+// end with its neighbours.
+func (f *Step) measure(series []float64, lo, hi int) Difference {
+	f.Before, f.After = median(series[lo:f.At]), median(series[f.At:hi])
+	d := Change(f.Before, f.After)
+	f.Change, f.Relative = d.Center, d.Relative
+	return d
 }
 
 // searcher holds one search.
