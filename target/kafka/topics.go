@@ -55,7 +55,23 @@ type TopicWork struct {
 	Times       int     // list: how often; 0 means 1
 	Internal    bool    // list: the brokers' own topics as well
 
+	For      time.Duration // begin no request after so long; 0: no limit
+	Failures uint64        // begin none after more failed operations than this; 0: no limit
+
+	// Each is called once for every operation, when its request is answered, by
+	// one goroutine at a time. It must not block for long; nil: nobody looks.
+	Each func(TopicDone)
 	Logf func(format string, args ...any)
+}
+
+// A TopicDone is one operation, answered. Times are from the start of the load.
+type TopicDone struct {
+	Name          string
+	Due, Sent, At time.Duration // due is sent without a rate
+	Class         string        // of the failure; "" when it succeeded
+	Err           error         // likewise
+	Events, Bytes uint64        // read
+	InFlight      int           // requests that were in flight as this one was answered, it included
 }
 
 // A TopicResult is what became of a TopicWork.
@@ -65,7 +81,7 @@ type TopicResult struct {
 	Done       uint64 // and succeeded
 	Failed     uint64 // and refused for certain, or not answered
 	Requests   uint64
-	Unsent     uint64 // not begun when the context ended
+	Unsent     uint64 // not begun when the load ended
 
 	Elapsed      time.Duration
 	PerSecond    float64 // operations done a second
@@ -130,6 +146,7 @@ type topicLoad struct {
 	res  *TopicResult
 	rows map[[2]string]*measure.Failure
 	busy time.Duration // time of all requests together
+	out  int           // requests in flight
 }
 
 // An attempt is one request: the topics in it, and what became of each.
@@ -191,7 +208,7 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 		claimed = func() (int, bool) {
 			nextMu.Lock()
 			defer nextMu.Unlock()
-			if next == len(batches) || ctx.Err() != nil {
+			if next == len(batches) || ctx.Err() != nil || t.For > 0 && time.Since(start) >= t.For || t.failedEnough() {
 				return 0, false
 			}
 			next++
@@ -215,6 +232,10 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 				due := time.Duration(0)
 				if t.Rate > 0 {
 					due = time.Duration(float64(i) / t.Rate * float64(time.Second))
+					if t.For > 0 && due >= t.For {
+						t.unsent(len(batches[i]))
+						return
+					}
 					if wait := due - time.Since(start); wait > 0 {
 						select {
 						case <-ctx.Done():
@@ -224,7 +245,11 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 						}
 					}
 				}
+				t.begin()
 				sent := time.Since(start)
+				if t.Rate <= 0 {
+					due = sent
+				}
 				a := &attempt{names: batches[i], errs: make([]error, len(batches[i]))}
 				t.do(ctx, own, a)
 				t.took(a, due, sent, time.Since(start))
@@ -269,10 +294,46 @@ func (t *topicLoad) unsent(n int) {
 	t.mu.Unlock()
 }
 
+func (t *topicLoad) begin() {
+	t.mu.Lock()
+	t.out++
+	t.mu.Unlock()
+}
+
+// failedEnough tells whether the limit of failures ends the load.
+func (t *topicLoad) failedEnough() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.Failures > 0 && t.res.Failed > t.Failures
+}
+
+// tell shows the operations of a request to whoever looks.
+func (t *topicLoad) tell(a *attempt, due, sent, done time.Duration) {
+	if t.Each == nil {
+		return
+	}
+	for i, name := range a.names {
+		d := TopicDone{Name: name, Due: due, Sent: sent, At: done, Err: a.errs[i], InFlight: t.out}
+		if d.Err != nil {
+			class, _ := classify(d.Err)
+			d.Class = class.String()
+		} else if t.Op == TopicsRead {
+			for _, info := range t.res.Topics {
+				if info.Name == name {
+					d.Events, d.Bytes = info.Events, info.Bytes
+				}
+			}
+		}
+		t.Each(d)
+	}
+}
+
 // took counts a request that is over.
 func (t *topicLoad) took(a *attempt, due, sent, done time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.tell(a, due, sent, done)
+	t.out--
 	r := t.res
 	r.Requests++
 	t.busy += done - sent

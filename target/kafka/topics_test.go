@@ -151,3 +151,24 @@ func TestTopicsRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A load can be ended by time and by failures, and each operation be seen.
+func TestTopicsLimits(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	put(t, c, records(30, 1, sized(10)))
+	var seen []TopicDone
+	w := TopicWork{Op: TopicsCreate, Names: TopicNames("y", 100), Concurrency: 2, Each: func(d TopicDone) { seen = append(seen, d) }}
+	w.Rate, w.For = 50, 100*time.Millisecond
+	res := topics(t, c, w)
+	if res.Done == 0 || res.Done > 5 || res.Unsent != 100-res.Done || res.Interrupted {
+		t.Errorf("100 at 50/s for 100 ms: got %d done, %d unsent, interrupted: %v", res.Done, res.Unsent, res.Interrupted)
+	}
+	if uint64(len(seen)) != res.Done || seen[0].Name == "" || seen[0].Class != "" || seen[0].At < seen[0].Sent || seen[0].Sent < seen[0].Due || seen[0].InFlight < 1 {
+		t.Errorf("saw %d operations of %d: %+v", len(seen), res.Done, seen)
+	}
+	seen = nil
+	res = topics(t, c, TopicWork{Op: TopicsRead, Names: []string{"t", "no", "none", "never"}, Failures: 1, Each: w.Each})
+	if res.Failed != 2 || res.Unsent != 1 || len(seen) != 3 || seen[0].Bytes != res.Bytes || seen[0].Events != 30 || seen[1].Class == "" {
+		t.Errorf("a limit of one failure: got %d failed, %d unsent, saw %+v", res.Failed, res.Unsent, seen)
+	}
+}
