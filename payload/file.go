@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 
 	"carronade/units"
 )
@@ -24,9 +25,16 @@ type file struct {
 	max      int
 }
 
+// cutting is how a file becomes values.
+type cutting struct {
+	delim    string         // between two values
+	match    *regexp.Regexp // the same, as a regular expression; nil: delim it is
+	shuffled bool
+}
+
 // readFile cuts a file at every delimiter. A delimiter at the end closes the
 // last value and begins no other; empty values elsewhere are values.
-func readFile(path, delim string, shuffled bool) (*file, error) {
+func readFile(path string, how cutting) (*file, error) {
 	if path == "" {
 		return nil, errors.New("payload names no file: want file:PATH, such as file:lines.txt")
 	}
@@ -46,11 +54,14 @@ func readFile(path, delim string, shuffled bool) (*file, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("payload file %s has more than %s: cut it, since it is held in memory", path, units.FormatSize(maxFile))
 	}
-	out := cut(data, delim)
+	out := cut(data, how.delim)
+	if how.match != nil {
+		out = cutMatches(data, how.match)
+	}
 	if out == nil {
 		return nil, fmt.Errorf("payload file %s is empty: want at least one value in it", path)
 	}
-	out.shuffled = shuffled
+	out.shuffled = how.shuffled
 	return out, nil
 }
 
@@ -81,6 +92,32 @@ func cut(data []byte, delim string) *file {
 	}
 	f.starts = append(f.starts, uint32(end))
 	f.mean = float64(total) / float64(f.count())
+	return f
+}
+
+// cutMatches is cut with a delimiter that has several lengths.
+func cutMatches(data []byte, delim *regexp.Regexp) *file {
+	if len(data) == 0 {
+		return nil
+	}
+	f := &file{}
+	add := func(value []byte) {
+		f.starts = append(f.starts, uint32(len(f.data)))
+		f.data = append(f.data, value...)
+		f.max = max(f.max, len(value))
+	}
+	at := 0
+	for _, m := range delim.FindAllIndex(data, -1) {
+		if m[1] > m[0] {
+			add(data[at:m[0]])
+			at = m[1]
+		}
+	}
+	if at < len(data) {
+		add(data[at:])
+	}
+	f.starts = append(f.starts, uint32(len(f.data)))
+	f.mean = float64(len(f.data)) / float64(f.count())
 	return f
 }
 

@@ -54,6 +54,10 @@ func TestRefused(t *testing.T) {
 		{"missing file", Spec{Payload: "file:/does/not/exist"}, "no such file", "--payload"},
 		{"a directory", Spec{Payload: "file:/"}, "directory", "--payload"},
 		{"an empty file", Spec{Payload: "file:" + os.DevNull}, "is empty", "at least one"},
+		{"no letters", Spec{Payload: "letters(0)"}, "at least 1 must differ", ""},
+		{"letters of no number", Spec{Payload: "letters(x)"}, "letters", PayloadForms},
+		{"no expression", Spec{Payload: "file(x,match=[)"}, "missing closing ]", PayloadForms},
+		{"matches of nothing", Spec{Payload: "file(x,match=-*)"}, "matches nothing at all", PayloadForms},
 		{"empty delimiter", Spec{Payload: "file(x,delim=)"}, "delimiter is empty", PayloadForms},
 		{"unknown escape", Spec{Payload: `file(x,delim=\q)`}, `\q`, PayloadForms},
 		{"open escape", Spec{Payload: `file(x,delim=\)`}, `ends in \`, PayloadForms},
@@ -96,6 +100,9 @@ func TestFile(t *testing.T) {
 		{"overlapping delimiter", "aaa", `file(PATH,delim=aa)`, []string{"", "a", ""}},
 		{"a comma by its number", "a,b", `file(PATH,delim=\x2c)`, []string{"a", "b", "a"}},
 		{"escapes", "a\t\r\n\\b", `file(PATH,delim=\t\r\n\\)`, []string{"a", "b"}},
+		{"matches", "a--b-c---", `file(PATH,match=-+)`, []string{"a", "b", "c", "a"}},
+		{"a match at the beginning", "|a|b", `file(PATH,match=\|)`, []string{"", "a", "b", ""}},
+		{"no match in it", "abc", "file(PATH,match=[0-9])", []string{"abc", "abc"}},
 		{"no delimiter in it", "abc", "file:PATH", []string{"abc", "abc"}},
 	}
 	for _, test := range tests {

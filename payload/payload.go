@@ -143,12 +143,25 @@ func (g *Generator) AppendValue(dst []byte, n uint64) []byte {
 		fillRandom(b, mix(g.valueSeed, n))
 	case text:
 		fillText(b, mix(g.valueSeed, n))
+	case letters:
+		if g.values.few > 0 {
+			n %= g.values.few
+		}
+		fillLetters(b, mix(g.valueSeed, n))
 	case compressible:
 		fillCompressible(b, mix(g.valueSeed, n), g.values.ratio)
 	default:
 		clear(b)
 	}
 	return dst
+}
+
+// FileValues returns how many values the payload file has, 0 without one.
+func (g *Generator) FileValues() int {
+	if g.values.file == nil {
+		return 0
+	}
+	return g.values.file.count()
 }
 
 // HasKey reports whether events have keys.

@@ -79,6 +79,8 @@ var specs = []Spec{
 	{Size: "0-600", Payload: "compressible(0.25)"},
 	{Size: "0-600", Payload: "compressible(100%)"},
 	{Size: "0-600", Payload: "zero"},
+	{Size: "0-600", Payload: "letters"},
+	{Size: "0-600", Payload: "letters(3)"},
 	{Size: "weighted(100:70,1KiB:30)", Key: "seq"},
 	{Size: "lognormal(1KiB,0.5)", Key: "uniform(1000)"},
 	{Payload: "monotonic", Key: "zipf(1000,1.1)"},
@@ -200,6 +202,31 @@ func TestMonotonic(t *testing.T) {
 		want := strconv.FormatUint(n, 10)
 		if got := string(g.AppendValue(nil, n)); got != want || g.Size(n) != len(want) {
 			t.Errorf("got %q of size %d, want %q", got, g.Size(n), want)
+		}
+	}
+}
+
+func TestLetters(t *testing.T) {
+	few, all := generator(t, Spec{Payload: "letters(3)", Size: "40"}), generator(t, Spec{Payload: "letters", Size: "40"})
+	seen := map[string]map[string]bool{"few": {}, "all": {}}
+	var counts [26]float64
+	for n := range uint64(1000) {
+		seen["few"][string(few.AppendValue(nil, n))] = true
+		value := all.AppendValue(nil, n)
+		seen["all"][string(value)] = true
+		for _, c := range value {
+			if c < 'A' || c > 'Z' {
+				t.Fatalf("event %d is %q: want capital letters", n, value)
+			}
+			counts[c-'A']++
+		}
+	}
+	if got, want := []int{len(seen["few"]), len(seen["all"])}, []int{3, 1000}; !cmp.Equal(got, want) {
+		t.Errorf("got %v different values, want %v", got, want)
+	}
+	for i, n := range counts {
+		if n < 40_000/26*0.8 || n > 40_000/26*1.2 {
+			t.Errorf("%c came %g times of 40,000", 'A'+i, n)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ const (
 	text
 	zero
 	compressible
+	letters   // capital ones, as kafka-producer-perf-test --record-size
 	monotonic // the decimal text of n, as kafka-producer-perf-test --payload-monotonic
 	lines     // of a file
 )
@@ -25,6 +27,7 @@ type values struct {
 	text  string
 	kind  valueKind
 	ratio float64 // of compressible
+	few   uint64  // of letters: how many different ones there are; 0: no two alike
 	file  *file   // of lines
 }
 
@@ -44,7 +47,7 @@ func parseValues(s string) (values, error) {
 	if path, ok := strings.CutPrefix(s, "file:"); ok {
 		out.kind = lines
 		var err error
-		out.file, err = readFile(path, "\n", false)
+		out.file, err = readFile(path, cutting{delim: "\n"})
 		return out, err
 	}
 	name, args, ok := call(s)
@@ -57,21 +60,29 @@ func parseValues(s string) (values, error) {
 	if out.kind != lines {
 		return out, nil
 	}
-	path, delim, shuffled, err := fileArguments(args)
+	path, how, err := fileArguments(args)
 	if err != nil {
 		return out, wrong("payload", s, err, PayloadForms)
 	}
-	out.file, err = readFile(path, delim, shuffled)
+	out.file, err = readFile(path, how)
 	return out, err
 }
 
 func (v *values) parse(name string, called bool, args string) error {
-	plain := map[string]valueKind{"random": random, "text": text, "zero": zero, "monotonic": monotonic}
+	plain := map[string]valueKind{"random": random, "text": text, "zero": zero, "letters": letters, "monotonic": monotonic}
 	if kind, ok := plain[name]; ok {
+		v.kind = kind
+		if called && kind == letters {
+			n, err := units.ParseCount(args)
+			if err == nil && n == 0 {
+				err = errors.New("at least 1 must differ")
+			}
+			v.few = n
+			return err
+		}
 		if called {
 			return fmt.Errorf("%s takes nothing in parentheses", name)
 		}
-		v.kind = kind
 		return nil
 	}
 	switch name {
@@ -125,10 +136,19 @@ func fillCompressible(b []byte, x uint64, ratio float64) {
 	}
 }
 
+// fillLetters fills b with capital letters, each about as likely as the others: what
+// a codec can save is the part of a byte that a letter does not need.
+func fillLetters(b []byte, x uint64) {
+	fillRandom(b, x)
+	for i, c := range b {
+		b[i] = 'A' + byte(uint16(c)*26>>8)
+	}
+}
+
 // fileArguments takes "PATH,random,delim=\0" apart. Options stand at the end;
 // what is no option belongs to the path, commas included.
-func fileArguments(args string) (path, delim string, shuffled bool, err error) {
-	path, delim = args, "\n"
+func fileArguments(args string) (path string, how cutting, err error) {
+	path, how.delim = args, "\n"
 	for {
 		i := strings.LastIndexByte(path, ',')
 		if i < 0 {
@@ -136,19 +156,27 @@ func fileArguments(args string) (path, delim string, shuffled bool, err error) {
 		}
 		option := strings.TrimSpace(path[i+1:])
 		value, isDelim := strings.CutPrefix(option, "delim=")
+		pattern, isMatch := strings.CutPrefix(option, "match=")
 		switch {
 		case isDelim:
-			if delim, err = unescape(value); err != nil {
-				return "", "", false, err
+			if how.delim, err = unescape(value); err != nil {
+				return "", how, err
+			}
+		case isMatch:
+			if how.match, err = regexp.Compile(pattern); err != nil {
+				return "", how, err
+			}
+			if how.match.MatchString("") {
+				return "", how, fmt.Errorf("match=%s matches nothing at all, too", pattern)
 			}
 		case option == "random":
-			shuffled = true
+			how.shuffled = true
 		default:
-			return strings.TrimSpace(path), delim, shuffled, nil
+			return strings.TrimSpace(path), how, nil
 		}
 		path = path[:i]
 	}
-	return strings.TrimSpace(path), delim, shuffled, nil
+	return strings.TrimSpace(path), how, nil
 }
 
 // unescape reads \0 \t \n \r \\ and \xHH, the bytes that a shell does not let

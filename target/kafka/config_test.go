@@ -193,6 +193,17 @@ func TestConfigPrecedence(t *testing.T) {
 
 // What an idempotent producer needs is told whichever way it was asked for, so
 // that the report shows the acks that were really asked of the broker.
+// Java's producer of 2018 asked for less.
+func TestConfigOfOldJava(t *testing.T) {
+	c, err := parseConfig(spec(t, "kafka://a/t", map[string][]string{"profile": {"java1"}, "client-property": {"batch.size=8196"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.acks != 1 || c.idempotent || c.batchSize != 8196 || c.partitioner.kind != "roundrobin" {
+		t.Errorf("got acks %d, idempotent %v, batches of %d B, partitioner %v", c.acks, c.idempotent, c.batchSize, c.partitioner)
+	}
+}
+
 func TestPresetsOfIdempotence(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -38,8 +38,8 @@ func options() []target.Option {
 			Help: "independent clients with connections of their own; group members or parallel fetchers when consuming",
 		},
 		{
-			Name: "profile", Choices: []string{"java"}, Group: groupProduce, Independent: true,
-			Help: "another client's defaults: java is the Java producer 4.x",
+			Name: "profile", Choices: []string{"java", "java1"}, Group: groupProduce, Independent: true,
+			Help: "another client's defaults: java is the Java producer 4.x, java1 that of 1.x",
 		},
 
 		{
@@ -85,7 +85,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "payload", Word: "KIND", Default: "random", Ops: firing, Group: groupEvents, Independent: true,
-			Help: "what values are made of: random, text, compressible(0.25), monotonic, file(PATH)",
+			Help: "what values are made of: random, text, compressible(0.25), letters, monotonic, file(PATH)",
 		},
 		{
 			Name: "key", Word: "KEYS", Default: "none", Ops: firing, Group: groupEvents, Independent: true,

@@ -166,6 +166,21 @@ var javaProfile = map[string]string{
 	"partitioner":      "sticky",
 }
 
+// java1Profile is the same of the Java producer 1.x (2017 to 2018). Without a
+// key it takes the partitions in turn.
+var java1Profile = map[string]string{
+	"acks":            "1",
+	"idempotent":      "false",
+	"linger":          "0s",
+	"batch-size":      "16384",
+	"compression":     "none",
+	"max-in-flight":   "5",
+	"max-request":     "1MiB",
+	"buffer-memory":   "32MiB",
+	"request-timeout": "30s",
+	"partitioner":     "roundrobin",
+}
+
 // presets returns what the options client-config, client-property and profile
 // set, by the names of options and of the settings linger and max-in-flight;
 // the properties themselves, for what is secret or no option; and a warning
@@ -174,13 +189,13 @@ func presets(v target.Values) (set, props map[string]string, warnings []string, 
 	set = map[string]string{}
 	switch p := v.String("profile"); p {
 	case "":
-	case "java":
-		maps.Copy(set, javaProfile)
+	case "java", "java1":
+		maps.Copy(set, map[string]map[string]string{"java": javaProfile, "java1": java1Profile}[p])
 		if k := v.String("key"); k != "" && k != "none" {
 			set["partitioner"] = "murmur2"
 		}
 	default:
-		return nil, nil, nil, fmt.Errorf("profile %q: want java", p)
+		return nil, nil, nil, fmt.Errorf("profile %q: want java or java1", p)
 	}
 	props, err = ReadProperties(v.String("client-config"), v.List("client-property"))
 	if err != nil {
