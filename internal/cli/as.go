@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -91,6 +92,15 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 			return s.fireAs(ctx, tool, doc, ours, eyes)
 		},
 	}
+	if k, load := s.topicLoads(tool.Kind); load != nil {
+		p.Topics = func(ctx context.Context, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+			r, err := load(ctx, s.console(), k, doc, l)
+			if err == nil && ours.ReportJSON != "" {
+				s.writeAs(ours.ReportJSON, func(w io.Writer) error { return command.WriteJSON(w, r.JSON) })
+			}
+			return r, err
+		}
+	}
 	code, err := tool.Main(ctx, p)
 	if err != nil && code == exitOK {
 		code = exitFailed
@@ -128,10 +138,15 @@ func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.D
 		return nil, err
 	}
 	if path := o.tasks[0].file; path != "" {
-		if err := command.WriteFile(path, d.WriteJSON); err != nil {
-			s.say(fmt.Errorf("--report-json: cannot write %s: %s", path, command.Reason(err)))
-		}
+		s.writeAs(path, d.WriteJSON)
 	}
 	s.kept(o.keep, d, o.tasks[0].kept)
 	return d, nil
+}
+
+// writeAs writes the file of --report-json.
+func (s *session) writeAs(path string, write func(io.Writer) error) {
+	if err := command.WriteFile(path, write); err != nil {
+		s.say(fmt.Errorf("--report-json: cannot write %s: %s", path, command.Reason(err)))
+	}
 }

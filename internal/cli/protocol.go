@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/command"
+	"carronade/internal/compat"
+	"carronade/internal/workload"
 	"carronade/target"
 )
 
@@ -44,6 +48,20 @@ func (s *session) ownCommands() []*cobra.Command {
 		}
 	}
 	return list
+}
+
+// A topicLoad makes a load of operations on topics for an old tool.
+type topicLoad func(context.Context, command.Console, target.Kind, *workload.Document, compat.TopicLoad) (*compat.TopicResult, error)
+
+// topicLoads returns a kind and what makes loads of operations on its topics;
+// nil where it has none.
+func (s *session) topicLoads(kind string) (target.Kind, topicLoad) {
+	for _, p := range s.listed() {
+		if p.kind == kind && p.topics != nil {
+			return s.kindOf(p), p.topics
+		}
+	}
+	return nil, nil
 }
 
 // target is where a server that listens at addr is fired at.

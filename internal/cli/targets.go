@@ -29,6 +29,8 @@ type protocol struct {
 	sink  *server // that discards, to calibrate with
 	// own makes the command that only this protocol has; nil: none.
 	own func(command.Console, target.Kind) *cobra.Command
+	// topics makes loads of operations on topics for old tools; nil: it has none.
+	topics topicLoad
 }
 
 // A server is a stand-in to start, and how it is fired at.
@@ -71,7 +73,7 @@ every one of them arrived once, in order and unaltered.`,
                                    as fast as it goes`,
 			},
 			sink: &server{[]string{"kafka", "--discard", "--listen", "127.0.0.1:0"}, "kafka://ADDR/calibrate"},
-			own:  topics.Command,
+			own:  topics.Command, topics: topics.Load,
 		},
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",

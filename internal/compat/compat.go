@@ -41,6 +41,11 @@ type Program struct {
 	// an interruption before anything was fired; from then on there is a
 	// report.
 	Fire func(ctx context.Context, w *workload.Document, eyes Eyes) (*report.Document, error)
+
+	// Topics makes a load of operations on topics, as `carronade topics` does; w
+	// says to where. Its result is no report: --report-json writes the JSON of
+	// that command. Nil where the tool's kind of target has no topics.
+	Topics func(ctx context.Context, w *workload.Document, l TopicLoad) (*TopicResult, error)
 }
 
 // Eyes see a run while it goes on. Either function may be nil.

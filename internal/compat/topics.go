@@ -1,0 +1,44 @@
+package compat
+
+import "time"
+
+// A TopicLoad is a load of operations on topics, as `carronade topics` makes
+// them: an operation is one topic, a request carries PerRequest of them.
+type TopicLoad struct {
+	Op    string   // create, list, delete, delete-records or read
+	Names []string // the topics; list needs none
+
+	Partitions, Replicas int // of topics to create; 0: as the brokers like
+
+	Concurrency int     // requests in flight at once; 0 means 1
+	PerRequest  int     // 0 means 1
+	Rate        float64 // requests due a second; 0: each when the one before it is answered
+	Times       int     // list: how often; 0 means 1
+
+	For      time.Duration // begin no request after so long; 0: no limit
+	Failures uint64        // begin none after more failed operations; 0: no limit
+
+	// Each is called once for every operation, by one goroutine at a time, and
+	// must not block for long. Nil: nobody looks.
+	Each func(TopicDone)
+}
+
+// A TopicDone is one operation, answered. Times are from the start of the load.
+type TopicDone struct {
+	Name          string
+	Due, Sent, At time.Duration
+	Class         string // of the failure, as reports have it; "" when it succeeded
+	Err           error  // likewise
+	Bytes         uint64 // read
+	InFlight      int    // requests in flight as this one was answered, it included
+}
+
+// A TopicResult is what became of a TopicLoad.
+type TopicResult struct {
+	Done, Failed, Unsent uint64
+	Elapsed              time.Duration
+	InFlightMean         float64 // requests
+	Bytes                uint64  // read
+	Interrupted          bool
+	JSON                 any // as `carronade topics --json` has it
+}
