@@ -325,7 +325,7 @@ func (c *readCollector) interval(end time.Duration) {
 	if r.plan.Watch == nil {
 		return
 	}
-	s := Snapshot{At: end, Phase: whole.Phase, Interval: whole, Rows: rows, Left: Never}
+	s := Snapshot{At: end, Phase: whole.Phase, Interval: whole, Rows: rows, Left: Never, Rebalance: r.src.Rebalancing()}
 	s.Total.Add(c.total[0])
 	s.Total.Add(c.total[1])
 	if r.until != Never {

@@ -20,7 +20,7 @@ type spring struct {
 func (*spring) Logs() []string               { return []string{"log"} }
 func (*spring) Lanes() int                   { return 1 }
 func (*spring) Behind() []int64              { return []int64{-1} }
-func (*spring) Rebalancing() time.Duration   { return 0 }
+func (*spring) Rebalancing() time.Duration   { return 7 * time.Millisecond }
 func (*spring) Wire() (written, read uint64) { return 0, 0 }
 func (s *spring) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
 	if s.closed != nil {
@@ -64,6 +64,11 @@ func TestConsumeLimits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.src.tick = time.Millisecond
+				tt.plan.Watch = func(s Snapshot) {
+					if s.Rebalance != 7*time.Millisecond {
+						t.Errorf("a snapshot has %v without an assignment", s.Rebalance)
+					}
+				}
 				r, err := Consume(t.Context(), tt.plan, &tt.src)
 				if err != nil {
 					t.Fatal(err)

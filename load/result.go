@@ -88,4 +88,6 @@ type Snapshot struct {
 	Interval measure.Interval   // the interval just closed, all phases together; its histograms are valid during the call
 	Rows     []measure.Interval // the same, a row a phase, as the series keeps them
 	Total    measure.Counts     // so far, all phases
+
+	Rebalance time.Duration // consuming: without an assignment so far, as the mean over the clients
 }

@@ -55,7 +55,8 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store,
-		Kept:  func(_ *report.Document, err error) { k.kept = err },
+		Found: o.eyes.Found, Met: o.eyes.Met,
+		Kept: func(_ *report.Document, err error) { k.kept = err },
 		Opened: func() {
 			if o.eyes.Opened != nil {
 				o.eyes.Opened()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"carronade/internal/report"
 	"carronade/internal/workload"
@@ -48,10 +49,14 @@ type Program struct {
 	Topics func(ctx context.Context, w *workload.Document, l TopicLoad) (*TopicResult, error)
 }
 
-// Eyes see a run while it goes on. Either function may be nil.
+// Eyes see a run while it goes on. Any function may be nil.
 type Eyes struct {
-	Opened   func()              // the target is open, and nothing was fired yet
-	Interval func(load.Snapshot) // an interval has closed; see load.Plan.Watch
+	Found    func(facts map[string]any) // what was found out about the system; before Opened
+	Opened   func()                     // the target is open, and nothing was fired yet
+	Interval func(load.Snapshot)        // an interval has closed; see load.Plan.Watch
+	// Met is told the end-to-end time of each event of a round trip as it comes
+	// back, one call at a time.
+	Met func(endToEnd time.Duration)
 }
 
 // Ours are the flags that every stand-in has besides the tool's own.

@@ -43,6 +43,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		if w.Op == "roundtrip" {
 			tgt = back.join(tgt, plan.Callers > 0)
 			back.samples = newSamples(e.spec.Seed, dueOf(&plan, tgt.Deal()))
+			back.samples.met = e.Met
 			plan.Settled = func() {
 				waiting, cancel := e.waiting(ctx)
 				defer cancel()

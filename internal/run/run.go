@@ -50,6 +50,12 @@ type Job struct {
 	// Opened is called once the target is open, before anything is fired; nil:
 	// nobody wants to know.
 	Opened func()
+	// Found is called with what was found out about the system, before Opened;
+	// nil: nobody wants to know.
+	Found func(facts map[string]any)
+	// Met is told the end-to-end time of each event of a round trip as it comes
+	// back, one call at a time; nil: nobody wants to know.
+	Met func(endToEnd time.Duration)
 	// Logf takes words for people about what is going on; nil: none.
 	Logf func(format string, args ...any)
 	// Abort ends the run at once when it is closed, answers or not; the
@@ -114,6 +120,9 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	e.session, e.before = s, s.Facts()
 	e.vitals = system.NewVitals()
 	defer e.vitals.Close()
+	if job.Found != nil {
+		job.Found(e.before)
+	}
 	if job.Opened != nil {
 		job.Opened()
 	}

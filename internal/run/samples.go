@@ -21,6 +21,7 @@ const mostSamples = 4096
 // all times an even share of all. Its methods may run at the same time.
 type samples struct {
 	due func(stripe int32, index uint64) time.Duration // nil: nothing schedules the run
+	met func(endToEnd time.Duration)                   // is told of each; nil: nobody is
 
 	mu    sync.Mutex
 	dice  *rand.Rand
@@ -46,6 +47,11 @@ func newSamples(seed uint64, due func(stripe int32, index uint64) time.Duration)
 func (s *samples) add(o *load.Outcome, at time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.met != nil {
+		for k := range uint64(o.Events) {
+			s.met(at - s.start(o, k))
+		}
+	}
 	first := s.of
 	s.of += uint64(o.Events)
 	for s.next < s.of {

@@ -206,7 +206,9 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 		}
 		clients = append(clients, r)
 	}
+	s.mu.Lock()
 	s.clients = clients
+	s.mu.Unlock()
 	for _, r := range clients {
 		wg.Go(func() {
 			// Group members leave, so that the others take over at once.

@@ -55,7 +55,7 @@ func (r *clientReader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.s.revoked++
-	if len(r.owned) == 0 && r.since.IsZero() {
+	if len(r.owned) == 0 && r.since.IsZero() && !r.leaving.Load() {
 		r.since = time.Now()
 	}
 }
@@ -67,16 +67,16 @@ func (s *clientSource) Rebalancing() time.Duration {
 		return 0
 	}
 	s.mu.Lock()
-	total := s.without
+	total, clients := s.without, s.clients
 	s.mu.Unlock()
-	for _, r := range s.clients {
+	for _, r := range clients {
 		r.mu.Lock()
 		if !r.since.IsZero() {
 			total += time.Since(r.since)
 		}
 		r.mu.Unlock()
 	}
-	return total / time.Duration(max(1, len(s.clients)))
+	return total / time.Duration(max(1, len(clients)))
 }
 
 // goOn takes over what a group has committed: it goes on there, and not where
