@@ -37,6 +37,7 @@ type sum struct {
 	measure.Counts
 	measure.Set
 	statuses measure.Statuses
+	classes  measure.Classes
 }
 
 func (r *Run) collect(firing *sync.WaitGroup) {
@@ -133,6 +134,9 @@ func (c *collector) add(p *page) {
 	s.Counts.Add(p.Counts)
 	s.Set.Merge(&p.Set)
 	s.statuses.Merge(p.statuses)
+	for k, f := range p.failures {
+		s.classes.Add(k.class, f.Events, f.Shots)
+	}
 }
 
 // sum returns an empty sum, used before where there is one.
@@ -182,8 +186,8 @@ func (c *collector) interval(i int, end time.Duration) {
 		row.Phase = r.rowName(ph)
 		s := sums[ph]
 		if s != nil {
-			row.Counts, row.Set, row.Statuses = s.Counts, s.Set, s.statuses
-			s.statuses = nil // the row keeps them
+			row.Counts, row.Set, row.Statuses, row.Classes = s.Counts, s.Set, s.statuses, s.classes
+			s.statuses, s.classes = nil, nil // the row keeps them
 		}
 		if ph == now {
 			row.WireBytes = wire
@@ -203,6 +207,7 @@ func (c *collector) interval(i int, end time.Duration) {
 			whole.Counts.Add(row.Counts)
 			whole.Set.Merge(&row.Set)
 			whole.Statuses.Merge(row.Statuses)
+			whole.Classes.Merge(row.Classes)
 		}
 		kept := c.keep(row)
 		rows = append(rows, *kept)

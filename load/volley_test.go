@@ -112,8 +112,13 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", d)
 		}
 		var sum measure.Statuses
+		var failed measure.Classes
 		for _, iv := range res.Intervals {
 			sum.Merge(iv.Statuses)
+			failed.Merge(iv.Classes)
+		}
+		if d := cmp.Diff(measure.Classes{{Class: Throttled.String(), Events: 75, Shots: 15}}, failed); d != "" {
+			t.Errorf("failures of the series (-want +got)\n%s", d)
 		}
 		if d := cmp.Diff(want, sum); d != "" {
 			t.Errorf("the series adds up to something else (-want +got)\n%s", d)

@@ -108,6 +108,9 @@ func Join(a, b Interval) Interval {
 	out.Statuses = nil
 	out.Statuses.Merge(a.Statuses)
 	out.Statuses.Merge(b.Statuses)
+	out.Classes = nil
+	out.Classes.Merge(a.Classes)
+	out.Classes.Merge(b.Classes)
 	out.InFlight = b.InFlight
 	out.LagEvents, out.LagLogs = b.LagEvents, b.LagLogs
 	out.Generator = a.Generator.Join(b.Generator)

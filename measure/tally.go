@@ -98,6 +98,7 @@ type Interval struct {
 	Counts
 	Set
 	Statuses  Statuses // of the answers
+	Classes   Classes  // of what failed or has an unknown fate
 	InFlight  uint64   // events in flight at End
 	Generator Usage    // of the generator's process during the interval
 	LagEvents int64    // consuming: events behind the end of the log at End, -1 unknown

@@ -72,6 +72,7 @@ func nasty() *report.Document {
 	d.Settings = []report.Setting{{Name: evil, Value: evil}}
 	d.Failures = []measure.Failure{{Class: evil, Text: evil, Events: 3, Shots: 1}}
 	d.Classes = map[string]uint64{evil: 3}
+	d.Intervals[4].Classes.Add(evil, 4, 1)
 	d.Gauges = append(d.Gauges, report.Gauge{From: evil, Name: evil, Unit: evil, Points: []report.Point{{AtS: 1, Value: 2}, {AtS: 2, Value: 3}}})
 	d.Phases = append(d.Phases, report.Phase{Name: evil, StartS: 7, EndS: 8})
 	d.System = &report.System{Facts: map[string]any{"command": evil, "branch": evil, evil: evil}, Died: true, Exit: evil, LastLines: []string{evil}}

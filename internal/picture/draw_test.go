@@ -37,7 +37,7 @@ func wellFormed(t *testing.T, name string, b []byte) {
 
 func TestSVG(t *testing.T) {
 	nasty := measured("a", 8, 1)
-	nasty.Classes[evil] = 4
+	nasty.Intervals[4].Classes.Add(evil, 4, 1)
 	nasty.Gauges[2].Name = evil
 	nasty.Gauges[2].Unit = evil
 	other := measured(evil, 8, 2)

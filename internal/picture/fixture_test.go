@@ -33,6 +33,7 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 			Phase: "hold", StartS: float64(i), EndS: float64(i + 1), LagEvents: -1, InFlight: uint64(10 + i%7),
 			Counts:     measure.Counts{Offered: 1040, Sent: 1000, Acked: 990, Failed: uint64(i % 3), Shots: 100, Bytes: 100_000, AckedBytes: 99_000, WireBytes: 101_000},
 			Statuses:   measure.Statuses{{Code: 202, Shots: 99, Events: 990}, {Code: 503, Shots: 1, Events: 10}},
+			Classes:    measure.Classes{{Class: "refused", Events: uint64(i % 3), Shots: 1}},
 			Generator:  report.Usage{CPUS: 0.1, RSSBytes: 40 << 20, GCPauseMaxUS: 80},
 			Histograms: map[string]string{},
 		}

@@ -124,33 +124,29 @@ func (p *plot) failures() {
 	p.classes()
 }
 
-// classes are the failures of whole runs, a bar a class.
+// classes are the failures by what was wrong.
 func (p *plot) classes() {
-	var all []string
-	at := map[string]int{}
-	for _, r := range p.runs {
-		for _, c := range sorted(r.Classes) {
-			if _, ok := at[c]; !ok && r.Classes[c] > 0 {
-				at[c] = len(all)
-				all = append(all, c)
-			}
-		}
-	}
-	f := Figure{
-		Name: "classes", Title: "Failures by class", Note: "Events failed or unknown over the whole run, warm-up and drain included.",
-		X: Axis{Label: "class", Labels: all}, Y: Axis{Label: "events", Unit: Events, Zero: true},
-	}
+	f := p.overTime("classes", "Failures by class", "Events a second that failed, or whose fate is unknown, by what was wrong.",
+		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
 	for i, r := range p.runs {
-		s := Series{Name: p.named(i, ""), Tone: Red, Style: Bars, Report: i}
-		if p.several() {
-			s.Tone = toneOf(i)
-		} else {
-			s.Name = "events"
+		var all measure.Classes
+		for k := range r.rows {
+			all.Merge(r.rows[k].classes)
 		}
-		for _, c := range all {
-			s.X, s.Y = append(s.X, float64(at[c])), append(s.Y, float64(r.Classes[c]))
+		var lines []counted
+		for n, c := range all {
+			line := counted{name: c.Class, tone: []Tone{Red, Orange, Purple, Sky, Olive}[n%5], dash: Dash(n % int(dashes))}
+			line.of = func(r *row) (events uint64) {
+				for _, x := range r.classes {
+					if x.Class == c.Class {
+						events += x.Events
+					}
+				}
+				return events
+			}
+			lines = append(lines, line)
 		}
-		f.Series = append(f.Series, s)
+		p.counts(&f, i, lines)
 	}
 	p.add(f)
 }

@@ -24,6 +24,7 @@ type row struct {
 	from, to float64
 	measure.Counts
 	statuses                        measure.Statuses
+	classes                         measure.Classes
 	inFlight                        uint64
 	behind                          int64
 	logs                            []int64
@@ -65,7 +66,7 @@ func rowsOf(intervals []report.Interval) []row {
 			continue
 		}
 		rows = append(rows, row{
-			from: iv.StartS, to: iv.EndS, Counts: iv.Counts, statuses: iv.Statuses, inFlight: iv.InFlight,
+			from: iv.StartS, to: iv.EndS, Counts: iv.Counts, statuses: iv.Statuses, classes: iv.Classes, inFlight: iv.InFlight,
 			behind: iv.LagEvents, logs: iv.LagLogs,
 			response: iv.Response, service: iv.Service, lag: iv.Lag, arrival: iv.EndToEnd, generator: iv.Generator,
 		})
@@ -91,6 +92,10 @@ func (r *row) join(o row) {
 	all.Merge(r.statuses)
 	all.Merge(o.statuses)
 	r.statuses = all
+	var classes measure.Classes
+	classes.Merge(r.classes)
+	classes.Merge(o.classes)
+	r.classes = classes
 	r.inFlight = max(r.inFlight, o.inFlight)
 	r.behind = max(r.behind, o.behind)
 	if r.logs == nil {

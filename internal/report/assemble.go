@@ -41,6 +41,11 @@ func Assemble(head *Document, intervals []Interval) *Document {
 	d.Failures, d.Classes = []measure.Failure{}, map[string]uint64{}
 	d.Logs, d.LagEvents = []load.LogResult{}, map[string]int64{}
 	d.Hosts = orEmpty(d.Hosts)
+	for i := range d.Intervals {
+		for _, c := range d.Intervals[i].Classes {
+			d.Classes[c.Class] += c.Events
+		}
+	}
 	for _, name := range []string{"warm-up", "hold"} {
 		d.balance(name)
 		if ph, ok := d.assemblePhase(name); ok {

@@ -160,6 +160,7 @@ type Interval struct {
 	EndS   float64 `json:"end_s"`
 	measure.Counts
 	Statuses   measure.Statuses `json:"statuses,omitempty"`
+	Classes    measure.Classes  `json:"classes,omitempty"`
 	EventsPerS float64          `json:"events_per_s"`
 	InFlight   uint64           `json:"in_flight"`
 	LagEvents  int64            `json:"lag_events"`

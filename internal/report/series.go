@@ -26,7 +26,7 @@ func (s *Series) Interval(iv *measure.Interval) Interval {
 		n = iv.Sent
 	}
 	out := Interval{
-		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts, Statuses: iv.Statuses,
+		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts, Statuses: iv.Statuses, Classes: iv.Classes,
 		EventsPerS: perSecond(n, iv.Length()),
 		InFlight:   iv.InFlight, LagEvents: iv.LagEvents, LagLogs: iv.LagLogs,
 		Response:  s.summary(s.scheduled() && s.answered(), iv.Response, iv.Censored),
