@@ -11,10 +11,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
-
-	"carronade/internal/standin/apm"
-	"carronade/internal/standin/kafka"
-	"carronade/internal/standin/riemann"
 )
 
 // A Server is a stand-in with its options, before it runs.
@@ -49,7 +45,7 @@ any client can be measured against the same thing.`,
 			Example: `  carronade standin kafka
   carronade standin kafka --discard --listen 127.0.0.1:0
   carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%`,
-			New: func() Server { return new(kafka.Options) },
+			New: newKafka,
 		},
 		{
 			Name: "riemann", Short: "a Riemann server, or with --discard a sink that only acknowledges",
@@ -63,7 +59,7 @@ Other addresses than TCP's are told on the same line, as in ", udp ADDR".`,
   carronade standin riemann --udp 127.0.0.1:5555 --ws 127.0.0.1:5556
   carronade standin riemann --discard --listen 127.0.0.1:0
   carronade standin riemann --delay 5ms --error overloaded@1% --drop 0.1%`,
-			New: func() Server { return new(riemann.Options) },
+			New: newRiemann,
 		},
 		{
 			Name: "apm", Short: "an APM Server that judges events, or with --discard a sink that only answers",
@@ -76,7 +72,7 @@ be, so that the limit of any client can be measured against the same thing.`,
   carronade standin apm --discard --listen 127.0.0.1:0
   carronade standin apm --index http://127.0.0.1:9200 --index-auth env:ES_LOGIN
   carronade standin apm --queue 10000 --drain 2k/s --error event@1%`,
-			New: func() Server { return new(apm.Options) },
+			New: newAPM,
 		},
 	}
 }

@@ -6,10 +6,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -179,6 +177,16 @@ func (s *Server) AddrOf(name string) string {
 	return ""
 }
 
+// Listening are the addresses that it listens on: TCP's, and behind a comma each
+// other one as "NAME ADDR".
+func (s *Server) Listening() string {
+	line := []string{s.Addr()}
+	for _, d := range s.doors[1:] {
+		line = append(line, d.name+" "+d.addr)
+	}
+	return strings.Join(line, ", ")
+}
+
 // Counts is what it has answered so far. It is safe to call at any time, also
 // after Close.
 func (s *Server) Counts() Counts {
@@ -291,35 +299,4 @@ func (s *Server) keep() {
 			return
 		}
 	}
-}
-
-// Serve runs a stand-in until ctx ends. It prints what it listens on to out
-// when it is ready, "listening on ADDR" for TCP and ", NAME ADDR" for each other
-// address, and what it took to words at its end.
-func (o *Options) Serve(ctx context.Context, out, words io.Writer) error {
-	opts := *o
-	if opts.Log == nil {
-		opts.Log = words
-	}
-	if opts.Discard {
-		// A sink beside the generator it measures: fewer collections for a few
-		// megabytes more. An index is too large for that.
-		defer debug.SetGCPercent(debug.SetGCPercent(400))
-	}
-	s, err := Start(opts)
-	if err != nil {
-		return err
-	}
-	line := []string{"listening on " + s.Addr()}
-	for _, d := range s.doors[1:] {
-		line = append(line, d.name+" "+d.addr)
-	}
-	if _, err := fmt.Fprintln(out, strings.Join(line, ", ")); err != nil {
-		s.Close()
-		return fmt.Errorf("telling the address: %w", err)
-	}
-	<-ctx.Done()
-	err = s.Close()
-	fmt.Fprintln(words, s.Counts())
-	return err
 }
