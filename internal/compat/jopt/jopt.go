@@ -1,0 +1,246 @@
+// Package jopt reads command lines as Java programs with JOpt Simple do, the
+// form of options of Kafka's tools. It answers for what is an option and what
+// is its value, and for the words that such a program has for wrong usage; what
+// options mean, its callers know.
+//
+// Its invariant: no argument is dropped: what is no option is in Rest.
+package jopt
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Kind is what an option takes.
+type Kind uint8
+
+// The kinds.
+const (
+	Text Kind = iota
+	Int       // of 32 bits
+	Long
+	Flag         // nothing
+	OptionalInt  // Int, or nothing
+	OptionalLong // Long, or nothing
+	OptionalText
+)
+
+// An Option is one that is known.
+type Option struct {
+	Name    string // without dashes
+	Kind    Kind
+	Word    string // stands for the value in usage
+	Default string // "" is none
+	Help    string
+}
+
+// Values are what a command line said.
+type Values struct {
+	Rest    []string // what was no option
+	options []Option
+	given   map[string][]string // values; an option given without one has none
+}
+
+// Parse reads a command line. An error is in the words of JOpt Simple.
+func Parse(options []Option, args []string) (*Values, error) {
+	v := &Values{options: options, given: make(map[string][]string)}
+	for i := 0; i < len(args); i++ {
+		name, isOption := strings.CutPrefix(args[i], "-")
+		switch {
+		case args[i] == "--":
+			v.Rest = append(v.Rest, args[i+1:]...)
+			return v, nil
+		case !isOption, name == "":
+			v.Rest = append(v.Rest, args[i])
+			continue
+		}
+		name = strings.TrimPrefix(name, "-")
+		name, value, valued := strings.Cut(name, "=")
+		o := v.find(name)
+		if o == nil {
+			return nil, fmt.Errorf("%s is not a recognized option", name)
+		}
+		if _, seen := v.given[name]; !seen {
+			v.given[name] = []string{}
+		}
+		switch {
+		case o.Kind == Flag && valued:
+			return nil, fmt.Errorf("option %s takes no argument", name)
+		case o.Kind == Flag:
+		case valued:
+			v.given[name] = append(v.given[name], value)
+		case o.Kind < Flag:
+			if i++; i == len(args) {
+				return nil, fmt.Errorf("Option %s requires an argument", name) //nolint:staticcheck,revive // JOpt Simple's words
+			}
+			v.given[name] = append(v.given[name], args[i])
+		case i+1 < len(args) && o.takes(args[i+1]):
+			i++
+			v.given[name] = append(v.given[name], args[i])
+		}
+	}
+	return v, nil
+}
+
+// takes reports whether an option that may do without a value takes this one.
+func (o *Option) takes(next string) bool {
+	if o.Kind == OptionalText {
+		return !strings.HasPrefix(next, "-")
+	}
+	_, err := strconv.ParseInt(next, 10, 64)
+	return err == nil || !strings.HasPrefix(next, "-")
+}
+
+func (v *Values) find(name string) *Option {
+	i := slices.IndexFunc(v.options, func(o Option) bool { return o.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &v.options[i]
+}
+
+// Has reports whether an option was given, with a value or without.
+func (v *Values) Has(name string) bool { _, ok := v.given[name]; return ok }
+
+// Given lists the options that were given, in the order of the options known.
+func (v *Values) Given() []string {
+	var names []string
+	for _, o := range v.options {
+		if v.Has(o.Name) {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
+// All returns an option's values.
+func (v *Values) All(name string) []string { return v.given[name] }
+
+// Text returns an option's value, its default when it has none.
+func (v *Values) Text(name string) (string, error) {
+	switch all := v.given[name]; len(all) {
+	case 0:
+		if o := v.find(name); o != nil {
+			return o.Default, nil
+		}
+		return "", nil
+	case 1:
+		return all[0], nil
+	default:
+		return "", fmt.Errorf("Found multiple arguments for option %s, but you asked for only one", name) //nolint:staticcheck,revive // JOpt Simple's words
+	}
+}
+
+// Number returns an option's value, its default when it has none, and 0 when it
+// has no default either.
+func (v *Values) Number(name string) (int64, error) {
+	text, err := v.Text(name)
+	if err != nil || text == "" && !v.Has(name) {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if o := v.find(name); err != nil || o != nil && (o.Kind == Int || o.Kind == OptionalInt) && (n > math.MaxInt32 || n < math.MinInt32) {
+		return 0, fmt.Errorf("Cannot parse argument '%s' of option %s", text, name) //nolint:staticcheck,revive // JOpt Simple's words
+	}
+	return n, nil
+}
+
+// Missing is the error of Kafka's tools about options that must be there.
+func (v *Values) Missing(required ...string) error {
+	for _, name := range required {
+		if !v.Has(name) {
+			return fmt.Errorf(`Missing required argument "[%s]"`, name) //nolint:staticcheck,revive // the tools' words
+		}
+	}
+	return nil
+}
+
+// OneOf is the error of Kafka's tools about options of which one must be there,
+// and no two may.
+func (v *Values) OneOf(names ...string) error {
+	n := 0
+	var listed []string
+	for _, name := range names {
+		if v.Has(name) {
+			n++
+		}
+		listed = append(listed, "["+name+"]")
+	}
+	if n != 1 {
+		return fmt.Errorf("Exactly one of the following arguments is required: %s", strings.Join(listed, ", ")) //nolint:staticcheck,revive // the tools' words
+	}
+	return nil
+}
+
+// Apart is the error of Kafka's tools about options that exclude each other.
+func (v *Values) Apart(one, other string) error {
+	if v.Has(one) && v.Has(other) {
+		return fmt.Errorf(`Option "[%s]" can't be used with option "[%s]"`, one, other) //nolint:staticcheck,revive // the tools' words
+	}
+	return nil
+}
+
+// column is how wide the names are in usage, and lines how long all in all.
+const (
+	column = 43
+	lines  = 80
+)
+
+// Usage is the table of options as JOpt Simple prints it.
+func Usage(options []Option) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-*s  %s\n%-*s  %s\n", column, "Option", "Description", column, "------", "-----------")
+	sorted := slices.Clone(options)
+	slices.SortFunc(sorted, func(a, b Option) int { return strings.Compare(a.Name, b.Name) })
+	for _, o := range sorted {
+		help := o.Help
+		if o.Default != "" {
+			help += " (default: " + o.Default + ")"
+		}
+		left, right := wrap("--"+o.Name+o.form(), column), wrap(help, lines-column-2)
+		for i := range max(len(left), len(right)) {
+			var l, r string
+			if i < len(left) {
+				l = left[i]
+			}
+			if i < len(right) {
+				r = right[i]
+			}
+			b.WriteString(strings.TrimRight(fmt.Sprintf("%-*s  %s", column, l, r), " ") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// form is how an option's value is written.
+func (o *Option) form() string {
+	kind := [...]string{"String", "Integer", "Long", "", "Integer", "Long", "String"}[o.Kind]
+	switch {
+	case o.Kind == Flag:
+		return ""
+	case o.Kind > Flag:
+		return " [" + kind + ": " + o.Word + "]"
+	}
+	return " <" + kind + ": " + o.Word + ">"
+}
+
+// wrap breaks text at blanks; all but the first line are indented by two.
+func wrap(text string, width int) []string {
+	var out []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > width:
+			out = append(out, line)
+			line = "  " + word
+		default:
+			line += " " + word
+		}
+	}
+	return append(out, line)
+}

@@ -1,0 +1,135 @@
+package jopt
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+var options = []Option{
+	{Name: "topic", Kind: Text, Word: "topic", Help: "The topic to consume from."},
+	{Name: "messages", Kind: Long, Word: "count", Help: "REQUIRED: how many."},
+	{Name: "fetch-size", Kind: Int, Word: "size", Default: "1048576", Help: "How much in a fetch."},
+	{Name: "timeout", Kind: OptionalLong, Word: "milliseconds", Default: "10000", Help: "How long."},
+	{Name: "config", Kind: OptionalText, Word: "file"},
+	{Name: "from-latest", Kind: Flag, Help: "From the end."},
+}
+
+func TestParse(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args string
+		want map[string]string // by name, in one text; an option without a value has "-"
+		rest []string
+		err  string
+	}{
+		{"nothing", "", map[string]string{}, nil, ""},
+		{"values apart and joined", "--topic t --messages=5", map[string]string{"topic": "t", "messages": "5"}, nil, ""},
+		{"one dash", "-topic t", map[string]string{"topic": "t"}, nil, ""},
+		{"a value that looks like an option", "--topic --messages --from-latest", map[string]string{"topic": "--messages", "from-latest": "-"}, nil, ""},
+		{"a value that need not be", "--timeout --topic t", map[string]string{"timeout": "-", "topic": "t"}, nil, ""},
+		{"one that is there", "--timeout 5", map[string]string{"timeout": "5"}, nil, ""},
+		{"a negative one", "--timeout -5", map[string]string{"timeout": "-5"}, nil, ""},
+		{"a text that need not be", "--config --topic t", map[string]string{"config": "-", "topic": "t"}, nil, ""},
+		{"twice", "--topic a --topic b", map[string]string{"topic": "a b"}, nil, ""},
+		{"what is no option", "a --topic t b -- --c", map[string]string{"topic": "t"}, []string{"a", "b", "--c"}, ""},
+		{"= in a value", "--topic=a=b", map[string]string{"topic": "a=b"}, nil, ""},
+		{"unknown", "--foo", nil, nil, "foo is not a recognized option"},
+		{"no value", "--messages", nil, nil, "Option messages requires an argument"},
+		{"a value for none", "--from-latest=yes", nil, nil, "option from-latest takes no argument"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v, err := Parse(options, strings.Fields(tt.args))
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Errorf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make(map[string]string)
+			for _, name := range v.Given() {
+				got[name] = strings.Join(v.All(name), " ")
+				if len(v.All(name)) == 0 {
+					got[name] = "-"
+				}
+			}
+			if len(got) != len(tt.want) || !slices.Equal(v.Rest, tt.rest) {
+				t.Errorf("got %q and %q", got, v.Rest)
+			}
+			for name, want := range tt.want {
+				if got[name] != want {
+					t.Errorf("%s is %q, want %q", name, got[name], want)
+				}
+			}
+		})
+	}
+}
+
+func TestValues(t *testing.T) {
+	parse := func(args string) *Values {
+		v, err := Parse(options, strings.Fields(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, tt := range []struct {
+		name, args, option string
+		want               int64
+		err                string
+	}{
+		{"a number", "--messages 5000000000", "messages", 5_000_000_000, ""},
+		{"the default", "", "fetch-size", 1048576, ""},
+		{"the default of one without a value", "--timeout", "timeout", 10000, ""},
+		{"no default", "", "messages", 0, ""},
+		{"no number", "--messages five", "messages", 0, "Cannot parse argument 'five' of option messages"},
+		{"too large for an int", "--fetch-size 5000000000", "fetch-size", 0, "Cannot parse argument '5000000000' of option fetch-size"},
+		{"twice", "--messages 1 --messages 2", "messages", 0, "Found multiple arguments for option messages, but you asked for only one"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parse(tt.args).Number(tt.option)
+			if got != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
+				t.Errorf("got %d, %v; want %d, %q", got, err, tt.want, tt.err)
+			}
+		})
+	}
+	v := parse("--topic t --messages 5")
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"there", v.Missing("topic"), ""},
+		{"missing", v.Missing("topic", "timeout"), `Missing required argument "[timeout]"`},
+		{"one of two", v.OneOf("topic", "timeout"), ""},
+		{"none of two", v.OneOf("timeout", "config"), "Exactly one of the following arguments is required: [timeout], [config]"},
+		{"two of two", v.OneOf("topic", "messages"), "Exactly one of the following arguments is required: [topic], [messages]"},
+		{"apart", v.Apart("topic", "timeout"), ""},
+		{"together", v.Apart("topic", "messages"), `Option "[topic]" can't be used with option "[messages]"`},
+	} {
+		if got := ""; tt.err != nil {
+			if got = tt.err.Error(); got != tt.want {
+				t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+			}
+		} else if tt.want != "" {
+			t.Errorf("%s: no error, want %q", tt.name, tt.want)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	usage := Usage(options)
+	for _, want := range []string{
+		"Option                                       Description\n",
+		"--fetch-size <Integer: size>                 How much in a fetch. (default:\n                                               1048576)\n",
+		"--timeout [Long: milliseconds]               How long. (default: 10000)\n",
+		"--from-latest                                From the end.\n",
+	} {
+		if !strings.Contains(usage, want) {
+			t.Errorf("usage lacks %q:\n%s", want, usage)
+		}
+	}
+}
