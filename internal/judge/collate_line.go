@@ -117,7 +117,7 @@ func cellOf(rows []digest.Row, field string) (Cell, bool) {
 	kind := kindOf(field, rows)
 	return Cell{
 		N: e.N, Median: e.Median, Lo: finite(e.Lo), Hi: finite(e.Hi), Spread: finite(e.Spread()),
-		AtLeast: lowerBounds(rows, field), Unit: unitOf(kind), kind: kind,
+		AtLeast: lowerBounds(field, rows), Unit: unitOf(kind), kind: kind,
 	}, true
 }
 
@@ -141,22 +141,37 @@ func mark(groups []Group) {
 		o := stats.Defaults
 		o.Alpha /= float64(max(len(judged), 1))
 		for _, c := range judged {
-			samples := make([][]float64, len(g.Rows))
-			for i := range g.Rows {
-				samples[i] = sample(trusted(g.Rows[i].rows()), c.field)
-			}
-			if slices.ContainsFunc(samples, func(s []float64) bool { return len(s) == 0 }) {
-				continue // against nothing, nothing is the best
-			}
-			if best, sure := stats.Best(samples, c.better, o); sure {
+			if best, sure := g.best(&c, o); sure {
 				cell := g.Rows[best].Cells[c.field]
-				if !cell.AtLeast {
-					cell.Best = true
-					g.Rows[best].Cells[c.field] = cell
-				}
+				cell.Best = true
+				g.Rows[best].Cells[c.field] = cell
 			}
 		}
 	}
+}
+
+// best is the row that is the best of a column, and whether that is certain. It
+// must be the best still were its lower bounds as bad as can be.
+func (g *Group) best(c *column, o stats.Options) (best int, sure bool) {
+	samples := make([][]float64, len(g.Rows))
+	worst := 0.0
+	for i := range g.Rows {
+		samples[i] = sample(trusted(g.Rows[i].rows()), c.field)
+		if len(samples[i]) == 0 {
+			return -1, false // against nothing, nothing is the best
+		}
+		worst = max(worst, slices.Max(samples[i]))
+	}
+	best, sure = stats.Best(samples, c.better, o)
+	if !sure {
+		return best, false
+	}
+	if rows := trusted(g.Rows[best].rows()); anyBound(c.field, rows) {
+		samples[best] = raised(rows, c.field, beyond*worst)
+		again, still := stats.Best(samples, c.better, o)
+		return best, still && again == best
+	}
+	return best, true
 }
 
 // all reports whether every row has the field.

@@ -87,24 +87,32 @@ type Pair struct {
 
 // A Judgement is one row of a comparison.
 type Judgement struct {
-	Field       string        `json:"field"`
-	Title       string        `json:"title"`
-	Unit        string        `json:"unit"`
-	Better      string        `json:"better"` // more, less
-	Primary     bool          `json:"primary"`
-	Base        Estimated     `json:"base"`
-	Candidate   Estimated     `json:"candidate"`
-	Difference  *Shift        `json:"difference"`
-	P           *float64      `json:"p"`
-	Adjusted    *float64      `json:"p_adjusted"`
-	Confidence  float64       `json:"confidence"` // of the difference's interval
-	Effect      float64       `json:"effect"`
-	Verdict     stats.Verdict `json:"verdict"`
-	Why         string        `json:"why,omitempty"`
-	LowerBounds bool          `json:"lower_bounds,omitempty"`
+	Field      string    `json:"field"`
+	Title      string    `json:"title"`
+	Unit       string    `json:"unit"`
+	Better     string    `json:"better"` // more, less
+	Primary    bool      `json:"primary"`
+	Base       Estimated `json:"base"`
+	Candidate  Estimated `json:"candidate"`
+	Difference *Shift    `json:"difference"`
+	P          *float64  `json:"p"`
+	Adjusted   *float64  `json:"p_adjusted"`
+	Confidence float64   `json:"confidence"` // of the difference's interval
+	// Effect is the smallest difference worth naming: a share where the
+	// difference is relative, else in the row's unit.
+	Effect float64 `json:"effect"`
+	// AnyChange: the base is 0, of which there are no shares, so that any change
+	// counts that the test is sure of.
+	AnyChange bool          `json:"any_change,omitempty"`
+	Verdict   stats.Verdict `json:"verdict"`
+	Why       string        `json:"why,omitempty"`
+	// LowerBounds: one of the medians is only a lower bound.
+	LowerBounds bool `json:"lower_bounds,omitempty"`
 
-	kind digest.Kind
-	raw  stats.Comparison
+	kind  digest.Kind
+	raw   stats.Comparison
+	asked float64 // the effect that was asked for, a share
+	worst float64 // it is worse by no more than that, in the scale of Effect, lower bounds as bad as can be
 }
 
 // Estimated is a median with its interval. Null: there is none.
@@ -115,6 +123,9 @@ type Estimated struct {
 	Hi     *float64 `json:"hi"`
 	Min    *float64 `json:"min"`
 	Max    *float64 `json:"max"`
+	// AtLeast: the median is a lower bound, since the percentile fell among
+	// events that were never answered.
+	AtLeast bool `json:"at_least,omitempty"`
 }
 
 // Shift is a difference with its interval; relative ones are shares of the
@@ -132,6 +143,9 @@ type Percentile struct {
 	At        string   `json:"at"` // min, p50, p99.9, max
 	Base      *float64 `json:"base_s"`
 	Candidate *float64 `json:"candidate_s"`
+	// Which of them are lower bounds.
+	BaseAtLeast      bool `json:"base_at_least,omitempty"`
+	CandidateAtLeast bool `json:"candidate_at_least,omitempty"`
 }
 
 // Compare holds the candidate's reports against the base's. Reports of one
@@ -273,25 +287,17 @@ func pair(l, r bundle, o CompareOptions) Pair {
 
 // judge judges rows together.
 func judge(qs []quantity, base, candidate []digest.Row, e Effects) []Judgement {
-	rows := make([]stats.Row, len(qs))
+	all := make([]contest, len(qs))
 	for i, q := range qs {
-		rows[i] = stats.Row{
-			Base: sample(base, q.field), Candidate: sample(candidate, q.field),
-			Better: q.better, Amount: q.amount > 0, Effect: e.of(q),
-		}
+		all[i] = contest{quantity: q, base: [][]digest.Row{base}, candidate: candidate, effect: e.of(q)}
 	}
-	out := make([]Judgement, len(qs))
-	for i, c := range stats.Family(rows, stats.Defaults) {
-		out[i] = judgement(qs[i], c, kindOf(qs[i].field, base, candidate))
-		out[i].bounds(lowerBounds(base, qs[i].field), lowerBounds(candidate, qs[i].field))
-	}
-	return out
+	return contests(all, stats.Defaults)
 }
 
 // judgement is a comparison of a quantity, for documents.
 func judgement(q quantity, c stats.Comparison, kind digest.Kind) Judgement {
 	j := Judgement{
-		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Confidence: stats.Confidence, Effect: c.Effect, Verdict: c.Verdict,
+		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Confidence: stats.Confidence, Effect: c.Effect, AnyChange: c.AnyChange, Verdict: c.Verdict,
 		Base: estimated(c.Base), Candidate: estimated(c.Candidate), P: finite(c.P), Adjusted: finite(c.Adjusted),
 		Why: c.Doubt.String(), kind: kind, raw: c,
 	}
@@ -305,15 +311,6 @@ func judgement(q quantity, c stats.Comparison, kind digest.Kind) Judgement {
 		}
 	}
 	return j
-}
-
-// bounds takes back a verdict that stands on percentiles that fell among events
-// without an answer: they are lower bounds, and the truth is worse.
-func (j *Judgement) bounds(base, candidate bool) {
-	j.LowerBounds = base || candidate
-	if candidate && (j.Verdict == stats.Better || j.Verdict == stats.Same) || base && (j.Verdict == stats.Worse || j.Verdict == stats.Same) {
-		j.Verdict, j.Why = stats.Unknown, "events were never answered, so this time is a lower bound"
-	}
 }
 
 func estimated(e stats.Estimate) Estimated {
@@ -389,6 +386,7 @@ func distribution(base, candidate []digest.Row) []Percentile {
 			out = append(out, Percentile{
 				Time: t, At: at,
 				Base: finite(stats.Median(a, stats.Confidence).Median), Candidate: finite(stats.Median(b, stats.Confidence).Median),
+				BaseAtLeast: lowerBounds(field, base), CandidateAtLeast: lowerBounds(field, candidate),
 			})
 		}
 	}

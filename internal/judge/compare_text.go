@@ -159,6 +159,15 @@ func judgements(p *page, rows []Judgement) {
 			of[why] = append(of[why], rows[i].Title)
 		}
 	}
+	var zero []string
+	for i := range rows {
+		if rows[i].decidedFromZero() {
+			zero = append(zero, rows[i].Title)
+		}
+	}
+	if len(zero) > 0 {
+		p.note(strings.Join(zero, ", ") + ": " + fromZero)
+	}
 	for _, why := range whys {
 		titles := strings.Join(of[why], ", ")
 		if len(of[why]) == len(rows) {
@@ -166,6 +175,14 @@ func judgements(p *page, rows []Judgement) {
 		}
 		p.note(fmt.Sprintf("%s: cannot tell (%s)", titles, why))
 	}
+}
+
+// fromZero is what is said of a verdict that no effect has a part in.
+const fromZero = "the base is 0, which has no shares: any change counts that the test is sure of"
+
+// decidedFromZero is whether a row differs from a base of 0.
+func (j *Judgement) decidedFromZero() bool {
+	return j.AnyChange && (j.Verdict == stats.Better || j.Verdict == stats.Worse)
 }
 
 // value is a median with the unit of its kind.
@@ -177,38 +194,55 @@ func (j *Judgement) value(e Estimated) string {
 	if j.kind == digest.Number || j.kind == digest.Count {
 		text = strconv.FormatFloat(*e.Median, 'g', 3, 64)
 	}
-	if j.LowerBounds {
+	if e.AtLeast {
 		text = ">= " + text
 	}
 	return text
 }
 
-// change is the difference and its interval in words.
+// change is the difference and its interval in words. Where one median is a
+// lower bound the difference is a bound too, whose other end nobody knows.
 func (j *Judgement) change() (difference, interval string) {
 	d := j.Difference
 	if d == nil {
 		return "-", "-"
 	}
-	difference, interval = j.amount(d.Center), "unknown"
-	if d.Lo != nil && d.Hi != nil {
-		interval = j.amount(*d.Lo) + " .. " + j.amount(*d.Hi)
+	difference, interval = amount(d.Center, d.Relative, j.kind), "unknown"
+	switch {
+	case j.Base.AtLeast && j.Candidate.AtLeast:
+		return "unknown", interval
+	case j.Candidate.AtLeast:
+		return ">= " + difference, interval
+	case j.Base.AtLeast:
+		return "<= " + difference, interval
+	case d.Lo != nil && d.Hi != nil:
+		interval = amount(*d.Lo, d.Relative, j.kind) + " .. " + amount(*d.Hi, d.Relative, j.kind)
 	}
 	return difference, interval
 }
 
-// amount is one end of a difference.
-func (j *Judgement) amount(v float64) string {
-	switch {
-	case j.Difference.Relative:
-		return signed(v)
-	case j.kind == digest.Share:
+// amount is one end of a difference: a share with its sign, or an amount of a
+// kind with its sign.
+func amount(v float64, relative bool, kind digest.Kind) string {
+	if relative || kind == digest.Share {
 		return signed(v)
 	}
-	text := digest.Value{Kind: j.kind, Num: math.Abs(v)}.String()
+	sign := "+"
 	if v < 0 {
-		return "-" + text
+		sign = "-"
 	}
-	return "+" + text
+	return sign + plainAmount(math.Abs(v), relative, kind)
+}
+
+// plainAmount is an amount without a sign.
+func plainAmount(v float64, relative bool, kind digest.Kind) string {
+	switch {
+	case relative || kind == digest.Share:
+		return percent(v)
+	case kind == digest.Number || kind == digest.Count:
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return digest.Value{Kind: kind, Num: v}.String()
 }
 
 // signed is a share as a percentage with its sign.
@@ -225,10 +259,15 @@ func signed(v float64) string {
 
 // verdict is the verdict in words.
 func (j *Judgement) verdict() string {
-	if j.Verdict == stats.Same {
-		return "same within " + percent(j.Effect)
+	if j.Verdict == stats.Same && !j.AnyChange {
+		return "same within " + j.effect()
 	}
 	return string(j.Verdict)
+}
+
+// effect is the smallest difference worth naming, in a few columns.
+func (j *Judgement) effect() string {
+	return strings.ReplaceAll(plainAmount(j.Effect, j.raw.Difference.Relative, j.kind), " ", "")
 }
 
 // percent is a share as a percentage.
@@ -260,21 +299,27 @@ func distributions(p *page, all []Percentile) {
 				break
 			}
 			change, bar := "", ""
-			if e.Base != nil && e.Candidate != nil && *e.Base > 0 && *e.Candidate > 0 {
+			switch {
+			case e.BaseAtLeast || e.CandidateAtLeast: // nobody knows by how much
+			case e.Base != nil && e.Candidate != nil && *e.Base > 0 && *e.Candidate > 0:
 				change, bar = signed(*e.Candidate / *e.Base - 1), ratioBar(*e.Candidate / *e.Base, p.style.ASCII)
 			}
-			g.row(e.At, duration(e.Base), duration(e.Candidate), change, bar)
+			g.row(e.At, duration(e.Base, e.BaseAtLeast), duration(e.Candidate, e.CandidateAtLeast), change, bar)
 		}
 		p.line("")
 		p.grid(g)
 	}
 }
 
-func duration(seconds *float64) string {
+func duration(seconds *float64, atLeast bool) string {
 	if seconds == nil {
 		return "-"
 	}
-	return digest.Value{Kind: digest.Duration, Num: *seconds}.String()
+	text := digest.Value{Kind: digest.Duration, Num: *seconds}.String()
+	if atLeast {
+		text = ">= " + text
+	}
+	return text
 }
 
 // ratioBar draws a ratio on both sides of a line that stands for equal: a cell

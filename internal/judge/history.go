@@ -112,7 +112,8 @@ type DatedStep struct {
 	Reports  []string  `json:"reports"`
 	Before   float64   `json:"before"`
 	After    float64   `json:"after"`
-	Change   float64   `json:"change"` // share of before
+	Change   float64   `json:"change"` // a share of before, or where that is 0 an amount
+	Relative bool      `json:"relative"`
 	P        float64   `json:"p"`
 	Worse    bool      `json:"worse"`
 	Stands   bool      `json:"stands"` // it is for the worse, and was not made good since
@@ -121,7 +122,10 @@ type DatedStep struct {
 }
 
 // Words tell a step in few words.
-func (s *DatedStep) Words() string { return signed(s.Change) + " at " + s.at() }
+func (s *DatedStep) Words() string { return s.by() + " at " + s.at() }
+
+// by is how much a step changed.
+func (s *DatedStep) by() string { return amount(s.Change, s.Relative, s.kind) }
 
 // How the share of false alarms of a gate is spent: half on the newest revision
 // against what came before it, both rows together, and half on steps, a row at
@@ -141,17 +145,26 @@ func steps(revisions []revision, samples [][]float64, at []int, q quantity, effe
 	}
 	found := stats.Steps(series, stats.StepOptions{Alpha: stepAlpha, Effect: effect, Least: leastStep})
 	out := make([]DatedStep, 0, len(found))
-	for _, f := range found {
+	for i, f := range found {
 		v := revisions[at[f.At]]
 		s := DatedStep{
 			Field: q.field, Title: q.title, Revision: v.name, Date: v.date, Index: at[f.At], Reports: ids(v.rows),
-			Before: f.Before, After: f.After, Change: f.Change, P: f.P, Worse: (f.Change > 0) == (q.better == stats.Less),
+			Before: f.Before, After: f.After, Change: f.Change, Relative: f.Relative, P: f.P, Worse: (f.Change > 0) == (q.better == stats.Less),
 			kind: kindOf(q.field, v.rows),
 		}
 		s.Unit = unitOf(s.kind)
 		// What was there before is to be had again, or it stands.
 		now := found[len(found)-1].After
-		s.Stands = s.Worse && worseBy(f.Before, now, q.better) >= effect
+		// A level that is a lower bound may have been as bad as what followed.
+		from := 0
+		if i > 0 {
+			from = found[i-1].At
+		}
+		var before []digest.Row
+		for _, k := range at[from:f.At] {
+			before = append(before, revisions[k].rows...)
+		}
+		s.Stands = s.Worse && worseBy(f.Before, now, q.better) >= effect && !lowerBounds(q.field, before)
 		out = append(out, s)
 	}
 	return out
@@ -175,14 +188,14 @@ func worseBy(before, now float64, better stats.Direction) float64 {
 	return over/under - 1
 }
 
-// base chooses what the newest revision is held against: those since the last
-// step, since older ones were on another level. Where these are too few to
-// judge by and the step was for the better, those of the level before it count
-// too: nothing that is as good as the new level is called worse for that.
-func base(samples [][]float64, at []int, found []DatedStep) [][]float64 {
+// base chooses what the newest revision is held against, and returns the place
+// of the first of them among the samples: those since the last step, since
+// older ones were on another level. Where these are too few to judge by and the
+// step was for the better, those of the level before it count too: nothing that
+// is as good as the new level is called worse for that.
+func base(samples [][]float64, at []int, found []DatedStep) (from int) {
 	newest := len(samples) - 1
 	place := func(s DatedStep) int { return slices.Index(at, s.Index) }
-	from := 0
 	if n := len(found); n > 0 {
 		from = place(found[n-1])
 		if !enough(samples[from:newest], samples[newest]) && !found[n-1].Worse {
@@ -192,7 +205,7 @@ func base(samples [][]float64, at []int, found []DatedStep) [][]float64 {
 			}
 		}
 	}
-	return samples[from:newest]
+	return from
 }
 
 // enough is whether a history can say anything of a new level.

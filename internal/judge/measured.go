@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"math"
 	"strings"
 
 	"carronade/internal/digest"
@@ -99,33 +98,6 @@ func exploratory(primary []quantity, sides ...[]digest.Row) []quantity {
 		add(q)
 	}
 	return out
-}
-
-// sample is one number of each row that has the field.
-func sample(rows []digest.Row, field string) []float64 {
-	var out []float64
-	for i := range rows {
-		if v, ok := rows[i].Num(field); ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-// lowerBounds is whether half of the rows or more have only a bound of the
-// field, and so its median is one: the percentile fell among events that were
-// never answered.
-func lowerBounds(rows []digest.Row, field string) bool {
-	n, bounds := 0, 0
-	for i := range rows {
-		if v, ok := rows[i].Get(field); ok {
-			n++
-			if strings.HasPrefix(v.Text, ">=") {
-				bounds++
-			}
-		}
-	}
-	return bounds > 0 && 2*bounds >= n
 }
 
 // kindOf is what the field's numbers are.

@@ -83,24 +83,24 @@ func (g *grid) paint(column int, code string) {
 	g.color[[2]int{len(g.rows) - 1, column}] = code
 }
 
-// grid writes a grid. One that is too wide moves closer together.
+// grid writes a grid. One that is too wide moves closer together: the columns
+// first, then numbers and their units.
 func (p *page) grid(g *grid) {
-	var widths []int
-	for _, r := range g.rows {
-		for i, c := range r {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], width(c))
-		}
-	}
-	total := 2
-	for _, w := range widths {
-		total += w + 2
-	}
 	gap := "  "
-	if total-2 > report.Columns {
+	widths, total := g.widths(len(gap))
+	if total > report.Columns {
 		gap = " "
+		widths, total = g.widths(len(gap))
+	}
+	if total > report.Columns {
+		for _, r := range g.rows[1:] {
+			for i := 1; i < len(r); i++ {
+				if !g.left[i] {
+					r[i] = strings.ReplaceAll(r[i], " ", "")
+				}
+			}
+		}
+		widths, _ = g.widths(len(gap))
 	}
 	for k, r := range g.rows {
 		var b strings.Builder
@@ -121,6 +121,22 @@ func (p *page) grid(g *grid) {
 		}
 		p.line(b.String())
 	}
+}
+
+// widths are those of the columns and of a whole line, indented and with gaps.
+func (g *grid) widths(gap int) (columns []int, line int) {
+	for _, r := range g.rows {
+		for i, c := range r {
+			if i == len(columns) {
+				columns = append(columns, 0)
+			}
+			columns[i] = max(columns[i], width(c))
+		}
+	}
+	for _, w := range columns {
+		line += w + gap
+	}
+	return columns, line - gap + 2
 }
 
 func (p *page) to(w io.Writer) error {

@@ -55,6 +55,8 @@ type Verification struct {
 	Verdict string    `json:"verdict"` // the worst of all groups
 	Groups  []Gate    `json:"groups"`
 	LeftOut []LeftOut `json:"left_out"`
+
+	known map[string]bool // ids of all reports that were there: see Know
 }
 
 // A Gate is the verification of one workload on one branch.
@@ -93,7 +95,8 @@ type GateRow struct {
 // Verify holds the newest revision of every workload, and branch, against what
 // came before it. Rows are all that the filters let through.
 func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
-	v := &Verification{Schema: VerificationSchema, Asked: o.Asked, Since: o.Since, Groups: []Gate{}}
+	v := &Verification{Schema: VerificationSchema, Asked: o.Asked, Since: o.Since, Groups: []Gate{}, known: map[string]bool{}}
+	v.Know(rows)
 	rows, v.LeftOut = fit(rows, o.Untrusted)
 	v.LeftOut = orEmpty(v.LeftOut)
 	if len(rows) == 0 {
@@ -149,23 +152,25 @@ func gate(b bundle, o VerifyOptions) Gate {
 	if len(before) == 0 {
 		qs = primary(newest.rows)
 	}
-	family := make([]stats.Row, len(qs))
+	all := make([]contest, len(qs))
 	for i, q := range qs {
 		samples, at := levels(revisions, q.field)
-		family[i] = stats.Row{History: [][]float64{}, Better: q.better, Effect: o.Effects.of(q)}
+		all[i] = contest{quantity: q, history: true, effect: o.Effects.of(q)}
 		if len(at) == 0 || at[len(at)-1] != len(revisions)-1 {
 			continue // the newest has none
 		}
 		found := steps(revisions, samples, at, q, o.Effects.of(q))
 		g.Steps = append(g.Steps, found...)
-		family[i].History, family[i].Candidate = base(samples, at, found), samples[len(samples)-1]
+		for _, k := range at[base(samples, at, found) : len(at)-1] {
+			all[i].base = append(all[i].base, revisions[k].rows)
+		}
+		all[i].candidate = newest.rows
 	}
 	slices.SortStableFunc(g.Steps, func(a, b DatedStep) int { return a.Index - b.Index })
-	for i, c := range stats.Family(family, stats.Options{Alpha: newAlpha, Confidence: gateConfidence}) {
-		r := GateRow{Judgement: judgement(qs[i], c, kindOf(qs[i].field, newest.rows)), Against: len(family[i].History)}
-		r.Primary, r.Confidence = true, gateConfidence
-		r.bounds(lowerBounds(before, qs[i].field), lowerBounds(newest.rows, qs[i].field))
-		r.decide(qs[i], family[i], g.Steps)
+	for i, j := range contests(all, stats.Options{Alpha: newAlpha, Confidence: gateConfidence}) {
+		r := GateRow{Judgement: j, Against: len(all[i].base)}
+		r.Primary = true
+		r.decide(&all[i], g.Steps)
 		g.Rows = append(g.Rows, r)
 		g.Verdict = worse(g.Verdict, r.Gate)
 	}
@@ -180,38 +185,52 @@ func gate(b bundle, o VerifyOptions) Gate {
 }
 
 // decide says what a row means for the gate.
-func (r *GateRow) decide(q quantity, row stats.Row, found []DatedStep) {
-	worst := r.raw.Difference.Worst(q.better)
+func (r *GateRow) decide(c *contest, found []DatedStep) {
+	unbounded := r.raw.Difference.Worst(c.better)
 	switch {
 	case r.Verdict == stats.Worse:
 		r.Gate = Worse
 	case r.Verdict == stats.Better, r.Verdict == stats.Same:
 		r.Gate = NotWorse
-	case r.raw.Verdict != stats.Unknown: // its numbers are lower bounds
+	case r.raw.Verdict == stats.Worse: // than what may have been as bad
 		r.Gate, r.Reason = CannotTell, r.Why
 	case math.IsNaN(r.raw.P):
-		r.Gate, r.Reason = CannotTell, littleHistory(row)
-	case worst < r.Effect:
+		r.Gate, r.Reason = CannotTell, c.littleHistory()
+	case r.worst < r.Effect:
 		r.Gate = NotWorse
+	case unbounded < r.Effect || r.raw.Verdict != stats.Unknown: // its numbers are lower bounds
+		r.Gate, r.Reason = CannotTell, r.boundWords()
 	default:
-		r.Gate = CannotTell
-		r.Reason = fmt.Sprintf("too noisy: it may be %s worse; --effect %s would do, or more repetitions of this revision",
-			percent(worst), percent(math.Ceil(worst*100+0.5)/100))
-	}
-	if r.Gate == NotWorse && r.LowerBounds {
-		r.Gate, r.Reason = CannotTell, "events were never answered, so this time is a lower bound"
+		r.Gate, r.Reason = CannotTell, r.noise(unbounded)
 	}
 	// What a step took away before the newest revision is missing still.
 	for _, s := range found {
-		if s.Field == q.field && s.Stands {
+		if s.Field == c.field && s.Stands {
 			r.Gate = Worse
-			r.Reason = fmt.Sprintf("%s since %s, and not made good", signed(s.Change), s.at())
+			r.Reason = fmt.Sprintf("%s since %s, and not made good", s.by(), s.at())
 		}
 	}
 }
 
+// noise says how much worse a row may be, and which effect that would allow.
+func (r *GateRow) noise(worst float64) string {
+	relative := r.raw.Difference.Relative
+	text := "too noisy: it may be " + plainAmount(worst, relative, r.kind) + " worse; "
+	if !relative { // an effect is a share of the base, which 0 has none of
+		if r.AnyChange {
+			return text + "before it was 0, and any change counts; more repetitions of this revision would do"
+		}
+		worst /= math.Abs(r.raw.Base.Median)
+	}
+	if math.IsInf(worst, 0) {
+		return text + "more repetitions of this revision would do"
+	}
+	return fmt.Sprintf("%s--effect %s would do, or more repetitions of this revision", text, percent(math.Ceil(worst*100+0.5)/100))
+}
+
 // littleHistory says how much there is and how much is wanted.
-func littleHistory(row stats.Row) string {
+func (c *contest) littleHistory() string {
+	row := c.row(nobodys)
 	n := 0
 	for _, s := range row.History {
 		n += len(s)
@@ -238,20 +257,13 @@ type Confirmed struct {
 	Again   bool     `json:"again"` // it was as bad again
 }
 
-// Seen are the ids of all reports that a verification knows of.
-func (v *Verification) Seen() map[string]bool {
-	out := map[string]bool{}
-	for _, g := range v.Groups {
-		for _, l := range g.Revisions {
-			for _, id := range l.Reports {
-				out[id] = true
-			}
-		}
+// Know tells of reports that are there before a confirming run: Confirm takes
+// none of them for a new one. Those that were given to Verify are known, also
+// where they are left out or too old to be looked at.
+func (v *Verification) Know(rows []digest.Row) {
+	for i := range rows {
+		v.known[rows[i].ID] = true
 	}
-	for _, l := range v.LeftOut {
-		out[l.ID] = true
-	}
-	return out
 }
 
 // Confirm judges anew what was worse, after more runs of the newest revisions
@@ -261,7 +273,6 @@ func (v *Verification) Seen() map[string]bool {
 // and cannot tell if that is worse still. A workload that has no new report
 // makes an error.
 func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verification, error) {
-	seen := v.Seen()
 	again, err := Verify(rows, o)
 	if err != nil {
 		return nil, err
@@ -274,7 +285,7 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 		newest := old.Revisions[len(old.Revisions)-1]
 		var fresh []digest.Row
 		for _, r := range rows {
-			if !seen[r.ID] && key(&r, notHistory) == old.key && (newest.Revision == "" || revisionName(&r) == newest.Revision) {
+			if !v.known[r.ID] && key(&r, notHistory) == old.key && (newest.Revision == "" || revisionName(&r) == newest.Revision) {
 				fresh = append(fresh, r)
 			}
 		}
@@ -321,7 +332,7 @@ func (g *Gate) again(fresh []digest.Row) bool {
 				break
 			}
 		}
-		if worseBy(level, stats.Median(s, stats.Confidence).Median, better) >= r.Effect {
+		if worseBy(level, stats.Median(s, stats.Confidence).Median, better) >= r.asked {
 			return true
 		}
 	}

@@ -93,6 +93,9 @@ func (g *Gate) text(p *page) {
 	}
 	p.grid(t)
 	for _, r := range g.Rows {
+		if r.decidedFromZero() {
+			p.note(r.Title + ": " + fromZero)
+		}
 		if r.Reason != "" {
 			p.note(fmt.Sprintf("%s: %s (%s)", r.Title, r.Gate, r.Reason))
 		}
@@ -120,7 +123,10 @@ func (r *GateRow) verdictWords() string {
 		return "better"
 	}
 	if r.Gate == NotWorse {
-		return fmt.Sprintf("not %s worse", percent(r.Effect))
+		if r.AnyChange {
+			return NotWorse
+		}
+		return fmt.Sprintf("not %s worse", r.effect())
 	}
 	return r.Gate
 }
@@ -185,7 +191,7 @@ func (g *Gate) history(p *page) {
 		if s.Stands {
 			word, code = "worse", red
 		}
-		t.row(s.Date.UTC().Format("2006-01-02 15:04"), short(s.Revision), s.Title, show(s.Before), show(s.After), signed(s.Change), word)
+		t.row(s.Date.UTC().Format("2006-01-02 15:04"), short(s.Revision), s.Title, show(s.Before), show(s.After), s.by(), word)
 		t.paint(6, code)
 	}
 	p.grid(t)

@@ -63,7 +63,7 @@ type Comparison struct {
 	// alone decides; Effect is 0 then.
 	AnyChange bool
 	Verdict   Verdict
-	Doubt           Doubt // why it cannot tell
+	Doubt     Doubt // why it cannot tell
 }
 
 // Compare compares two samples on their own.

@@ -377,6 +377,30 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// What was there beyond -n N is no new report: two runs began at the same time,
+// and the first look took one of them.
+func TestConfirmBeyondTheNewestSoMany(t *testing.T) {
+	s := newShelf(t)
+	s.keep("", "", 40*time.Hour, 50e3)
+	oldest, err := s.store.Rows(t.Context(), store.Query{Fields: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.keep("", "", 40*time.Hour, 50e3, func(d *report.Document) { d.StartedAt = oldest[0].At })
+	rnd := rand.New(rand.NewPCG(6, 6))
+	for i := range 29 {
+		level := 50e3
+		if i >= 20 {
+			level = 40e3
+		}
+		s.keep("", "", time.Duration(30-i)*time.Hour, level*math.Exp(0.01*rnd.NormFloat64()))
+	}
+	code, words := s.run("verify", "-n", "30", "--effect", "8%", "--confirm", "true")
+	if want := "the confirming command left no new report"; code != command.Failed || !strings.Contains(words, want) {
+		t.Errorf("got %d, %q, want %q\n%s", code, words, want, s.out.String())
+	}
+}
+
 func TestWords(t *testing.T) {
 	for _, tt := range []struct {
 		side string

@@ -103,16 +103,20 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 		return err
 	}
 	if found.Verdict == judge.Worse && c.confirm != "" {
+		if q.Limit > 0 { // the new ones come on top, and what was beyond the limit is not new
+			q.Limit, q.Since = 0, oldest(found)
+			there, err := s.Rows(ctx, store.Query{Since: q.Since, Filters: q.Filters, Fields: []string{}})
+			if err != nil {
+				return err
+			}
+			found.Know(there)
+		}
 		for i := range found.Groups {
 			if g := &found.Groups[i]; g.Verdict == judge.Worse {
 				if err := c.confirmed(ctx, g); err != nil {
 					return err
 				}
 			}
-		}
-		if q.Limit > 0 { // the new ones come on top
-			q.Limit = 0
-			q.Since = oldest(found)
 		}
 		if found, err = c.verify(ctx, s, q, o, found); err != nil {
 			return err

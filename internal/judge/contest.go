@@ -1,0 +1,189 @@
+package judge
+
+import (
+	"math"
+	"strings"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+)
+
+// A contest is one quantity of two sides. It knows which of their values are
+// lower bounds: percentiles that fell among events that were never answered.
+// They enter tests as they stand, and each verdict is then tried against them:
+// it stays only if it would be the same were they as bad as can be.
+type contest struct {
+	quantity
+	base      [][]digest.Row // of a comparison one list; of a history one a revision
+	candidate []digest.Row
+	history   bool
+	effect    float64 // as it was asked for
+}
+
+// A raising says whose lower bounds are taken to be as bad as can be.
+type raising int
+
+const (
+	nobodys raising = iota
+	bases
+	candidates
+)
+
+// row is the contest for the statistics.
+func (c *contest) row(up raising) stats.Row {
+	r := stats.Row{Better: c.better, Amount: c.amount > 0, Effect: c.effect}
+	ceiling := math.NaN()
+	if up == candidates {
+		ceiling = c.ceiling()
+	}
+	r.Candidate = raised(c.candidate, c.field, ceiling)
+	ceiling = math.NaN()
+	if up == bases {
+		ceiling = c.ceiling()
+		if c.history && len(c.base) >= stats.Levels {
+			// The test against a history is Student's, which a single value
+			// without an end would blind: there they are as bad as the newest.
+			ceiling = most(c.candidate, c.field)
+		}
+	}
+	if !c.history {
+		r.Base = raised(c.base[0], c.field, ceiling)
+		return r
+	}
+	r.History = [][]float64{}
+	for _, rows := range c.base {
+		r.History = append(r.History, raised(rows, c.field, ceiling))
+	}
+	return r
+}
+
+// beyond takes the worst value there is to one that is worse by more than any
+// effect: nothing that tests and intervals make of values is larger.
+const beyond = 4
+
+// ceiling is beyond all that was measured.
+func (c *contest) ceiling() float64 {
+	v := most(c.candidate, c.field)
+	for _, rows := range c.base {
+		v = max(v, most(rows, c.field))
+	}
+	return beyond * v
+}
+
+// contests judges quantities together.
+func contests(all []contest, o stats.Options) []Judgement {
+	family := func(up raising) []stats.Comparison {
+		rows := make([]stats.Row, len(all))
+		for i := range all {
+			rows[i] = all[i].row(up)
+		}
+		return stats.Family(rows, o)
+	}
+	out := make([]Judgement, len(all))
+	var doubted [3]bool // whose lower bounds there are
+	for i, found := range family(nobodys) {
+		c := &all[i]
+		out[i] = judgement(c.quantity, found, kindOf(c.field, append(c.base[:len(c.base):len(c.base)], c.candidate)...))
+		j := &out[i]
+		j.Confidence, j.asked, j.worst = o.Confidence, c.effect, found.Difference.Worst(c.better)
+		j.Base.AtLeast, j.Candidate.AtLeast = lowerBounds(c.field, c.base...), lowerBounds(c.field, c.candidate)
+		j.LowerBounds = j.Base.AtLeast || j.Candidate.AtLeast
+		doubted[bases] = doubted[bases] || anyBound(c.field, c.base...)
+		doubted[candidates] = doubted[candidates] || anyBound(c.field, c.candidate)
+	}
+	if doubted[bases] {
+		for i, found := range family(bases) {
+			if anyBound(all[i].field, all[i].base...) {
+				out[i].try(found.Verdict, stats.Worse, stats.Same)
+			}
+		}
+	}
+	if doubted[candidates] {
+		for i, found := range family(candidates) {
+			if anyBound(all[i].field, all[i].candidate) {
+				out[i].try(found.Verdict, stats.Better, stats.Same)
+				out[i].worst = max(out[i].worst, found.Difference.Worst(all[i].better))
+			}
+		}
+	}
+	return out
+}
+
+// try takes a verdict back that lower bounds might overturn, and does.
+func (j *Judgement) try(verdict stats.Verdict, at ...stats.Verdict) {
+	for _, v := range at {
+		if j.Verdict == v && verdict != v {
+			j.Verdict, j.Why = stats.Unknown, j.boundWords()
+		}
+	}
+}
+
+// boundWords say why numbers are not to be relied on.
+func (j *Judgement) boundWords() string {
+	if j.LowerBounds {
+		return "events were never answered, so this time is a lower bound"
+	}
+	return "events were never answered, so in some runs this time is a lower bound"
+}
+
+// sample is one number of each row that has the field.
+func sample(rows []digest.Row, field string) []float64 { return raised(rows, field, math.NaN()) }
+
+// raised is the sample with its lower bounds at a ceiling, if one is given
+// that is higher than they are.
+func raised(rows []digest.Row, field string, ceiling float64) []float64 {
+	var out []float64
+	for i := range rows {
+		x, ok := rows[i].Num(field)
+		if !ok || math.IsNaN(x) || math.IsInf(x, 0) {
+			continue
+		}
+		if ceiling > x { // seldom asked for
+			if v, _ := rows[i].Get(field); isBound(v) {
+				x = ceiling
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// most is the largest value of a field, 0 of none.
+func most(rows []digest.Row, field string) float64 {
+	v := 0.0
+	for _, x := range sample(rows, field) {
+		v = max(v, x)
+	}
+	return v
+}
+
+// isBound is whether a value is only a lower bound.
+func isBound(v digest.Value) bool { return strings.HasPrefix(v.Text, ">=") }
+
+// countBounds counts values of a field, and those that are lower bounds.
+func countBounds(field string, lists [][]digest.Row) (bounds, all int) {
+	for _, rows := range lists {
+		for i := range rows {
+			if v, ok := rows[i].Get(field); ok {
+				all++
+				if isBound(v) {
+					bounds++
+				}
+			}
+		}
+	}
+	return bounds, all
+}
+
+// anyBound is whether some row has only a bound of the field.
+func anyBound(field string, lists ...[]digest.Row) bool {
+	bounds, _ := countBounds(field, lists)
+	return bounds > 0
+}
+
+// lowerBounds is whether half of the rows or more have only a bound of the
+// field, and so their median is one.
+func lowerBounds(field string, lists ...[]digest.Row) bool {
+	bounds, all := countBounds(field, lists)
+	return bounds > 0 && 2*bounds >= all
+}

@@ -1,0 +1,295 @@
+package judge
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/stats"
+)
+
+// A verdict stays if it would be the same were lower bounds as bad as can be.
+func TestVerdictsAgainstLowerBounds(t *testing.T) {
+	const level, p99 = 50e3, 0.012
+	for _, tt := range []struct {
+		name            string
+		base, candidate int // so many of ten are bounds
+		factor          float64
+		want            stats.Verdict
+		why             string
+	}{
+		{name: "better, one of the candidate's", candidate: 1, factor: 0.5, want: stats.Better},
+		{name: "better, most of the candidate's", candidate: 6, factor: 0.5, want: stats.Unknown, why: "events were never answered, so this time is a lower bound"},
+		{name: "better, four of the candidate's", candidate: 4, factor: 0.5, want: stats.Unknown, why: "events were never answered, so in some runs this time is a lower bound"},
+		{name: "better than bounds", base: 10, factor: 0.5, want: stats.Better},
+		{name: "worse, one of the base's", base: 1, factor: 2, want: stats.Worse},
+		{name: "worse, most of the base's", base: 6, factor: 2, want: stats.Unknown, why: "events were never answered, so this time is a lower bound"},
+		{name: "worse, as bounds", candidate: 10, factor: 2, want: stats.Worse},
+		{name: "same, one of the candidate's", candidate: 1, factor: 1, want: stats.Same},
+		{name: "same, most of the candidate's", candidate: 6, factor: 1, want: stats.Unknown, why: "events were never answered, so this time is a lower bound"},
+		{name: "same, most of the base's", base: 6, factor: 1, want: stats.Unknown, why: "events were never answered, so this time is a lower bound"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base, candidate := runs(1, "a", 10, level, p99, 0.005), runs(2, "b", 10, level, p99*tt.factor, 0.005)
+			bounded(base[:tt.base])
+			bounded(candidate[:tt.candidate])
+			c, err := Compare(base, candidate, CompareOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := c.Pairs[0].Rows[1]
+			if r.Field != "response_p99" || r.Verdict != tt.want || r.Why != tt.why {
+				t.Errorf("%s: got %q (%s), want %q (%s)", r.Field, r.Verdict, r.Why, tt.want, tt.why)
+			}
+			checkPage(t, c.Text)
+		})
+	}
+}
+
+// The sign of a lower bound stands where one is, and nowhere else.
+func TestLowerBoundsAreShown(t *testing.T) {
+	text := func(base, candidate []digest.Row) map[string]string {
+		c, err := Compare(base, candidate, CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := c.Text(&b, report.Style{ASCII: true}); err != nil {
+			t.Fatal(err)
+		}
+		lines := map[string]string{}
+		for line := range strings.Lines(b.String()) {
+			for _, name := range []string{"response p99 ", "throughput ", "p99 ", "p50 "} {
+				if rest, ok := strings.CutPrefix(strings.TrimLeft(line, " "), name); ok && lines[name] == "" {
+					lines[name] = strings.ReplaceAll(strings.Join(strings.Fields(strings.ReplaceAll(rest, ">= ", ">=")), " "), " ms", "ms")
+				}
+			}
+		}
+		return lines
+	}
+	same := func(prefix string, p99 float64) []digest.Row { return runs(1, prefix, 6, 50e3, p99, 0) }
+	for _, tt := range []struct {
+		name            string
+		base, candidate []digest.Row
+		row, percentile string
+	}{
+		{"none", same("a", 0.012), same("b", 0.024), "12ms 24ms +100.0% +100.0% .. +100.0% worse", "12ms 24ms +100.0% |##########"},
+		{"the candidate's", same("a", 0.012), bounded(same("b", 0.024)), "12ms >=24ms >=+100.0% unknown worse", "12ms >=24ms"},
+		{"the base's", bounded(same("a", 0.024)), same("b", 0.012), ">=24ms 12ms <= -50.0% unknown better", ">=24ms 12ms"},
+		{"both", bounded(same("a", 0.012)), bounded(same("b", 0.024)), ">=12ms >=24ms unknown unknown cannot tell", ">=12ms >=24ms"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lines := text(tt.base, tt.candidate)
+			if lines["response p99 "] != tt.row || lines["p99 "] != tt.percentile {
+				t.Errorf("got %q and %q,\nwant %q and %q", lines["response p99 "], lines["p99 "], tt.row, tt.percentile)
+			}
+			if strings.Contains(lines["throughput "]+lines["p50 "], ">=") {
+				t.Errorf("what is no bound is shown as one: %q", lines)
+			}
+		})
+	}
+}
+
+// times are a history of single runs whose p99s are those.
+func times99(p99 func(i int) float64, n int) []digest.Row {
+	rows := history(1, n, 1, 0.002, level)
+	rnd := rand.New(rand.NewPCG(3, 3))
+	for i := range rows {
+		for k, f := range rows[i].Fields {
+			if f.Name == "response_p99" {
+				rows[i].Fields[k].Value.Num = p99(i) * math.Exp(0.002*rnd.NormFloat64())
+			}
+		}
+	}
+	return rows
+}
+
+// What counts are the lower bounds of the revisions that the newest is held
+// against, and not of those before the last step.
+func TestLowerBoundsOfAHistory(t *testing.T) {
+	step := func(i int) float64 {
+		if i < 12 {
+			return 0.050
+		}
+		return 0.012
+	}
+	worseLast := func(i int) float64 {
+		if i == 23 {
+			return 0.030
+		}
+		return 0.012
+	}
+	flat := func(int) float64 { return 0.012 }
+	for _, tt := range []struct {
+		name     string
+		p99      func(int) float64
+		from, to int // are bounds
+		want     string
+		shown    [2]bool // of the base, of the newest
+	}{
+		{"before the last step", step, 0, 12, NotWorse, [2]bool{}},
+		{"of the base, which is only worse for it", flat, 0, 23, NotWorse, [2]bool{true, false}},
+		{"of the newest", flat, 23, 24, CannotTell, [2]bool{false, true}},
+		{"of the newest, which is worse as it is", worseLast, 23, 24, Worse, [2]bool{false, true}},
+		{"of the base, which may have been as bad as the newest", worseLast, 0, 23, CannotTell, [2]bool{true, false}},
+		{"of one in the base", worseLast, 3, 4, Worse, [2]bool{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rows := times99(tt.p99, 24)
+			bounded(rows[tt.from:tt.to])
+			v, err := Verify(rows, VerifyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := v.Groups[0].Rows[1]
+			if r.Gate != tt.want || r.Base.AtLeast != tt.shown[0] || r.Candidate.AtLeast != tt.shown[1] {
+				t.Errorf("%s: got %q (%s), bounds %v, %v; want %q, %v", r.Field, r.Gate, r.Reason, r.Base.AtLeast, r.Candidate.AtLeast, tt.want, tt.shown)
+			}
+			checkPage(t, v.Text)
+		})
+	}
+}
+
+// A level that is a lower bound is none that a step for the worse can stand on.
+func TestStepFromLowerBounds(t *testing.T) {
+	up := func(i int) float64 {
+		if i < 12 {
+			return 0.012
+		}
+		return 0.020
+	}
+	rows := times99(up, 24)
+	if v, err := Verify(rows, VerifyOptions{}); err != nil || v.Verdict != Worse {
+		t.Fatalf("got %v, %v, want worse", v.Verdict, err)
+	}
+	bounded(rows[:12])
+	v, err := Verify(rows, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := v.Groups[0].Steps; len(s) != 1 || s[0].Stands || v.Verdict == Worse {
+		t.Errorf("got %q with %+v, want a step that does not stand", v.Verdict, s)
+	}
+}
+
+// From 0 there are no shares: differences are amounts, and said to be.
+func TestEffectBesideZero(t *testing.T) {
+	zero := func(rows []digest.Row) []digest.Row {
+		for i := range rows {
+			for k, f := range rows[i].Fields {
+				if f.Name == "throughput" {
+					rows[i].Fields[k].Value.Num = 0
+				}
+			}
+		}
+		return rows
+	}
+	page := func(base, candidate []digest.Row) string {
+		c, err := Compare(base, candidate, CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPage(t, c.Text)
+		var b bytes.Buffer
+		if err := c.Text(&b, report.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(b.String()), " ")
+	}
+	many := func(seed uint64, prefix string) []digest.Row { return runs(seed, prefix, 8, 50e3, 0.012, 0.0002) }
+	for _, tt := range []struct {
+		name, got string
+		want      []string
+	}{
+		{"from 0", page(zero(many(1, "a")), many(2, "b")), []string{"throughput 0/s 50 k/s +50 k/s", " better ", "throughput: the base is 0, which has no shares: any change counts"}},
+		{"to 0", page(many(1, "a"), zero(many(2, "b"))), []string{"throughput 50 k/s 0/s -50 k/s", " worse "}},
+		{"at 0", page(zero(many(1, "a")), zero(many(2, "b"))), []string{"throughput 0/s 0/s +0/s +0/s .. +0/s same response"}},
+		{
+			"one of them 0", page(append(zero(many(1, "a")[:1]), many(1, "a")[1:]...), many(2, "b")),
+			[]string{"same within 1.5k/s"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, want := range tt.want {
+				if !strings.Contains(tt.got, want) {
+					t.Errorf("%q is not in\n%s", want, tt.got)
+				}
+			}
+		})
+	}
+}
+
+// A history with one outage keeps its steps as shares, and says what it may be
+// worse by in the unit of the row.
+func TestHistoryWithAnOutage(t *testing.T) {
+	rows := history(1, 30, 1, 0.02, func(i int) float64 {
+		switch {
+		case i == 5:
+			return 0
+		case i >= 20:
+			return 0.8
+		}
+		return 1
+	})
+	v, err := Verify(rows, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := v.Groups[0].Steps
+	if len(s) != 1 || !s[0].Relative || math.Abs(s[0].Change+0.2) > 0.02 || !strings.HasPrefix(v.Groups[0].Rows[0].Reason, "-2") && !strings.HasPrefix(v.Groups[0].Rows[0].Reason, "-1") {
+		t.Errorf("got %+v, %q", s, v.Groups[0].Rows[0].Reason)
+	}
+	// With it among the base, what is too noisy is told in events a second.
+	few := history(2, 2, 8, 0.02, level)
+	for k, f := range few[0].Fields {
+		if f.Name == "throughput" {
+			few[0].Fields[k].Value.Num = 0
+		}
+	}
+	if v, err = Verify(few, VerifyOptions{Effects: Effects{All: 0.001}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := v.Groups[0].Rows[0]; !strings.Contains(r.Reason, "k/s worse; --effect ") && !strings.Contains(r.Reason, "/s worse; --effect ") {
+		t.Errorf("got %q (%q)", r.Reason, r.Gate)
+	}
+	checkPage(t, v.Text)
+}
+
+// Of more revisions than are looked at, the older ones are no new runs.
+func TestConfirmKnowsOldReports(t *testing.T) {
+	var rows []digest.Row
+	rnd := rand.New(rand.NewPCG(9, 9))
+	for i := range mostRevisions + 40 {
+		f := 1.0
+		if i >= mostRevisions+30 {
+			f = 0.8
+		}
+		rows = append(rows, row(fmt.Sprintf("r%d", i), start.Add(time.Duration(i)*time.Hour), fields{
+			"throughput": 50e3 * f * math.Exp(0.01*rnd.NormFloat64()), "response_p99": 0.012 * math.Exp(0.01*rnd.NormFloat64()),
+		}))
+	}
+	v, err := Verify(rows, VerifyOptions{})
+	if err != nil || v.Verdict != Worse || v.Groups[0].Older != 40 {
+		t.Fatalf("got %v, %v", v, err)
+	}
+	if again, err := v.Confirm(rows, VerifyOptions{}); err == nil {
+		t.Errorf("%d old reports were taken for new ones", len(again.Groups[0].Confirmed.Reports))
+	}
+	// Neither is one that was beyond the limit of the first look.
+	fresh := row("new", start.Add(1000*time.Hour), fields{"throughput": 40e3})
+	v.Know([]digest.Row{{ID: "beyond"}})
+	beyond := row("beyond", start.Add(-time.Hour))
+	again, err := v.Confirm(append([]digest.Row{beyond}, append(rows, fresh)...), VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := again.Groups[0].Confirmed; len(c.Reports) != 1 || c.Reports[0] != "new" || !c.Again {
+		t.Errorf("got %+v, want the new one alone", c)
+	}
+}
