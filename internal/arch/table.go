@@ -47,7 +47,7 @@ var Rooms = []Room{
 	{Name: "target/null", May: append([]string{"internal/wire/kafka"}, protocol...)},
 	{Name: "target/all", May: []string{"target", "target/apm", "target/kafka", "target/null", "target/riemann"}},
 
-	{Name: "internal/wire/..."},
+	{Name: "internal/wire/...", May: []string{"internal/wire/crc"}},
 	{Name: "internal/socket"},
 	{Name: "internal/uring"},
 	{Name: "internal/dial", May: []string{"target"}},
@@ -89,6 +89,8 @@ var Rooms = []Room{
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/compat", May: []string{"internal/report", "internal/workload", "load"}},
 	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/export", "internal/report", "internal/workload", "load", "measure", "units"}},
+	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/workload", "load", "measure"}},
+	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/workload", "load", "measure", "payload"}},
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/report", "internal/store", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{

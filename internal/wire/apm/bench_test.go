@@ -75,13 +75,3 @@ func BenchmarkRecompress(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkMultiply(b *testing.B) {
-	x := uint32(12345)
-	for range b.N {
-		x = multiply(0x7fffffff, x)
-	}
-	if x == 1 {
-		b.Log(x)
-	}
-}

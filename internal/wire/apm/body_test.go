@@ -227,7 +227,7 @@ func TestSumsCombine(t *testing.T) {
 			end := min(len(p), at+n)
 			zeroed := bytes.Clone(p)
 			clear(zeroed[at:end])
-			got := crc32.ChecksumIEEE(zeroed) ^ multiply(shiftOf(len(p)-end), rawSum(p[at:end]))
+			got := crc32.ChecksumIEEE(zeroed) ^ field.Multiply(field.Shift(len(p)-end), rawSum(p[at:end]))
 			if want := crc32.ChecksumIEEE(p); got != want {
 				t.Errorf("%d bytes at %d: got %08x, want %08x", n, at, got, want)
 			}

@@ -111,7 +111,7 @@ func (b *Body) Gzip(level int) (*Body, error) {
 		for k := i; k < j; k++ {
 			z.places[k].at += int32(moved)
 		}
-		z.regions = append(z.regions, region{at: int32(from + moved), end: int32(to + moved), shift: shiftOf(len(b.Bytes) - to)})
+		z.regions = append(z.regions, region{at: int32(from + moved), end: int32(to + moved), shift: field.Shift(len(b.Bytes) - to)})
 		clear(zeroed[from:to])
 		// The window has to hold as many bytes as the reader's will.
 		if err := flush(bytes.Repeat([]byte{mark}, to-from)); err != nil {
@@ -136,7 +136,7 @@ func (b *Body) seal() {
 	sum := b.sum
 	for i := range b.regions {
 		r := &b.regions[i]
-		sum ^= multiply(r.shift, rawSum(b.Bytes[r.at:r.end]))
+		sum ^= field.Multiply(r.shift, rawSum(b.Bytes[r.at:r.end]))
 	}
 	binary.LittleEndian.PutUint32(b.Bytes[len(b.Bytes)-8:], sum)
 }

@@ -1,0 +1,63 @@
+package crc
+
+import (
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+)
+
+var fields = []struct {
+	name string
+	f    *Field
+}{{"IEEE", IEEE}, {"Castagnoli", Castagnoli}}
+
+// slowly is Multiply by the book, a bit at a time.
+func slowly(polynomial, a, b uint32) uint32 {
+	var p uint32
+	for range 32 {
+		p ^= a & uint32(int32(b)>>31)
+		a = a>>1 ^ polynomial&-(a&1)
+		b <<= 1
+	}
+	return p
+}
+
+func TestMultiply(t *testing.T) {
+	for _, tt := range fields {
+		rng := rand.New(rand.NewPCG(1, 2))
+		for i := range 10_000 {
+			a, b := rng.Uint32(), rng.Uint32()
+			if i < 32 {
+				b = 1 << i
+			}
+			if got, want := tt.f.Multiply(a, b), slowly(tt.f.polynomial, a, b); got != want {
+				t.Fatalf("%s: %#x by %#x is %#x, want %#x", tt.name, a, b, got, want)
+			}
+		}
+	}
+}
+
+// Sums of two parts are joined as the standard library would sum both.
+func TestSumsAreJoined(t *testing.T) {
+	all := make([]byte, 1000)
+	for i := range all {
+		all[i] = byte(i * i)
+	}
+	for _, tt := range fields {
+		table := crc32.MakeTable(tt.f.polynomial)
+		for _, n := range []int{0, 1, 7, 500, 999, 1000} {
+			got := tt.f.Multiply(tt.f.Shift(len(all)-n), crc32.Checksum(all[:n], table)) ^ crc32.Checksum(all[n:], table)
+			if want := crc32.Checksum(all, table); got != want {
+				t.Errorf("%s, %d bytes and the rest: %#x, want %#x", tt.name, n, got, want)
+			}
+		}
+	}
+}
+
+func BenchmarkMultiply(b *testing.B) {
+	x := uint32(0x12345678)
+	for b.Loop() {
+		x = IEEE.Multiply(0x7fffffff, x)
+	}
+	_ = x
+}
