@@ -16,6 +16,9 @@ type Figure struct {
 	// Shared figures have the time of the run as X and are looked at together:
 	// one zoom and one cross-hair for all of them.
 	Shared bool
+	// Middles: X are the middles of the intervals that Y was measured over. Else
+	// they are moments.
+	Middles bool
 }
 
 // A Unit says what numbers are, and so how they are printed.

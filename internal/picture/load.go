@@ -45,6 +45,7 @@ type counted struct {
 }
 
 func (p *plot) counts(f *Figure, i int, lines []counted) {
+	f.Middles = true
 	rows := p.runs[i].paced()
 	for _, c := range lines {
 		x, y, any := rate(rows, c.of)

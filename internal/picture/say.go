@@ -57,14 +57,34 @@ var toldPercentiles = []float64{2, 10, 100, 1000, 10_000}
 func (f *Figure) percentilesOf(s *Series) []string {
 	var out []string
 	for _, x := range toldPercentiles {
-		if v, ok := s.stepAt(x); ok {
-			out = append(out, percentile(x)+" "+Format(v, f.Y.Unit))
+		if text, ok := f.percentileOf(s, x); ok {
+			out = append(out, percentile(x)+" "+text)
 		}
 	}
-	if n := len(s.Y); n > 0 {
+	if n := len(s.Y); n > 0 && s.Style == Steps {
 		out = append(out, "max "+Format(s.Y[n-1], f.Y.Unit))
 	}
 	return out
+}
+
+// percentileOf is what a line has at a percentile: a curve what its step holds
+// there, and a line of points the point, if it has one there.
+func (f *Figure) percentileOf(s *Series, x float64) (string, bool) {
+	if s.Style == Steps {
+		v, ok := s.stepAt(x)
+		return Format(v, f.Y.Unit), ok
+	}
+	for i, at := range s.X {
+		if math.Abs(at-x) > 1e-9*x || !drawable(s.Y[i], false) {
+			continue
+		}
+		text := Format(s.Y[i], f.Y.Unit)
+		if s.AtLeast != nil && s.AtLeast[i] {
+			text = ">= " + text
+		}
+		return text, true
+	}
+	return "", false
 }
 
 // stepAt is the value of a line of steps at x: that of the last point before
@@ -88,7 +108,9 @@ type Table struct {
 }
 
 // Table returns the numbers of the figure in at most about so many rows: more
-// than those are joined, rates by their mean, all else by its largest.
+// than those are joined, rates by their mean, all else by its largest. The head
+// of the first column says what its times are: of what was measured over
+// intervals their middles, else the moments until which a row goes.
 func (f *Figure) Table(most int) Table {
 	switch {
 	case f.Heat != nil:
@@ -97,7 +119,10 @@ func (f *Figure) Table(most int) Table {
 		return f.percentileTable()
 	}
 	t := Table{Head: []string{f.X.Label}}
-	if f.Shared {
+	switch {
+	case f.Middles:
+		t.Head[0] = "middle of interval"
+	case f.Shared:
 		t.Head[0] = "until"
 	}
 	var xs []float64
@@ -113,6 +138,9 @@ func (f *Figure) Table(most int) Table {
 	bins := bin(xs, most)
 	if len(bins) < len(xs) {
 		t.Note = "Neighbours are joined: the mean of rates, the largest of the rest."
+		if f.Middles {
+			t.Head[0] = "middle of the last interval"
+		}
 	}
 	from := math.Inf(-1)
 	for _, to := range bins {
@@ -193,8 +221,8 @@ func (f *Figure) percentileTable() Table {
 		row, any := []string{percentile(x)}, false
 		for i := range f.Series {
 			text := ""
-			if v, ok := f.Series[i].stepAt(x); ok {
-				text, any = Format(v, f.Y.Unit), true
+			if v, ok := f.percentileOf(&f.Series[i], x); ok {
+				text, any = v, true
 			}
 			row = append(row, text)
 		}
@@ -202,15 +230,17 @@ func (f *Figure) percentileTable() Table {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	row := []string{"max"}
+	row, any := []string{"max"}, false
 	for i := range f.Series {
 		text := ""
-		if n := len(f.Series[i].Y); n > 0 {
-			text = Format(f.Series[i].Y[n-1], f.Y.Unit)
+		if n := len(f.Series[i].Y); n > 0 && f.Series[i].Style == Steps {
+			text, any = Format(f.Series[i].Y[n-1], f.Y.Unit), true
 		}
 		row = append(row, text)
 	}
-	t.Rows = append(t.Rows, row)
+	if any {
+		t.Rows = append(t.Rows, row)
+	}
 	return t
 }
 

@@ -28,6 +28,7 @@ var over = []struct {
 // of them are enough to look at.
 func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) {
 	f := p.overTime(name, title, note, Axis{Label: "time", Unit: Micros, Log: true})
+	f.Middles = true
 	bounds := false
 	for i, r := range p.runs {
 		rows := r.paced()

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -125,8 +126,11 @@ func comparisonFigures(c *judge.Comparison) []picture.Figure {
 				if !ok || q.Base == nil || q.Candidate == nil {
 					continue
 				}
-				base.X, base.Y = append(base.X, 1/(1-x)), append(base.Y, *q.Base*1e6)
-				candidate.X, candidate.Y = append(candidate.X, 1/(1-x)), append(candidate.Y, *q.Candidate*1e6)
+				base.X, base.Y, base.AtLeast = append(base.X, 1/(1-x)), append(base.Y, *q.Base*1e6), append(base.AtLeast, q.BaseAtLeast)
+				candidate.X, candidate.Y, candidate.AtLeast = append(candidate.X, 1/(1-x)), append(candidate.Y, *q.Candidate*1e6), append(candidate.AtLeast, q.CandidateAtLeast)
+			}
+			if slices.Contains(base.AtLeast, true) || slices.Contains(candidate.AtLeast, true) {
+				f.Note += " Some are lower bounds: events were never answered."
 			}
 			f.Series = []picture.Series{base, candidate}
 			out = append(out, f)
