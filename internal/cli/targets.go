@@ -7,6 +7,8 @@ import (
 	"carronade/internal/command/query"
 	"carronade/internal/command/topics"
 	"carronade/internal/compat"
+	"carronade/internal/compat/kafkaconsumer"
+	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/sangrenel"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -137,6 +139,8 @@ its process costs meanwhile in memory and processor time.`,
 func oldTools() []compat.Tool {
 	return []compat.Tool{
 		sangrenel.Tool,
+		kafkaconsumer.Tool,
+		riemannload.Tool,
 	}
 }
 

@@ -1,0 +1,160 @@
+package acceptance
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAsRiemannLoad runs the published command of 2013, by a link that has the
+// script's name, until it is interrupted, and reads what it printed and wrote by
+// the forms alone: the sums are those of the report.
+func TestAsRiemannLoad(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		args  []string
+		batch float64
+	}{
+		{"single event sends", nil, 1},
+		{"bulk sends", []string{"-w", "2", "-c", "3", "--batch-size=400"}, 400},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := startStandin(t, "riemann", "--listen", "127.0.0.1:0", "--discard")
+			dir := t.TempDir()
+			link, file := filepath.Join(dir, "riemann-load.sh"), filepath.Join(dir, "report.json")
+			if err := os.Symlink(program, link); err != nil {
+				t.Fatal(err)
+			}
+			s := prepare(t, append(tt.args, server.addr, "--report-json", file)...)
+			s.cmd.Path, s.cmd.Args[0], s.cmd.Dir = link, link, dir
+			s.begin()
+			s.awaitSaid("Reports will be placed at")
+			after(t, 2600*time.Millisecond)
+			s.signal(os.Interrupt)
+			e := s.wait(30*time.Second).want(t, 130)
+
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var d document
+			if err := json.Unmarshal(text, &d); err != nil {
+				t.Fatal(err)
+			}
+			last := lastBlock(t, e.stdout)
+			for name, want := range map[string]float64{
+				"acks.count":           float64(d.Totals.Acked) / tt.batch,
+				"acks.mean rate":       d.Totals.EventsPerS / tt.batch,
+				"event-acks.count":     float64(d.Totals.Acked),
+				"event-acks.mean rate": d.Totals.EventsPerS,
+				"sends.count":          float64(d.Totals.Shots),
+				"throughput.count":     float64(d.Totals.WireBytes),
+				"throughput.mean rate": float64(d.Totals.WireBytes) / d.Totals.ElapsedS,
+				"rtt.count":            float64(d.Service.Count),
+				"rtt.max":              d.Service.MaxUS / 1e6,
+				"rtt.mean":             d.Service.MeanUS / 1e6,
+				"rtt.median":           d.Service.P50US / 1e6,
+				"rtt.99%":              d.Service.P99US / 1e6,
+				"rtt.99.9%":            d.Service.P999US / 1e6,
+				"unacked.value":        0,
+			} {
+				if got, ok := last[name]; !ok || math.Abs(got-want) > 0.006 {
+					t.Errorf("%s is %v, want %v", name, got, want)
+				}
+			}
+			if d.Totals.Acked == 0 {
+				t.Error("nothing was acked")
+			}
+			folders, _ := filepath.Glob(filepath.Join(dir, "[0-9]*"))
+			if len(folders) != 1 {
+				t.Fatalf("folders of reports: %q", folders)
+			}
+			for name, want := range map[string]float64{
+				"acks": float64(d.Totals.Acked) / tt.batch, "event-acks": float64(d.Totals.Acked), "sends": float64(d.Totals.Shots),
+				"throughput": float64(d.Totals.WireBytes), "unacked": 0, "rtt": -1,
+			} {
+				rows := csvRows(t, filepath.Join(folders[0], name+".csv"))
+				if n := len(rows); n < 2 || n > 8 {
+					t.Fatalf("%s.csv has %d rows, want one a second", name, n)
+				}
+				for i, row := range rows {
+					if row[0] != float64(i+1) {
+						t.Errorf("%s.csv: row %d is of second %v", name, i+1, row[0])
+					}
+				}
+				if got := rows[len(rows)-1][1]; want >= 0 && got != want {
+					t.Errorf("%s.csv ends with %v, want %v", name, got, want)
+				}
+			}
+			for _, name := range []string{"acks.png", "rtt.png", "throughput.png", "unacked.png", "plots.html"} {
+				if info, err := os.Stat(filepath.Join(folders[0], name)); err != nil || info.Size() == 0 {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// lastBlock reads the last block of the console: the numbers by METRIC.NAME.
+func lastBlock(t *testing.T, text string) map[string]float64 {
+	t.Helper()
+	_, block, ok := strings.Cut(text[max(strings.LastIndex(text, "====\n"), 0):], "\n")
+	if !ok {
+		t.Fatalf("no block:\n%.2000s", text)
+	}
+	out, metric := map[string]float64{}, ""
+	for line := range strings.Lines(block) {
+		line = strings.TrimRight(line, "\n")
+		if name, ok := strings.CutSuffix(line, ":"); ok {
+			metric = strings.TrimSpace(name)
+			continue
+		}
+		name, value, ok := strings.Cut(line, " = ")
+		if !ok {
+			if name, value, ok = strings.Cut(line, " <= "); !ok {
+				continue
+			}
+		}
+		value, _, _ = strings.Cut(strings.TrimSuffix(value, "s"), " ")
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		out[metric+"."+strings.TrimSpace(name)] = v
+	}
+	return out
+}
+
+// csvRows reads a file of numbers under one line of names.
+func csvRows(t *testing.T, path string) (out [][]float64) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cells, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	for _, row := range cells[1:] {
+		var numbers []float64
+		for _, cell := range row {
+			v, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			numbers = append(numbers, v)
+		}
+		out = append(out, numbers)
+	}
+	return out
+}

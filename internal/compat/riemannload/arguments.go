@@ -1,0 +1,161 @@
+package riemannload
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// options are the tool's flags. Zero is not given, where zero has no meaning.
+type options struct {
+	workers, batch, connections int
+	netty, buffer               string // as they were given; "" is not
+	reports                     string
+	addr                        string   // host:port
+	others                      []string // addresses besides
+}
+
+// flags are the names of each, short and long.
+var flags = []struct{ short, long string }{
+	{"w", "client-workers"},
+	{"b", "batch-size"},
+	{"c", "connections"},
+	{"n", "netty-workers"},
+	{"s", "buffer-size"},
+	{"r", "reports-dir"},
+}
+
+// usage is what the tool's parser of options prints, to stdout.
+const usage = `usage: load-test
+ -b,--batch-size <arg>       number of Events to send in each Msg, default
+                             is 1
+ -c,--connections <arg>      number of concurrent connections, if not
+                             specified then equal to -w
+ -n,--netty-workers <arg>    number of netty worker threads, if not
+                             specified then equal to -w
+ -r,--reports-dir <arg>      base directory for generated reports, default
+                             is ./<timestamp>
+ -s,--buffer-size <arg>      netty pipeline buffer size in bytes, default
+                             is 1
+ -w,--client-workers <arg>   number of client workers, default is 1
+`
+
+// An unparsed argument is one that the parser of options refuses; then the tool
+// prints its usage.
+type unparsed string
+
+func (u unparsed) Error() string { return string(u) }
+
+// A thrown error is one that ends the tool with a Java exception.
+type thrown struct {
+	text string // of the exception
+	hint string // ours
+}
+
+func (e *thrown) Error() string { return e.text }
+
+// parse reads arguments as the tool's parser does, POSIX's: -w 2, -w2,
+// --client-workers 2 and --client-workers=2. What is no option is an address;
+// only the first counts.
+func parse(args []string) (o options, err error) {
+	given := map[string]string{}
+	var rest []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			rest = append(rest, args[i+1:]...)
+			break
+		}
+		if arg == "-" || !strings.HasPrefix(arg, "-") {
+			rest = append(rest, arg)
+			continue
+		}
+		name, value, has := option(arg)
+		if name == "" {
+			return o, unparsed("Unrecognized option: " + arg)
+		}
+		if !has {
+			if i++; i == len(args) {
+				return o, unparsed("Missing argument for option: " + name)
+			}
+			value = args[i]
+		}
+		if _, twice := given[name]; !twice { // the first counts
+			given[name] = value
+		}
+	}
+	o = options{workers: 1, batch: 1, reports: ".", addr: "localhost:5555"}
+	for _, f := range []struct {
+		name string
+		to   *int
+	}{{"w", &o.workers}, {"b", &o.batch}, {"c", &o.connections}} {
+		if err := whole(given, f.name, f.to); err != nil {
+			return o, err
+		}
+		if _, ok := given["c"]; f.name == "w" && !ok {
+			o.connections = o.workers
+		}
+	}
+	var unused int
+	if err := whole(given, "n", &unused); err != nil {
+		return o, err
+	}
+	o.netty, o.buffer = given["n"], given["s"]
+	if dir, ok := given["r"]; ok {
+		o.reports = dir
+	}
+	if len(rest) > 0 {
+		o.addr, o.others = rest[0], rest[1:]
+	}
+	return o, o.check()
+}
+
+// option finds the flag of an argument, and its value where it holds that, too.
+func option(arg string) (short, value string, has bool) {
+	text := strings.TrimLeft(arg, "-")
+	name, value, has := strings.Cut(text, "=")
+	for _, f := range flags {
+		if name == f.long || name == f.short {
+			return f.short, value, has
+		}
+	}
+	for _, f := range flags { // a short one with its value behind it
+		if !strings.HasPrefix(arg, "--") && strings.HasPrefix(text, f.short) {
+			return f.short, text[1:], true
+		}
+	}
+	return "", "", false
+}
+
+func whole(given map[string]string, name string, to *int) error {
+	text, ok := given[name]
+	if !ok {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return &thrown{text: fmt.Sprintf("java.lang.NumberFormatException: For input string: %q", text), hint: "-" + name + " wants a whole number"}
+	}
+	*to = int(n)
+	return nil
+}
+
+// check finds what the tool would have failed of later, or hung.
+func (o *options) check() error {
+	for _, f := range []struct {
+		name string
+		n    int
+	}{{"w", o.workers}, {"b", o.batch}, {"c", o.connections}} {
+		if f.n < 1 {
+			return &thrown{text: fmt.Sprintf("java.lang.IllegalArgumentException: -%s %d", f.name, f.n), hint: "-" + f.name + " wants 1 or more"}
+		}
+	}
+	host, port, ok := strings.Cut(o.addr, ":")
+	if strings.Count(o.addr, ":") > 1 { // IPv6, whose host stands in brackets
+		host, port, ok = strings.Cut(strings.TrimPrefix(o.addr, "["), "]:")
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); !ok || host == "" || err != nil || n == 0 {
+		return &thrown{text: "java.lang.IllegalStateException", hint: fmt.Sprintf("an address is HOST:PORT, and %q is none", o.addr)}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package riemannload
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"carronade/internal/picture"
+)
+
+// pixels is how wide the graphs are.
+const pixels = 1600
+
+// curves are the columns that graphs are drawn of, the whole seconds of the
+// firing.
+type curves struct {
+	time                           []float64
+	acks, rtt, throughput, unacked []float64
+}
+
+func (c *curves) add(m *metrics) {
+	c.time = append(c.time, float64(m.second()))
+	c.acks = append(c.acks, m.acks.mean())
+	c.rtt = append(c.rtt, m.rtt.shown().Mean().Seconds())
+	c.throughput = append(c.throughput, m.bytes.mean())
+	c.unacked = append(c.unacked, float64(m.unacked))
+}
+
+// draw writes the four graphs and the page that shows them: of the columns that
+// the tool's scripts gave to gnuplot, under the titles that they have there.
+func draw(dir string, c curves) error {
+	if len(c.time) == 0 {
+		return nil
+	}
+	var errs []error
+	for _, f := range figures(c) {
+		errs = append(errs, buffered(filepath.Join(dir, f.Name+".png"), func(w *bufio.Writer) error {
+			return f.PNG(w, picture.Light, float64(pixels)/picture.Width)
+		}))
+	}
+	errs = append(errs, buffered(filepath.Join(dir, "plots.html"), func(w *bufio.Writer) error {
+		_, err := w.WriteString(plots)
+		return err
+	}))
+	return errors.Join(errs...)
+}
+
+func figures(c curves) []picture.Figure {
+	line := func(name, title, label string, unit picture.Unit, y []float64) picture.Figure {
+		return picture.Figure{
+			Name: name, Title: title,
+			X:      picture.Axis{Label: "Time (sec)", Unit: picture.Seconds},
+			Y:      picture.Axis{Label: label, Unit: unit, Zero: true},
+			Series: []picture.Series{{X: c.time, Y: y}},
+		}
+	}
+	unacked := line("unacked", "Un-Acked Messages", "Messages", picture.Events, c.unacked)
+	if m, at, ok := fit(c.time, c.unacked); ok {
+		first, last := c.time[0], c.time[len(c.time)-1]
+		unacked.Series[0].Name = "unacked.csv"
+		unacked.Series = append(unacked.Series, picture.Series{
+			Name: fmt.Sprintf("fit: %s a second", picture.Signed(m)), Tone: picture.Orange, Dash: picture.Dashed,
+			X: []float64{first, last}, Y: []float64{m*first + at, m*last + at},
+		})
+	}
+	return []picture.Figure{
+		line("acks", "Mean Ack Rate", "Average (acks/sec)", picture.PerSecond, c.acks),
+		line("rtt", "RTT", "Average RTT (sec)", picture.Seconds, c.rtt),
+		line("throughput", "Throughput", "Average Throughput (bytes/sec)", picture.BytesPerS, c.throughput),
+		unacked,
+	}
+}
+
+// fit is the straight line of least squares, y = m x + c.
+func fit(x, y []float64) (m, c float64, ok bool) {
+	n := float64(len(x))
+	if n < 2 {
+		return 0, 0, false
+	}
+	var sx, sy, sxx, sxy float64
+	for i := range x {
+		sx, sy = sx+x[i], sy+y[i]
+		sxx, sxy = sxx+x[i]*x[i], sxy+x[i]*y[i]
+	}
+	d := n*sxx - sx*sx
+	if d == 0 {
+		return 0, 0, false
+	}
+	m = (n*sxy - sx*sy) / d
+	return m, (sy - m*sx) / n, true
+}
+
+const plots = `<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>riemann-load</title></head>
+<body>
+<img src="acks.png" alt="Mean Ack Rate">
+<img src="rtt.png" alt="RTT">
+<img src="throughput.png" alt="Throughput">
+<img src="unacked.png" alt="Un-Acked Messages">
+</body>
+</html>
+`

@@ -1,0 +1,227 @@
+package riemannload
+
+import (
+	"math"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// second is how long a stretch is at least whose rate is shown: what is left
+// over at the end of a run counts with the second before it.
+const second = 900 * time.Millisecond
+
+// windows are the minutes whose rates are shown.
+var windows = [3]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
+
+// A stretch is what was counted in some time.
+type stretch struct {
+	n      uint64
+	length time.Duration
+}
+
+// A meter counts something, and knows how fast it went.
+type meter struct {
+	name, unit string // of the metric, and of what it counts
+	strict     bool
+	count      uint64
+	elapsed    time.Duration
+	past       []stretch // newest last; the longest window's and no more
+	averages   [3]average
+	whole      float64 // a second of the whole run; 0 until it has ended
+}
+
+func (m *meter) add(n uint64, length time.Duration) {
+	m.count += n
+	m.elapsed += length
+	for i := range m.averages {
+		m.averages[i].add(n, length, windows[i])
+	}
+	m.past = append(m.past, stretch{n, length})
+	if most := int(windows[2] / time.Second); len(m.past) > 2*most {
+		m.past = append(m.past[:0], m.past[len(m.past)-most-1:]...)
+	}
+}
+
+// within is the mean rate of the newest stretches that are at least so long
+// together, or of all.
+func (m *meter) within(least time.Duration) float64 {
+	var all stretch
+	for i := len(m.past) - 1; i >= 0 && all.length < least; i-- {
+		all.n += m.past[i].n
+		all.length += m.past[i].length
+	}
+	return all.rate()
+}
+
+func (s stretch) rate() float64 {
+	if s.length <= 0 {
+		return 0
+	}
+	return float64(s.n) / s.length.Seconds()
+}
+
+// mean is the mean rate: of the newest second, of the whole run at its end, or
+// as the tool had it, since the beginning.
+func (m *meter) mean() float64 {
+	switch {
+	case m.strict:
+		return stretch{m.count, m.elapsed}.rate()
+	case m.whole > 0:
+		return m.whole
+	}
+	return m.within(second)
+}
+
+// minutes is the rate of a window.
+func (m *meter) minutes(i int) float64 {
+	if m.strict {
+		return m.averages[i].rate
+	}
+	return m.within(windows[i])
+}
+
+// An average is an exponentially weighted one, as Yammer's meters keep it: it
+// moves every five seconds and begins with the first five's rate.
+type average struct {
+	rate  float64
+	begun bool
+	n     uint64
+	since time.Duration
+}
+
+const tick = 5 * time.Second
+
+func (a *average) add(n uint64, length, window time.Duration) {
+	a.n += n
+	for a.since += length; a.since >= tick; a.since -= tick {
+		now := float64(a.n) / tick.Seconds()
+		if a.begun {
+			a.rate += (1 - math.Exp(-tick.Seconds()/window.Seconds())) * (now - a.rate)
+		} else {
+			a.rate, a.begun = now, true
+		}
+		a.n = 0
+	}
+}
+
+// A timer is a meter of calls that knows how long they took.
+type timer struct {
+	meter
+	all    *measure.Histogram // of the whole run
+	newest *measure.Histogram // of the newest second
+	before *measure.Histogram // of the one before, while the newest is short
+	sample *reservoir
+}
+
+func (t *timer) add(h *measure.Histogram, length time.Duration) {
+	t.meter.add(h.Count(), length)
+	if h.Count() > 0 {
+		t.all.Merge(h)
+	}
+	if t.strict {
+		t.sample.add(h, t.elapsed)
+	}
+	t.before, t.newest = t.newest, measure.NewHistogram()
+	if h.Count() > 0 {
+		t.newest.Merge(h)
+	}
+	if length < second && t.before.Count() > 0 {
+		t.newest.Merge(t.before)
+	}
+}
+
+// shown is what times are shown of.
+func (t *timer) shown() *measure.Histogram {
+	if t.strict || t.whole > 0 {
+		return t.all
+	}
+	return t.newest
+}
+
+// percentile is in seconds.
+func (t *timer) percentile(p float64) float64 {
+	if t.strict {
+		return t.sample.quantile(p / 100).Seconds()
+	}
+	return t.shown().Percentile(p).Seconds()
+}
+
+// deviation is the standard deviation of a sample, in seconds.
+func deviation(h *measure.Histogram) float64 {
+	n := h.Count()
+	if n < 2 {
+		return 0
+	}
+	mean, sum := h.Mean().Seconds(), 0.0
+	h.EachBucket(func(top time.Duration, c uint64) {
+		d := min(top, h.Max()).Seconds() - mean
+		sum += float64(c) * d * d
+	})
+	return math.Sqrt(sum / float64(n-1))
+}
+
+// metrics are all that the tool keeps.
+type metrics struct {
+	batch       uint64
+	connections uint64
+	strict      bool
+
+	sends, acks, events, bytes meter
+	rtt                        timer
+	unacked                    uint64
+	at                         time.Duration // since the start
+}
+
+func newMetrics(o *options, strict bool) *metrics {
+	m := &metrics{batch: uint64(o.batch), connections: uint64(min(o.connections, o.workers)), strict: strict}
+	m.sends = meter{name: "sends", unit: "send", strict: strict}
+	m.acks = meter{name: "acks", unit: "ack", strict: strict}
+	m.events = meter{name: "event-acks", unit: "send", strict: strict} // it counts acked events; the unit is the tool's
+	m.bytes = meter{name: "throughput", unit: "bytes", strict: strict}
+	m.rtt = timer{meter: meter{name: "rtt", unit: "calls", strict: strict}, all: measure.NewHistogram(), newest: measure.NewHistogram()}
+	if strict {
+		m.rtt.sample = newReservoir()
+	}
+	return m
+}
+
+// add takes an interval. It reports whether there is something to show: the
+// tool stopped at once, and showed no part of a second.
+func (m *metrics) add(s *load.Snapshot) bool {
+	iv := &s.Interval
+	length := iv.Length()
+	if length <= 0 || m.strict && length < second {
+		return false
+	}
+	m.at = iv.End
+	m.sends.add(iv.Shots, length)
+	m.acks.add(messages(iv.Acked, m.batch), length)
+	m.events.add(iv.Acked, length)
+	m.bytes.add(iv.WireBytes, length)
+	m.rtt.add(iv.Service, length)
+	m.unacked = messages(iv.InFlight, m.batch)
+	if m.strict { // its gauge was the first connection's
+		m.unacked /= m.connections
+	}
+	return true
+}
+
+// messages is how many messages carry so many events.
+func messages(events, batch uint64) uint64 { return (events + batch - 1) / batch }
+
+// end makes the last block that of the whole run.
+func (m *metrics) end(d *report.Document) {
+	t := &d.Totals
+	if t.ElapsedS <= 0 {
+		return
+	}
+	m.sends.whole = float64(t.Shots) / t.ElapsedS
+	m.acks.whole = t.EventsPerS / float64(m.batch)
+	m.events.whole = t.EventsPerS
+	m.bytes.whole = float64(t.WireBytes) / t.ElapsedS
+	m.rtt.whole = m.acks.whole
+	m.unacked = 0
+}

@@ -1,0 +1,86 @@
+package riemannload
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"carronade/measure"
+)
+
+// A reservoir is the sample that Yammer's timers take their percentiles of: a
+// forward-decaying one (G. Cormode et al., 2009) of 1,028 values, in which those
+// of the last five minutes or so are most likely.
+type reservoir struct {
+	held held
+	r    *rand.Rand
+}
+
+const (
+	reservoirSize  = 1028
+	reservoirAlpha = 0.015 // a second
+)
+
+func newReservoir() *reservoir { return &reservoir{r: rand.New(rand.NewPCG(1, 2))} }
+
+// add offers all values of a histogram, at their interval's end.
+func (s *reservoir) add(h *measure.Histogram, at time.Duration) {
+	weight := reservoirAlpha * at.Seconds()
+	h.EachBucket(func(top time.Duration, n uint64) {
+		for range n {
+			// The logarithm of e^(alpha t) / u, which a week does not overflow.
+			v := kept{priority: weight - math.Log(1-s.r.Float64()), value: min(top, h.Max())}
+			switch {
+			case len(s.held) < reservoirSize:
+				heap.Push(&s.held, v)
+			case v.priority > s.held[0].priority:
+				s.held[0] = v
+				heap.Fix(&s.held, 0)
+			}
+		}
+	})
+}
+
+// quantile interpolates between the values around q*(n+1), as Yammer's snapshot
+// does.
+func (s *reservoir) quantile(q float64) time.Duration {
+	n := len(s.held)
+	if n == 0 {
+		return 0
+	}
+	values := make([]time.Duration, n)
+	for i, k := range s.held {
+		values[i] = k.value
+	}
+	slices.Sort(values)
+	switch pos := q * float64(n+1); {
+	case pos < 1:
+		return values[0]
+	case pos >= float64(n):
+		return values[n-1]
+	default:
+		low, high := values[int(pos)-1], values[int(pos)]
+		return low + time.Duration((pos-math.Floor(pos))*float64(high-low))
+	}
+}
+
+// kept is a value in the sample.
+type kept struct {
+	priority float64
+	value    time.Duration
+}
+
+// held is a heap whose first has the lowest priority.
+type held []kept
+
+func (h held) Len() int           { return len(h) }
+func (h held) Less(i, j int) bool { return h[i].priority < h[j].priority }
+func (h held) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *held) Push(v any)        { *h = append(*h, v.(kept)) }
+func (h *held) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

@@ -1,0 +1,385 @@
+package riemannload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A trial is what came of a command line.
+type trial struct {
+	out, errs string
+	code      int
+	err       error
+	settings  map[string]string // nil when nothing was fired
+	files     map[string]string // of the reports
+}
+
+// tried runs the tool against a run that never was: three seconds, the second
+// twice as fast as the others, and 200 ms of the fourth.
+func tried(t *testing.T, strict bool, args ...string) (got trial) {
+	t.Helper()
+	dir := t.TempDir()
+	var o, e bytes.Buffer
+	p := &compat.Program{
+		Called: "riemann-load.sh", Args: append([]string{"-r", dir}, args...), Strict: strict, Out: &o, Err: &e,
+		Fire: func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+			got.settings = map[string]string{}
+			for _, entry := range d.Entries {
+				got.settings[entry.Name] = strings.Join(entry.Values, " ")
+			}
+			if got.settings["target"] == "riemann://nobody:1" {
+				return nil, errors.New("nobody is there")
+			}
+			eyes.Opened()
+			var all measure.Counts
+			interval := func(start, end time.Duration, n, inFlight uint64, each time.Duration) {
+				h := measure.NewHistogram()
+				h.RecordN(each, n-n/10)
+				h.RecordN(10*each, n/10)
+				iv := measure.Interval{
+					Phase: "hold", Start: start, End: end, Set: measure.Set{Service: h}, InFlight: inFlight,
+					Counts: measure.Counts{Sent: n, Acked: n, Shots: n, Answered: n, WireBytes: 22 * n},
+				}
+				all.Add(iv.Counts)
+				eyes.Interval(load.Snapshot{At: end, Phase: "hold", Interval: iv, Total: all})
+			}
+			interval(0, time.Second, 1000, 100, time.Millisecond)
+			interval(time.Second, 2*time.Second, 2000, 200, 2*time.Millisecond)
+			interval(2*time.Second, 3*time.Second, 1000, 300, time.Millisecond)
+			interval(3*time.Second, 3200*time.Millisecond, 200, 0, time.Millisecond)
+			return &report.Document{
+				Stopped: load.Interrupted, Totals: report.Totals{Counts: all, ElapsedS: 3.2, EventsPerS: 4200 / 3.2},
+				Failures: []measure.Failure{{Class: "refused", Text: "overloaded", Events: 3, Shots: 3}},
+			}, nil
+		},
+	}
+	got.code, got.err = Tool.Main(t.Context(), p)
+	got.out, got.errs, got.files = o.String(), e.String(), map[string]string{}
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.files[filepath.Base(path)] = string(data)
+	}
+	return got
+}
+
+// The grammar of the console is that of Yammer's reporter, whatever metrics
+// there are.
+var (
+	blockForm = regexp.MustCompile(`(?m)^\d{1,2}/\d{1,2}/\d\d \d{1,2}:\d\d:\d\d [AP]M =+\n`)
+	groupForm = regexp.MustCompile(`^(?:[\w.]+\w:\n(?:  [\w-]+:\n(?:` + gaugeForm + `|` + meterForm + `(?:` + timesForm + `)?)\n)+\n)+\n$`)
+)
+
+const (
+	numberForm = `-?\d+\.\d\d`
+	gaugeForm  = `    value = \d+\n`
+	meterForm  = `             count = \d+\n` +
+		`         mean rate = ` + numberForm + ` \w+/s\n     1-minute rate = ` + numberForm + ` \w+/s\n` +
+		`     5-minute rate = ` + numberForm + ` \w+/s\n    15-minute rate = ` + numberForm + ` \w+/s\n`
+	timesForm = `               min = ` + numberForm + `s\n               max = ` + numberForm + `s\n` +
+		`              mean = ` + numberForm + `s\n            stddev = ` + numberForm + `s\n            median = ` + numberForm + `s\n` +
+		`              75% <= ` + numberForm + `s\n              95% <= ` + numberForm + `s\n              98% <= ` + numberForm + `s\n` +
+		`              99% <= ` + numberForm + `s\n            99\.9% <= ` + numberForm + `s\n`
+)
+
+// blocks parts the console's text, and fails where its form is another.
+func blocks(t *testing.T, text string) (out []string) {
+	t.Helper()
+	heads := blockForm.FindAllStringIndex(text, -1)
+	if len(heads) == 0 || heads[0][0] != 0 {
+		t.Fatalf("it does not begin with a time:\n%s", text)
+	}
+	for i, h := range heads {
+		if head := text[h[0]:h[1]]; len(head) != 81 {
+			t.Errorf("a first line of %d characters, want 80 and its end: %q", len(head), head)
+		}
+		end := len(text)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		body := text[h[1]:end]
+		if !groupForm.MatchString(body) {
+			t.Errorf("a block of another form:\n%s", body)
+		}
+		out = append(out, body)
+	}
+	return out
+}
+
+const sample = `3/11/13 9:15:02 AM =============================================================
+org.robotninjas.riemann.load.ClientWorker:
+  acks:
+             count = 103898
+         mean rate = 103898.00 ack/s
+     1-minute rate = 0.00 ack/s
+     5-minute rate = 0.00 ack/s
+    15-minute rate = 0.00 ack/s
+
+  rtt:
+             count = 103898
+         mean rate = 103898.00 calls/s
+     1-minute rate = 0.00 calls/s
+     5-minute rate = 0.00 calls/s
+    15-minute rate = 0.00 calls/s
+               min = 0.00s
+               max = 0.41s
+              mean = 0.20s
+            stddev = 0.02s
+            median = 0.20s
+              75% <= 0.21s
+              95% <= 0.24s
+              98% <= 0.30s
+              99% <= 0.31s
+            99.9% <= 0.40s
+
+
+a.b.Queue:
+  unacked:
+    value = 15012
+
+
+
+`
+
+func TestConsole(t *testing.T) {
+	if got := blocks(t, sample); len(got) != 1 {
+		t.Errorf("the sample has %d blocks", len(got))
+	}
+	for _, tt := range []struct {
+		name   string
+		strict bool
+		count  int
+		last   []string // of the last block
+	}{
+		{"right", false, 4, []string{
+			"  acks:\n             count = 4200\n         mean rate = 1312.50 ack/s\n     1-minute rate = 1312.50 ack/s\n",
+			"  throughput:\n             count = 92400\n         mean rate = 28875.00 bytes/s\n",
+			"               min = 0.00s\n               max = 0.02s\n              mean = 0.00s\n",
+			"  unacked:\n    value = 0\n",
+		}},
+		{"strict", true, 3, []string{
+			"  acks:\n             count = 4000\n         mean rate = 1333.33 ack/s\n     1-minute rate = 0.00 ack/s\n",
+			"  unacked:\n    value = 300\n",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tried(t, tt.strict)
+			all := blocks(t, got.out)
+			if len(all) != tt.count {
+				t.Fatalf("%d blocks, want %d", len(all), tt.count)
+			}
+			for _, want := range tt.last {
+				if last := all[len(all)-1]; !strings.Contains(last, want) {
+					t.Errorf("the last block has no\n%s\nin\n%s", want, last)
+				}
+			}
+			if got.code != report.ExitInterrupted || got.err != nil {
+				t.Errorf("exit %d, %v", got.code, got.err)
+			}
+			if said := strings.Contains(got.errs, "3 messages were not acked: refused: overloaded\n"); said == tt.strict {
+				t.Errorf("stderr: %s", got.errs)
+			}
+		})
+	}
+}
+
+// A row a second, in the forms of Yammer's reporter; Java's numbers.
+const doubleForm = `(?:-?\d+\.\d+(?:E-?\d+)?|NaN)`
+
+var rowForms = map[string]*regexp.Regexp{
+	"meter": regexp.MustCompile(`^# time,count,1 min rate,mean rate,5 min rate,15 min rate\n(?:\d+,\d+(?:,` + doubleForm + `){4}\n)+$`),
+	"timer": regexp.MustCompile(`^# time,min,max,mean,median,stddev,95%,99%,99\.9%\n(?:\d+(?:,` + doubleForm + `){8}\n)+$`),
+	"gauge": regexp.MustCompile(`^# time,value\n(?:\d+,\d+\n)+$`),
+}
+
+func TestFiles(t *testing.T) {
+	got, strict := tried(t, false), tried(t, true)
+	want := []string{
+		"acks.csv", "acks.png", "buffered-sends.csv", "event-acks.csv", "plots.html", "rtt.csv", "rtt.png",
+		"sends.csv", "throughput.csv", "throughput.png", "unacked.csv", "unacked.png",
+	}
+	if names := slices.Sorted(maps.Keys(got.files)); !slices.Equal(names, want) {
+		t.Errorf("files %q, want %q", names, want)
+	}
+	for name, kind := range map[string]string{
+		"acks": "meter", "sends": "meter", "event-acks": "meter", "throughput": "meter", "rtt": "timer", "unacked": "gauge", "buffered-sends": "gauge",
+	} {
+		for _, files := range []map[string]string{got.files, strict.files} {
+			if text := files[name+".csv"]; !rowForms[kind].MatchString(text) {
+				t.Errorf("%s.csv is no file of a %s:\n%s", name, kind, text)
+			}
+		}
+	}
+	for _, tt := range []struct{ name, text, want string }{
+		{"rates of the seconds", got.files["acks.csv"], "1,1000,1000.0,1000.0,1000.0,1000.0\n2,3000,1500.0,2000.0,1500.0,1500.0\n" +
+			"3,4000,1333.3333333333333,1000.0,1333.3333333333333,1333.3333333333333\n4,4200,1312.5,1000.0,1312.5,1312.5\n"},
+		{"rates since the beginning", strict.files["acks.csv"], "1,1000,0.0,1000.0,0.0,0.0\n2,3000,0.0,1500.0,0.0,0.0\n3,4000,0.0,1333.3333333333333,0.0,0.0\n"},
+		{"times of a second", got.files["rtt.csv"], "\n2,0.002,0.02,0.0038,0.002,"},
+		{"times since the beginning", strict.files["rtt.csv"], "\n3,0.001,0.02,0.00285,"},
+		{"what is outstanding", got.files["unacked.csv"], "1,100\n2,200\n3,300\n4,0\n"},
+	} {
+		if !strings.Contains(tt.text, tt.want) {
+			t.Errorf("%s: no %q in\n%s", tt.name, tt.want, tt.text)
+		}
+	}
+	for name, data := range got.files {
+		if !strings.HasSuffix(name, ".png") {
+			continue
+		}
+		img, err := png.DecodeConfig(strings.NewReader(data))
+		if err != nil || img.Width != pixels || img.Height < 400 {
+			t.Errorf("%s is %d x %d, %v", name, img.Width, img.Height, err)
+		}
+	}
+}
+
+// Every flag is honoured, or warned of.
+func TestFlags(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		strict bool
+		args   []string
+		want   map[string]string // "" is absent
+		said   string
+	}{
+		{"nothing", false, nil, map[string]string{
+			"target": "riemann://localhost:5555", "clients": "1", "threads": "1", "events-per-shot": "1", "max-in-flight": "16384", "interval": "1s",
+			"service": "load-test", "host": "none", "metric": "1", "metric-type": "float", "time": "none", "callers": "", "rate": "", "for": "",
+		}, ""},
+		{"the published run", false, []string{"localhost:5555"}, map[string]string{"target": "riemann://localhost:5555"}, ""},
+		{"workers bring connections", false, []string{"-w", "3"}, map[string]string{"clients": "3", "threads": "3"}, ""},
+		{"more connections than workers", false, []string{"-w2", "-c", "4"}, map[string]string{"clients": "4", "threads": "2"}, ""},
+		{"of which the tool used two", true, []string{"-w2", "-c", "4"}, map[string]string{"clients": "2", "threads": "2"}, ""},
+		{"a batch", false, []string{"--batch-size=400", "--connections", "5"}, map[string]string{"events-per-shot": "400", "clients": "5", "max-in-flight": "50"}, ""},
+		{"the first of two", false, []string{"-b", "2", "-b", "3"}, map[string]string{"events-per-shot": "2"}, ""},
+		{"threads of its library", false, []string{"--netty-workers=2"}, map[string]string{"threads": "1"}, "warning: -n 2 means nothing here"},
+		{"a buffer", false, []string{"-s", "8192"}, map[string]string{"send-buffer": ""}, "warning: -s 8192 means nothing"},
+		{"two addresses", false, []string{"a:1", "b:2"}, map[string]string{"target": "riemann://a:1"}, "warning: b:2 is left out"},
+		{"IPv6", false, []string{"-w", "1", "--", "[::1]:5555"}, map[string]string{"target": "riemann://[::1]:5555"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tried(t, tt.strict, tt.args...)
+			if got.settings == nil {
+				t.Fatalf("nothing was fired: exit %d, %v, %s", got.code, got.err, got.errs)
+			}
+			for name, want := range tt.want {
+				if got.settings[name] != want {
+					t.Errorf("%s is %q, want %q", name, got.settings[name], want)
+				}
+			}
+			if !strings.Contains(got.errs, tt.said) || tt.said == "" && strings.Contains(got.errs, "warning") {
+				t.Errorf("stderr has no %q:\n%s", tt.said, got.errs)
+			}
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		strict    bool
+		args      []string
+		out, errs string
+		code      int
+	}{
+		{"help", false, []string{"--help"}, "usage: load-test\n -b,--batch-size <arg>       number", "", 0},
+		{"no such option", false, []string{"-x"}, "usage: load-test\n", "Unrecognized option: -x\n", 1},
+		{"no such option, and content", true, []string{"--foo=1"}, "usage: load-test\n", "Unrecognized option: --foo=1\n", 0},
+		{"no value", false, []string{"-w"}, "usage: load-test\n", "Missing argument for option: w\n", 1},
+		{"no number", false, []string{"-w", "many"}, "", "Exception in thread \"main\" java.lang.NumberFormatException: For input string: \"many\"\n", 1},
+		{"no number of what means nothing", false, []string{"-n", "many"}, "", "Exception in thread \"main\" java.lang.NumberFormatException", 1},
+		{"no worker", false, []string{"-w", "0"}, "", "Exception in thread \"main\" java.lang.IllegalArgumentException: -w 0\n", 1},
+		{"no port", true, []string{"localhost"}, "", "Exception in thread \"main\" java.lang.IllegalStateException\n", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tried(t, tt.strict, tt.args...)
+			if !strings.HasPrefix(got.out, tt.out) || tt.out == "" && got.out != "" || !strings.HasPrefix(got.errs, tt.errs) || got.code != tt.code || got.settings != nil {
+				t.Errorf("exit %d, stdout %q, stderr %q", got.code, got.out, got.errs)
+			}
+		})
+	}
+	if got := tried(t, false, "nobody:1"); got.err == nil || got.code != 1 || len(got.files) > 0 {
+		t.Errorf("nobody is there: exit %d, %v, files %v", got.code, got.err, got.files)
+	}
+}
+
+// Yammer's averages move every five seconds, from the first five's rate.
+func TestAverage(t *testing.T) {
+	m := meter{strict: true}
+	for range 5 {
+		m.add(100, time.Second)
+	}
+	if got := m.minutes(0); got != 100 {
+		t.Errorf("after five seconds %v, want 100", got)
+	}
+	for range 60 {
+		m.add(0, time.Second)
+	}
+	if got := m.minutes(0); got < 36.7 || got > 36.9 { // 100/e
+		t.Errorf("after a minute of nothing %v, want 36.8", got)
+	}
+	if m.strict = false; m.minutes(0) != 0 {
+		t.Errorf("the last minute's mean is %v, want 0", m.minutes(0))
+	}
+}
+
+// The sample forgets what was long ago.
+func TestReservoir(t *testing.T) {
+	s := newReservoir()
+	for at := range 1200 {
+		h := measure.NewHistogram()
+		h.RecordN(time.Millisecond, 50)
+		if at >= 600 {
+			h.Reset()
+			h.RecordN(time.Second, 50)
+		}
+		s.add(h, time.Duration(at)*time.Second)
+	}
+	if len(s.held) != reservoirSize {
+		t.Errorf("holds %d, want %d", len(s.held), reservoirSize)
+	}
+	if got := s.quantile(0.5); got != time.Second {
+		t.Errorf("the median is %v, want 1s", got)
+	}
+	s = newReservoir()
+	h := measure.NewHistogram()
+	for _, v := range []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond, 5 * time.Millisecond} {
+		h.Record(v)
+	}
+	s.add(h, time.Second)
+	for q, want := range map[float64]time.Duration{0.1: time.Millisecond, 0.5: 2500 * time.Microsecond, 0.75: 4500 * time.Microsecond, 0.99: 5 * time.Millisecond} {
+		if got := s.quantile(q); (got - want).Abs() > want/1000 {
+			t.Errorf("the %v quantile is %v, want %v", q, got, want)
+		}
+	}
+}
+
+func TestDouble(t *testing.T) {
+	for v, want := range map[float64]string{0: "0.0", 1: "1.0", 0.001: "0.001", 0.00012: "1.2E-4", 1e7: "1.0E7", 12345678.5: "1.23456785E7", 9999999: "9999999.0", -2.5: "-2.5"} {
+		if got := double(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package riemannload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+)
+
+// Tool is riemann-load.
+var Tool = compat.Tool{
+	Name: "riemann-load", Short: "Riemann: events as fast as they are taken (2013)", Kind: "riemann",
+	Main: run,
+}
+
+const differs = `
+Here "mean rate" and "rtt" are those of the second (--strict: since the
+beginning), and the last block is of the whole run; rates of 1, 5 and 15 minutes
+are the means of those minutes, percentiles are of all samples, -n and -s mean
+nothing, and the graphs are drawn at the end. Reports go to a folder below the
+one that you are in. See docs/coming-from/riemann-load.md.
+`
+
+func run(ctx context.Context, p *compat.Program) (int, error) {
+	if p.Generation != "" && p.Generation != "2013" {
+		return 1, fmt.Errorf("--generation %s: riemann-load has 2013 only", p.Generation)
+	}
+	if slices.Contains(p.Args, "--help") || slices.Contains(p.Args, "-h") {
+		fmt.Fprintf(p.Out, "%s\n%s%s", usage, compat.OursHelp, differs)
+		return 0, nil
+	}
+	o, err := parse(p.Args)
+	var (
+		bad  unparsed
+		dies *thrown
+	)
+	switch {
+	case errors.As(err, &bad):
+		fmt.Fprint(p.Out, usage)
+		fmt.Fprintf(p.Err, "%s\n", bad)
+		if p.Strict { // it had printed help, and was content
+			return 0, nil
+		}
+		return 1, nil
+	case errors.As(err, &dies):
+		fmt.Fprintf(p.Err, "Exception in thread \"main\" %s\n(%s)\n", dies.text, dies.hint)
+		return 1, nil
+	}
+	o.warn(p)
+	dir := filepath.Join(o.reports, strconv.FormatInt(time.Now().UnixNano(), 10))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 1, fmt.Errorf("-r %s: %w", o.reports, err)
+	}
+	fmt.Fprintf(p.Err, "Reports will be placed at %s\n", dir)
+	m := newMetrics(&o, p.Strict)
+	files := newFiles(dir)
+	var drawn curves
+	d, err := p.Fire(ctx, o.workload(p.Strict), compat.Eyes{
+		Opened: func() {}, // it goes on until it is interrupted, as everybody knows
+		Interval: func(s load.Snapshot) {
+			if !m.add(&s) {
+				return
+			}
+			if s.Interval.Length() >= second { // the rest has its block at the end
+				fmt.Fprint(p.Out, m.block(time.Now()))
+				if s.Phase != "drain" {
+					drawn.add(m)
+				}
+			}
+			files.row(m)
+		},
+	})
+	if err != nil {
+		files.close()
+		_ = os.Remove(dir) // it is empty when nothing was fired, and stays otherwise
+		if ctx.Err() != nil {
+			return report.ExitInterrupted, nil
+		}
+		return 1, err
+	}
+	if !p.Strict {
+		m.end(d)
+		fmt.Fprint(p.Out, m.block(time.Now()))
+		for _, f := range d.Failures {
+			fmt.Fprintf(p.Err, "%d messages were not acked: %s: %s\n", f.Shots, f.Class, f.Text)
+		}
+	}
+	if err := errors.Join(files.close(), draw(dir, drawn)); err != nil {
+		fmt.Fprintf(p.Err, "the reports are not whole: %v\n", err)
+	}
+	return exit(d, p.Strict), nil
+}
+
+// exit is the exit code of a run. A Java program that is interrupted leaves with
+// 130, as carronade does.
+func exit(d *report.Document, strict bool) int {
+	code := d.ExitCode()
+	if strict && code != report.ExitInterrupted {
+		return 0
+	}
+	return code
+}
+
+// warn says which flags mean nothing here.
+func (o *options) warn(p *compat.Program) {
+	if o.netty != "" {
+		fmt.Fprintf(p.Err, "warning: -n %s means nothing here: each connection is read on its own\n", o.netty)
+	}
+	if o.buffer != "" {
+		fmt.Fprintf(p.Err, "warning: -s %s means nothing, as riemann-load itself never used it; carronade run --send-buffer sets the sockets'\n", o.buffer)
+	}
+	for _, a := range o.others {
+		fmt.Fprintf(p.Err, "warning: %s is left out: there is one address, %s\n", a, o.addr)
+	}
+}
+
+// The bound of what a connection has in flight, which the tool did not have: it
+// sent for as long as the network took it. So many bytes are what lay between
+// its client and its server: the 15,000 messages of the published run are about
+// as many.
+const (
+	unackedBytes = 16384 * oneEvent
+	oneEvent     = 22 // bytes of a message of one event, with its length
+	eventBytes   = 18 // of each event in a message
+	leastUnacked = 50 // writes that its client let wait
+)
+
+// workload says it in carronade's words.
+func (o *options) workload(strict bool) *workload.Document {
+	var d compat.Draft
+	d.Set("target", "HOST:PORT", "riemann://"+o.addr)
+	clients := o.connections
+	if strict { // its pool handed out the connection that came back last
+		clients = min(clients, o.workers)
+	}
+	d.Set("clients", "-c", strconv.Itoa(clients))
+	d.Set("threads", "-w", strconv.Itoa(min(o.workers, clients)))
+	d.Set("events-per-shot", "-b", strconv.Itoa(o.batch))
+	d.Set("max-in-flight", "-b", strconv.Itoa(max(leastUnacked, unackedBytes/(oneEvent-eventBytes+eventBytes*o.batch))))
+	d.Set("interval", "riemann-load", "1s")
+	for _, f := range [][2]string{
+		{"service", "load-test"},
+		{"host", "none"},
+		{"state", "none"},
+		{"description", "none"},
+		{"tag", "none"},
+		{"ttl", "none"},
+		{"time", "none"},
+		{"metric", "1"},
+		{"metric-type", "float"},
+	} {
+		d.Set(f[0], "riemann-load", f[1])
+	}
+	return &d.Document
+}
