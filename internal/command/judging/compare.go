@@ -67,7 +67,7 @@ func Compare(t Tools) *cobra.Command {
 	fs.BoolVar(&c.json, "json", false, "as JSON")
 	c.draw.bind(fs, "the distributions of both sides")
 	open := t.Stores.Bind(fs)
-	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) (err error) {
+	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
 		e, err := effects(c.effects)
 		if err != nil {
 			return err
@@ -80,12 +80,7 @@ func Compare(t Tools) *cobra.Command {
 		} else if cmd.Flags().Changed("repeat") {
 			return &command.Words{Err: errors.New("--repeat belongs to --run"), Hint: "carronade compare --run A.yaml B.yaml --repeat 6 runs both; without it, reports that are there are compared"}
 		}
-		s, err := open(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.Close()) }()
-		return c.compare(cmd.Context(), s, args, o)
+		return open.Do(cmd.Context(), func(s store.Store) error { return c.compare(cmd.Context(), s, args, o) })
 	})
 	return cmd
 }

@@ -71,13 +71,8 @@ func Verify(t Tools) *cobra.Command {
 	fs.BoolVar(&c.json, "json", false, "as JSON")
 	c.draw.bind(fs, "the histories")
 	open := t.Stores.Bind(fs)
-	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) (err error) {
-		s, err := open(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.Close()) }()
-		return c.run(cmd.Context(), s, args)
+	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
+		return open.Do(cmd.Context(), func(s store.Store) error { return c.run(cmd.Context(), s, args) })
 	})
 	return cmd
 }

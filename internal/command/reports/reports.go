@@ -8,7 +8,6 @@ package reports
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -63,13 +62,8 @@ type job func(ctx context.Context, s store.Store, args []string) error
 // on makes a command's function that opens the store and closes it.
 func (c *commands) on(cmd *cobra.Command, do job) {
 	open := c.Stores.Bind(cmd.Flags())
-	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) (err error) {
-		s, err := open(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.Close()) }()
-		return do(cmd.Context(), s, args)
+	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
+		return open.Do(cmd.Context(), func(s store.Store) error { return do(cmd.Context(), s, args) })
 	})
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = c.complete(open)
