@@ -1,0 +1,135 @@
+package kafkaconsumer
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/load"
+)
+
+// Headers. The last four columns came after 2018.
+const (
+	simpleHeader   = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
+	detailedHeader = "time, threadId, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
+	newHeader      = ", rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
+)
+
+// mb is what the tool calls MB.
+const mb = 1 << 20
+
+// lines print what a run shows.
+type lines struct {
+	s      *settings
+	w      io.Writer
+	strict bool
+
+	started time.Time
+	before  load.Snapshot // the interval closed before
+	rows    int
+	last    *load.Snapshot // that closed with the run, and not with its interval
+}
+
+func (l *lines) header() {
+	if !l.s.header {
+		return
+	}
+	text := simpleHeader
+	if l.s.detailed {
+		text = detailedHeader
+	}
+	if l.s.generation != of2018 {
+		text += newHeader
+	}
+	fmt.Fprintln(l.w, text)
+}
+
+// interval takes a snapshot. What closes off the grid of intervals is the end
+// of the run, whose row waits for the report: only that knows when the last
+// record came.
+func (l *lines) interval(s load.Snapshot) {
+	if !l.s.detailed {
+		return
+	}
+	every := time.Duration(min(max(l.s.interval, 10), (24*time.Hour).Milliseconds())) * time.Millisecond
+	if s.At%every != 0 {
+		l.last = &s
+		return
+	}
+	l.row(s, s.At)
+}
+
+// row prints an interval that ended at a time.
+func (l *lines) row(s load.Snapshot, end time.Duration) {
+	length, joining := end-l.before.At, s.Rebalance-l.before.Rebalance
+	n, bytes := s.Total.Consumed-l.before.Total.Consumed, s.Total.Bytes-l.before.Total.Bytes
+	if l.strict && n == 0 {
+		return // rows were printed as records came
+	}
+	if l.strict && l.rows > 0 {
+		joining = 0 // what was counted after the first row was counted elsewhere
+	}
+	l.before = s
+	l.rows++
+	fmt.Fprintf(l.w, "%s, 0, %.4f, %.4f, %d, %.4f", l.s.dates.format(l.started.Add(end)),
+		float64(s.Total.Bytes)/mb, per(float64(bytes)/mb, length), s.Total.Consumed, per(float64(n), length))
+	l.fetching(joining, length, float64(bytes)/mb, float64(n))
+}
+
+// fetching prints the columns that came after 2018, and ends the row.
+func (l *lines) fetching(joining, length time.Duration, mbs, n float64) {
+	if l.s.generation == of2018 {
+		fmt.Fprintln(l.w)
+		return
+	}
+	joining = min(max(joining, 0), length)
+	fetch := length - joining
+	ms := length.Round(time.Millisecond).Milliseconds() - joining.Round(time.Millisecond).Milliseconds()
+	if l.strict {
+		fetch = time.Duration(ms) * time.Millisecond
+	}
+	fmt.Fprintf(l.w, ", %d, %d, %.4f, %.4f\n", joining.Round(time.Millisecond).Milliseconds(), max(ms, 0), per(mbs, fetch), per(n, fetch))
+}
+
+// per is a rate a second; of no time it is 0.
+func per(n float64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return n / d.Seconds()
+}
+
+// end prints what is left when the run is over.
+func (l *lines) end(d *report.Document) {
+	length := seconds(d.Totals.ElapsedS)
+	if l.s.detailed && !l.strict && l.last != nil && length > l.before.At && l.last.Total.Consumed > l.before.Total.Consumed {
+		l.row(*l.last, length)
+	}
+	waited := time.Duration(l.s.timeout) * time.Millisecond
+	if d.Totals.Missing > 0 && d.Stopped == load.ByIdle {
+		what := "messages"
+		if l.s.generation == of43 {
+			what = "records"
+		}
+		if l.s.from != "--zookeeper" {
+			fmt.Fprintf(l.w, "WARNING: Exiting before consuming the expected number of %s: timeout (%d ms) exceeded. You can use the --timeout option to increase the timeout.\n", what, l.s.timeout)
+		}
+		if l.strict && l.s.generation != of2018 {
+			length += waited // the wait was part of the time
+		}
+	}
+	if l.s.detailed {
+		return
+	}
+	if l.strict {
+		length = length.Truncate(time.Millisecond)
+	}
+	mbs, n := float64(d.Totals.Bytes)/mb, float64(d.Totals.Consumed)
+	fmt.Fprintf(l.w, "%s, %s, %.4f, %.4f, %d, %.4f", l.s.dates.format(l.started), l.s.dates.format(l.started.Add(length)),
+		mbs, per(mbs, length), d.Totals.Consumed, per(n, length))
+	l.fetching(seconds(d.Totals.RebalanceS), length, mbs, n)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

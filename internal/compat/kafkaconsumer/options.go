@@ -1,0 +1,328 @@
+package kafkaconsumer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/compat/jopt"
+	"carronade/internal/compat/kafkaprops"
+)
+
+// The generations, by the version of Kafka whose tool is meant.
+const (
+	of2018 = "2018"
+	of41   = "4.1"
+	of43   = "4.3"
+)
+
+// An option of the consumer's tool, and the generations that have it.
+type option struct {
+	jopt.Option
+	in []string
+}
+
+var (
+	all   = []string{of2018, of41, of43}
+	old   = []string{of2018}
+	until = []string{of2018, of41}
+	new41 = []string{of41, of43}
+	new43 = []string{of43}
+)
+
+// known are the options of all generations.
+var known = []option{
+	{jopt.Option{Name: "bootstrap-server", Word: "server to connect to", Help: "REQUIRED: The brokers to connect to."}, all},
+	{jopt.Option{Name: "broker-list", Word: "host", Help: "REQUIRED: The brokers to connect to, as --bootstrap-server was called."}, until},
+	{jopt.Option{Name: "zookeeper", Word: "urls", Help: "Taken for the brokers' addresses: Kafka has no ZooKeeper any more."}, old},
+	{jopt.Option{Name: "topic", Word: "topic", Help: "The topic to consume from."}, all},
+	{jopt.Option{Name: "include", Word: "Java regex (String)", Help: "A regular expression of topics to consume from; here one that is a single topic's name."}, new43},
+	{jopt.Option{Name: "messages", Kind: jopt.Long, Word: "count", Help: "How many messages to consume; --num-records since 4.2."}, all},
+	{jopt.Option{Name: "num-records", Kind: jopt.Long, Word: "count", Help: "REQUIRED: How many records to consume."}, new43},
+	{jopt.Option{Name: "group", Word: "gid", Help: "The group to consume in (default: perf-consumer- and a number)."}, all},
+	{jopt.Option{Name: "fetch-size", Kind: jopt.Int, Word: "size", Default: "1048576", Help: "The most bytes of one partition in a fetch."}, all},
+	{jopt.Option{Name: "from-latest", Kind: jopt.Flag, Help: "Where the group has committed nothing, begin at the end and not at the beginning."}, all},
+	{jopt.Option{Name: "socket-buffer-size", Kind: jopt.Int, Word: "size", Default: "2097152", Help: "The connections' receive buffer."}, all},
+	{jopt.Option{Name: "consumer.config", Word: "config file", Help: "The client's properties file; --command-config since 4.2."}, all},
+	{jopt.Option{Name: "command-config", Word: "config file", Help: "The client's properties file."}, new43},
+	{jopt.Option{Name: "command-property", Word: "prop1=val1", Help: "One of the client's properties; wins over the file. May be given several times."}, new43},
+	{jopt.Option{Name: "print-metrics", Kind: jopt.Flag, Help: "Print out the metrics."}, all},
+	{jopt.Option{Name: "show-detailed-stats", Kind: jopt.Flag, Help: "Print a row for each reporting interval, and not one for all."}, all},
+	{jopt.Option{Name: "timeout", Kind: jopt.OptionalLong, Word: "milliseconds", Default: "10000", Help: "End when no record came for so long."}, all},
+	{jopt.Option{Name: "reporting-interval", Kind: jopt.Long, Word: "interval_ms", Default: "5000", Help: "Milliseconds between rows."}, all},
+	{jopt.Option{Name: "date-format", Word: "date format", Default: "yyyy-MM-dd HH:mm:ss:SSS", Help: "How times are written, as java.text.SimpleDateFormat has it."}, all},
+	{jopt.Option{Name: "hide-header", Kind: jopt.Flag, Help: "Print no header."}, all},
+	{jopt.Option{Name: "threads", Kind: jopt.Int, Word: "count", Default: "10", Help: "How many clients consume in the group (with --zookeeper; 1 without)."}, until},
+	{jopt.Option{Name: "num-fetch-threads", Kind: jopt.Int, Word: "count", Default: "1", Help: "Means nothing here: a client fetches from each broker by itself."}, until},
+	{jopt.Option{Name: "new-consumer", Kind: jopt.Flag, Help: "Means nothing here: there is no other."}, old},
+	{jopt.Option{Name: "message-size", Kind: jopt.Int, Word: "size", Default: "100", Help: "Means nothing when consuming, as ever."}, old},
+	{jopt.Option{Name: "batch-size", Kind: jopt.Int, Word: "size", Default: "200", Help: "Means nothing when consuming, as ever."}, old},
+	{jopt.Option{Name: "compression-codec", Kind: jopt.Int, Word: "codec", Default: "0", Help: "Means nothing when consuming, as ever."}, old},
+	{jopt.Option{Name: "help", Kind: jopt.Flag, Help: "Print this."}, all},
+	{jopt.Option{Name: "version", Kind: jopt.Flag, Help: "Display the version."}, new41},
+}
+
+// idle are the options that mean nothing.
+var idle = []string{"num-fetch-threads", "new-consumer", "message-size", "batch-size", "compression-codec"}
+
+// knownIn are the options of a generation, of all when it is "".
+func knownIn(generation string) []jopt.Option {
+	var out []jopt.Option
+	for _, o := range known {
+		if generation == "" || slices.Contains(o.in, generation) {
+			out = append(out, o.Option)
+		}
+	}
+	return out
+}
+
+// generationOf tells by the options given which generation is meant, the newest
+// where they do not tell. What 4.3 still takes and says otherwise is of 4.1, and
+// so is what tools had between 2018 and then.
+func generationOf(v *jopt.Values) (string, error) {
+	of := make(map[string]string) // an option of each generation that alone has it
+	for _, o := range known {
+		if v.Has(o.Name) && len(o.in) == 1 {
+			of[o.in[0]] = o.Name
+		}
+	}
+	since, until := of[of43], of[of2018]
+	if since == "" && (v.Has("broker-list") || v.Has("threads") || v.Has("num-fetch-threads") || v.Has("messages") || v.Has("consumer.config")) {
+		of[of41] = "--messages"
+	}
+	switch {
+	case since != "" && until != "":
+		return "", fmt.Errorf("%s is of 2018 and %s of 4.3: give options of one of them", until, since)
+	case until != "":
+		return of2018, nil
+	case since == "" && of[of41] != "":
+		return of41, nil
+	}
+	return of43, nil
+}
+
+// settings are what a command line says.
+type settings struct {
+	generation string
+	brokers    string
+	from       string // the option that names them
+	topic      string
+	count      int64
+	group      string
+	threads    int64
+	fetch      int64
+	buffer     int64
+	timeout    int64 // ms
+	interval   int64 // ms
+	latest     bool
+	detailed   bool
+	header     bool
+	metrics    bool
+	dates      dateFormat
+	props      *kafkaprops.Props
+	fileFlag   string
+}
+
+// check says what is wrong about the options, in the tool's words.
+func check(generation string, v *jopt.Values) error {
+	for _, o := range known {
+		if v.Has(o.Name) && !slices.Contains(o.in, generation) {
+			return fmt.Errorf("%s is not a recognized option", o.Name)
+		}
+	}
+	switch {
+	case generation == of43:
+		return first(v.Missing("bootstrap-server"), v.OneOf("topic", "include"), v.OneOf("messages", "num-records"), v.Apart("consumer.config", "command-config"))
+	case v.Has("bootstrap-server"), v.Has("broker-list"), v.Has("zookeeper"):
+		return v.Missing("topic", "messages")
+	case generation == of2018:
+		return v.Missing("broker-list")
+	}
+	return v.Missing("bootstrap-server")
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read takes the options' values.
+func read(generation string, v *jopt.Values) (*settings, error) {
+	s := &settings{
+		generation: generation, latest: v.Has("from-latest"), detailed: v.Has("show-detailed-stats"),
+		header: !v.Has("hide-header"), metrics: v.Has("print-metrics"), threads: 1, fileFlag: "--command-config",
+	}
+	var err error
+	text := func(names ...string) string {
+		for _, name := range names {
+			t, e := v.Text(name)
+			err = first(err, e)
+			if v.Has(name) {
+				return t
+			}
+		}
+		return ""
+	}
+	number := func(name string) int64 {
+		n, e := v.Number(name)
+		err = first(err, e)
+		return n
+	}
+	for _, name := range []string{"bootstrap-server", "broker-list", "zookeeper"} {
+		if v.Has(name) {
+			s.brokers, s.from = strings.ReplaceAll(text(name), " ", ""), "--"+name
+			break
+		}
+	}
+	s.topic = text("topic")
+	if v.Has("include") {
+		var e error
+		s.topic, e = literal(text("include"))
+		err = first(err, e)
+	}
+	s.count = number("messages")
+	if v.Has("num-records") {
+		s.count = number("num-records")
+	}
+	if s.group = text("group"); !v.Has("group") {
+		s.group = fmt.Sprintf("perf-consumer-%d", rand.IntN(100_000)) //nolint:gosec // a name, not a secret
+	}
+	if v.Has("zookeeper") || v.Has("threads") {
+		s.threads = number("threads")
+	}
+	s.fetch, s.buffer, s.timeout, s.interval = number("fetch-size"), number("socket-buffer-size"), number("timeout"), number("reporting-interval")
+	pattern, e := v.Text("date-format")
+	err = first(err, e)
+	var e2 error
+	s.dates, e2 = parseDate(pattern)
+	for _, name := range idle {
+		if o := known[slices.IndexFunc(known, func(o option) bool { return o.Name == name })]; o.Kind == jopt.Int {
+			number(name)
+		}
+	}
+	file := text("command-config", "consumer.config")
+	if v.Has("consumer.config") {
+		s.fileFlag = "--consumer.config"
+	}
+	if err = first(err, e2, s.check()); err != nil {
+		return nil, err
+	}
+	s.props, err = kafkaprops.Read(file, pairs(v.All("command-property")))
+	return s, err
+}
+
+// check says what values have no meaning.
+func (s *settings) check() error {
+	switch {
+	case s.interval <= 0:
+		return errors.New("Reporting interval must be greater than 0.") //nolint:staticcheck,revive // the tool's words
+	case s.threads < 1:
+		return fmt.Errorf("--threads %d: there must be at least one", s.threads)
+	case s.fetch < 1:
+		return fmt.Errorf("--fetch-size %d: there must be room for a record", s.fetch)
+	case s.timeout < 0:
+		return fmt.Errorf("--timeout %d: no time is shorter than none", s.timeout)
+	}
+	return nil
+}
+
+// pairs gives properties without a value an empty one, as the tool does.
+func pairs(all []string) []string {
+	out := slices.Clone(all)
+	for i := range out {
+		if !strings.Contains(out[i], "=") {
+			out[i] += "="
+		}
+	}
+	return out
+}
+
+// name is what a topic's may be.
+var name = regexp.MustCompile(`\A[a-zA-Z0-9._-]+\z`)
+
+// literal is the only topic that a regular expression matches.
+func literal(pattern string) (string, error) {
+	if _, err := regexp.Compile(pattern); err != nil {
+		return "", fmt.Errorf("--include: %w", err)
+	}
+	plain := strings.TrimSuffix(strings.TrimPrefix(strings.ReplaceAll(pattern, `\.`, "."), "^"), "$")
+	if plain == "" || !name.MatchString(plain) {
+		return "", fmt.Errorf("--include %s: only one topic is consumed here, so that it must be the name of one; run once for each topic", pattern)
+	}
+	return plain, nil
+}
+
+// warn says what is taken and means little or nothing.
+func (s *settings) warn(w io.Writer, v *jopt.Values) {
+	for _, arg := range v.Rest {
+		fmt.Fprintf(w, "warning: %s is no option and is ignored\n", arg)
+	}
+	for _, name := range idle {
+		if v.Has(name) {
+			fmt.Fprintf(w, "warning: --%s has no meaning and is ignored\n", name)
+		}
+	}
+	if v.Has("zookeeper") {
+		if s.from == "--zookeeper" {
+			fmt.Fprintln(w, "hint: Kafka has no ZooKeeper any more and brokers are needed: the addresses of --zookeeper are taken for theirs; --broker-list or --bootstrap-server says so")
+		} else {
+			fmt.Fprintf(w, "warning: --zookeeper is ignored: Kafka has none any more, and %s names the brokers\n", s.from)
+		}
+	}
+	if s.interval < 10 {
+		fmt.Fprintf(w, "warning: --reporting-interval %d: the shortest is 10 here\n", s.interval)
+	}
+	s.props.Warn(w, "consume")
+	for _, name := range []string{"bootstrap.servers", "group.id", "receive.buffer.bytes", "max.partition.fetch.bytes", "auto.offset.reset"} {
+		if _, ok := s.props.Get(name); ok {
+			fmt.Fprintf(w, "warning: the client property %s gives way to the tool's option\n", name)
+		}
+	}
+}
+
+// workload says it in carronade's words.
+func (s *settings) workload(strict bool) *compat.Draft {
+	var d compat.Draft
+	d.Setf("target", s.from, "kafka://%s/%s", s.brokers, s.topic)
+	d.Set("op", "kafka-consumer-perf-test", "consume")
+	d.Set("engine", "kafka-consumer-perf-test", "client")
+	count := s.count
+	if strict && s.generation == of2018 {
+		count *= s.threads // each thread had so many for itself
+	}
+	d.Setf("count", "--messages", "%d", count)
+	d.Set("group", "--group", s.group)
+	d.Setf("clients", "--threads", "%d", s.threads)
+	d.Setf("fetch-partition-max", "--fetch-size", "%d", s.fetch)
+	if s.buffer >= 0 {
+		d.Setf("recv-buffer", "--socket-buffer-size", "%d", s.buffer)
+	}
+	d.Setf("idle-timeout", "--timeout", "%dms", min(max(s.timeout, 1), (24*time.Hour).Milliseconds()))
+	d.Setf("interval", "--reporting-interval", "%dms", min(max(s.interval, 10), (24*time.Hour).Milliseconds()))
+	if s.latest {
+		d.Set("from", "--from-latest", "latest")
+	} else {
+		d.Set("from", "kafka-consumer-perf-test", "earliest")
+	}
+	if _, ok := s.props.Get("fetch.max.bytes"); !ok {
+		d.Set("fetch-max", "kafka-consumer-perf-test", "50MiB") // Java's
+	}
+	if _, ok := s.props.Get("client.id"); !ok {
+		d.Set("client-id", "kafka-consumer-perf-test", "perf-consumer-client")
+	}
+	if s.metrics {
+		d.Set("client-metrics", "--print-metrics", "true")
+	}
+	s.props.Set(&d, s.fileFlag, "--command-property")
+	return &d
+}

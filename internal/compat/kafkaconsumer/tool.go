@@ -1,0 +1,137 @@
+package kafkaconsumer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/compat/jopt"
+	"carronade/internal/report"
+	"carronade/load"
+)
+
+// Tool is kafka-consumer-perf-test.
+var Tool = compat.Tool{
+	Name: "kafka-consumer-perf-test", Short: "Kafka: records consumed in a group (2018, 4.1 and 4.3)", Kind: "kafka",
+	Main: run,
+}
+
+const differs = `
+Here exactly as many records are consumed as were asked for, the wait for the
+timeout is not part of the time, every interval has its row, the last too, and a
+run that lacks records ends with 1 (--strict: as the tool has it). Bytes include
+headers of records. See docs/coming-from/kafka-consumer-tools.md.
+`
+
+// version is that of the tool stood in for.
+const version = "4.3.1"
+
+func run(ctx context.Context, p *compat.Program) (int, error) {
+	switch p.Generation {
+	case "", of2018, of41, of43:
+	default:
+		return 1, fmt.Errorf("--generation %s: this tool has 2018, 4.1 and 4.3", p.Generation)
+	}
+	usage := func(text string) (int, error) {
+		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(knownIn(p.Generation)), compat.OursHelp, differs)
+		return 1, nil
+	}
+	if len(p.Args) == 0 {
+		return usage("This tool is used to verify the consumer performance.")
+	}
+	v, err := jopt.Parse(knownIn(""), p.Args)
+	if err != nil {
+		return usage(err.Error())
+	}
+	switch {
+	case v.Has("help"):
+		return usage("This tool is used to verify the consumer performance.")
+	case v.Has("version"):
+		fmt.Fprintln(p.Out, version)
+		return 0, nil
+	}
+	generation := p.Generation
+	if generation == "" {
+		if generation, err = generationOf(v); err != nil {
+			return usage(err.Error())
+		}
+	}
+	if err := check(generation, v); err != nil {
+		return usage(err.Error())
+	}
+	s, err := read(generation, v)
+	if err != nil {
+		fmt.Fprintln(p.Err, err)
+		return 1, nil
+	}
+	s.warn(p.Err, v)
+	if generation == of43 && v.Has("messages") {
+		fmt.Fprintln(p.Out, "Warning: --messages is deprecated. Use --num-records instead.")
+	}
+	if generation == of43 && v.Has("consumer.config") {
+		fmt.Fprintln(p.Out, "Warning: --consumer.config is deprecated. Use --command-config instead.")
+	}
+	l := &lines{s: s, w: p.Out, strict: p.Strict}
+	l.header()
+	if s.count <= 0 {
+		fmt.Fprintln(p.Err, "no records were asked for, so that nothing was run")
+		l.started = time.Now()
+		l.end(&report.Document{})
+		return 0, nil
+	}
+	return l.fire(ctx, p)
+}
+
+// fire runs it.
+func (l *lines) fire(ctx context.Context, p *compat.Program) (int, error) {
+	l.started = time.Now()
+	d, err := p.Fire(ctx, &l.s.workload(p.Strict).Document, compat.Eyes{
+		Opened:   func() { l.started = time.Now() },
+		Interval: l.interval,
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return report.ExitInterrupted, nil
+	case err != nil:
+		return 1, err
+	}
+	l.started = d.StartedAt
+	if d.Stopped == load.Interrupted && p.Strict {
+		return report.ExitInterrupted, nil // it was gone, and had said nothing
+	}
+	l.end(d)
+	if l.s.metrics {
+		metrics(p.Out, d)
+	}
+	complain(p.Err, d)
+	return exit(d, p.Strict), nil
+}
+
+// exit is the exit code of a run: the tool had 0 for whatever did not throw.
+func exit(d *report.Document, strict bool) int {
+	switch code := d.ExitCode(); {
+	case !strict || code == report.ExitInterrupted:
+		return code
+	case d.Stopped == load.ByTarget:
+		return 1
+	}
+	return 0
+}
+
+// complain says what the numbers need to be read with.
+func complain(w io.Writer, d *report.Document) {
+	for _, text := range d.Problems {
+		fmt.Fprintln(w, "error:", text)
+	}
+	for _, text := range d.Warnings {
+		fmt.Fprintln(w, "warning:", text)
+	}
+	for _, text := range d.Trust.Reasons {
+		fmt.Fprintln(w, "the generator was at its limit:", text)
+	}
+	if d.Totals.Missing > 0 {
+		fmt.Fprintf(w, "%d records are missing from the number asked for\n", d.Totals.Missing)
+	}
+}
