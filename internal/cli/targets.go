@@ -8,6 +8,7 @@ import (
 	"carronade/internal/command/topics"
 	"carronade/internal/compat"
 	"carronade/internal/compat/kafkaconsumer"
+	"carronade/internal/compat/kafkaproducer"
 	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/sangrenel"
 	"carronade/internal/workload"
@@ -139,6 +140,7 @@ its process costs meanwhile in memory and processor time.`,
 func oldTools() []compat.Tool {
 	return []compat.Tool{
 		sangrenel.Tool,
+		kafkaproducer.Tool,
 		kafkaconsumer.Tool,
 		riemannload.Tool,
 	}

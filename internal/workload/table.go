@@ -89,7 +89,7 @@ func loadTable() []Setting {
 		{
 			Option: target.Option{Name: "drain", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "how long to wait for the last answers"},
 			NotOps: notReading,
-			check:  durationBetween(time.Millisecond, time.Hour),
+			check:  durationBetween(time.Millisecond, 366*24*time.Hour),
 		},
 		{
 			Option: target.Option{Name: "idle-timeout", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "stop when nothing arrived for so long"},

@@ -160,7 +160,7 @@ func options() []target.Option {
 
 		{
 			Name: "create-topic", Word: "SPEC", Group: groupTopic, Independent: true,
-			Help: "make the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2",
+			Help: "make the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: as the broker likes",
 		},
 
 		{Name: "send-buffer", Type: target.Size, Group: groupConn, Independent: true, Help: "the connections' send buffer (SO_SNDBUF)"},

@@ -23,7 +23,7 @@ const topicSpecForm = "partitions=12,replicas=3,retention.ms=60000"
 
 // ParseTopicSpec reads "partitions=12,replicas=3,k=v,...". Everything but
 // partitions and replicas is a setting of the topic; "config." before its name
-// is optional.
+// is optional. "auto" asks for nothing: all is left to the broker.
 func ParseTopicSpec(s string) (TopicSpec, error) {
 	spec := TopicSpec{Partitions: -1, Replicas: -1}
 	bad := func(part, why string) error {
@@ -34,7 +34,7 @@ func ParseTopicSpec(s string) (TopicSpec, error) {
 	}
 	for part := range strings.SplitSeq(s, ",") {
 		part = strings.TrimSpace(part)
-		if part == "" {
+		if part == "" || part == "auto" { // the broker's own numbers
 			continue
 		}
 		k, v, ok := strings.Cut(part, "=")

@@ -1,0 +1,168 @@
+package kafkaproducer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/internal/workload"
+)
+
+// This file takes arguments apart as argparse4j does, which Kafka's tool uses:
+// long flags and their unambiguous beginnings, --name value and --name=value,
+// and a list that goes on until the next flag.
+
+// A valueKind is what a flag takes.
+type valueKind uint8
+
+const (
+	text  valueKind = iota
+	long            // a whole number
+	small           // one of 32 bits
+	real            // a number
+	yes             // nothing
+	list            // one or more texts
+)
+
+// java is how Kafka's tool calls the kinds that may not fit.
+var java = map[valueKind]string{long: "Long", small: "Integer", real: "Double"}
+
+// A usageError is what the tool says about a command line.
+type usageError struct {
+	text string
+	near string // a flag that may have been meant
+}
+
+func (e *usageError) Error() string { return e.text }
+
+func usage(format string, args ...any) *usageError {
+	return &usageError{text: fmt.Sprintf(format, args...)}
+}
+
+// parse takes arguments apart. Given has a flag's last values, by its name.
+func parse(flags []flag, args []string) (given map[string][]string, err *usageError) {
+	given = make(map[string][]string)
+	for i := 0; i < len(args); i++ {
+		name, value, has := strings.Cut(args[i], "=")
+		if !isFlag(args[i]) {
+			return nil, usage("unrecognized arguments: '%s'", strings.Join(args[i:], " "))
+		}
+		f, err := find(flags, name)
+		if err != nil {
+			return nil, err
+		}
+		var values []string
+		switch {
+		case f.kind == yes && has:
+			return nil, usage("argument %s: ignore implicit argument '%s'", f.name, value)
+		case f.kind == yes:
+		case has:
+			values = []string{value}
+		default:
+			for i+1 < len(args) && !isFlag(args[i+1]) && (f.kind == list || len(values) == 0) {
+				i++
+				values = append(values, args[i])
+			}
+			switch {
+			case len(values) > 0:
+			case f.kind == list:
+				return nil, usage("argument %s: expected 1 argument(s)", f.name)
+			default:
+				return nil, usage("argument %s: expected one argument", f.name)
+			}
+		}
+		if err := convert(f, values); err != nil {
+			return nil, err
+		}
+		if f.oneOf {
+			for _, other := range flags {
+				if _, ok := given[other.name]; ok && other.oneOf && other.name != f.name {
+					return nil, usage("argument %s: not allowed with argument %s", f.name, other.name)
+				}
+			}
+		}
+		given[f.name] = values
+	}
+	return given, nil
+}
+
+// isFlag tells a flag from a value: a negative number is a value.
+func isFlag(arg string) bool {
+	if len(arg) < 2 || arg[0] != '-' {
+		return false
+	}
+	_, err := strconv.ParseFloat(arg, 64)
+	return err != nil
+}
+
+// find returns the flag of a name or of its beginning.
+func find(flags []flag, name string) (*flag, *usageError) {
+	var found []string
+	at := -1
+	for i := range flags {
+		switch {
+		case flags[i].name == name || name == "-h" && flags[i].name == "--help":
+			return &flags[i], nil
+		case strings.HasPrefix(name, "--") && strings.HasPrefix(flags[i].name, name):
+			found, at = append(found, flags[i].name), i
+		}
+	}
+	switch len(found) {
+	case 0:
+		e := usage("unrecognized arguments: '%s'", name)
+		var names []string
+		for i := range flags {
+			names = append(names, flags[i].name)
+		}
+		e.near = workload.Nearest(name, names)
+		return nil, e
+	case 1:
+		return &flags[at], nil
+	}
+	slices.Sort(found)
+	return nil, usage("ambiguous option: %s could match %s", name, strings.Join(found, ", "))
+}
+
+// convert checks that values are of a flag's kind.
+func convert(f *flag, values []string) *usageError {
+	for _, v := range values {
+		var err error
+		switch f.kind {
+		case long:
+			_, err = strconv.ParseInt(v, 10, 64)
+		case small:
+			_, err = strconv.ParseInt(v, 10, 32)
+		case real:
+			var x float64
+			if x, err = strconv.ParseFloat(v, 64); err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
+				err = strconv.ErrRange
+			}
+		}
+		if err != nil {
+			return usage("argument %s: could not convert '%s' to %s (For input string: \"%s\")", f.name, v, java[f.kind], v)
+		}
+	}
+	return nil
+}
+
+// missing is the error about what is required and not given.
+func missing(flags []flag, given map[string][]string) *usageError {
+	for _, name := range []string{"--throughput", "--num-records", "--topic"} { // in the tool's order
+		if _, ok := given[name]; !ok {
+			return usage("argument %s is required", name)
+		}
+	}
+	var names []string
+	for _, f := range flags {
+		if !f.oneOf {
+			continue
+		}
+		if _, ok := given[f.name]; ok {
+			return nil
+		}
+		names = append(names, f.name)
+	}
+	return usage("one of the arguments %s is required", strings.Join(names, " "))
+}

@@ -1,0 +1,100 @@
+package kafkaproducer
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A generation is a version of the tool.
+type generation uint8
+
+const (
+	of2018 generation = iota // 0.10 to 1.1
+	of41                     // 4.1
+	of43                     // 4.2 and later
+)
+
+var generations = map[string]generation{"2018": of2018, "4.1": of41, "4.3": of43}
+
+// program is what the tool calls itself.
+func (g generation) program() string {
+	if g == of43 {
+		return "kafka-producer-perf-test"
+	}
+	return "producer-performance"
+}
+
+// profile is the client whose defaults it had.
+func (g generation) profile() string {
+	if g == of2018 {
+		return "java1"
+	}
+	return "java"
+}
+
+// A flag is one of the tool's.
+type flag struct {
+	name, meta string
+	kind       valueKind
+	since      generation
+	required   bool
+	oneOf      bool // one of those that say what records are made of
+	help       string
+}
+
+const pairs = "PROP-NAME=PROP-VALUE"
+
+// table is every flag, in the order of the tool's usage.
+var table = []flag{
+	{name: "--help", kind: yes, help: "this text"},
+	{name: "--bootstrap-server", meta: "BOOTSTRAP-SERVER", since: of43, help: "brokers to ask first: host:port, separated by commas"},
+	{name: "--topic", meta: "TOPIC", required: true, help: "the topic; made with the broker's own numbers if it is missing"},
+	{name: "--num-records", meta: "NUM-RECORDS", kind: long, required: true, help: "how many records"},
+	{name: "--payload-delimiter", meta: "PAYLOAD-DELIMITER", help: "between the records of a file, a regular expression (\\n)"},
+	{name: "--throughput", meta: "THROUGHPUT", kind: real, required: true, help: "records a second; -1: as fast as it goes"},
+	{name: "--producer-props", meta: pairs, kind: list, help: "properties of the Java client; they win over a file's"},
+	{name: "--command-property", meta: pairs, kind: list, since: of43, help: "the same"},
+	{name: "--producer.config", meta: "CONFIG-FILE", help: "a file of such properties"},
+	{name: "--command-config", meta: "CONFIG-FILE", since: of43, help: "the same"},
+	{name: "--print-metrics", kind: yes, help: "those of the client's metrics that were measured, after the summary"},
+	{name: "--transactional-id", meta: "TRANSACTIONAL-ID", help: "produce in transactions of this id"},
+	{name: "--transaction-duration-ms", meta: "TRANSACTION-DURATION", kind: long, help: "length of a transaction (3000; 2018: no transactions without it)"},
+	{name: "--warmup-records", meta: "WARMUP-RECORDS", kind: long, since: of43, help: "first records that a second summary leaves out (0)"},
+	{name: "--reporting-interval", meta: "INTERVAL-MS", kind: long, since: of43, help: "milliseconds between lines (5000)"},
+	{name: "--record-size", meta: "RECORD-SIZE", kind: small, oneOf: true, help: "bytes of a record: capital letters at random"},
+	{name: "--payload-file", meta: "PAYLOAD-FILE", oneOf: true, help: "file of records, drawn at random"},
+	{name: "--payload-monotonic", kind: yes, since: of41, oneOf: true, help: "records are the numbers 0, 1, 2 ..."},
+}
+
+// flags are those of a generation.
+func (g generation) flags() []flag {
+	out := slices.DeleteFunc(slices.Clone(table), func(f flag) bool { return f.since > g })
+	if g == of2018 {
+		for i := range out {
+			if out[i].name == "--throughput" {
+				out[i].kind = small
+			}
+		}
+	}
+	return out
+}
+
+// tell is the generation that is asked for, or else the one that arguments are
+// of: 2018 where they have its way of naming servers and nothing newer.
+func tell(asked string, args []string) (g generation, told bool, err error) {
+	if asked != "" {
+		g, ok := generations[asked]
+		if !ok {
+			return 0, false, fmt.Errorf("--generation %s: kafka-producer-perf-test has 2018, 4.1 and 4.3", asked)
+		}
+		return g, true, nil
+	}
+	given, wrong := parse(of2018.flags(), args)
+	if wrong != nil || missing(of2018.flags(), given) != nil {
+		return of43, false, nil
+	}
+	if given["--producer-props"] == nil && given["--producer.config"] == nil {
+		return of43, false, nil
+	}
+	return of2018, false, nil
+}

@@ -1,0 +1,254 @@
+package kafkaproducer
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+const (
+	warm    = "warm-up"
+	hold    = "hold"
+	mebi    = 1 << 20
+	samples = 500_000 // that the tool kept
+)
+
+// lines prints what a run brings. Its methods are called one after the other.
+type lines struct {
+	o *options
+	p *compat.Program
+
+	times map[string]*measure.Histogram // by phase
+	// The window that is open. It is printed when its interval ends, unless
+	// nothing was answered in it: then it goes on.
+	window  *measure.Histogram
+	counts  measure.Counts
+	lasts   time.Duration
+	steady  bool // the hold has begun, after a warm-up
+	printed bool // that it has
+}
+
+func newLines(o *options, p *compat.Program) *lines {
+	return &lines{
+		o: o, p: p, window: measure.NewHistogram(),
+		times: map[string]*measure.Histogram{warm: measure.NewHistogram(), hold: measure.NewHistogram()},
+	}
+}
+
+// pick is the time that the tool calls latency: since a record was due where
+// there is a schedule, and since its batch was sent where there is none, or
+// where the tool's own way is wanted.
+func (l *lines) pick(s *measure.Set) *measure.Histogram {
+	if l.o.paced() && !l.o.strict {
+		return s.Response
+	}
+	return s.Service
+}
+
+// interval takes a row of each phase.
+func (l *lines) interval(s load.Snapshot) {
+	rows := s.Rows
+	if len(rows) == 0 {
+		rows = []measure.Interval{s.Interval}
+	}
+	for i := range rows {
+		r := &rows[i]
+		h := l.pick(&r.Set)
+		if all, ok := l.times[r.Phase]; ok && h.Count() > 0 {
+			all.Merge(h)
+		}
+		if r.Phase == hold && l.o.warmup > 0 && !l.steady {
+			l.steady = true
+			l.open()
+		}
+		if (r.Phase == hold) == (l.steady || l.o.warmup == 0) {
+			if h.Count() > 0 {
+				l.window.Merge(h)
+			}
+			l.counts.Add(r.Counts)
+			l.lasts += r.Length()
+		}
+	}
+	if s.Interval.Length() < time.Duration(l.o.interval)*time.Millisecond || l.taken(l.counts) == 0 {
+		return // what the end cut short is in the summary only
+	}
+	if l.steady && !l.printed {
+		l.printed = true
+		fmt.Fprintln(l.p.Out, "In steady state.")
+	}
+	ms := " ms"
+	if l.o.generation == of2018 {
+		ms = ""
+	}
+	n, bytes, seconds := l.taken(l.counts), l.bytes(l.counts), l.lasts.Seconds()
+	fmt.Fprintf(l.p.Out, "%d records sent, %.1f records/sec (%.2f MB/sec), %.1f ms avg latency, %.1f%s max latency.\n",
+		n, float64(n)/seconds, bytes/seconds/mebi, millis(l.window.Mean()), millis(l.window.Max()), ms)
+	l.open()
+}
+
+// open begins a window.
+func (l *lines) open() {
+	l.window.Reset()
+	l.counts, l.lasts = measure.Counts{}, 0
+}
+
+// taken is how many records the tool calls sent: what was acked, or, where
+// nothing is answered, what went out. In 2018 it counted what failed, too.
+func (l *lines) taken(c measure.Counts) uint64 {
+	switch {
+	case l.o.generation == of2018 && l.o.strict:
+		return c.Acked + c.Failed + c.Unknown
+	case l.acks0():
+		return c.Sent - c.Failed
+	}
+	return c.Acked
+}
+
+func (l *lines) bytes(c measure.Counts) float64 {
+	if l.acks0() || l.o.generation == of2018 && l.o.strict {
+		return float64(c.Bytes)
+	}
+	return float64(c.AckedBytes)
+}
+
+// acks0 reports whether the broker was told not to answer.
+func (l *lines) acks0() bool {
+	acks, _ := l.o.client.Get("acks")
+	return acks == "0"
+}
+
+// end prints the summaries and returns the exit code.
+func (l *lines) end(d *report.Document) int {
+	code := d.ExitCode()
+	if code == report.ExitInterrupted {
+		return code // the tool says nothing any more
+	}
+	var all, steady sum
+	for _, ph := range d.Phases {
+		if ph.Name == warm || ph.Name == hold {
+			all.add(ph, l)
+		}
+		if ph.Name == hold {
+			steady.add(ph, l)
+		}
+		all.end, steady.end = max(all.end, ph.EndS), max(steady.end, ph.EndS)
+	}
+	l.total(all, "")
+	if l.o.warmup > 0 {
+		l.total(steady, " steady state")
+	}
+	if l.o.metrics {
+		printMetrics(l.p.Out, metrics(d, l.o))
+	}
+	lost := l.complain(d)
+	switch {
+	case l.o.strict:
+		return 0
+	case code == report.ExitDone && lost > 0:
+		return report.ExitCheck
+	}
+	return code
+}
+
+// A sum is one summary in the making.
+type sum struct {
+	counts     measure.Counts
+	start, end float64 // s
+	any        bool
+	times      *measure.Histogram
+}
+
+func (s *sum) add(ph report.Phase, l *lines) {
+	if !s.any {
+		s.any, s.start, s.times = true, ph.StartS, measure.NewHistogram()
+	}
+	s.counts.Add(ph.Totals.Counts)
+	if h := l.times[ph.Name]; h.Count() > 0 {
+		s.times.Merge(h)
+	}
+}
+
+// total prints a summary.
+func (l *lines) total(s sum, of string) {
+	rate := "%f"
+	if l.o.generation == of41 {
+		rate = "%.1f"
+	}
+	n, seconds := l.taken(s.counts), s.end-s.start
+	per := func(x float64) float64 {
+		if x == 0 || seconds <= 0 {
+			return 0
+		}
+		return x / seconds
+	}
+	mean := millis(s.times.Mean())
+	if s.times.Count() == 0 && (n == 0 || l.acks0()) {
+		mean = 0
+		if n == 0 && l.o.strict {
+			mean = math.NaN()
+		}
+	}
+	fmt.Fprintf(l.p.Out, "%d%s records sent, "+rate+" records/sec (%.2f MB/sec), %s ms avg latency, %.2f ms max latency, %d ms 50th, %d ms 95th, %d ms 99th, %d ms 99.9th.\n",
+		n, of, per(float64(n)), per(l.bytes(s.counts))/mebi, fixed(mean), millis(s.times.Max()),
+		l.percentile(s.times, n, 0.5), l.percentile(s.times, n, 0.95), l.percentile(s.times, n, 0.99), l.percentile(s.times, n, 0.999))
+}
+
+// fixed is a number with two decimals; Java's NaN has Go's spelling.
+func fixed(x float64) string { return fmt.Sprintf("%.2f", x) }
+
+func millis(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// percentile is a percentile in whole milliseconds: the nearest, or the tool's
+// own, which is the sample at int(p*n) of every k-th, cut.
+func (l *lines) percentile(h *measure.Histogram, records uint64, p float64) int64 {
+	if h.Count() == 0 {
+		return 0
+	}
+	if !l.o.strict {
+		return int64(math.Round(millis(h.Percentile(100 * p))))
+	}
+	every := max(uint64(l.o.records)/min(uint64(l.o.records), samples), 1)
+	kept := max(min(records/every, h.Count()), 1)
+	rank := uint64(p*float64(kept)) * (h.Count() / kept)
+	var at time.Duration
+	seen := uint64(0)
+	h.EachBucket(func(top time.Duration, n uint64) {
+		if seen <= rank {
+			at = min(top, h.Max())
+		}
+		seen += n
+	})
+	return int64(millis(at))
+}
+
+// complain says on stderr what was not taken and what the numbers need to be
+// read with, and returns how many records were not taken for certain.
+func (l *lines) complain(d *report.Document) (lost uint64) {
+	for _, f := range d.Failures {
+		fmt.Fprintf(l.p.Err, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
+	}
+	for _, ph := range d.Phases {
+		lost += ph.Totals.Failed + ph.Totals.Unsent + ph.Totals.Dropped
+		if !l.acks0() {
+			lost += ph.Totals.Unknown
+		}
+	}
+	if !d.Trust.OK {
+		for _, r := range d.Trust.Reasons {
+			fmt.Fprintln(l.p.Err, "the generator was at its limit:", r)
+		}
+	}
+	if l.acks0() {
+		fmt.Fprintln(l.p.Err, "note: with acks=0 nothing is answered: times are 0, and records are those that went out")
+	}
+	if l.o.paced() && !l.o.strict && d.Totals.EventsPerS < 0.95*l.o.throughput && d.Totals.ElapsedS > 1 {
+		fmt.Fprintf(l.p.Err, "note: %s records/sec were asked for and could not be had: times are since records were due; --throughput -1 sends as fast as it goes\n", strconv.FormatFloat(l.o.throughput, 'f', -1, 64))
+	}
+	return lost
+}

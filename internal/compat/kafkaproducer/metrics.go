@@ -1,0 +1,102 @@
+package kafkaproducer
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"carronade/internal/report"
+	"carronade/measure"
+)
+
+// A metric is a row of --print-metrics: a name of the Java client's, and what
+// was measured here. Rates are of the whole run, not of its last half minute.
+type metric struct {
+	name  string
+	value float64 // NaN: nothing was measured
+	text  string  // instead of a value
+}
+
+// metrics are those of the Java producer that a report has.
+func metrics(d *report.Document, o *options) []metric {
+	var t measure.Counts
+	seconds := 0.0
+	for _, ph := range d.Phases {
+		t.Add(ph.Totals.Counts)
+		seconds = max(seconds, ph.EndS)
+	}
+	id, ok := o.client.Get("client.id")
+	if !ok {
+		id = clientID
+	}
+	client, topic := "{client-id="+id+"}", "{client-id="+id+", topic="+o.topic+"}"
+	per := func(x, y float64) float64 {
+		if y == 0 {
+			return math.NaN()
+		}
+		return x / y
+	}
+	var out []metric
+	add := func(group, name, tags string, v float64) {
+		out = append(out, metric{name: group + ":" + name + ":" + tags, value: v})
+	}
+	both := func(name string, n uint64) {
+		for group, tags := range map[string]string{"producer-metrics": client, "producer-topic-metrics": topic} {
+			add(group, name+"-total", tags, float64(n))
+			add(group, name+"-rate", tags, per(float64(n), seconds))
+		}
+	}
+	both("record-send", t.Sent)
+	both("record-error", t.Failed+unknown(t, o))
+	both("record-retry", t.Retries)
+	add("producer-topic-metrics", "byte-total", topic, float64(t.WireBytes))
+	add("producer-topic-metrics", "byte-rate", topic, per(float64(t.WireBytes), seconds))
+	add("producer-metrics", "outgoing-byte-total", client, float64(t.WireBytes))
+	add("producer-metrics", "outgoing-byte-rate", client, per(float64(t.WireBytes), seconds))
+	add("producer-metrics", "incoming-byte-total", client, float64(d.Generator.ReadBytes))
+	add("producer-metrics", "request-total", client, float64(t.Shots))
+	add("producer-metrics", "request-rate", client, per(float64(t.Shots), seconds))
+	add("producer-metrics", "batch-size-avg", client, per(float64(t.WireBytes), float64(t.Shots)))
+	add("producer-metrics", "records-per-request-avg", client, per(float64(t.Sent), float64(t.Shots)))
+	add("producer-metrics", "record-size-avg", client, per(float64(t.Bytes), float64(t.Sent)))
+	times := func(name string, s *measure.Summary) {
+		mean, most := math.NaN(), math.NaN()
+		if s != nil && s.Count > 0 {
+			mean, most = s.Mean/1e3, s.Max/1e3
+		}
+		add("producer-metrics", name+"-avg", client, mean)
+		add("producer-metrics", name+"-max", client, most)
+	}
+	times("request-latency", d.Service)
+	times("record-queue-time", d.Gather)
+	out = append(out, metric{name: "app-info:version:" + client, text: "carronade " + d.Version})
+	slices.SortFunc(out, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
+	return out
+}
+
+// unknown are records without an answer, where there are answers.
+func unknown(t measure.Counts, o *options) uint64 {
+	if acks, _ := o.client.Get("acks"); acks == "0" {
+		return 0
+	}
+	return t.Unknown
+}
+
+// printMetrics writes the table as ToolsUtils does.
+func printMetrics(w io.Writer, rows []metric) {
+	longest := 0
+	for _, r := range rows {
+		longest = max(longest, len(r.name))
+	}
+	fmt.Fprintf(w, "\n%-*s   %s\n", longest, "Metric Name", "Value")
+	for _, r := range rows {
+		text := r.text
+		if text == "" {
+			text = strings.ReplaceAll(fmt.Sprintf("%.3f", r.value), "+Inf", "Infinity")
+		}
+		fmt.Fprintf(w, "%-*s : %s\n", longest, r.name, text)
+	}
+}

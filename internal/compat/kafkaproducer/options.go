@@ -1,0 +1,253 @@
+package kafkaproducer
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"carronade/internal/compat"
+	"carronade/internal/compat/kafkaprops"
+	"carronade/internal/workload"
+	"carronade/payload"
+)
+
+// options are what the flags said.
+type options struct {
+	generation generation
+	strict     bool
+
+	topic      string
+	records    int64
+	size       int64
+	file       string
+	delimiter  string
+	monotonic  bool
+	throughput float64
+
+	bootstrap           string
+	props               []string
+	propsFlag           string
+	config, configFlag  string
+	metrics             bool
+	transactional       bool
+	transactionalID     string
+	transactionDuration int64 // ms; 0: not given
+	warmup              int64
+	interval            int64 // ms
+
+	client *kafkaprops.Props
+}
+
+const (
+	defaultInterval    = 5000                 // ms
+	defaultTransaction = 3000                 // ms
+	shortest, longest  = 10, 24 * 3600 * 1000 // ms between lines
+	clientID           = "perf-producer-client"
+	oldTransactionalID = "performance-producer-default-transactional-id" // of 2018
+	// unlimited is from where on a rate is no rate: no machine keeps it.
+	unlimited = 1e9
+)
+
+// options reads what was given, and checks it in the tool's order.
+func (g generation) options(given map[string][]string, strict bool) (*options, *usageError) {
+	o := &options{
+		generation: g, strict: strict,
+		topic: one(given, "--topic"), records: number(given, "--num-records", 0),
+		size: number(given, "--record-size", 0), file: one(given, "--payload-file"), delimiter: cmp.Or(one(given, "--payload-delimiter"), `\n`),
+		bootstrap: one(given, "--bootstrap-server"),
+		metrics:   has(given, "--print-metrics"), monotonic: has(given, "--payload-monotonic"),
+		transactionalID:     one(given, "--transactional-id"),
+		transactionDuration: number(given, "--transaction-duration-ms", 0),
+		warmup:              max(number(given, "--warmup-records", 0), 0),
+		interval:            number(given, "--reporting-interval", defaultInterval),
+	}
+	o.throughput, _ = strconv.ParseFloat(one(given, "--throughput"), 64)
+	for _, name := range []string{"--command-property", "--producer-props"} {
+		if given[name] != nil {
+			o.props, o.propsFlag = given[name], name
+		}
+	}
+	for _, name := range []string{"--command-config", "--producer.config"} {
+		if has(given, name) {
+			o.config, o.configFlag = one(given, name), name
+		}
+	}
+	return o, o.check(given)
+}
+
+func one(given map[string][]string, name string) string {
+	if v := given[name]; len(v) > 0 {
+		return v[len(v)-1]
+	}
+	return ""
+}
+
+func has(given map[string][]string, name string) bool { _, ok := given[name]; return ok }
+
+func number(given map[string][]string, name string, otherwise int64) int64 {
+	if !has(given, name) {
+		return otherwise
+	}
+	n, _ := strconv.ParseInt(one(given, name), 10, 64) // parse has checked it
+	return n
+}
+
+func (o *options) check(given map[string][]string) *usageError {
+	dot := ""
+	if o.generation == of43 {
+		dot = "."
+	}
+	positive := func(name string) *usageError { return usage("%s should be greater than zero%s", name, dot) }
+	_, transaction := given["--transaction-duration-ms"]
+	switch {
+	case o.records <= 0:
+		return positive("--num-records")
+	case o.warmup >= o.records:
+		return usage("The value for --warmup-records must be strictly fewer than the number of records in the test, --num-records.")
+	case has(given, "--record-size") && o.size <= 0:
+		return positive("--record-size")
+	case o.bootstrap == "" && o.props == nil && o.configFlag == "":
+		if o.generation == of43 {
+			return usage("At least one of --bootstrap-server, --command-property, --producer-props, --producer.config or --command-config must be specified.")
+		}
+		return usage("Either --producer-props or --producer.config must be specified.")
+	case has(given, "--command-property") && has(given, "--producer-props"):
+		return usage("--command-property and --producer-props cannot be specified together.")
+	case has(given, "--command-config") && has(given, "--producer.config"):
+		return usage("--command-config and --producer.config cannot be specified together.")
+	case transaction && o.transactionDuration <= 0 && o.generation > of2018:
+		return positive("--transaction-duration-ms")
+	case o.interval <= 0:
+		return positive("--reporting-interval")
+	case o.throughput == 0:
+		return usage("--throughput 0 would wait for ever: give a rate, or -1 for none")
+	}
+	return nil
+}
+
+// read reads the properties and the names that they decide. An error is one
+// that the tool has as an exception.
+func (o *options) read() error {
+	for _, p := range o.props {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" || o.strict && (value == "" || strings.Contains(value, "=")) {
+			// What stands behind the name may be a password.
+			return fmt.Errorf("Exception in thread \"main\" java.lang.IllegalArgumentException: Invalid property: %s", name) //nolint:revive,staticcheck // the tool's own words
+		}
+	}
+	var err error
+	if o.client, err = kafkaprops.Read(o.config, o.props); err != nil {
+		return err
+	}
+	if o.bootstrap == "" {
+		o.bootstrap, _ = o.client.Get("bootstrap.servers")
+	}
+	if o.bootstrap == "" {
+		return fmt.Errorf("Exception in thread \"main\" org.apache.kafka.common.config.ConfigException: Missing required configuration \"bootstrap.servers\" which has no default value.") //nolint:revive,staticcheck // the same
+	}
+	id, inProps := o.client.Get("transactional.id")
+	switch {
+	case o.generation == of2018:
+		o.transactional = o.transactionDuration > 0 || inProps
+		id = cmp.Or(id, oldTransactionalID)
+	default:
+		o.transactional = o.transactionDuration > 0 || o.transactionalID != "" || inProps
+		id = cmp.Or(id, "performance-producer-"+rand.Text())
+	}
+	o.transactionalID = cmp.Or(o.transactionalID, id)
+	if o.transactionDuration <= 0 {
+		o.transactionDuration = defaultTransaction
+	}
+	return nil
+}
+
+// payload is the workload's word for what records are made of.
+func (o *options) payload() string {
+	switch {
+	case o.file != "":
+		delim := `delim=\n`
+		if o.delimiter != `\n` && o.delimiter != "\n" {
+			delim = "match=" + strings.ReplaceAll(o.delimiter, ",", `\x2c`)
+		}
+		return fmt.Sprintf("file(%s,random,%s)", o.file, delim)
+	case o.monotonic:
+		return "monotonic"
+	case o.generation == of2018 && o.strict:
+		return "letters(1)" // made once and sent every time
+	}
+	return "letters"
+}
+
+// values counts the records in the payload file.
+func (o *options) values() (int, error) {
+	g, err := payload.New(payload.Spec{Payload: o.payload()})
+	if err != nil {
+		return 0, err
+	}
+	return g.FileValues(), nil
+}
+
+// paced reports whether records are due by a schedule.
+func (o *options) paced() bool { return o.throughput > 0 && o.throughput < unlimited }
+
+// workload says it all in carronade's words.
+func (o *options) workload() *workload.Document {
+	var d compat.Draft
+	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", hosts(o.bootstrap), o.topic)
+	d.Set("profile", "--generation", o.generation.profile())
+	if _, ok := o.client.Get("client.id"); !ok {
+		d.Set("client-property", "client.id", "client.id="+clientID)
+	}
+	o.client.Set(&d, o.configFlag, o.propsFlag)
+	d.Set("create-topic", "--topic", "auto")
+	d.Set("payload", "--record-size", o.payload())
+	if o.size > 0 {
+		d.Set("size", "--record-size", strconv.FormatInt(o.size, 10))
+	}
+	if o.monotonic {
+		d.Set("fresh", "--payload-monotonic", "true")
+	}
+	d.Set("count", "--num-records", strconv.FormatInt(o.records-o.warmup, 10))
+	if o.warmup > 0 {
+		d.Set("warmup", "--warmup-records", strconv.FormatInt(o.warmup, 10))
+	}
+	d.Setf("interval", "--reporting-interval", "%dms", min(max(o.interval, shortest), longest))
+	// The tool ends when everything was answered or given up, however long that
+	// takes: what is due and not sent waits for as long as the run would.
+	d.Set("drain", "--num-records", "3m")
+	if o.paced() {
+		d.Set("rate", "--throughput", strconv.FormatFloat(o.throughput, 'f', -1, 64)+"/s")
+		d.Set("drain", "--num-records", "168h")
+	}
+	if o.transactional {
+		d.Set("engine", "--transactional-id", "client")
+		d.Set("transactions", "--transactional-id", "true")
+		d.Set("transactional-id", "--transactional-id", o.transactionalID)
+		d.Setf("transaction-interval", "--transaction-duration-ms", "%dms", o.transactionDuration)
+	}
+	return &d.Document
+}
+
+// hosts is a list of brokers without the listeners' names and blanks.
+func hosts(list string) string {
+	parts := strings.Split(list, ",")
+	for i, p := range parts {
+		p = strings.TrimSpace(p)
+		if _, rest, ok := strings.Cut(p, "://"); ok {
+			p = rest
+		}
+		parts[i] = p
+	}
+	return strings.Join(parts, ",")
+}
+
+// absolute is a file's path as the tool shows it.
+func absolute(file string) string {
+	if path, err := filepath.Abs(file); err == nil {
+		return path
+	}
+	return file
+}

@@ -1,0 +1,98 @@
+package kafkaproducer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+)
+
+// Tool is kafka-producer-perf-test.
+var Tool = compat.Tool{
+	Name: "kafka-producer-perf-test", Calls: []string{"ProducerPerformance", "org.apache.kafka.tools.ProducerPerformance"},
+	Short: "Kafka: how fast a producer's records are taken (2018, 4.1 and 4.3)", Kind: "kafka",
+	Main: run,
+}
+
+func run(ctx context.Context, p *compat.Program) (int, error) {
+	g, told, err := tell(p.Generation, p.Args)
+	if err != nil {
+		return 1, err
+	}
+	given, wrong := parse(g.flags(), p.Args)
+	switch {
+	case len(p.Args) == 0:
+		help(p.Out, g)
+		return 0, nil
+	case wrong == nil && has(given, "--help"):
+		help(p.Out, g)
+		if p.Strict {
+			return 1, nil
+		}
+		return 0, nil
+	}
+	if wrong == nil {
+		wrong = missing(g.flags(), given)
+	}
+	var o *options
+	if wrong == nil {
+		o, wrong = g.options(given, p.Strict)
+	}
+	if wrong != nil {
+		wrong.say(p.Err, g)
+		return 1, nil
+	}
+	if !told && g == of2018 {
+		fmt.Fprintln(p.Err, "note: these are flags of 2018: lines, acks=1 and linger.ms=0 are those of then; --generation 4.3 has today's")
+	}
+	if err := o.begin(p); err != nil {
+		fmt.Fprintln(p.Err, err)
+		return 1, nil
+	}
+	l := newLines(o, p)
+	d, err := p.Fire(ctx, o.workload(), compat.Eyes{Interval: l.interval})
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled) && d == nil:
+		return report.ExitInterrupted, nil
+	case err != nil:
+		return 1, err
+	}
+	return l.end(d), nil
+}
+
+// begin says what the tool says before it connects.
+func (o *options) begin(p *compat.Program) error {
+	if o.generation == of43 {
+		for _, old := range [][2]string{{"--producer-props", "--command-property"}, {"--producer.config", "--command-config"}} {
+			if o.propsFlag == old[0] || o.configFlag == old[0] {
+				fmt.Fprintf(p.Out, "Option %s has been deprecated and will be removed in a future version. Use %s instead.\n", old[0], old[1])
+			}
+		}
+	}
+	if o.file != "" {
+		fmt.Fprintf(p.Out, "Reading payloads from: %s\n", absolute(o.file))
+		if info, err := os.Stat(o.file); err != nil || info.Size() == 0 {
+			return errors.New("Exception in thread \"main\" java.lang.IllegalArgumentException: File does not exist or empty file provided.") //nolint:revive,staticcheck // the tool's own words
+		}
+		n, err := o.values()
+		if err != nil {
+			return err
+		}
+		what := "messages"
+		if o.generation == of43 {
+			what = "records"
+		}
+		fmt.Fprintf(p.Out, "Number of %s read: %d\n", what, n)
+	}
+	if err := o.read(); err != nil {
+		return err
+	}
+	if o.warmup > 0 {
+		fmt.Fprintf(p.Out, "Warmup first %d records. Steady state results will print after the complete test summary.\n", o.warmup)
+	}
+	o.client.Warn(p.Err, "produce")
+	return nil
+}

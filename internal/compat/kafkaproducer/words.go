@@ -1,0 +1,164 @@
+package kafkaproducer
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"carronade/internal/compat"
+)
+
+// width is how many columns the tool's words have.
+const width = 75
+
+// synopsis is the usage line, set as argparse4j sets it.
+func synopsis(g generation) string {
+	program, indent := "usage: "+g.program(), len("usage: "+g.program())+1
+	var b strings.Builder
+	b.WriteString(program)
+	at := len(program)
+	if indent > 30 { // a long name has a line for itself
+		indent, at = 7, width
+	}
+	word := func(s string) {
+		if at+1+len(s) > width {
+			fmt.Fprintf(&b, "\n%s%s", strings.Repeat(" ", indent), s)
+			at = indent + len(s)
+			return
+		}
+		b.WriteString(" " + s)
+		at += 1 + len(s)
+	}
+	word("[-h]")
+	var group []string
+	for _, f := range g.flags() {
+		s := f.form()
+		switch {
+		case f.name == "--help":
+		case f.oneOf:
+			group = append(group, s)
+		case f.required:
+			word(s)
+		default:
+			word("[" + s + "]")
+		}
+	}
+	for i, s := range group {
+		if i == 0 {
+			s = "(" + s
+		}
+		if i < len(group)-1 {
+			s += " |"
+		} else {
+			s += ")"
+		}
+		word(s)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// form is a flag with what it takes.
+func (f *flag) form() string {
+	switch f.kind {
+	case yes:
+		return f.name
+	case list:
+		return fmt.Sprintf("%s %s [%s ...]", f.name, f.meta, f.meta)
+	}
+	return f.name + " " + f.meta
+}
+
+// say writes usage and an error.
+func (e *usageError) say(w io.Writer, g generation) {
+	fmt.Fprint(w, synopsis(g))
+	fmt.Fprintln(w, justified(g.program()+": error: "+e.text))
+	if e.near != "" {
+		fmt.Fprintf(w, "\nDid you mean:\n\t%s\n", e.near)
+	}
+}
+
+// justified breaks a text after blanks, and after a hyphen that a letter
+// follows, and widens blanks so that lines end in one column, the last one
+// aside.
+func justified(s string) string {
+	var lines []string
+	line := ""
+	for _, piece := range pieces(s) {
+		if len(line)+len(piece) > width {
+			lines = append(lines, widened(strings.Trim(line, " ")))
+			line = ""
+		}
+		line += piece
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// pieces parts a text where it may be broken.
+func pieces(s string) (out []string) {
+	begin := 0
+	for i := 1; i < len(s); i++ {
+		letter := s[i] >= 'a' && s[i] <= 'z' || s[i] >= 'A' && s[i] <= 'Z'
+		if s[i-1] == ' ' && s[i] != ' ' || s[i-1] == '-' && letter {
+			out = append(out, s[begin:i])
+			begin = i
+		}
+	}
+	return append(out, s[begin:])
+}
+
+// widened gives each blank of a line its share of what the line lacks; those
+// in the middle get the remainder.
+func widened(line string) string {
+	words := strings.Fields(line)
+	blanks := len(words) - 1
+	lacks := width - len(line)
+	if blanks < 1 || lacks < 1 {
+		return line
+	}
+	each, rest := lacks/blanks, lacks%blanks
+	from := (blanks - rest + 1) / 2
+	var b strings.Builder
+	for i, w := range words {
+		b.WriteString(w)
+		if i == blanks {
+			break
+		}
+		n := 1 + each
+		if i >= from && i < from+rest {
+			n++
+		}
+		b.WriteString(strings.Repeat(" ", n))
+	}
+	return b.String()
+}
+
+// help writes the tool's flags, ours, and where they differ.
+func help(w io.Writer, g generation) {
+	fmt.Fprintf(w, "%s\n%s\n", synopsis(g), `Sends records to a topic and prints how fast they were taken.
+
+flags:`)
+	flags := g.flags()
+	slices.SortStableFunc(flags, func(a, b flag) int { return strings.Compare(a.name, b.name) })
+	for _, f := range flags {
+		name := f.name
+		if f.kind != yes {
+			name += " " + f.meta
+		}
+		fmt.Fprintf(w, "  %-38s %s\n", name, f.help)
+	}
+	fmt.Fprintf(w, "\n%s%s", compat.OursHelp, differs)
+}
+
+const differs = `
+Generations are 2018, 4.1 and 4.3. Without --generation it is 2018 where the
+servers come by --producer-props or --producer.config and no flag is newer, and
+4.3 otherwise; lines and the client's defaults are those of then.
+
+Here percentiles are of every record and the nearest millisecond (--strict:
+int(p*n) of 500,000 samples, cut), with --throughput above zero times begin when a
+record is due (--strict: when it is sent), a run whose records failed does not
+leave with 0, and --throughput 0, which never ends, is refused. See
+docs/coming-from/kafka-tools.md.
+`
