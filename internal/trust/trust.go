@@ -80,7 +80,12 @@ func Judge(in Input) measure.Trust {
 	default:
 		note(cpu)
 	}
-	reason(paused(r))
+	switch text := paused(r); r.Mode {
+	case load.Consuming: // no times are measured, and the rate is what the client took
+		note(text)
+	default:
+		reason(text)
+	}
 	for _, c := range in.Clock {
 		reason(c)
 	}
@@ -183,6 +188,10 @@ func paused(r *load.Result) string {
 	}
 	if measured.Count() > 0 && float64(u.GCPauseMax) <= MostLagShare*float64(measured.Percentile(99)) {
 		return ""
+	}
+	if r.Mode == load.Consuming {
+		return fmt.Sprintf("the garbage collector stopped the clients for up to %s, %d times: the rate is what they could take",
+			units.FormatDuration(u.GCPauseMax), u.GCPauses)
 	}
 	return fmt.Sprintf("the generator's garbage collector stopped it for up to %s, %d times: those pauses stand in the times above; give it more memory (GOGC=400) or a smaller workload",
 		units.FormatDuration(u.GCPauseMax), u.GCPauses)

@@ -129,6 +129,11 @@ func TestJudge(t *testing.T) {
 			reasons: []string{"garbage collector stopped it for up to 3 ms, 100 times"},
 		},
 		{
+			name: "many long pauses of who consumes", mode: load.Consuming,
+			alter: func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 100, 3*time.Millisecond },
+			notes: []string{"the garbage collector stopped the clients for up to 3 ms, 100 times"},
+		},
+		{
 			name: "full speed, and the bound was not full", mode: load.FullSpeed,
 			alter:   func(in *Input) { in.Result.Full = 0.5 },
 			reasons: []string{"the in-flight bound was full for 50% of the hold only"},
