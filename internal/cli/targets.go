@@ -10,6 +10,7 @@ import (
 	"carronade/internal/compat/kafkaconsumer"
 	"carronade/internal/compat/kafkaproducer"
 	"carronade/internal/compat/riemannload"
+	"carronade/internal/compat/mongoose"
 	"carronade/internal/compat/sangrenel"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -140,6 +141,7 @@ its process costs meanwhile in memory and processor time.`,
 func oldTools() []compat.Tool {
 	return []compat.Tool{
 		sangrenel.Tool,
+		mongoose.Tool,
 		kafkaproducer.Tool,
 		kafkaconsumer.Tool,
 		riemannload.Tool,

@@ -1,0 +1,227 @@
+package mongoose
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// values are the options of a command line by their names, and those not given
+// by their defaults.
+type values struct {
+	given map[string]string
+}
+
+// A fault is an error in mongoose's own words, with the list of all arguments
+// behind it or not.
+type fault struct {
+	text string
+	list bool
+}
+
+func (f *fault) Error() string { return f.text }
+
+func find(name string) *option {
+	i := slices.IndexFunc(options, func(o option) bool { return o.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &options[i]
+}
+
+// parse reads a command line: --a-b-c=value, or --a-b-c for true; the last one of
+// several counts.
+func parse(args []string, warn func(string, ...any)) (*values, error) {
+	v := &values{given: make(map[string]string)}
+	for _, arg := range args {
+		text, ok := strings.CutPrefix(arg, "--")
+		if !ok {
+			return nil, &fault{text: fmt.Sprintf("Invalid argument: %q", arg), list: true}
+		}
+		name, value, has := strings.Cut(text, "=")
+		if !has {
+			value = "true"
+		}
+		if a, ok := aliases[name]; ok {
+			switch {
+			case a.to == "":
+				warn("--%s is of a mongoose long gone and does nothing", name)
+				continue
+			case a.deprecated:
+				warn("--%s is deprecated, it is --%s", name, a.to)
+			}
+			if name = a.to; a.value != "" {
+				value = a.value
+			}
+		}
+		o := find(name)
+		if o == nil {
+			return nil, &fault{text: fmt.Sprintf("Invalid configuration option: %q", name), list: true}
+		}
+		if java := o.check(value); java != "" {
+			return nil, &fault{text: fmt.Sprintf("Invalid configuration value type for the option %q, expected: class java.lang.%s, actual: class java.lang.String", name, java)}
+		}
+		v.given[name] = value
+	}
+	return v, nil
+}
+
+// check returns the Java type that a value is not of, "" when it is of it.
+func (o *option) check(value string) string {
+	var err error
+	switch o.kind {
+	case tBool:
+		if s := strings.ToLower(value); s != "true" && s != "false" {
+			return "Boolean"
+		}
+	case tInt:
+		if _, err = strconv.ParseInt(value, 10, 32); err != nil {
+			return "Integer"
+		}
+	case tLong:
+		if _, err = strconv.ParseInt(value, 10, 64); err != nil {
+			return "Long"
+		}
+	case tDouble:
+		if _, err = strconv.ParseFloat(value, 64); err != nil {
+			return "Double"
+		}
+	}
+	return ""
+}
+
+// has tells whether an option was given.
+func (v *values) has(name string) bool { _, ok := v.given[name]; return ok }
+
+func (v *values) text(name string) string {
+	if s, ok := v.given[name]; ok {
+		return s
+	}
+	o := find(name)
+	if o == nil {
+		panic("mongoose has no option " + name)
+	}
+	return o.def
+}
+
+func (v *values) flag(name string) bool { return strings.EqualFold(v.text(name), "true") }
+
+// number is 0 for what has no value.
+func (v *values) number(name string) int64 {
+	n, _ := strconv.ParseInt(v.text(name), 10, 64) // checked when it was parsed
+	return n
+}
+
+func (v *values) float(name string) float64 {
+	x, _ := strconv.ParseFloat(v.text(name), 64) // likewise
+	return x
+}
+
+// list is a list, which may stand in brackets.
+func (v *values) list(name string) []string {
+	text := strings.TrimSuffix(strings.TrimPrefix(v.text(name), "["), "]")
+	var out []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.Trim(strings.TrimSpace(part), `"'`); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// duration is a whole number with s, m, h or d behind it; seconds without.
+func (v *values) duration(name string) (time.Duration, error) {
+	text := strings.ToLower(strings.TrimSpace(v.text(name)))
+	unit := time.Second
+	if n := len(text); n > 0 {
+		switch text[n-1] {
+		case 's':
+			text = text[:n-1]
+		case 'm':
+			unit, text = time.Minute, text[:n-1]
+		case 'h':
+			unit, text = time.Hour, text[:n-1]
+		case 'd':
+			unit, text = 24*time.Hour, text[:n-1]
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > int64(math.MaxInt64/unit) {
+		return 0, fmt.Errorf("--%s: %q is no time: a whole number with s, m, h or d, such as 30s", name, v.text(name))
+	}
+	return time.Duration(n) * unit, nil
+}
+
+// sizeForm is a number of bytes; units are powers of 1024.
+var sizeForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([kmgtpe]?)b?$`)
+
+func parseSize(text string) (int64, bool) {
+	m := sizeForm.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
+	if m == nil {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return 0, false
+	}
+	if m[2] != "" {
+		x *= math.Exp2(float64(10 * (1 + strings.Index("kmgtpe", m[2]))))
+	}
+	if x > math.MaxInt64/2 {
+		return 0, false
+	}
+	return int64(x), true
+}
+
+// size is one size.
+func (v *values) size(name string) (int64, error) {
+	n, ok := parseSize(v.text(name))
+	if !ok {
+		return 0, fmt.Errorf("--%s: %q is no size, such as 10KB", name, v.text(name))
+	}
+	return n, nil
+}
+
+// sizes is a size or a range of sizes. The bias of a range is 1, evenly;
+// another would want sizes that no workload has.
+func (v *values) sizes(name string) (low, high int64, err error) {
+	text, bias, has := strings.Cut(v.text(name), ",")
+	if b, err := strconv.ParseFloat(strings.TrimSpace(bias), 64); has && (err != nil || b != 1) {
+		return 0, 0, fmt.Errorf("--%s: a bias of %s is not had here: sizes are spread evenly, --%s=%s", name, bias, name, text)
+	}
+	from, to, ranged := strings.Cut(text, "-")
+	low, ok := parseSize(from)
+	high = low
+	if ranged && ok {
+		high, ok = parseSize(to)
+	}
+	if !ok || high < low {
+		return 0, 0, fmt.Errorf("--%s: %q is no size, such as 10KB or 1KB-4KB", name, v.text(name))
+	}
+	return low, high, nil
+}
+
+// pairs is a map: NAME:VALUE or NAME=VALUE, with commas between them.
+func (v *values) pairs(name string) ([][2]string, error) {
+	text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(v.text(name)), "{"), "}")
+	var out [][2]string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		i := strings.IndexAny(part, ":=")
+		if i < 1 {
+			return nil, fmt.Errorf("--%s: %q is no header: NAME:VALUE", name, part)
+		}
+		if strings.ContainsAny(part, "{}") {
+			return nil, fmt.Errorf("--%s: expressions are not evaluated here: %s", name, part)
+		}
+		unquote := func(s string) string { return strings.Trim(strings.TrimSpace(s), `"'`) }
+		out = append(out, [2]string{unquote(part[:i]), unquote(part[i+1:])})
+	}
+	return out, nil
+}

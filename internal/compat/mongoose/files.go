@@ -1,0 +1,178 @@
+package mongoose
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// versions are the folders below ~/.mongoose.
+const version42, version43 = "4.2.11", "4.3.3"
+
+// files are those of a step, in ~/.mongoose/VERSION/log/STEP. What is there from
+// a step of the same id is kept, and rows are put behind its own.
+type files struct {
+	s    *step
+	dir  string
+	err  error // the first
+	each bool  // metrics.csv is written
+	sum  bool  // metrics.total.csv is
+}
+
+// openFiles makes the folder and writes what was asked for.
+func openFiles(s *step, args []string) (*files, bool, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, false, fmt.Errorf("no place for the files of the step: %w", err)
+	}
+	version := version42
+	if s.head {
+		version = version43
+	}
+	f := &files{
+		s: s, dir: filepath.Join(home, ".mongoose", version, "log", s.id),
+		each: s.v.flag("output-metrics-average-persist") && s.period > 0, sum: s.v.flag("output-metrics-summary-persist"),
+	}
+	_, err = os.Stat(f.dir)
+	again := err == nil
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return nil, false, fmt.Errorf("make the folder of the step: %w", err)
+	}
+	return f, again, errors.Join(
+		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(args, "\n")+"\n"), 0o644),
+		os.WriteFile(f.path("config.yaml"), []byte(s.config()), 0o644),
+	)
+}
+
+func (f *files) path(name string) string { return filepath.Join(f.dir, name) }
+
+// config is all options as a document.
+func (s *step) config() string {
+	var b strings.Builder
+	b.WriteString("---\n")
+	sorted := slices.DeleteFunc(slices.Clone(options), func(o option) bool { // one of the two, by the version
+		return o.name == "load-op-recycle" && s.head || strings.HasPrefix(o.name, "load-op-recycle-") && !s.head
+	})
+	slices.SortFunc(sorted, func(a, b option) int {
+		return slices.Compare(strings.Split(a.name, "-"), strings.Split(b.name, "-"))
+	})
+	var above []string
+	for _, o := range sorted {
+		parts := strings.Split(o.name, "-")
+		same := 0
+		for same < len(parts)-1 && same < len(above) && parts[same] == above[same] {
+			same++
+		}
+		above = parts[:len(parts)-1]
+		for i := same; i < len(above); i++ {
+			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", i), above[i])
+		}
+		value := s.v.text(o.name)
+		switch {
+		case o.kind == tList:
+			value = "[" + strings.Join(s.v.list(o.name), ", ") + "]"
+		case value == "":
+			value = "null"
+		case o.kind == tString || o.kind == tAny || o.kind == tMap:
+			value = strconv.Quote(value)
+		}
+		fmt.Fprintf(&b, "%s%s: %s\n", strings.Repeat("  ", len(above)), parts[len(parts)-1], value)
+	}
+	return b.String()
+}
+
+// first are the columns before the times.
+const first = "DateTimeISO8601,OpType,Concurrency,NodeCount,ConcurrencyCurr,ConcurrencyMean,CountSucc,CountFail,Size,StepDuration[s],DurationSum[s],TPAvg[op/s],TPLast[op/s],BWAvg[MB/s],BWLast[MB/s]"
+
+// head is the line above the rows. Quantiles that are no quartiles have columns
+// of their own; 4.3 has such columns in the total always.
+func (s *step) csvHead(total bool) string {
+	var b strings.Builder
+	b.WriteString(first)
+	for _, t := range []string{"Duration", "Latency"} {
+		fmt.Fprintf(&b, ",%[1]sAvg[us],%[1]sMin[us]", t)
+		for i, q := range s.quantiles {
+			label := "Q_" + double(q)
+			if s.quartiles() && !(s.head && total) {
+				label = []string{"LoQ", "Med", "HiQ"}[i]
+			}
+			fmt.Fprintf(&b, ",%s%s[us]", t, label)
+		}
+		fmt.Fprintf(&b, ",%sMax[us]", t)
+	}
+	return b.String()
+}
+
+// csvRow is a row. Strictly, 4.3's periodic rows have no quantiles, so that their
+// columns and those of the head are not the same.
+func (s *step) csvRow(m *metrics, total bool) string {
+	mb := float64(mib)
+	if s.strict {
+		mb = 1e6 // in these files, and nowhere else
+	}
+	fields := []string{
+		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.limitC), "1",
+		strconv.FormatUint(m.current, 10), double(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
+		strconv.FormatUint(m.bytes, 10), double(seconds(m)), double(m.duration.sum),
+		double(m.meanRate), double(m.lastRate), double(m.meanBytes / mb), double(m.lastBytes / mb),
+	}
+	for _, t := range []timing{m.duration, m.latency} {
+		fields = append(fields, double(t.mean), strconv.FormatInt(t.min, 10))
+		for _, q := range t.quantiles {
+			if !(s.strict && s.head && !total) {
+				fields = append(fields, strconv.FormatInt(q, 10))
+			}
+		}
+		fields = append(fields, strconv.FormatInt(t.max, 10))
+	}
+	return strings.Join(fields, ",")
+}
+
+// row writes a row of the period.
+func (f *files) row(m *metrics) {
+	if f.each {
+		f.add("metrics.csv", m, false)
+	}
+}
+
+// total writes the row of the step.
+func (f *files) total(m *metrics) {
+	if f.sum {
+		f.add("metrics.total.csv", m, true)
+	}
+}
+
+func (f *files) add(name string, m *metrics, total bool) {
+	text := f.s.csvRow(m, total) + "\n"
+	if info, err := os.Stat(f.path(name)); err != nil || info.Size() == 0 {
+		text = f.s.csvHead(total) + "\n" + text
+	}
+	f.keep(appendFile(f.path(name), text))
+}
+
+// keep remembers the first thing that went wrong: a file that cannot be written
+// ends no run.
+func (f *files) keep(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+func appendFile(path, text string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
+}
+
+// logLine is a message as mongoose writes it on the console.
+func logLine(now time.Time, level byte, class, thread, message string) string {
+	return fmt.Sprintf("%s %c %s %s %s\n", now.UTC().Format("2006-01-02T15:04:05,000"), level, right(class, 30), right(thread, 30), message)
+}

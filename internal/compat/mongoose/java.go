@@ -1,0 +1,91 @@
+package mongoose
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// double is a number as Java writes a double: with a point always, and with an
+// exponent below a thousandth and from ten million on.
+func double(x float64) string {
+	switch abs := math.Abs(x); {
+	case math.IsNaN(x):
+		return "NaN"
+	case math.IsInf(x, 0):
+		return strings.TrimPrefix(strconv.FormatFloat(x, 'f', -1, 64), "+") + "inity"
+	case x == 0:
+		return "0.0"
+	case abs >= 1e-3 && abs < 1e7:
+		s := strconv.FormatFloat(x, 'f', -1, 64)
+		if !strings.Contains(s, ".") {
+			s += ".0"
+		}
+		return s
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', -1, 64), "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	n, _ := strconv.Atoi(exponent)
+	return mantissa + "E" + strconv.Itoa(n)
+}
+
+// fixed is a number for a column of n characters: whole where only whole ones
+// fit, else cut.
+func fixed(x float64, n int) string {
+	top := math.Pow10(n)
+	switch s := double(x); {
+	case x > math.Pow10(n-2) && x < top:
+		return strconv.FormatInt(int64(x), 10)
+	case x >= top:
+		return s[:n-2] + s[len(s)-2:]
+	case x < math.Pow10(2-n):
+		return "0"
+	case len(s) > n:
+		return s[:n]
+	default:
+		return s
+	}
+}
+
+// left and right pad to n characters, and cut what is longer: left keeps the end
+// of it, right the beginning.
+func left(s string, n int) string {
+	if len(s) >= n {
+		return s[len(s)-n:]
+	}
+	return strings.Repeat(" ", n-len(s)) + s
+}
+
+func right(s string, n int) string {
+	if len(s) >= n {
+		return s[:n]
+	}
+	return s + strings.Repeat(" ", n-len(s))
+}
+
+// bytesText is a size as mongoose writes it: whole where it is, with three, two
+// or one decimals below 10, 100 and 1024 of a unit otherwise.
+func bytesText(n uint64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return strconv.FormatUint(n, 10) + "B"
+	}
+	unit, x := -1, float64(n)
+	for rest := n; rest >= 1024; rest >>= 10 {
+		unit++
+		x /= 1024
+	}
+	decimals := 1
+	switch {
+	case x == math.Trunc(x):
+		decimals = 0
+	case x < 10:
+		decimals = 3
+	case x < 100:
+		decimals = 2
+	}
+	return fmt.Sprintf("%.*f%cB", decimals, x, units[unit])
+}

@@ -1,0 +1,139 @@
+package mongoose
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+const mib = 1 << 20
+
+// header begins the table.
+const header = `------------------------------------------------------------------------------------------------------------------------
+ Step Id  | Timestamp  |  Op  |     Concurrency     |       Count       | Step  |   Last Rate    |  Mean    |   Mean    
+ (last 10 |            | type |---------------------|-------------------| Time  |----------------| Latency  | Duration  
+ symbols) |yyMMddHHmmss|      | Current  |   Mean   |   Success  |Failed|  [s]  | [op/s] |[MB/s] |  [us]    |   [us]    
+----------|------------|------|----------|----------|------------|------|-------|--------|-------|----------|-----------
+`
+
+// A table is the table on the console.
+type table struct {
+	w     io.Writer
+	s     *step
+	color bool
+	rows  int
+}
+
+// opColors are those of operations, by their names.
+var opColors = map[string]string{
+	"NOOP": "\x1b[38;5;101m", "CREATE": "\x1b[38;5;67m", "READ": "\x1b[38;5;65m", "DELETE": "\x1b[38;5;137m", "LIST": "\x1b[38;5;138m",
+}
+
+// row writes a row, with the header before it where one is due.
+func (t *table) row(m *metrics) {
+	var b strings.Builder
+	if t.rows%t.s.headerEach == 0 {
+		b.WriteString(header)
+	}
+	t.rows++
+	paint := func(code, s string) string {
+		if !t.color {
+			return s
+		}
+		return code + s + "\x1b[0m"
+	}
+	columns := []string{
+		left(t.s.id, 10),
+		left(m.at.UTC().Format("060102150405"), 12),
+		paint(opColors[t.s.op], right(t.s.op, 6)),
+		left(strconv.FormatUint(m.current, 10), 10),
+		right(fixed(m.mean, 10), 10),
+		left(strconv.FormatUint(m.succ, 10), 12),
+		paint(failColor(m.succ, m.fail), left(strconv.FormatUint(m.fail, 10), 6)),
+		right(double(seconds(m)), 7),
+		right(fixed(m.lastRate, 8), 8),
+		right(fixed(m.lastBytes/mib, 7), 7),
+		left(strconv.FormatInt(int64(m.latency.mean), 10), 10),
+		left(strconv.FormatInt(int64(m.duration.mean), 10), 11),
+	}
+	b.WriteString(strings.Join(columns, "|") + "\n")
+	io.WriteString(t.w, b.String()) //nolint:errcheck // as other words to people
+}
+
+// failColor goes from green to red with the share of failures.
+func failColor(succ, fail uint64) string {
+	total := float64(succ + fail)
+	switch {
+	case fail == 0:
+		return "\x1b[38;2;0;200;0m"
+	case fail >= succ:
+		return fmt.Sprintf("\x1b[38;2;%d;0;0m", 200+int(55*float64(fail)/total))
+	}
+	return fmt.Sprintf("\x1b[38;2;%d;%d;0m", int(400*math.Sqrt(float64(fail)/total)), int(200*float64(succ)/total))
+}
+
+// seconds are those of the step, to the millisecond.
+func seconds(m *metrics) float64 { return float64(m.elapsed.Milliseconds()) / 1e3 }
+
+// summary writes the document of results.
+func (s *step) summary(w io.Writer, m *metrics) {
+	var b strings.Builder
+	line := func(label, value string) { fmt.Fprintf(&b, "%-31s%s\n", label, value) }
+	count := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	b.WriteString("---\n# Results " + strings.Repeat("#", 110) + "\n")
+	line("- Load Step Id:", s.id)
+	line("  Operation Type:", s.op)
+	line("  Node Count:", "1")
+	line("  Concurrency:", "")
+	line("    Limit Per Storage Driver:", strconv.Itoa(s.limitC))
+	line("    Actual:", "")
+	line("      Last:", count(m.current))
+	line("      Mean:", double(m.mean))
+	line("  Operations Count:", "")
+	line("    Successful:", count(m.succ))
+	line("    Failed:", count(m.fail))
+	line("  Transfer Size:", bytesText(m.bytes))
+	line("  Duration [s]:", "")
+	line("    Elapsed:", double(seconds(m)))
+	line("    Sum:", double(m.duration.sum))
+	line("  Throughput [op/s]:", "")
+	line("    Last:", double(m.lastRate))
+	line("    Mean:", double(m.meanRate))
+	line("  Bandwidth [MB/s]:", "")
+	line("    Last:", double(m.lastBytes/mib))
+	line("    Mean:", double(m.meanBytes/mib))
+	for _, t := range []struct {
+		label string
+		timing
+	}{{"  Operations Duration [us]:", m.duration}, {"  Operations Latency [us]:", m.latency}} {
+		line(t.label, "")
+		line("    Avg:", double(t.mean))
+		line("    Min:", strconv.FormatInt(t.min, 10))
+		for i, label := range s.quantileLabels() {
+			line("    "+label+":", strconv.FormatInt(t.quantiles[i], 10))
+		}
+		line("    Max:", strconv.FormatInt(t.max, 10))
+	}
+	b.WriteString("...\n")
+	io.WriteString(w, b.String()) //nolint:errcheck // as other words to people
+}
+
+// quantileLabels are what the lines of quantiles are called: by their names where
+// they are the three of 4.2.
+func (s *step) quantileLabels() []string {
+	if !s.head && s.quartiles() {
+		return []string{"LoQ", "Med", "HiQ"}
+	}
+	var out []string
+	for _, q := range s.quantiles {
+		out = append(out, "Quantile "+double(q))
+	}
+	return out
+}
+
+// quartiles tells whether the quantiles are the three that 4.2 has.
+func (s *step) quartiles() bool {
+	return len(s.quantiles) == 3 && s.quantiles[0] == 0.25 && s.quantiles[1] == 0.5 && s.quantiles[2] == 0.75
+}

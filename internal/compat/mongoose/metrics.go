@@ -1,0 +1,175 @@
+package mongoose
+
+import (
+	"math"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A timing is a time of operations in microseconds.
+type timing struct {
+	sum       float64 // seconds
+	mean      float64
+	min, max  int64
+	quantiles []int64 // in the order of step.quantiles
+}
+
+// timingOf reads a histogram.
+func (s *step) timingOf(h *measure.Histogram) timing {
+	us := func(d time.Duration) int64 { return int64(d / time.Microsecond) }
+	t := timing{min: us(h.Min()), max: us(h.Max()), sum: h.Sum() / 1e9}
+	if n := h.Count(); n > 0 {
+		t.mean = h.Sum() / float64(n) / 1e3
+	}
+	for _, q := range s.quantiles {
+		t.quantiles = append(t.quantiles, us(s.quantile(h, q)))
+	}
+	return t
+}
+
+// quantile is the nearest rank; strictly that of mongoose, sorted[int(q*n)].
+func (s *step) quantile(h *measure.Histogram, q float64) time.Duration {
+	if !s.strict || q >= 1 {
+		return h.Percentile(100 * q)
+	}
+	at, seen, found := uint64(q*float64(h.Count())), uint64(0), time.Duration(-1)
+	h.EachBucket(func(top time.Duration, n uint64) {
+		if seen += n; found < 0 && seen > at {
+			found = min(top, h.Max())
+		}
+	})
+	return max(found, 0)
+}
+
+// metrics are what the lines of a moment show.
+type metrics struct {
+	at                   time.Time
+	current              uint64
+	mean                 float64 // of operations on the way
+	succ, fail, bytes    uint64
+	elapsed              time.Duration
+	lastRate, lastBytes  float64
+	meanRate, meanBytes  float64
+	duration, latency    timing
+	durations, latencies *measure.Histogram
+}
+
+// A meter gathers metrics. It has one owner.
+type meter struct {
+	s *step
+
+	succ, fail, bytes uint64
+	at                time.Duration
+	duration, latency *measure.Histogram
+	levels            float64 // of operations on the way, summed over time
+	current           uint64
+
+	row      time.Duration // of the last row
+	rowCount uint64
+	rowBytes uint64
+
+	tickRate, tickBytes float64 // of the last second, smoothed
+	ticked              bool
+}
+
+func newMeter(s *step) *meter {
+	return &meter{s: s, duration: measure.NewHistogram(), latency: measure.NewHistogram()}
+}
+
+// interval takes an interval of a run.
+func (m *meter) interval(s load.Snapshot) {
+	iv := &s.Interval
+	succ, bytes := iv.Acked, iv.AckedBytes
+	switch m.s.work {
+	case reading:
+		succ, bytes = iv.Consumed, iv.Bytes
+	case nothing:
+		succ, bytes = iv.Sent-iv.Failed, iv.Bytes
+	}
+	m.latency.Merge(iv.Service)
+	if iv.Response != nil {
+		m.duration.Merge(iv.Response)
+	} else {
+		m.duration.Merge(iv.Service)
+	}
+	m.count(succ, iv.Failed+m.unknown(iv.Unknown), m.values(bytes, succ), iv.Length(), iv.InFlight)
+	m.at = max(m.at, s.At)
+}
+
+// unknown counts what has no certain answer as failed, where there are answers.
+func (m *meter) unknown(n uint64) uint64 {
+	if m.s.work == nothing {
+		return 0
+	}
+	return n
+}
+
+// values are the bytes of values alone, which mongoose counts.
+func (m *meter) values(bytes, succ uint64) uint64 {
+	if m.s.work != creating {
+		return bytes
+	}
+	return bytes - min(bytes, succ*uint64(m.s.beside()))
+}
+
+// count adds what came in a span.
+func (m *meter) count(succ, fail, bytes uint64, span time.Duration, flying uint64) {
+	m.succ += succ
+	m.fail += fail
+	m.bytes += bytes
+	m.current = flying
+	m.levels += float64(flying) * span.Seconds()
+	if span <= 0 {
+		return
+	}
+	// mongoose's last rate: smoothed with 1 - 1/e a second.
+	rate, byteRate := float64(succ)/span.Seconds(), float64(bytes)/span.Seconds()
+	alpha := 1 - math.Exp(-span.Seconds())
+	if !m.ticked {
+		alpha = 1
+	}
+	m.ticked = true
+	m.tickRate += alpha * (rate - m.tickRate)
+	m.tickBytes += alpha * (byteRate - m.tickBytes)
+}
+
+// due tells whether a row is.
+func (m *meter) due() bool {
+	return m.s.period > 0 && m.at-m.row >= m.s.period-m.s.period/100
+}
+
+// metrics are those of now, and begin the next row's.
+func (m *meter) metrics(now time.Time) *metrics {
+	out := &metrics{
+		at: now, current: m.current, succ: m.succ, fail: m.fail, bytes: m.bytes, elapsed: m.at,
+		durations: m.duration, latencies: m.latency,
+		duration: m.s.timingOf(m.duration), latency: m.s.timingOf(m.latency),
+	}
+	if m.at > 0 {
+		out.mean = m.levels / m.at.Seconds()
+	}
+	if span := (m.at - m.row).Seconds(); span > 0 {
+		out.lastRate, out.lastBytes = float64(m.succ-m.rowCount)/span, float64(m.bytes-m.rowBytes)/span
+	}
+	if m.s.strict {
+		out.lastRate, out.lastBytes = m.tickRate, m.tickBytes
+	}
+	m.row, m.rowCount, m.rowBytes = m.at, m.succ, m.bytes
+	m.s.rates(out)
+	return out
+}
+
+// rates are the mean ones: over the time that passed; strictly over its whole
+// seconds, 0 below one.
+func (s *step) rates(m *metrics) {
+	over := m.elapsed.Seconds()
+	if s.strict {
+		over = math.Floor(over)
+	}
+	m.meanRate, m.meanBytes = 0, 0
+	if over > 0 {
+		m.meanRate, m.meanBytes = float64(m.succ)/over, float64(m.bytes)/over
+	}
+}

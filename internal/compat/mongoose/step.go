@@ -1,0 +1,351 @@
+package mongoose
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A work is what a step does: its operations, on records or on topics.
+type work byte
+
+const (
+	creating work = 'c' // records
+	reading  work = 'r' // records
+	topical  work = 't' // topics; and the records of one, deleted
+	nothing  work = 'n' // noop
+)
+
+// names of the works, for words about options that mean nothing there.
+var workNames = map[work]string{
+	creating: "records are written", reading: "records are read", topical: "topics are worked on", nothing: "nothing is sent",
+}
+
+// A step is a checked command line.
+type step struct {
+	v      *values
+	strict bool
+	head   bool // the lines and files of 4.3, and not those of 4.2
+
+	id   string
+	work work
+	op   string // as lines have it: CREATE, READ, ...
+	on   string // of topics: create, read, delete, delete-records, list
+
+	brokers   []string
+	topic     string // of records
+	items     []string
+	low, high int64 // bytes of a record
+	keyed     bool
+	headers   [][2]string
+
+	count, fails   uint64
+	bytes          int64
+	limit, wait    time.Duration
+	rate           float64
+	limitC         int // storage-driver-limit-concurrency
+	batch          int64
+	request        int64
+	period         time.Duration
+	headerEach     int
+	quantiles      []float64
+	recycle, trace bool
+}
+
+// stamp is how mongoose names what has no name.
+const stamp = "20060102.150405.000"
+
+// newStep checks what was given. Warnings go to warn; an error ends the program.
+func newStep(v *values, strict bool, generation string, now time.Time, warn func(string, ...any)) (*step, error) {
+	s := &step{v: v, strict: strict, id: v.text("load-step-id")}
+	switch generation {
+	case "":
+		s.head = v.has("output-metrics-quantiles") || v.has("output-metrics-timing-persist") || v.has("load-op-recycle-mode")
+	case "4.2", "4.3":
+		s.head = generation == "4.3"
+	default:
+		return nil, fmt.Errorf("--generation %s: mongoose has 4.2 and 4.3", generation)
+	}
+	if s.id == "" {
+		s.id = "linear_" + now.UTC().Format(stamp)
+	}
+	if strings.ContainsAny(s.id, `/\`) || s.id == ".." {
+		return nil, fmt.Errorf("--load-step-id: %q is no name of a folder", s.id)
+	}
+	if err := s.refuse(); err != nil {
+		return nil, err
+	}
+	if err := s.what(); err != nil {
+		return nil, err
+	}
+	s.warn(warn)
+	for _, check := range []func(*step, time.Time) error{(*step).where, (*step).limits, (*step).content, (*step).output} {
+		if err := check(s, now); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// refuse ends what cannot be had.
+func (s *step) refuse() error {
+	for i := range options {
+		o := &options[i]
+		value := s.v.text(o.name)
+		if o.use == refused && s.v.has(o.name) && value != o.def && value != "[]" && value != "false" {
+			return fmt.Errorf("--%s: %s", o.name, o.why)
+		}
+	}
+	for name := range s.v.given {
+		if s.v.given[name] != "" && strings.ContainsAny(s.v.given[name], "{}") && find(name).kind != tMap {
+			return fmt.Errorf("--%s: expressions are not evaluated here: %s", name, s.v.given[name])
+		}
+	}
+	return nil
+}
+
+// what is done, and on what.
+func (s *step) what() error {
+	op, item := strings.ToLower(s.v.text("load-op-type")), strings.ToLower(s.v.text("item-type"))
+	driver := s.v.text("storage-driver-type")
+	switch {
+	case driver == "dummy-mock" || driver == "preempt-mock":
+		op = "noop"
+	case driver != "kafka":
+		return fmt.Errorf("--storage-driver-type: %s is no driver here: kafka is, and dummy-mock, which sends nothing", driver)
+	}
+	s.op = strings.ToUpper(op)
+	switch {
+	case item == "token":
+		return errors.New("--item-type: Kafka has no tokens: data is a record, path a topic")
+	case item != "data" && item != "path":
+		return fmt.Errorf("--item-type: %q is none: data is a record, path a topic", item)
+	case op == "noop":
+		s.work = nothing
+	case op == "update":
+		return errors.New("--load-op-type=update: a record or a topic cannot be changed, in mongoose neither")
+	case item == "path" && slices.Contains([]string{"create", "read", "delete", "list"}, op):
+		s.work, s.on = topical, op
+	case item == "data" && op == "create":
+		s.work = creating
+	case item == "data" && op == "read":
+		s.work = reading
+	case item == "data" && op == "delete":
+		s.work, s.on = topical, "delete-records"
+	case op == "list":
+		return errors.New("--load-op-type=list: records are not listed, topics are: --item-type=path")
+	default:
+		return fmt.Errorf("--load-op-type: %q is none: create, read, delete, list or noop", op)
+	}
+	return nil
+}
+
+// warn speaks of options that are given and do nothing.
+func (s *step) warn(warn func(string, ...any)) {
+	for i := range options {
+		o := &options[i]
+		value, given := s.v.given[o.name]
+		switch {
+		case !given || o.use == refused:
+		case o.use == void:
+			if value != "false" {
+				warn("--%s does nothing: %s", o.name, o.why)
+			}
+		case o.on != "" && !strings.Contains(o.on, string(s.work)):
+			warn("--%s means nothing when %s", o.name, workNames[s.work])
+		}
+	}
+}
+
+// where the brokers are, and which topic.
+func (s *step) where(now time.Time) error {
+	port := s.v.text("storage-net-node-port")
+	for _, addr := range s.v.list("storage-net-node-addrs") {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			addr = net.JoinHostPort(strings.Trim(addr, "[]"), port)
+		}
+		s.brokers = append(s.brokers, addr)
+	}
+	if len(s.brokers) == 0 && s.work != nothing {
+		return errors.New("--storage-net-node-addrs names no broker: HOST or HOST:PORT, with commas between them")
+	}
+	if file := s.v.text("item-input-file"); file != "" {
+		var err error
+		if s.items, err = readItems(file); err != nil {
+			return fmt.Errorf("--item-input-file: cannot read %s: %w", file, err)
+		}
+		if len(s.items) == 0 {
+			return fmt.Errorf("--item-input-file: %s names nothing", file)
+		}
+	}
+	plain := func(path string) string { return strings.ReplaceAll(path, "/", "") }
+	switch path := s.v.text("item-input-path"); {
+	case s.work == creating:
+		s.topic = plain(s.v.text("item-output-path"))
+		if s.topic == "" {
+			s.topic = now.UTC().Format(stamp)
+		}
+	case s.work == topical && s.on != "create" && s.on != "list":
+		if len(s.items) == 0 && path != "" {
+			s.items = []string{path}
+		}
+		if len(s.items) == 0 {
+			return fmt.Errorf("there is no topic to %s: --item-input-file=FILE has a name a line, --item-input-path=TOPIC is one", strings.ToLower(s.op))
+		}
+	case s.work == reading:
+		topics := []string{path}
+		if len(s.items) > 0 {
+			topics = topics[:0]
+			for _, item := range s.items {
+				if i := strings.LastIndexByte(strings.TrimPrefix(item, "/"), '/'); i > 0 {
+					topics = append(topics, strings.TrimPrefix(item, "/")[:i])
+				}
+			}
+			slices.Sort(topics)
+			topics = slices.Compact(topics)
+			if len(topics) == 0 && path != "" {
+				topics = []string{path}
+			}
+		}
+		if len(topics) > 1 {
+			return fmt.Errorf("--item-input-file has records of %d topics, and one is read at a time: %s", len(topics), strings.Join(topics[:2], ", "))
+		}
+		if len(topics) == 0 || topics[0] == "" {
+			return errors.New("there is nothing to read: --item-input-path=TOPIC, or a list of records, --item-input-file=FILE")
+		}
+		s.topic = plain(topics[0])
+	}
+	for i := range s.items {
+		if s.work == topical {
+			s.items[i] = plain(s.items[i])
+		}
+	}
+	return nil
+}
+
+// readItems reads a list of items: the first field of each line is a path.
+func readItems(file string) ([]string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		var path *os.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return nil, err
+	}
+	defer f.Close()
+	var out []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		name, _, _ := strings.Cut(lines.Text(), ",")
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out, lines.Err()
+}
+
+// limits end the step, and hold it back.
+func (s *step) limits(time.Time) (err error) {
+	whole := func(name string) uint64 {
+		n := s.v.number(name)
+		if n < 0 && err == nil {
+			err = fmt.Errorf("--%s: %d is below 0", name, n)
+		}
+		return uint64(max(n, 0))
+	}
+	s.count, s.fails = whole("load-op-limit-count"), whole("load-op-limit-fail-count")
+	s.limitC = int(whole("storage-driver-limit-concurrency"))
+	s.batch = int64(whole("load-batch-size"))
+	s.request = int64(whole("storage-driver-request-size"))
+	if err != nil {
+		return err
+	}
+	if s.batch == 0 {
+		return errors.New("--load-batch-size: an operation is handed over at least, 1")
+	}
+	if s.rate = s.v.float("load-op-limit-rate"); !(s.rate >= 0) || s.rate > 1e12 {
+		return fmt.Errorf("--load-op-limit-rate: %s is no rate", s.v.text("load-op-limit-rate"))
+	}
+	if s.bytes, err = s.v.size("load-step-limit-size"); err != nil {
+		return err
+	}
+	if s.limit, err = s.v.duration("load-step-limit-time"); err != nil {
+		return err
+	}
+	if s.wait, err = s.v.duration("load-op-wait-limit"); err != nil {
+		return err
+	}
+	if !s.v.flag("load-op-wait-finish") {
+		s.wait = time.Millisecond
+	}
+	s.recycle = s.v.flag("load-op-recycle") || s.v.flag("load-op-recycle-mode")
+	if s.work == reading && s.rate > 0 {
+		return errors.New("--load-op-limit-rate: records are read as they come, and not at a rate")
+	}
+	if s.work == topical && s.on == "create" && s.count == 0 && s.limit == 0 && len(s.items) == 0 {
+		return errors.New("topics would be made without end: give --load-op-limit-count=N or --load-step-limit-time=30s")
+	}
+	return nil
+}
+
+// content is what records are made of.
+func (s *step) content(time.Time) (err error) {
+	if s.low, s.high, err = s.v.sizes("item-data-size"); err != nil {
+		return err
+	}
+	s.keyed = s.v.flag("storage-driver-record-key-enabled") || s.v.flag("storage-driver-create-key-enabled")
+	for _, name := range []string{"storage-driver-record-headers", "storage-driver-create-headers"} {
+		h, err := s.v.pairs(name)
+		if err != nil {
+			return err
+		}
+		if !s.strict { // mongoose read them and sent none
+			s.headers = append(s.headers, h...)
+		}
+	}
+	if seed := s.v.text("item-data-input-seed"); seed != "" {
+		if _, err := strconv.ParseUint(seed, 16, 64); err != nil {
+			return fmt.Errorf("--item-data-input-seed: %q is no hexadecimal number of 16 digits at most", seed)
+		}
+	}
+	if n := s.v.number("item-naming-length"); n < 1 || n > 64 {
+		return fmt.Errorf("--item-naming-length: %d is not from 1 to 64", n)
+	}
+	if r := s.v.number("item-naming-radix"); r < 2 || r > 36 {
+		return fmt.Errorf("--item-naming-radix: %d is not from 2 to 36", r)
+	}
+	switch kind := s.v.text("item-naming-type"); kind {
+	case "random", "serial", "asc", "desc":
+	default:
+		return fmt.Errorf("--item-naming-type: %q is none: random, serial, asc or desc", kind)
+	}
+	return nil
+}
+
+// output is the console's and the files'.
+func (s *step) output(time.Time) (err error) {
+	if s.period, err = s.v.duration("output-metrics-average-period"); err != nil {
+		return err
+	}
+	if s.headerEach = int(s.v.number("output-metrics-average-table-header-period")); s.headerEach < 1 || s.strict {
+		s.headerEach = 20 // a constant in mongoose
+	}
+	for _, text := range s.v.list("output-metrics-quantiles") {
+		q, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(q >= 0) || q > 1 {
+			return fmt.Errorf("--output-metrics-quantiles: %q is not from 0 to 1", text)
+		}
+		s.quantiles = append(s.quantiles, q)
+	}
+	slices.Sort(s.quantiles)
+	s.quantiles = slices.Compact(s.quantiles)
+	s.trace = s.v.flag("output-metrics-trace-persist") && (s.work == creating || s.work == topical)
+	return nil
+}

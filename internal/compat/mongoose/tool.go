@@ -1,0 +1,193 @@
+package mongoose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/load"
+)
+
+// Tool is mongoose.
+var Tool = compat.Tool{
+	Name: "mongoose", Calls: []string{"mongoose-base", "mongoose-storage-driver-kafka"},
+	Short: "Kafka: records and topics as items, by --a-b-c=value (4.2 and 4.3)", Kind: "kafka",
+	Main: run,
+}
+
+const differs = `
+Here there is no Java, no scenario and no other node; reads go on where they
+are and are read once; topics are deleted and listed, too; headers are sent.
+Mean rates are over the time that passed (--strict: over its whole seconds),
+means, extremes and quantiles are of all operations that succeeded (--strict:
+not those whose latency is 0 or their duration). See
+docs/coming-from/mongoose.md.
+`
+
+func run(ctx context.Context, p *compat.Program) (int, error) {
+	for _, arg := range p.Args {
+		if arg == "--help" || arg == "-h" || arg == "-help" {
+			help(p)
+			return report.ExitDone, nil
+		}
+	}
+	warn := func(format string, args ...any) {
+		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, fmt.Sprintf(format, args...))
+	}
+	v, err := parse(p.Args, warn)
+	var wrong *fault
+	switch {
+	case errors.As(err, &wrong):
+		text := wrong.text
+		if wrong.list {
+			text += "\nThe list of all possible args:\n" + list()
+		}
+		io.WriteString(p.Out, logLine(time.Now(), 'F', "", "main", text)) //nolint:errcheck // as other words to people
+		return report.ExitProblem, nil
+	case err != nil:
+		return report.ExitProblem, err
+	}
+	began := time.Now()
+	s, err := newStep(v, p.Strict, p.Generation, began, warn)
+	if err != nil {
+		return report.ExitProblem, err
+	}
+	f, again, err := openFiles(s, p.Args)
+	if err != nil {
+		return report.ExitProblem, err
+	}
+	if again {
+		warn("a step %s was there before: rows are put behind its rows in %s", s.id, f.dir)
+	}
+	t := &table{w: p.Out, s: s, color: v.flag("output-color") && os.Getenv("NO_COLOR") == "" && terminal(p.Out)}
+	names := newNamer(v, began.UnixNano())
+	var code int
+	if s.work == topical {
+		code, err = s.topics(ctx, p, f, t, names)
+	} else {
+		code, err = s.records(ctx, p, f, t, names)
+	}
+	if f.err != nil {
+		warn("not all files of the step could be written: %v", f.err)
+	}
+	return code, err
+}
+
+// records makes a step on records and returns the exit code.
+func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
+	rows := ""
+	if s.work == creating && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
+		rows = f.path("op.trace.parquet")
+		if !s.trace {
+			dir, err := os.MkdirTemp("", "mongoose-")
+			if err != nil {
+				return report.ExitProblem, fmt.Errorf("make a folder for the rows of single records: %w", err)
+			}
+			defer os.RemoveAll(dir) //nolint:errcheck // the system's temporary files
+			rows = filepath.Join(dir, "op.trace.parquet")
+		}
+	}
+	if s.work == reading {
+		fmt.Fprintf(p.Err, "%s: reading has no times of single operations: a record was there before it was asked for, and the columns of times are 0\n", p.Called)
+	}
+	m := newMeter(s)
+	d, err := p.Fire(ctx, s.workload(rows), compat.Eyes{Interval: func(iv load.Snapshot) {
+		m.interval(iv)
+		if m.due() && iv.Phase != "drain" {
+			now := m.metrics(time.Now())
+			t.row(now)
+			f.row(now)
+		}
+	}})
+	if err != nil {
+		if ctx.Err() != nil {
+			return report.ExitInterrupted, nil
+		}
+		return report.ExitProblem, err
+	}
+	last := m.metrics(time.Now())
+	last.mean = d.Totals.InFlightMean
+	if rows != "" {
+		t, err := s.translate(rows, f, names)
+		f.keep(err)
+		if err == nil && s.strict {
+			q, l := last.duration.quantiles, last.latency.quantiles // of all, in mongoose, too
+			last.duration, last.latency = s.timingOf(t.duration), s.timingOf(t.latency)
+			last.duration.quantiles, last.latency.quantiles = q, l
+		}
+	}
+	switch d.Stopped {
+	case load.ByFailures:
+		s.tooMany(p.Out, last.fail)
+	case load.ByFailureRate:
+		io.WriteString(p.Out, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
+			"%s: failures rate (%s failures/sec) is more than success rate (%s op/sec), stopping the step",
+			s.id, double(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), double(last.meanRate))))
+	}
+	s.end(p, f, t, last)
+	code := d.ExitCode()
+	switch {
+	case s.strict && code != report.ExitInterrupted:
+		code = report.ExitDone
+	case code == report.ExitDone && last.fail > 0 && !s.v.has("load-op-limit-fail-count"):
+		code = report.ExitCheck
+	}
+	return code, nil
+}
+
+// tooMany says that the limit of failures ended the step.
+func (s *step) tooMany(w io.Writer, failed uint64) {
+	io.WriteString(w, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
+		"%s: failure count (%d) is more than the configured limit (%d), stopping the step", s.id, failed, s.fails)))
+}
+
+// end writes the last row, the results and the row of the total.
+func (s *step) end(p *compat.Program, f *files, t *table, last *metrics) {
+	t.row(last)
+	f.row(last)
+	s.summary(p.Out, last)
+	f.total(last)
+}
+
+// list is all options with their types.
+func list() string {
+	text := ""
+	for _, o := range options {
+		text += "\t--" + o.name + "=<" + o.kind + ">\n"
+	}
+	return text[:len(text)-1]
+}
+
+func help(p *compat.Program) {
+	fmt.Fprintf(p.Out, "Usage: %s [--A-B-C=VALUE ...]\n\n", p.Called)
+	for _, o := range options {
+		text := fmt.Sprintf("  --%s=<%s>", o.name, o.kind)
+		if o.def != "" {
+			text += " (" + o.def + ")"
+		}
+		switch o.use {
+		case void:
+			text += "\n      does nothing: " + o.why
+		case refused:
+			text += "\n      is refused: " + o.why
+		}
+		fmt.Fprintln(p.Out, text)
+	}
+	fmt.Fprintf(p.Out, "\n%s%s", compat.OursHelp, differs)
+}
+
+// terminal tells whether lines go to a person.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,210 @@
+package mongoose
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+)
+
+// mostTopics bounds the names that are made ahead, where nothing but time ends
+// a step.
+const mostTopics = 200_000
+
+// mostPerRequest bounds the topics of a request where nothing else does: brokers
+// take their time.
+const mostPerRequest = 1000
+
+// topicNames are the topics of a step, in their order.
+func (s *step) topicNames(names *namer) []string {
+	count := s.count
+	switch {
+	case s.on == "list":
+		return nil
+	case s.on == "create" && len(s.items) == 0:
+		if count == 0 {
+			count = mostTopics
+		}
+		out, seen := make([]string, 0, count), make(map[string]bool, count)
+		for tries := uint64(0); uint64(len(out)) < count && tries < 4*count+16; tries++ {
+			name, _ := names.next()
+			if !seen[name] {
+				out, seen[name] = append(out, name), true
+			}
+		}
+		return out
+	case count == 0 && !s.recycle:
+		return s.items
+	case count == 0:
+		count = mostTopics
+	}
+	if !s.recycle {
+		count = min(count, uint64(len(s.items)))
+	}
+	out := make([]string, count)
+	for i := range out {
+		out[i] = s.items[i%len(s.items)]
+	}
+	return out
+}
+
+// topicLoad says a step on topics in carronade's words.
+func (s *step) topicLoad(names *namer) compat.TopicLoad {
+	l := compat.TopicLoad{
+		Op: s.on, Names: s.topicNames(names), Partitions: 1, Replicas: 1, For: s.limit, Failures: s.fails,
+		Times: int(min(max(s.count, 1), mostTopics)), PerRequest: 1, Concurrency: s.limitC, Rate: s.rate,
+	}
+	if l.Concurrency == 0 {
+		l.Concurrency = 100
+	}
+	if s.rate == 0 && (s.on == "create" || s.on == "delete") {
+		l.PerRequest = int(min(s.batch, mostPerRequest))
+		if s.limitC > 0 {
+			l.PerRequest = min(l.PerRequest, s.limitC)
+		}
+		l.Concurrency = max(1, s.limitC/l.PerRequest)
+	}
+	return l
+}
+
+// A topicMeter counts operations on topics.
+type topicMeter struct {
+	*meter
+	succ, fail, bytes uint64 // since the last tick
+	flying            int
+	trace             *bufio.Writer // nil: none
+	items             *bufio.Writer // nil: none
+	began             time.Time
+	line              []byte
+	err               error
+}
+
+// done counts an operation.
+func (t *topicMeter) done(d compat.TopicDone) {
+	start := d.Due
+	if d.Class == "" {
+		t.succ++
+		t.bytes += d.Bytes
+		t.duration.Record(d.At - start)
+		t.latency.Record(d.At - d.Sent)
+	} else {
+		t.fail++
+	}
+	t.flying = d.InFlight - 1
+	if t.trace != nil {
+		o := operation{
+			path: d.Name, op: opCodes[t.s.op], status: statusSucc, start: t.began.Add(start).UnixMicro(),
+			duration: (d.At - start).Microseconds(), latency: (d.At - d.Sent).Microseconds(), size: -1,
+		}
+		if len(t.s.brokers) == 1 {
+			o.node = t.s.brokers[0]
+		}
+		if d.Class != "" {
+			if o.status = statusCodes[d.Class]; o.status == 0 {
+				o.status = statusUnknown
+			}
+		}
+		t.line = o.append(t.line[:0])
+		_, err := t.trace.Write(t.line)
+		t.err = errors.Join(t.err, err)
+	}
+	if t.items != nil && d.Class == "" && d.Name != "" {
+		_, err := t.items.WriteString(d.Name + "\n")
+		t.err = errors.Join(t.err, err)
+	}
+}
+
+// tick closes a span of time, which ends at at.
+func (t *topicMeter) tick(at time.Duration) {
+	t.count(t.succ, t.fail, t.bytes, at-t.at, uint64(max(t.flying, 0)))
+	t.succ, t.fail, t.bytes = 0, 0, 0
+	t.at = at
+}
+
+// topics makes a step on topics and returns the exit code.
+func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
+	m := &topicMeter{meter: newMeter(s), began: time.Now()}
+	open := func(path string, flags int) *bufio.Writer {
+		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			m.err = errors.Join(m.err, err)
+			return nil
+		}
+		return bufio.NewWriter(file)
+	}
+	if s.trace {
+		m.trace = open(f.path("op.trace.csv"), os.O_APPEND)
+	}
+	if list := s.v.text("item-output-file"); list != "" {
+		m.items = open(list, os.O_TRUNC)
+	}
+	if m.err != nil {
+		return report.ExitProblem, m.err
+	}
+	var mu sync.Mutex
+	load := s.topicLoad(names)
+	load.Each = func(d compat.TopicDone) {
+		mu.Lock()
+		defer mu.Unlock()
+		m.done(d)
+	}
+	ended, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		second := time.NewTicker(time.Second)
+		defer second.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-second.C:
+			}
+			mu.Lock()
+			m.tick(time.Since(m.began))
+			if m.due() {
+				now := m.metrics(time.Now())
+				t.row(now)
+				f.row(now)
+			}
+			mu.Unlock()
+		}
+	}()
+	var d compat.Draft
+	d.Setf("target", "--storage-net-node-addrs", "kafka://%s", strings.Join(s.brokers, ","))
+	s.buffers(&d)
+	r, err := p.Topics(ctx, &d.Document, load)
+	close(ended)
+	<-gone
+	if err != nil {
+		if ctx.Err() != nil {
+			return report.ExitInterrupted, nil
+		}
+		return report.ExitProblem, err
+	}
+	m.tick(max(r.Elapsed, m.at))
+	for _, w := range []*bufio.Writer{m.trace, m.items} {
+		if w != nil {
+			m.err = errors.Join(m.err, w.Flush())
+		}
+	}
+	f.keep(m.err)
+	last := m.metrics(time.Now())
+	last.mean = r.InFlightMean
+	if s.fails > 0 && r.Failed > s.fails {
+		s.tooMany(p.Out, r.Failed)
+	}
+	s.end(p, f, t, last)
+	switch {
+	case r.Interrupted:
+		return report.ExitInterrupted, nil
+	case s.strict || r.Failed == 0:
+		return report.ExitDone, nil
+	}
+	return report.ExitCheck, nil
+}

@@ -1,0 +1,152 @@
+package mongoose
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"carronade/internal/trace"
+	"carronade/measure"
+)
+
+// Codes of operations and of what became of them, as op.trace.csv has them. Those
+// of failures are by the class that reports have.
+var opCodes = map[string]int{"NOOP": 0, "CREATE": 1, "READ": 2, "UPDATE": 3, "DELETE": 4, "LIST": 5}
+
+const (
+	statusUnknown = 3
+	statusSucc    = 4
+)
+
+var statusCodes = map[string]int{
+	"timeout": 6, "refused": 5, "throttled": 10, "rejected": 10, "protocol": 8, "canceled": 2, "too-large": 9, "unauthorized": 12,
+}
+
+// An operation is a row of op.trace.csv. Times are in microseconds; what is not
+// above 0 is left out.
+type operation struct {
+	node, path        string
+	op, status        int
+	start             int64 // since the epoch
+	duration, latency int64
+	size              int64 // -1: none
+}
+
+func (o *operation) append(b []byte) []byte {
+	number := func(n int64, shown bool) {
+		if shown {
+			b = strconv.AppendInt(b, n, 10)
+		}
+		b = append(b, ',')
+	}
+	b = append(append(b, o.node...), ',')
+	b = append(append(b, o.path...), ',')
+	number(int64(o.op), true)
+	number(int64(o.status), true)
+	number(o.start, o.start > 0)
+	number(o.duration, o.duration > 0)
+	number(o.latency, o.latency > 0 && o.latency <= o.duration)
+	b = append(b, ',') // the time to the first byte of data: nothing was read
+	if o.size >= 0 {
+		b = strconv.AppendInt(b, o.size, 10)
+	}
+	return append(b, '\n')
+}
+
+// A translation makes what mongoose has of the rows of single records: its own
+// trace, the list of the records that were taken, and, strictly, its times.
+type translation struct {
+	s     *step
+	names *namer
+	trace io.Writer // nil: none
+	items io.Writer // nil: none
+	line  []byte
+
+	duration, latency *measure.Histogram // of what mongoose counts the times of
+}
+
+// timed tells whether mongoose takes an operation's times for its means: where
+// the latency is not 0, and the duration is longer. Where nothing schedules a run
+// the two begin at the same moment here, and the first half is what is left.
+func (o *operation) timed(scheduled bool) bool {
+	return o.status == statusSucc && o.latency > 0 && (o.duration > o.latency || !scheduled)
+}
+
+func (t *translation) row(began time.Time, r *trace.Row) error {
+	const us = int64(time.Microsecond)
+	sent := r.Done
+	if r.Sent != nil {
+		sent = *r.Sent
+	}
+	start := sent
+	if r.Due != nil {
+		start = *r.Due
+	}
+	o := operation{
+		op: opCodes[t.s.op], status: statusSucc, start: began.UnixMicro() + start/us,
+		duration: (r.Done - start) / us, latency: (r.Done - sent) / us, size: r.Bytes - t.s.beside(),
+	}
+	if len(t.s.brokers) == 1 {
+		o.node = t.s.brokers[0]
+	}
+	if r.Acked == 0 {
+		o.status, o.size = statusUnknown, 0
+		if r.Class != nil && statusCodes[*r.Class] > 0 {
+			o.status = statusCodes[*r.Class]
+		}
+	}
+	name, id := t.names.of(r.Stripe, r.Event)
+	if r.Key != nil {
+		name = *r.Key
+	}
+	o.path = t.s.topic + "/" + name
+	if o.timed(r.Due != nil) {
+		t.duration.Record(time.Duration(o.duration) * time.Microsecond)
+		t.latency.Record(time.Duration(o.latency) * time.Microsecond)
+	}
+	if t.trace != nil {
+		t.line = o.append(t.line[:0])
+		if _, err := t.trace.Write(t.line); err != nil {
+			return err
+		}
+	}
+	if t.items != nil && o.status == statusSucc {
+		if _, err := fmt.Fprintf(t.items, "%s,%x,%d,0/0\n", o.path, id, o.size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// translate reads the rows of a run.
+func (s *step) translate(file string, f *files, names *namer) (*translation, error) {
+	t := &translation{s: s, names: names, duration: measure.NewHistogram(), latency: measure.NewHistogram()}
+	var closers []func() error
+	open := func(path string, flags int) (io.Writer, error) {
+		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		b := bufio.NewWriterSize(file, 1<<16)
+		closers = append(closers, func() error { return errors.Join(b.Flush(), file.Close()) })
+		return b, nil
+	}
+	var err, fault error
+	if s.trace {
+		t.trace, err = open(f.path("op.trace.csv"), os.O_APPEND)
+	}
+	if list := s.v.text("item-output-file"); list != "" {
+		t.items, fault = open(list, os.O_TRUNC)
+	}
+	if err = errors.Join(err, fault); err == nil {
+		err = trace.Read(file, t.row)
+	}
+	for _, c := range closers {
+		err = errors.Join(err, c())
+	}
+	return t, err
+}

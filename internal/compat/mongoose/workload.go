@@ -1,0 +1,234 @@
+package mongoose
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/workload"
+)
+
+// perRecord is what a record takes in a request beside its value, key and
+// headers, at most; perRequest what a request does.
+const perRecord, perRequest = 32, 512
+
+// workload says a step of records in carronade's words. trace is the file for
+// the rows of single operations, "" for none.
+func (s *step) workload(trace string) *workload.Document {
+	var d compat.Draft
+	v := s.v
+	if s.work == nothing {
+		d.Set("target", "--load-op-type", "null://mongoose")
+	} else {
+		d.Setf("target", "--storage-net-node-addrs", "kafka://%s/%s", strings.Join(s.brokers, ","), s.topic)
+	}
+	d.Set("interval", "--output-metrics-average-period", "1s")
+	if s.limit > 0 {
+		d.Set("for", "--load-step-limit-time", text(s.limit))
+	}
+	if s.bytes > 0 {
+		d.Set("bytes", "--load-step-limit-size", strconv.FormatInt(s.bytes, 10))
+	}
+	if n := v.number("storage-driver-threads"); n > 0 {
+		d.Set("clients", "--storage-driver-threads", strconv.FormatInt(n, 10))
+	}
+	if ps := s.percentiles(); ps != "" {
+		d.Set("percentiles", "--output-metrics-quantiles", ps)
+	}
+	d.Set("label", "--load-step-id", "mongoose.step="+s.id)
+	if v.has("run-id") {
+		d.Set("label", "--run-id", "mongoose.run="+v.text("run-id"))
+	}
+	if c := v.text("run-comment"); c != "" {
+		d.Set("note", "--run-comment", c)
+	}
+	switch s.work {
+	case reading:
+		s.reads(&d)
+	default:
+		s.writes(&d, trace)
+	}
+	if s.work == nothing {
+		return &d.Document
+	}
+	s.buffers(&d)
+	return &d.Document
+}
+
+// text is a duration as settings have it.
+func text(d time.Duration) string { return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms" }
+
+// buffers are of the connections; -1 leaves them to the system.
+func (s *step) buffers(d *compat.Draft) {
+	for _, b := range [][2]string{{"send-buffer", "storage-net-sndBuf"}, {"recv-buffer", "storage-net-rcvBuf"}} {
+		if n := s.v.number(b[1]); n > 0 {
+			d.Set(b[0], "--"+b[1], strconv.FormatInt(n, 10))
+		}
+	}
+}
+
+// percentiles are the quantiles that a report can have.
+func (s *step) percentiles() string {
+	var out []string
+	for _, q := range s.quantiles {
+		if q > 0 && q < 1 {
+			out = append(out, strconv.FormatFloat(math.Round(q*1e6)/1e4, 'f', -1, 64))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// reads is a step that reads records.
+func (s *step) reads(d *compat.Draft) {
+	d.Set("op", "--load-op-type", workload.Consume)
+	d.Set("from", "--load-op-type", "earliest")
+	count := s.count
+	if !s.recycle {
+		switch n := uint64(len(s.items)); {
+		case n > 0 && (count == 0 || n < count):
+			count = n // the list ends
+		case n == 0 && s.strict:
+			count = 1 // what mongoose's listing of a topic has
+		case n == 0:
+			d.Set("until-end", "--item-input-path", "true")
+		}
+	}
+	if count > 0 {
+		d.Set("count", "--load-op-limit-count", strconv.FormatUint(count, 10))
+	}
+	if s.v.flag("item-data-verify") {
+		d.Set("decode", "--item-data-verify", "true")
+	}
+	wait := s.v.number("storage-driver-record-timeoutMillis")
+	if s.v.has("storage-driver-read-timeoutMillis") {
+		wait = s.v.number("storage-driver-read-timeoutMillis")
+	}
+	if wait > 0 {
+		d.Setf("idle-timeout", "--storage-driver-record-timeoutMillis", "%dms", wait)
+	}
+}
+
+// writes is a step that makes records, or nothing.
+func (s *step) writes(d *compat.Draft, trace string) {
+	v := s.v
+	if s.count > 0 {
+		d.Set("count", "--load-op-limit-count", strconv.FormatUint(s.count, 10))
+	}
+	d.Set("size", "--item-data-size", strconv.FormatInt(s.low, 10))
+	if s.high > s.low {
+		d.Setf("size", "--item-data-size", "%d-%d", s.low, s.high)
+	}
+	if file := v.text("item-data-input-file"); file != "" {
+		d.Set("payload", "--item-data-input-file", "file:"+file)
+	}
+	if v.has("item-data-input-seed") {
+		seed, _ := strconv.ParseUint(v.text("item-data-input-seed"), 16, 64) // checked
+		d.Set("seed", "--item-data-input-seed", strconv.FormatUint(seed&math.MaxInt64, 10))
+	}
+	if n, ok := parseSize(v.text("item-data-input-layer-size")); ok && v.has("item-data-input-layer-size") {
+		d.Set("pool", "--item-data-input-layer-size", strconv.FormatInt(n, 10))
+	}
+	s.pace(d)
+	if s.fails > 0 {
+		d.Set("failures", "--load-op-limit-fail-count", strconv.FormatUint(s.fails, 10))
+	}
+	if v.flag("load-op-limit-fail-rate") {
+		d.Set("failure-rate", "--load-op-limit-fail-rate", "50%") // more failures than successes
+	}
+	if v.flag("load-op-retry") {
+		d.Set("retry", "--load-op-retry", "1000")
+	}
+	if s.wait > 0 {
+		d.Set("drain", "--load-op-wait-limit", text(s.wait))
+	}
+	if trace != "" {
+		d.Set("trace", "--output-metrics-trace-persist", trace)
+		d.Set("trace-events", "--output-metrics-trace-persist", "100%")
+	}
+	if s.work == nothing {
+		return
+	}
+	d.Set("create-topic", "--item-output-path", "partitions=1,replicas=1")
+	d.Set("acks", "mongoose", "1") // its library's default
+	d.Set("compression", "--storage-driver-compression-type", v.text("storage-driver-compression-type"))
+	d.Set("max-request", "--storage-driver-request-size", strconv.FormatInt(s.request, 10))
+	if v.has("storage-driver-buffer-memory") {
+		d.Set("buffer-memory", "--storage-driver-buffer-memory", v.text("storage-driver-buffer-memory"))
+	}
+	if v.has("load-op-timeoutMillis") {
+		d.Setf("delivery-timeout", "--load-op-timeoutMillis", "%dms", v.number("load-op-timeoutMillis"))
+	}
+	if s.keyed {
+		d.Set("key", "--storage-driver-record-key-enabled", s.key())
+	}
+	for _, h := range s.headers {
+		d.Set("header", "--storage-driver-record-headers", h[0]+"="+h[1])
+	}
+}
+
+// key is the form of the keys: of as many as there are names.
+func (s *step) key() string {
+	if s.v.text("item-naming-type") != "random" {
+		return "seq"
+	}
+	return fmt.Sprintf("uniform(%d)", uint64(1)<<53)
+}
+
+// keyBytes is how long a key is.
+func (s *step) keyBytes() int64 {
+	switch {
+	case !s.keyed:
+		return 0
+	case s.v.text("item-naming-type") != "random":
+		return 12
+	}
+	return int64(len(strconv.FormatUint(uint64(1)<<53-1, 10)))
+}
+
+// beside is how many bytes of a record are no value.
+func (s *step) beside() int64 {
+	n := s.keyBytes()
+	for _, h := range s.headers {
+		n += int64(len(h[0]) + len(h[1]))
+	}
+	return n
+}
+
+// pace is how records follow each other: by the rate, by so many that are on the
+// way at once, or as fast as it goes.
+func (s *step) pace(d *compat.Draft) {
+	const limit = "--storage-driver-limit-concurrency"
+	clients := max(int(s.v.number("storage-driver-threads")), 1)
+	if s.rate > 0 {
+		d.Set("rate", "--load-op-limit-rate", strconv.FormatFloat(s.rate, 'f', -1, 64)+"/s")
+		d.Setf("linger", "--storage-net-linger", "%dms", max(s.v.number("storage-net-linger"), 0))
+	}
+	if s.limitC > 0 {
+		d.Set("events-per-shot", limit, "1")
+		if s.rate > 0 {
+			d.Set("max-in-flight", limit, strconv.Itoa((s.limitC+clients-1)/clients))
+		} else {
+			d.Set("callers", limit, strconv.Itoa(s.limitC))
+		}
+		return
+	}
+	if s.work == nothing {
+		return
+	}
+	if n := s.v.number("storage-driver-batch-size"); n > 0 {
+		d.Set("batch-size", "--storage-driver-batch-size", strconv.FormatInt(n, 10))
+		return
+	}
+	if s.strict { // mongoose takes the number of operations for bytes
+		d.Set("batch-size", "--load-batch-size", strconv.FormatInt(s.batch, 10))
+		return
+	}
+	d.Set("batch-size", "--storage-driver-request-size", strconv.FormatInt(s.request, 10))
+	if s.rate == 0 {
+		fit := max(1, (s.request-perRequest)/(s.high+s.beside()+perRecord))
+		d.Set("events-per-shot", "--load-batch-size", strconv.FormatInt(min(s.batch, fit), 10))
+	}
+}
