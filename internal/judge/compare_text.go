@@ -28,7 +28,7 @@ func (c *Comparison) Text(w io.Writer, style report.Style) error {
 	}
 	for _, u := range c.Unpaired {
 		p.line("")
-		p.pair(yellow, "not compared", fmt.Sprintf("the %s alone has %s of %s", u.Side, reports(len(u.Reports)), workloadWords(u.Workload)))
+		p.pair(yellow, "not compared", u.Words())
 	}
 	return p.to(w)
 }
@@ -336,4 +336,33 @@ func ratioBar(ratio float64, ascii bool) string {
 		return strings.Repeat(" ", cells-n) + strings.Repeat(full, n) + line
 	}
 	return strings.Repeat(" ", cells) + line + strings.Repeat(full, n)
+}
+
+// Words tell a workload that was compared in one line.
+func (pr *Pair) Words() string { return pr.Op + " " + pr.Target + ", " + workloadWords(pr.Workload) }
+
+// Words tell a workload that one side alone has in one line.
+func (u *Unpaired) Words() string {
+	return fmt.Sprintf("the %s alone has %s of %s", u.Side, reports(len(u.Reports)), workloadWords(u.Workload))
+}
+
+// Words tell a row in one line: both medians, the difference with its interval,
+// the verdict, and why there is none.
+func (j *Judgement) Words() string {
+	text := j.numbers("base", "candidate") + ": " + j.verdict()
+	if j.Why != "" {
+		text += " (" + j.Why + ")"
+	}
+	if j.decidedFromZero() {
+		text += "; " + fromZero
+	}
+	return text
+}
+
+// numbers are the medians of both sides, by what those are called, and the
+// difference.
+func (j *Judgement) numbers(base, candidate string) string {
+	difference, interval := j.change()
+	return fmt.Sprintf("%s %s, %s %s, differs by %s (%s interval %s)",
+		base, j.value(j.Base), candidate, j.value(j.Candidate), difference, percent(j.Confidence), interval)
 }

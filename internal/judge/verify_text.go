@@ -101,11 +101,7 @@ func (g *Gate) text(p *page) {
 		}
 	}
 	if c := g.Confirmed; c != nil {
-		text := "it was not as bad again"
-		if c.Again {
-			text = "it was as bad again"
-		}
-		p.note(fmt.Sprintf("confirming %s: %s; the verdict is %s", runsWords(c.Reports), text, g.Verdict))
+		p.note(c.Words() + "; the verdict is " + g.Verdict)
 	}
 	g.history(p)
 }
@@ -227,4 +223,35 @@ func strip(series []float64, marks map[int]bool, cells int, ascii bool) (line st
 		b.WriteRune(shades[min(int(level*float64(len(shades))), len(shades)-1)])
 	}
 	return b.String(), lo, hi
+}
+
+// Words tell a workload that was verified in one line.
+func (g *Gate) Words() string {
+	text := g.Op + " " + g.Target + ", " + workloadWords(g.Workload)
+	if g.Branch != "" {
+		text += ", branch " + g.Branch
+	}
+	return text
+}
+
+// Words tell a row in one line: both medians, the difference with its interval,
+// and what the gate makes of it.
+func (r *GateRow) Words() string {
+	text := r.numbers("before", "newest") + ": " + r.verdictWords()
+	if r.Reason != "" {
+		text += " (" + r.Reason + ")"
+	}
+	if r.decidedFromZero() {
+		text += "; " + fromZero
+	}
+	return text
+}
+
+// Words tell what a confirming run said.
+func (c *Confirmed) Words() string {
+	text := "it was not as bad again"
+	if c.Again {
+		text = "it was as bad again"
+	}
+	return "confirming " + runsWords(c.Reports) + ": " + text
 }

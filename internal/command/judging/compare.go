@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/export"
 	"carronade/internal/judge"
 	"carronade/internal/store"
 )
@@ -43,7 +44,7 @@ type comparing struct {
 	gate      bool
 	untrusted bool
 	revisions bool
-	json      bool
+	form      form
 	draw      drawing
 	tools     Tools
 }
@@ -64,12 +65,15 @@ func Compare(t Tools) *cobra.Command {
 	fs.BoolVar(&c.gate, "gate", false, "exit with 1 where it is worse, with 4 where it cannot tell")
 	fs.BoolVar(&c.revisions, "revisions", false, "judge all revisions of a side together, not only the newest")
 	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")
-	fs.BoolVar(&c.json, "json", false, "as JSON")
+	c.form.bind(fs)
 	c.draw.bind(fs, "the distributions of both sides")
 	open := t.Stores.Bind(fs)
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
 		e, err := effects(c.effects)
 		if err != nil {
+			return err
+		}
+		if err = c.form.check(); err != nil {
 			return err
 		}
 		o := judge.CompareOptions{BaseName: args[0], CandidateName: args[1], Effects: e, Untrusted: c.untrusted, Revisions: c.revisions}
@@ -114,9 +118,12 @@ func (c *comparing) compare(ctx context.Context, s store.Store, args []string, o
 	if err != nil {
 		return &command.Words{Err: err, Hint: compareHint(err)}
 	}
-	if c.json {
+	switch {
+	case c.form.json:
 		err = command.WriteJSON(c.tools.Out, found)
-	} else {
+	case c.form.junit:
+		err = export.JUnit(c.tools.Out, comparisonSuites(found))
+	default:
 		err = found.Text(c.tools.Out, c.tools.Style)
 	}
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/digest"
+	"carronade/internal/export"
 	"carronade/internal/judge"
 	"carronade/internal/store"
 )
@@ -49,7 +50,7 @@ type verifying struct {
 	strict    bool
 	confirm   string
 	untrusted bool
-	json      bool
+	form      form
 	draw      drawing
 	tools     Tools
 }
@@ -68,7 +69,7 @@ func Verify(t Tools) *cobra.Command {
 	fs.BoolVar(&c.strict, "strict", false, "exit with 1 instead of 4 where it cannot tell")
 	fs.StringVar(&c.confirm, "confirm", "", "before it fails, run `CMD`, which makes more reports")
 	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")
-	fs.BoolVar(&c.json, "json", false, "as JSON")
+	c.form.bind(fs)
 	c.draw.bind(fs, "the histories")
 	open := t.Stores.Bind(fs)
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
@@ -80,6 +81,9 @@ func Verify(t Tools) *cobra.Command {
 func (c *verifying) run(ctx context.Context, s store.Store, args []string) error {
 	e, err := effects(c.effects)
 	if err != nil {
+		return err
+	}
+	if err = c.form.check(); err != nil {
 		return err
 	}
 	last, err := digest.ParseLast(c.last)
@@ -117,9 +121,12 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 			return err
 		}
 	}
-	if c.json {
+	switch {
+	case c.form.json:
 		err = command.WriteJSON(c.tools.Out, found)
-	} else {
+	case c.form.junit:
+		err = export.JUnit(c.tools.Out, gateSuites(found, c.strict))
+	default:
 		err = found.Text(c.tools.Out, c.tools.Style)
 	}
 	if err == nil {

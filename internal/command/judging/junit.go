@@ -1,0 +1,129 @@
+package judging
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"carronade/internal/command"
+	"carronade/internal/export"
+	"carronade/internal/judge"
+	"carronade/internal/stats"
+)
+
+// form is what was typed for the form of the result: text, unless one of these.
+type form struct {
+	json, junit bool
+}
+
+func (f *form) bind(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.json, "json", false, "as JSON")
+	fs.BoolVar(&f.junit, "junit", false, "as JUnit XML, for CI: a test case a row")
+}
+
+// check says whether one form was asked for.
+func (f *form) check() error {
+	if f.json && f.junit {
+		return &command.Words{Err: errors.New("--json and --junit contradict each other"), Hint: "give one of them"}
+	}
+	return nil
+}
+
+// comparisonSuites are a comparison as test cases: a suite a workload, a case a
+// row. What is worse fails and what cannot be told is skipped; rows that decide
+// nothing never fail.
+func comparisonSuites(c *judge.Comparison) []export.Suite {
+	title := "compare " + c.Base.Name + " with " + c.Candidate.Name
+	facts := map[string]string{"verdict": c.Verdict}
+	leftOut(facts, append(c.Base.LeftOut[:len(c.Base.LeftOut):len(c.Base.LeftOut)], c.Candidate.LeftOut...))
+	out := make([]export.Suite, 0, len(c.Pairs)+len(c.Unpaired))
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		s := export.Suite{Name: numbered(title+": "+p.Words(), i, len(c.Pairs)), Facts: map[string]string{
+			"base": strings.Join(p.Base, " "), "candidate": strings.Join(p.Candidate, " "),
+		}}
+		for k, v := range facts {
+			s.Facts[k] = v
+		}
+		for k, f := range p.Findings {
+			name := "beware"
+			if f.Severe {
+				name = "not equal"
+			}
+			s.Facts[fmt.Sprintf("%s %d", name, k+1)] = f.About + ": " + f.Text
+		}
+		for k := range p.Rows {
+			r := &p.Rows[k]
+			one := export.Case{Name: r.Title, Text: r.Words()}
+			switch {
+			case r.Primary && r.Verdict == stats.Worse:
+				one.Failed = true
+			case !r.Primary && r.Verdict == stats.Worse:
+				one.Skipped, one.Text = true, "exploratory, it decides nothing: "+one.Text
+			case r.Verdict == stats.Unknown:
+				one.Skipped = true
+			}
+			s.Cases = append(s.Cases, one)
+		}
+		out = append(out, s)
+	}
+	for i := range c.Unpaired {
+		u := &c.Unpaired[i]
+		out = append(out, export.Suite{
+			Name: numbered(title+": not compared", i, len(c.Unpaired)), Facts: facts,
+			Cases: []export.Case{{Name: "compared", Text: u.Words(), Skipped: true}},
+		})
+	}
+	return out
+}
+
+// gateSuites are a verification as test cases: a suite a workload, a case a
+// row. A suite has a failure where its workload makes the gate fail, and
+// nowhere else.
+func gateSuites(v *judge.Verification, strict bool) []export.Suite {
+	facts := map[string]string{"verdict": v.Verdict}
+	if v.Asked != "" {
+		facts["filters"] = v.Asked
+	}
+	leftOut(facts, v.LeftOut)
+	out := make([]export.Suite, 0, len(v.Groups))
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		newest := &g.Revisions[len(g.Revisions)-1]
+		s := export.Suite{Name: numbered("verify: "+g.Words(), i, len(v.Groups)), Facts: map[string]string{
+			"newest": newest.Short(), "newest reports": strings.Join(newest.Reports, " "), "revisions before it": fmt.Sprint(len(g.Revisions) - 1),
+		}}
+		for k, v := range facts {
+			s.Facts[k] = v
+		}
+		failed := false
+		for k := range g.Rows {
+			r := &g.Rows[k]
+			one := export.Case{Name: r.Title, Text: r.Words()}
+			switch {
+			case r.Gate == judge.NotWorse:
+			case r.Gate == judge.Worse && g.Verdict == judge.Worse:
+				one.Failed, failed = true, true
+			case strict:
+				one.Failed = true
+			default: // what a confirming run did not show again, too
+				one.Skipped = true
+			}
+			s.Cases = append(s.Cases, one)
+		}
+		if c := g.Confirmed; c != nil {
+			s.Cases = append(s.Cases, export.Case{Name: "confirmed", Text: c.Words(), Failed: !failed && g.Verdict == judge.Worse})
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// leftOut adds the reports that were not judged to the facts.
+func leftOut(facts map[string]string, all []judge.LeftOut) {
+	for _, l := range all {
+		facts["left out "+l.ID] = l.Why
+	}
+}
