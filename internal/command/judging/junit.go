@@ -10,7 +10,6 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/export"
 	"carronade/internal/judge"
-	"carronade/internal/stats"
 )
 
 // form is what was typed for the form of the result: text, unless one of these.
@@ -58,11 +57,11 @@ func comparisonSuites(c *judge.Comparison) []export.Suite {
 			r := &p.Rows[k]
 			one := export.Case{Name: r.Title, Text: r.Words()}
 			switch {
-			case r.Primary && r.Verdict == stats.Worse:
+			case r.Primary && r.Verdict == judge.Worse:
 				one.Failed = true
-			case !r.Primary && r.Verdict == stats.Worse:
+			case !r.Primary && r.Verdict == judge.Worse:
 				one.Skipped, one.Text = true, "exploratory, it decides nothing: "+one.Text
-			case r.Verdict == stats.Unknown:
+			case r.Verdict == judge.CannotTell:
 				one.Skipped = true
 			}
 			s.Cases = append(s.Cases, one)

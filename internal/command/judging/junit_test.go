@@ -11,7 +11,6 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/judge"
-	"carronade/internal/stats"
 )
 
 // outcomes are the cases of JUnit XML, a line each: suite, name and what came of
@@ -105,9 +104,9 @@ func TestExploratoryRowsDoNotFail(t *testing.T) {
 		Pairs: []judge.Pair{{
 			Findings: []judge.Finding{{Severe: true, About: "client", Text: "version was 1 and is 2"}},
 			Rows: []judge.Judgement{
-				{Title: "throughput", Primary: true, Verdict: stats.Better},
-				{Title: "memory", Verdict: stats.Worse},
-				{Title: "CPU", Verdict: stats.Unknown, Why: "too noisy"},
+				{Title: "throughput", Primary: true, Verdict: "better"},
+				{Title: "memory", Verdict: judge.Worse},
+				{Title: "CPU", Verdict: judge.CannotTell, Why: "too noisy"},
 			},
 		}},
 		Unpaired: []judge.Unpaired{{Side: "base", Reports: []string{"y"}}},
