@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carronade/internal/socket"
 	"carronade/load"
 )
 
@@ -92,21 +93,12 @@ func newPoller(s *session) *poller {
 
 // take makes a connection the poller's. False: it stays the runtime's.
 func (p *poller) take(k *link) bool {
-	tcp, ok := k.nc.(*net.TCPConn)
+	fd, ok := socket.Own(k.nc)
 	if !ok {
-		return false
-	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return false
-	}
-	fd := -1
-	if cerr := raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil || err != nil {
 		return false
 	}
 	k.p, k.socketOf.fd, k.gone = p, fd, make(chan struct{})
 	k.iov = make([]unix.Iovec, 0, mostIovecs)
-	tcp.Close() // the connection lives on in the copy
 	return true
 }
 

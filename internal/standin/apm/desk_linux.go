@@ -3,7 +3,6 @@ package apm
 import (
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carronade/internal/socket"
 	"carronade/internal/standin/drop"
 	"carronade/internal/uring"
 )
@@ -102,16 +102,8 @@ func (k *desk) open() (err error) {
 
 // take makes a connection the desk's. False: it stays the runtime's.
 func (k *desk) take(c *discardConn) bool {
-	tcp, ok := c.Conn.(*net.TCPConn)
+	fd, ok := socket.Own(c.Conn)
 	if !ok {
-		return false
-	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return false
-	}
-	fd := -1
-	if cerr := raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil || err != nil {
 		return false
 	}
 	k.d.mu.Lock()
@@ -120,7 +112,6 @@ func (k *desk) take(c *discardConn) bool {
 		c.hangUp() // close has been past
 	}
 	k.d.mu.Unlock()
-	tcp.Close() // the connection lives on in the copy
 	k.mu.Lock()
 	if k.shut { // the desk is over: whoever serves it finds the connection closed, and takes it off the books
 		k.mu.Unlock()
