@@ -8,6 +8,7 @@ import (
 	"carronade/internal/command/topics"
 	"carronade/internal/compat"
 	"carronade/internal/compat/kafkaconsumer"
+	"carronade/internal/compat/kafkalatency"
 	"carronade/internal/compat/kafkaproducer"
 	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/mongoose"
@@ -144,6 +145,7 @@ func oldTools() []compat.Tool {
 		mongoose.Tool,
 		kafkaproducer.Tool,
 		kafkaconsumer.Tool,
+		kafkalatency.Tool,
 		riemannload.Tool,
 	}
 }

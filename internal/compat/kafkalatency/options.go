@@ -1,0 +1,198 @@
+package kafkalatency
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/internal/compat"
+	"carronade/internal/compat/jopt"
+	"carronade/internal/compat/kafkaprops"
+)
+
+// known are the options of 4.2 and later. Until then there were only
+// positional arguments, of which six are these by another way.
+var known = []jopt.Option{
+	{Name: "bootstrap-server", Word: "bootstrap-server", Help: "REQUIRED: The brokers, HOST1:PORT1,HOST2:PORT2."},
+	{Name: "topic", Word: "topic-name", Help: "REQUIRED: The topic to use."},
+	{Name: "num-records", Kind: jopt.Int, Word: "count", Help: "REQUIRED: How many messages to send."},
+	{Name: "producer-acks", Word: "producer-acks", Help: "REQUIRED: 1 or all."},
+	{Name: "record-size", Kind: jopt.Int, Word: "bytes", Help: "REQUIRED: The size of a message."},
+	{Name: "command-config", Kind: jopt.OptionalText, Word: "config-file", Help: "A properties file of both clients."},
+	{Name: "record-key-size", Kind: jopt.OptionalInt, Word: "bytes", Default: "0", Help: "The size of a message's key, up to 15; without it there is none."},
+	{Name: "num-headers", Kind: jopt.OptionalInt, Word: "count", Default: "0", Help: "How many headers a message has."},
+	{Name: "record-header-key-size", Kind: jopt.OptionalInt, Word: "bytes", Default: "0", Help: "The size of a header's name, 1 at least."},
+	{Name: "record-header-size", Kind: jopt.OptionalInt, Word: "bytes", Default: "0", Help: "The size of a header's value; -1, which is null, sends an empty one here."},
+	{Name: "help", Kind: jopt.Flag, Help: "Print this."},
+	{Name: "version", Kind: jopt.Flag, Help: "Display the version."},
+}
+
+// positional are the options that positional arguments stand for, in order.
+var positional = []string{"bootstrap-server", "topic", "num-records", "producer-acks", "record-size", "command-config"}
+
+// longestKey is how long a key may be: keys are decimal numbers.
+const longestKey = 15
+
+// settings are what a command line says.
+type settings struct {
+	brokers, topic, acks string
+	count, size          int64
+	key                  int64
+	headers              int64
+	headerName           int64
+	headerValue          int64
+	props                *kafkaprops.Props
+	flag                 func(name string) string // how an option was written, for errors
+}
+
+// named reports whether a command line has named arguments: one of those that
+// are required must be there.
+func named(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return slices.Contains(positional[:5], strings.TrimPrefix(name, "--")) && strings.HasPrefix(name, "--")
+	})
+}
+
+// fromPositional says positional arguments as named ones.
+func fromPositional(args []string) []string {
+	var out []string
+	for i, arg := range args {
+		if i < 5 || strings.TrimSpace(arg) != "" {
+			out = append(out, "--"+positional[i]+"="+arg)
+		}
+	}
+	return out
+}
+
+// check says what is wrong, in the tool's words.
+func check(v *jopt.Values) error {
+	if err := v.Missing(positional[:5]...); err != nil {
+		return err
+	}
+	for _, rule := range []struct {
+		name  string
+		least int64
+		words string
+	}{
+		{"num-records", 1, "must be a positive integer."},
+		{"record-size", 0, "must be a non-negative integer."},
+		{"record-key-size", 0, "must be a non-negative integer."},
+		{"num-headers", 0, "must be a non-negative integer."},
+		{"record-header-key-size", 0, "must be a non-negative integer."},
+		{"record-header-size", -1, "must be a non-negative integer or -1 for null header value."},
+	} {
+		n, err := v.Number(rule.name)
+		if err != nil {
+			return errParse{err}
+		}
+		if n < rule.least {
+			return fmt.Errorf("Value for --%s %s", rule.name, rule.words) //nolint:staticcheck,revive // the tool's words
+		}
+	}
+	acks, err := v.Text("producer-acks")
+	if err == nil && acks != "1" && acks != "all" {
+		err = errors.New("Invalid value for --producer-acks. Latency testing requires synchronous acknowledgement. Please use '1' or 'all'.") //nolint:staticcheck,revive // the tool's words
+	}
+	return err
+}
+
+// errParse is an error that is told without the options.
+type errParse struct{ error }
+
+// read takes the options' values, which are checked.
+func read(v *jopt.Values) (*settings, error) {
+	var s settings
+	var file string
+	for name, to := range map[string]*string{"bootstrap-server": &s.brokers, "topic": &s.topic, "producer-acks": &s.acks, "command-config": &file} {
+		text, err := v.Text(name)
+		if err != nil {
+			return nil, err
+		}
+		*to = text
+	}
+	for name, to := range map[string]*int64{
+		"num-records": &s.count, "record-size": &s.size, "record-key-size": &s.key,
+		"num-headers": &s.headers, "record-header-key-size": &s.headerName, "record-header-size": &s.headerValue,
+	} {
+		n, err := v.Number(name)
+		if err != nil {
+			return nil, err
+		}
+		*to = n
+	}
+	s.brokers = strings.ReplaceAll(s.brokers, " ", "")
+	var err error
+	s.props, err = kafkaprops.Read(file, nil)
+	return &s, err
+}
+
+// warn says what is taken otherwise than the tool does.
+func (s *settings) warn(w io.Writer, rest []string) {
+	for _, arg := range rest {
+		fmt.Fprintf(w, "warning: %s is no option and is ignored\n", arg)
+	}
+	if s.key > longestKey {
+		fmt.Fprintf(w, "warning: --record-key-size %d: keys have %d bytes, the most that they can have here\n", s.key, longestKey)
+	}
+	if s.headers > 0 && s.headerName == 0 {
+		fmt.Fprintln(w, "warning: --record-header-key-size 0: names of headers have one byte, the least that they can have here")
+	}
+	if s.headers > 0 && s.headerValue < 0 {
+		fmt.Fprintln(w, "warning: --record-header-size -1: values of headers are empty, and not null")
+	}
+	s.props.Warn(w, "roundtrip")
+	for _, name := range []string{"bootstrap.servers", "acks", "linger.ms", "fetch.max.wait.ms", "auto.offset.reset", "group.id"} {
+		if _, ok := s.props.Get(name); ok {
+			fmt.Fprintf(w, "warning: the client property %s gives way to the tool's own\n", name)
+		}
+	}
+}
+
+// workload says it in carronade's words: one caller, whose event has come back
+// before the next is fired.
+func (s *settings) workload() *compat.Draft {
+	const tool = "kafka-e2e-latency"
+	var d compat.Draft
+	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", s.brokers, s.topic)
+	for _, set := range [][2]string{
+		{"op", "roundtrip"},
+		{"callers", "1"},
+		{"events-per-shot", "1"},
+		{"linger", "0s"},
+		{"fetch-wait", "0s"},
+		{"drain", "60s"},
+		{"idle-timeout", "60s"},
+		{"payload", "letters"},
+		{"verify", "true"},
+		{"create-topic", "partitions=1,replicas=1"},
+	} {
+		d.Set(set[0], tool, set[1])
+	}
+	d.Set("acks", "--producer-acks", s.acks)
+	d.Setf("count", "--num-records", "%d", s.count)
+	d.Setf("size", "--record-size", "%d", s.size)
+	if s.key > 0 {
+		d.Setf("key", "--record-key-size", "uniform(%.0f)", math.Pow(10, float64(min(s.key, longestKey))))
+		d.Set("partitioner", tool, "murmur2")
+	}
+	for i := range s.headers {
+		letter := string(rune('A' + i%26))
+		d.Set("header", "--num-headers", strings.Repeat(letter, int(max(s.headerName, 1)))+"="+strings.Repeat(letter, int(max(s.headerValue, 0))))
+	}
+	s.props.Set(&d, "--command-config", "")
+	return &d
+}
+
+// double is a number as Java writes it.
+func double(x float64) string {
+	text := strconv.FormatFloat(x, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}

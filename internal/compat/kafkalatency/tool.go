@@ -1,0 +1,199 @@
+// Package kafkalatency is the command line of kafka-e2e-latency: one message at
+// a time, from before it is sent until it has come back. It answers for
+// arguments, lines and words; runs and numbers are those of a workload like any
+// other.
+//
+// Its invariant: the mean and the percentiles are the report's; with --strict
+// they are computed of the same times as the tool computed them.
+package kafkalatency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/compat/jopt"
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// Tool is kafka-e2e-latency.
+var Tool = compat.Tool{
+	Name: "kafka-e2e-latency", Short: "Kafka: one message at a time, there and back (2018, 4.1 and 4.3)", Kind: "kafka",
+	Main: run,
+}
+
+const about = "This tool measures end-to-end latency in Kafka by sending messages and timing their reception."
+
+const differs = `
+Six arguments in that order mean the same, as in 2018 and 4.1: bootstrap-server
+topic num-records producer-acks record-size [command-config].
+
+Here percentiles are nearest ranks, rounded to milliseconds and not cut off
+(--strict: as the tool has them), payloads are letters that differ, and what is
+lost or altered ends a run with 1. See docs/coming-from/kafka-consumer-tools.md.
+`
+
+const deprecated = "WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5.0. Please use named arguments instead: --bootstrap-server, --topic, --num-records, --producer-acks, --record-size, --command-config"
+
+// version is that of the tool stood in for.
+const version = "4.3.1"
+
+func run(ctx context.Context, p *compat.Program) (int, error) {
+	switch p.Generation {
+	case "", "2018", "4.1", "4.3":
+	default:
+		return 1, fmt.Errorf("--generation %s: this tool has 2018, 4.1 and 4.3", p.Generation)
+	}
+	usage := func(text string) (int, error) {
+		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(known), compat.OursHelp, differs)
+		return 1, nil
+	}
+	args := p.Args
+	switch byName := named(args); {
+	case len(args) == 0 || len(args) == 1 && (args[0] == "--help" || args[0] == "-h"):
+		return usage(about)
+	case len(args) == 1 && args[0] == "--version":
+		fmt.Fprintln(p.Out, version)
+		return 0, nil
+	case byName && (p.Generation == "2018" || p.Generation == "4.1"):
+		return usage("USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic num_messages producer_acks message_size_bytes [optional] properties_file")
+	case !byName && len(args) != 5 && len(args) != 6:
+		fmt.Fprintf(p.Err, "Invalid number of arguments. Expected 5 or 6 positional arguments, but got %d. Usage: bootstrap-server topic num-records producer-acks record-size [optional] command-config\n", len(args))
+		return 1, nil
+	case !byName:
+		if p.Generation == "4.3" {
+			fmt.Fprintln(p.Out, deprecated)
+		}
+		args = fromPositional(args)
+	}
+	v, err := jopt.Parse(known, args)
+	if err != nil {
+		return usage(err.Error())
+	}
+	if v.Has("help") {
+		return usage(about)
+	}
+	var bare errParse
+	switch err := check(v); {
+	case errors.As(err, &bare):
+		fmt.Fprintln(p.Err, err)
+		return 1, nil
+	case err != nil:
+		return usage(err.Error())
+	}
+	s, err := read(v)
+	if err != nil {
+		fmt.Fprintln(p.Err, err)
+		return 1, nil
+	}
+	s.warn(p.Err, v.Rest)
+	l := &lines{s: s, w: p.Out, strict: p.Strict}
+	d, err := p.Fire(ctx, &s.workload().Document, compat.Eyes{Found: l.found, Met: l.met})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return report.ExitInterrupted, nil
+	case err != nil:
+		return 1, err
+	}
+	complain(p.Err, d)
+	if d.Stopped == load.Interrupted && p.Strict {
+		return report.ExitInterrupted, nil // it was gone, and had said nothing
+	}
+	l.end(d)
+	return exit(d, p.Strict), nil
+}
+
+// exit is the exit code of a run. The tool ended with 1 at the first message
+// that did not come back as it was.
+func exit(d *report.Document, strict bool) int {
+	code := d.ExitCode()
+	if !strict || code == report.ExitInterrupted {
+		return code
+	}
+	if d.Stopped == load.ByTarget || d.Totals.Consumed < d.Totals.Acked {
+		return 1
+	}
+	return 0
+}
+
+// complain says what the numbers need to be read with.
+func complain(w io.Writer, d *report.Document) {
+	for _, f := range d.Failures {
+		fmt.Fprintf(w, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
+	}
+	for _, text := range d.Problems {
+		fmt.Fprintln(w, "error:", text)
+	}
+	for _, text := range d.Warnings {
+		fmt.Fprintln(w, "warning:", text)
+	}
+	for _, c := range d.Checks {
+		if !c.OK {
+			fmt.Fprintf(w, "%s: %s\n", c.Name, c.Text)
+		}
+	}
+	for _, text := range d.Trust.Reasons {
+		fmt.Fprintln(w, "the generator was at its limit:", text)
+	}
+}
+
+// lines print what a run shows.
+type lines struct {
+	s      *settings
+	w      io.Writer
+	strict bool
+
+	n     int
+	total time.Duration
+	ms    []int32 // of each message, for --strict
+}
+
+// found says that the topic was made, where it was.
+func (l *lines) found(facts map[string]any) {
+	topic, _ := facts["topic"].(map[string]any)
+	if _, made := topic["created_by"]; made {
+		fmt.Fprintf(l.w, "Topic \"%s\" does not exist. Will create topic with 1 partition(s) and replication factor = 1\n", l.s.topic)
+	}
+}
+
+// met takes the time of a message, and shows every thousandth.
+func (l *lines) met(d time.Duration) {
+	if l.n%1000 == 0 {
+		fmt.Fprintf(l.w, "%d\t%s\n", l.n, double(float64(d)/1e3/1e3))
+	}
+	l.n++
+	l.total += d
+	if l.strict {
+		l.ms = append(l.ms, int32(d.Milliseconds()))
+	}
+}
+
+// end prints the mean and the percentiles.
+func (l *lines) end(d *report.Document) {
+	if l.n == 0 || d.EndToEnd == nil || d.EndToEnd.Count == 0 {
+		return
+	}
+	mean, p50, p99, p999 := d.EndToEnd.Mean/1e3, rounded(d.EndToEnd, 50), rounded(d.EndToEnd, 99), rounded(d.EndToEnd, 99.9)
+	if l.strict {
+		slices.Sort(l.ms)
+		at := func(p float64) int { return int(l.ms[int(p*float64(len(l.ms)))]) }
+		mean, p50, p99, p999 = float64(l.total)/float64(l.n)/1e6, at(0.5), at(0.99), at(0.999)
+	}
+	fmt.Fprintf(l.w, "Avg latency: %.4f ms\nPercentiles: 50th = %d, 99th = %d, 99.9th = %d\n", mean, p50, p99, p999)
+}
+
+// rounded is a percentile in whole milliseconds.
+func rounded(s *measure.Summary, p float64) int {
+	for _, v := range s.Percentiles {
+		if v.P == p {
+			return int(v.D.Round(time.Millisecond).Milliseconds())
+		}
+	}
+	return 0
+}
