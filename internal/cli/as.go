@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -91,6 +93,9 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 		Fire: func(ctx context.Context, doc *workload.Document, eyes compat.Eyes) (*report.Document, error) {
 			return s.fireAs(ctx, tool, doc, ours, eyes)
 		},
+		Together: func(ctx context.Context, docs []*workload.Document) ([]*report.Document, error) {
+			return s.fireTogether(ctx, tool, docs, ours)
+		},
 	}
 	if k, load := s.topicLoads(tool.Kind); load != nil {
 		p.Topics = func(ctx context.Context, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
@@ -111,36 +116,95 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	return exitCode{Code: code, Err: err}
 }
 
+// prepareAs makes runs of a tool's workloads. The caller closes what it returns.
+func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours) (o outputs, end func(), err error) {
+	var (
+		ws []*workload.Workload
+		t  command.Settings
+	)
+	for _, doc := range docs {
+		t = command.Settings{Doc: *doc}
+		t.Doc.Add("quiet", "carronade as", "true")
+		t.Doc.Add("label", "carronade as", "as="+tool.Name)
+		if ours.ReportJSON != "" {
+			t.Doc.Add("json-file", "--report-json", ours.ReportJSON)
+		}
+		w, err := s.resolveAll(&t, []*workload.Document{nil})
+		if err != nil {
+			return o, nil, err
+		}
+		ws = append(ws, w...)
+	}
+	if o, err = s.outputs(ctx, &t, ws...); err != nil {
+		return o, nil, err
+	}
+	if o.hub, err = s.publisher(&t); err != nil {
+		o.keep.close()
+		return o, nil, err
+	}
+	return o, func() {
+		s.unpublish(o.hub)
+		o.keep.close()
+	}, nil
+}
+
 // fireAs runs the workload of a tool.
 func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.Document, ours compat.Ours, eyes compat.Eyes) (*report.Document, error) {
-	t := &command.Settings{Doc: *doc}
-	t.Doc.Add("quiet", "carronade as", "true")
-	t.Doc.Add("label", "carronade as", "as="+tool.Name)
-	if ours.ReportJSON != "" {
-		t.Doc.Add("json-file", "--report-json", ours.ReportJSON)
-	}
-	ws, err := s.resolveAll(t, []*workload.Document{nil})
+	o, end, err := s.prepareAs(ctx, tool, []*workload.Document{doc}, ours)
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.outputs(ctx, t, ws...)
-	if err != nil {
-		return nil, err
-	}
-	defer o.keep.close()
-	if o.hub, err = s.publisher(t); err != nil {
-		return nil, err
-	}
-	defer s.unpublish(o.hub)
+	defer end()
 	o.eyes = eyes
-	d, err := s.execute(ctx, o, 0)
+	return s.deliverAs(ctx, o, 0)
+}
+
+// fireTogether runs several workloads of a tool at the same time. Others are told
+// of the first.
+func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours) ([]*report.Document, error) {
+	o, end, err := s.prepareAs(ctx, tool, docs, ours)
 	if err != nil {
 		return nil, err
 	}
-	if path := o.tasks[0].file; path != "" {
+	defer end()
+	o.eyes = compat.Eyes{Opened: func() {}}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var (
+		reports = make([]*report.Document, len(docs))
+		errs    = make([]error, len(docs))
+		all     sync.WaitGroup
+	)
+	for i := range docs {
+		own := o
+		if i > 0 {
+			own.hub = nil
+		}
+		all.Go(func() {
+			if reports[i], errs[i] = s.deliverAs(ctx, own, i); errs[i] != nil {
+				stop()
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+	}
+	return reports, errors.Join(errs...)
+}
+
+// deliverAs runs one of them, and takes its report to where it is wanted.
+func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Document, error) {
+	d, err := s.execute(ctx, o, i)
+	if err != nil {
+		return nil, err
+	}
+	if path := o.tasks[i].file; path != "" {
 		s.writeAs(path, d.WriteJSON)
 	}
-	s.kept(o.keep, d, o.tasks[0].kept)
+	s.kept(o.keep, d, o.tasks[i].kept)
 	return d, nil
 }
 

@@ -43,6 +43,12 @@ type Program struct {
 	// report.
 	Fire func(ctx context.Context, w *workload.Document, eyes Eyes) (*report.Document, error)
 
+	// Together is Fire of several workloads at the same time, for a tool whose
+	// load has parts that are counted apart. The reports are in the order of the
+	// workloads, and --report-json numbers its files. Where one cannot be fired
+	// the others are ended, and there are none.
+	Together func(ctx context.Context, ws []*workload.Document) ([]*report.Document, error)
+
 	// Topics makes a load of operations on topics, as `carronade topics` does; w
 	// says to where. Its result is no report: --report-json writes the JSON of
 	// that command. Nil where the tool's kind of target has no topics.
