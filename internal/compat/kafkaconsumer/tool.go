@@ -25,6 +25,9 @@ run that lacks records ends with 1 (--strict: as the tool has it). Bytes include
 headers of records. See docs/coming-from/kafka-consumer-tools.md.
 `
 
+// clock says when rows are, where no report says so yet.
+var clock = time.Now
+
 // version is that of the tool stood in for.
 const version = "4.3.1"
 
@@ -77,7 +80,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	l.header()
 	if s.count <= 0 {
 		fmt.Fprintln(p.Err, "no records were asked for, so that nothing was run")
-		l.started = time.Now()
+		l.started = clock()
 		l.end(&report.Document{})
 		return 0, nil
 	}
@@ -86,9 +89,9 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 
 // fire runs it.
 func (l *lines) fire(ctx context.Context, p *compat.Program) (int, error) {
-	l.started = time.Now()
+	l.started = clock()
 	d, err := p.Fire(ctx, &l.s.workload(p.Strict).Document, compat.Eyes{
-		Opened:   func() { l.started = time.Now() },
+		Opened:   func() { l.started = clock() },
 		Interval: l.interval,
 	})
 	switch {

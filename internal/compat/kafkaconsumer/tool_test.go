@@ -1,0 +1,366 @@
+package kafkaconsumer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A said is what became of a command line.
+type said struct {
+	out, errs string
+	code      int
+	settings  map[string]string // nil: nothing was fired
+}
+
+// began is when the run that never was began.
+var began = time.Date(2018, 4, 18, 8, 30, 0, 123e6, time.Local)
+
+// consumed is a run that never was: 12 s at 1,000 records of 100 bytes a second,
+// the first 500 ms of it without an assignment. Asked for more than 12,000 it
+// ends by its timeout.
+func consumed(d *workload.Document, eyes compat.Eyes) *report.Document {
+	count := setTo(d, "count")
+	eyes.Opened()
+	var total measure.Counts
+	snapshot := func(at time.Duration, n uint64) {
+		total.Add(measure.Counts{Consumed: n, Bytes: 100 * n})
+		eyes.Interval(load.Snapshot{At: at, Total: total, Rebalance: 500 * time.Millisecond})
+	}
+	snapshot(5*time.Second, 5000)
+	snapshot(10*time.Second, 5000)
+	doc := &report.Document{
+		StartedAt: began, Stopped: load.ByEvents, Trust: measure.Trust{OK: true},
+		Totals: report.Totals{
+			Counts: measure.Counts{Consumed: 12_000, Bytes: 1_200_000}, ElapsedS: 12, RebalanceS: 0.5,
+			EventsPerS: 1000, BytesPerS: 100_000,
+		},
+		Settings: []report.Setting{{Name: "client-id", Value: "c"}},
+		Logs:     []load.LogResult{{Log: "t-0", Behind: 7}},
+		Clients:  []measure.Client{{Broker: "1 h:9092", Requests: 3}},
+	}
+	if count != "12000" {
+		snapshot(15*time.Second, 2000)
+		snapshot(20*time.Second, 0)
+		snapshot(22*time.Second+time.Millisecond, 0)
+		doc.Stopped, doc.Totals.Missing = load.ByIdle, 1
+		doc.Checks = []report.Check{{Name: "count", Text: "1 event missing from the number asked for"}}
+		return doc
+	}
+	snapshot(12*time.Second+30*time.Millisecond, 2000)
+	return doc
+}
+
+func setTo(d *workload.Document, name string) (text string) {
+	for _, e := range d.Entries {
+		if e.Name == name {
+			text = strings.Join(e.Values, " ")
+		}
+	}
+	return text
+}
+
+func say(t *testing.T, p compat.Program, args ...string) said {
+	t.Helper()
+	clock = func() time.Time { return began }
+	defer func() { clock = time.Now }()
+	var s said
+	var out, errs bytes.Buffer
+	p.Args, p.Out, p.Err = args, &out, &errs
+	if p.Fire == nil {
+		p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+			s.settings = make(map[string]string)
+			for _, e := range d.Entries {
+				s.settings[e.Name] = strings.TrimSpace(s.settings[e.Name] + " " + strings.Join(e.Values, " "))
+			}
+			return consumed(d, eyes), nil
+		}
+	}
+	code, err := Tool.Main(t.Context(), &p)
+	if err != nil {
+		errs.WriteString(err.Error())
+	}
+	s.out, s.errs, s.code = out.String(), errs.String(), code
+	return s
+}
+
+const (
+	header = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
+	detail = "time, threadId, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
+	since  = ", rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
+	late   = "WARNING: Exiting before consuming the expected number of records: timeout (10000 ms) exceeded. You can use the --timeout option to increase the timeout.\n"
+)
+
+func TestLines(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		strict bool
+		args   string
+		code   int
+		out    string
+	}{
+		{"4.3", false, "--bootstrap-server h:1 --topic t --num-records 12000", 0, header + since + `
+2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000, 500, 11500, 0.0995, 1043.4783
+`},
+		{"4.1", false, "--bootstrap-server h:1 --topic t --messages 12000", 0, header + since + `
+2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000, 500, 11500, 0.0995, 1043.4783
+`},
+		{"2018", false, "--zookeeper h:1 --topic t --messages 12000", 0, header + `
+2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000
+`},
+		{
+			"no header, another date", false, "--bootstrap-server h:1 --topic t --num-records 12000 --hide-header --date-format HH.mm.ss", 0,
+			"08.30.00, 08.30.12, 1.1444, 0.0954, 12000, 1000.0000, 500, 11500, 0.0995, 1043.4783\n",
+		},
+		{"in detail", false, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + since + `
+2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
+2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 0, 5000, 0.0954, 1000.0000
+2018-04-18 08:30:12:123, 0, 1.1444, 0.0954, 12000, 1000.0000, 0, 2000, 0.0954, 1000.0000
+`},
+		{"in detail, as the tool had it", true, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + since + `
+2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
+2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 0, 5000, 0.0954, 1000.0000
+`},
+		{"in detail, 2018", false, "--zookeeper h:1 --topic t --messages 12000 --show-detailed-stats", 0, detail + `
+2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000
+2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000
+2018-04-18 08:30:12:123, 0, 1.1444, 0.0954, 12000, 1000.0000
+`},
+		{"too few", false, "--bootstrap-server h:1 --topic t --num-records 12001", 1, header + since + "\n" + late +
+			"2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000, 500, 11500, 0.0995, 1043.4783\n"},
+		{"too few, the wait included", true, "--bootstrap-server h:1 --topic t --num-records 12001", 0, header + since + "\n" + late +
+			"2018-04-18 08:30:00:123, 2018-04-18 08:30:22:123, 1.1444, 0.0520, 12000, 545.4545, 500, 21500, 0.0532, 558.1395\n"},
+		{"too few in 2018: no warning among the rows", false, "--zookeeper h:1 --topic t --messages 12001", 1, header + `
+2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000
+`},
+		{"too few in detail: a row an interval", false, "--bootstrap-server h:1 --topic t --messages 12001 --show-detailed-stats", 1, detail + since + `
+2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
+2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 0, 5000, 0.0954, 1000.0000
+2018-04-18 08:30:15:123, 0, 1.1444, 0.0381, 12000, 400.0000, 0, 5000, 0.0381, 400.0000
+2018-04-18 08:30:20:123, 0, 1.1444, 0.0000, 12000, 0.0000, 0, 5000, 0.0000, 0.0000
+` + strings.Replace(late, "records", "messages", 1)},
+		{"none asked for", false, "--bootstrap-server h:1 --topic t --num-records 0 --hide-header --date-format d", 0, "18, 18, 0.0000, 0.0000, 0, 0.0000, 0, 0, 0.0000, 0.0000\n"},
+		{"what 4.3 says of old options", false, "--bootstrap-server h:1 --topic t --messages 12000 --consumer.config FILE --command-property a=b --hide-header --date-format D", 1, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := say(t, compat.Program{Strict: tt.strict}, strings.Fields(tt.args)...)
+			want := tt.out
+			if tt.code != got.code || got.out != want && tt.out != "" {
+				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.code, got.errs, got.out, want)
+			}
+		})
+	}
+}
+
+// The arguments are said in carronade's words.
+func TestWorkload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.properties")
+	if err := os.WriteFile(file, []byte("fetch.max.bytes=1000\nclient.id=me\nlinger.ms=5\ngroup.id=x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		args string
+		want map[string]string // "" is absent
+		errs string            // a regular expression of all that is said on stderr
+	}{
+		{"4.3", "--bootstrap-server a:1,b:2 --topic t --num-records 5", map[string]string{
+			"target": "kafka://a:1,b:2/t", "op": "consume", "engine": "client", "count": "5", "clients": "1", "from": "earliest",
+			"fetch-partition-max": "1048576", "recv-buffer": "2097152", "idle-timeout": "10000ms", "interval": "5000ms", "client-id": "perf-consumer-client",
+			"fetch-max": "50MiB", "client-config": "", "client-metrics": "",
+		}, ``},
+		{"all of it", "--bootstrap-server a:1 --topic t --num-records 5 --group g --fetch-size 9 --from-latest --socket-buffer-size 8 --timeout 700 --reporting-interval 600 --print-metrics --command-property a=b=c --command-property d", map[string]string{
+			"group": "g", "fetch-partition-max": "9", "from": "latest", "recv-buffer": "8", "idle-timeout": "700ms", "interval": "600ms",
+			"client-metrics": "true", "client-property": "a=b=c d=",
+		}, ``},
+		{"a system's own buffer, no time at all", "--bootstrap-server a:1 --topic t --num-records 5 --socket-buffer-size -1 --timeout 0 --reporting-interval 1", map[string]string{
+			"recv-buffer": "", "idle-timeout": "1ms", "interval": "10ms",
+		}, `warning: --reporting-interval 1: the shortest is 10 here\n`},
+		{"--timeout alone", "--bootstrap-server a:1 --topic t --num-records 5 --timeout", map[string]string{"idle-timeout": "10000ms"}, ``},
+		{"--include", `--bootstrap-server a:1 --include ^a\.b$ --num-records 5`, map[string]string{"target": "kafka://a:1/a.b"}, ``},
+		{
+			"a file", "--bootstrap-server a:1 --topic t --num-records 5 --command-config " + file,
+			map[string]string{"client-config": file, "fetch-max": "", "client-id": ""},
+			`warning: the client property linger\.ms has no meaning for the operation consume and is ignored\nwarning: the client property group\.id gives way to the tool's option\n`,
+		},
+		{"a file, 4.1", "--bootstrap-server a:1 --topic t --messages 5 --consumer.config " + file, map[string]string{"client-config": file}, `(?s).*`},
+		{"2018", "--zookeeper a:1 --topic t --messages 5 --threads 3", map[string]string{"target": "kafka://a:1/t", "clients": "3", "count": "5"}, `hint: .* brokers are needed: .*\n`},
+		{"2018, threads by default", "--zookeeper a:1 --topic t --messages 5", map[string]string{"clients": "10"}, `hint: .*\n`},
+		{"ZooKeeper and brokers", "--zookeeper z:1 --broker-list a:1 --topic t --messages 5", map[string]string{"target": "kafka://a:1/t"}, `warning: --zookeeper is ignored: .* --broker-list names the brokers\n`},
+		{"ZooKeeper and a server", "--zookeeper z:1 --bootstrap-server a:1 --topic t --messages 5", map[string]string{"target": "kafka://a:1/t"}, `warning: --zookeeper is ignored: .* --bootstrap-server names the brokers\n`},
+		{
+			"brokers as they were called", "--broker-list a:1 --topic t --messages 5 --num-fetch-threads 2",
+			map[string]string{"target": "kafka://a:1/t", "clients": "1"},
+			`warning: --num-fetch-threads has no meaning and is ignored\n`,
+		},
+		{
+			"what never meant anything", "--zookeeper a:1 --topic t --messages 5 --new-consumer --message-size 1 --batch-size 2 --compression-codec 0",
+			map[string]string{"count": "5"},
+			`(warning: --\S+ has no meaning and is ignored\n){4}hint: .*\n`,
+		},
+		{"what is no option", "--bootstrap-server a:1 --topic t --num-records 5 more", map[string]string{"count": "5"}, `warning: more is no option and is ignored\n`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := say(t, compat.Program{}, strings.Fields(tt.args)...)
+			for name, want := range tt.want {
+				if got.settings[name] != want {
+					t.Errorf("%s is %q, want %q", name, got.settings[name], want)
+				}
+			}
+			errs := strings.ReplaceAll(got.errs, "1 records are missing from the number asked for\n", "")
+			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(errs) {
+				t.Errorf("stderr %q, want %q", errs, tt.errs)
+			}
+		})
+	}
+	if got := say(t, compat.Program{Strict: true}, strings.Fields("--zookeeper a:1 --topic t --messages 5 --threads 3")...); got.settings["count"] != "15" {
+		t.Errorf("three threads of five each count %q", got.settings["count"])
+	}
+	if got := say(t, compat.Program{}, strings.Fields("--bootstrap-server a:1 --topic t --num-records 5")...); !regexp.MustCompile(`\Aperf-consumer-\d{1,5}\z`).MatchString(got.settings["group"]) {
+		t.Errorf("group %q", got.settings["group"])
+	}
+}
+
+// Wrong usage is told in the tool's words, with its exit code, and nothing is
+// fired.
+func TestUsage(t *testing.T) {
+	const b = "--bootstrap-server h:1 "
+	for _, tt := range []struct {
+		name, generation, args string
+		errs                   string // how stderr begins
+		table                  bool   // and then come the options
+	}{
+		{"nothing", "", "", "This tool is used to verify the consumer performance.\n", true},
+		{"help", "", "--help", "This tool is used to verify the consumer performance.\n", true},
+		{"no brokers", "", "--topic t --num-records 5", `Missing required argument "[bootstrap-server]"` + "\n", true},
+		{"no brokers, 4.1", "", "--topic t --messages 5", `Missing required argument "[bootstrap-server]"` + "\n", true},
+		{"no brokers, 2018", "2018", "--topic t --messages 5", `Missing required argument "[broker-list]"` + "\n", true},
+		{"no topic", "", b + "--num-records 5", "Exactly one of the following arguments is required: [topic], [include]\n", true},
+		{"no topic, 4.1", "", b + "--messages 5", `Missing required argument "[topic]"` + "\n", true},
+		{"two topics", "", b + "--topic t --include u --num-records 5", "Exactly one of the following arguments is required: [topic], [include]\n", true},
+		{"no count", "", b + "--topic t", "Exactly one of the following arguments is required: [messages], [num-records]\n", true},
+		{"no count, 2018", "", "--zookeeper h:1 --topic t", `Missing required argument "[messages]"` + "\n", true},
+		{"two counts", "", b + "--topic t --messages 5 --num-records 5", "Exactly one of the following arguments is required: [messages], [num-records]\n", true},
+		{"two files", "", b + "--topic t --num-records 5 --consumer.config a --command-config b", `Option "[consumer.config]" can't be used with option "[command-config]"` + "\n", true},
+		{"no such option", "", "--foo", "foo is not a recognized option\n", true},
+		{"not yet", "4.1", b + "--topic t --num-records 5", "num-records is not a recognized option\n", true},
+		{"no more", "4.3", b + "--topic t --num-records 5 --threads 2", "threads is not a recognized option\n", true},
+		{"both", "", "--zookeeper h:1 --topic t --num-records 5", "zookeeper is of 2018 and num-records of 4.3: give options of one of them\n", true},
+		{"no value", "", b + "--topic t --num-records", "Option num-records requires an argument\n", true},
+		{"no number", "", b + "--topic t --messages five", "Cannot parse argument 'five' of option messages\n", false},
+		{"too large", "", b + "--topic t --num-records 5 --fetch-size 3000000000", "Cannot parse argument '3000000000' of option fetch-size\n", false},
+		{"no interval", "", b + "--topic t --num-records 5 --reporting-interval 0", "Reporting interval must be greater than 0.\n", false},
+		{"no time", "", b + "--topic t --num-records 5 --timeout -1", "--timeout -1: no time is shorter than none\n", false},
+		{"no room", "", b + "--topic t --num-records 5 --fetch-size 0", "--fetch-size 0: there must be room for a record\n", false},
+		{"no threads", "", "--zookeeper h:1 --topic t --messages 5 --threads 0", "--threads 0: there must be at least one\n", false},
+		{"no date", "", b + "--topic t --num-records 5 --date-format qqq", "Illegal pattern character 'q'\n", false},
+		{"no expression", "", b + "--include [ --num-records 5", "--include: error parsing regexp: missing closing ]: `[`\n", false},
+		{"an expression of many", "", b + "--include a.* --num-records 5", "--include a.*: only one topic is consumed here", false},
+		{"no such file", "", b + "--topic t --num-records 5 --command-config /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
+		{"no such generation", "5.0", b + "--topic t --num-records 5", "--generation 5.0: this tool has 2018, 4.1 and 4.3", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := say(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
+			table := strings.Contains(got.errs, "\nOption ") && strings.Contains(got.errs, "--strict") && strings.Contains(got.errs, "--hide-header")
+			if got.code != 1 || got.settings != nil || got.out != "" || !strings.HasPrefix(got.errs, tt.errs) || table != tt.table {
+				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.code, got.settings, got.out, got.errs)
+			}
+		})
+	}
+	if got := say(t, compat.Program{}, "--version"); got.code != 0 || got.out != "4.3.1\n" {
+		t.Errorf("--version: exit %d, %q", got.code, got.out)
+	}
+}
+
+// Every option is tried above.
+func TestEveryOptionIsTried(t *testing.T) {
+	data, err := os.ReadFile("tool_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range known {
+		if !regexp.MustCompile(`--` + regexp.QuoteMeta(o.Name) + `\b`).Match(data) {
+			t.Errorf("--%s is not tried", o.Name)
+		}
+	}
+}
+
+// What the 4.3 tool says of options that it has from before.
+func TestDeprecated(t *testing.T) {
+	got := say(t, compat.Program{Generation: of43}, strings.Fields("--bootstrap-server h:1 --topic t --messages 12000 --hide-header")...)
+	if want := "Warning: --messages is deprecated. Use --num-records instead.\n2018"; !strings.HasPrefix(got.out, want) {
+		t.Errorf("stdout %q", got.out)
+	}
+}
+
+// Ends that are no ends of runs, and interruptions.
+func TestExit(t *testing.T) {
+	args := strings.Fields("--bootstrap-server h:1 --topic t --num-records 5")
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name   string
+		strict bool
+		ctx    context.Context
+		doc    *report.Document
+		err    error
+		code   int
+		rows   int
+	}{
+		{"refused", false, t.Context(), nil, errors.New("connection refused"), 1, 0},
+		{"interrupted before anything", false, stopped, nil, context.Canceled, 130, 0},
+		{"interrupted", false, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 1},
+		{"interrupted, as the tool was", true, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 0},
+		{"the generator was at its limit", false, t.Context(), &report.Document{Stopped: load.ByEvents}, nil, 3, 1},
+		{"the generator, as the tool has it", true, t.Context(), &report.Document{Stopped: load.ByEvents}, nil, 0, 1},
+		{"the brokers went away", true, t.Context(), &report.Document{Stopped: load.ByTarget}, nil, 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			p := compat.Program{
+				Args: append(args, "--hide-header"), Strict: tt.strict, Out: &out, Err: &errs,
+				Fire: func(context.Context, *workload.Document, compat.Eyes) (*report.Document, error) {
+					return tt.doc, tt.err
+				},
+			}
+			code, err := Tool.Main(tt.ctx, &p)
+			if code != tt.code || strings.Count(out.String(), "\n") != tt.rows || (err != nil) != (tt.err != nil && code == 1) {
+				t.Errorf("exit %d, error %v, stdout %q", code, err, out.String())
+			}
+		})
+	}
+}
+
+// Metrics are in the order of their names, and their values under each other.
+func TestMetrics(t *testing.T) {
+	got := say(t, compat.Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --print-metrics --hide-header")...)
+	_, table, ok := strings.Cut(got.out, "\n\n")
+	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
+	if !ok || len(lines) < 8 {
+		t.Fatalf("no table of metrics:\n%s", got.out)
+	}
+	value := strings.Index(lines[0], "Value")
+	for i, line := range lines[1:] {
+		if !regexp.MustCompile(`\A[a-z-]+:[a-z-]+:\{client-id=c(, node-id=node-1)?\} +: \d+\.\d{3}\z`).MatchString(line) || line[value-3:value] != " : " {
+			t.Errorf("row %q", line)
+		}
+		if i > 0 && line < lines[i] {
+			t.Errorf("%q after %q", line, lines[i])
+		}
+	}
+	if !strings.Contains(table, "consumer-fetch-manager-metrics:records-consumed-total:{client-id=c}") {
+		t.Errorf("no records-consumed-total:\n%s", table)
+	}
+}
