@@ -85,14 +85,14 @@ func (e *usageError) say(w io.Writer, g generation) {
 func justified(s string) string {
 	var lines []string
 	line := ""
-	for _, piece := range pieces(s) {
+	for _, piece := range pieces(s + "\n") { // the tool counts it, too
 		if len(line)+len(piece) > width {
 			lines = append(lines, widened(strings.Trim(line, " ")))
 			line = ""
 		}
 		line += piece
 	}
-	return strings.Join(append(lines, line), "\n")
+	return strings.Join(append(lines, strings.TrimSuffix(line, "\n")), "\n")
 }
 
 // pieces parts a text where it may be broken.
