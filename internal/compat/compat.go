@@ -111,10 +111,17 @@ func Split(args []string) (own []string, o Ours, err error) {
 }
 
 // Find returns the tool that is called so: by a name, or by the path of a file
-// of such a name, with .sh, .exe or .jar behind it or not.
+// of such a name, with .sh, .exe or .jar behind it or not, and before .jar a
+// version, as in tool-4.2.11.jar.
 func Find(tools []Tool, called string) (*Tool, bool) {
 	name := strings.TrimSuffix(filepath.Base(called), ".exe")
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".sh"), ".jar")
+	if jar, ok := strings.CutSuffix(name, ".jar"); ok {
+		name = jar
+		if i := strings.LastIndexByte(jar, '-'); i > 0 && strings.Trim(jar[i:], "-.0123456789") == "" {
+			name = jar[:i]
+		}
+	}
+	name = strings.TrimSuffix(name, ".sh")
 	for i := range tools {
 		t := &tools[i]
 		if t.Name == name {

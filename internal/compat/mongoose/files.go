@@ -43,6 +43,9 @@ func openFiles(s *step, args []string) (*files, bool, error) {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return nil, false, fmt.Errorf("make the folder of the step: %w", err)
 	}
+	if f.each { // log4j makes the file with its head, whether a row comes or not
+		f.keep(f.begin("metrics.csv", false))
+	}
 	return f, again, errors.Join(
 		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(args, "\n")+"\n"), 0o644),
 		os.WriteFile(f.path("config.yaml"), []byte(s.config()), 0o644),
@@ -148,11 +151,15 @@ func (f *files) total(m *metrics) {
 }
 
 func (f *files) add(name string, m *metrics, total bool) {
-	text := f.s.csvRow(m, total) + "\n"
-	if info, err := os.Stat(f.path(name)); err != nil || info.Size() == 0 {
-		text = f.s.csvHead(total) + "\n" + text
+	f.keep(errors.Join(f.begin(name, total), appendFile(f.path(name), f.s.csvRow(m, total)+"\n")))
+}
+
+// begin writes the head of a file that has none.
+func (f *files) begin(name string, total bool) error {
+	if info, err := os.Stat(f.path(name)); err == nil && info.Size() > 0 {
+		return nil
 	}
-	f.keep(appendFile(f.path(name), text))
+	return appendFile(f.path(name), f.s.csvHead(total)+"\n")
 }
 
 // keep remembers the first thing that went wrong: a file that cannot be written

@@ -56,6 +56,12 @@ type metrics struct {
 	durations, latencies *measure.Histogram
 }
 
+// A mark is what had come by a moment.
+type mark struct {
+	at          time.Duration
+	succ, bytes uint64
+}
+
 // A meter gathers metrics. It has one owner.
 type meter struct {
 	s *step
@@ -66,9 +72,8 @@ type meter struct {
 	levels            float64 // of operations on the way, summed over time
 	current           uint64
 
-	row      time.Duration // of the last row
-	rowCount uint64
-	rowBytes uint64
+	row  mark // the last row's
+	from mark // where the last rate begins: the row before, or the one before that
 
 	tickRate, tickBytes float64 // of the last second, smoothed
 	ticked              bool
@@ -137,7 +142,7 @@ func (m *meter) count(succ, fail, bytes uint64, span time.Duration, flying uint6
 
 // due tells whether a row is.
 func (m *meter) due() bool {
-	return m.s.period > 0 && m.at-m.row >= m.s.period-m.s.period/100
+	return m.s.period > 0 && m.at-m.row.at >= m.s.period-m.s.period/100
 }
 
 // metrics are those of now, and begin the next row's.
@@ -147,16 +152,22 @@ func (m *meter) metrics(now time.Time) *metrics {
 		durations: m.duration, latencies: m.latency,
 		duration: m.s.timingOf(m.duration), latency: m.s.timingOf(m.latency),
 	}
+	if n := m.duration.Count(); n > 0 { // of operations: a shot's time is that of each of its records
+		out.duration.sum *= float64(m.succ) / float64(n)
+	}
 	if m.at > 0 {
 		out.mean = m.levels / m.at.Seconds()
 	}
-	if span := (m.at - m.row).Seconds(); span > 0 {
-		out.lastRate, out.lastBytes = float64(m.succ-m.rowCount)/span, float64(m.bytes-m.rowBytes)/span
+	if m.at-m.row.at >= time.Second { // what is left of a period at the end may be next to nothing
+		m.from = m.row
+	}
+	if span := (m.at - m.from.at).Seconds(); span > 0 {
+		out.lastRate, out.lastBytes = float64(m.succ-m.from.succ)/span, float64(m.bytes-m.from.bytes)/span
 	}
 	if m.s.strict {
 		out.lastRate, out.lastBytes = m.tickRate, m.tickBytes
 	}
-	m.row, m.rowCount, m.rowBytes = m.at, m.succ, m.bytes
+	m.row = mark{m.at, m.succ, m.bytes}
 	m.s.rates(out)
 	return out
 }

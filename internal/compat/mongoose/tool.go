@@ -131,6 +131,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			s.id, double(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), double(last.meanRate))))
 	}
 	s.end(p, f, t, last)
+	tell(p, d)
 	code := d.ExitCode()
 	switch {
 	case s.strict && code != report.ExitInterrupted:
@@ -139,6 +140,26 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		code = report.ExitCheck
 	}
 	return code, nil
+}
+
+// tell says on stderr what a report says of itself and no line shows.
+func tell(p *compat.Program, d *report.Document) {
+	var said []string
+	said = append(said, d.Problems...)
+	if !d.Trust.OK {
+		said = append(said, d.Trust.Reasons...)
+	}
+	for _, c := range d.Checks {
+		if !c.OK {
+			said = append(said, c.Name+": "+c.Text)
+		}
+	}
+	if d.Trace != nil && d.Trace.Dropped > 0 {
+		said = append(said, fmt.Sprintf("the trace lacks %d operations: it could not be written as fast", d.Trace.Dropped))
+	}
+	for _, text := range said {
+		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, text)
+	}
 }
 
 // tooMany says that the limit of failures ended the step.
@@ -150,7 +171,6 @@ func (s *step) tooMany(w io.Writer, failed uint64) {
 // end writes the last row, the results and the row of the total.
 func (s *step) end(p *compat.Program, f *files, t *table, last *metrics) {
 	t.row(last)
-	f.row(last)
 	s.summary(p.Out, last)
 	f.total(last)
 }

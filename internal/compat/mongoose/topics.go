@@ -195,7 +195,9 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	}
 	f.keep(m.err)
 	last := m.metrics(time.Now())
-	last.mean = r.InFlightMean
+	if last.elapsed > 0 { // topics on the way: their times together over the time that passed
+		last.mean = m.latency.Sum() / float64(last.elapsed)
+	}
 	if s.fails > 0 && r.Failed > s.fails {
 		s.tooMany(p.Out, r.Failed)
 	}

@@ -163,6 +163,10 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	}
 	if s.keyed {
 		d.Set("key", "--storage-driver-record-key-enabled", s.key())
+		d.Set("fresh", "--storage-driver-record-key-enabled", "true") // a key is a record's own
+		if trace != "" {
+			d.Set("engine", "--storage-driver-record-key-enabled", "client") // which says the keys
+		}
 	}
 	for _, h := range s.headers {
 		d.Set("header", "--storage-driver-record-headers", h[0]+"="+h[1])

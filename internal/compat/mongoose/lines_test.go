@@ -1,0 +1,393 @@
+package mongoose
+
+import (
+	"context"
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+func matches(expr, text string) bool { return regexp.MustCompile(expr).MatchString(text) }
+
+// The grammar of what mongoose prints, from its form alone.
+const (
+	javaDouble  = `(?:NaN|-?\d+\.\d+(?:E-?\d+)?)`
+	tableHead   = `-{120}\n Step Id  \| Timestamp  \|  Op  \|     Concurrency     \|       Count       \| Step  \|   Last Rate    \|  Mean    \|   Mean    \n \(last 10 \|            \| type \|-{21}\|-{19}\| Time  \|-{16}\| Latency  \| Duration  \n symbols\) \|yyMMddHHmmss\|      \| Current  \|   Mean   \|   Success  \|Failed\|  \[s\]  \| \[op/s\] \|\[MB/s\] \|  \[us\]    \|   \[us\]    \n-{10}\|-{12}\|-{6}\|-{10}\|-{10}\|-{12}\|-{6}\|-{7}\|-{8}\|-{7}\|-{10}\|-{11}\n`
+	tableRow    = `[ \S]{10}\|\d{12}\|(?:NOOP  |CREATE|READ  |UPDATE|DELETE|LIST  )\|[ \d]{9}\d\|[\d.E-]+ *\|[ \d]{11}\d\|[ \d]{5}\d\|[\d.E-]+ *\|[\d.E-]+ *\|[\d.E-]+ *\|[ \d]{9}\d\|[ \d]{10}\d\n`
+	summaryTail = `- Load Step Id: {16}\S+\n  Operation Type: {14}[A-Z]+\n  Node Count: {18}\d+\n  Concurrency: {17}\n    Limit Per Storage Driver:  \d+\n    Actual: {20}\n      Last: {20}\d+\n      Mean: {20}` + javaDouble +
+		`\n  Operations Count: {12}\n    Successful: {16}\d+\n    Failed: {20}\d+\n  Transfer Size: {15}\d+(?:\.\d{1,3})?[KMGTPE]?B\n  Duration \[s\]: {16}\n    Elapsed: {19}` + javaDouble + `\n    Sum: {23}` + javaDouble +
+		`\n  Throughput \[op/s\]: {11}\n    Last: {22}` + javaDouble + `\n    Mean: {22}` + javaDouble + `\n  Bandwidth \[MB/s\]: {12}\n    Last: {22}` + javaDouble + `\n    Mean: {22}` + javaDouble +
+		`\n  Operations Duration \[us\]:    \n` + summaryTimes + `  Operations Latency \[us\]:     \n` + summaryTimes + `\.\.\.\n`
+	summaryTimes = `    Avg: {23}` + javaDouble + `\n    Min: {23}\d+\n(?:    LoQ: {23}\d+\n    Med: {23}\d+\n    HiQ: {23}\d+\n|(?:    Quantile [\d.]+: *\d+\n)+)    Max: {23}\d+\n`
+	console      = `^(?:(?:` + tableHead + `)?` + tableRow + `)+---\n# Results #{110}\n` + summaryTail + `$`
+	traceRow     = `^(?:\d+\.\d+\.\d+\.\d+:\d+)?,[^,\n]+,[0-5],(?:\d|1[0-4]),\d{16},\d*,\d*,\d*,\d*$`
+	itemRow      = `^[^,\n]+,[0-9a-f]+,\d+,\d+/[0-9a-f]+$`
+)
+
+// seedResults are results as the documentation of the driver prints them.
+const seedResults = `- Load Step Id:                linear_20190607.181733.007
+  Operation Type:              CREATE
+  Node Count:                  1
+  Concurrency:                 
+    Limit Per Storage Driver:  0
+    Actual:                    
+      Last:                    1
+      Mean:                    0.9955257270693513
+  Operations Count:            
+    Successful:                2000000
+    Failed:                    0
+  Transfer Size:               1.907MB
+  Duration [s]:                
+    Elapsed:                   93.913
+    Sum:                       9763.191236
+  Throughput [op/s]:           
+    Last:                      31365.05419108817
+    Mean:                      21505.37634408602
+  Bandwidth [MB/s]:            
+    Last:                      0.029912046614730996
+    Mean:                      0.020509125084005375
+  Operations Duration [us]:    
+    Avg:                       4881.9910592758015
+    Min:                       275
+    LoQ:                       880
+    Med:                       1426
+    HiQ:                       1973
+    Max:                       998292
+  Operations Latency [us]:     
+    Avg:                       4876.804555168968
+    Min:                       9
+    LoQ:                       879
+    Med:                       1424
+    HiQ:                       1971
+    Max:                       344294
+...
+`
+
+// The grammar accepts what mongoose printed, and what we print.
+func TestGrammar(t *testing.T) {
+	if !matches("^"+summaryTail+"$", seedResults) {
+		t.Error("the grammar does not accept mongoose's own results")
+	}
+	for _, broken := range []string{strings.Replace(seedResults, "93.913", "93", 1), strings.Replace(seedResults, "    LoQ:                       880\n", "", 1), strings.Replace(seedResults, "  Node", " Node", 1)} {
+		if matches("^"+summaryTail+"$", broken) {
+			t.Errorf("the grammar accepts\n%s", broken)
+		}
+	}
+	for name, args := range map[string][]string{
+		"create": nil, "quantiles": {"--output-metrics-quantiles=[0.5,0.99]"}, "read": {"--read", "--item-input-path=t"}, "noop": {"--noop"},
+		"often":  {"--output-metrics-average-period=1s", "--output-metrics-average-table-header-period=3"},
+		"topics": {"--item-type=path", "--load-op-limit-count=10"}, "list": {"--item-type=path", "--load-op-type=list"},
+	} {
+		for _, strict := range []bool{false, true} {
+			if got := try(t, compat.Program{Strict: strict}, args...); !matches(console, got.out) {
+				t.Errorf("%s, strictly %v: %v:\n%s", name, strict, got.err, got.out)
+			}
+		}
+	}
+}
+
+// Numbers as Java writes them, and sizes as mongoose does.
+func TestNumbers(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0.0", 1: "1.0", 93.913: "93.913", 21505.37634408602: "21505.37634408602", 1e7: "1.0E7", 8494458.703573164: "8494458.703573164",
+		3.5356e-4: "3.5356E-4", 1e-3: "0.001", 123456789: "1.23456789E8", -2.5: "-2.5",
+	} {
+		if got := double(x); got != want {
+			t.Errorf("%g is %s, want %s", x, got, want)
+		}
+	}
+	for n, want := range map[uint64]string{0: "0B", 1023: "1023B", 1024: "1KB", 2000000: "1.907MB", 10 << 20: "10MB", 102400 + 512: "100.5KB", 20<<30 + 1<<29: "20.50GB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("%d bytes are %s, want %s", n, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		x    float64
+		n    int
+		want string
+	}{{1234.5678, 8, "1234.567"}, {12345678.9, 8, "12345678"}, {0.5, 7, "0.5"}, {1e-9, 7, "0"}, {31365.05, 8, "31365.05"}} {
+		if got := fixed(tt.x, tt.n); got != tt.want {
+			t.Errorf("%g in %d is %q, want %q", tt.x, tt.n, got, tt.want)
+		}
+	}
+}
+
+// value is what stands behind a label of the results.
+func value(t *testing.T, out, section, label string) string {
+	t.Helper()
+	_, out, _ = strings.Cut(out, "# Results")
+	_, rest, _ := strings.Cut(out, section)
+	m := regexp.MustCompile(`(?m)^ *` + label + `: +(\S+)$`).FindStringSubmatch(rest)
+	if m == nil {
+		t.Fatalf("no %s of %s in\n%s", label, section, out)
+	}
+	return m[1]
+}
+
+// What labels say is what the lines carry; strictly it is what mongoose made of
+// the same.
+func TestWrongNumbers(t *testing.T) {
+	const rate = "--load-op-limit-rate=7500"
+	right, strict := try(t, compat.Program{}, rate), try(t, compat.Program{Strict: true}, rate)
+	// Quantiles are within a thousandth. Of the trace's records that were taken
+	// two are in mongoose's means, 4 and 7 ms after they were due.
+	for _, tt := range []struct{ section, label, right, strict string }{
+		{"Count", "Successful", "90000", "90000"},
+		{"Count", "Failed", "12", "12"},
+		{"Throughput", "Mean", "7500.0", "7500.0"},
+		{"Throughput", "Last", "7500.0", "7500.0"},
+		{"Operations Duration", "Avg", "4333.333333333333", "5500.0"},
+		{"Operations Duration", "Min", "3000", "4000"},
+		{"Operations Duration", "Med", "3001", "3001"},
+		{"Operations Duration", "HiQ", "7000", "7000"},
+		{"Operations Latency", "Avg", "3333.3333333333335", "4000.0"},
+		{"Operations Latency", "Max", "6000", "5000"},
+		{"Duration", "Sum", "390.0", "0.011"},
+	} {
+		if got := value(t, right.out, tt.section, tt.label); got != tt.right {
+			t.Errorf("%s %s is %s, want %s", tt.section, tt.label, got, tt.right)
+		}
+		if got := value(t, strict.out, tt.section, tt.label); got != tt.strict {
+			t.Errorf("strictly %s %s is %s, want %s", tt.section, tt.label, got, tt.strict)
+		}
+	}
+	if right.code != report.ExitCheck || strict.code != report.ExitDone {
+		t.Errorf("twelve failed: exit %d, strictly %d", right.code, strict.code)
+	}
+	if got := try(t, compat.Program{}, "--load-op-limit-fail-count=20"); got.code != report.ExitDone {
+		t.Errorf("twelve failures of twenty allowed: exit %d", got.code)
+	}
+
+	s := &step{strict: true, quantiles: []float64{0.5}}
+	m := &metrics{succ: 2_000_000, elapsed: 93_913 * time.Millisecond}
+	if s.rates(m); m.meanRate != 21505.376344086020 {
+		t.Errorf("the seed's mean rate is %v strictly", m.meanRate)
+	}
+	s.strict = false
+	if s.rates(m); int(m.meanRate) != 21296 {
+		t.Errorf("the seed's mean rate is %v", m.meanRate)
+	}
+	h := measure.NewHistogram()
+	h.Record(time.Millisecond)
+	h.Record(2 * time.Millisecond)
+	if got := s.quantile(h, 0.5); got != time.Millisecond {
+		t.Errorf("the median of two is %s", got)
+	}
+	s.strict = true
+	if got := s.quantile(h, 0.5); got != 2*time.Millisecond {
+		t.Errorf("sorted[int(0.5*2)] is %s", got)
+	}
+}
+
+// Header and rows of the CSV files have the same columns; strictly those of 4.3
+// have not.
+func TestCSV(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		p             compat.Program
+		args          []string
+		head, row     int // columns of metrics.csv
+		total         int // of metrics.total.csv
+		label, folder string
+	}{
+		{"4.2", compat.Program{}, nil, 27, 27, 27, "DurationLoQ[us]", "/.mongoose/4.2.11/log/"},
+		{"4.3", compat.Program{Generation: "4.3"}, nil, 27, 27, 27, "DurationQ_0.25[us]", "/.mongoose/4.3.3/log/"},
+		{"4.3, strictly", compat.Program{Generation: "4.3", Strict: true}, nil, 27, 21, 27, "DurationQ_0.25[us]", "/.mongoose/4.3.3/log/"},
+		{"other quantiles", compat.Program{}, []string{"--output-metrics-quantiles=0.9,0.99"}, 25, 25, 25, "DurationQ_0.99[us]", "/.mongoose/4.3.3/log/"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := try(t, tt.p, append(tt.args, "--load-step-id=s")...)
+			if got.dir != tt.folder+"s" {
+				t.Errorf("the files are in %s", got.dir)
+			}
+			read := func(name string, head, row, rows int) []string {
+				r := csv.NewReader(strings.NewReader(got.files[name]))
+				r.FieldsPerRecord = -1
+				all, err := r.ReadAll()
+				if err != nil || len(all) != rows+1 || len(all[0]) != head || len(all[1]) != row {
+					t.Fatalf("%s: %v, %d lines:\n%s", name, err, len(all), got.files[name])
+				}
+				if !matches(`^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3}",CREATE,1,1,4,\d`, strings.Split(got.files[name], "\n")[1]) {
+					t.Errorf("%s: %s", name, got.files[name])
+				}
+				return all[0]
+			}
+			read("metrics.csv", tt.head, tt.row, 1)
+			if head := read("metrics.total.csv", tt.total, tt.total, 1); !slices.Contains(head, tt.label) {
+				t.Errorf("no %s in %v", tt.label, head)
+			}
+			if got.files["cli.args.log"] == "" || !strings.Contains(got.files["config.yaml"], "\n    limit:\n") {
+				t.Errorf("arguments %q and configuration:\n%s", got.files["cli.args.log"], got.files["config.yaml"])
+			}
+		})
+	}
+}
+
+// A step that was there before keeps its rows, and its files one head.
+func TestAgain(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for i := range 2 {
+		v, err := parse([]string{"--load-step-id=s"}, t.Logf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newStep(v, false, "", time.Now(), t.Logf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, again, err := openFiles(s, nil)
+		if err != nil || again != (i == 1) {
+			t.Fatalf("%v, again: %v", err, again)
+		}
+		m := newMeter(s)
+		m.interval(interval(0, false, false))
+		f.total(m.metrics(time.Now()))
+	}
+	data, _ := os.ReadFile(filepath.Join(home, ".mongoose/4.2.11/log/s/metrics.total.csv"))
+	if lines := strings.Split(string(data), "\n"); len(lines) != 4 || !strings.HasPrefix(lines[0], "DateTime") || !strings.HasPrefix(lines[2], `"`) {
+		t.Errorf("got:\n%s", data)
+	}
+}
+
+// The trace and the list of items are made of the rows of single records.
+func TestTrace(t *testing.T) {
+	got := try(t, compat.Program{}, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--item-output-path=topic1", "--load-op-limit-rate=7", "--item-naming-type=serial")
+	us := began.UnixMicro()
+	at := func(ms int64) string { return strconv.FormatInt(us+1000*ms, 10) }
+	want := "127.0.0.1:9092,topic1/0,1,4," + at(1) + ",4000,3000,,1024\n" +
+		"127.0.0.1:9092,topic1/1,1,4," + at(2) + ",7000,5000,,1024\n" +
+		"127.0.0.1:9092,topic1/2,1,4," + at(3) + ",1000,1000,,1024\n" +
+		"127.0.0.1:9092,topic1/3,1,6," + at(4) + ",2000,1000,,0\n"
+	if d := cmp.Diff(want, got.files["op.trace.csv"]); d != "" {
+		t.Errorf("op.trace.csv (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff("topic1/0,0,1024,0/0\ntopic1/1,1,1024,0/0\ntopic1/2,2,1024,0/0\n", got.files["items.csv"]); d != "" {
+		t.Errorf("items.csv (-want +got)\n%s", d)
+	}
+	for _, name := range []string{"op.trace.csv", "items.csv"} {
+		expr := map[string]string{"op.trace.csv": traceRow, "items.csv": itemRow}[name]
+		for line := range strings.Lines(got.files[name]) {
+			if !matches(expr, strings.TrimSuffix(line, "\n")) {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+}
+
+// Topics are made in requests of as many as may be on the way at once; those of a
+// list are read and deleted.
+func TestTopics(t *testing.T) {
+	got := try(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=100", "--storage-driver-limit-concurrency=100", "--output-metrics-trace-persist")
+	if l := got.topics; l.Op != "create" || len(l.Names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Partitions != 1 || l.Replicas != 1 || l.Failures != 100_000 {
+		t.Errorf("got %+v", l)
+	}
+	if s := value(t, got.out, "Count", "Successful"); s != "86" || value(t, got.out, "Count", "Failed") != "14" || got.code != report.ExitCheck {
+		t.Errorf("exit %d:\n%s", got.code, got.out)
+	}
+	lines := strings.Split(got.files["op.trace.csv"], "\n")
+	if len(lines) != 101 || !matches(`^127\.0\.0\.1:9092,[0-9a-z]{9,12},1,4,\d{16},900,800,,$`, lines[0]) || !matches(`,1,10,\d{16},900,800,,$`, lines[6]) {
+		t.Errorf("op.trace.csv: %q", lines[:7])
+	}
+	list := filepath.Join(t.TempDir(), "list.csv")
+	if err := os.WriteFile(list, []byte("one\n/two/\n\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []string
+		op   string
+		want string
+	}{
+		{[]string{"--item-type=path", "--load-op-type=delete", "--item-input-file=" + list}, "delete", "one two"},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-file=" + list, "--load-op-recycle", "--load-op-limit-count=3"}, "read", "one two one"},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-path=/three"}, "read", "three"},
+		{[]string{"--load-op-type=delete", "--item-input-path=four"}, "delete-records", "four"},
+		{[]string{"--item-type=path", "--load-op-type=list", "--load-op-limit-count=4"}, "list", ""},
+	} {
+		got := try(t, compat.Program{}, tt.args...)
+		if got.err != nil || got.topics == nil || got.topics.Op != tt.op || strings.Join(got.topics.Names, " ") != tt.want {
+			t.Errorf("%v: %v, %+v", tt.args, got.err, got.topics)
+		}
+	}
+	if got := try(t, compat.Program{}, "--item-type=path"); got.err == nil || !strings.Contains(got.err.Error(), "without end") {
+		t.Errorf("topics without end: %v", got.err)
+	}
+}
+
+// A limit of failures that ends a step is spoken of in mongoose's words, and an
+// interrupt leaves with its own code and the results so far.
+func TestEnds(t *testing.T) {
+	for _, tt := range []struct {
+		stopped load.Reason
+		strict  bool
+		code    int
+		want    string
+	}{
+		{load.ByFailures, false, report.ExitCheck, `W LoadStepContextImpl {12}main {27}s: failure count \(1\) is more than the configured limit \(100000\), stopping the step\n`},
+		{load.ByFailureRate, true, report.ExitDone, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
+		{load.Interrupted, true, report.ExitInterrupted, `\| +7500\| +1\|`},
+	} {
+		t.Setenv("HOME", t.TempDir())
+		var out, errs strings.Builder
+		p := &compat.Program{Called: "mongoose", Args: []string{"--load-step-id=s", "--load-step-limit-time=1"}, Strict: tt.strict, Out: &out, Err: &errs}
+		p.Fire = func(_ context.Context, w *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+			for _, e := range w.Entries {
+				if e.Name == "trace" {
+					traced(t, e.Values[0])
+				}
+			}
+			eyes.Interval(interval(0, false, false))
+			d := document()
+			d.Stopped = tt.stopped
+			return d, nil
+		}
+		if code, err := Tool.Main(t.Context(), p); code != tt.code || err != nil || !matches(tt.want, out.String()) || !strings.Contains(out.String(), "# Results") {
+			t.Errorf("%s: exit %d, %v:\n%s", tt.stopped, code, err, out.String())
+		}
+	}
+}
+
+// Names are those that mongoose would make: the first is the one after the seed,
+// in the radix, not padded.
+func TestNames(t *testing.T) {
+	name := func(args ...string) string {
+		v, err := parse(args, t.Logf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := newNamer(v, 7)
+		a, _ := n.next()
+		b, _ := n.next()
+		return a + " " + b
+	}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--item-naming-type=serial"}, "0 1"},
+		{[]string{"--item-naming-type=serial", "--item-naming-seed=34", "--item-naming-prefix=t-"}, "t-z t-10"},
+		{[]string{"--item-naming-type=desc", "--item-naming-seed=3"}, "2 1"},
+		{[]string{"--item-naming-type=serial", "--item-naming-seed=98", "--item-naming-radix=10", "--item-naming-length=2"}, "99 0"},
+	} {
+		if got := name(tt.args...); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.args, got, tt.want)
+		}
+	}
+	if a, b := name("--item-naming-seed=1"), name("--item-naming-seed=2"); a == b || a != name("--item-naming-seed=1") || !matches(`^[0-9a-z]{1,12} [0-9a-z]{1,12}$`, a) {
+		t.Errorf("got %s and %s", a, b)
+	}
+}

@@ -1,0 +1,349 @@
+package mongoose
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/trace"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A tried command line, and what became of it.
+type tried struct {
+	out, errs string
+	code      int
+	err       error
+	settings  map[string]string
+	topics    *compat.TopicLoad
+	dir       string            // of the step's files
+	files     map[string]string // by their names
+}
+
+// try runs the tool against a run that never was: 12 s and 90,000 records of a
+// kibibyte at most, of which ten failed; or the topics asked for, of which every
+// seventh fails.
+func try(t *testing.T, p compat.Program, args ...string) tried {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(home)
+	got := tried{settings: make(map[string]string)}
+	var out, errs bytes.Buffer
+	p.Called, p.Args, p.Out, p.Err = "mongoose", args, &out, &errs
+	p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+		for _, e := range d.Entries {
+			if old, ok := got.settings[e.Name]; ok && (e.Name == "label" || e.Name == "header") {
+				e.Values = append([]string{old}, e.Values...)
+			}
+			got.settings[e.Name] = strings.Join(e.Values, " ")
+		}
+		traced(t, got.settings["trace"])
+		for i := range 12 {
+			eyes.Interval(interval(time.Duration(i)*time.Second, got.settings["rate"] != "", got.settings["op"] == workload.Consume))
+		}
+		return document(), nil
+	}
+	p.Topics = func(_ context.Context, d *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+		for _, e := range d.Entries {
+			got.settings[e.Name] = strings.Join(e.Values, " ")
+		}
+		r := &compat.TopicResult{Elapsed: 2 * time.Second}
+		names := l.Names
+		if l.Op == "list" {
+			names = make([]string, l.Times)
+		}
+		for i, name := range names {
+			at := time.Duration(i+1) * time.Millisecond
+			done := compat.TopicDone{Name: name, Due: at - 900*time.Microsecond, Sent: at - 800*time.Microsecond, At: at, Bytes: 100, InFlight: 1}
+			if i%7 == 6 {
+				done.Class, done.Err = "rejected", errors.New("it is there")
+				r.Failed++
+			} else {
+				r.Done++
+			}
+			l.Each(done)
+		}
+		l.Each, got.topics = nil, &l
+		return r, nil
+	}
+	got.code, got.err = Tool.Main(t.Context(), &p)
+	got.out, got.errs = out.String(), errs.String()
+	got.files = make(map[string]string)
+	_ = filepath.WalkDir(home, func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			data, _ := os.ReadFile(path)
+			got.files[e.Name()] = string(data)
+			if e.Name() == "config.yaml" {
+				got.dir = filepath.Dir(strings.TrimPrefix(path, home))
+			}
+		}
+		return nil
+	})
+	return got
+}
+
+// interval is a second of 7,500 records.
+func interval(at time.Duration, due, consumed bool) load.Snapshot {
+	service, response := measure.NewHistogram(), measure.NewHistogram()
+	service.RecordN(2*time.Millisecond, 5000)
+	service.RecordN(6*time.Millisecond, 2500)
+	response.RecordN(3*time.Millisecond, 5000)
+	response.RecordN(7*time.Millisecond, 2500)
+	iv := measure.Interval{
+		Phase: "hold", Start: at, End: at + time.Second, InFlight: 4, Set: measure.Set{Service: service},
+		Counts: measure.Counts{Sent: 7501, Acked: 7500, Failed: 1, AckedBytes: 7500 << 10, Bytes: 7501 << 10},
+	}
+	if due {
+		iv.Response = response
+	}
+	if consumed {
+		iv.Counts, iv.Set = measure.Counts{Consumed: 7500, Bytes: 7500 << 10}, measure.Set{}
+	}
+	return load.Snapshot{At: at + time.Second, Phase: "hold", Interval: iv}
+}
+
+func document() *report.Document {
+	d := &report.Document{Stopped: load.ByTime, Trust: measure.Trust{OK: true}}
+	d.Totals.InFlightMean = 3.5
+	return d
+}
+
+// began is when the records of the trace were.
+var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+
+// traced writes a trace of five records: two that were due, two that were not,
+// and one that failed.
+func traced(t *testing.T, path string) {
+	t.Helper()
+	if path == "" {
+		return
+	}
+	tr, err := trace.Create(trace.Options{Path: path, Every: 1, Phases: []string{"hold"}, Started: began, Due: func(_ int32, k uint64) time.Duration {
+		return time.Duration(k+1) * time.Millisecond
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ms = time.Millisecond
+	f := tr.Feed()
+	f.Fired([]load.Outcome{
+		{Shot: load.Shot{Events: 1, DueFirst: ms, DueLast: ms, Bytes: 1024}, Sent: 2 * ms, Done: 5 * ms, Acked: 1, Place: -1},
+		{Shot: load.Shot{First: 1, Events: 1, DueFirst: 2 * ms, DueLast: 2 * ms, Bytes: 1024}, Sent: 4 * ms, Done: 9 * ms, Acked: 1, Place: -1},
+		{Shot: load.Shot{First: 2, Events: 1, DueFirst: 3 * ms, DueLast: 3 * ms, Bytes: 1024}, Sent: 3 * ms, Done: 4 * ms, Acked: 1, Place: -1},
+		{Shot: load.Shot{First: 3, Events: 1, DueFirst: 4 * ms, DueLast: 4 * ms, Bytes: 1024}, Sent: 5 * ms, Done: 6 * ms, Failed: 1, Class: load.Timeout, Place: -1},
+	})
+	if r := tr.Close(); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}
+
+// Each option of the whole list is tried: it becomes a setting, or something that
+// is seen, or it is spoken of, or ends the program.
+func TestEveryOption(t *testing.T) {
+	items := filepath.Join(t.TempDir(), "items.csv")
+	if err := os.WriteFile(items, []byte("t/one,0,1,0/0\n/t/two,1,1,0/0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	read, topics := []string{"--read", "--item-input-path=t"}, []string{"--item-type=path", "--load-op-limit-count=3"}
+	for _, tt := range []struct {
+		option, value string
+		with          []string
+		want          string // NAME=VALUE of a setting; "said TEXT" on stderr; "refused TEXT"; "seen TEXT" in lines or files
+	}{
+		{"item-data-size", "10KB", nil, "size=10240"},
+		{"item-data-size", "1KB-2KB,1", nil, "size=1024-2048"},
+		{"item-data-size", "1KB-2KB,0.2", nil, "refused a bias of 0.2"},
+		{"item-data-size", "many", nil, `refused "many" is no size`},
+		{"item-data-input-file", "lines.txt", nil, "payload=file:lines.txt"},
+		{"item-data-input-seed", "ff", nil, "seed=255"},
+		{"item-data-input-layer-size", "2MB", nil, "pool=2097152"},
+		{"item-data-input-layer-cache", "2", nil, "said does nothing"},
+		{"item-data-input-layer-heap", "true", nil, "said does nothing"},
+		{"item-data-ranges-concat", "1", nil, "refused whole"},
+		{"item-data-ranges-fixed", "0-1", nil, "refused whole"},
+		{"item-data-ranges-random", "1", nil, "refused whole"},
+		{"item-data-ranges-threshold", "1MB", nil, "refused whole"},
+		{"item-data-verify", "true", read, "decode=true"},
+		{"item-data-verify", "true", nil, "said means nothing when records are written"},
+		{"item-input-file", items, []string{"--read"}, "count=2"},
+		{"item-input-file", items + ".gone", []string{"--read"}, "refused no such file"},
+		{"item-input-path", "/t", []string{"--read"}, "target=kafka://127.0.0.1:9092/t"},
+		{"item-naming-length", "3", topics, "seen \n- Load Step Id"},
+		{"item-naming-length", "0", nil, "refused not from 1 to 64"},
+		{"item-naming-prefix", "top", topics, "topic top"},
+		{"item-naming-radix", "10", append(topics, "--item-naming-type=serial", "--item-naming-seed=8"), "topic 9 10 11"},
+		{"item-naming-seed", "98", append(topics, "--item-naming-type=serial"), "topic 2r 2s 2t"},
+		{"item-naming-step", "5", append(topics, "--item-naming-type=serial"), "topic 0 5 a"},
+		{"item-naming-type", "serial", topics, "topic 0 1 2"},
+		{"item-output-file", "done.csv", topics, "file done.csv"},
+		{"item-output-path", "/a/b", nil, "target=kafka://127.0.0.1:9092/ab"},
+		{"item-type", "path", []string{"--load-op-limit-count=3"}, "topic "},
+		{"item-type", "token", nil, "refused no tokens"},
+		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--item-data-size=1KB"}, "events-per-shot=20"},
+		{"load-batch-size", "0", nil, "refused at least"},
+		{"load-op-limit-count", "77", nil, "count=77"},
+		{"load-op-limit-fail-count", "5", nil, "failures=5"},
+		{"load-op-limit-fail-rate", "true", nil, "failure-rate=50%"},
+		{"load-op-limit-rate", "1000.5", nil, "rate=1000.5/s"},
+		{"load-op-limit-rate", "10", read, "refused as they come"},
+		{"load-op-limit-recycle", "5", nil, "said does nothing"},
+		{"load-op-output-duplicates", "true", nil, "said does nothing"},
+		{"load-op-recycle", "true", append(read, "--load-op-limit-count=9"), "count=9"},
+		{"load-op-recycle-mode", "true", append(read, "--load-op-limit-count=9"), "count=9"},
+		{"load-op-recycle-content-update", "true", nil, "refused cannot be changed"},
+		{"load-op-retry", "true", nil, "retry=1000"},
+		{"load-op-shuffle", "true", nil, "said does nothing"},
+		{"load-op-timeoutMillis", "900", nil, "delivery-timeout=900ms"},
+		{"load-op-type", "update", nil, "refused cannot be changed"},
+		{"load-op-type", "list", nil, "refused records are not listed"},
+		{"load-op-wait-finish", "false", nil, "drain=1ms"},
+		{"load-op-wait-limit", "2m", nil, "drain=120000ms"},
+		{"load-service-threads", "3", nil, "said does nothing"},
+		{"load-step-id", "mine", nil, "label=mongoose.step=mine"},
+		{"load-step-id", "../mine", nil, "refused no name of a folder"},
+		{"load-step-idAutoGenerated", "true", nil, "said does nothing"},
+		{"load-step-limit-size", "1MB", nil, "bytes=1048576"},
+		{"load-step-limit-time", "2h", nil, "for=7200000ms"},
+		{"load-step-limit-time", "20ms", nil, "refused no time"},
+		{"load-step-node-addrs", "a,b", nil, "refused one machine"},
+		{"load-step-node-port", "1", nil, "said does nothing"},
+		{"output-color", "false", nil, "seen CREATE|"},
+		{"output-metrics-average-period", "5s", nil, "rows 3"},
+		{"output-metrics-average-period", "0", nil, "rows 1"},
+		{"output-metrics-average-persist", "false", nil, "nofile metrics.csv"},
+		{"output-metrics-average-aggregation-period", "50", nil, "said does nothing"},
+		{"output-metrics-average-table-header-period", "1", nil, "seen MB/s] |  [us]    |   [us]    \n----------|------------|------|----------|----------|------------|------|-------|--------|-------|----------|-----------\n"},
+		{"output-metrics-summary-persist", "false", nil, "nofile metrics.total.csv"},
+		{"output-metrics-timing-persist", "true", nil, "said does nothing"},
+		{"output-metrics-trace-persist", "true", nil, "file op.trace.csv"},
+		{"output-metrics-trace-persist", "true", read, "said means nothing when records are read"},
+		{"output-metrics-quantiles", "0.5,0.9", nil, "percentiles=50,90"},
+		{"output-metrics-quantiles", "95", nil, "refused not from 0 to 1"},
+		{"output-metrics-threshold", "0.9", nil, "said does nothing"},
+		{"run-comment", "a word", nil, "note=a word"},
+		{"run-id", "7", nil, "label=mongoose.run=7"},
+		{"run-node", "true", nil, "refused one machine"},
+		{"run-port", "80", nil, "said does nothing"},
+		{"run-scenario", "x.js", nil, "refused scenarios"},
+		{"run-version", "1", nil, "said does nothing"},
+		{"storage-auth-file", "f", nil, "refused never logged in"},
+		{"storage-auth-secret", "f", nil, "refused never logged in"},
+		{"storage-auth-token", "f", nil, "refused never logged in"},
+		{"storage-auth-uid", "f", nil, "refused never logged in"},
+		{"storage-driver-type", "dummy-mock", nil, "target=null://mongoose"},
+		{"storage-driver-type", "s3", nil, "refused no driver here"},
+		{"storage-driver-limit-concurrency", "12", nil, "callers=12"},
+		{"storage-driver-limit-concurrency", "12", []string{"--load-op-limit-rate=5"}, "max-in-flight=12"},
+		{"storage-driver-limit-queue-input", "12", nil, "said does nothing"},
+		{"storage-driver-threads", "3", nil, "clients=3"},
+		{"storage-driver-batch-size", "700", []string{"--storage-driver-limit-concurrency=0"}, "batch-size=700"},
+		{"storage-driver-buffer-memory", "7000", nil, "buffer-memory=7000"},
+		{"storage-driver-compression-type", "lz4", nil, "compression=lz4"},
+		{"storage-driver-create-headers", "{a:b}", nil, "header=a=b"},
+		{"storage-driver-create-key-enabled", "true", []string{"--item-naming-type=serial"}, "key=seq"},
+		{"storage-driver-read-timeoutMillis", "70", read, "idle-timeout=70ms"},
+		{"storage-driver-record-headers", "a:b,c=d", nil, "header=a=b c=d"},
+		{"storage-driver-record-headers", "a:${b}", nil, "refused expressions"},
+		{"storage-driver-record-key-enabled", "true", nil, "fresh=true"},
+		{"storage-driver-record-timeoutMillis", "80", read, "idle-timeout=80ms"},
+		{"storage-driver-request-size", "2000000", nil, "max-request=2000000"},
+		{"storage-namespace", "n", nil, "said does nothing"},
+		{"storage-net-linger", "7", []string{"--load-op-limit-rate=5"}, "linger=7ms"},
+		{"storage-net-node-addrs", "a, b:9093", nil, "target=kafka://a:9092,b:9093/"},
+		{"storage-net-node-port", "19092", nil, "target=kafka://127.0.0.1:19092/"},
+		{"storage-net-node-slice", "true", nil, "said does nothing"},
+		{"storage-net-rcvBuf", "65536", nil, "recv-buffer=65536"},
+		{"storage-net-sndBuf", "-1", nil, "send-buffer="},
+	} {
+		t.Run(tt.option+"="+filepath.Base(tt.value), func(t *testing.T) {
+			got := try(t, compat.Program{}, append(slices.Clone(tt.with), "--"+tt.option+"="+tt.value)...)
+			kind, text, _ := strings.Cut(tt.want, " ")
+			if kind != "refused" && got.err != nil {
+				t.Fatalf("got %v", got.err)
+			}
+			ok := false
+			switch kind {
+			case "said":
+				ok = strings.Contains(got.errs, "--"+tt.option+" "+text)
+			case "refused":
+				ok = got.err != nil && strings.Contains(got.err.Error(), text) && got.code == report.ExitProblem && len(got.settings) == 0
+			case "seen":
+				ok = strings.Contains(got.out, text)
+			case "topic":
+				ok = got.topics != nil && strings.HasPrefix(strings.Join(got.topics.Names, " "), text)
+			case "rows":
+				ok = strings.Count(got.out, "|CREATE|") == int(text[0]-'0')
+			case "file":
+				ok = got.files[text] != ""
+			case "nofile":
+				ok = got.files[text] == "" && got.files["config.yaml"] != ""
+			default:
+				name, value, _ := strings.Cut(tt.want, "=")
+				ok = strings.Contains(got.settings[name], value) && (value != "" || got.settings[name] == "")
+			}
+			if !ok {
+				t.Errorf("want %s; got %v, exit %d, settings %v, stderr %q, stdout:\n%s", tt.want, got.err, got.code, got.settings, got.errs, got.out)
+			}
+			tested[tt.option] = true
+		})
+	}
+	for _, o := range options {
+		if !tested[o.name] {
+			t.Errorf("--%s is not tried", o.name)
+		}
+	}
+}
+
+var tested = make(map[string]bool)
+
+// Old names of options are those they became.
+func TestAliases(t *testing.T) {
+	for name, a := range aliases {
+		if a.to != "" && find(a.to) == nil {
+			t.Errorf("--%s is --%s, which there is not", name, a.to)
+		}
+	}
+	got := try(t, compat.Program{}, "--test-step-limit-count=5", "--load-limit-concurrency=3", "--storage-driver-remote", "--create")
+	if got.settings["count"] != "5" || got.settings["callers"] != "3" || strings.Count(got.errs, "\n") != 3 ||
+		!strings.Contains(got.errs, "--test-step-limit-count is deprecated, it is --load-op-limit-count") {
+		t.Errorf("got %v and %q", got.settings, got.errs)
+	}
+}
+
+// Usage errors are mongoose's own.
+func TestUsage(t *testing.T) {
+	const stamp = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3} F {32}main {27}`
+	for _, tt := range []struct {
+		name, arg, want string
+	}{
+		{"no option", "count=5", `Invalid argument: "count=5"` + "\nThe list of all possible args:\n\t--item-data-size=<any>\n"},
+		{"no such option", "--load-op-limit-counts=5", `Invalid configuration option: "load-op-limit-counts"` + "\nThe list of all possible args:\n"},
+		{"no number", "--load-op-limit-count=5k", `Invalid configuration value type for the option "load-op-limit-count", expected: class java.lang.Long, actual: class java.lang.String` + "\n"},
+		{"no switch", "--output-color=red", `Invalid configuration value type for the option "output-color", expected: class java.lang.Boolean`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := try(t, compat.Program{}, tt.arg)
+			_, text, _ := strings.Cut(got.out, " main ")
+			if got.code != report.ExitProblem || got.err != nil || !matches(stamp, got.out) || !strings.HasPrefix(strings.TrimLeft(text, " "), tt.want) || len(got.settings) > 0 {
+				t.Errorf("exit %d, %v, stdout:\n%s", got.code, got.err, got.out)
+			}
+		})
+	}
+	if got := try(t, compat.Program{}, "--help"); got.code != 0 || !strings.Contains(got.out, "--load-op-limit-rate=<double> (0)") || !strings.Contains(got.out, "--strict ") {
+		t.Errorf("help: exit %d:\n%s", got.code, got.out)
+	}
+	if got := try(t, compat.Program{Generation: "5"}); got.err == nil || !strings.Contains(got.err.Error(), "4.2 and 4.3") {
+		t.Errorf("another generation: %v", got.err)
+	}
+}
