@@ -1,0 +1,68 @@
+package arch
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Pictures that documents show are there, small, and where they are drawn by
+// lines whole XML that reaches for nothing outside.
+func TestPicturesOfDocuments(t *testing.T) {
+	const most = 100 << 10
+	image := regexp.MustCompile(`!\[([^\]]*)\]\(([^)\s]+)\)`)
+	texts, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range append(texts, "../../README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range image.FindAllStringSubmatch(string(text), -1) {
+			found++
+			if strings.TrimSpace(m[1]) == "" {
+				t.Errorf("%s: %s has no words for who does not see it", path, m[2])
+			}
+			data, err := os.ReadFile(filepath.Join(filepath.Dir(path), m[2]))
+			if err != nil {
+				t.Errorf("%s: %v", path, err)
+				continue
+			}
+			if len(data) > most {
+				t.Errorf("%s: %s has %d bytes, want at most %d", path, m[2], len(data), most)
+			}
+			if filepath.Ext(m[2]) != ".svg" {
+				continue
+			}
+			d := xml.NewDecoder(strings.NewReader(string(data)))
+			for {
+				token, err := d.Token()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Errorf("%s: %v", m[2], err)
+					break
+				}
+				if e, ok := token.(xml.StartElement); ok {
+					for _, a := range e.Attr {
+						if a.Name.Local == "href" || e.Name.Local == "script" {
+							t.Errorf("%s: %s reaches outside: %s", m[2], e.Name.Local, a.Value)
+						}
+					}
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no document shows a picture")
+	}
+}
