@@ -329,6 +329,14 @@ func TestCollateBest(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
+	// A time is the best in spite of its lower bounds, or not at all.
+	for bounds, want := range map[int][]string{0: {"2 response_p99"}, 1: {"2 response_p99"}, 4: nil, 8: nil} {
+		sides := append(runs(1, "a", 10, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 10, 50e3, 0.006, 0.02, fields{"flag.x": "2"})...)
+		bounded(sides[10 : 10+bounds])
+		if got := best(sides); !slices.Equal(got, want) {
+			t.Errorf("%d bounds of 10: got %v, want %v", bounds, got, want)
+		}
+	}
 	// Runs whose generator was the limit are shown and decide nothing.
 	rows := sides(10, 1.2)
 	for i := range 6 {
