@@ -1,0 +1,138 @@
+package acceptance
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/internal/kafkatest"
+)
+
+// The lines of kafka-consumer-perf-test 4.3, by its format.
+const (
+	consumerStamp   = `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}`
+	consumerColumns = `data\.consumed\.in\.MB, MB\.sec, data\.consumed\.in\.nMsg, nMsg\.sec, rebalance\.time\.ms, fetch\.time\.ms, fetch\.MB\.sec, fetch\.nMsg\.sec`
+	consumerValues  = `(?P<mb>\d+\.\d{4}), (?P<mbs>\d+\.\d{4}), (?P<messages>\d+), (?P<rate>\d+\.\d{4}), (?P<rebalance>\d+), (?P<fetch>\d+), (?P<fetchmbs>\d+\.\d{4}), (?P<fetchrate>\d+\.\d{4})`
+)
+
+var (
+	consumerHeader = line("header", `start\.time, end\.time, `+consumerColumns)
+	consumerTotal  = line("total", consumerStamp+`, `+consumerStamp+`, `+consumerValues)
+	consumerLate   = line("late", `WARNING: Exiting before consuming the expected number of records: timeout \((?P<ms>\d+) ms\) exceeded\. You can use the --timeout option to increase the timeout\.`)
+	consumerOld    = line("deprecated", `Warning: --messages is deprecated\. Use --num-records instead\.`)
+
+	consumerForms   = []form{consumerHeader, consumerTotal, consumerLate, consumerOld}
+	consumerDetails = []form{line("header", `time, threadId, `+consumerColumns), many("row", consumerStamp+`, 0, `+consumerValues), consumerLate}
+	consumerMetrics = []form{
+		consumerHeader, consumerTotal, line("blank", ``), line("head", `Metric Name +Value`),
+		many("metric", `[a-z-]+:[a-z0-9.-]+:\{[^}]*\} +: (-?\d+\.\d{3}|NaN|-?Infinity|[^ ]+)`),
+	}
+)
+
+// latencyForms are the lines of kafka-e2e-latency 4.3.
+var latencyForms = []form{
+	line("made", `Topic "[^"]+" does not exist\. Will create topic with 1 partition\(s\) and replication factor = 1`),
+	line("deprecated", `WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5\.0\. Please use named arguments instead: --bootstrap-server, --topic, --num-records, --producer-acks, --record-size, --command-config`),
+	line("thousandth", `(?P<i>\d+)\t(?P<ms>\d+\.\d+)`),
+	line("mean", `Avg latency: (?P<ms>\d+\.\d{4}) ms`),
+	line("percentiles", `Percentiles: 50th = (?P<p50>\d+), 99th = (?P<p99>\d+), 99\.9th = (?P<p999>\d+)`),
+}
+
+// filled puts so many records of 100 bytes into a side's topic.
+func filled(n string) func(*testing.T, *kafkatest.Cluster, string, string) {
+	return func(t *testing.T, broker *kafkatest.Cluster, topic, _ string) {
+		run(t, "run", "kafka://"+broker.Bootstrap()+"/"+topic, "--count", n, "--size", "100", "--acks", "all", "--quiet").wantOne(t, 0, 3)
+	}
+}
+
+// consumerSet is a set of kafka-consumer-perf-test over a topic of 5,000 records.
+func consumerSet(name, args string, forms []form, ours ...string) golden {
+	return golden{
+		name: name, tool: "kafka-consumer-perf-test", class: "ConsumerPerformance",
+		args: args, forms: forms, ours: append([]string{"--generation", "4.3"}, ours...), before: filled("5000"),
+	}
+}
+
+// wrongConsumer is one that both refuse in the same words.
+func wrongConsumer(name, args, says string) golden {
+	return golden{
+		name: name, tool: "kafka-consumer-perf-test", class: "ConsumerPerformance",
+		args: args, ours: []string{"--generation", "4.3"}, says: []string{says}, code: 1,
+	}
+}
+
+func TestGoldenConsumer(t *testing.T) {
+	t.Parallel()
+	const from = "--bootstrap-server BROKER --topic TOPIC "
+	all := []string{"total.messages", "total.mb"}
+	simple := consumerSet("all that is there", from+"--num-records 5000", consumerForms)
+	simple.quick, simple.same = true, all
+	linked := consumerSet("by a link", from+"--num-records 5000 --hide-header", consumerForms)
+	linked.linked, linked.same = true, all
+	old := consumerSet("messages", from+"--messages 5000 --timeout", consumerForms)
+	old.same = all
+	dates := consumerSet("dates", from+"--num-records 5000 --date-format yyyyMMdd'T'HHmmss.SSSXX", []form{
+		consumerHeader, line("total", strings.ReplaceAll(`STAMP, STAMP, `, "STAMP", `\d{8}T\d{6}\.\d{3}(Z|[+-]\d{4})`)+consumerValues),
+	})
+	dates.same = all
+	detailed := consumerSet("in detail", from+"--num-records 5000 --show-detailed-stats --reporting-interval 10", consumerDetails)
+	late := consumerSet("fewer than asked for", from+"--num-records 6000 --timeout 2000", consumerForms, "--strict")
+	late.quick, late.same = true, append([]string{"late.ms"}, all...)
+	late.near = map[string]float64{"total.rate": 2, "total.fetch": 2}
+	none := consumerSet("from the end", from+"--num-records 10 --timeout 1500 --from-latest", consumerForms, "--strict")
+	none.same = append([]string{"total.rate", "total.mbs"}, all...)
+	sizes := consumerSet("sizes", from+"--num-records 5000 --fetch-size 20000 --socket-buffer-size 65536 --command-property client.id=me", consumerForms)
+	sizes.same = all
+	group := consumerSet("a group", from+"--num-records 5000 --group TOPIC-group", consumerForms)
+	group.same = all
+	include := consumerSet("an expression", "--bootstrap-server BROKER --include ^TOPIC$ --num-records 5000", consumerForms)
+	include.same = all
+	metrics := consumerSet("metrics", from+"--num-records 5000 --print-metrics", consumerMetrics)
+	metrics.same = all
+	goldens(t, []golden{
+		simple, linked, old, dates, detailed, late, none, sizes, group, include, metrics,
+		wrongConsumer("no brokers", "--topic TOPIC --num-records 5", `Missing required argument "[bootstrap-server]"`),
+		wrongConsumer("no topic", "--bootstrap-server BROKER --num-records 5", `Exactly one of the following arguments is required: [topic], [include]`),
+		wrongConsumer("no count", from, `Exactly one of the following arguments is required: [messages], [num-records]`),
+		wrongConsumer("two counts", from+"--num-records 5 --messages 5", `Exactly one of the following arguments is required: [messages], [num-records]`),
+		wrongConsumer("two files", from+"--num-records 5 --consumer.config a --command-config b", `Option "[consumer.config]" can't be used with option "[command-config]"`),
+		wrongConsumer("no such option", from+"--num-records 5 --threads 3", `threads is not a recognized option`),
+		wrongConsumer("no number", from+"--num-records five", `Cannot parse argument 'five' of option num-records`),
+		wrongConsumer("no interval", from+"--num-records 5 --reporting-interval 0", `Reporting interval must be greater than 0.`),
+		wrongConsumer("no date", from+"--num-records 5 --date-format qqq", `Illegal pattern character 'q'`),
+		wrongConsumer("no such file", from+"--num-records 5 --command-config DIR/none", `/none`),
+		wrongConsumer("nothing", "", `--hide-header`),
+	})
+}
+
+func TestGoldenLatency(t *testing.T) {
+	t.Parallel()
+	set := func(name, args string, same ...string) golden {
+		return golden{
+			name: name, tool: "kafka-e2e-latency", class: "EndToEndLatency", args: args, forms: latencyForms,
+			ours: []string{"--generation", "4.3", "--strict"}, same: append([]string{"thousandth.i"}, same...),
+			near: map[string]float64{"mean.ms": 50},
+		}
+	}
+	wrong := func(name, args, says string) golden {
+		return golden{name: name, tool: "kafka-e2e-latency", class: "EndToEndLatency", args: args, ours: []string{"--generation", "4.3"}, says: []string{says}, code: 1}
+	}
+	const named = "--bootstrap-server BROKER --topic TOPIC "
+	quick := set("by place", "BROKER TOPIC 1200 1 100")
+	quick.quick = true
+	linked := set("by name", named+"--num-records 500 --producer-acks all --record-size 20")
+	linked.linked = true
+	made := set("a topic that is not there", "BROKER TOPIC-new 10 all 10")
+	made.near = nil // a first message waits for much in a tool that has just begun
+	goldens(t, []golden{
+		quick, linked, made,
+		set("keys and headers", named+"--num-records 100 --producer-acks 1 --record-size 20 --record-key-size 5 --num-headers 2 --record-header-key-size 3 --record-header-size 4"),
+		wrong("acks", named+"--num-records 10 --producer-acks 0 --record-size 10", "Latency testing requires synchronous acknowledgement. Please use '1' or 'all'."),
+		wrong("acks by place", "BROKER TOPIC 10 0 10", "Latency testing requires synchronous acknowledgement. Please use '1' or 'all'."),
+		wrong("too few by place", "BROKER TOPIC 10", "Invalid number of arguments. Expected 5 or 6 positional arguments, but got 3."),
+		wrong("too few by name", named+"--num-records 10 --producer-acks 1", `Missing required argument "[record-size]"`),
+		wrong("no count", named+"--num-records 0 --producer-acks 1 --record-size 10", "Value for --num-records must be a positive integer."),
+		wrong("no number", "BROKER TOPIC ten 1 10", "Cannot parse argument 'ten' of option num-records"),
+		wrong("no size", named+"--num-records 10 --producer-acks 1 --record-size -1", "Value for --record-size must be a non-negative integer."),
+		wrong("no headers", named+"--num-records 10 --producer-acks 1 --record-size 10 --num-headers -1", "Value for --num-headers must be a non-negative integer."),
+	})
+}
