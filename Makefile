@@ -61,7 +61,7 @@ soak: deps ## what make test does briefly, for long: 200 kills of what keeps rep
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/acceptance
 
 conformance: deps ## Kafka's own tools and ours with the same arguments, side by side: every set, of which make test has six
-	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'Golden' ./internal/acceptance
+	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'Golden|PrintedCommands' ./internal/acceptance
 
 bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)
 	BENCH_OUT='$(abspath $(BENCH_OUT))' $(GO) test ./internal/bench -run '^$$' -bench . -benchtime 1x -timeout 60m

@@ -76,6 +76,9 @@ func called(args []string) []string {
 	if len(args) == 0 {
 		return nil
 	}
+	if compat.RunsOthers(args[0]) {
+		return append([]string{"as"}, args[1:]...)
+	}
 	if tool, ok := compat.Find(oldTools(), args[0]); ok {
 		return append([]string{"as", tool.Name}, args[1:]...)
 	}

@@ -114,14 +114,13 @@ func Split(args []string) (own []string, o Ours, err error) {
 // of such a name, with .sh, .exe or .jar behind it or not, and before .jar a
 // version, as in tool-4.2.11.jar.
 func Find(tools []Tool, called string) (*Tool, bool) {
-	name := strings.TrimSuffix(filepath.Base(called), ".exe")
+	name := bare(called)
 	if jar, ok := strings.CutSuffix(name, ".jar"); ok {
 		name = jar
 		if i := strings.LastIndexByte(jar, '-'); i > 0 && strings.Trim(jar[i:], "-.0123456789") == "" {
 			name = jar[:i]
 		}
 	}
-	name = strings.TrimSuffix(name, ".sh")
 	for i := range tools {
 		t := &tools[i]
 		if t.Name == name {
@@ -135,6 +134,15 @@ func Find(tools []Tool, called string) (*Tool, bool) {
 	}
 	return nil, false
 }
+
+// bare is a program's name without its folder and what tells it is a program.
+func bare(called string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(called), ".exe"), ".sh")
+}
+
+// RunsOthers reports whether a program is called by the name of one that runs
+// another, which its first argument names: Kafka's kafka-run-class.
+func RunsOthers(called string) bool { return bare(called) == "kafka-run-class" }
 
 // A Draft is a workload in the making: settings as an old tool's arguments have
 // them.

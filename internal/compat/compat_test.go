@@ -19,3 +19,12 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// Kafka's own runner runs what its first argument names.
+func TestRunsOthers(t *testing.T) {
+	for called, want := range map[string]bool{"kafka-run-class": true, "./bin/kafka-run-class.sh": true, "kafka-run": false, "carronade": false} {
+		if got := RunsOthers(called); got != want {
+			t.Errorf("%q: %v, want %v", called, got, want)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// This file runs commands as others printed them years ago, with nothing changed
+// but addresses and topics, and reads what comes by the grammar of the lines that
+// were printed below them.
+
+// A printed is a command out of such a document.
+type printed struct {
+	name  string
+	slow  bool // not in make test
+	line  string
+	swaps []string // old and new, in turn: addresses, topics, and counts that would take minutes
+	lasts time.Duration
+	forms []form
+	want  []string // the forms that must come at least once
+	same  map[string]string
+	code  int
+}
+
+// sangrenelForms are the lines of sangrenel of 2014.
+var sangrenelForms = []form{
+	many("blank", ``),
+	line("title", `::: Sangrenel :::`),
+	line("workers", `Starting (?P<n>\d+) workers`),
+	line("size", `Message size (?P<bytes>\d+) bytes`),
+	many("connected", `client_\d+ connected`),
+	many("down", `client_\d+ shutting down`),
+	many("producing", `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d) Producing (?P<output>\d+)(Mb|KB)/sec raw data @ (?P<rate>\d+) messages/sec \| topic: [\w.-]+ \| (?P<ms>\d+\.\d\d)ms avg latency`),
+}
+
+const (
+	brokers2018 = "172.25.52.170:33092,172.25.52.171:33092,172.25.52.169:33092,172.25.52.168:33092,172.25.52.167:33092"
+	brokers2014 = "10.0.1.37:9092,10.0.1.40:9092,10.0.1.62:9092"
+)
+
+func TestPrintedCommands(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	addr := broker.Bootstrap()
+	topic := func() string { return broker.CreateTopic(t, 3, 1) }
+	list := func(n int) string { return strings.TrimSuffix(strings.Repeat(addr+",", n), ",") }
+	for _, p := range []printed{
+		{
+			name: "sangrenel, to brokers",
+			line: "./sangrenel --size=2500 --workers=8 --topic=rep --brokers=" + brokers2014, swaps: []string{brokers2014, list(3), "=rep", "=" + topic()},
+			lasts: 6 * time.Second, forms: sangrenelForms, want: []string{"title.", "producing.rate"}, same: map[string]string{"workers.n": "8", "size.bytes": "2500"},
+		},
+		{
+			name:  "sangrenel, to nowhere",
+			line:  "./sangrenel --noop=true",
+			lasts: 6 * time.Second, forms: sangrenelForms, want: []string{"producing.rate"}, same: map[string]string{"workers.n": "1", "size.bytes": "300", "producing.ms": "0.00"},
+		},
+		{name: "sangrenel, help", line: "./sangrenel -h"},
+		{
+			name:  "ten thousand records",
+			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 10000 --record-size 2000 --throughput 10000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
+			swaps: []string{brokers2018, list(5), "api-test", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "10000"},
+		},
+		{
+			name:  "a million records",
+			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 1000000 --record-size 100 --throughput 1000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
+			swaps: []string{brokers2018, list(5), "api-test", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "1000000"},
+		},
+		{
+			// As printed there are a hundred times as many: 200 GB.
+			name: "a hundred million records", slow: true,
+			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
+			swaps: []string{brokers2018, list(5), "api-test", topic(), "--num-records 100000000", "--num-records 1000000"}, forms: producerForms2018,
+			want: []string{"window.rate"}, same: map[string]string{"total.records": "1000000"},
+		},
+		{
+			name: "records of one byte", slow: true,
+			line:  "./bin/kafka-run-class.sh org.apache.kafka.tools.ProducerPerformance --throughput=-1 --topic=test-one --num-records=2000000 --record-size=1 --producer-props bootstrap.servers=localhost:9092 buffer.memory=33554432 batch.size=200",
+			swaps: []string{"localhost:9092", addr, "test-one", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "2000000"},
+		},
+	} {
+		if p.slow && !conformance {
+			continue
+		}
+		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			p.check(t)
+		})
+	}
+}
+
+// check runs the command in a folder where its program is a link to carronade.
+func (p *printed) check(t *testing.T) {
+	dir := t.TempDir()
+	args := strings.Fields(strings.NewReplacer(p.swaps...).Replace(p.line))
+	link := filepath.Join(dir, args[0])
+	if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(program, link); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, link, args[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CACHE_HOME="+dir)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := kafkatest.Launch(cmd); err != nil {
+		t.Fatal(err)
+	}
+	if p.lasts > 0 {
+		after(t, p.lasts)
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := cmd.Wait()
+	s := side{who: ours, out: out.String(), errs: errs.String()}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		s.code = exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if s.code != p.code && s.code != 3 { // 3: a generator that fell behind on a busy machine
+		t.Errorf("exit %d, want %d", s.code, p.code)
+	}
+	if err := s.parse(p.forms); err != nil {
+		t.Error(err)
+	}
+	for _, name := range p.want {
+		if form, field, _ := strings.Cut(name, "."); field != "" && len(s.fields[name]) == 0 || field == "" && !strings.Contains(strings.Join(s.lines, " "), form) {
+			t.Errorf("no line has %s", name)
+		}
+	}
+	for name, want := range p.same {
+		if got := s.fields[name]; len(got) == 0 || got[0] != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s\n%s%s", strings.Join(args, " "), s.out, s.errs)
+	}
+}
