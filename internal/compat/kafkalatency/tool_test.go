@@ -1,0 +1,225 @@
+package kafkalatency
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A said is what became of a command line.
+type said struct {
+	out, errs string
+	code      int
+	settings  map[string]string // nil: nothing was fired
+}
+
+// tripped is a run that never was: 1,500 messages, of which 15 took 2.6 ms and
+// the others 0.75 ms, on a topic that was made for it.
+func tripped(eyes compat.Eyes) *report.Document {
+	eyes.Found(map[string]any{"topic": map[string]any{"created_by": "carronade"}})
+	h := measure.NewHistogram()
+	for i := range 1500 {
+		d := 750 * time.Microsecond
+		if i%100 == 99 {
+			d = 2600 * time.Microsecond
+		}
+		eyes.Met(d)
+		h.Record(d)
+	}
+	d := &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}
+	d.EndToEnd = measure.Summarize(h, nil, nil)
+	d.Totals.Acked, d.Totals.Consumed = 1500, 1500
+	return d
+}
+
+func say(t *testing.T, p compat.Program, args ...string) said {
+	t.Helper()
+	var s said
+	var out, errs bytes.Buffer
+	p.Args, p.Out, p.Err = args, &out, &errs
+	if p.Fire == nil {
+		p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+			s.settings = make(map[string]string)
+			for _, e := range d.Entries {
+				s.settings[e.Name] = strings.TrimSpace(s.settings[e.Name] + " " + strings.Join(e.Values, " "))
+			}
+			return tripped(eyes), nil
+		}
+	}
+	code, err := Tool.Main(t.Context(), &p)
+	if err != nil {
+		errs.WriteString(err.Error())
+	}
+	s.out, s.errs, s.code = out.String(), errs.String(), code
+	return s
+}
+
+func TestLines(t *testing.T) {
+	const made = "Topic \"t\" does not exist. Will create topic with 1 partition(s) and replication factor = 1\n0\t0.75\n1000\t0.75\n"
+	for _, tt := range []struct {
+		name       string
+		strict     bool
+		generation string
+		args       string
+		out        string
+	}{
+		{"by place", false, "", "h:1 t 1500 1 20", made + "Avg latency: 0.7685 ms\nPercentiles: 50th = 1, 99th = 1, 99.9th = 3\n"},
+		{"by place, cut off", true, "", "h:1 t 1500 1 20", made + "Avg latency: 0.7685 ms\nPercentiles: 50th = 0, 99th = 2, 99.9th = 2\n"},
+		{"by place, 4.3", false, "4.3", "h:1 t 1500 1 20", deprecated + "\n" + made + "Avg latency: 0.7685 ms\nPercentiles: 50th = 1, 99th = 1, 99.9th = 3\n"},
+		{"by name", false, "", "--bootstrap-server h:1 --topic t --num-records 1500 --producer-acks all --record-size 20", made + "Avg latency: 0.7685 ms\nPercentiles: 50th = 1, 99th = 1, 99.9th = 3\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := say(t, compat.Program{Strict: tt.strict, Generation: tt.generation}, strings.Fields(tt.args)...)
+			if got.out != tt.out || got.code != 0 || got.errs != "" {
+				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.code, got.errs, got.out, tt.out)
+			}
+		})
+	}
+}
+
+// Numbers are written as Java writes doubles.
+func TestDouble(t *testing.T) {
+	for x, want := range map[float64]string{1: "1.0", 0.673: "0.673", 22.056698: "22.056698", 0.8399880000000001: "0.8399880000000001", 12345: "12345.0"} {
+		if got := double(x); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// The arguments are said in carronade's words.
+func TestWorkload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.properties")
+	if err := os.WriteFile(file, []byte("linger.ms=5\nmax.poll.records=1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const named = "--bootstrap-server a:1,b:2 --topic t --num-records 5 --producer-acks all --record-size 20 "
+	for _, tt := range []struct {
+		name, args string
+		want       map[string]string // "" is absent
+		errs       string
+	}{
+		{"by place", "a:1,b:2 t 5 1 20", map[string]string{
+			"target": "kafka://a:1,b:2/t", "op": "roundtrip", "callers": "1", "events-per-shot": "1", "count": "5", "acks": "1", "size": "20",
+			"linger": "0s", "fetch-wait": "0s", "create-topic": "partitions=1,replicas=1", "verify": "true", "client-config": "", "key": "", "header": "",
+		}, ``},
+		{"by name", named, map[string]string{"target": "kafka://a:1,b:2/t", "count": "5", "acks": "all", "size": "20"}, ``},
+		{"a file by place", "a:1 t 5 1 20 " + file, map[string]string{"client-config": file, "linger": "0s"}, `warning: the client property linger\.ms gives way to the tool's own\n`},
+		{"a file by name", named + "--command-config " + file, map[string]string{"client-config": file}, `warning: .*\n`},
+		{"keys", named + "--record-key-size 4", map[string]string{"key": "uniform(10000)", "partitioner": "murmur2"}, ``},
+		{"long keys", named + "--record-key-size 40", map[string]string{"key": "uniform(1000000000000000)"}, `warning: --record-key-size 40: keys have 15 bytes, .*\n`},
+		{"headers", named + "--num-headers 2 --record-header-key-size 3 --record-header-size 2", map[string]string{"header": "AAA=AA BBB=BB"}, ``},
+		{"headers of nothing", named + "--num-headers 1", map[string]string{"header": "A="}, `warning: --record-header-key-size 0: .*\n`},
+		{"headers of null", named + "--num-headers 1 --record-header-key-size 1 --record-header-size -1", map[string]string{"header": "A="}, `warning: --record-header-size -1: .*\n`},
+		{"more than there are", named + "more", map[string]string{"count": "5"}, `warning: more is no option and is ignored\n`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := say(t, compat.Program{}, strings.Fields(tt.args)...)
+			for name, want := range tt.want {
+				if got.settings[name] != want {
+					t.Errorf("%s is %q, want %q", name, got.settings[name], want)
+				}
+			}
+			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(got.errs) {
+				t.Errorf("stderr %q, want %q", got.errs, tt.errs)
+			}
+		})
+	}
+}
+
+// Wrong usage is told in the tool's words, with its exit code.
+func TestUsage(t *testing.T) {
+	const named = "--bootstrap-server a:1 --topic t --num-records 5 --producer-acks 1 --record-size 20 "
+	for _, tt := range []struct {
+		name, generation, args, errs string
+		table                        bool // and then come the options
+	}{
+		{"nothing", "", "", about + "\n", true},
+		{"help", "", "--help", about + "\n", true},
+		{"help among others", "", named + "--help", about + "\n", true},
+		{"too few", "", "a:1 t 5", "Invalid number of arguments. Expected 5 or 6 positional arguments, but got 3. Usage: bootstrap-server topic num-records producer-acks record-size [optional] command-config\n", false},
+		{"too few by name", "", "--bootstrap-server a:1 --topic t --num-records 5 --producer-acks 1", `Missing required argument "[record-size]"` + "\n", true},
+		{"acks", "", "a:1 t 5 0 20", "Invalid value for --producer-acks. Latency testing requires synchronous acknowledgement. Please use '1' or 'all'.\n", true},
+		{"no messages", "", "a:1 t 0 1 20", "Value for --num-records must be a positive integer.\n", true},
+		{"no number", "", "a:1 t five 1 20", "Cannot parse argument 'five' of option num-records\n", false},
+		{"no size", "", "a:1 t 5 1 -1", "Value for --record-size must be a non-negative integer.\n", true},
+		{"no header", "", named + "--record-header-size -2", "Value for --record-header-size must be a non-negative integer or -1 for null header value.\n", true},
+		{"no such option", "", named + "--foo", "foo is not a recognized option\n", true},
+		{"names too early", "4.1", named, "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic", true},
+		{"no such file", "", "a:1 t 5 1 20 /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
+		{"no such generation", "5", named, "--generation 5: this tool has 2018, 4.1 and 4.3", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := say(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
+			table := strings.Contains(got.errs, "\nOption ") && strings.Contains(got.errs, "--strict") && strings.Contains(got.errs, "--num-headers")
+			if got.code != 1 || got.settings != nil || got.out != "" || !strings.HasPrefix(got.errs, tt.errs) || table != tt.table {
+				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.code, got.settings, got.out, got.errs)
+			}
+		})
+	}
+	if got := say(t, compat.Program{}, "--version"); got.code != 0 || got.out != "4.3.1\n" {
+		t.Errorf("--version: exit %d, %q", got.code, got.out)
+	}
+}
+
+// Every option is tried above.
+func TestEveryOptionIsTried(t *testing.T) {
+	data, err := os.ReadFile("tool_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range known {
+		if !regexp.MustCompile(`--` + regexp.QuoteMeta(o.Name) + `\b`).Match(data) {
+			t.Errorf("--%s is not tried", o.Name)
+		}
+	}
+}
+
+func TestExit(t *testing.T) {
+	lost := &report.Document{
+		Stopped: load.ByEvents, Trust: measure.Trust{OK: true}, Checks: []report.Check{{Name: "verify", Text: "1 event was lost"}},
+		Failures: []measure.Failure{{Class: "broker", Text: "too large", Events: 2}}, Problems: nil, Warnings: []string{"a warning"},
+	}
+	lost.Totals.Acked, lost.Totals.Consumed = 3, 2
+	for _, tt := range []struct {
+		name   string
+		strict bool
+		doc    *report.Document
+		err    error
+		code   int
+		errs   string
+	}{
+		{"refused", false, nil, errors.New("connection refused"), 1, ""},
+		{"interrupted", false, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
+		{"interrupted, as the tool was", true, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
+		{"lost", false, lost, nil, 1, "broker: too large (2 records)\nwarning: a warning\nverify: 1 event was lost\n"},
+		{"lost, as the tool has it", true, lost, nil, 1, "broker: too large (2 records)\nwarning: a warning\nverify: 1 event was lost\n"},
+		{"the generator was at its limit", false, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 3, "the generator was at its limit: pauses\n"},
+		{"the generator, as the tool has it", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "the generator was at its limit: pauses\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			p := compat.Program{
+				Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict, Out: &out, Err: &errs,
+				Fire: func(context.Context, *workload.Document, compat.Eyes) (*report.Document, error) {
+					return tt.doc, tt.err
+				},
+			}
+			code, err := Tool.Main(t.Context(), &p)
+			if code != tt.code || (err != nil) != (tt.err != nil) || errs.String() != tt.errs || out.Len() > 0 {
+				t.Errorf("exit %d, error %v, stdout %q, stderr %q", code, err, out.String(), errs.String())
+			}
+		})
+	}
+}
