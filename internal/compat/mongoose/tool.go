@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"carronade/internal/compat"
@@ -144,8 +145,10 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 
 // tell says on stderr what a report says of itself and no line shows.
 func tell(p *compat.Program, d *report.Document) {
-	var said []string
-	said = append(said, d.Problems...)
+	said := slices.Clone(d.Problems)
+	for _, f := range d.Failures {
+		said = append(said, fmt.Sprintf("%d records failed (%s): %s", f.Events, f.Class, f.Text))
+	}
 	if !d.Trust.OK {
 		said = append(said, d.Trust.Reasons...)
 	}

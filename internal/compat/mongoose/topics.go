@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -83,7 +86,11 @@ type topicMeter struct {
 	began             time.Time
 	line              []byte
 	err               error
+	faults            map[string]int // texts of failures, and how many topics each had
 }
+
+// mostFaults bounds the texts that are kept.
+const mostFaults = 10
 
 // done counts an operation.
 func (t *topicMeter) done(d compat.TopicDone) {
@@ -95,6 +102,9 @@ func (t *topicMeter) done(d compat.TopicDone) {
 		t.latency.Record(d.At - d.Sent)
 	} else {
 		t.fail++
+		if text := d.Class + ": " + d.Err.Error(); t.faults[text] > 0 || len(t.faults) < mostFaults {
+			t.faults[text]++
+		}
 	}
 	t.flying = d.InFlight - 1
 	if t.trace != nil {
@@ -129,7 +139,7 @@ func (t *topicMeter) tick(at time.Duration) {
 
 // topics makes a step on topics and returns the exit code.
 func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
-	m := &topicMeter{meter: newMeter(s), began: time.Now()}
+	m := &topicMeter{meter: newMeter(s), began: time.Now(), faults: make(map[string]int)}
 	open := func(path string, flags int) *bufio.Writer {
 		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err != nil {
@@ -202,6 +212,9 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 		s.tooMany(p.Out, r.Failed)
 	}
 	s.end(p, f, t, last)
+	for _, text := range slices.Sorted(maps.Keys(m.faults)) {
+		fmt.Fprintf(p.Err, "%s: %d topics failed: %s\n", p.Called, m.faults[text], text)
+	}
 	switch {
 	case r.Interrupted:
 		return report.ExitInterrupted, nil

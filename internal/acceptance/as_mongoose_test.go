@@ -1,0 +1,236 @@
+package acceptance
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"carronade/internal/kafkatest"
+)
+
+// asMongoose runs mongoose's command line by a link of the jar's name, in a home
+// of its own.
+func asMongoose(t *testing.T, home string, args ...string) *session {
+	t.Helper()
+	jar := filepath.Join(home, "mongoose-base-4.2.11.jar")
+	if err := os.Symlink(program, jar); err != nil && !os.IsExist(err) {
+		t.Fatal(err)
+	}
+	s := prepare(t, args...)
+	s.cmd = exec.Command(jar, args...)
+	s.cmd.Stdout, s.cmd.Dir, s.home = &s.stdout, home, home
+	s.begin()
+	return s
+}
+
+// results parses mongoose's document of results by its form: what stands behind
+// each label, by the labels above it.
+func results(t *testing.T, out string) map[string]string {
+	t.Helper()
+	_, text, ok := strings.Cut(out, "---\n# Results ####")
+	_, text, ok2 := strings.Cut(text, "\n")
+	text, after, ok3 := strings.Cut(text, "\n...\n")
+	if !ok || !ok2 || !ok3 || after != "" {
+		t.Fatalf("no results in\n%s", out)
+	}
+	found := make(map[string]string)
+	var above [3]string
+	line := regexp.MustCompile(`^((?:- |  )(?:  ){0,2})([A-Z][^:]*): *(\S*)$`)
+	for i, l := range strings.Split(text, "\n") {
+		m := line.FindStringSubmatch(l)
+		if m == nil || m[3] != "" && strings.Index(l, m[3]) != 31 && !strings.HasSuffix(m[2], m[3]) {
+			t.Fatalf("line %d of the results is no such line: %q", i+1, l)
+		}
+		depth := len(m[1])/2 - 1
+		above[depth] = m[2]
+		if m[3] != "" {
+			found[strings.Join(above[:depth+1], "/")] = m[3]
+		}
+	}
+	return found
+}
+
+// number is a number of the results.
+func (r mongooseStep) number(t *testing.T, label string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(r.results[label], 64)
+	if err != nil {
+		t.Fatalf("%s: %v, of %v", label, err, r.results)
+	}
+	return x
+}
+
+// A mongooseStep is a step that was run, its results, its files and its report.
+type mongooseStep struct {
+	ended
+	results map[string]string
+	report  []byte
+	dir     string
+}
+
+// row is that of metrics.total.csv, by its columns.
+func (r mongooseStep) row(t *testing.T, name string) map[string]string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(r.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := csv.NewReader(f).ReadAll() // which wants as many fields in each line
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%s: %v, %d lines", name, err, len(all))
+	}
+	row := make(map[string]string)
+	for i, column := range all[0] {
+		row[column] = all[1][i]
+	}
+	return row
+}
+
+// TestAsMongoose: the commands of mongoose's documentation, verbatim but for
+// addresses, against a real Kafka; what is parsed by the form of its output
+// agrees with the report, with the CSV files and with the broker.
+func TestAsMongoose(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	host, port, err := net.SplitHostPort(broker.Bootstrap())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	steps := 0
+	step := func(t *testing.T, args ...string) mongooseStep {
+		t.Helper()
+		steps++
+		id := fmt.Sprintf("step%d", steps)
+		file := filepath.Join(home, id+".json")
+		args = append(args, "--load-step-id="+id, "--report-json="+file)
+		r := mongooseStep{ended: asMongoose(t, home, args...).wait(patience).wantOne(t, 0, 3), dir: filepath.Join(home, ".mongoose/4.2.11/log", id)}
+		r.results = results(t, r.stdout)
+		var err error
+		if r.report, err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+		total := r.row(t, "metrics.total.csv")
+		for column, label := range map[string]string{
+			"CountSucc": "Operations Count/Successful", "CountFail": "Operations Count/Failed", "StepDuration[s]": "Duration [s]/Elapsed",
+			"TPAvg[op/s]": "Throughput [op/s]/Mean", "BWAvg[MB/s]": "Bandwidth [MB/s]/Mean", "DurationAvg[us]": "Operations Duration [us]/Avg",
+			"DurationMed[us]": "Operations Duration [us]/Med", "LatencyMax[us]": "Operations Latency [us]/Max", "OpType": "Operation Type",
+		} {
+			if total[column] != r.results[label] {
+				t.Errorf("%s: metrics.total.csv has %s, the results %s", label, total[column], r.results[label])
+			}
+		}
+		return r
+	}
+	brokers := "--storage-net-node-addrs=" + broker.Bootstrap()
+
+	t.Run("records", func(t *testing.T) {
+		topic := kafkatest.TopicName(t)
+		r := step(t, "--load-batch-size=200", "--load-op-limit-count=2000000", "--storage-driver-threads=1", "--storage-driver-limit-concurrency=0",
+			"--item-data-size=1", "--storage-driver-limit-queue-input=5000", brokers, "--item-output-path="+topic)
+		d, err := parseDocument(string(r.report))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.number(t, "Operations Count/Successful"); got != float64(d.Totals.Acked) || got != 2_000_000 || float64(broker.EndSum(t, topic)) != got {
+			t.Errorf("%v records, the report has %d and the broker %d", got, d.Totals.Acked, broker.EndSum(t, topic))
+		}
+		if r.results["Transfer Size"] != "1.907MB" || d.Totals.AckedBytes != 2_000_000 {
+			t.Errorf("%s, the report has %d bytes", r.results["Transfer Size"], d.Totals.AckedBytes)
+		}
+		last := d.Intervals[len(d.Intervals)-1].EndS
+		if got := r.number(t, "Duration [s]/Elapsed"); math.Abs(got-last) > 0.002 {
+			t.Errorf("%v s, the report's last interval ends at %v", got, last)
+		}
+		if got, want := r.number(t, "Throughput [op/s]/Mean"), 2_000_000/last; math.Abs(got-want) > want/500 {
+			t.Errorf("%v a second, the report has %v", got, want)
+		}
+		for label, want := range map[string]float64{"Avg": d.Service.MeanUS, "Min": d.Service.MinUS, "Med": d.Service.P50US, "Max": d.Service.MaxUS} {
+			if got := r.number(t, "Operations Latency [us]/"+label); math.Abs(got-want) > 1.01 {
+				t.Errorf("%s of the latencies is %v, the report has %v", label, got, want)
+			}
+		}
+	})
+
+	t.Run("trace, and read back", func(t *testing.T) {
+		topic := kafkatest.TopicName(t)
+		r := step(t, "--storage-driver-type=kafka", "--storage-net-node-addrs="+host, "--storage-net-node-port="+port, "--item-data-size=1KB", "--load-op-limit-count=100",
+			"--item-output-path=/"+topic, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--storage-driver-record-key-enabled", "--storage-driver-record-headers=a:b")
+		trace, err := os.ReadFile(filepath.Join(r.dir, "op.trace.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, err := os.ReadFile(filepath.Join(home, "items.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := regexp.MustCompile(`^` + regexp.QuoteMeta(broker.Bootstrap()) + `,(` + topic + `/\w+),1,4,\d{16},(\d+),(\d+),,1024$`)
+		sum, n := 0.0, 0
+		for line := range strings.Lines(string(trace)) {
+			m := row.FindStringSubmatch(strings.TrimSpace(line))
+			if m == nil || !strings.Contains(string(items), m[1]+",") {
+				t.Fatalf("a row of the trace, or it is not in the list: %q", line)
+			}
+			us, _ := strconv.ParseFloat(m[2], 64)
+			sum, n = sum+us, n+1
+		}
+		if mean := r.number(t, "Operations Duration [us]/Avg"); n != 100 || math.Abs(sum/float64(n)-mean) > 1 || r.results["Transfer Size"] != "100KB" {
+			t.Errorf("%d rows of %v us in the mean, want 100 of %v; %s", n, sum/float64(n), mean, r.results["Transfer Size"])
+		}
+		back := step(t, "--read", "--item-input-file=items.csv", brokers)
+		if back.results["Operations Count/Successful"] != "100" || back.results["Operation Type"] != "READ" {
+			t.Errorf("read back: %v", back.results)
+		}
+	})
+
+	t.Run("topics", func(t *testing.T) {
+		made := step(t, "--storage-driver-type=kafka", "--storage-net-node-addrs="+host, "--storage-net-node-port="+port, "--item-type=path",
+			"--load-op-limit-count=100", "--storage-driver-limit-concurrency=100", "--item-output-file=topics.csv")
+		read := step(t, "--item-type=path", "--read", "--item-input-file=topics.csv", "--load-op-limit-count=2", brokers)
+		listed := step(t, "--item-type=path", "--load-op-type=list", brokers)
+		gone := step(t, "--item-type=path", "--delete", "--item-input-file=topics.csv", "--storage-driver-limit-concurrency=100", brokers)
+		for _, tt := range []struct {
+			r    mongooseStep
+			op   string
+			done uint64
+		}{{made, "CREATE", 100}, {read, "READ", 2}, {listed, "LIST", 1}, {gone, "DELETE", 100}} {
+			var d struct{ Done, Failed uint64 }
+			if err := json.Unmarshal(tt.r.report, &d); err != nil {
+				t.Fatal(err)
+			}
+			if d.Done != tt.done || d.Failed != 0 || tt.r.number(t, "Operations Count/Successful") != float64(tt.done) || tt.r.results["Operation Type"] != tt.op {
+				t.Errorf("%s: the report has %+v, the results %v", tt.op, d, tt.r.results)
+			}
+		}
+	})
+
+	t.Run("until Ctrl-C", func(t *testing.T) {
+		s := asMongoose(t, home, "--storage-driver-type=kafka", "--storage-net-node-addrs="+host, "--storage-net-node-port="+port, "--storage-driver-create-key-enabled=false",
+			"--storage-driver-compression-type=none", "--item-data-size=1KB")
+		s.awaitSaid("until Ctrl-C")
+		s.signal(os.Interrupt)
+		if e := s.wait(patience); e.code != 130 || strings.Contains(e.stdout, "# Results") && results(t, e.stdout)["Operation Type"] != "CREATE" {
+			t.Errorf("exit %d:\n%s%s", e.code, e.stdout, e.stderr)
+		}
+	})
+
+	t.Run("what is of another day", func(t *testing.T) {
+		for arg, want := range map[string]string{
+			"--run-node": "one machine", "--load-step-node-addrs=a,b": "one machine", "--run-scenario=e2e_latency.js": "scenarios",
+			"--storage-net-node-addrs=127.0.0.1:1": "127.0.0.1:1",
+		} {
+			if e := asMongoose(t, home, brokers, arg).wait(patience); e.code != 2 || !strings.Contains(e.stderr, want) || e.stdout != "" {
+				t.Errorf("%s: exit %d, %s%s", arg, e.code, e.stderr, e.stdout)
+			}
+		}
+	})
+}
