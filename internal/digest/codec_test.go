@@ -45,7 +45,7 @@ func TestCodec(t *testing.T) {
 		if again := encoded(t, got); !slices.Equal(b, again) {
 			t.Errorf("%s: decoded and encoded again it is another", name)
 		}
-		for n := range len(b) {
+		for n := range b {
 			if _, err := UnmarshalRow(b[:n]); err == nil {
 				t.Fatalf("%s: cut to %d of %d bytes, it is read without an error", name, n, len(b))
 			}

@@ -2,7 +2,7 @@ package digest
 
 import "strings"
 
-// AllIndependent, among the fields asked for, stands for every independent
+// AllIndependent stands, among the fields asked for, for every independent
 // variable.
 const AllIndependent = "(independent)"
 

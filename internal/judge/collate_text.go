@@ -73,7 +73,7 @@ func (c *Collation) group(p *page, g *Group) {
 			}
 		}
 		cells, colors := []string{id, minute(at)}, map[int]string{}
-		spread, any := []string{"", ""}, false
+		spread, several := []string{"", ""}, false
 		if joined {
 			cells = append(cells, fmt.Sprint(len(l.Reports)))
 			spread = append(spread, "")
@@ -88,7 +88,7 @@ func (c *Collation) group(p *page, g *Group) {
 				text += "*"
 				colors[len(cells)] = green
 			}
-			any = any || dev != ""
+			several = several || dev != ""
 			cells, spread = append(cells, text), append(spread, dev)
 		}
 		cells = append(cells, cut(l.Value, 60))
@@ -100,7 +100,7 @@ func (c *Collation) group(p *page, g *Group) {
 			cells = append(cells, flagWords(l.Flags))
 		}
 		t.row(cells, colors)
-		if any {
+		if several {
 			t.dim(spread)
 		}
 	}
@@ -212,7 +212,7 @@ func minute(t time.Time) string {
 
 // text is the median.
 func (c *Cell) text() string {
-	text := ""
+	var text string
 	switch c.kind {
 	case digest.Number:
 		text = fmt.Sprintf("%.3f", c.Median)

@@ -32,10 +32,10 @@ func (p *page) counts() {
 	}
 	var rows [][]string
 	row := func(name string, of func(t *report.Totals) uint64, always bool) {
-		cells, any := []string{name}, always
+		cells, some := []string{name}, always
 		for _, d := range p.ds {
 			n := of(&d.Totals)
-			any = any || n > 0
+			some = some || n > 0
 			cells = append(cells, units.FormatCount(n))
 			if !p.several() {
 				share := ""
@@ -45,7 +45,7 @@ func (p *page) counts() {
 				cells = append(cells, share)
 			}
 		}
-		if any {
+		if some {
 			rows = append(rows, cells)
 		}
 	}

@@ -322,7 +322,7 @@ func thin(paths [][]point, box rect, grain float64) [][]point {
 		for i := 0; i < len(p); {
 			column := math.Floor(p[i].x / grain)
 			first, lo, hi, last := p[i], i, i, i
-			for last = i; last+1 < len(p) && math.Floor(p[last+1].x/grain) == column; {
+			for last+1 < len(p) && math.Floor(p[last+1].x/grain) == column {
 				last++
 				if p[last].y < p[lo].y {
 					lo = last

@@ -12,14 +12,14 @@ import (
 
 // rate makes a series of a count of rows, a second. Nil where none of it was
 // ever counted.
-func rate(rows []row, count func(*row) uint64) (x, y []float64, any bool) {
+func rate(rows []row, count func(*row) uint64) (x, y []float64, some bool) {
 	for i := range rows {
 		n := count(&rows[i])
-		any = any || n > 0
+		some = some || n > 0
 		x = append(x, rows[i].middle())
 		y = append(y, float64(n)/rows[i].length())
 	}
-	return x, y, any
+	return x, y, some
 }
 
 // level makes a series of what was so at the end of rows.
@@ -48,8 +48,8 @@ func (p *plot) counts(f *Figure, i int, lines []counted) {
 	f.Middles = true
 	rows := p.runs[i].paced()
 	for _, c := range lines {
-		x, y, any := rate(rows, c.of)
-		if !any && !c.always {
+		x, y, some := rate(rows, c.of)
+		if !some && !c.always {
 			continue
 		}
 		s := Series{Name: p.named(i, c.name), Tone: c.tone, Dash: c.dash, X: x, Y: y, Report: i}

@@ -3,15 +3,12 @@ package picture
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
 	"carronade/internal/markup"
 	"carronade/internal/report"
 )
-
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // stepOrder is the steps by what was asked, since X rises.
 func stepOrder(r *run) []int {

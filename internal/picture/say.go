@@ -149,20 +149,20 @@ func (f *Figure) Table(most int) Table {
 			label = f.X.Labels[n]
 		}
 		row := []string{label}
-		any := false
+		some := false
 		for i := range f.Series {
 			v, least := f.Series[i].joined(from, to, rateUnit(f.Y.Unit))
 			text := Format(v, f.Y.Unit)
 			if math.IsNaN(v) {
 				text = ""
 			}
-			any = any || text != ""
+			some = some || text != ""
 			if least {
 				text = ">= " + text
 			}
 			row = append(row, text)
 		}
-		if any {
+		if some {
 			t.Rows = append(t.Rows, row)
 		}
 		from = to
@@ -218,27 +218,27 @@ func (f *Figure) percentileTable() Table {
 		t.Head = append(t.Head, f.Series[i].Name)
 	}
 	for _, x := range append(slices.Clone(toldPercentiles), 1e5, 1e6) {
-		row, any := []string{percentile(x)}, false
+		row, some := []string{percentile(x)}, false
 		for i := range f.Series {
 			text := ""
 			if v, ok := f.percentileOf(&f.Series[i], x); ok {
-				text, any = v, true
+				text, some = v, true
 			}
 			row = append(row, text)
 		}
-		if any {
+		if some {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	row, any := []string{"max"}, false
+	row, some := []string{"max"}, false
 	for i := range f.Series {
 		text := ""
 		if n := len(f.Series[i].Y); n > 0 && f.Series[i].Style == Steps {
-			text, any = Format(f.Series[i].Y[n-1], f.Y.Unit), true
+			text, some = Format(f.Series[i].Y[n-1], f.Y.Unit), true
 		}
 		row = append(row, text)
 	}
-	if any {
+	if some {
 		t.Rows = append(t.Rows, row)
 	}
 	return t

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -77,7 +78,7 @@ func scrape(t *testing.T, addr, accept string) map[string]*dto.MetricFamily {
 	d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
 	for {
 		var f dto.MetricFamily
-		if err := d.Decode(&f); err == io.EOF {
+		if err := d.Decode(&f); errors.Is(err, io.EOF) {
 			return out
 		} else if err != nil {
 			t.Fatal(err)

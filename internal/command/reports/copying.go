@@ -96,7 +96,7 @@ func killed(r *digest.Row) bool {
 // toCopy returns the ids to copy, oldest first, and how many were left out
 // since their runs go on.
 func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []string, running int, err error) {
-	wanted := func(*digest.Row) bool { return true }
+	var wanted func(*digest.Row) bool
 	if len(words) == 0 {
 		there, err := to.Rows(ctx, store.Query{Fields: stopped})
 		if err != nil {
