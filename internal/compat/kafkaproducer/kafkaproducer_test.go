@@ -1,0 +1,290 @@
+package kafkaproducer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A said is what the tool did with a command line, against a run that never
+// was: five seconds of 10,000 records of 100 bytes, a tenth of them slower, and
+// a sixth second that the end cut short, in which one failed.
+type said struct {
+	out, errs string
+	code      int
+	err       error
+	settings  map[string]string // nil: nothing was fired
+}
+
+func fired(t *testing.T, p compat.Program) said {
+	t.Helper()
+	var s said
+	var o, e bytes.Buffer
+	p.Called, p.Out, p.Err = "kafka-producer-perf-test", &o, &e
+	p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+		s.settings = make(map[string]string)
+		for _, entry := range d.Entries {
+			if old := s.settings[entry.Name]; old != "" && entry.Name == "client-property" {
+				s.settings[entry.Name] = old + " " + entry.Values[0]
+				continue
+			}
+			s.settings[entry.Name] = strings.Join(entry.Values, " ")
+		}
+		phases := []report.Phase{{Name: hold, EndS: 5.5}, {Name: "drain", StartS: 5.5, EndS: 6}}
+		show := func(phase string, from, to time.Duration, n, failed uint64) {
+			h := measure.NewHistogram()
+			h.RecordN(1400*time.Microsecond, n-n/10)
+			h.RecordN(11600*time.Microsecond, n/10)
+			iv := measure.Interval{
+				Phase: phase, Start: from, End: to, Set: measure.Set{Service: h, Response: h},
+				Counts: measure.Counts{Sent: n + failed, Acked: n, Failed: failed, Shots: n, Answered: n, Bytes: (n + failed) * 100, AckedBytes: n * 100},
+			}
+			for i := range phases {
+				if phases[i].Name == phase {
+					phases[i].Totals.Counts.Add(iv.Counts)
+				}
+			}
+			eyes.Interval(load.Snapshot{Phase: phase, Interval: iv, Rows: []measure.Interval{iv}})
+		}
+		if s.settings["warmup"] != "" {
+			phases = append([]report.Phase{{Name: warm, EndS: 5}}, phases...)
+			phases[1].StartS, phases[1].EndS, phases[2].StartS, phases[2].EndS = 5, 10.5, 10.5, 11
+			show(warm, 0, 5*time.Second, 2000, 0)
+			show(hold, 5*time.Second, 10*time.Second, 10_000, 0)
+			show(hold, 10*time.Second, 11*time.Second, 2000, 1)
+		} else {
+			show(hold, 0, 5*time.Second, 10_000, 0)
+			show(hold, 5*time.Second, 6*time.Second, 2000, 1)
+		}
+		d2 := &report.Document{Stopped: load.ByEvents, Phases: phases, Version: "1", Trust: measure.Trust{OK: true}}
+		d2.Failures = []measure.Failure{{Class: "too-large", Text: "no", Events: 1}}
+		return d2, nil
+	}
+	s.code, s.err = Tool.Main(t.Context(), &p)
+	s.out, s.errs = o.String(), e.String()
+	return s
+}
+
+// grammar is the lines of each generation, by their format alone: Java's %d,
+// %.1f, %.2f and %f.
+var grammar = map[string]*regexp.Regexp{
+	"2018": regexp.MustCompile(`\A((\d+ records sent, \d+\.\d records/sec \(\d+\.\d\d MB/sec\), \d+\.\d ms avg latency, \d+\.\d max latency\.\n)*` +
+		`\d+ records sent, \d+\.\d{6}` + rest + `)\z`),
+	"4.1": regexp.MustCompile(`\A(` + window + `)*\d+ records sent, \d+\.\d` + rest + `\z`),
+	"4.3": regexp.MustCompile(`\A(Option --producer(-props|\.config) has been deprecated .*\n)*(Warmup first \d+ records\. .*\n)?(` + window + `)*(In steady state\.\n(` + window + `)+)?` +
+		`\d+ records sent, \d+\.\d{6}` + rest + `(\d+ steady state records sent, \d+\.\d{6}` + rest + `)?\z`),
+}
+
+const (
+	window = `\d+ records sent, \d+\.\d records/sec \(\d+\.\d\d MB/sec\), \d+\.\d ms avg latency, \d+\.\d ms max latency\.\n`
+	rest   = ` records/sec \(\d+\.\d\d MB/sec\), (\d+\.\d\d|NaN) ms avg latency, \d+\.\d\d ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.\n`
+)
+
+// The lines that others printed are of the grammar, each of its generation.
+func TestGrammar(t *testing.T) {
+	const (
+		summary = "10000 records sent, 9680.542110 records/sec (18.46 MB/sec), 27.31 ms avg latency, 247.00 ms max latency, 2 ms 50th, 92 ms 95th, 108 ms 99th, 112 ms 99.9th.\n"
+		old     = "561241 records sent, 112248.2 records/sec (214.10 MB/sec), 130.1 ms avg latency, 487.0 max latency.\n"
+		steady  = "9000 steady state records sent, 1989.829759 records/sec (0.19 MB/sec), 4.68 ms avg latency, 28.00 ms max latency, 4 ms 50th, 8 ms 95th, 13 ms 99th, 26 ms 99.9th.\n"
+	)
+	today := strings.Replace(old, "487.0 max", "487.0 ms max", 1)
+	for _, tt := range []struct {
+		generation, text string
+		want             bool
+	}{
+		{"2018", summary, true},
+		{"2018", old + old + summary, true},
+		{"2018", today + summary, false},
+		{"2018", old, false},
+		{"4.1", strings.Replace(summary, "9680.542110", "9680.5", 1), true},
+		{"4.1", summary, false},
+		{"4.3", today + summary, true},
+		{"4.3", "Warmup first 3000 records. Steady state results will print after the complete test summary.\n" + today + "In steady state.\n" + today + summary + steady, true},
+		{"4.3", steady, false},
+	} {
+		if got := grammar[tt.generation].MatchString(tt.text); got != tt.want {
+			t.Errorf("%s: %v, want %v:\n%s", tt.generation, got, tt.want, tt.text)
+		}
+	}
+}
+
+const (
+	always  = "--topic t --num-records 12001 --record-size 100 "
+	servers = "--bootstrap-server a:1 "
+)
+
+func TestLines(t *testing.T) {
+	for _, tt := range []struct {
+		name, args string
+		strict     bool
+		generation string // whose lines they are
+		want       string // of what is printed
+		code       int
+	}{
+		{"4.3", always + servers + "--throughput -1", false, "4.3", "10000 records sent, 2000.0 records/sec (0.19 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\n" +
+			"12000 records sent, 2000.000000 records/sec (0.19 MB/sec), 2.42 ms avg latency, 11.60 ms max latency, 1 ms 50th, 12 ms 95th, 12 ms 99th, 12 ms 99.9th.\n", 1},
+		{"4.3, its own percentiles", always + servers + "--throughput -1", true, "4.3", "1 ms 50th, 11 ms 95th, 11 ms 99th, 11 ms 99.9th.\n", 0},
+		{
+			"4.3, with a warm-up", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3",
+			"Warmup first 2000 records. Steady state results will print after the complete test summary.\n" +
+				"2000 records sent, 400.0 records/sec (0.04 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\nIn steady state.\n10000 records sent, 2000.0", 1,
+		},
+		{"its sums", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "14000 records sent, 1272.727273 records/sec (0.12 MB/sec)", 1},
+		{"its steady sums", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "12000 steady state records sent, 2000.000000 records/sec (0.19 MB/sec)", 1},
+		{"4.1", "--generation 4.1 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "4.1", "12000 records sent, 2000.0 records/sec", 1},
+		{"2018, told by its flags", always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, where what failed was sent", always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args, o, err := compat.Split(strings.Fields(tt.args))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := fired(t, compat.Program{Args: args, Strict: tt.strict, Generation: o.Generation})
+			if !grammar[tt.generation].MatchString(s.out) || !strings.Contains(s.out, tt.want) {
+				t.Errorf("want lines of %s with\n%s\ngot\n%s", tt.generation, tt.want, s.out)
+			}
+			if s.code != tt.code || s.err != nil || !strings.Contains(s.errs, "too-large: no (1 records)\n") {
+				t.Errorf("exit %d, %v, stderr %q; want exit %d", s.code, s.err, s.errs, tt.code)
+			}
+		})
+	}
+}
+
+// Every flag of every generation comes to something: a setting, or words.
+func TestFlags(t *testing.T) {
+	dir := t.TempDir()
+	file, records, none := filepath.Join(dir, "client.properties"), filepath.Join(dir, "records"), filepath.Join(dir, "none")
+	for name, text := range map[string]string{file: "acks=1\nclient.id=mine\nbootstrap.servers=b:2\ntransactional.id=theirs\n", records: "a-b-c\nd"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const rate = "--throughput -1 "
+	tried := map[string]bool{}
+	for _, tt := range []struct {
+		name, args string
+		want       map[string]string // settings; "" is absent
+		says       string            // on either stream
+		refused    bool
+	}{
+		{"--bootstrap-server", always + rate + "--bootstrap-server PLAINTEXT://a:1,b:2", map[string]string{"target": "kafka://a:1,b:2/t", "profile": "java", "client-property": "client.id=perf-producer-client", "create-topic": "auto"}, "", false},
+		{"--topic", always + servers + rate, map[string]string{"target": "kafka://a:1/t"}, "", false},
+		{"--num-records", always + servers + rate, map[string]string{"count": "12001", "warmup": ""}, "", false},
+		{"--record-size", always + servers + rate, map[string]string{"payload": "letters", "size": "100", "fresh": ""}, "", false},
+		{"--throughput", always + servers + rate, map[string]string{"rate": "", "drain": "3m"}, "", false},
+		{"--throughput", always + servers + "--throughput 33.5", map[string]string{"rate": "33.5/s", "drain": "168h"}, "", false},
+		{"--throughput", always + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
+		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + records, map[string]string{"payload": "file(" + records + `,random,delim=\n)`, "size": ""}, "Number of records read: 2\n", false},
+		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + none, nil, "File does not exist or empty file provided.", true},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter -+ --payload-file " + records, nil, "argument --payload-delimiter: expected one argument", true},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-\x2c]+)`}, "Number of records read: 3\n", false},
+		{"--payload-monotonic", "--topic t --num-records 5 " + servers + rate + "--payload-monotonic", map[string]string{"payload": "monotonic", "fresh": "true", "size": ""}, "", false},
+		{"--producer-props", always + rate + "--producer-props bootstrap.servers=a:1 acks=0 linger.ms=7", map[string]string{"profile": "java1", "client-property": "client.id=perf-producer-client bootstrap.servers=a:1 acks=0 linger.ms=7"}, "acks=0 nothing is answered", false},
+		{"--producer-props", always + rate + "--producer-props acks", nil, "Invalid property: acks", true},
+		{"--producer-props", always + rate + "--producer-props acks=1", nil, `Missing required configuration "bootstrap.servers"`, true},
+		{"--command-property", always + servers + rate + "--command-property batch.size=1 group.id=g", map[string]string{"client-property": "client.id=perf-producer-client batch.size=1 group.id=g"}, "warning: the client property group.id has no meaning", false},
+		{"--producer.config", always + rate + "--producer.config " + file, map[string]string{"client-config": file, "target": "kafka://b:2/t", "client-property": "", "transactional-id": "theirs"}, "", false},
+		{"--command-config", always + rate + "--command-config " + file, map[string]string{"client-config": file, "profile": "java"}, "", false},
+		{"--command-config", always + rate + "--command-config " + none, nil, "no such file", true},
+		{"--print-metrics", always + servers + rate + "--print-metrics", map[string]string{}, "\nproducer-metrics:record-send-total:{client-id=perf-producer-client} ", false},
+		{"--transactional-id", always + servers + rate + "--transactional-id x", map[string]string{"engine": "client", "transactions": "true", "transactional-id": "x", "transaction-interval": "3000ms"}, "", false},
+		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": ""}, "", false}, // 2018: without a duration there are none
+		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 250", map[string]string{"transactions": "true", "transaction-interval": "250ms"}, "", false},
+		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250", map[string]string{"transactional-id": oldTransactionalID}, "", false},
+		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 0", nil, "--transaction-duration-ms should be greater than zero.", true},
+		{"--warmup-records", always + servers + rate + "--warmup-records 2001", map[string]string{"warmup": "2001", "count": "10000"}, "Warmup first 2001 records.", false},
+		{"--reporting-interval", always + servers + rate + "--reporting-interval 2500", map[string]string{"interval": "2500ms"}, "", false},
+		{"--reporting-interval", always + servers + rate, map[string]string{"interval": "5000ms"}, "", false},
+		{"--help", "--help", nil, "docs/coming-from/kafka-tools.md", true},
+		{"--help", "-h", nil, "--report-json FILE", true},
+	} {
+		tried[tt.name] = true
+		t.Run(tt.name, func(t *testing.T) {
+			s := fired(t, compat.Program{Args: strings.Fields(tt.args)})
+			if (s.settings == nil) != tt.refused || s.err != nil {
+				t.Fatalf("fired: %v, want %v (%v)\n%s%s", s.settings != nil, !tt.refused, s.err, s.out, s.errs)
+			}
+			for name, want := range tt.want {
+				if got := s.settings[name]; got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+			if !strings.Contains(strings.Join(strings.Fields(s.out+s.errs), " "), strings.Join(strings.Fields(tt.says), " ")) {
+				t.Errorf("it does not say %q:\n%s%s", tt.says, s.out, s.errs)
+			}
+		})
+	}
+	for _, f := range table {
+		if !tried[f.name] {
+			t.Errorf("%s was not tried", f.name)
+		}
+	}
+}
+
+// With --strict the payload of 2018 is one for all, and a value with = refused.
+func TestStrict(t *testing.T) {
+	args := strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1")
+	if got := fired(t, compat.Program{Args: args, Strict: true}).settings["payload"]; got != "letters(1)" {
+		t.Errorf("payload is %q", got)
+	}
+	args = strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1 sasl.jaas.config=hunter2=x")
+	if s := fired(t, compat.Program{Args: args}); s.settings == nil {
+		t.Errorf("refused: %s", s.errs)
+	}
+	if s := fired(t, compat.Program{Args: args, Strict: true}); s.settings != nil || s.code != 1 || !strings.Contains(s.errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.errs, "hunter2") {
+		t.Errorf("exit %d: %s", s.code, s.errs)
+	}
+}
+
+func TestGenerations(t *testing.T) {
+	if s := fired(t, compat.Program{Args: []string{"--help"}, Generation: "1999"}); s.err == nil || !strings.Contains(s.err.Error(), "2018, 4.1 and 4.3") {
+		t.Errorf("%v", s.err)
+	}
+	for _, tt := range []struct{ generation, args, says string }{
+		{"4.1", servers, "producer-performance: error: unrecognized arguments: '--bootstrap-server'"},
+		{"2018", "--payload-monotonic", "producer-performance: error: unrecognized arguments: '--payload-monotonic'"},
+		{"2018", "--topic t --num-records 5 --record-size 5 --throughput 1.5", "could not convert '1.5' to Integer"},
+		{"4.1", "--topic t --num-records 0 --record-size 5 --throughput 1", "--num-records should be greater than zero"},
+		{"4.1", "--topic t --num-records 5 --record-size 5 --throughput 1", "Either --producer-props or --producer.config must be specified."},
+	} {
+		s := fired(t, compat.Program{Args: strings.Fields(tt.args), Generation: tt.generation})
+		if s.code != 1 || !strings.Contains(strings.Join(strings.Fields(s.errs), " "), tt.says) || !strings.HasPrefix(s.errs, "usage: producer-performance [-h] --topic TOPIC --num-records NUM-RECORDS\n                            [--payload-delimiter PAYLOAD-DELIMITER]\n") {
+			t.Errorf("%s %s: exit %d:\n%s", tt.generation, tt.args, s.code, s.errs)
+		}
+	}
+}
+
+// An interruption before anything is fired ends as the tool does, and an error
+// is passed on.
+func TestNoReport(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		ctx  context.Context
+		code int
+	}{{ctx, 130}, {t.Context(), 1}} {
+		var o, e bytes.Buffer
+		code, err := Tool.Main(tt.ctx, &compat.Program{
+			Args: strings.Fields(always + servers + "--throughput -1"), Out: &o, Err: &e,
+			Fire: func(context.Context, *workload.Document, compat.Eyes) (*report.Document, error) {
+				return nil, errors.New("nobody is there")
+			},
+		})
+		if code != tt.code || (err == nil) != (code == 130) || o.Len() > 0 {
+			t.Errorf("exit %d, %v, %q; want exit %d", code, err, o.String(), tt.code)
+		}
+	}
+}
