@@ -1,0 +1,221 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// consumerForms2018 are the lines of kafka-consumer-perf-test of 2018.
+var consumerForms2018 = []form{
+	line("header", `start\.time, end\.time, data\.consumed\.in\.MB, MB\.sec, data\.consumed\.in\.nMsg, nMsg\.sec`),
+	line("total", `(?P<start>`+consumerStamp+`), (?P<end>`+consumerStamp+`), (?P<mb>\d+\.\d{4}), (?P<mbs>\d+\.\d{4}), (?P<messages>\d+), (?P<rate>\d+\.\d{4})`),
+}
+
+// The sample lines that were printed below the commands are of the grammar, and
+// their columns agree with each other as far as milliseconds tell.
+func TestConsumerGrammar(t *testing.T) {
+	for _, row := range []string{
+		"2018-05-24 18:39:30:930, 2018-05-24 18:39:31:061, 0.9537, 7.2800, 10000, 76335.8779",
+		"2018-05-24 17:40:51:586, 2018-05-24 17:41:27:446, 17261.5051, 481.3582, 10000000, 278862.2421",
+		"2018-05-24 17:44:44:025, 2018-05-24 17:48:14:125, 75859.4952, 361.0638, 40722223, 193823.0509",
+	} {
+		s := side{out: "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec\n" + row + "\n"}
+		if err := s.parse(consumerForms2018); err != nil {
+			t.Fatal(err)
+		}
+		s.sound(t, 0)
+	}
+	for _, row := range []string{
+		"2018-05-24 18:39:30:930, 2018-05-24 18:39:31:061, 0.954, 7.2800, 10000, 76335.8779",
+		"2018-05-24 18:39:30.930, 2018-05-24 18:39:31.061, 0.9537, 7.2800, 10000, 76335.8779",
+		"2018-05-24 18:39:30:930,2018-05-24 18:39:31:061,0.9537,7.2800,10000,76335.8779",
+		"2018-05-24 18:39:30:930, 2018-05-24 18:39:31:061, 0.9537, 7.2800, 10000, 76335.8779, 1",
+	} {
+		s := side{out: row + "\n"}
+		if err := s.parse(consumerForms2018); err == nil {
+			t.Errorf("%q is of the grammar", row)
+		}
+	}
+}
+
+// sound checks a total row's columns against each other, slack being what
+// rounding to milliseconds may hide.
+func (s *side) sound(t *testing.T, slack time.Duration) {
+	t.Helper()
+	at := func(name string) time.Time {
+		x, err := time.Parse("2006-01-02 15:04:05.000", strings.Join([]string{s.fields[name][0][:19], s.fields[name][0][20:]}, "."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	took := at("total.end").Sub(at("total.start"))
+	for field, rate := range map[string]string{"total.mb": "total.mbs", "total.messages": "total.rate"} {
+		n, r := s.number(t, field), s.number(t, rate)
+		most, least := n/max(took-slack, 1).Seconds(), n/(took+slack).Seconds()
+		if r > most*1.0001+1e-4 || r < least*0.9999-1e-4 {
+			t.Errorf("%s: %g in %v are not %g a second", field, n, took, r)
+		}
+	}
+}
+
+// Commands as they were printed in 2018, with nothing changed but addresses and
+// topics, where they name ZooKeeper's.
+func TestPrintedConsumerCommands(t *testing.T) {
+	t.Parallel()
+	const zookeepers = "172.25.52.170:33181,172.25.52.171:33181,172.25.52.169:33181,172.25.52.168:33181,172.25.52.167:33181"
+	real := kafkatest.Shared(t)
+	topic := real.CreateTopic(t, 3, 1)
+	filled("10000")(t, real, topic, "")
+	endless := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0")
+	list := func(addr string) string { return strings.TrimSuffix(strings.Repeat(addr+",", 5), ",") }
+	for _, p := range []printed{
+		{
+			name:  "ten thousand messages",
+			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000",
+			swaps: []string{zookeepers, list(real.Bootstrap()), "api-test", topic}, forms: consumerForms2018,
+			want: []string{"header."}, same: map[string]string{"total.messages": "10000", "total.mb": "0.9537"},
+		},
+		{
+			name:  "ten million messages",
+			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000000",
+			swaps: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "10000000"},
+		},
+		{
+			name: "a hundred million messages", slow: true,
+			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 100000000",
+			swaps: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "100000000"},
+		},
+	} {
+		if p.slow && !conformance {
+			continue
+		}
+		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
+			p.check(t)
+		})
+	}
+}
+
+// reported is what a report says of a run that consumed or went there and back.
+type reported struct {
+	Totals struct {
+		Consumed   uint64  `json:"consumed"`
+		Bytes      uint64  `json:"bytes"`
+		ElapsedS   float64 `json:"elapsed_s"`
+		EventsPerS float64 `json:"events_per_s"`
+		RebalanceS float64 `json:"rebalance_s"`
+		Missing    uint64  `json:"missing"`
+	} `json:"totals"`
+	EndToEnd struct {
+		Count uint64  `json:"count"`
+		Mean  float64 `json:"mean_us"`
+		P50   float64 `json:"p50_us"`
+		P99   float64 `json:"p99_us"`
+		P999  float64 `json:"p999_us"`
+	} `json:"end_to_end"`
+	Labels map[string]string `json:"labels"`
+}
+
+// standFor runs carronade in a tool's place, with a report, and reads its lines.
+func standFor(t *testing.T, forms []form, code int, args ...string) (side, reported) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.json")
+	e := run(t, append([]string{"as"}, append(args, "--report-json", file)...)...)
+	if e.code != code && e.code != 3 {
+		t.Fatalf("exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
+	}
+	s := side{who: "ours", out: e.stdout, errs: e.stderr}
+	if err := s.parse(forms); err != nil {
+		t.Fatalf("%v\n%s", err, e.stdout)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d reported
+	if err := json.Unmarshal(data, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Labels["as"] != args[0] {
+		t.Errorf("the report is labelled %q", d.Labels)
+	}
+	return s, d
+}
+
+// alike checks numbers that must agree to the digits that are printed.
+func alike(t *testing.T, what string, printed, reported, within float64) {
+	t.Helper()
+	if math.Abs(printed-reported) > within {
+		t.Errorf("%s: printed %g, the report has %g", what, printed, reported)
+	}
+}
+
+// What the consumer's rows say is what the report says.
+func TestConsumerAgreesWithReport(t *testing.T) {
+	t.Parallel()
+	const records = 60_000
+	s := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0")
+	run(t, "run", "kafka://"+s.addr+"/t", "--count", strconv.Itoa(records), "--size", "200", "--quiet").wantOne(t, 0, 3)
+	from := []string{"kafka-consumer-perf-test", "--bootstrap-server", s.addr, "--topic", "t", "--timeout", "700"}
+
+	simple, d := standFor(t, consumerForms, 0, append(from, "--num-records", "50000")...)
+	if d.Totals.Consumed != 50_000 || d.Totals.Missing != 0 {
+		t.Errorf("the report has %+v", d.Totals)
+	}
+	alike(t, "messages", simple.number(t, "total.messages"), float64(d.Totals.Consumed), 0)
+	alike(t, "MB", simple.number(t, "total.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
+	alike(t, "messages a second", simple.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
+	alike(t, "rebalance", simple.number(t, "total.rebalance"), d.Totals.RebalanceS*1e3, 0.5)
+	alike(t, "fetch", simple.number(t, "total.fetch"), (d.Totals.ElapsedS-d.Totals.RebalanceS)*1e3, 1)
+
+	// The last row of intervals has everything; and here it is too little.
+	rows, d := standFor(t, consumerDetails, 1, append(from, "--num-records", "70000", "--show-detailed-stats", "--reporting-interval", "20")...)
+	if d.Totals.Consumed != records || d.Totals.Missing != 10_000 || len(rows.fields["late.ms"]) != 1 {
+		t.Errorf("the report has %+v", d.Totals)
+	}
+	alike(t, "messages in the last row", rows.number(t, "row.messages"), float64(d.Totals.Consumed), 0)
+	alike(t, "MB in the last row", rows.number(t, "row.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
+	joined := 0.0
+	for _, ms := range rows.fields["row.rebalance"] {
+		x, err := strconv.ParseFloat(ms, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		joined += x
+	}
+	alike(t, "rebalance of all rows", joined, d.Totals.RebalanceS*1e3, 0.5*float64(len(rows.fields["row.rebalance"])))
+}
+
+// What the end-to-end tool prints is what the report says.
+func TestLatencyAgreesWithReport(t *testing.T) {
+	t.Parallel()
+	// Answers that are held back have percentiles of more than nothing.
+	s := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0", "--delay", "3ms")
+	for _, strict := range []bool{false, true} {
+		args := []string{"kafka-e2e-latency", s.addr, "t" + strconv.FormatBool(strict), "400", "1", "100"}
+		if strict {
+			args = append(args, "--strict")
+		}
+		lines, d := standFor(t, latencyForms, 0, args...)
+		if d.EndToEnd.Count != 400 || lines.fields["thousandth.i"][0] != "0" || lines.lines[0] != "made" {
+			t.Errorf("%d round trips in the report; lines %q", d.EndToEnd.Count, lines.lines)
+		}
+		// A histogram's mean is within a part in a thousand.
+		alike(t, "mean", lines.number(t, "mean.ms"), d.EndToEnd.Mean/1e3, d.EndToEnd.Mean/1e6+1e-4)
+		for field, us := range map[string]float64{"percentiles.p50": d.EndToEnd.P50, "percentiles.p99": d.EndToEnd.P99, "percentiles.p999": d.EndToEnd.P999} {
+			most := 0.501
+			if strict { // cut off, and by another rank
+				most = math.Inf(1)
+			}
+			alike(t, field, lines.number(t, field), us/1e3, most)
+		}
+	}
+}
