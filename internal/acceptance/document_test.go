@@ -198,6 +198,7 @@ func (c *counts) add(o counts) {
 	c.Unknown += o.Unknown
 	c.Consumed += o.Consumed
 	c.Bytes += o.Bytes
+	c.AckedBytes += o.AckedBytes
 	c.Shots += o.Shots
 }
 

@@ -1,0 +1,139 @@
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// produced runs kafka-producer-perf-test's command line, and reads its lines and
+// its report.
+func produced(t *testing.T, code int, args ...string) (side, *document) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.json")
+	e := run(t, append([]string{"as", "kafka-producer-perf-test", "--report-json", file}, args...)...)
+	if e.code != code && e.code != 3 {
+		t.Fatalf("exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
+	}
+	s := side{who: ours, out: e.stdout, errs: e.stderr}
+	if err := s.parse(producerForms); err != nil {
+		t.Fatalf("%v\n%s", err, e.stdout)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := parseDocument(string(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, d
+}
+
+// TestAsKafkaProducerSums: what a parser of the lines finds is what the report
+// says.
+func TestAsKafkaProducerSums(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	for _, tt := range []struct {
+		name string
+		args string
+		warm bool
+	}{
+		{"a rate", "--num-records 9000 --record-size 100 --throughput 4000", false},
+		{"a warm-up", "--num-records 9000 --record-size 100 --throughput 4000 --warmup-records 2000", true},
+		{"as fast as it goes", "--num-records 300000 --record-size 100 --throughput -1", false},
+		{"numbers, in transactions", "--num-records 3000 --payload-monotonic --throughput 2000 --transaction-duration-ms 200", false},
+	} {
+		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			args := append(strings.Fields(tt.args), "--topic", strings.NewReplacer(" ", "-", ",", "").Replace(tt.name), "--reporting-interval", "500", "--bootstrap-server", server.addr)
+			s, d := produced(t, 0, args...)
+			whole := d.whole()
+			times := d.Service
+			if tt.name != "as fast as it goes" {
+				times = d.Response
+			}
+			last := "total"
+			alike(t, "records", s.number(t, "total.records"), float64(whole.Acked), 0)
+			if tt.warm {
+				last = "steady"
+				alike(t, "steady records", s.number(t, "steady.records"), float64(d.Totals.Acked), 0)
+			}
+			alike(t, "mean", s.number(t, last+".avg"), times.MeanUS/1e3, 0.006)
+			alike(t, "longest", s.number(t, last+".max"), times.MaxUS/1e3, 0.006)
+			alike(t, "median", s.number(t, last+".p50"), times.P50US/1e3, 0.501+times.P50US/1e5)
+			alike(t, "99th", s.number(t, last+".p99"), times.P99US/1e3, 0.501+times.P99US/1e5)
+			alike(t, "99.9th", s.number(t, last+".p999"), times.P999US/1e3, 0.501+times.P999US/1e5)
+			seconds, bytes := s.number(t, "total.records")/s.number(t, "total.rate"), s.number(t, "total.mb")*(1<<20)
+			alike(t, "seconds", seconds, d.EndedAt.Sub(d.StartedAt).Seconds(), 0.2)
+			alike(t, "bytes a second", bytes, float64(whole.AckedBytes)/seconds, 0.006*(1<<20))
+			if tt.warm {
+				return
+			}
+			// Windows are the complete intervals, each as the report has it.
+			var got, want []uint64
+			for _, text := range s.fields["window.records"] {
+				n, _ := strconv.ParseUint(text, 10, 64)
+				got = append(got, n)
+			}
+			for _, iv := range d.Intervals {
+				if iv.Phase == "hold" && iv.EndS-iv.StartS > 0.499 && iv.Acked > 0 {
+					want = append(want, iv.Acked)
+				}
+			}
+			if len(got) != len(want) {
+				t.Fatalf("windows of %d, the report has intervals of %d", got, want)
+			}
+			for i := range got {
+				if got[i] != want[i] {
+					t.Errorf("windows of %d, the report has intervals of %d", got, want)
+				}
+			}
+		})
+	}
+}
+
+// What fails is not sent, and the program says so by its code; as the old tool
+// did it only on demand.
+func TestAsKafkaProducerFails(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	args := []string{"--topic", "large", "--num-records", "10", "--record-size", "2000000", "--throughput", "50", "--bootstrap-server", server.addr}
+	for _, strict := range []bool{false, true} {
+		code, given := 1, args
+		if strict {
+			code, given = 0, append([]string{"--strict"}, args...)
+		}
+		s, d := produced(t, code, given...)
+		if n := s.number(t, "total.records"); n != 0 || d.whole().Acked != 0 || !strings.Contains(s.errs, "(10 records)") {
+			t.Errorf("%g records were sent of %d; %s", n, d.whole().Acked, s.errs)
+		}
+		if got, want := s.fields["total.avg"][0], map[bool]string{false: "0.00", true: "NaN"}[strict]; got != want {
+			t.Errorf("the mean of nothing is %s, want %s", got, want)
+		}
+	}
+}
+
+// Ctrl-C ends it as it ends a JVM: with 130 and no summary; the report is kept.
+func TestAsKafkaProducerInterrupted(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	file := filepath.Join(t.TempDir(), "report.json")
+	s := start(t, "as", "kafka-producer-perf-test", "--report-json", file, "--topic", "t", "--num-records", "1000000", "--record-size", "10", "--throughput", "100",
+		"--reporting-interval", "400", "--bootstrap-server", server.addr)
+	after(t, 2*time.Second)
+	s.signal(syscall.SIGINT)
+	e := s.wait(patience).want(t, 130)
+	got := side{out: e.stdout}
+	if err := got.parse(producerForms); err != nil || len(got.lines) > 0 || len(got.fields["window.records"]) == 0 {
+		t.Errorf("%v, lines %q:\n%s", err, got.lines, e.stdout)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}
