@@ -293,3 +293,34 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 		t.Errorf("got %+v, want the new one alone", c)
 	}
 }
+
+// A gate over a base of 0: what cannot be less is not worse, and what may be
+// more by chance is told in its unit, without an effect that would not help.
+func TestGateFromZero(t *testing.T) {
+	set := func(rows []digest.Row, field string, values ...float64) {
+		for i := range rows {
+			for k, f := range rows[i].Fields {
+				if f.Name == field {
+					rows[i].Fields[k].Value.Num = values[i%len(values)]
+				}
+			}
+		}
+	}
+	rows := history(1, 2, 8, 0.001, level)
+	set(rows[:8], "throughput", 0)
+	set(rows[8:], "throughput", 0, 5)
+	set(rows[:8], "response_p99", 0)
+	set(rows[8:], "response_p99", 0, 0.002)
+	v, err := Verify(rows, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	throughput, p99 := v.Groups[0].Rows[0], v.Groups[0].Rows[1]
+	if throughput.Gate != NotWorse || throughput.Reason != "" {
+		t.Errorf("throughput: got %q (%s), want not worse", throughput.Gate, throughput.Reason)
+	}
+	if want := "too noisy: it may be 2 ms worse; before it was 0, and any change counts; more repetitions of this revision would do"; p99.Gate != CannotTell || p99.Reason != want {
+		t.Errorf("p99: got %q (%s), want %q", p99.Gate, p99.Reason, want)
+	}
+	checkPage(t, v.Text)
+}

@@ -196,7 +196,7 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 		r.Gate, r.Reason = CannotTell, r.Why
 	case math.IsNaN(r.raw.P):
 		r.Gate, r.Reason = CannotTell, c.littleHistory()
-	case r.worst < r.Effect:
+	case r.worst < r.Effect, r.worst == 0:
 		r.Gate = NotWorse
 	case unbounded < r.Effect || r.raw.Verdict != stats.Unknown: // its numbers are lower bounds
 		r.Gate, r.Reason = CannotTell, r.boundWords()
