@@ -7,11 +7,12 @@ import (
 	"carronade/internal/command/query"
 	"carronade/internal/command/topics"
 	"carronade/internal/compat"
+	"carronade/internal/compat/heyapm"
 	"carronade/internal/compat/kafkaconsumer"
 	"carronade/internal/compat/kafkalatency"
 	"carronade/internal/compat/kafkaproducer"
-	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/mongoose"
+	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/sangrenel"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -146,6 +147,7 @@ func oldTools() []compat.Tool {
 		kafkaproducer.Tool,
 		kafkaconsumer.Tool,
 		kafkalatency.Tool,
+		heyapm.Tool,
 		riemannload.Tool,
 	}
 }

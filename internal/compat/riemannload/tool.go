@@ -88,6 +88,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 1, err
 	}
 	if !p.Strict {
+		compat.Doubts(p.Err, d)
 		m.end(d)
 		fmt.Fprint(p.Out, m.block(time.Now()))
 		for _, f := range d.Failures {

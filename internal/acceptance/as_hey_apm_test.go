@@ -1,0 +1,166 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestAsHeyAPM runs hey-apm's commands against a server, reads what it prints by
+// the forms alone, and finds the reports' sums in it.
+func TestAsHeyAPM(t *testing.T) {
+	t.Parallel()
+	const token = "canary-of-hey-apm"
+	home := t.TempDir()
+	file := filepath.Join(home, "token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--secret-token", "file:"+file, "--error", "queue-full@10%")
+	reported := func(t *testing.T, args ...string) (e ended, ds []document) {
+		t.Helper()
+		dir := t.TempDir()
+		args = append([]string{"as", "hey-apm", "--report-json", filepath.Join(dir, "report.json")}, args...)
+		e = run(t, args...).wantOne(t, 0, 3)
+		paths, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+		for _, path := range paths { // in their order
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(data), token) || strings.Contains(e.stdout+e.stderr, token) {
+				t.Error("the token is in the report, or in what is printed")
+			}
+			var d document
+			if err := json.Unmarshal(data, &d); err != nil {
+				t.Fatal(err)
+			}
+			ds = append(ds, d)
+		}
+		return e, ds
+	}
+	header := "Authorization: Bearer " + token
+
+	t.Run("a profile", func(t *testing.T) {
+		t.Parallel()
+		e, ds := reported(t, "-base-url", "http://"+server.addr+"/", "-header", header, "-profile", "tiny", "-run", "2s")
+		tables := tablesOf(t, e.stdout)
+		if len(tables) != 3 || len(ds) != 3 {
+			t.Fatalf("%d tables and %d reports, want 3:\n%s", len(tables), len(ds), e.stdout)
+		}
+		for i, d := range ds {
+			tables[i].agrees(t, &d)
+			if d.Totals.Acked == 0 {
+				t.Errorf("nothing was acked: %+v", d.Totals)
+			}
+		}
+	})
+	t.Run("a test", func(t *testing.T) {
+		t.Parallel()
+		for _, strict := range []bool{false, true} {
+			args := []string{"-base-url", "http://" + server.addr, "-header", header, "test", "1s", "1", "2", "3", "4"}
+			if strict {
+				args = append([]string{"--strict"}, args...)
+			}
+			e, ds := reported(t, args...)
+			m := regexp.MustCompile(`\n(\d+\.\d\d) ms / request\n`).FindStringSubmatch(e.stdout)
+			if m == nil || len(ds) != 1 {
+				t.Fatalf("%d reports, and:\n%s", len(ds), e.stdout)
+			}
+			ms, _ := strconv.ParseFloat(m[1], 64)
+			d := &ds[0]
+			if !strict {
+				tablesOf(t, e.stdout)[0].agrees(t, d)
+				if want := d.Service.MeanUS / 1e3; math.Abs(ms-want) > 0.006 {
+					t.Errorf("%v ms a request, want %v", ms, want)
+				}
+				pushed := fmt.Sprintf("pushed %.1fMb / sec , ", float64(d.Totals.Bytes)/d.Totals.ElapsedS/1e6)
+				if !strings.Contains(e.stdout, pushed) {
+					t.Errorf("no %q in\n%s", pushed, e.stdout)
+				}
+			} else if mean := d.Service.MeanUS / 1e3; ms > mean*0.75 {
+				t.Errorf("with four callers 1000/rate is %v ms, and the mean %v", ms, mean)
+			}
+		}
+	})
+	t.Run("agents", func(t *testing.T) {
+		t.Parallel()
+		e, ds := reported(t, "-apm-url", "http://"+server.addr, "-apm-secret", token, "-run", "2s", "-tf", "1ms", "-ef", "2ms", "-sm", "3", "-sx", "3", "-t", "1000")
+		if len(ds) != 2 {
+			t.Fatalf("%d reports, want 2", len(ds))
+		}
+		got := map[string]float64{}
+		for line := range strings.Lines(e.stdout) {
+			m := regexp.MustCompile(`^([a-z -][a-z %-]*?) \.+ ([\d.]+)\n$`).FindStringSubmatch(line)
+			if m != nil {
+				got[m[1]], _ = strconv.ParseFloat(m[2], 64)
+			}
+		}
+		tx, errs := ds[0].Totals, ds[1].Totals
+		for name, want := range map[string]uint64{
+			"transactions sent": tx.Sent / 4, "spans sent": tx.Sent / 4 * 3, "spans sent per transaction": 3, "errors sent": errs.Sent,
+			"total events sent": tx.Sent + errs.Sent, " - accepted": tx.Acked + errs.Acked, "total requests": tx.Shots + errs.Shots, "failed": 0,
+		} {
+			if v, ok := got[name]; !ok || v != float64(want) {
+				t.Errorf("%q is %v, want %d", name, v, want)
+			}
+		}
+		if tx.Sent+tx.Dropped != 4000 || tx.Acked == 0 || !strings.Contains(e.stdout, "queue is full") {
+			t.Errorf("%+v, and:\n%s", tx, e.stdout)
+		}
+	})
+}
+
+// A table is what hey-apm says of one kind of requests.
+type table struct {
+	codes map[int]uint64
+	total uint64
+	rps   float64
+}
+
+func tablesOf(t *testing.T, text string) (out []table) {
+	t.Helper()
+	head := regexp.MustCompile(`^https?://\S+ (\d+)\n$`)
+	code := regexp.MustCompile(`^  \[(\d{3})\]\t(\d+) responses \(([\d.]+)%\) \n$`)
+	sum := regexp.MustCompile(`^  total\t(\d+) responses \(([\d.]+) rps\)\n$`)
+	for line := range strings.Lines(text) {
+		switch {
+		case head.MatchString(line):
+			out = append(out, table{codes: map[int]uint64{}})
+		case code.MatchString(line):
+			m := code.FindStringSubmatch(line)
+			c, _ := strconv.Atoi(m[1])
+			out[len(out)-1].codes[c], _ = strconv.ParseUint(m[2], 10, 64)
+		case sum.MatchString(line):
+			m := sum.FindStringSubmatch(line)
+			last := &out[len(out)-1]
+			last.total, _ = strconv.ParseUint(m[1], 10, 64)
+			last.rps, _ = strconv.ParseFloat(m[2], 64)
+		}
+	}
+	return out
+}
+
+// agrees holds a table against a report.
+func (tb *table) agrees(t *testing.T, d *document) {
+	t.Helper()
+	var total uint64
+	for _, s := range d.Totals.Statuses {
+		total += s.Shots
+		if tb.codes[s.Code] != s.Shots {
+			t.Errorf("[%d] is %d, the report has %d", s.Code, tb.codes[s.Code], s.Shots)
+		}
+	}
+	if tb.total != total || len(tb.codes) != len(d.Totals.Statuses) {
+		t.Errorf("total %d, the report has %d: %v and %v", tb.total, total, tb.codes, d.Totals.Statuses)
+	}
+	if want := float64(total) / d.Totals.ElapsedS; math.Abs(tb.rps-want) > 0.006 {
+		t.Errorf("%v rps, the report has %v", tb.rps, want)
+	}
+}

@@ -1,0 +1,25 @@
+package compat
+
+import (
+	"fmt"
+	"io"
+
+	"carronade/internal/report"
+)
+
+// Doubts says why a run leaves with another exit code than 0, for tools whose
+// own lines have no place for it: what could not be done, why the generator is
+// not to be trusted, and which limit was broken.
+func Doubts(w io.Writer, d *report.Document) {
+	for _, text := range d.Problems {
+		fmt.Fprintf(w, "warning: %s\n", text)
+	}
+	for _, text := range d.Trust.Reasons {
+		fmt.Fprintf(w, "warning: not to be trusted: %s\n", text)
+	}
+	for _, c := range d.Checks {
+		if !c.OK {
+			fmt.Fprintf(w, "warning: %s: %s\n", c.Name, c.Text)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package compat
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/internal/report"
+	"carronade/measure"
+)
+
+func TestDoubts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		d    report.Document
+		want string
+	}{
+		{"none", report.Document{Trust: measure.Trust{OK: true}, Checks: []report.Check{{Name: "failures", OK: true, Text: "0"}}}, ""},
+		{"all", report.Document{
+			Problems: []string{"nothing was acked"}, Trust: measure.Trust{Reasons: []string{"it was late"}},
+			Checks: []report.Check{{Name: "failures", Text: "at most 0, and there were 3"}},
+		}, "warning: nothing was acked\nwarning: not to be trusted: it was late\nwarning: failures: at most 0, and there were 3\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var b strings.Builder
+			if Doubts(&b, &tt.d); b.String() != tt.want {
+				t.Errorf("got %q, want %q", b.String(), tt.want)
+			}
+		})
+	}
+}

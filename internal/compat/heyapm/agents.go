@@ -1,0 +1,256 @@
+package heyapm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+)
+
+// agents is the generator of 2019 to 2023: transactions and errors of agents,
+// each kind at its own pace.
+type agents struct {
+	*options
+	p     *compat.Program
+	log   *sayer
+	vault *vault
+	given map[string]bool
+
+	target string
+	refs   [][2]string // options that refer to secrets
+	pause  time.Duration
+}
+
+const (
+	runTime2023 = 30 * time.Second
+	pause2023   = time.Minute // between the workloads of -bench
+
+	// fastest is the shortest time between two events that is a pace: below it
+	// agents go as fast as they can.
+	fastest = time.Microsecond
+
+	// A request has what comes in a tenth of a second, and no more than
+	// mostTogether; an agent's goes on for seconds.
+	mostTogether = 100
+)
+
+// A stream is one of the kinds of events that are made at a pace.
+type stream struct {
+	name             string
+	limit            int
+	per              time.Duration
+	spans            [2]int // least and most; none: errors
+	frames           [2]int
+	limitFlag, place string // for errors in words
+}
+
+func (t *agents) main(ctx context.Context) (int, error) {
+	t.mostSpans = max(t.mostSpans, t.minSpans)
+	t.mostFrames = max(t.mostFrames, t.minFrames)
+	if err := t.check(); err != nil {
+		return 1, err
+	}
+	var err error
+	if t.target, err = targetOf(t.url); err != nil {
+		return 1, fmt.Errorf("-apm-url: %w", err)
+	}
+	t.warn()
+	t.keepSecrets()
+	if t.bench {
+		t.pause = pause2023
+		return t.benchmark(ctx)
+	}
+	streams := []stream{
+		{name: "transactions", limit: t.transactions, per: t.per, spans: [2]int{t.minSpans, t.mostSpans}, limitFlag: "-t"},
+		{name: "errors", limit: t.errors, per: t.errorsPer, frames: [2]int{t.minFrames, t.mostFrames}, limitFlag: "-e"},
+	}
+	_, code, err := t.fire(ctx, streams, cmp.Or(t.run, runTime2023), "")
+	return code, err
+}
+
+func (t *agents) check() error {
+	switch {
+	case t.instances < 1:
+		return fmt.Errorf("-instances %d: there is one agent at least", t.instances)
+	case t.minSpans < 0 || t.minFrames < 0:
+		return fmt.Errorf("-sm %d -em %d: no fewer than none", t.minSpans, t.minFrames)
+	case t.per <= 0 || t.errorsPer <= 0:
+		return fmt.Errorf("-tf %v -ef %v: a frequency is one in a duration above nothing", t.per, t.errorsPer)
+	case t.transactions <= 0 && t.errors <= 0 && !t.bench:
+		return fmt.Errorf("-t %d -e %d: nothing is left to generate", t.transactions, t.errors)
+	case t.run < 0 || t.flush < 0:
+		return fmt.Errorf("-run %v -flush %v: no time goes backwards", t.run, t.flush)
+	}
+	return nil
+}
+
+// warn says which flags mean nothing here.
+func (t *agents) warn() {
+	for _, f := range [][2]string{
+		{"delay", "agents start at once"},
+		{"service-name", "it had no effect in hey-apm, and there are four services"},
+		{"es-auth", "a store's login is not taken from a command line: carronade report push --help tells how it is given"},
+		{"rm", "carronade verify decides what a regression is, by the spread of earlier runs"},
+		{"rd", "carronade verify decides what a regression is, by the spread of earlier runs"},
+	} {
+		if t.given[f[0]] {
+			fmt.Fprintf(t.p.Err, "warning: -%s means nothing here: %s\n", f[0], f[1])
+		}
+	}
+	if t.bench {
+		for _, name := range []string{"e", "ef", "ex", "em", "sx", "sm", "t", "tf"} {
+			if t.given[name] {
+				fmt.Fprintf(t.p.Err, "warning: -%s means nothing with -bench\n", name)
+			}
+		}
+		fmt.Fprintln(t.p.Err, "warning: -bench deletes no documents here, and compares with no earlier reports: carronade verify does")
+	}
+}
+
+// keepSecrets has secrets referred to from here on.
+func (t *agents) keepSecrets() {
+	for _, f := range []struct{ flag, option, text string }{
+		{"-apm-secret", "secret-token", t.secret}, {"-api-key", "api-key", t.key},
+	} {
+		if f.text == "" {
+			continue
+		}
+		ref, clear := t.vault.reference(f.text)
+		if clear {
+			beware(t.log, f.flag)
+		}
+		t.refs = append(t.refs, [2]string{f.option, ref})
+	}
+	t.secret, t.key = "", ""
+	if t.indexURL == "" || t.indexAuth == "" {
+		return
+	}
+	user, password, _ := cutAuth(t.indexAuth)
+	t.refs = append(t.refs, [2]string{"index-user", user})
+	ref, clear := t.vault.reference(password)
+	if clear {
+		beware(t.log, "-apm-es-auth")
+	}
+	t.refs = append(t.refs, [2]string{"index-password", ref})
+	t.indexAuth = ""
+}
+
+// fire runs streams at the same time, prints what came of them, and returns it.
+func (t *agents) fire(ctx context.Context, streams []stream, length time.Duration, name string) (*result, int, error) {
+	var (
+		docs []*workload.Document
+		of   []stream
+	)
+	for _, s := range streams {
+		if s.limit > 0 {
+			docs, of = append(docs, t.workload(&s, length, name)), append(of, s)
+		}
+	}
+	began := time.Now()
+	ds, err := t.p.Together(ctx, docs)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, t.code(report.ExitInterrupted), nil
+		}
+		return nil, 1, err
+	}
+	r := &result{elapsed: time.Since(began), strict: t.p.Strict}
+	if !t.p.Strict {
+		r.elapsed = 0
+	}
+	for i, d := range ds {
+		r.add(&of[i], d)
+		compat.Doubts(t.p.Err, d)
+	}
+	if t.p.Strict { // reaching a limit did not end a run, though its help says so
+		r.elapsed = max(r.elapsed, length)
+	}
+	t.log.printf("%s elapsed since event generation completed", r.drained.Round(time.Microsecond))
+	fmt.Fprintln(t.p.Out, r.text())
+	return r, t.code(worst(ds)), nil
+}
+
+// code is the exit code: hey-apm's is 0 unless it could not begin.
+func (t *agents) code(code int) int {
+	if t.p.Strict {
+		return 0
+	}
+	return code
+}
+
+// workload says a stream in carronade's words.
+func (t *agents) workload(s *stream, length time.Duration, name string) *workload.Document {
+	var d compat.Draft
+	d.Set("target", "-apm-url", t.target)
+	d.Set("verbose", "hey-apm", "true")
+	d.Set("gzip", "hey-apm", "1")
+	d.Set("clients", "-instances", strconv.Itoa(t.instances))
+	d.Set("spans", "-sx", span(s.spans))
+	d.Set("frames", "-ex", span(s.frames))
+	if s.spans[1] > 0 || s.name == "transactions" {
+		d.Set("mix", "-t", "transaction=1")
+	} else {
+		d.Set("mix", "-e", "error=1")
+	}
+	each := s.each()
+	together := mostTogether
+	if s.per >= fastest {
+		perS := float64(time.Second) / float64(s.per) * float64(t.instances)
+		d.Set("rate", s.rateFlag(), rate(perS*each))
+		together = min(together, max(1, int(math.Round(perS/10/float64(t.instances)))))
+	} else {
+		d.Set("callers", "-instances", strconv.Itoa(t.instances))
+	}
+	if s.limit < math.MaxInt {
+		count := int(math.Round(float64(s.limit) * float64(t.instances) * each))
+		together = min(together, max(1, s.limit))
+		d.Set("count", s.limitFlag, strconv.Itoa(count))
+		if s.spans[0] != s.spans[1] {
+			fmt.Fprintf(t.p.Err, "warning: with %d to %d spans, %s %d is %d events, and about so many transactions\n", s.spans[0], s.spans[1], s.limitFlag, s.limit, count)
+		}
+	}
+	d.Set("events", "hey-apm", strconv.Itoa(together))
+	d.Set("for", "-run", length.String())
+	d.Set("drain", "-flush", cmp.Or(t.flush, time.Hour).String())
+	if t.seed != 0 {
+		d.Set("seed", "-seed", strconv.FormatUint(uint64(t.seed), 10))
+	}
+	if t.indexURL != "" {
+		d.Set("index", "-apm-es-url", t.indexURL)
+	}
+	if t.esURL != "" {
+		d.Set("store", "-es-url", t.esURL)
+	}
+	for _, ref := range t.refs {
+		d.Set(ref[0], "-apm-secret", ref[1])
+	}
+	d.Set("label", "hey-apm", "events="+s.name)
+	if name != "" {
+		d.Set("label", "-bench", "bench="+name)
+	}
+	return &d.Document
+}
+
+// each is how many events one of a stream is on the mean, its spans included.
+func (s *stream) each() float64 { return 1 + float64(s.spans[0]+s.spans[1])/2 }
+
+func (s *stream) rateFlag() string {
+	if s.name == "errors" {
+		return "-ef"
+	}
+	return "-tf"
+}
+
+// span is a range as options have it.
+func span(r [2]int) string {
+	if r[0] == r[1] {
+		return strconv.Itoa(r[0])
+	}
+	return fmt.Sprintf("%d-%d", r[0], r[1])
+}

@@ -1,0 +1,76 @@
+package heyapm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"carronade/internal/report"
+)
+
+// A round is one of the fixed workloads of -bench.
+type round struct {
+	name    string
+	streams []stream
+}
+
+// rounds are those of the tool's benchmark, the warm-up first.
+func rounds() []round {
+	tx := func(per time.Duration, spans int) stream {
+		return stream{name: "transactions", limit: math.MaxInt, per: per, spans: [2]int{spans, spans}, limitFlag: "-t"}
+	}
+	errs := func(frames int) stream {
+		return stream{name: "errors", limit: math.MaxInt, per: time.Millisecond, frames: [2]int{frames, frames}, limitFlag: "-e"}
+	}
+	const slow, fast = 5 * time.Millisecond, 100 * time.Microsecond
+	return []round{
+		{"warm up", []stream{errs(0)}},
+		{"transactions only", []stream{tx(slow, 0)}},
+		{"small transactions", []stream{tx(slow, 10)}},
+		{"large transactions", []stream{tx(slow, 40)}},
+		{"small errors only", []stream{errs(10)}},
+		{"very large errors only", []stream{errs(500)}},
+		{"transactions only very high load", []stream{tx(fast, 0)}},
+		{"transactions, spans and errors high load", []stream{tx(slow, 10), errs(50)}},
+	}
+}
+
+// benchmark fires all rounds in turn. It ends at an interrupt.
+func (t *agents) benchmark(ctx context.Context) (int, error) {
+	worstCode := 0
+	for i, r := range rounds() {
+		length := cmp.Or(t.run, runTime2023)
+		if i == 0 {
+			length = t.pause
+		}
+		t.log.printf("running benchmark %q", r.name)
+		_, code, err := t.fire(ctx, r.streams, length, strings.ReplaceAll(r.name, ",", ""))
+		if err != nil {
+			return 1, err
+		}
+		if code != 0 {
+			worstCode = code
+		}
+		if ctx.Err() != nil {
+			fmt.Fprintln(t.p.Err, "interrupted: the benchmark is not whole")
+			return worstCode, nil
+		}
+		if i == 0 || i == len(rounds())-1 {
+			continue
+		}
+		t.log.printf("waiting %v for the server to settle", t.pause)
+		timer := time.NewTimer(t.pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			fmt.Fprintln(t.p.Err, "interrupted: the benchmark is not whole")
+			return report.ExitInterrupted, nil
+		}
+	}
+	fmt.Fprintln(t.p.Err, "to judge: carronade verify -h; the reports have the labels as=hey-apm and bench=NAME")
+	return worstCode, nil
+}

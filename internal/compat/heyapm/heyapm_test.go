@@ -1,0 +1,425 @@
+package heyapm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A trial is what came of a command line.
+type trial struct {
+	out, errs string
+	code      int
+	err       error
+	fired     []map[string]string // settings of each workload
+	secrets   []string            // what references meant while it was fired
+}
+
+// answered is the report of 1,000 requests of twelve events in ten seconds, of
+// which 900 were taken, 100 refused, and 3 more not answered.
+func answered() *report.Document {
+	d := &report.Document{
+		Stopped: load.ByTime, Trust: measure.Trust{OK: true},
+		Totals: report.Totals{
+			Counts: measure.Counts{
+				Offered: 12_060, Sent: 12_036, Dropped: 24, Acked: 10_800, Failed: 1200, Unknown: 36, Shots: 1003, Answered: 1000,
+				Bytes: 38_000_000, AckedBytes: 34_200_000,
+			},
+			Statuses: measure.Statuses{{Code: 202, Shots: 900, Events: 10_800}, {Code: 503, Shots: 100, Events: 1200}},
+			ElapsedS: 10, EventsPerS: 1080,
+		},
+		Failures: []measure.Failure{
+			{Class: "throttled", Text: "503 Service Unavailable: queue is full", Events: 1200, Shots: 100},
+			{Class: "refused", Text: "read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", Events: 12, Shots: 1},
+			{Class: "refused", Text: "read tcp 127.0.0.1:3->127.0.0.1:2: read: connection reset by peer", Events: 12, Shots: 1},
+			{Class: "timeout", Text: "no answer within 3s", Events: 12, Shots: 1},
+		},
+		Phases: []report.Phase{{Name: "hold", EndS: 10}, {Name: "drain", StartS: 10, EndS: 10.5}},
+		Facts:  map[string]any{"request": map[string]any{"kinds": map[string]any{"transaction": 2.0, "span": 10.0}}},
+	}
+	d.Service = &measure.Summary{Count: 1000, Mean: 9_500}
+	return d
+}
+
+func tried(t *testing.T, strict bool, args ...string) (got trial) {
+	t.Helper()
+	var o, e bytes.Buffer
+	p := &compat.Program{Called: "hey-apm", Args: args, Strict: strict, Out: &o, Err: &e}
+	one := func(d *workload.Document) *report.Document {
+		settings := map[string]string{}
+		for _, entry := range d.Entries {
+			settings[entry.Name] = strings.TrimSpace(settings[entry.Name] + " " + strings.Join(entry.Values, " "))
+			for _, v := range entry.Values {
+				if _, name, ok := strings.Cut(v, "env:"); ok {
+					got.secrets = append(got.secrets, os.Getenv(name))
+				}
+			}
+		}
+		got.fired = append(got.fired, settings)
+		return answered()
+	}
+	p.Fire = func(_ context.Context, d *workload.Document, _ compat.Eyes) (*report.Document, error) {
+		return one(d), nil
+	}
+	p.Together = func(_ context.Context, ws []*workload.Document) (ds []*report.Document, err error) {
+		for _, w := range ws {
+			ds = append(ds, one(w))
+		}
+		if got.fired[0]["target"] == "apm+http://nobody:1" {
+			return nil, errors.New("nobody is there")
+		}
+		return ds, nil
+	}
+	got.code, got.err = Tool.Main(t.Context(), p)
+	got.out, got.errs = o.String(), e.String()
+	return got
+}
+
+// The grammar of 2018: a table for each target.
+const tableForm = `https?://\S+ \d+\n(?:  \[\d{3}\]\t\d+ responses \(\d+\.\d\d%\) ?\n)*  total\t\d+ responses \(\d+\.\d\d rps\)\n` +
+	`(?:\n  \d+ errors:\n(?:  \[\d+\]\t\S.*\n)+)?`
+
+var (
+	tablesForm = regexp.MustCompile(`\A` + tableForm + `(?:\n` + tableForm + `)*\z`)
+	logForm    = regexp.MustCompile(`\A(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \w+\.go:\d+: \[(?:info|error|debug)\] .+\n|warning: .+\n)*\z`)
+	// Of the shell's test; what it knows of the server's process and of the
+	// index may be missing.
+	testedForm = regexp.MustCompile(`\A(?:started new work, payload size is [\d.]+(?:[kMG]b| b)\.\.\.\n)?on branch \S+ , cmd = \[.+\]\n\n` +
+		`pushed [\d.]+(?:[kMG]b| b) / sec , accepted [\d.]+(?:[kMG]b| b) / sec\n` + tableForm + `\n` +
+		`(?:\d+ docs indexed \(\d+\.\d\d / sec\)  \(\d+\.\d\d% of expected\)\n)?\d+\.\d\d ms / request\n` +
+		`(?:[\d.]+[kMG]b \(max RSS\)\n\d+\.\d{3} memory efficiency \(.+\)\n)?(?:saving report\nreport indexed in elasticsearch\n)?\z`)
+	// Of 2023: a name, dots up to the thirtieth column, a value.
+	resultForm = regexp.MustCompile(`\A(?: {0,3}(?:- )?[a-z][a-z %]* \.+ (?:\d+(?:\.\d\d)?|\[.*\])\n)+\n\z`)
+)
+
+// sample is printed so in hey-apm's own description of 2018.
+const sample = `on branch trace-apm-server , cmd = [30s 1 2 3 4]
+
+pushed 1.6Mb / sec , accepted 1.6Mb / sec
+http://0.0.0.0:8200/v1/transactions 0
+  [202]	6477 responses (100.00%)
+  total	6477 responses (215.90 rps)
+
+15385 docs indexed (512.83 / sec)  (79.18% of expected)
+4.63 ms / request
+157.7Mb (max RSS)
+0.596 memory efficiency (accepted data volume per minute / memory used)
+saving report
+report indexed in elasticsearch
+`
+
+func TestOneShot(t *testing.T) {
+	got := tried(t, false, "-base-url", "http://h:1/")
+	if !tablesForm.MatchString(got.out) {
+		t.Errorf("stdout has another form:\n%s", got.out)
+	}
+	if !logForm.MatchString(got.errs) {
+		t.Errorf("stderr has another form:\n%s", got.errs)
+	}
+	want := "http://h:1/v1/errors 1\n  [202]\t900 responses (90.00%) \n  [503]\t100 responses (10.00%) \n  total\t1000 responses (100.00 rps)\n" +
+		"\n  3 errors:\n  [2]\tread: connection reset by peer\n  [1]\tno answer within 3s\n\nhttp://h:1/v1/transactions 2\n"
+	if !strings.Contains(got.out, want) {
+		t.Errorf("no\n%s\nin\n%s", want, got.out)
+	}
+	if n := len(got.fired); n != 3 || got.code != 0 || got.err != nil {
+		t.Errorf("%d workloads, exit %d, %v", n, got.code, got.err)
+	}
+	for _, said := range []string{
+		"[info] starting worker for http://h:1/v1/transactions\n", "healthcheck is not fired at", "[info] no more time left to make requests\n",
+		"[info] stopped cleanly after time expired\n",
+	} {
+		if !strings.Contains(got.errs, said) {
+			t.Errorf("stderr has no %q:\n%s", said, got.errs)
+		}
+	}
+}
+
+// How long a request took is not how many there were a second.
+func TestTested(t *testing.T) {
+	if !testedForm.MatchString(sample) {
+		t.Error("the grammar refuses the sample")
+	}
+	for _, tt := range []struct {
+		name   string
+		strict bool
+		want   string
+	}{
+		{"right", false, "\n9.50 ms / request\n"},
+		{"one by the rate", true, " ms / request\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tried(t, tt.strict, "-base-url", "http://h:1", "test", "30s", "1", "2", "3", "4")
+			if !testedForm.MatchString(got.out) || !strings.Contains(got.out, tt.want) || got.err != nil {
+				t.Errorf("no %q, or another form: %v\n%s", tt.want, got.err, got.out)
+			}
+		})
+	}
+	d := answered()
+	for _, want := range []string{"pushed 3.8Mb / sec , accepted 3.4Mb / sec\n", "\n11.11 ms / request\n"} {
+		if text := tested([]string{"30s"}, "http://h:1/", d, 10, true); !strings.Contains(text, want) {
+			t.Errorf("strict has no %q:\n%s", want, text)
+		}
+	}
+	got := tried(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
+	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "callers": "4", "for": "30s", "intake": "v1"} {
+		if len(got.fired) != 1 || got.fired[0][name] != want {
+			t.Fatalf("%s is not %q: %v", name, want, got.fired)
+		}
+	}
+}
+
+func TestAgents(t *testing.T) {
+	got := tried(t, false, "-apm-url", "http://h:1", "-sx", "5", "-sm", "5")
+	if !resultForm.MatchString(got.out) || got.err != nil || got.code != 0 {
+		t.Errorf("exit %d, %v, stdout of another form:\n%s", got.code, got.err, got.out)
+	}
+	want := `transactions sent ............ 2006
+transactions dropped ......... 4
+ - success % ................. 99.80
+spans sent ................... 10030
+spans dropped ................ 20
+ - success % ................. 99.80
+spans sent per transaction ... 5.00
+errors sent .................. 12036
+errors dropped ............... 24
+ - success % ................. 99.80
+total events sent ............ 24072
+ - per second ................ 2292.57
+ - success % ................. 99.80
+ - accepted .................. 21600
+   - per second .............. 2057.14
+total requests ............... 2006
+failed ....................... 6
+server errors ................ [503 Service Unavailable: queue is full]
+
+`
+	if got.out != want {
+		t.Errorf("got\n%swant\n%s", got.out, want)
+	}
+	r := result{strict: true}
+	r.add(&stream{name: "transactions"}, answered())
+	r.add(&stream{name: "errors"}, answered())
+	if n, right := r.generated(), uint64(24072+2*24+4); n != right {
+		t.Errorf("strict: generated %d, want %d", n, right)
+	}
+}
+
+// The benchmark is eight rounds, the first to warm up.
+func TestBenchmark(t *testing.T) {
+	var o, e bytes.Buffer
+	var labels []string
+	var o2 options
+	o2.flags("hey-apm")
+	a := &agents{
+		options: &o2, log: &sayer{w: &e}, vault: newVault(), target: "apm+http://h:1", pause: time.Millisecond,
+		p: &compat.Program{Out: &o, Err: &e, Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
+			for _, w := range ws {
+				for _, entry := range w.Entries {
+					if entry.Name == "label" {
+						labels = append(labels, entry.Values...)
+					}
+				}
+				ds = append(ds, answered())
+			}
+			return ds, nil
+		}},
+	}
+	code, err := a.benchmark(t.Context())
+	if code != 0 || err != nil {
+		t.Errorf("exit %d, %v", code, err)
+	}
+	for _, want := range []string{"bench=warm up", "bench=large transactions", "bench=transactions spans and errors high load"} {
+		if !slices.Contains(labels, want) {
+			t.Errorf("no label %q in %q", want, labels)
+		}
+	}
+	if n := strings.Count(o.String(), "transactions sent ."); n != len(rounds()) {
+		t.Errorf("%d results, want %d", n, len(rounds()))
+	}
+}
+
+// Every flag is honoured, warned of or refused.
+func TestFlags(t *testing.T) {
+	tests := []struct {
+		name   string
+		strict bool
+		args   []string
+		want   map[string]string // of the last workload; "" is absent
+		said   string
+	}{
+		{"nothing", false, nil, map[string]string{
+			"target": "apm+http://localhost:8200", "for": "10s", "intake": "v1", "events": "10", "spans": "1", "clients": "50",
+			"rate": "10000/s", "overload": "drop", "callers": "", "gzip": "6", "request-timeout": "3s", "count": "", "repeat-body": "", "keep-alive": "",
+		}, ""},
+		{"one body", true, nil, map[string]string{"repeat-body": "true"}, ""},
+		{"servers", false, []string{"-base-url", "http://a:1/", "-base-url", "https://b/apm/"}, map[string]string{"target": "apm+https://b:443/apm"}, "http://a:1/v1/errors"},
+		{"a header", false, []string{"-header", "X-A: b: c"}, map[string]string{"header": "X-A: b: c"}, ""},
+		{"a profile without a bound", false, []string{"-profile", "5mb"}, map[string]string{"rate": "", "callers": "100", "clients": "100", "events": "1", "spans": "286"}, ""},
+		{"browsers", false, []string{"-profile", "rum"}, map[string]string{"intake": "rum-v2", "callers": "2"}, "go to /intake/v2/rum/events"},
+		{"a number", false, []string{"-requests", "20", "-profile=1mb"}, map[string]string{"count": "1680", "overload": ""}, ""},
+		{"times", false, []string{"-run", "3s", "-timeout", "7"}, map[string]string{"for": "3s", "request-timeout": "7s"}, ""},
+		{"no timeout", false, []string{"-timeout", "0"}, map[string]string{"request-timeout": "1h0m0s"}, ""},
+		{"less", false, []string{"-disable-compression", "-disable-keepalive", "-disable-redirects"}, map[string]string{"gzip": "", "keep-alive": "false"}, ""},
+		{"the shell", false, []string{"-server"}, nil, "[error] -server: the shell is not here"},
+
+		{"agents", false, []string{"-apm-url", "http://h:1"}, map[string]string{
+			"target": "apm+http://h:1", "for": "30s", "mix": "error=1", "frames": "0-10", "callers": "1", "clients": "1", "rate": "", "gzip": "1", "verbose": "true", "events": "100",
+		}, ""},
+		{"only transactions", false, []string{"-e", "0", "-sx", "4", "-sm", "4", "-t", "1000", "-tf", "1ms"}, map[string]string{
+			"mix": "transaction=1", "spans": "4", "count": "5000", "rate": "5000/s", "events": "100", "callers": "",
+		}, ""},
+		{"about so many", false, []string{"-e", "0", "-sx", "9", "-t", "10"}, map[string]string{"spans": "1-9", "count": "60", "events": "10"}, "about so many transactions"},
+		{"only errors", false, []string{"-t", "0", "-e", "30", "-ef", "100ms", "-ex", "3", "-em", "5"}, map[string]string{
+			"mix": "error=1", "frames": "5", "count": "30", "rate": "10/s", "events": "1", "spans": "0",
+		}, ""},
+		{"several agents", false, []string{"-instances", "3", "-t", "0", "-ef", "1ms", "-run", "1m"}, map[string]string{"clients": "3", "rate": "3000/s", "for": "1m0s"}, ""},
+		{"a seed and a wait", false, []string{"-seed", "7", "-flush", "3s"}, map[string]string{"seed": "7", "drain": "3s"}, ""},
+		{"for ever", false, []string{"-flush", "0"}, map[string]string{"drain": "1h0m0s"}, ""},
+		{"agents in a row", false, []string{"-delay", "5"}, nil, "warning: -delay means nothing here"},
+		{"a name", false, []string{"-service-name", "x"}, nil, "warning: -service-name means nothing here"},
+		{"where reports go", false, []string{"-es-url", "http://es:9200"}, map[string]string{"store": "http://es:9200"}, ""},
+		{"its login", false, []string{"-es-auth", "u:hunter2secret"}, map[string]string{"store": ""}, "warning: -es-auth means nothing here"},
+		{"what is indexed", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret"}, map[string]string{
+			"index": "http://es:9200", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
+		}, "warning: the secret of -apm-es-auth can be read"},
+		{"a token", false, []string{"-apm-secret", "hunter2secret"}, map[string]string{"secret-token": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -apm-secret can be read"},
+		{"a token by reference", false, []string{"-apm-secret", "env:TOKEN"}, map[string]string{"secret-token": "env:TOKEN"}, ""},
+		{"a key", false, []string{"-api-key", "hunter2secret"}, map[string]string{"api-key": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -api-key can be read"},
+		{"a login in a header", false, []string{"-header", "Authorization: Bearer hunter2secret"}, map[string]string{"header": "Authorization: env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -header"},
+		{"regressions", false, []string{"-rm", "1.2", "-rd", "3"}, nil, "warning: -rd means nothing here"},
+	}
+	tries := map[string]bool{"bench": true, "describe": true, "dump": true} // have tests of their own
+	for _, tt := range tests {
+		for _, a := range tt.args {
+			name, _, _ := strings.Cut(strings.TrimPrefix(a, "-"), "=")
+			tries[name] = tries[name] || strings.HasPrefix(a, "-")
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			got := tried(t, tt.strict, tt.args...)
+			if tt.want != nil && len(got.fired) == 0 {
+				t.Fatalf("nothing was fired: exit %d, %v, %s", got.code, got.err, got.errs)
+			}
+			for name, want := range tt.want {
+				if last := got.fired[len(got.fired)-1]; last[name] != want {
+					t.Errorf("%s is %q, want %q", name, last[name], want)
+				}
+			}
+			if !strings.Contains(got.errs, tt.said) {
+				t.Errorf("stderr has no %q:\n%s", tt.said, got.errs)
+			}
+			if strings.Contains(got.errs+got.out, "hunter2") {
+				t.Error("the secret is printed")
+			}
+			for _, settings := range got.fired {
+				for name, v := range settings {
+					if strings.Contains(v, "hunter2") {
+						t.Errorf("the secret stands in %s", name)
+					}
+				}
+			}
+			for _, text := range got.secrets {
+				if text != "hunter2secret" && text != "Bearer hunter2secret" && text != "" {
+					t.Errorf("a reference means %q", text)
+				}
+			}
+			if os.Getenv("CARRONADE_AS_HEY_APM_1") != "" {
+				t.Error("the secret outlives the run")
+			}
+		})
+	}
+	var o options
+	o.flags("hey-apm").VisitAll(func(f *flag.Flag) {
+		if !tries[f.Name] {
+			t.Errorf("-%s is not tried", f.Name)
+		}
+		if f.Name != "run" && of2018[f.Name] == of2023[f.Name] {
+			t.Errorf("-%s is of both generations, or of none", f.Name)
+		}
+	})
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		errs string // a part of stderr
+		err  string // of the error that is carronade's to print
+		code int
+	}{
+		{"help", []string{"-h"}, "Usage of hey-apm:\n", "", 0},
+		{"no such flag", []string{"-foo"}, "flag provided but not defined: -foo\nUsage of hey-apm:\n", "", 2},
+		{"no duration", []string{"-run", "soon"}, "invalid value \"soon\" for flag -run: parse error\n", "", 2},
+		{"no such profile", []string{"-profile", "light"}, " [error] unknown profile\n", "", 1},
+		{"no header", []string{"-header", "x"}, " [error] invalid header \"x\", use \"key: this is the value\"\n", "", 1},
+		{"two generations", []string{"-profile", "tiny", "-t", "3"}, "", "-profile is of 2018 and -t of 2023", 1},
+		{"no URL", []string{"-base-url", "localhost:8200"}, "", "-base-url: ", 1},
+		{"a user in a URL", []string{"-apm-url", "http://u:hunter2secret@h:1"}, "", "a URL with a user in it is not taken", 1},
+		{"nothing to do", []string{"-t", "0", "-e", "0"}, "", "nothing is left to generate", 1},
+		{"no agents", []string{"-instances", "0"}, "", "there is one agent at least", 1},
+		{"no frequency", []string{"-tf", "0"}, "", "a frequency is one in a duration above nothing", 1},
+		{"nobody is there", []string{"-apm-url", "http://nobody:1"}, "", "nobody is there", 1},
+		{"a test of too little", []string{"test", "30s", "1"}, "", "it has 2 arguments", 1},
+		{"a test of a server to start", []string{"test", "30s", "1", "1", "1", "1", "-E", "a=b"}, "", "no server is started", 1},
+		{"a test of no time", []string{"test", "x", "1", "1", "1", "1"}, "", "is no duration", 1},
+		{"a test of nobody", []string{"test", "1s", "1", "1", "1", "0"}, "", "0 callers send nothing", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tried(t, false, tt.args...)
+			said := ""
+			if got.err != nil {
+				said = got.err.Error()
+			}
+			if !strings.Contains(got.errs, tt.errs) || got.code != tt.code || !strings.Contains(said, tt.err) || tt.err == "" && said != "" {
+				t.Errorf("exit %d, error %q, stderr %q", got.code, said, got.errs)
+			}
+			if strings.Contains(said+got.errs+got.out, "hunter2") {
+				t.Error("the secret is printed")
+			}
+		})
+	}
+}
+
+// What is described and dumped is what is fired.
+func TestPayloads(t *testing.T) {
+	t.Chdir(t.TempDir())
+	got := tried(t, false, "-describe", "-base-url", "http://h:1/")
+	form := regexp.MustCompile(`\A(?:(?:POST|GET) \S+ - \d+ \(\d+ gz\) bytes(?: - \d+ transactions with spans of length: (?:\d+ )+)?\n)+\z`)
+	if !form.MatchString(got.out) || len(got.fired) > 0 || got.code != 0 {
+		t.Errorf("exit %d, stdout of another form:\n%s", got.code, got.out)
+	}
+	if got = tried(t, false, "-dump", "-profile", "tiny"); got.code != 0 || got.err != nil || len(got.fired) > 0 {
+		t.Fatalf("exit %d, %v", got.code, got.err)
+	}
+	data, err := os.ReadFile("tiny.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dumped := regexp.MustCompile(`\Aloadbeat:\n  targets:\n(?:    - concurrent: \d+\n      qps: \d+\.\d{5}\n      method: (?:POST|GET)\n      url: \S+\n` +
+		`(?:      headers:\n        - Content-Type:application/json\n      body: >\n        \{.*\}\n)?\n)+\z`)
+	if !dumped.Match(data) {
+		t.Errorf("tiny.yml has another form:\n%.2000s", data)
+	}
+	for name, want := range map[string]int{"5mb": 5e6, "10mb": 10e6, "130kb": 130e3, "910kb": 910e3, "1mb": 1e6} {
+		w := work{part: profiles[name][0]}
+		plain, gzipped, _, err := w.body()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(plain); n < want*9/10 || n > want*12/10 || gzipped >= n {
+			t.Errorf("%s has bodies of %d bytes, %d compressed", name, n, gzipped)
+		}
+	}
+}

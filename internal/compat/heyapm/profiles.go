@@ -1,0 +1,81 @@
+package heyapm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A part of a profile is one kind of request that its callers send again and
+// again.
+type part struct {
+	path   string // below the base URL, as the tool has it
+	intake string // of ours; "" is a check of health, which is not fired here
+	// What a request has: events, spans of each, stack frames of each span or
+	// error. No spans: events are errors.
+	events, spans, frames int
+
+	callers int
+	perS    float64 // requests a second and caller, at most; 0: no bound
+}
+
+func (p *part) fired() bool { return p.intake != "" }
+
+// eventsPerRequest are those of a request with all spans.
+func (p *part) eventsPerRequest() int { return p.events * (1 + p.spans) }
+
+const (
+	v1Errors       = "v1/errors"
+	v1Transactions = "v1/transactions"
+	rumErrors      = "v1/client-side/errors"
+	rumEvents      = "v1/client-side/transactions"
+)
+
+// The bodies that profiles are made of, by how large they are there: errors of
+// 13 and 5 kB, transactions of 162 and 1.8 kB.
+func errorsOf13kB(callers int, perS float64) part {
+	return part{path: v1Errors, intake: "v1", events: 1, frames: 31, callers: callers, perS: perS}
+}
+
+func errorsOf5kB(callers int, perS float64) part {
+	return part{path: v1Errors, intake: "v1", events: 1, frames: 10, callers: callers, perS: perS}
+}
+
+// framesOfSpan makes a span of 17 kB, as those of the profiles are.
+const framesOfSpan = 47
+
+func transactions(events, spans, frames, callers int, perS float64) part {
+	return part{path: v1Transactions, intake: "v1", events: events, spans: spans, frames: frames, callers: callers, perS: perS}
+}
+
+func rum(path string, events, spans, frames, callers int) part {
+	return part{path: path, intake: "rum-v2", events: events, spans: spans, frames: frames, callers: callers}
+}
+
+var health = part{path: "healthcheck", callers: 1, perS: 1}
+
+// profiles are all of them by name.
+var profiles = makeProfiles()
+
+func makeProfiles() map[string][]part {
+	all := map[string][]part{
+		"heavy":     {errorsOf13kB(3, 10), errorsOf5kB(1, 10), transactions(10, 1, 40, 50, 10), health},
+		"tiny":      {errorsOf13kB(3, 10), errorsOf5kB(1, 10), transactions(1, 1, 1, 50, 10), health},
+		"baddeploy": {errorsOf13kB(50, 10), errorsOf5kB(50, 10), transactions(10, 1, 40, 2, 10), health},
+		"maxspans":  {transactions(1, 500, framesOfSpan, 4, 10), health},
+		"huge":      {transactions(2, 500, framesOfSpan, 3, 1), health},
+		"1mb":       {transactions(28, 2, framesOfSpan, 100, 0)},
+		"rum":       {rum(rumErrors, 1, 0, 5, 2), rum(rumEvents, 1, 5, 0, 2), health},
+		"rumtiny":   {rum(rumEvents, 1, 1, 0, 2), health},
+	}
+	for i := 1; i < 10; i++ {
+		all[fmt.Sprintf("%dmb", 5*i)] = []part{transactions(i, 286, framesOfSpan, 100, 0)}
+	}
+	for i := 1; i < 8; i++ {
+		all[fmt.Sprintf("%dkb", 130*i)] = []part{transactions(7*i, 1, framesOfSpan, 100, 0)}
+	}
+	return all
+}
+
+func profileNames() string { return strings.Join(slices.Sorted(maps.Keys(profiles)), " ") }

@@ -1,0 +1,75 @@
+package heyapm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"carronade/internal/report"
+)
+
+// responses is the table of a part: responses by status, and what was no
+// response.
+func responses(url string, i int, d *report.Document, elapsed float64) string {
+	var b strings.Builder
+	var total uint64
+	for _, s := range d.Totals.Statuses {
+		total += s.Shots
+	}
+	fmt.Fprintf(&b, "%s %d\n", url, i)
+	for _, s := range d.Totals.Statuses {
+		fmt.Fprintf(&b, "  [%d]\t%d responses (%.2f%%) \n", s.Code, s.Shots, 100*float64(s.Shots)/float64(total))
+	}
+	perS := 0.0
+	if elapsed > 0 {
+		perS = float64(total) / elapsed
+	}
+	fmt.Fprintf(&b, "  total\t%d responses (%.2f rps)\n", total, perS)
+
+	errs, count := unanswered(d)
+	if count > 0 {
+		fmt.Fprintf(&b, "\n  %d errors:\n", count)
+		for _, e := range errs {
+			fmt.Fprintf(&b, "  [%d]\t%s\n", e.count, e.text)
+		}
+	}
+	return b.String()
+}
+
+// A mistake is what ended requests without a response.
+type mistake struct {
+	text  string
+	count uint64
+}
+
+// unanswered are failures without a status, most frequent first; those that end
+// alike are one, as the tool joined them.
+func unanswered(d *report.Document) (out []mistake, count uint64) {
+	for _, f := range d.Failures {
+		if hasStatus(f.Text) {
+			continue
+		}
+		count += f.Shots
+		text := f.Text
+		for _, end := range []string{"read: connection reset by peer", "write: broken pipe"} {
+			if strings.HasSuffix(text, end) {
+				text = end
+			}
+		}
+		if k := slices.IndexFunc(out, func(m mistake) bool { return m.text == text }); k >= 0 {
+			out[k].count += f.Shots
+			continue
+		}
+		out = append(out, mistake{text, f.Shots})
+	}
+	slices.SortStableFunc(out, func(a, b mistake) int { return cmp.Compare(b.count, a.count) })
+	return out, count
+}
+
+// hasStatus reports whether a failure's text begins with the status of an
+// answer, such as "503 Service Unavailable".
+func hasStatus(text string) bool {
+	head, _, _ := strings.Cut(text, " ")
+	return len(head) == 3 && strings.Trim(head, "0123456789") == ""
+}

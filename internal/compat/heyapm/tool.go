@@ -1,0 +1,140 @@
+package heyapm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+)
+
+// Tool is hey-apm.
+var Tool = compat.Tool{
+	Name: "hey-apm", Short: "APM Server: profiles of requests (2018), and an agent's events (2023)", Kind: "apm",
+	Main: run,
+}
+
+const differs = `
+Profiles are made anew by their descriptions, with fresh ids (--strict: one body
+again and again); the check of health is not fired. Of the shell there is
+  test <duration> <events> <spans> <frames> <concurrency>
+for a server that runs. The counts of 2023 are of
+what was sent and what the server accepted. -bench prints its results and leaves
+judging to carronade verify. See docs/coming-from/hey-apm.md.
+`
+
+func run(ctx context.Context, p *compat.Program) (int, error) {
+	var o options
+	fs := o.flags(p.Called)
+	var said bytes.Buffer
+	fs.SetOutput(&said)
+	fs.Usage = func() {
+		fmt.Fprintf(&said, "Usage of %s:\n", p.Called)
+		fs.PrintDefaults()
+	}
+	switch err := fs.Parse(p.Args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(p.Err, "%s\n%s%s", said.String(), compat.OursHelp, differs)
+		return 0, nil
+	case err != nil:
+		p.Err.Write(said.Bytes()) //nolint:errcheck // nobody reads
+		return 2, nil
+	}
+	generation, given, err := choose(fs, p.Generation)
+	if err != nil {
+		return 1, err
+	}
+	test := fs.Arg(0) == "test" && generation == shot2018
+	if fs.NArg() > 0 && !test {
+		fmt.Fprintf(p.Err, "warning: %s is left out: hey-apm has flags, and here the shell's test\n", strings.Join(fs.Args(), " "))
+	}
+	s := &sayer{w: p.Err}
+	v := newVault()
+	defer v.close()
+	if generation == shot2018 {
+		t := &oneShot{options: &o, p: p, log: s, vault: v}
+		if test {
+			return t.test(ctx, fs.Args()[1:])
+		}
+		return t.main(ctx)
+	}
+	return (&agents{options: &o, p: p, log: s, vault: v, given: given}).main(ctx)
+}
+
+// choose tells the generation from the flags that were given.
+func choose(fs *flag.FlagSet, asked string) (generation string, given map[string]bool, err error) {
+	given = map[string]bool{}
+	var old, young string
+	fs.Visit(func(f *flag.Flag) {
+		given[f.Name] = true
+		switch {
+		case of2018[f.Name]:
+			old = f.Name
+		case of2023[f.Name]:
+			young = f.Name
+		}
+	})
+	switch {
+	case asked != "" && asked != shot2018 && asked != agent2023:
+		return "", nil, fmt.Errorf("--generation %s: hey-apm has %s and %s", asked, shot2018, agent2023)
+	case old != "" && young != "":
+		return "", nil, fmt.Errorf("-%s is of %s and -%s of %s: give flags of one of them", old, shot2018, young, agent2023)
+	case asked == shot2018 && young != "":
+		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, young)
+	case asked == agent2023 && old != "":
+		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, old)
+	case asked == agent2023 || young != "":
+		return agent2023, given, nil
+	}
+	return shot2018, given, nil
+}
+
+// targetOf writes a server's URL as a target: http://h:8200/prefix as
+// apm+http://h:8200/prefix. The port is the scheme's when it is left out.
+func targetOf(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("a URL that cannot be read: %.40q", text)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return "", fmt.Errorf("%q is no URL of http or https", u.Redacted())
+	case u.User != nil:
+		return "", fmt.Errorf("%s: a URL with a user in it is not taken: give a header or a secret", u.Redacted())
+	}
+	host := u.Host
+	if u.Port() == "" {
+		host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	return "apm+" + u.Scheme + "://" + host + strings.TrimRight(u.Path, "/"), nil
+}
+
+// A sayer writes lines as Go's log package does, with a place in the source.
+type sayer struct {
+	w interface{ Write([]byte) (int, error) }
+}
+
+func (s *sayer) printf(format string, args ...any) {
+	fmt.Fprintf(s.w, "%s main.go:1: %s\n", time.Now().Format("2006/01/02 15:04:05"), fmt.Sprintf(format, args...))
+}
+
+// interrupted says what the tool says of an interrupt.
+func (s *sayer) interrupted() { s.printf("[error] caught signal, stopping work") }
+
+// worst is the exit code of several runs: an interruption before what could not
+// be done, that before an untrustworthy run, that before a broken limit.
+func worst(ds []*report.Document) int {
+	order := []int{report.ExitDone, report.ExitCheck, report.ExitTrust, report.ExitProblem, report.ExitInterrupted}
+	at := 0
+	for _, d := range ds {
+		at = max(at, slices.Index(order, d.ExitCode()))
+	}
+	return order[at]
+}
