@@ -32,7 +32,7 @@ func TestInABrowser(t *testing.T) {
 		tab := desk(t)
 		hover(tab, "throughput", 0.51)
 		got := eval(tab, `document.querySelector("#f-throughput .tip").textContent`)
-		for _, want := range []string{"at 30.5 s", "offered1 k/s", "sent1 k/s", "acked9"} {
+		for _, want := range []string{"around 30.5 s", "offered1 k/s", "sent1 k/s", "acked9"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("read under the pointer: got %q, want %q in it", got, want)
 			}
@@ -87,11 +87,11 @@ func TestInABrowser(t *testing.T) {
 		tab := desk(t)
 		tab.Do(chromedp.Focus(chromedp.CSS("#f-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight)) // the pointer may rest somewhere
 		said := `document.getElementById("said").textContent`
-		if got := eval(tab, said); !strings.HasPrefix(got, "at 1.5 s: p50 ") || !strings.Contains(got, "max ") {
-			t.Errorf("said: got %q, want the values at 1.5 s", got)
+		if got := eval(tab, said); !strings.HasPrefix(got, "around 1.5 s: p50 ") || !strings.Contains(got, "max ") {
+			t.Errorf("said: got %q, want the values around 1.5 s", got)
 		}
 		tab.Do(chromedp.KeyEvent(kb.End))
-		if got := eval(tab, said); !strings.HasPrefix(got, "at 59.5 s") {
+		if got := eval(tab, said); !strings.HasPrefix(got, "around 59.5 s") {
 			t.Errorf("said at the end: got %q", got)
 		}
 		tab.Do(chromedp.KeyEvent("+"))

@@ -66,6 +66,7 @@ func (e *encoder) figure(f *picture.Figure) {
 	e.raw(`,"title":`)
 	e.text(f.Title)
 	e.raw(`,"shared":` + strconv.FormatBool(f.Shared))
+	e.raw(`,"middles":` + strconv.FormatBool(f.Middles))
 	e.raw(`,"x":`)
 	e.axis(&f.X)
 	e.raw(`,"y":`)

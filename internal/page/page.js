@@ -522,7 +522,7 @@
       if (!found.length) return null;
       let head = format(x, f.x.unit);
       if (f.x.labels) head = f.x.labels[Math.round(x)] || '';
-      else if (f.shared) head = 'at ' + format(data.xs[found[0][0].x][found[0][1]], 's');
+      else if (f.shared) head = (f.middles ? 'around ' : 'at ') + format(data.xs[found[0][0].x][found[0][1]], 's');
       return { head, rows: found.map(([s, i]) => [s, s.name || f.title, (s.least && s.least.includes(i) ? '>= ' : '') + format(s.y[i], f.y.unit)]) };
     }
 
