@@ -81,6 +81,19 @@ const pairs = "00010203040506070809101112131415161718192021222324252627282930313
 	"40414243444546474849505152535455565758596061626364656667686970717273747576777879" +
 	"8081828384858687888990919293949596979899"
 
+// appendName appends n in a radix of 36 at most, with leading zeros to a width of
+// 63 at most, which n fits.
+func appendName(dst []byte, n uint64, width int, radix uint64) []byte {
+	const letters = "0123456789abcdefghijklmnopqrstuvwxyz"
+	var b [63]byte
+	name := b[:width]
+	for i := len(name) - 1; i >= 0; i-- {
+		name[i] = letters[n%radix]
+		n /= radix
+	}
+	return append(dst, name...)
+}
+
 // appendDecimal appends n with leading zeros to a width of 20 at most.
 func appendDecimal(dst []byte, n uint64, width int) []byte {
 	var b [20]byte

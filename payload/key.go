@@ -21,6 +21,9 @@ const (
 // seqWidth is the least width of sequential keys: a trillion events.
 const seqWidth = 12
 
+// maxNames bounds names: a number of 63 bits each.
+const maxNames = 1 << 63
+
 // maxKeys bounds the keys of a zipf: float64 holds whole numbers up to here.
 const maxKeys = 1 << 53
 
@@ -29,6 +32,7 @@ type keys struct {
 	kind  keyKind
 	n     uint64
 	width int // of the text, with leading zeros
+	radix int // of names; 0: ten
 	zipf  zipf
 }
 
@@ -58,6 +62,32 @@ func parseKeys(s string) (keys, error) {
 	return out, nil
 }
 
+// parseNames takes so many digits, of a radix: as many keys as there are such
+// names, so that an event has one of its own.
+func (k *keys) parseNames(args []string) error {
+	k.kind, k.radix = uniform, 36
+	if len(args) == 0 || len(args) > 2 {
+		return errors.New("names take the digits of one, and their radix")
+	}
+	var err error
+	if k.width, err = strconv.Atoi(args[0]); err != nil || k.width < 1 || k.width > 63 {
+		return fmt.Errorf("%q is no number of digits from 1 to 63", args[0])
+	}
+	if len(args) == 2 {
+		if k.radix, err = strconv.Atoi(args[1]); err != nil || k.radix < 2 || k.radix > 36 {
+			return fmt.Errorf("%q is no radix from 2 to 36", args[1])
+		}
+	}
+	k.n = 1
+	for range k.width {
+		if k.n > maxNames/uint64(k.radix) {
+			return fmt.Errorf("there are more than 2^63 names of %d digits: take fewer", k.width)
+		}
+		k.n *= uint64(k.radix)
+	}
+	return nil
+}
+
 func (k *keys) parse(name string, called bool, args []string) error {
 	switch name {
 	case "none", "seq":
@@ -68,6 +98,8 @@ func (k *keys) parse(name string, called bool, args []string) error {
 			k.kind, k.width = seq, seqWidth
 		}
 		return nil
+	case "names":
+		return k.parseNames(args)
 	case "uniform":
 		if len(args) != 1 {
 			return errors.New("uniform takes the number of keys")

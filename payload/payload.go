@@ -171,13 +171,16 @@ func (g *Generator) HasKey() bool { return g.keys.kind != none }
 // to N-1, where 0 is the most frequent of a zipf. Without keys it is 0.
 func (g *Generator) KeyNumber(n uint64) uint64 { return g.keys.number(g.keySeed, n) }
 
-// AppendKey appends the key of event n: its number in decimal digits, with
-// leading zeros to the width of the largest (12 digits for seq), so that keys
+// AppendKey appends the key of event n: its number in decimal digits (names in
+// those of their radix), with leading zeros to the width of the largest (12 digits for seq), so that keys
 // sort as their numbers do and one can take another's place. Without keys it
 // appends nothing.
 func (g *Generator) AppendKey(dst []byte, n uint64) []byte {
 	if g.keys.kind == none {
 		return dst
+	}
+	if g.keys.radix > 0 {
+		return appendName(dst, g.keys.number(g.keySeed, n), g.keys.width, uint64(g.keys.radix))
 	}
 	return appendDecimal(dst, g.keys.number(g.keySeed, n), g.keys.width)
 }

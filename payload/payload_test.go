@@ -170,6 +170,23 @@ func TestKeyText(t *testing.T) {
 			}
 		})
 	}
+	t.Run("names", func(t *testing.T) {
+		a, b := generator(t, Spec{Key: "names(12)"}), generator(t, Spec{Key: "names(63,2)"})
+		seen := map[string]bool{}
+		for n := range uint64(10000) {
+			got := string(a.AppendKey(nil, n))
+			if want := strconv.FormatUint(a.KeyNumber(n), 36); len(got) != 12 || strings.TrimLeft(got, "0") != want {
+				t.Fatalf("name %q of event %d: want %q", got, n, want)
+			}
+			if bits := b.AppendKey(nil, n); len(bits) != b.MaxKeySize() || strings.Trim(string(bits), "01") != "" {
+				t.Fatalf("name %q of event %d", bits, n)
+			}
+			seen[got] = true
+		}
+		if len(seen) != 10000 {
+			t.Errorf("of 10,000 names %d are distinct", len(seen))
+		}
+	})
 	t.Run("one width", func(t *testing.T) {
 		g := generator(t, Spec{Key: "uniform(1001)"})
 		for n := range uint64(1000) {
