@@ -90,6 +90,7 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 			return nil, err
 		}
 	}
+	s.warnNames(warn)
 	return s, nil
 }
 
@@ -159,6 +160,18 @@ func (s *step) warn(warn func(string, ...any)) {
 			}
 		case o.on != "" && !strings.Contains(o.on, string(s.work)):
 			warn("--%s means nothing when %s", o.name, workNames[s.work])
+		}
+	}
+}
+
+// warnNames speaks of what keys have none of.
+func (s *step) warnNames(warn func(string, ...any)) {
+	if !s.keyed {
+		return
+	}
+	for _, name := range []string{"prefix", "seed", "step"} {
+		if s.v.has("item-naming-" + name) {
+			warn("--item-naming-%s does nothing for keys: they are digits alone, in order from 0 or at random", name)
 		}
 	}
 }

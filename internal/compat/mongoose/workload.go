@@ -173,12 +173,12 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	}
 }
 
-// key is the form of the keys: of as many as there are names.
+// key is the form of the keys: names as items have them, with leading zeros.
 func (s *step) key() string {
 	if s.v.text("item-naming-type") != "random" {
 		return "seq"
 	}
-	return fmt.Sprintf("uniform(%d)", uint64(1)<<53)
+	return fmt.Sprintf("names(%d,%d)", s.keyBytes(), s.v.number("item-naming-radix"))
 }
 
 // keyBytes is how long a key is.
@@ -189,7 +189,11 @@ func (s *step) keyBytes() int64 {
 	case s.v.text("item-naming-type") != "random":
 		return 12
 	}
-	return int64(len(strconv.FormatUint(uint64(1)<<53-1, 10)))
+	n, radix := int64(0), uint64(s.v.number("item-naming-radix"))
+	for top := uint64(1); n < s.v.number("item-naming-length") && top <= math.MaxInt64/radix; n++ {
+		top *= radix // a name is a number of 63 bits at most
+	}
+	return n
 }
 
 // beside is how many bytes of a record are no value.
