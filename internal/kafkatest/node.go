@@ -71,7 +71,11 @@ func (n *Node) settings() (string, error) {
 		"transaction.state.log.replication.factor": replicas,
 		"transaction.state.log.min.isr":            inSync,
 		"transaction.state.log.num.partitions":     "4",
-		"group.initial.rebalance.delay.ms":         "0",
+		// Of share groups (KIP-932).
+		"share.coordinator.state.topic.replication.factor": replicas,
+		"share.coordinator.state.topic.min.isr":            inSync,
+		"share.coordinator.state.topic.num.partitions":     "4",
+		"group.initial.rebalance.delay.ms":                 "0",
 		// A dead node is noticed in seconds rather than nine of them.
 		"broker.session.timeout.ms":    "4000",
 		"broker.heartbeat.interval.ms": "500",

@@ -48,6 +48,8 @@ type clientReader struct {
 	// leaving says that the run is over: what was read is committed, or cannot be.
 	leaving atomic.Bool
 
+	events, bytes atomic.Uint64 // delivered
+
 	mu    sync.Mutex
 	since time.Time // without an assignment since; zero while it has one
 	owned map[int32]bool
@@ -97,6 +99,9 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 	}
 	if c.fetch.committed {
 		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
+	if c.shareGroup != "" {
+		return append(opts, kgo.ShareGroup(c.shareGroup), kgo.ConsumeTopics(c.topic))
 	}
 	if c.group == "" {
 		offsets := map[int32]kgo.Offset{}
@@ -196,7 +201,7 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 		r := &clientReader{s: s, id: i, owned: map[int32]bool{}}
 		if s.cl.cfg.group != "" {
 			r.since = time.Now()
-		} else if i >= len(s.starts) {
+		} else if i >= len(s.starts) && s.cl.cfg.shareGroup == "" {
 			continue // more clients than partitions
 		}
 		var err error
@@ -247,7 +252,9 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 			if t.Topic != s.cl.cfg.topic || int(t.Partition) >= len(s.high) {
 				return
 			}
-			s.high[t.Partition].Store(t.HighWatermark)
+			if s.cl.cfg.shareGroup == "" { // those are not told where the log ends
+				s.high[t.Partition].Store(t.HighWatermark)
+			}
 			if r.take(&t, at) {
 				over++
 			}
@@ -305,6 +312,8 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, at time.Duration) (over 
 	r.nexts = append(r.nexts, position64{t.Partition, min(next, end)})
 	r.lasts = append(r.lasts, t.Records[len(t.Records)-1])
 	if a.Events > 0 {
+		r.events.Add(uint64(a.Events))
+		r.bytes.Add(uint64(a.Bytes))
 		a.Wire = a.Bytes
 		if s.stamped {
 			a.Stamps = r.marks[first:len(r.marks):len(r.marks)]
@@ -327,6 +336,17 @@ func (s *clientSource) fatal(fetches kgo.Fetches) error {
 
 func (s *clientSource) facts() map[string]any {
 	f := map[string]any{"read_from": s.cl.cfg.startText(), "client": "franz-go"}
+	if g := s.cl.cfg.shareGroup; g != "" {
+		f["read_from"] = "where the share group stands"
+		events, bytes := make([]uint64, s.cl.cfg.clients), make([]uint64, s.cl.cfg.clients)
+		s.mu.Lock()
+		for _, r := range s.clients {
+			events[r.id], bytes[r.id] = r.events.Load(), r.bytes.Load()
+		}
+		s.mu.Unlock()
+		// What was delivered to each, the rest of the last delivery included.
+		f["share_group"] = map[string]any{"name": g, "members": s.cl.cfg.clients, "member_events": events, "member_bytes": bytes}
+	}
 	if g := s.cl.cfg.group; g != "" {
 		s.mu.Lock()
 		f["group"] = map[string]any{"name": g, "members": s.cl.cfg.clients, "assignments": s.assigned, "revocations": s.revoked}

@@ -120,6 +120,19 @@ func (s *clientSource) goOn(ctx context.Context) error {
 const leaveTime = 2 * time.Second
 
 func (r *clientReader) leave() {
+	if r.s.cl.cfg.shareGroup != "" {
+		// What was delivered is accepted; the client does it otherwise with the
+		// next poll, and there is none.
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+		r.client.MarkAcks(kgo.AckAccept)
+		if err := r.client.FlushAcks(ctx); err != nil {
+			r.s.cl.cfg.logf("accept what was read: %v", err)
+		}
+		if err := r.client.LeaveGroupContext(ctx); err != nil {
+			r.s.cl.cfg.logf("leave the share group %s: %v", r.s.cl.cfg.shareGroup, err)
+		}
+		cancel()
+	}
 	if r.s.cl.cfg.group != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 		if err := r.client.CommitMarkedOffsets(ctx); err != nil {

@@ -66,11 +66,12 @@ type config struct {
 	count              uint64 // events wanted; 0: no limit
 
 	// Consuming.
-	group    string
-	from     position
-	decode   bool
-	untilEnd bool
-	fetch    fetchConfig
+	group      string
+	shareGroup string // joined instead of a group: brokers deal its records out
+	from       position
+	decode     bool
+	untilEnd   bool
+	fetch      fetchConfig
 
 	bufferMemory int64 // bytes waiting; 0: unbounded
 	create       *TopicSpec
@@ -131,6 +132,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		count:     s.Count,
 
 		group:        v.String("group"),
+		shareGroup:   v.String("share-group"),
 		decode:       v.Bool("decode"),
 		untilEnd:     v.Bool("until-end"),
 		bufferMemory: v.Size("buffer-memory"),
@@ -169,6 +171,12 @@ func parseConfig(s target.Spec) (*config, error) {
 	}
 	if c.from, err = parsePosition(v.String("from")); err != nil {
 		return nil, err
+	}
+	if c.shareGroup != "" && s.Given["from"] {
+		return nil, &target.Error{
+			Doing: "read the options", Err: fmt.Errorf("a share group begins where its own setting share.auto.offset.reset says"),
+			Hint: "leave out --from, and set that",
+		}
 	}
 	if err := c.parseSizes(v); err != nil {
 		return nil, err
@@ -297,6 +305,16 @@ func (c *config) check() error {
 	}
 	if c.group != "" && c.engine != engineClient {
 		return contradiction("a consumer group is joined by the engine client only", "add --engine client, or leave out --group")
+	}
+	if c.shareGroup != "" {
+		switch {
+		case c.engine != engineClient:
+			return contradiction("a share group is joined by the engine client only", "add --engine client, or leave out --share-group")
+		case c.group != "":
+			return contradiction("a client cannot be in a consumer group and in a share group", "leave out --group or --share-group")
+		case c.untilEnd:
+			return contradiction("a share group has no end of its own: others may read on", "give --count or --for instead of --until-end")
+		}
 	}
 	if c.batchSize <= 0 {
 		return contradiction("batch-size must be above zero", "give --batch-size 256KiB")

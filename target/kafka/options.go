@@ -126,6 +126,10 @@ func options() []target.Option {
 			Help: "consumer group to join (engine client)",
 		},
 		{
+			Name: "share-group", Word: "NAME", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
+			Help: "share group to join instead, whose records brokers deal out one by one (engine client)",
+		},
+		{
 			Name: "from", Word: "WHERE", Default: "earliest", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
 			Help: positionForms,
 		},
