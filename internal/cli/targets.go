@@ -146,6 +146,7 @@ func oldTools() []compat.Tool {
 		mongoose.Tool,
 		kafkaproducer.Tool,
 		kafkaconsumer.Tool,
+		kafkaconsumer.Share,
 		kafkalatency.Tool,
 		heyapm.Tool,
 		riemannload.Tool,

@@ -1,0 +1,297 @@
+package kafkaconsumer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/compat/jopt"
+	"carronade/internal/compat/kafkaprops"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+)
+
+// Share is kafka-share-consumer-perf-test.
+var Share = compat.Tool{
+	Name: "kafka-share-consumer-perf-test", Short: "Kafka: records consumed in a share group (4.1 and 4.3)", Kind: "kafka",
+	Main: runShare,
+}
+
+const shareDiffers = `
+Here exactly as many records are counted as were asked for, the wait for the
+timeout is not part of the time, and a run that lacks records ends with 1
+(--strict: as the tool has it). A share group that nobody has told otherwise
+begins at the end: set its share.auto.offset.reset to earliest by
+kafka-configs --entity-type groups. See docs/coming-from/kafka-consumer-tools.md.
+`
+
+const aboutShare = "This tool is used to verify the share consumer performance."
+
+// shareNames are the options that it has in common with the consumer's tool.
+var shareNames = []string{
+	"bootstrap-server", "topic", "messages", "num-records", "fetch-size", "socket-buffer-size", "consumer.config", "command-config",
+	"command-property", "print-metrics", "timeout", "reporting-interval", "date-format", "hide-header", "help", "version",
+}
+
+// shareOptions are its options. Those of 4.3 that 4.1 had not are num-records,
+// command-config and command-property, as with the consumer's tool.
+func shareOptions() []jopt.Option {
+	out := []jopt.Option{
+		{Name: "group", Word: "gid", Default: "perf-share-consumer", Help: "The share group to consume in."},
+		{Name: "threads", Kind: jopt.Int, Word: "count", Default: "1", Help: "How many consumers share the load."},
+		{Name: "show-detailed-stats", Kind: jopt.Flag, Help: "Print a row for each reporting interval, too; of all consumers together here."},
+		{Name: "show-consumer-stats", Kind: jopt.Flag, Help: "Print a row for each consumer, too."},
+	}
+	for _, o := range known {
+		if slices.Contains(shareNames, o.Name) {
+			out = append(out, o.Option)
+		}
+	}
+	return out
+}
+
+// shareSettings are what a command line says.
+type shareSettings struct {
+	settings
+	each bool // a row a consumer
+}
+
+func runShare(ctx context.Context, p *compat.Program) (int, error) {
+	switch p.Generation {
+	case "", of41, of43:
+	default:
+		return 1, fmt.Errorf("--generation %s: this tool has 4.1 and 4.3", p.Generation)
+	}
+	usage := func(text string) (int, error) {
+		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(shareOptions()), compat.OursHelp, shareDiffers)
+		return 1, nil
+	}
+	if len(p.Args) == 0 {
+		return usage(aboutShare)
+	}
+	v, err := jopt.Parse(shareOptions(), p.Args)
+	switch {
+	case err != nil:
+		return usage(err.Error())
+	case v.Has("help"):
+		return usage(aboutShare)
+	case v.Has("version"):
+		fmt.Fprintln(p.Out, version)
+		return 0, nil
+	}
+	s := &shareSettings{each: v.Has("show-consumer-stats")}
+	if s.generation, err = shareGeneration(p.Generation, v); err != nil {
+		return usage(err.Error())
+	}
+	if err := s.read(v); err != nil {
+		fmt.Fprintln(p.Err, err)
+		return 1, nil
+	}
+	s.settings.warn(p.Err, v)
+	if s.detailed && s.threads > 1 {
+		fmt.Fprintln(p.Err, "warning: --show-detailed-stats: the rows are of all consumers together, and say share consumer 1")
+	}
+	for _, name := range []string{"messages", "consumer.config"} {
+		if s.generation == of43 && v.Has(name) {
+			fmt.Fprintf(p.Out, "Warning: --%s is deprecated. Use --%s instead.\n", name, map[string]string{"messages": "num-records", "consumer.config": "command-config"}[name])
+		}
+	}
+	l := &shareLines{s: s, w: p.Out, strict: p.Strict}
+	if s.header {
+		fmt.Fprintln(p.Out, "start.time, end.time, data.consumed.in.MB, MB.sec, nMsg.sec, data.consumed.in.nMsg, fetch.time.ms")
+	}
+	if s.count <= 0 {
+		fmt.Fprintln(p.Err, "no records were asked for, so that nothing was run")
+		l.started = clock()
+		l.end(&report.Document{})
+		return 0, nil
+	}
+	return l.fire(ctx, p)
+}
+
+// shareGeneration tells the generation, and checks the options against it.
+func shareGeneration(wanted string, v *jopt.Values) (string, error) {
+	since := ""
+	for _, name := range []string{"num-records", "command-config", "command-property"} {
+		if v.Has(name) {
+			since = name
+		}
+	}
+	switch {
+	case wanted == of41 && since != "":
+		return "", fmt.Errorf("%s is not a recognized option", since)
+	case wanted == of41, wanted == "" && since == "" && (v.Has("messages") || v.Has("consumer.config")):
+		return of41, v.Missing("bootstrap-server", "topic", "messages")
+	}
+	return of43, first(v.Missing("bootstrap-server", "topic"), v.OneOf("messages", "num-records"), v.Apart("consumer.config", "command-config"))
+}
+
+// read takes the options' values.
+func (s *shareSettings) read(v *jopt.Values) error {
+	s.latest, s.detailed, s.header, s.metrics = false, v.Has("show-detailed-stats"), !v.Has("hide-header"), v.Has("print-metrics")
+	s.from, s.fileFlag = "--bootstrap-server", "--command-config"
+	file, pattern := "", ""
+	for name, to := range map[string]*string{"bootstrap-server": &s.brokers, "topic": &s.topic, "group": &s.group, "date-format": &pattern} {
+		text, err := v.Text(name)
+		if err != nil {
+			return err
+		}
+		*to = text
+	}
+	for name, to := range map[string]*int64{
+		"threads": &s.threads, "fetch-size": &s.fetch, "socket-buffer-size": &s.buffer, "timeout": &s.timeout, "reporting-interval": &s.interval,
+	} {
+		n, err := v.Number(name)
+		if err != nil {
+			return err
+		}
+		*to = n
+	}
+	s.brokers = strings.ReplaceAll(s.brokers, " ", "")
+	for _, name := range []string{"messages", "num-records"} {
+		if v.Has(name) {
+			n, err := v.Number(name)
+			if err != nil {
+				return err
+			}
+			s.count = n
+		}
+	}
+	for _, name := range []string{"command-config", "consumer.config"} {
+		if v.Has(name) {
+			text, err := v.Text(name)
+			if err != nil {
+				return err
+			}
+			file, s.fileFlag = text, "--"+name
+		}
+	}
+	if !s.detailed && s.interval <= 0 { // it is looked at where there are rows
+		s.interval = 5000
+	}
+	var err, bad error
+	s.dates, bad = parseDate(pattern)
+	if err = first(bad, s.check()); err != nil {
+		return err
+	}
+	s.props, err = kafkaprops.Read(file, pairs(v.All("command-property")))
+	return err
+}
+
+// workload says it in carronade's words: that of the consumer's tool, in a share
+// group.
+func (s *shareSettings) workload() *compat.Draft {
+	d := s.settings.workload(false)
+	d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "group" || e.Name == "from" })
+	for i, e := range d.Entries {
+		if e.Name == "client-id" {
+			d.Entries[i].Values = []string{"perf-share-consumer-client"}
+		}
+	}
+	d.Set("share-group", "--group", s.group)
+	return d
+}
+
+// shareLines print what a run shows.
+type shareLines struct {
+	s      *shareSettings
+	w      io.Writer
+	strict bool
+
+	started time.Time
+	before  load.Snapshot
+}
+
+func (l *shareLines) fire(ctx context.Context, p *compat.Program) (int, error) {
+	l.started = clock()
+	d, err := p.Fire(ctx, &l.s.workload().Document, compat.Eyes{Opened: func() { l.started = clock() }, Interval: l.interval})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return report.ExitInterrupted, nil
+	case err != nil:
+		return 1, err
+	}
+	l.started = d.StartedAt
+	if d.Stopped == load.Interrupted && p.Strict {
+		return report.ExitInterrupted, nil // it was gone, and had said nothing
+	}
+	l.end(d)
+	if l.s.metrics {
+		metrics(p.Out, d)
+	}
+	complain(p.Err, d)
+	if d.Totals.Consumed == 0 && d.Stopped == load.ByIdle {
+		fmt.Fprintln(p.Err, "hint: a share group begins at the end of its topics, unless its own setting share.auto.offset.reset says otherwise")
+	}
+	return exit(d, p.Strict), nil
+}
+
+// interval prints a row of all consumers.
+func (l *shareLines) interval(s load.Snapshot) {
+	n, bytes := s.Total.Consumed-l.before.Total.Consumed, s.Total.Bytes-l.before.Total.Bytes
+	if !l.s.detailed || n == 0 {
+		return // rows are printed as records come
+	}
+	length := s.At - l.before.At
+	fmt.Fprintf(l.w, "%s, %s, %.4f, %.4f, %.4f, %d, %d for share consumer 1\n",
+		l.s.dates.format(l.started.Add(l.before.At)), l.s.dates.format(l.started.Add(s.At)),
+		float64(s.Total.Bytes)/mb, per(float64(bytes)/mb, length), per(float64(n), length), s.Total.Consumed, length.Milliseconds())
+	l.before = s
+}
+
+// end prints the consumers' rows and that of all.
+func (l *shareLines) end(d *report.Document) {
+	length := seconds(d.Totals.ElapsedS)
+	late := d.Totals.Missing > 0 && d.Stopped == load.ByIdle
+	if late && l.strict {
+		length += time.Duration(l.s.timeout) * time.Millisecond // the wait was part of the time
+	}
+	row := func(bytes, n uint64) string {
+		return fmt.Sprintf("%s, %s, %.4f, %.4f, %.4f, %d, %d", l.s.dates.format(l.started), l.s.dates.format(l.started.Add(length)),
+			float64(bytes)/mb, per(float64(bytes)/mb, length), per(float64(n), length), n, length.Round(time.Millisecond).Milliseconds())
+	}
+	if l.s.each {
+		id := ""
+		for i, m := range members(d) {
+			if l.s.generation == of43 {
+				id = fmt.Sprintf(" having client id %s-%d", setting(d, "client-id"), i+1)
+			}
+			fmt.Fprintf(l.w, "Share consumer %d%s consumption metrics- %s\n", i+1, id, row(m.bytes, m.events))
+		}
+	}
+	if late {
+		what := "messages"
+		if l.s.generation == of43 {
+			what = "records"
+		}
+		fmt.Fprintf(l.w, "WARNING: Exiting before consuming the expected number of %s: timeout (%d ms) exceeded. You can use the --timeout option to increase the timeout.\n", what, l.s.timeout)
+	}
+	fmt.Fprintln(l.w, row(d.Totals.Bytes, d.Totals.Consumed))
+}
+
+// A member is what was delivered to one consumer.
+type member struct{ events, bytes uint64 }
+
+// members are those of the share group, as the report's facts have them.
+func members(d *report.Document) []member {
+	var facts struct {
+		Events []uint64 `json:"member_events"`
+		Bytes  []uint64 `json:"member_bytes"`
+	}
+	data, err := json.Marshal(d.Facts["share_group"])
+	if err = errors.Join(err, json.Unmarshal(data, &facts)); err != nil || len(facts.Events) != len(facts.Bytes) {
+		return nil
+	}
+	out := make([]member, len(facts.Events))
+	for i := range out {
+		out[i] = member{facts.Events[i], facts.Bytes[i]}
+	}
+	return out
+}
