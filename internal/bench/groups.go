@@ -33,6 +33,8 @@ var groups = []group{
 	{"apm, fresh bodies, gzip", (*Suite).apmFresh},
 	{"apm, 10x10x10 uncompressed", (*Suite).apmLarge},
 	{"watching a tree of 20 processes", (*Suite).watching},
+	{"as sangrenel -noop, 300 B", (*Suite).asSangrenel},
+	{"as kafka-producer-perf-test", (*Suite).asKafkaProducer},
 	{"memory", (*Suite).memory},
 	{"stored reports", (*Suite).storedReports},
 	{"series", (*Suite).series},

@@ -87,6 +87,33 @@ func runWatched(ctx context.Context, every time.Duration, name string, args ...s
 	return e, nil
 }
 
+// runFor runs a command for so long, and then asks it to end as Ctrl-C does; 0 is
+// to its own end.
+func runFor(ctx context.Context, lasts time.Duration, name string, args ...string) (*ended, error) {
+	if lasts == 0 {
+		return runProcess(ctx, false, name, args...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	began := time.Now()
+	if err := kafkatest.Launch(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	timer := time.AfterFunc(lasts, func() { _ = cmd.Process.Signal(os.Interrupt) })
+	defer timer.Stop()
+	err := cmd.Wait()
+	e := &ended{out: out.Bytes(), words: strings.TrimSpace(words.String()), code: cmd.ProcessState.ExitCode(), wall: time.Since(began)}
+	e.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return e, fmt.Errorf("run %s: %w", name, err)
+	}
+	return e, nil
+}
+
 // must is runProcess for a command which has to succeed.
 func must(ctx context.Context, name string, args ...string) (*ended, error) {
 	e, err := runProcess(ctx, false, name, args...)

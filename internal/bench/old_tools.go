@@ -1,0 +1,59 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// asTool is the name of the program in an old tool's place. What it does beside
+// a run of the same workload is to print lines, which must cost nothing.
+const asTool = "carronade as the tool"
+
+// standing is the program in a tool's place: to its end, or for so long where the
+// tool has none.
+func (u *Suite) standing(what string, lasts time.Duration, tool string, args ...string) contestant {
+	return contestant{asTool, func(ctx context.Context) (sample, error) {
+		file := filepath.Join(u.dir, "as.json")
+		args := append([]string{"as", tool, "--report-json", file}, args...)
+		u.note(what, u.program, args...)
+		e, err := runFor(ctx, lasts, u.program, args...)
+		if err != nil {
+			return nil, err
+		}
+		if e.out, err = os.ReadFile(file); err != nil {
+			return nil, fmt.Errorf("read the tool's report: %w: %s", err, e.words)
+		}
+		d, err := readDocument(e)
+		if err != nil {
+			return nil, err
+		}
+		return sample{eventsPerS: d.Totals.EventsPS, bytesPerS: d.Totals.BytesPS}.cpu(e, d.Totals.Acked), nil
+	}}
+}
+
+func (u *Suite) asSangrenel(b testing.TB) {
+	lasts := u.lasting(5 * time.Second)
+	r := u.turns(b.Context(), "as sangrenel -noop, 300 B",
+		u.producer(ours, "as sangrenel -noop, carronade run", "null://noop", "--size", "300", "--events-per-shot", "1", "--clients", "1", "--max-in-flight", "5",
+			"--interval", "5s", "--for", lasts.String()),
+		u.standing("as sangrenel -noop", lasts, "sangrenel", "-noop"),
+	)
+	u.against(r, asTool, ours, eventsPerS, atLeast(0.95), bound{})
+}
+
+func (u *Suite) asKafkaProducer(b testing.TB) {
+	s := u.discarding(b)
+	n := strconv.Itoa(u.records(60_000_000))
+	r := u.turns(b.Context(), "as kafka-producer-perf-test --throughput -1, 100 B",
+		u.producer(ours, "as kafka-producer-perf-test, carronade run", "kafka://"+s.addr+"/"+topic, "--profile", "java", "--payload", "letters", "--size", "100",
+			"--client-property", "client.id=perf-producer-client", "--interval", "5s", "--count", n),
+		u.standing("as kafka-producer-perf-test", 0, "kafka-producer-perf-test", "--topic", topic, "--num-records", n, "--record-size", "100", "--throughput", "-1",
+			"--bootstrap-server", s.addr),
+	)
+	u.against(r, asTool, ours, eventsPerS, atLeast(0.95), bound{})
+}
