@@ -237,6 +237,44 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// The time above a threshold has files of its own, from when so many operations
+// were on the way until they were not.
+func TestThreshold(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	v, err := parse([]string{"--output-metrics-threshold=0.5", "--storage-driver-limit-concurrency=8", "--output-metrics-average-period=2s", "--load-step-id=s"}, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newStep(v, false, "", time.Now(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := openFiles(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	above := newThreshold(s, f, &out)
+	for i, flying := range []uint64{3, 4, 8, 4, 3, 8} {
+		iv := interval(time.Duration(i)*time.Second, false, false)
+		iv.Interval.InFlight = flying
+		above.interval(iv)
+	}
+	above.end()
+	if !matches(`^\S+ I MetricsManagerImpl {13}main {27}MetricsContextImpl\(CREATE-8x1@s\): the threshold of 4 active load operations count is reached, starting the additional metrics accounting\n`+
+		`\S+ I MetricsManagerImpl {13}main {27}MetricsContextImpl\(CREATE-8x1@s\): the active load operations count is below the threshold of 4, stopping the additional metrics accounting\n$`, out.String()) {
+		t.Errorf("said\n%s", out.String())
+	}
+	for name, want := range map[string]string{
+		"metrics.threshold.csv":       `^DateTime.*\n"[^"]+",CREATE,8,1,8,6\.0,15000,2,15360000,2\.0,.*\n$`,
+		"metrics.threshold.total.csv": `^DateTime.*\n"[^"]+",CREATE,8,1,4,5\.33\d+,22500,3,23040000,3\.0,.*\n$`,
+	} {
+		if data, err := os.ReadFile(f.path(name)); err != nil || !matches(want, string(data)) {
+			t.Errorf("%s: %v\n%s", name, err, data)
+		}
+	}
+}
+
 // A step that was there before keeps its rows, and its files one head.
 func TestAgain(t *testing.T) {
 	home := t.TempDir()

@@ -87,7 +87,7 @@ var options = []option{
 	{name: "output-metrics-timing-persist", kind: tBool, def: "true", use: void, why: "times are kept in the report, as histograms"},
 	{name: "output-metrics-trace-persist", kind: tBool, def: "false", on: "ct"},
 	{name: "output-metrics-quantiles", kind: tList, def: "0.25,0.5,0.75"},
-	{name: "output-metrics-threshold", kind: tDouble, def: "0", use: void, why: "there are no files of the time above a threshold; the report has every second"},
+	{name: "output-metrics-threshold", kind: tDouble, def: "0", on: "cn"},
 
 	{name: "run-comment", kind: tString},
 	{name: "run-id", kind: tLong, def: "0"},

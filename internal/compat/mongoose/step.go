@@ -55,6 +55,7 @@ type step struct {
 	period         time.Duration
 	headerEach     int
 	quantiles      []float64
+	threshold      float64 // share of limitC
 	recycle, trace bool
 }
 
@@ -91,6 +92,9 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 		}
 	}
 	s.warnNames(warn)
+	if s.threshold > 0 && s.limitC == 0 {
+		warn("--output-metrics-threshold does nothing: it is a share of --storage-driver-limit-concurrency, which is unlimited")
+	}
 	return s, nil
 }
 
@@ -349,6 +353,9 @@ func (s *step) output(time.Time) (err error) {
 	}
 	if s.headerEach = int(s.v.number("output-metrics-average-table-header-period")); s.headerEach < 1 || s.strict {
 		s.headerEach = 20 // a constant in mongoose
+	}
+	if s.threshold = s.v.float("output-metrics-threshold"); !(s.threshold >= 0) || s.threshold > 1 {
+		return fmt.Errorf("--output-metrics-threshold: %s is not from 0 to 1", s.v.text("output-metrics-threshold"))
 	}
 	for _, text := range s.v.list("output-metrics-quantiles") {
 		q, err := strconv.ParseFloat(text, 64)

@@ -97,9 +97,12 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	if s.work == reading {
 		fmt.Fprintf(p.Err, "%s: reading has no times of single operations: a record was there before it was asked for, and the columns of times are 0\n", p.Called)
 	}
-	m := newMeter(s)
+	m, above := newMeter(s), newThreshold(s, f, p.Out)
 	d, err := p.Fire(ctx, s.workload(rows), compat.Eyes{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
+		if iv.Phase != "drain" {
+			above.interval(iv)
+		}
 		if m.due() && iv.Phase != "drain" {
 			now := m.metrics(time.Now())
 			t.row(now)
@@ -112,6 +115,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		}
 		return report.ExitProblem, err
 	}
+	above.end()
 	last := m.metrics(time.Now())
 	last.mean = d.Totals.InFlightMean
 	if rows != "" {

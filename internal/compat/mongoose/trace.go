@@ -102,6 +102,9 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	name, id := t.names.of(r.Stripe, r.Event)
 	if r.Key != nil {
 		name = *r.Key
+		if n, err := strconv.ParseInt(name, t.names.radix, 64); err == nil {
+			id = n
+		}
 	}
 	o.path = t.s.topic + "/" + name
 	if o.timed(r.Due != nil) {

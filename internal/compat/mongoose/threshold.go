@@ -1,0 +1,74 @@
+package mongoose
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"carronade/load"
+)
+
+// A threshold is the additional accounting of the time in which at least so many
+// operations were on the way: it begins when they are, and ends, once and for
+// all, when they are not any more. It looks once a second.
+type threshold struct {
+	s    *step
+	f    *files
+	out  io.Writer
+	from uint64 // operations; 0: there is none
+
+	entered, left bool
+	at            time.Duration // it began
+	meter         *meter
+}
+
+func newThreshold(s *step, f *files, out io.Writer) *threshold {
+	t := &threshold{s: s, f: f, out: out}
+	if s.threshold > 0 && s.limitC > 0 {
+		t.from = uint64(math.Ceil(s.threshold * float64(s.limitC)))
+	}
+	return t
+}
+
+// interval takes an interval of the run.
+func (t *threshold) interval(s load.Snapshot) {
+	if t.from == 0 || t.left {
+		return
+	}
+	reached := s.Interval.InFlight >= t.from
+	switch {
+	case reached && !t.entered:
+		t.entered, t.at = true, s.At-s.Interval.Length()
+		t.meter = newMeter(t.s)
+		t.say("the threshold of %d active load operations count is reached, starting the additional metrics accounting")
+	case !reached && t.entered:
+		t.end()
+		return
+	case !t.entered:
+		return
+	}
+	s.At -= t.at
+	t.meter.interval(s)
+	if t.meter.due() && t.f.each {
+		t.f.add("metrics.threshold.csv", t.meter.metrics(time.Now()), false)
+	}
+}
+
+// end closes the accounting, if it has begun.
+func (t *threshold) end() {
+	if !t.entered || t.left {
+		return
+	}
+	t.left = true
+	t.say("the active load operations count is below the threshold of %d, stopping the additional metrics accounting")
+	if t.f.sum {
+		t.f.add("metrics.threshold.total.csv", t.meter.metrics(time.Now()), true)
+	}
+}
+
+func (t *threshold) say(format string) {
+	who := "MetricsContextImpl(" + t.s.op + "-" + strconv.Itoa(t.s.limitC) + "x1@" + t.s.id + "): "
+	io.WriteString(t.out, logLine(time.Now(), 'I', "MetricsManagerImpl", "main", who+fmt.Sprintf(format, t.from))) //nolint:errcheck // as other words to people
+}
