@@ -97,10 +97,10 @@ var (
 	logForm    = regexp.MustCompile(`\A(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \w+\.go:\d+: \[(?:info|error|debug)\] .+\n|warning: .+\n)*\z`)
 	// Of the shell's test; what it knows of the server's process and of the
 	// index may be missing.
-	testedForm = regexp.MustCompile(`\A(?:started new work, payload size is [\d.]+(?:[kMG]b| b)\.\.\.\n)?on branch \S+ , cmd = \[.+\]\n\n` +
-		`pushed [\d.]+(?:[kMG]b| b) / sec , accepted [\d.]+(?:[kMG]b| b) / sec\n` + tableForm + `\n` +
+	testedForm = regexp.MustCompile(`\A(?:started new work, payload size is [\d.]+(?:[kMGTPE]b| b)\.\.\.\n)?on branch \S+ , cmd = \[.+\]\n\n` +
+		`pushed [\d.]+(?:[kMGTPE]b| b) / sec , accepted [\d.]+(?:[kMGTPE]b| b) / sec\n` + tableForm + `\n` +
 		`(?:\d+ docs indexed \(\d+\.\d\d / sec\)  \(\d+\.\d\d% of expected\)\n)?\d+\.\d\d ms / request\n` +
-		`(?:[\d.]+[kMG]b \(max RSS\)\n\d+\.\d{3} memory efficiency \(.+\)\n)?(?:saving report\nreport indexed in elasticsearch\n)?\z`)
+		`(?:[\d.]+[kMGTPE]b \(max RSS\)\n\d+\.\d{3} memory efficiency \(.+\)\n)?(?:saving report\nreport indexed in elasticsearch\n)?\z`)
 	// Of 2023: a name, dots up to the thirtieth column, a value.
 	resultForm = regexp.MustCompile(`\A(?: {0,3}(?:- )?[a-z][a-z %]* \.+ (?:\d+(?:\.\d\d)?|\[.*\])\n)+\n\z`)
 )
@@ -411,6 +411,16 @@ func TestPayloads(t *testing.T) {
 		`(?:      headers:\n        - Content-Type:application/json\n      body: >\n        \{.*\}\n)?\n)+\z`)
 	if !dumped.Match(data) {
 		t.Errorf("tiny.yml has another form:\n%.2000s", data)
+	}
+	if got = tried(t, false, "-dump", "-profile", "rum"); got.code != 0 || got.err != nil {
+		t.Fatalf("exit %d, %v", got.code, got.err)
+	}
+	if data, err = os.ReadFile("rum.yml"); err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?:        - Content-Type:application/x-ndjson\n      body: \|\n(?:        \{.*\}\n)+\n.*\n.*\n.*\n.*\n.*\n){2}`)
+	if !lines.Match(append(data, "\n\n\n"...)) {
+		t.Errorf("rum.yml has another form:\n%.2000s", data)
 	}
 	for name, want := range map[string]int{"5mb": 5e6, "10mb": 10e6, "130kb": 130e3, "910kb": 910e3, "1mb": 1e6} {
 		w := work{part: profiles[name][0]}

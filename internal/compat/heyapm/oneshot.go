@@ -57,7 +57,7 @@ func (t *oneShot) main(ctx context.Context) (int, error) {
 			return 1, fmt.Errorf("-base-url: %w", err)
 		}
 		for _, p := range parts {
-			all = append(all, work{part: p, url: base + p.path, target: target})
+			all = append(all, work{part: p, url: strings.TrimRight(base, "/") + "/" + p.path, target: target})
 		}
 	}
 	switch {
@@ -161,7 +161,7 @@ func (t *oneShot) headersByReference() (out []string) {
 // secretHeader reports whether a header's value is nobody's business.
 func secretHeader(name string) bool {
 	name = strings.ToLower(name)
-	for _, part := range []string{"auth", "token", "secret", "key", "cookie", "pass", "credential"} {
+	for _, part := range []string{"auth", "token", "secret", "key", "cookie", "pass", "pw", "credential", "jaas"} {
 		if strings.Contains(name, part) {
 			return true
 		}

@@ -73,9 +73,12 @@ func (t *oneShot) dumpAll(all []work) (int, error) {
 			if err != nil {
 				return 1, err
 			}
-			fmt.Fprintln(&b, "      headers:")
-			fmt.Fprintln(&b, "        - Content-Type:application/json")
-			fmt.Fprintf(&b, "      body: >\n        %s\n", bytes.TrimRight(plain, "\n"))
+			kind, block := "application/json", ">"
+			if w.intake != "v1" { // a document a line, and lines are to stay
+				kind, block = "application/x-ndjson", "|"
+			}
+			plain = bytes.ReplaceAll(bytes.TrimRight(plain, "\n"), []byte("\n"), []byte("\n        "))
+			fmt.Fprintf(&b, "      headers:\n        - Content-Type:%s\n      body: %s\n        %s\n", kind, block, plain)
 		}
 		fmt.Fprintln(&b)
 	}

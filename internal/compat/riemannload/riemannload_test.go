@@ -62,7 +62,7 @@ func tried(t *testing.T, strict bool, args ...string) (got trial) {
 			interval(0, time.Second, 1000, 100, time.Millisecond)
 			interval(time.Second, 2*time.Second, 2000, 200, 2*time.Millisecond)
 			interval(2*time.Second, 3*time.Second, 1000, 300, time.Millisecond)
-			interval(3*time.Second, 3200*time.Millisecond, 200, 0, time.Millisecond)
+			interval(3*time.Second, 3200*time.Millisecond, 200, 0, 3*time.Millisecond)
 			return &report.Document{
 				Stopped: load.Interrupted, Totals: report.Totals{Counts: all, ElapsedS: 3.2, EventsPerS: 4200 / 3.2},
 				Failures: []measure.Failure{{Class: "refused", Text: "overloaded", Events: 3, Shots: 3}},
@@ -176,7 +176,7 @@ func TestConsole(t *testing.T) {
 		{"right", false, 4, []string{
 			"  acks:\n             count = 4200\n         mean rate = 1312.50 ack/s\n     1-minute rate = 1312.50 ack/s\n",
 			"  throughput:\n             count = 92400\n         mean rate = 28875.00 bytes/s\n",
-			"               min = 0.00s\n               max = 0.02s\n              mean = 0.00s\n",
+			"               min = 0.00s\n               max = 0.03s\n              mean = 0.00s\n",
 			"  unacked:\n    value = 0\n",
 		}},
 		{"strict", true, 3, []string{
@@ -237,6 +237,7 @@ func TestFiles(t *testing.T) {
 			"3,4000,1333.3333333333333,1000.0,1333.3333333333333,1333.3333333333333\n4,4200,1312.5,1000.0,1312.5,1312.5\n"},
 		{"rates since the beginning", strict.files["acks.csv"], "1,1000,0.0,1000.0,0.0,0.0\n2,3000,0.0,1500.0,0.0,0.0\n3,4000,0.0,1333.3333333333333,0.0,0.0\n"},
 		{"times of a second", got.files["rtt.csv"], "\n2,0.002,0.02,0.0038,0.002,"},
+		{"a part of a second with the one before", got.files["rtt.csv"], "\n4,0.001,0.03,0.0025333"},
 		{"times since the beginning", strict.files["rtt.csv"], "\n3,0.001,0.02,0.00285,"},
 		{"what is outstanding", got.files["unacked.csv"], "1,100\n2,200\n3,300\n4,0\n"},
 	} {
@@ -325,6 +326,25 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// What is outstanding is all connections', and one's with --strict.
+func TestUnacked(t *testing.T) {
+	for strict, want := range map[bool]string{false: "3,300\n", true: "3,150\n"} {
+		if got := tried(t, strict, "-w", "2").files["unacked.csv"]; !strings.Contains(got, want) {
+			t.Errorf("strict %v: no %q in\n%s", strict, want, got)
+		}
+	}
+}
+
+func TestFit(t *testing.T) {
+	m, c, ok := fit([]float64{1, 2, 3, 4}, []float64{3, 5, 7, 9})
+	if m != 2 || c != 1 || !ok {
+		t.Errorf("got %v x + %v, %v; want 2 x + 1", m, c, ok)
+	}
+	if _, _, ok := fit([]float64{1}, []float64{3}); ok {
+		t.Error("one point has no line")
+	}
+}
+
 // Yammer's averages move every five seconds, from the first five's rate.
 func TestAverage(t *testing.T) {
 	m := meter{strict: true}
@@ -362,6 +382,15 @@ func TestReservoir(t *testing.T) {
 	}
 	if got := s.quantile(0.5); got != time.Second {
 		t.Errorf("the median is %v, want 1s", got)
+	}
+	s = newReservoir()
+	for i, v := range []time.Duration{time.Millisecond, time.Second} { // a second apart, both are there
+		h := measure.NewHistogram()
+		h.RecordN(v, 2000)
+		s.add(h, time.Duration(i)*time.Second)
+	}
+	if low, high := s.quantile(0.3), s.quantile(0.7); low != time.Millisecond || high != time.Second {
+		t.Errorf("three tenths are below %v, seven below %v", low, high)
 	}
 	s = newReservoir()
 	h := measure.NewHistogram()
