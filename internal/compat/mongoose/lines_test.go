@@ -93,8 +93,18 @@ func TestGrammar(t *testing.T) {
 		"topics": {"--item-type=path", "--load-op-limit-count=10"}, "list": {"--item-type=path", "--load-op-type=list"},
 	} {
 		for _, strict := range []bool{false, true} {
-			if got := try(t, compat.Program{Strict: strict}, args...); !matches(console, got.out) {
+			got := try(t, compat.Program{Strict: strict}, args...)
+			if !matches(console, got.out) {
 				t.Errorf("%s, strictly %v: %v:\n%s", name, strict, got.err, got.out)
+			}
+			for line := range strings.Lines(got.out) {
+				var widths []int
+				for column := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "|") {
+					widths = append(widths, len(column))
+				}
+				if len(widths) > 9 && !slices.Equal(widths, []int{10, 12, 6, 10, 10, 12, 6, 7, 8, 7, 10, 11}) {
+					t.Errorf("%s: columns of %d in %q", name, widths, line)
+				}
 			}
 		}
 	}
@@ -190,6 +200,39 @@ func TestWrongNumbers(t *testing.T) {
 	s.strict = true
 	if got := s.quantile(h, 0.5); got != 2*time.Millisecond {
 		t.Errorf("sorted[int(0.5*2)] is %s", got)
+	}
+}
+
+// Bytes are of values, megabytes are of 2^20, and a batch's time is that of each
+// of its records.
+func TestBytesAndSums(t *testing.T) {
+	total := func(got tried) map[string]string {
+		all, err := csv.NewReader(strings.NewReader(got.files["metrics.total.csv"])).ReadAll()
+		if err != nil || len(all) != 2 {
+			t.Fatalf("%v:\n%s", err, got.files["metrics.total.csv"])
+		}
+		row := make(map[string]string)
+		for i, name := range all[0] {
+			row[name] = all[1][i]
+		}
+		return row
+	}
+	if row := total(try(t, compat.Program{})); row["BWAvg[MB/s]"] != "7.32421875" || row["BWLast[MB/s]"] != "7.32421875" || row["Size"] != "92160000" {
+		t.Errorf("got %v", row)
+	}
+	if row := total(try(t, compat.Program{Strict: true})); row["BWAvg[MB/s]"] != "7.68" {
+		t.Errorf("strictly %v", row)
+	}
+	if row := total(try(t, compat.Program{}, "--storage-driver-record-headers=ab:cde", "--storage-driver-record-key-enabled")); row["Size"] != "90630000" {
+		t.Errorf("with headers and keys of 17 bytes %v", row)
+	}
+	m := newMeter(&step{work: creating})
+	iv := interval(0, false, false)
+	iv.Interval.Service = measure.NewHistogram()
+	iv.Interval.Service.RecordN(2*time.Millisecond, 75) // a hundred records each
+	m.interval(iv)
+	if got := m.metrics(time.Now()).duration; got.sum < 14.999 || got.sum > 15.001 || got.mean != 2000 {
+		t.Errorf("7,500 records of 2 ms took %v s", got.sum)
 	}
 }
 
