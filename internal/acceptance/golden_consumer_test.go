@@ -136,3 +136,46 @@ func TestGoldenLatency(t *testing.T) {
 		wrong("no headers", named+"--num-records 10 --producer-acks 1 --record-size 10 --num-headers -1", "Value for --num-headers must be a non-negative integer."),
 	})
 }
+
+// shareForms are the lines of kafka-share-consumer-perf-test 4.3, whose columns
+// have an order of their own.
+var shareForms = []form{
+	line("header", `start\.time, end\.time, data\.consumed\.in\.MB, MB\.sec, nMsg\.sec, data\.consumed\.in\.nMsg, fetch\.time\.ms`),
+	line("total", shareValues),
+	line("consumer", `Share consumer (?P<i>\d+) having client id (?P<id>\S+) consumption metrics- `+shareValues),
+	many("row", shareValues+` for share consumer \d+`),
+	consumerLate, consumerOld,
+}
+
+const shareValues = consumerStamp + `, ` + consumerStamp + `, (?P<mb>\d+\.\d{4}), (?P<mbs>\d+\.\d{4}), (?P<rate>\d+\.\d{4}), (?P<messages>\d+), (?P<fetch>\d+)`
+
+// TestGoldenShare does so with share groups, which have to be told to begin at
+// the beginning.
+func TestGoldenShare(t *testing.T) {
+	t.Parallel()
+	const from = "--bootstrap-server BROKER --topic TOPIC --group TOPIC-share "
+	set := func(name, args string, ours ...string) golden {
+		return golden{
+			name: name, tool: "kafka-share-consumer-perf-test", class: "ShareConsumerPerformance", args: args, forms: shareForms,
+			ours: append([]string{"--generation", "4.3"}, ours...), same: []string{"total.messages", "total.mb"},
+			before: func(t *testing.T, broker *kafkatest.Cluster, topic, dir string) {
+				filled("5000")(t, broker, topic, dir)
+				broker.Tool(t, "kafka.admin.ConfigCommand", "--alter", "--entity-type", "groups", "--entity-name", topic+"-share", "--add-config", "share.auto.offset.reset=earliest")
+			},
+		}
+	}
+	wrong := func(name, args, says string) golden {
+		return golden{name: name, tool: "kafka-share-consumer-perf-test", class: "ShareConsumerPerformance", args: args, ours: []string{"--generation", "4.3"}, says: []string{says}, code: 1}
+	}
+	each := set("each consumer", from+"--num-records 5000 --threads 2 --show-consumer-stats")
+	each.same = append(each.same, "consumer.i", "consumer.id")
+	late := set("fewer than asked for", from+"--num-records 6000 --timeout 3000 --show-detailed-stats --reporting-interval 20", "--strict")
+	late.same = append(late.same, "late.ms")
+	goldens(t, []golden{
+		set("all that is there", from+"--num-records 5000"), each, late,
+		set("no header", from+"--messages 5000 --hide-header"),
+		wrong("no brokers", "--topic TOPIC --num-records 5", `Missing required argument "[bootstrap-server]"`),
+		wrong("no topic", "--bootstrap-server BROKER --num-records 5", `Missing required argument "[topic]"`),
+		wrong("no count", from, `Exactly one of the following arguments is required: [messages], [num-records]`),
+	})
+}
