@@ -42,12 +42,12 @@ const (
 
 // A stream is one of the kinds of events that are made at a pace.
 type stream struct {
-	name             string
-	limit            int
-	per              time.Duration
-	spans            [2]int // least and most; none: errors
-	frames           [2]int
-	limitFlag, place string // for errors in words
+	name      string
+	limit     int
+	per       time.Duration
+	spans     [2]int // least and most; none: errors
+	frames    [2]int
+	limitFlag string // for errors in words
 }
 
 func (t *agents) main(ctx context.Context) (int, error) {
@@ -121,8 +121,8 @@ func (t *agents) keepSecrets() {
 		if f.text == "" {
 			continue
 		}
-		ref, clear := t.vault.reference(f.text)
-		if clear {
+		ref, bare := t.vault.reference(f.text)
+		if bare {
 			beware(t.log, f.flag)
 		}
 		t.refs = append(t.refs, [2]string{f.option, ref})
@@ -133,8 +133,8 @@ func (t *agents) keepSecrets() {
 	}
 	user, password, _ := cutAuth(t.indexAuth)
 	t.refs = append(t.refs, [2]string{"index-user", user})
-	ref, clear := t.vault.reference(password)
-	if clear {
+	ref, bare := t.vault.reference(password)
+	if bare {
 		beware(t.log, "-apm-es-auth")
 	}
 	t.refs = append(t.refs, [2]string{"index-password", ref})
@@ -156,7 +156,7 @@ func (t *agents) fire(ctx context.Context, streams []stream, length time.Duratio
 	ds, err := t.p.Together(ctx, docs)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, t.code(report.ExitInterrupted), nil
+			return nil, t.code(report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
 		}
 		return nil, 1, err
 	}

@@ -56,7 +56,7 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 		}
 		if ctx.Err() != nil {
 			fmt.Fprintln(t.p.Err, "interrupted: the benchmark is not whole")
-			return worstCode, nil
+			return worstCode, nil //nolint:nilerr // it was interrupted, which is no error
 		}
 		if i == 0 || i == len(rounds())-1 {
 			continue

@@ -93,7 +93,7 @@ func (t *oneShot) fire(ctx context.Context, all []work) (int, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			t.log.interrupted()
-			return t.code(report.ExitInterrupted), nil
+			return t.code(report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
 		}
 		return 1, err
 	}
@@ -148,8 +148,8 @@ func (t *oneShot) headersByReference() (out []string) {
 		name, value, _ := strings.Cut(h, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if secretHeader(name) && value != "" {
-			var clear bool
-			if value, clear = t.vault.reference(value); clear {
+			var bare bool
+			if value, bare = t.vault.reference(value); bare {
 				beware(t.log, "-header '"+name+": ...'")
 			}
 		}

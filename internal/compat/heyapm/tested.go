@@ -41,7 +41,7 @@ func (t *oneShot) test(ctx context.Context, args []string) (int, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintln(t.p.Out, "work cancelled")
-			return t.code(report.ExitInterrupted), nil
+			return t.code(report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
 		}
 		return 1, err
 	}

@@ -13,8 +13,8 @@ type vault struct{ names []string }
 func newVault() *vault { return &vault{} }
 
 // reference is where a secret can be read. One that is a reference already is
-// returned as it is, and clear is false.
-func (v *vault) reference(text string) (ref string, clear bool) {
+// returned as it is, and bare is false.
+func (v *vault) reference(text string) (ref string, bare bool) {
 	if strings.HasPrefix(text, "env:") || strings.HasPrefix(text, "file:") {
 		return text, false
 	}

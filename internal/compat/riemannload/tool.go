@@ -83,7 +83,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		files.close()
 		_ = os.Remove(dir) // it is empty when nothing was fired, and stays otherwise
 		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil
+			return report.ExitInterrupted, nil //nolint:nilerr // it was interrupted, which is no error
 		}
 		return 1, err
 	}
