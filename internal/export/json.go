@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,11 +14,20 @@ func writeJSON(w io.Writer, ds []*report.Document, _ Options) error {
 	if len(ds) == 1 {
 		return ds[0].WriteJSON(w)
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
+	var whole, line bytes.Buffer
 	for _, d := range ds {
-		if err := e.Encode(d); err != nil {
+		whole.Reset()
+		line.Reset()
+		err := d.WriteJSON(&whole)
+		if err == nil {
+			err = json.Compact(&line, whole.Bytes())
+		}
+		if err != nil {
 			return fmt.Errorf("report %s: %w", d.ID, err)
+		}
+		line.WriteByte('\n')
+		if _, err := w.Write(line.Bytes()); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -275,13 +275,9 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	var v any = d
-	if d.raw != nil && !d.known() {
-		fields, err := d.asRead()
-		if err != nil {
-			return err
-		}
-		v = fields
+	v, err := d.written()
+	if err != nil {
+		return err
 	}
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("write the report as JSON: %w", err)

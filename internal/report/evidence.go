@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"carronade/measure"
@@ -167,10 +168,19 @@ func (d *Document) known() bool {
 	return err == nil && hash == d.found
 }
 
-// asRead is the document's fields as they were read.
-func (d *Document) asRead() (map[string]any, error) {
+// written is what is to be encoded for a file: the document, or, where its hash
+// is of what was read, its fields as they were read.
+func (d *Document) written() (any, error) {
+	read := d.raw != nil || slices.ContainsFunc(d.Intervals, func(iv Interval) bool { return iv.raw != nil })
+	if !read || d.known() {
+		return d, nil
+	}
+	text, err := d.Head()
+	if err != nil {
+		return nil, err
+	}
 	var head map[string]json.RawMessage
-	if err := json.Unmarshal(d.raw, &head); err != nil {
+	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, fmt.Errorf("write the report as JSON: %w", err)
 	}
 	fields := make(map[string]any, len(head)+1)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -13,34 +14,45 @@ var ErrGone = errors.New("the report was taken for one of a killed run, or delet
 
 // A Queue is where a run leaves its intervals for a store: a goroutine of its
 // own waits for the disk or the network, so that the run does not. What a store
-// does not take is offered again together with what comes after it.
+// does not take is offered again after a pause, with what came meanwhile.
 type Queue struct {
-	keep func(batch []report.Encoded) error
-	beat func()
+	keep   func(ctx context.Context, batch []report.Encoded) error
+	beat   func(ctx context.Context)
+	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	pending []report.Encoded
 	bytes   int // of them
 	closed  bool
 	gone    bool
-	failed  int // tries that failed
+	failing bool // the last try failed
+	failed  int  // tries that failed
 
 	wake chan struct{} // something is pending, or the queue was closed
 	done chan struct{} // the goroutine has ended
 }
 
-// mostWaiting bounds what waits for a store that is slow or away, in bytes of
-// JSON. Beyond it the oldest intervals wait for the run's end, where there is
-// the whole report.
-const mostWaiting = 32 << 20
+const (
+	// mostWaiting bounds what waits for a store that is slow or away, in bytes of
+	// JSON. Beyond it the oldest intervals wait for the run's end, where there is
+	// the whole report.
+	mostWaiting = 32 << 20
+	// mostTried is what is offered to a store that failed: trying costs the
+	// process that measures.
+	mostTried = 4 << 20
+	// leastPause is the pause after a failure; it doubles up to a Pulse.
+	leastPause = time.Second
+)
 
 // NewQueue starts one. keep keeps a batch, all of it or, with an error, in such
 // a way that the same batch and more can be kept later; beat says that the
 // process is still there, once a Pulse. Both are called by the goroutine alone;
-// after an error that wraps ErrGone neither is.
-func NewQueue(keep func(batch []report.Encoded) error, beat func()) *Queue {
-	q := &Queue{keep: keep, beat: beat, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	go q.run()
+// after an error that wraps ErrGone neither is. Their context ends when the
+// queue is closed while the store fails.
+func NewQueue(keep func(ctx context.Context, batch []report.Encoded) error, beat func(ctx context.Context)) *Queue {
+	ctx, cancel := context.WithCancel(context.Background()) // not the run's: an interrupted run keeps its intervals
+	q := &Queue{keep: keep, beat: beat, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go q.run(ctx)
 	return q
 }
 
@@ -72,57 +84,101 @@ func (q *Queue) nudge() {
 	}
 }
 
-func (q *Queue) run() {
+func (q *Queue) run(ctx context.Context) {
 	defer close(q.done)
 	pulse := time.NewTicker(Pulse)
 	defer pulse.Stop()
+	var (
+		pause time.Duration
+		again <-chan time.Time // a pause is over; nil: there is none
+	)
 	for {
 		tell := false
 		select {
 		case <-q.wake:
+		case <-again:
+			again = nil
 		case <-pulse.C:
 			tell = true
 		}
-		q.mu.Lock()
-		batch, bytes, closed, gone := q.pending, q.bytes, q.closed, q.gone
-		q.pending, q.bytes = nil, 0
-		q.mu.Unlock()
-		if len(batch) > 0 && !gone {
-			q.settle(batch, bytes, q.keep(batch))
+		batch, over := q.take(again != nil)
+		if len(batch) > 0 {
+			if q.settle(batch, q.keep(ctx, batch)) {
+				pause = min(max(2*pause, leastPause), Pulse)
+				again = time.After(pause)
+			} else {
+				pause = 0
+				q.nudge() // what was not offered yet
+			}
 		}
-		if closed {
+		if over {
 			return
 		}
-		if tell && !gone {
-			q.beat()
+		if tell && !q.isGone() {
+			q.beat(ctx)
 		}
 	}
 }
 
-// settle puts a batch back that was not kept.
-func (q *Queue) settle(batch []report.Encoded, bytes int, err error) {
-	if err == nil {
-		return
-	}
+// take takes out what is to be kept now. Over: the queue was closed, and after
+// that it ends.
+func (q *Queue) take(resting bool) (batch []report.Encoded, over bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.gone || q.failing && (resting || q.closed) { // Finish keeps it all
+		return nil, q.closed
+	}
+	n, bytes := len(q.pending), q.bytes
+	if q.failing {
+		for n, bytes = 0, 0; n < len(q.pending) && (n == 0 || bytes+len(q.pending[n].JSON) <= mostTried); n++ {
+			bytes += len(q.pending[n].JSON)
+		}
+	}
+	batch, q.pending = q.pending[:n:n], q.pending[n:]
+	q.bytes -= bytes
+	return batch, q.closed
+}
+
+// settle puts a batch back that was not kept, and reports whether it is to be
+// tried again.
+func (q *Queue) settle(batch []report.Encoded, err error) (again bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.failing = err != nil
+	if err == nil {
+		return false
+	}
 	q.failed++
 	if q.gone = errors.Is(err, ErrGone); q.gone {
 		q.pending, q.bytes = nil, 0
-		return
+		return false
+	}
+	for i := range batch {
+		q.bytes += len(batch[i].JSON)
 	}
 	q.pending = append(batch, q.pending...)
-	q.bytes += bytes
 	q.bound()
+	return true
 }
 
-// Close ends the goroutine once it has tried to keep what is pending.
+func (q *Queue) isGone() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.gone
+}
+
+// Close ends the goroutine once what is pending is kept; a store that fails is
+// not tried again.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	q.closed = true
+	if q.failing {
+		q.cancel()
+	}
 	q.mu.Unlock()
 	q.nudge()
 	<-q.done
+	q.cancel()
 }
 
 // Failed returns how many batches were not kept when they were tried.

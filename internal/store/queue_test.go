@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -11,27 +12,42 @@ import (
 )
 
 func TestQueue(t *testing.T) {
-	away := errors.New("away")
+	away, none := errors.New("away"), func(int) error { return nil }
+	between := func(from, to int) func(int) error {
+		return func(try int) error {
+			if try >= from && try < to {
+				return away
+			}
+			return nil
+		}
+	}
+	const forever = 1 << 30
 	for _, tt := range []struct {
 		name  string
-		fails map[int]error // by the number of the try
-		size  int           // bytes of an interval
-		want  string        // what was kept, after five were given one by one
+		fails func(try int) error
+		size  int    // bytes of an interval
+		want  string // what was kept, after five were given, one every three seconds
+		tries int
 	}{
-		{"a store that is there", nil, 1, "[0] [1] [2] [3] [4]"},
-		{"a store that is away once", map[int]error{1: away}, 1, "[0] [1 2] [3] [4]"},
-		{"away for long", map[int]error{1: away, 2: away, 3: away}, 1, "[0] [1 2 3 4]"},
-		{"away to the end", map[int]error{3: away, 4: away, 5: away}, 1, "[0] [1] [2]"},
-		{"a report that is gone", map[int]error{2: fmt.Errorf("keep: %w", ErrGone)}, 1, "[0] [1]"},
-		{"more than may wait", map[int]error{0: away, 1: away, 2: away, 3: away}, mostWaiting/2 - 1, "[3 4]"},
+		{"a store that is there", none, 1, "[0] [1] [2] [3] [4]", 5},
+		{"a store that is away once", between(1, 2), 1, "[0] [1] [2] [3] [4]", 6},
+		{"away for long", between(1, 4), 1, "[0] [1 2 3] [4]", 6}, // tried after 1, 2 and 4 s
+		{"away to the end", between(3, forever), 1, "[0] [1] [2]", 6},
+		{"a report that is gone", func(try int) error {
+			if try == 2 {
+				return fmt.Errorf("keep: %w", ErrGone)
+			}
+			return nil
+		}, 1, "[0] [1]", 3},
+		{"more than may wait", between(0, 4), mostWaiting/2 - 1, "[3] [4]", 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var kept []string
-				tries, beats := 0, 0
-				q := NewQueue(func(batch []report.Encoded) error {
+				tries := 0
+				q := NewQueue(func(_ context.Context, batch []report.Encoded) error {
 					defer func() { tries++ }()
-					if err := tt.fails[tries]; err != nil {
+					if err := tt.fails(tries); err != nil {
 						return err
 					}
 					var ns []int
@@ -40,17 +56,17 @@ func TestQueue(t *testing.T) {
 					}
 					kept = append(kept, fmt.Sprint(ns))
 					return nil
-				}, func() { beats++ })
+				}, func(context.Context) {})
 				for i := range 5 {
 					q.Add(report.Encoded{StartS: float64(i), JSON: make([]byte, tt.size)})
-					synctest.Wait()
+					<-time.After(3 * time.Second)
 				}
 				q.Close()
 				if got := fmt.Sprint(kept); got != "["+tt.want+"]" {
 					t.Errorf("got %s, want [%s]", got, tt.want)
 				}
-				if got := q.Failed(); got != len(tt.fails) {
-					t.Errorf("%d tries failed, want %d", got, len(tt.fails))
+				if tries != tt.tries {
+					t.Errorf("tried %d times, want %d", tries, tt.tries)
 				}
 			})
 		})
@@ -62,7 +78,7 @@ func TestQueue(t *testing.T) {
 func TestQueueBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		beats := make(chan struct{}, 10)
-		q := NewQueue(func([]report.Encoded) error { return ErrGone }, func() { beats <- struct{}{} })
+		q := NewQueue(func(context.Context, []report.Encoded) error { return ErrGone }, func(context.Context) { beats <- struct{}{} })
 		for range 3 {
 			<-beats
 		}
@@ -71,10 +87,29 @@ func TestQueueBeats(t *testing.T) {
 		select {
 		case <-beats:
 			t.Error("a report that is gone was told of")
-		case <-afterPulses(3):
+		case <-time.After(3 * Pulse):
 		}
 		q.Close()
 	})
 }
 
-func afterPulses(n int) <-chan time.Time { return time.After(time.Duration(n) * Pulse) }
+// A store that does not answer is not waited for at the end.
+func TestQueueClosesWhileAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		q := NewQueue(func(ctx context.Context, _ []report.Encoded) error {
+			if tries++; tries == 1 {
+				return errors.New("away")
+			}
+			<-ctx.Done() // as a network does from which nothing comes back
+			return ctx.Err()
+		}, func(context.Context) {})
+		q.Add(report.Encoded{})
+		<-time.After(5 * time.Second)
+		before := time.Now()
+		q.Close()
+		if took := time.Since(before); took > 0 || tries != 2 {
+			t.Errorf("closed after %v and %d tries, want at once and 2", took, tries)
+		}
+	})
+}

@@ -35,8 +35,9 @@ type Store interface {
 	Close() error
 }
 
-// A Writer keeps a report while its run goes on. It has one owner. After an
-// error it keeps nothing more, and Finish returns the error.
+// A Writer keeps a report while its run goes on. It has one owner. What the
+// store does not take is offered again with what follows; Finish keeps the whole
+// report, whatever was kept before, and returns its own error alone.
 type Writer interface {
 	// Interval keeps one more row of the series, encoded already. It takes the
 	// place of the rows that it covers: those of its phase that neither start

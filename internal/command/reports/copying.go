@@ -18,7 +18,8 @@ func (c *commands) push() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "push [REPORT... | FILTER...] --to PLACE", Short: "copy reports to another store, such as a team's",
 		Long: `Copies reports to another store: those that are meant, or all that it has not.
-What is there already stays as it is.`,
+What is there already stays as it is, but for what a killed run left: the whole
+report of the run takes its place.`,
 		Example: "\n  carronade report push --to elasticsearch://search:9200\n  carronade report push last --to /srv/carronade/reports.db",
 	}
 	cmd.Flags().String("to", "", "the store at `PLACE`, a file or an address")
@@ -32,7 +33,7 @@ func (c *commands) pull() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pull [REPORT... | FILTER...] --from PLACE", Short: "copy reports from another store",
 		Long: `Copies reports from another store: those that are meant there, or all that are
-not here. What is here already stays as it is.`,
+not here. What is here already stays as it is, but for what a killed run left.`,
 		Example: "\n  carronade report pull branch=main --from elasticsearch://search:9200",
 	}
 	cmd.Flags().String("from", "", "the store at `PLACE`, a file or an address")
@@ -96,20 +97,22 @@ func killed(r *digest.Row) bool {
 // toCopy returns the ids to copy, oldest first, and how many were left out
 // since their runs go on.
 func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []string, running int, err error) {
-	var wanted func(*digest.Row) bool
-	if len(words) == 0 {
-		there, err := to.Rows(ctx, store.Query{Fields: stopped})
-		if err != nil {
-			return nil, 0, err
+	there, err := to.Rows(ctx, store.Query{Fields: stopped})
+	if err != nil {
+		return nil, 0, err
+	}
+	const part, whole = 1, 2
+	has := make(map[string]int, len(there))
+	for i := range there {
+		has[there[i].ID] = whole
+		if killed(&there[i]) {
+			has[there[i].ID] = part
 		}
-		has, part := make(map[string]bool, len(there)), make(map[string]bool)
-		for i := range there {
-			has[there[i].ID] = true
-			part[there[i].ID] = killed(&there[i])
-		}
-		// Of a run that the other store lost sight of there is only a part.
-		wanted = func(r *digest.Row) bool { return !has[r.ID] || part[r.ID] && !killed(r) }
-	} else {
+	}
+	// Of a run that a store lost sight of there is only a part, whose place the
+	// whole takes, and never the other way.
+	wanted := func(r *digest.Row) bool { return has[r.ID] == 0 || has[r.ID] == part && !killed(r) }
+	if len(words) > 0 {
 		meant, err := chosen(ctx, from, words)
 		if err != nil {
 			return nil, 0, err
@@ -118,7 +121,8 @@ func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []st
 		for _, id := range meant {
 			in[id] = true
 		}
-		wanted = func(r *digest.Row) bool { return in[r.ID] }
+		// One that is there and differs is for the store to refuse.
+		wanted = func(r *digest.Row) bool { return in[r.ID] && (has[r.ID] != whole || !killed(r)) }
 	}
 	rows, err := from.Rows(ctx, store.Query{Fields: stopped})
 	if err != nil {

@@ -209,10 +209,13 @@ func (s *Store) settle(ctx context.Context) error {
 			return err
 		}
 		doc.KeptNS = k.KeptNS
-		if err := s.putIntervals(ctx, d); err != nil {
-			return ignoreRefused(err)
+		claimed, err := s.claim(ctx, k)
+		if err == nil {
+			err = s.putIntervals(ctx, d)
 		}
-		err = s.bulk(ctx, true, action{verb: "index", index: s.reports(), id: k.ID, doc: doc, ifAt: &k.version})
+		if err == nil {
+			err = s.bulk(ctx, true, action{verb: "index", index: s.reports(), id: k.ID, doc: doc, ifAt: claimed})
+		}
 		if err := ignoreRefused(err); err != nil && status(err) != http.StatusConflict { // another process was faster
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/internal/system"
 	"carronade/measure"
 	"carronade/target"
 )
@@ -165,24 +166,49 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 		return err
 	case there.Owner == "" && there.Hash == d.Hash:
 		return nil
-	case there.Owner != "" && alive(there):
-		return store.ErrRunning
-	case !store.Remainder([]byte(there.Head), d):
-		return store.ErrExists
-	default:
-		keep.verb, keep.ifAt, doc.KeptNS = "index", &there.version, there.KeptNS
-		if err = s.dropIntervals(ctx, d.ID, nil); err == nil {
+	case store.Remainder([]byte(there.Head), d):
+		keep.verb, doc.KeptNS = "index", there.KeptNS
+		if keep.ifAt, err = s.claim(ctx, there); err == nil {
+			err = s.dropIntervals(ctx, d.ID, nil)
+		}
+		if err == nil {
 			err = s.putIntervals(ctx, d)
 		}
+	case there.Owner != "" && alive(there):
+		return store.ErrRunning
+	default:
+		return store.ErrExists
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.bulk(ctx, true, keep)
 	}
-	err = s.bulk(ctx, true, keep)
 	if status(err) == http.StatusConflict {
 		return store.ErrExists // kept by another process meanwhile
 	}
 	return err
+}
+
+// claim makes this process the owner of a report whose intervals it will write
+// anew, so that no other does at the same time. It returns the version that the
+// report has then; a conflict is another process that was faster.
+func (s *Store) claim(ctx context.Context, k *kept) (*version, error) {
+	owner, err := json.Marshal(system.Self())
+	if err != nil {
+		return nil, err
+	}
+	mine := k.reportDoc
+	mine.Hash, mine.Owner, mine.BeatMS = "", string(owner), time.Now().UnixMilli()
+	if err := s.bulk(ctx, true, action{verb: "index", index: s.reports(), id: k.ID, doc: &mine, ifAt: &k.version}); err != nil {
+		return nil, err
+	}
+	now, err := s.head(ctx, k.ID)
+	if err != nil {
+		return nil, err
+	}
+	if now.Owner != mine.Owner || now.BeatMS != mine.BeatMS {
+		return nil, &refusal{status: http.StatusConflict, reason: "another process changed the report"}
+	}
+	return &now.version, nil
 }
 
 // putIntervals writes all of a report's intervals in place of whatever there

@@ -290,3 +290,72 @@ func TestRequests(t *testing.T) {
 		t.Errorf("the place is %s", s.Place())
 	}
 }
+
+// A run that the cluster lost sight of, and whose report was taken for one of a
+// killed run, writes nothing into that; at its end it puts the whole there.
+func TestTakenForKilled(t *testing.T) {
+	var away atomic.Bool
+	s := open(t, address(t, gate(t, func(w http.ResponseWriter, _ *http.Request) bool {
+		if away.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return away.Load()
+	})))
+	want := storetest.Document(0, 6)
+	begun, err := s.Begin(t.Context(), storetest.Head(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := begun.(*writer)
+	give := func(from, to int) {
+		for i := from; i < to; i++ {
+			e, err := want.Intervals[i].Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Interval(e)
+		}
+	}
+	give(0, 2)
+	storetest.Await(t, s, want.ID, 2)
+	away.Store(true)
+	give(2, 4)
+	for w.queue.Failed() == 0 {
+		runtime.Gosched()
+	}
+	away.Store(false)
+
+	// Another process, which cannot know better.
+	there, err := s.head(t.Context(), want.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := s.load(t.Context(), there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := reportDocOf(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.putIntervals(t.Context(), part); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.bulk(t.Context(), true, action{verb: "index", index: s.reports(), id: want.ID, doc: doc}); err != nil {
+		t.Fatal(err)
+	}
+
+	for w.queue.Failed() == 1 { // it tries again, and finds out
+		give(4, 5)
+		runtime.Gosched()
+	}
+	if got, err := s.Get(t.Context(), want.ID); err != nil || got.Hash != part.Hash {
+		t.Errorf("the part was written into: %v", err)
+	}
+	if err := w.Finish(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Get(t.Context(), want.ID); err != nil || got.Hash != want.Hash {
+		t.Errorf("the whole is not there: %v", err)
+	}
+}

@@ -43,7 +43,7 @@ func (s *Store) begin(ctx context.Context, head *report.Document) (*writer, erro
 		return nil, err
 	}
 	w := &writer{store: s, id: head.ID, owner: string(owner), started: head.StartedAt, keptNS: doc.KeptNS}
-	w.queue = store.NewQueue(w.keep, func() { _ = w.beat() }) // the next one may arrive
+	w.queue = store.NewQueue(w.keep, w.beat)
 	return w, nil
 }
 
@@ -55,8 +55,10 @@ type writer struct {
 	keptNS    int64
 	queue     *store.Queue
 
-	rows []place // by the queue alone, until it is closed
-	next int     // number of the next interval
+	// The queue's alone, until it is closed.
+	rows  []place
+	next  int  // number of the next interval
+	doubt bool // something did not arrive
 }
 
 // A place is an interval that the cluster has.
@@ -70,18 +72,36 @@ type place struct {
 // Interval implements store.Writer. It does not wait for the cluster.
 func (w *writer) Interval(e report.Encoded) { w.queue.Add(e) }
 
-// beat says that the process is still there.
-func (w *writer) beat() error {
+// beat says that the process is still there. One that does not arrive leaves the
+// next.
+func (w *writer) beat(ctx context.Context) {
 	body, err := json.Marshal(object{"doc": object{"beat_ms": time.Now().UnixMilli()}})
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.store.do(ctx, http.MethodPost, "/"+w.store.reports()+"/_update/"+w.id, body, jsonType, nil)
 	}
-	return w.store.do(context.Background(), http.MethodPost, "/"+w.store.reports()+"/_update/"+w.id, body, jsonType, nil)
+	w.doubt = w.doubt || err != nil
+}
+
+// mine looks whether the report is still this run's, after a time in which the
+// cluster heard nothing of it and others may have taken it for a killed run's.
+func (w *writer) mine(ctx context.Context) error {
+	there, err := w.store.head(ctx, w.id)
+	if errors.Is(err, store.ErrMissing) || err == nil && there.Owner != w.owner {
+		return store.ErrGone
+	}
+	return err
 }
 
 // keep writes intervals, and takes out those that one of them stands for. A part
 // of a batch that fails may be there; the same ids are given out again.
-func (w *writer) keep(batch []report.Encoded) error {
+func (w *writer) keep(ctx context.Context, batch []report.Encoded) (err error) {
+	defer func() { w.doubt = w.doubt || err != nil }()
+	if w.doubt {
+		if err := w.mine(ctx); err != nil {
+			return err
+		}
+		w.doubt = false
+	}
 	var actions []action
 	rows, next := slices.Clone(w.rows), w.next
 	for i := range batch {
@@ -102,8 +122,7 @@ func (w *writer) keep(batch []report.Encoded) error {
 		rows = append(left, place{next, e.Phase, e.StartS, e.EndS, e.Sum})
 		next++
 	}
-	err := w.store.bulk(context.Background(), false, actions...)
-	if err == nil {
+	if err = w.store.bulk(ctx, false, actions...); err == nil {
 		w.rows, w.next = rows, next
 	}
 	return err

@@ -35,25 +35,26 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 			beat, there int64
 		)
 		err := tx.QueryRowContext(ctx, "SELECT n, hash, owner, beat, head FROM reports WHERE id = ?", d.ID).Scan(&there, &hash, &owner, &beat, &head)
+		if errors.Is(err, sql.ErrNoRows) {
+			if there, err = p.insert(ctx, tx, "", 0); err != nil {
+				return err
+			}
+			return p.insertIntervals(ctx, tx, there)
+		}
+		if err == nil {
+			head, err = expand(head)
+		}
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
 		case err != nil:
 			return err
 		case owner == "" && hash == d.Hash:
 			return nil
+		case store.Remainder(head, d):
+			return p.replace(ctx, tx, there)
 		case owner != "" && store.Alive(owner, time.Unix(beat, 0)):
 			return store.ErrRunning
-		default:
-			if head, err = expand(head); err != nil || !store.Remainder(head, d) {
-				return errors.Join(store.ErrExists, err)
-			}
-			return p.replace(ctx, tx, there)
 		}
-		n, err := p.insert(ctx, tx, "", 0)
-		if err != nil {
-			return err
-		}
-		return p.insertIntervals(ctx, tx, n)
+		return store.ErrExists
 	})
 }
 

@@ -32,7 +32,7 @@ type kept struct {
 }
 
 func (w *writer) start() {
-	w.queue = store.NewQueue(w.keep, func() { _ = w.keep(nil) }) // the next one may arrive
+	w.queue = store.NewQueue(w.keep, func(ctx context.Context) { _ = w.keep(ctx, nil) }) // the next one may arrive
 }
 
 // Interval implements store.Writer. It does not wait for the disk.
@@ -40,9 +40,8 @@ func (w *writer) Interval(e report.Encoded) { w.queue.Add(e) }
 
 // keep writes intervals, and takes out those that one of them stands for. It
 // says that the process is there.
-func (w *writer) keep(batch []report.Encoded) error {
-	// Not the run's context: an interrupted run keeps its intervals.
-	ctx, stop := context.WithTimeout(context.Background(), 2*w.store.patience)
+func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
+	ctx, stop := context.WithTimeout(ctx, 2*w.store.patience)
 	defer stop()
 	rows, next := w.kept, w.next
 	blobs := make([][]byte, len(batch))
