@@ -92,7 +92,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 		return &words{Err: err, Hint: "such as --report-json report.json or --generation 2018"}
 	}
 	p := &compat.Program{
-		Called: name, Args: own, Strict: ours.Strict, Generation: ours.Generation, In: s.In, Out: s.out, Err: s.Err,
+		Called: name, Args: own, Strict: ours.Strict, Generation: ours.Generation, In: s.In, Out: s.out, Err: s.Err, Color: s.style().Color,
 		Fire: func(ctx context.Context, doc *workload.Document, eyes compat.Eyes) (*report.Document, error) {
 			return s.fireAs(ctx, tool, doc, ours, eyes)
 		},

@@ -36,6 +36,7 @@ type Program struct {
 
 	In       io.Reader
 	Out, Err io.Writer
+	Color    bool // Out is a terminal that wants colors
 
 	// Fire runs a workload to its end, as `carronade run` does, and keeps the
 	// report like any other. The error is one of usage, of the connection or of

@@ -110,6 +110,22 @@ func TestGrammar(t *testing.T) {
 	}
 }
 
+// Operations and failures have their colors where a person reads, and nowhere
+// else.
+func TestColors(t *testing.T) {
+	for _, tt := range []struct {
+		terminal bool
+		args     []string
+		want     bool
+	}{{true, nil, true}, {false, nil, false}, {true, []string{"--output-color=false"}, false}} {
+		got := try(t, compat.Program{Color: tt.terminal}, tt.args...)
+		painted := matches(`\|\x1b\[38;5;67mCREATE\x1b\[0m\| +4\|4\.0 +\| +75000\|\x1b\[38;2;\d+;199;0m +10\x1b\[0m\|`, got.out)
+		if painted != tt.want || !tt.want && strings.Contains(got.out, "\x1b") {
+			t.Errorf("%+v:\n%q", tt, got.out)
+		}
+	}
+}
+
 // Numbers as Java writes them, and sizes as mongoose does.
 func TestNumbers(t *testing.T) {
 	for x, want := range map[float64]string{

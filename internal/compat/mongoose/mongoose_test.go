@@ -278,7 +278,7 @@ func TestEveryOption(t *testing.T) {
 			if kind != "refused" && got.err != nil {
 				t.Fatalf("got %v", got.err)
 			}
-			ok := false
+			var ok bool
 			switch kind {
 			case "said":
 				ok = strings.Contains(got.errs, "--"+tt.option+" "+text)

@@ -66,7 +66,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	if again {
 		warn("a step %s was there before: rows are put behind its rows in %s", s.id, f.dir)
 	}
-	t := &table{w: p.Out, s: s, color: v.flag("output-color") && os.Getenv("NO_COLOR") == "" && terminal(p.Out)}
+	t := &table{w: p.Out, s: s, color: v.flag("output-color") && p.Color}
 	names := newNamer(v, began.UnixNano())
 	var code int
 	if s.work == topical {
@@ -90,7 +90,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			if err != nil {
 				return report.ExitProblem, fmt.Errorf("make a folder for the rows of single records: %w", err)
 			}
-			defer os.RemoveAll(dir) //nolint:errcheck // the system's temporary files
+			defer os.RemoveAll(dir)
 			rows = filepath.Join(dir, "op.trace.parquet")
 		}
 	}
@@ -207,14 +207,4 @@ func help(p *compat.Program) {
 		fmt.Fprintln(p.Out, text)
 	}
 	fmt.Fprintf(p.Out, "\n%s%s", compat.OursHelp, differs)
-}
-
-// terminal tells whether lines go to a person.
-func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

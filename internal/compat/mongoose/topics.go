@@ -191,10 +191,10 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	r, err := p.Topics(ctx, &d.Document, load)
 	close(ended)
 	<-gone
-	if err != nil {
-		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil
-		}
+	switch {
+	case r == nil && ctx.Err() != nil:
+		return report.ExitInterrupted, nil
+	case err != nil:
 		return report.ExitProblem, err
 	}
 	m.tick(max(r.Elapsed, m.at))
