@@ -173,9 +173,10 @@ func TestStepFromLowerBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := v.Groups[0].Steps; len(s) != 1 || s[0].Stands || v.Verdict == Worse {
-		t.Errorf("got %q with %+v, want a step that does not stand", v.Verdict, s)
+	if s := v.Groups[0].Steps; len(s) != 1 || s[0].Stands || !s[0].Doubtful || v.Verdict != CannotTell {
+		t.Errorf("got %q with %+v, want %q with a step that may not be one", v.Verdict, s, CannotTell)
 	}
+	checkPage(t, v.Text)
 }
 
 // From 0 there are no shares: differences are amounts, and said to be.
@@ -323,4 +324,33 @@ func TestGateFromZero(t *testing.T) {
 		t.Errorf("p99: got %q (%s), want %q", p99.Gate, p99.Reason, want)
 	}
 	checkPage(t, v.Text)
+}
+
+// A confirming run whose times are lower bounds does not clear a revision.
+func TestConfirmedByLowerBounds(t *testing.T) {
+	p99 := func(newest float64) func(int) float64 {
+		return func(i int) float64 {
+			if i == 23 {
+				return newest
+			}
+			return 0.012
+		}
+	}
+	v, err := Verify(times99(p99(0.030), 24), VerifyOptions{})
+	if err != nil || v.Verdict != Worse {
+		t.Fatalf("got %+v, %v, want worse", v, err)
+	}
+	for _, tt := range []struct {
+		p99            float64
+		bounds         bool
+		again, unknown bool
+	}{{0.030, false, true, false}, {0.030, true, true, false}, {0.0121, false, false, false}, {0.0121, true, false, true}} {
+		fresh := times99(p99(tt.p99), 24)[23:]
+		if tt.bounds {
+			bounded(fresh)
+		}
+		if again, unknown := v.Groups[0].again(fresh); again != tt.again || unknown != tt.unknown {
+			t.Errorf("%v, bounds %v: got %v, %v, want %v, %v", tt.p99, tt.bounds, again, unknown, tt.again, tt.unknown)
+		}
+	}
 }

@@ -117,6 +117,9 @@ type DatedStep struct {
 	P        float64   `json:"p"`
 	Worse    bool      `json:"worse"`
 	Stands   bool      `json:"stands"` // it is for the worse, and was not made good since
+	// Doubtful: it would stand, but the level before it is a lower bound, which may
+	// have been as bad.
+	Doubtful bool `json:"doubtful"`
 
 	kind digest.Kind
 }
@@ -155,7 +158,6 @@ func steps(revisions []revision, samples [][]float64, at []int, q quantity, effe
 		s.Unit = unitOf(s.kind)
 		// What was there before is to be had again, or it stands.
 		now := found[len(found)-1].After
-		// A level that is a lower bound may have been as bad as what followed.
 		from := 0
 		if i > 0 {
 			from = found[i-1].At
@@ -164,7 +166,9 @@ func steps(revisions []revision, samples [][]float64, at []int, q quantity, effe
 		for _, k := range at[from:f.At] {
 			before = append(before, revisions[k].rows...)
 		}
-		s.Stands = s.Worse && worseBy(f.Before, now, q.better) >= effect && !lowerBounds(q.field, before)
+		s.Stands = s.Worse && worseBy(f.Before, now, q.better) >= effect
+		s.Doubtful = s.Stands && lowerBounds(q.field, before)
+		s.Stands = s.Stands && !s.Doubtful
 		out = append(out, s)
 	}
 	return out

@@ -205,9 +205,14 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 	}
 	// What a step took away before the newest revision is missing still.
 	for _, s := range found {
-		if s.Field == c.field && s.Stands {
+		switch {
+		case s.Field != c.field:
+		case s.Stands:
 			r.Gate = Worse
 			r.Reason = fmt.Sprintf("%s since %s, and not made good", s.by(), s.at())
+		case s.Doubtful && r.Gate == NotWorse:
+			r.Gate = CannotTell
+			r.Reason = fmt.Sprintf("%s since %s, where events had never been answered, so that it may have been as bad before", s.by(), s.at())
 		}
 	}
 }
@@ -254,7 +259,8 @@ func (s *DatedStep) at() string {
 // Confirmed is what a confirming run said.
 type Confirmed struct {
 	Reports []string `json:"reports"`
-	Again   bool     `json:"again"` // it was as bad again
+	Again   bool     `json:"again"`   // it was as bad again
+	Unknown bool     `json:"unknown"` // it may have been: the new times are lower bounds
 }
 
 // Know tells of reports that are there before a confirming run: Confirm takes
@@ -298,7 +304,8 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 			return nil, err
 		}
 		g := &again.Groups[i]
-		g.Confirmed = &Confirmed{Reports: ids(fresh), Again: old.again(fresh)}
+		g.Confirmed = &Confirmed{Reports: ids(fresh)}
+		g.Confirmed.Again, g.Confirmed.Unknown = old.again(fresh)
 		switch {
 		case g.Confirmed.Again:
 			g.Verdict = Worse
@@ -311,8 +318,9 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 }
 
 // again is whether new runs are as bad as what raised the alarm: on any row
-// that was worse, by what is worth naming.
-func (g *Gate) again(fresh []digest.Row) bool {
+// that was worse, by what is worth naming. Unknown: not as far as is known, but
+// events were never answered.
+func (g *Gate) again(fresh []digest.Row) (again, unknown bool) {
 	for _, r := range g.Rows {
 		s := sample(fresh, r.Field)
 		if r.Gate != Worse || len(s) == 0 {
@@ -333,10 +341,11 @@ func (g *Gate) again(fresh []digest.Row) bool {
 			}
 		}
 		if worseBy(level, stats.Median(s, stats.Confidence).Median, better) >= r.asked {
-			return true
+			return true, false
 		}
+		unknown = unknown || better == stats.Less && lowerBounds(r.Field, fresh)
 	}
-	return false
+	return false, unknown
 }
 
 // JSON is the verification as a document.

@@ -184,8 +184,11 @@ func (g *Gate) history(p *page) {
 		if s.Worse {
 			word, code = "made good", yellow
 		}
-		if s.Stands {
+		switch {
+		case s.Stands:
 			word, code = "worse", red
+		case s.Doubtful:
+			word, code = CannotTell, yellow
 		}
 		t.row(s.Date.UTC().Format("2006-01-02 15:04"), short(s.Revision), s.Title, show(s.Before), show(s.After), s.by(), word)
 		t.paint(6, code)
@@ -250,8 +253,11 @@ func (r *GateRow) Words() string {
 // Words tell what a confirming run said.
 func (c *Confirmed) Words() string {
 	text := "it was not as bad again"
-	if c.Again {
+	switch {
+	case c.Again:
 		text = "it was as bad again"
+	case c.Unknown:
+		text = "events were never answered, so that it may have been as bad again"
 	}
 	return "confirming " + runsWords(c.Reports) + ": " + text
 }
