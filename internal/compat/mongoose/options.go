@@ -51,7 +51,7 @@ var options = []option{
 	{name: "item-naming-step", kind: tInt, def: "1", on: "ct"},
 	{name: "item-naming-type", kind: tString, def: "random", on: "ct"},
 	{name: "item-output-file", kind: tString, on: "ct"},
-	{name: "item-output-path", kind: tString, on: "cr"},
+	{name: "item-output-path", kind: tString, on: "c"},
 	{name: "item-type", kind: tString, def: "data"},
 
 	{name: "load-batch-size", kind: tInt, def: "32768", on: "ctn"},

@@ -94,9 +94,6 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			rows = filepath.Join(dir, "op.trace.parquet")
 		}
 	}
-	if s.work == reading {
-		fmt.Fprintf(p.Err, "%s: reading has no times of single operations: a record was there before it was asked for, and the columns of times are 0\n", p.Called)
-	}
 	m, above := newMeter(s), newThreshold(s, f, p.Out)
 	d, err := p.Fire(ctx, s.workload(rows), compat.Eyes{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
@@ -114,6 +111,9 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			return report.ExitInterrupted, nil
 		}
 		return report.ExitProblem, err
+	}
+	if s.work == reading {
+		fmt.Fprintf(p.Err, "%s: reading has no times of single operations: a record was there before it was asked for, and the columns of times are 0\n", p.Called)
 	}
 	above.end()
 	last := m.metrics(time.Now())
