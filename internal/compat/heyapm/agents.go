@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"carronade/internal/compat"
@@ -95,12 +97,16 @@ func (t *agents) warn() {
 	for _, f := range [][2]string{
 		{"delay", "agents start at once"},
 		{"service-name", "it had no effect in hey-apm, and there are four services"},
-		{"es-auth", "a store's login is not taken from a command line: carronade report push --help tells how it is given"},
 		{"rm", "carronade verify decides what a regression is, by the spread of earlier runs"},
 		{"rd", "carronade verify decides what a regression is, by the spread of earlier runs"},
 	} {
 		if t.given[f[0]] {
 			fmt.Fprintf(t.p.Err, "warning: -%s means nothing here: %s\n", f[0], f[1])
+		}
+	}
+	for _, f := range [][2]string{{"es-auth", "es-url"}, {"apm-es-auth", "apm-es-url"}} {
+		if t.given[f[0]] && !t.given[f[1]] {
+			fmt.Fprintf(t.p.Err, "warning: -%s means nothing here without -%s\n", f[0], f[1])
 		}
 	}
 	if t.bench {
@@ -128,17 +134,46 @@ func (t *agents) keepSecrets() {
 		t.refs = append(t.refs, [2]string{f.option, ref})
 	}
 	t.secret, t.key = "", ""
-	if t.indexURL == "" || t.indexAuth == "" {
-		return
+	if t.indexURL != "" && t.indexAuth != "" {
+		user, ref := t.login("-apm-es-auth", t.indexAuth)
+		t.refs = append(t.refs, [2]string{"index-user", user}, [2]string{"index-password", ref})
 	}
-	user, password, _ := cutAuth(t.indexAuth)
-	t.refs = append(t.refs, [2]string{"index-user", user})
+	if t.esURL != "" {
+		user, ref := "", ""
+		if t.esAuth != "" {
+			user, ref = t.login("-es-auth", t.esAuth)
+		}
+		t.refs = append(t.refs, [2]string{"store", storeOf(t.esURL, user, ref)})
+	}
+	t.indexAuth, t.esAuth = "", ""
+}
+
+// login parts user:password, and has the password referred to.
+func (t *agents) login(flag, text string) (user, ref string) {
+	user, password, _ := strings.Cut(text, ":")
 	ref, bare := t.vault.reference(password)
 	if bare {
-		beware(t.log, "-apm-es-auth")
+		beware(t.log, flag)
 	}
-	t.refs = append(t.refs, [2]string{"index-password", ref})
-	t.indexAuth = ""
+	return user, ref
+}
+
+// storeOf is the address of a store of reports in Elasticsearch.
+func storeOf(text, user, ref string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text // whoever opens it has the words
+	}
+	switch u.Scheme {
+	case "http":
+		u.Scheme = "elasticsearch"
+	case "https":
+		u.Scheme = "elasticsearch+https"
+	}
+	if user != "" {
+		u.RawQuery = "user=" + url.QueryEscape(user) + "&password=" + strings.NewReplacer("%3A", ":", "%2F", "/").Replace(url.QueryEscape(ref))
+	}
+	return u.String()
 }
 
 // fire runs streams at the same time, prints what came of them, and returns it.
@@ -223,9 +258,7 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 	}
 	if t.indexURL != "" {
 		d.Set("index", "-apm-es-url", t.indexURL)
-	}
-	if t.esURL != "" {
-		d.Set("store", "-es-url", t.esURL)
+		d.Set("index-pattern", "-apm-es-url", map[bool]string{true: "logs-apm*", false: "traces-apm*"}[s.name == "errors"]) // as the tool counted
 	}
 	for _, ref := range t.refs {
 		d.Set(ref[0], "-apm-secret", ref[1])

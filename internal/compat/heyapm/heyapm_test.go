@@ -63,7 +63,7 @@ func tried(t *testing.T, strict bool, args ...string) (got trial) {
 		for _, entry := range d.Entries {
 			settings[entry.Name] = strings.TrimSpace(settings[entry.Name] + " " + strings.Join(entry.Values, " "))
 			for _, v := range entry.Values {
-				if _, name, ok := strings.Cut(v, "env:"); ok {
+				if _, name, ok := strings.Cut(v, "env:"); ok && name != "ES" && name != "TOKEN" {
 					got.secrets = append(got.secrets, os.Getenv(name))
 				}
 			}
@@ -251,6 +251,35 @@ func TestBenchmark(t *testing.T) {
 	}
 }
 
+// It ends at an interrupt, and says what means nothing to it.
+func TestBenchmarkInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	var o, e bytes.Buffer
+	fired := 0
+	p := &compat.Program{
+		Called: "hey-apm", Args: []string{"-bench", "-t", "3", "-rm", "2"}, Out: &o, Err: &e,
+		Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
+			fired++
+			stop()
+			for range ws {
+				d := answered()
+				d.Stopped = load.Interrupted
+				ds = append(ds, d)
+			}
+			return ds, nil
+		},
+	}
+	code, err := Tool.Main(ctx, p)
+	if code != report.ExitInterrupted || err != nil || fired != 1 {
+		t.Errorf("exit %d, %v, after %d rounds", code, err, fired)
+	}
+	for _, said := range []string{"warning: -t means nothing with -bench\n", "warning: -rm means nothing here", "warning: -bench deletes no documents", "interrupted: the benchmark is not whole\n"} {
+		if !strings.Contains(e.String(), said) {
+			t.Errorf("stderr has no %q:\n%s", said, e.String())
+		}
+	}
+}
+
 // Every flag is honoured, warned of or refused.
 func TestFlags(t *testing.T) {
 	tests := []struct {
@@ -290,10 +319,15 @@ func TestFlags(t *testing.T) {
 		{"for ever", false, []string{"-flush", "0"}, map[string]string{"drain": "1h0m0s"}, ""},
 		{"agents in a row", false, []string{"-delay", "5"}, nil, "warning: -delay means nothing here"},
 		{"a name", false, []string{"-service-name", "x"}, nil, "warning: -service-name means nothing here"},
-		{"where reports go", false, []string{"-es-url", "http://es:9200"}, map[string]string{"store": "http://es:9200"}, ""},
-		{"its login", false, []string{"-es-auth", "u:hunter2secret"}, map[string]string{"store": ""}, "warning: -es-auth means nothing here"},
+		{"where reports go", false, []string{"-es-url", "http://es:9200"}, map[string]string{"store": "elasticsearch://es:9200"}, ""},
+		{"its login", false, []string{"-es-url", "https://es/p", "-es-auth", "u&v:hunter2secret"}, map[string]string{
+			"store": "elasticsearch+https://es/p?user=u%26v&password=env:CARRONADE_AS_HEY_APM_1",
+		}, "warning: the secret of -es-auth can be read"},
+		{"a login of nobody", false, []string{"-es-auth", "u:hunter2secret", "-apm-es-auth", "u:hunter2secret"}, map[string]string{"store": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
+		{"a login in a file", false, []string{"-es-url", "http://es:9200", "-es-auth", "u:file:/a&b/c"}, map[string]string{"store": "elasticsearch://es:9200?user=u&password=file:/a%26b/c"}, ""},
+		{"a login by reference", false, []string{"-es-url", "http://es:9200", "-es-auth", "u:env:ES"}, map[string]string{"store": "elasticsearch://es:9200?user=u&password=env:ES"}, ""},
 		{"what is indexed", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret"}, map[string]string{
-			"index": "http://es:9200", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
+			"index": "http://es:9200", "index-pattern": "logs-apm*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
 		}, "warning: the secret of -apm-es-auth can be read"},
 		{"a token", false, []string{"-apm-secret", "hunter2secret"}, map[string]string{"secret-token": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -apm-secret can be read"},
 		{"a token by reference", false, []string{"-apm-secret", "env:TOKEN"}, map[string]string{"secret-token": "env:TOKEN"}, ""},
@@ -331,7 +365,7 @@ func TestFlags(t *testing.T) {
 				}
 			}
 			for _, text := range got.secrets {
-				if text != "hunter2secret" && text != "Bearer hunter2secret" && text != "" {
+				if text != "hunter2secret" && text != "Bearer hunter2secret" {
 					t.Errorf("a reference means %q", text)
 				}
 			}

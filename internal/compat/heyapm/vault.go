@@ -37,6 +37,3 @@ func (v *vault) close() {
 func beware(s *sayer, flag string) {
 	fmt.Fprintf(s.w, "warning: the secret of %s can be read by whoever lists this machine's processes; env:NAME and file:PATH are read in its place\n", flag)
 }
-
-// cutAuth parts user:password, where the password may be a reference.
-func cutAuth(text string) (user, password string, ok bool) { return strings.Cut(text, ":") }
