@@ -6,10 +6,13 @@ import (
 	"time"
 )
 
-// The groups of metrics are the classes that own them.
+// The groups of metrics are the classes that own them. The class of throughput
+// is not known to us.
 const (
-	clientGroup = "org.robotninjas.riemann.load.InstrumentedClientModule"
-	workerGroup = "org.robotninjas.riemann.load.ClientWorker"
+	workerGroup     = "org.robotninjas.riemann.load.ClientWorker"
+	unackedGroup    = "org.robotninjas.riemann.load.InstrumentedBlockingQueue"
+	throughputGroup = "org.robotninjas.riemann.load.InstrumentedClientModule"
+	bufferedGroup   = "org.robotninjas.riemann.load.InstrumentedQueue"
 )
 
 const (
@@ -28,11 +31,12 @@ func (m *metrics) block(now time.Time) string {
 	m.events.write(&b)
 	m.rtt.write(&b)
 	m.sends.write(&b)
-	b.WriteString("\n")
-	b.WriteString(clientGroup + ":\n")
-	gauge(&b, "buffered-sends", 0)
-	m.bytes.write(&b)
+	b.WriteString("\n" + unackedGroup + ":\n")
 	gauge(&b, "unacked", m.unacked)
+	b.WriteString("\n" + throughputGroup + ":\n")
+	m.bytes.write(&b)
+	b.WriteString("\n" + bufferedGroup + ":\n")
+	gauge(&b, "buffered-sends", 0)
 	b.WriteString("\n\n")
 	return b.String()
 }
