@@ -62,12 +62,12 @@ type clientReader struct {
 
 // A position64 is an offset in a partition.
 type position64 struct {
-	part   int32
+	log    int32
 	offset int64
 }
 
 func newClientSource(ctx context.Context, cl *cluster, stamped bool) (*clientSource, error) {
-	n := cl.partitions()
+	n := cl.logCount()
 	s := &clientSource{cl: cl, stamped: stamped, delivered: make([]atomic.Int64, n), high: make([]atomic.Int64, n), over: make([]atomic.Bool, n)}
 	s.traffic.init()
 	var err error
@@ -101,7 +101,7 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	}
 	if c.shareGroup != "" {
-		return append(opts, kgo.ShareGroup(c.shareGroup), kgo.ConsumeTopics(c.topic))
+		return append(opts, kgo.ShareGroup(c.shareGroup), kgo.ConsumeTopics(s.cl.topicNames()...))
 	}
 	if c.group == "" {
 		offsets := map[int32]kgo.Offset{}
@@ -112,7 +112,7 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 	}
 	return append(opts,
 		kgo.ConsumerGroup(c.group),
-		kgo.ConsumeTopics(c.topic),
+		kgo.ConsumeTopics(s.cl.topicNames()...),
 		kgo.ConsumeResetOffset(s.resetOffset()),
 		kgo.OnPartitionsAssigned(r.onAssigned),
 		kgo.OnPartitionsRevoked(r.onRevoked),
@@ -249,13 +249,14 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 		r.arrivals, r.marks, r.nexts, r.lasts = r.arrivals[:0], r.marks[:0], r.nexts[:0], r.lasts[:0]
 		over := int64(0)
 		fetches.EachPartition(func(t kgo.FetchTopicPartition) {
-			if t.Topic != s.cl.cfg.topic || int(t.Partition) >= len(s.high) {
+			log := s.cl.logOf(t.Topic, t.Partition)
+			if log < 0 {
 				return
 			}
 			if s.cl.cfg.shareGroup == "" { // those are not told where the log ends
-				s.high[t.Partition].Store(t.HighWatermark)
+				s.high[log].Store(t.HighWatermark)
 			}
-			if r.take(&t, at) {
+			if r.take(&t, log, at) {
 				over++
 			}
 		})
@@ -263,7 +264,7 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 			sink(r.id, r.arrivals)
 		}
 		for _, n := range r.nexts {
-			s.delivered[n.part].Store(n.offset)
+			s.delivered[n.log].Store(n.offset)
 		}
 		if s.cl.cfg.group != "" {
 			r.client.MarkCommitRecords(r.lasts...)
@@ -278,15 +279,15 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 
 // take makes an arrival of one partition's records, and reports whether the
 // partition has now been read to its end.
-func (r *clientReader) take(t *kgo.FetchTopicPartition, at time.Duration) (over bool) {
+func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Duration) (over bool) {
 	s := r.s
 	first := len(r.marks)
 	end := int64(math.MaxInt64)
 	if s.ends != nil {
-		end = s.ends[t.Partition]
+		end = s.ends[log]
 	}
 	// The client does not keep the batches apart, so there is no checksum.
-	a := load.Arrival{Log: t.Partition, At: at, ProducerID: -1, Sequence: -1}
+	a := load.Arrival{Log: log, At: at, ProducerID: -1, Sequence: -1}
 	next := int64(-1)
 	for _, rec := range t.Records {
 		next = rec.Offset + 1
@@ -309,7 +310,7 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, at time.Duration) (over 
 	if next < 0 {
 		return false
 	}
-	r.nexts = append(r.nexts, position64{t.Partition, min(next, end)})
+	r.nexts = append(r.nexts, position64{log, min(next, end)})
 	r.lasts = append(r.lasts, t.Records[len(t.Records)-1])
 	if a.Events > 0 {
 		r.events.Add(uint64(a.Events))
@@ -320,7 +321,7 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, at time.Duration) (over 
 		}
 		r.arrivals = append(r.arrivals, a)
 	}
-	return next >= end && !s.over[t.Partition].Swap(true)
+	return next >= end && !s.over[log].Swap(true)
 }
 
 // fatal returns an error that polling on would not mend.
@@ -336,6 +337,9 @@ func (s *clientSource) fatal(fetches kgo.Fetches) error {
 
 func (s *clientSource) facts() map[string]any {
 	f := map[string]any{"read_from": s.cl.cfg.startText(), "client": "franz-go"}
+	if s.cl.cfg.topics != nil {
+		f["topics"] = s.cl.topicNames()
+	}
 	if g := s.cl.cfg.shareGroup; g != "" {
 		f["read_from"] = "where the share group stands"
 		events, bytes := make([]uint64, s.cl.cfg.clients), make([]uint64, s.cl.cfg.clients)

@@ -26,9 +26,7 @@ func (s *clientSource) resetOffset() kgo.Offset {
 func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range parts[r.s.cl.cfg.topic] {
-		r.owned[p] = true
-	}
+	r.s.cl.eachOf(parts, func(log int32) { r.owned[log] = true })
 	s := r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,9 +47,7 @@ func (r *clientReader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range parts[r.s.cl.cfg.topic] {
-		delete(r.owned, p)
-	}
+	r.s.cl.eachOf(parts, func(log int32) { delete(r.owned, log) })
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.s.revoked++
@@ -106,12 +102,12 @@ func (s *clientSource) goOn(ctx context.Context) error {
 		case <-time.After(metadataPause):
 		}
 	}
-	for p := range s.starts {
-		if o, ok := committed.Lookup(c.topic, int32(p)); ok && o.Err == nil && o.At >= 0 {
-			s.starts[p] = o.At
-			s.delivered[p].Store(o.At)
+	s.cl.eachLog(func(log int, topic string, partition int32) {
+		if o, ok := committed.Lookup(topic, partition); ok && o.Err == nil && o.At >= 0 {
+			s.starts[log] = o.At
+			s.delivered[log].Store(o.At)
 		}
-	}
+	})
 	return nil
 }
 

@@ -57,8 +57,17 @@ type cluster struct {
 	left       []int32  // the same when the run was over; nil: nobody asked, or was told
 	replicas   []int    // by partition
 	settings   map[string]string
-	madeBy     string // who made the topic: "", "carronade", "the broker"
+	madeBy     string       // who made the topic: "", "carronade", "the broker"
+	others     []otherTopic // that are consumed besides, by name
 	warnings   []string
+}
+
+// An otherTopic is one that is consumed besides the first. Its partitions are
+// logs of the source, from base on.
+type otherTopic struct {
+	name       string
+	base       int
+	partitions int
 }
 
 // partitions is how many partitions the topic had when it was opened.
@@ -100,11 +109,21 @@ func (c *config) connect(ctx context.Context) (*cluster, error) {
 }
 
 func (cl *cluster) look(ctx context.Context) error {
+	if cl.cfg.topics != nil {
+		if err := cl.findTopics(ctx); err != nil {
+			return err
+		}
+	}
 	if err := cl.findTopic(ctx); err != nil {
 		return err
 	}
 	if err := cl.meetBrokers(ctx); err != nil {
 		return err
+	}
+	base := cl.partitions()
+	for i := range cl.others {
+		cl.others[i].base = base
+		base += cl.others[i].partitions
 	}
 	cl.readSettings(ctx)
 	return nil

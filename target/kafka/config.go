@@ -3,6 +3,7 @@ package kafka
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"time"
 
 	"carronade/payload"
@@ -67,7 +68,8 @@ type config struct {
 
 	// Consuming.
 	group      string
-	shareGroup string // joined instead of a group: brokers deal its records out
+	topics     *regexp.Regexp // of names, in place of topic; nil: none
+	shareGroup string         // joined instead of a group: brokers deal its records out
 	from       position
 	decode     bool
 	untilEnd   bool
@@ -171,6 +173,11 @@ func parseConfig(s target.Spec) (*config, error) {
 	}
 	if c.from, err = parsePosition(v.String("from")); err != nil {
 		return nil, err
+	}
+	if text := v.String("topics"); text != "" {
+		if c.topics, err = regexp.Compile("^(?:" + text + ")$"); err != nil {
+			return nil, &target.Error{Doing: "read the option topics", Err: err, Hint: `give a regular expression, such as orders-\d+`}
+		}
 	}
 	if c.shareGroup != "" && s.Given["from"] {
 		return nil, &target.Error{
@@ -305,6 +312,9 @@ func (c *config) check() error {
 	}
 	if c.group != "" && c.engine != engineClient {
 		return contradiction("a consumer group is joined by the engine client only", "add --engine client, or leave out --group")
+	}
+	if c.topics != nil && c.group == "" && c.shareGroup == "" {
+		return contradiction("several topics are consumed in a group only", "add --engine client --group NAME, or leave out --topics")
 	}
 	if c.shareGroup != "" {
 		switch {

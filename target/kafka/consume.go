@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -116,15 +115,6 @@ func newWireSource(ctx context.Context, cl *cluster, stamped bool) (*wireSource,
 
 // Logs implements load.Source.
 func (s *wireSource) Logs() []string { return s.cl.logs() }
-
-// logs names the partitions.
-func (cl *cluster) logs() []string {
-	names := make([]string, cl.partitions())
-	for i := range names {
-		names[i] = cl.cfg.topic + "-" + strconv.Itoa(i)
-	}
-	return names
-}
 
 // Lanes implements load.Source.
 func (s *wireSource) Lanes() int { return len(s.lanes) }

@@ -86,29 +86,35 @@ func (cl *cluster) offsets(ctx context.Context, at position) ([]int64, error) {
 }
 
 func (cl *cluster) list(ctx context.Context, at position) (kadm.ListedOffsets, error) {
-	topic := cl.cfg.topic
+	topics := cl.topicNames()
 	switch {
 	case at.kind == "earliest":
-		return cl.admin.ListStartOffsets(ctx, topic)
+		return cl.admin.ListStartOffsets(ctx, topics...)
 	case at.kind == "time":
-		return cl.admin.ListOffsetsAfterMilli(ctx, at.time.UnixMilli(), topic)
+		return cl.admin.ListOffsetsAfterMilli(ctx, at.time.UnixMilli(), topics...)
 	case cl.cfg.fetch.committed:
-		return cl.admin.ListCommittedOffsets(ctx, topic)
+		return cl.admin.ListCommittedOffsets(ctx, topics...)
 	}
-	return cl.admin.ListEndOffsets(ctx, topic)
+	return cl.admin.ListEndOffsets(ctx, topics...)
 }
 
 func (cl *cluster) each(listed kadm.ListedOffsets) ([]int64, error) {
-	o := make([]int64, cl.partitions())
-	for i := range o {
-		l, ok := listed.Lookup(cl.cfg.topic, int32(i))
-		if !ok {
-			return nil, fmt.Errorf("the answer lacks partition %d", i)
+	o := make([]int64, cl.logCount())
+	var err error
+	cl.eachLog(func(log int, topic string, partition int32) {
+		l, ok := listed.Lookup(topic, partition)
+		switch {
+		case err != nil:
+		case !ok:
+			err = fmt.Errorf("the answer lacks partition %d of %s", partition, topic)
+		case l.Err != nil:
+			err = fmt.Errorf("partition %d of %s: %w", partition, topic, l.Err)
+		default:
+			o[log] = l.Offset
 		}
-		if l.Err != nil {
-			return nil, fmt.Errorf("partition %d: %w", i, l.Err)
-		}
-		o[i] = l.Offset
+	})
+	if err != nil {
+		return nil, err
 	}
 	return o, nil
 }

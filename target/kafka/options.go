@@ -130,6 +130,10 @@ func options() []target.Option {
 			Help: "share group to join instead, whose records brokers deal out one by one (engine client)",
 		},
 		{
+			Name: "topics", Word: "REGEXP", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
+			Help: "topics to consume, in place of the target's one: those whose whole name matches (in a group)",
+		},
+		{
 			Name: "from", Word: "WHERE", Default: "earliest", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
 			Help: positionForms,
 		},

@@ -1,0 +1,109 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"carronade/target"
+)
+
+// findTopics finds those whose names match. The first of them takes the place
+// of the target's, the others are read besides; what comes to be while the run
+// goes on is not.
+func (cl *cluster) findTopics(ctx context.Context) error {
+	c := cl.cfg
+	doing := fmt.Sprintf("find the topics %s", c.topics)
+	listed, err := cl.admin.ListTopics(ctx)
+	if err != nil {
+		return c.explain(doing, err)
+	}
+	found := false
+	for _, t := range listed.Sorted() {
+		switch {
+		case !c.topics.MatchString(t.Topic) || t.IsInternal:
+		case t.Err != nil:
+			return c.explain(doing, fmt.Errorf("topic %s: %w", t.Topic, t.Err))
+		case !found:
+			c.topic, found = t.Topic, true
+		default:
+			cl.others = append(cl.others, otherTopic{name: t.Topic, partitions: len(t.Partitions)})
+		}
+	}
+	if !found {
+		return &target.Error{
+			Doing: doing, Err: fmt.Errorf("no name of the %d topics matches", len(listed)),
+			Hint: "a whole name must match, such as orders-.*; carronade topics list shows them",
+		}
+	}
+	return nil
+}
+
+// logCount is how many partitions are read, of all topics.
+func (cl *cluster) logCount() int {
+	n := cl.partitions()
+	for _, t := range cl.others {
+		n += t.partitions
+	}
+	return n
+}
+
+// topicNames are the topics that are read, the first first.
+func (cl *cluster) topicNames() []string {
+	names := []string{cl.cfg.topic}
+	for _, t := range cl.others {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// logOf is a partition's number among all that are read, -1 for one that came
+// to be since.
+func (cl *cluster) logOf(topic string, partition int32) int32 {
+	if topic == cl.cfg.topic {
+		if int(partition) < cl.partitions() {
+			return partition
+		}
+		return -1
+	}
+	for _, t := range cl.others {
+		if t.name == topic && int(partition) < t.partitions {
+			return int32(t.base) + partition
+		}
+	}
+	return -1
+}
+
+// eachLog calls f with every partition that is read, in the order of their
+// numbers.
+func (cl *cluster) eachLog(f func(log int, topic string, partition int32)) {
+	for p := range cl.partitions() {
+		f(p, cl.cfg.topic, int32(p))
+	}
+	for _, t := range cl.others {
+		for p := range t.partitions {
+			f(t.base+p, t.name, int32(p))
+		}
+	}
+}
+
+// logs names the partitions.
+func (cl *cluster) logs() []string {
+	names := make([]string, cl.logCount())
+	cl.eachLog(func(log int, topic string, partition int32) {
+		names[log] = topic + "-" + strconv.Itoa(int(partition))
+	})
+	return names
+}
+
+// eachOf calls f with the number of each partition of an assignment that is
+// read.
+func (cl *cluster) eachOf(parts map[string][]int32, f func(log int32)) {
+	for topic, ps := range parts {
+		for _, p := range ps {
+			if log := cl.logOf(topic, p); log >= 0 {
+				f(log)
+			}
+		}
+	}
+}

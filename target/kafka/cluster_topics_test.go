@@ -1,0 +1,62 @@
+package kafka
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Topics whose whole name matches are read by one group, each from where the
+// group stands, and counted by partition.
+func TestConsumeTopics(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(2, "orders-b", "orders-a"), kfake.SeedTopics(1, "orders", "my-orders-a"))
+	into := func(topic string, n int) {
+		put(t, c, records(n, 2, sized(10)), kgo.DefaultProduceTopic(topic))
+	}
+	into("orders-a", 300)
+	into("orders-b", 500)
+	put(t, c, records(70, 1, sized(10)), kgo.DefaultProduceTopic("orders"))
+	put(t, c, records(70, 1, sized(10)), kgo.DefaultProduceTopic("my-orders-a"))
+	given := map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"orders-[ab]"}, "until-end": {"true"}, "clients": {"2"}}
+	src := source(t, c, given)
+	if got, want := src.Logs(), []string{"orders-a-0", "orders-a-1", "orders-b-0", "orders-b-1"}; !slices.Equal(got, want) {
+		t.Fatalf("logs %q, want %q", got, want)
+	}
+	got := drain(t, src, nil)
+	if got.events != 800 || got.per[0]+got.per[1] != 300 || got.per[2]+got.per[3] != 500 {
+		t.Errorf("got %d events, by partition %v", got.events, got.per)
+	}
+	for log, n := range src.Behind() {
+		if n != 0 {
+			t.Errorf("%s is %d behind", src.Logs()[log], n)
+		}
+	}
+	into("orders-b", 20)
+	if got := drain(t, source(t, c, given), nil); got.events != 20 || got.per[2]+got.per[3] != 20 {
+		t.Errorf("the group's second run got %d events, by partition %v", got.events, got.per)
+	}
+}
+
+func TestConsumeTopicsRefused(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	for _, tt := range []struct {
+		name  string
+		given map[string][]string
+		want  string
+	}{
+		{"none matches", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"orders.*"}}, "no name of the 1 topics matches"},
+		{"no group", map[string][]string{"engine": {engineClient}, "topics": {"t"}}, "in a group only"},
+		{"no expression", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"["}}, "missing closing ]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := spec(t, urlOf(c, "t"), tt.given)
+			s.Op = opConsume
+			if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
