@@ -42,7 +42,7 @@ var known = []option{
 	{jopt.Option{Name: "broker-list", Word: "host", Help: "REQUIRED: The brokers to connect to, as --bootstrap-server was called."}, until},
 	{jopt.Option{Name: "zookeeper", Word: "urls", Help: "Taken for the brokers' addresses: Kafka has no ZooKeeper any more."}, old},
 	{jopt.Option{Name: "topic", Word: "topic", Help: "The topic to consume from."}, all},
-	{jopt.Option{Name: "include", Word: "Java regex (String)", Help: "A regular expression of topics to consume from; here one that is a single topic's name."}, new43},
+	{jopt.Option{Name: "include", Word: "Java regex (String)", Help: "A regular expression of the names of topics to consume from."}, new43},
 	{jopt.Option{Name: "messages", Kind: jopt.Long, Word: "count", Help: "How many messages to consume; --num-records since 4.2."}, all},
 	{jopt.Option{Name: "num-records", Kind: jopt.Long, Word: "count", Help: "REQUIRED: How many records to consume."}, new43},
 	{jopt.Option{Name: "group", Word: "gid", Help: "The group to consume in (default: perf-consumer- and a number)."}, all},
@@ -113,6 +113,7 @@ type settings struct {
 	brokers    string
 	from       string // the option that names them
 	topic      string
+	include    string // topics, in place of one
 	count      int64
 	group      string
 	threads    int64
@@ -185,11 +186,7 @@ func read(generation string, v *jopt.Values) (*settings, error) {
 		}
 	}
 	s.topic = text("topic")
-	if v.Has("include") {
-		var e error
-		s.topic, e = literal(text("include"))
-		err = first(err, e)
-	}
+	s.include = text("include")
 	s.count = number("messages")
 	if v.Has("num-records") {
 		s.count = number("num-records")
@@ -224,6 +221,8 @@ func read(generation string, v *jopt.Values) (*settings, error) {
 // check says what values have no meaning.
 func (s *settings) check() error {
 	switch {
+	case badExpression(s.include) != nil:
+		return badExpression(s.include)
 	case s.interval <= 0:
 		return errors.New("Reporting interval must be greater than 0.") //nolint:staticcheck,revive // the tool's words
 	case s.threads < 1:
@@ -232,6 +231,14 @@ func (s *settings) check() error {
 		return fmt.Errorf("--fetch-size %d: there must be room for a record", s.fetch)
 	case s.timeout < 0:
 		return fmt.Errorf("--timeout %d: no time is shorter than none", s.timeout)
+	}
+	return nil
+}
+
+// badExpression is why an expression is none.
+func badExpression(text string) error {
+	if _, err := regexp.Compile(text); err != nil {
+		return fmt.Errorf("--include: %w", err)
 	}
 	return nil
 }
@@ -245,21 +252,6 @@ func pairs(all []string) []string {
 		}
 	}
 	return out
-}
-
-// name is what a topic's may be.
-var name = regexp.MustCompile(`\A[a-zA-Z0-9._-]+\z`)
-
-// literal is the only topic that a regular expression matches.
-func literal(pattern string) (string, error) {
-	if _, err := regexp.Compile(pattern); err != nil {
-		return "", fmt.Errorf("--include: %w", err)
-	}
-	plain := strings.TrimSuffix(strings.TrimPrefix(strings.ReplaceAll(pattern, `\.`, "."), "^"), "$")
-	if plain == "" || !name.MatchString(plain) {
-		return "", fmt.Errorf("--include %s: only one topic is consumed here, so that it must be the name of one; run once for each topic", pattern)
-	}
-	return plain, nil
 }
 
 // warn says what is taken and means little or nothing.
@@ -293,7 +285,12 @@ func (s *settings) warn(w io.Writer, v *jopt.Values) {
 // workload says it in carronade's words.
 func (s *settings) workload(strict bool) *compat.Draft {
 	var d compat.Draft
-	d.Setf("target", s.from, "kafka://%s/%s", s.brokers, s.topic)
+	if s.include != "" {
+		d.Setf("target", s.from, "kafka://%s", s.brokers)
+		d.Set("topics", "--include", s.include)
+	} else {
+		d.Setf("target", s.from, "kafka://%s/%s", s.brokers, s.topic)
+	}
 	d.Set("op", "kafka-consumer-perf-test", "consume")
 	d.Set("engine", "kafka-consumer-perf-test", "client")
 	count := s.count
