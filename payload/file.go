@@ -95,7 +95,8 @@ func cut(data []byte, delim string) *file {
 	return f
 }
 
-// cutMatches is cut with a delimiter that has several lengths.
+// cutMatches is cut with a delimiter that has several lengths. Nothing before a
+// match at the very beginning is no value, as for java.util.Scanner.
 func cutMatches(data []byte, delim *regexp.Regexp) *file {
 	if len(data) == 0 {
 		return nil
@@ -109,11 +110,13 @@ func cutMatches(data []byte, delim *regexp.Regexp) *file {
 	at := 0
 	for _, m := range delim.FindAllIndex(data, -1) {
 		if m[1] > m[0] {
-			add(data[at:m[0]])
+			if m[0] > 0 {
+				add(data[at:m[0]])
+			}
 			at = m[1]
 		}
 	}
-	if at < len(data) {
+	if at < len(data) || len(f.starts) == 0 {
 		add(data[at:])
 	}
 	f.starts = append(f.starts, uint32(len(f.data)))

@@ -105,7 +105,8 @@ func TestFile(t *testing.T) {
 		{"a comma by its number", "a,b", `file(PATH,delim=\x2c)`, []string{"a", "b", "a"}},
 		{"escapes", "a\t\r\n\\b", `file(PATH,delim=\t\r\n\\)`, []string{"a", "b"}},
 		{"matches", "a--b-c---", `file(PATH,match=-+)`, []string{"a", "b", "c", "a"}},
-		{"a match at the beginning", "|a|b", `file(PATH,match=\|)`, []string{"", "a", "b", ""}},
+		{"a match at the beginning", "|a||b|", `file(PATH,match=\|)`, []string{"a", "", "b", "a"}},
+		{"only a match", "|", `file(PATH,match=\|)`, []string{"", ""}},
 		{"no match in it", "abc", "file(PATH,match=[0-9])", []string{"abc", "abc"}},
 		{"no delimiter in it", "abc", "file:PATH", []string{"abc", "abc"}},
 	}

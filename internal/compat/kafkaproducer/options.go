@@ -168,11 +168,7 @@ func (o *options) read() error {
 func (o *options) payload() string {
 	switch {
 	case o.file != "":
-		delim := `delim=\n`
-		if o.delimiter != `\n` && o.delimiter != "\n" {
-			delim = "match=" + strings.ReplaceAll(o.delimiter, ",", `\x2c`)
-		}
-		return fmt.Sprintf("file(%s,random,%s)", o.file, delim)
+		return fmt.Sprintf("file(%s,random,match=%s)", o.file, strings.ReplaceAll(o.delimiter, ",", `\x2c`))
 	case o.monotonic:
 		return "monotonic"
 	case o.generation == of2018 && o.strict:
