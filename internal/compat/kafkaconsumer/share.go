@@ -20,7 +20,8 @@ import (
 
 // Share is kafka-share-consumer-perf-test.
 var Share = compat.Tool{
-	Name: "kafka-share-consumer-perf-test", Short: "Kafka: records consumed in a share group (4.1 and 4.3)", Kind: "kafka",
+	Name: "kafka-share-consumer-perf-test", Calls: []string{"ShareConsumerPerformance", "org.apache.kafka.tools.ShareConsumerPerformance"},
+	Short: "Kafka: records consumed in a share group (4.1 and 4.3)", Kind: "kafka",
 	Main: runShare,
 }
 

@@ -14,7 +14,8 @@ import (
 
 // Tool is kafka-consumer-perf-test.
 var Tool = compat.Tool{
-	Name: "kafka-consumer-perf-test", Short: "Kafka: records consumed in a group (2018, 4.1 and 4.3)", Kind: "kafka",
+	Name: "kafka-consumer-perf-test", Calls: []string{"ConsumerPerformance", "org.apache.kafka.tools.ConsumerPerformance", "kafka.tools.ConsumerPerformance"},
+	Short: "Kafka: records consumed in a group (2018, 4.1 and 4.3)", Kind: "kafka",
 	Main: run,
 }
 

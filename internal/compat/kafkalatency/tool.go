@@ -24,7 +24,8 @@ import (
 
 // Tool is kafka-e2e-latency.
 var Tool = compat.Tool{
-	Name: "kafka-e2e-latency", Short: "Kafka: one message at a time, there and back (2018, 4.1 and 4.3)", Kind: "kafka",
+	Name: "kafka-e2e-latency", Calls: []string{"EndToEndLatency", "org.apache.kafka.tools.EndToEndLatency", "kafka.tools.EndToEndLatency"},
+	Short: "Kafka: one message at a time, there and back (2018, 4.1 and 4.3)", Kind: "kafka",
 	Main: run,
 }
 
