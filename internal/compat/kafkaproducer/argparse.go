@@ -18,16 +18,16 @@ import (
 type valueKind uint8
 
 const (
-	text  valueKind = iota
-	long            // a whole number
-	small           // one of 32 bits
-	real            // a number
-	yes             // nothing
-	list            // one or more texts
+	text     valueKind = iota
+	long               // a whole number
+	small              // one of 32 bits
+	fraction           // a number
+	yes                // nothing
+	list               // one or more texts
 )
 
 // java is how Kafka's tool calls the kinds that may not fit.
-var java = map[valueKind]string{long: "Long", small: "Integer", real: "Double"}
+var java = map[valueKind]string{long: "Long", small: "Integer", fraction: "Double"}
 
 // A usageError is what the tool says about a command line.
 type usageError struct {
@@ -134,7 +134,7 @@ func convert(f *flag, values []string) *usageError {
 			_, err = strconv.ParseInt(v, 10, 64)
 		case small:
 			_, err = strconv.ParseInt(v, 10, 32)
-		case real:
+		case fraction:
 			var x float64
 			if x, err = strconv.ParseFloat(v, 64); err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
 				err = strconv.ErrRange

@@ -51,7 +51,7 @@ var table = []flag{
 	{name: "--topic", meta: "TOPIC", required: true, help: "the topic; made with the broker's own numbers if it is missing"},
 	{name: "--num-records", meta: "NUM-RECORDS", kind: long, required: true, help: "how many records"},
 	{name: "--payload-delimiter", meta: "PAYLOAD-DELIMITER", help: "between the records of a file, a regular expression (\\n)"},
-	{name: "--throughput", meta: "THROUGHPUT", kind: real, required: true, help: "records a second; -1: as fast as it goes"},
+	{name: "--throughput", meta: "THROUGHPUT", kind: fraction, required: true, help: "records a second; -1: as fast as it goes"},
 	{name: "--producer-props", meta: pairs, kind: list, help: "properties of the Java client; they win over a file's"},
 	{name: "--command-property", meta: pairs, kind: list, since: of43, help: "the same"},
 	{name: "--producer.config", meta: "CONFIG-FILE", help: "a file of such properties"},
@@ -90,11 +90,9 @@ func tell(asked string, args []string) (g generation, told bool, err error) {
 		return g, true, nil
 	}
 	given, wrong := parse(of2018.flags(), args)
-	if wrong != nil || missing(of2018.flags(), given) != nil {
-		return of43, false, nil
+	old := wrong == nil && missing(of2018.flags(), given) == nil
+	if old && (has(given, "--producer-props") || has(given, "--producer.config")) {
+		return of2018, false, nil
 	}
-	if given["--producer-props"] == nil && given["--producer.config"] == nil {
-		return of43, false, nil
-	}
-	return of2018, false, nil
+	return of43, false, nil
 }

@@ -135,7 +135,7 @@ func (o *options) read() error {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" || o.strict && (value == "" || strings.Contains(value, "=")) {
 			// What stands behind the name may be a password.
-			return fmt.Errorf("Exception in thread \"main\" java.lang.IllegalArgumentException: Invalid property: %s", name) //nolint:revive,staticcheck // the tool's own words
+			return &exception{"java.lang.IllegalArgumentException", "Invalid property: " + name}
 		}
 	}
 	var err error
@@ -146,11 +146,11 @@ func (o *options) read() error {
 		o.bootstrap, _ = o.client.Get("bootstrap.servers")
 	}
 	if o.bootstrap == "" {
-		return fmt.Errorf("Exception in thread \"main\" org.apache.kafka.common.config.ConfigException: Missing required configuration \"bootstrap.servers\" which has no default value.") //nolint:revive,staticcheck // the same
+		return &exception{"org.apache.kafka.common.config.ConfigException", `Missing required configuration "bootstrap.servers" which has no default value.`}
 	}
 	id, inProps := o.client.Get("transactional.id")
-	switch {
-	case o.generation == of2018:
+	switch o.generation {
+	case of2018:
 		o.transactional = o.transactionDuration > 0 || inProps
 		id = cmp.Or(id, oldTransactionalID)
 	default:

@@ -75,7 +75,7 @@ func (o *options) begin(p *compat.Program) error {
 	if o.file != "" {
 		fmt.Fprintf(p.Out, "Reading payloads from: %s\n", absolute(o.file))
 		if info, err := os.Stat(o.file); err != nil || info.Size() == 0 {
-			return errors.New("Exception in thread \"main\" java.lang.IllegalArgumentException: File does not exist or empty file provided.") //nolint:revive,staticcheck // the tool's own words
+			return &exception{"java.lang.IllegalArgumentException", "File does not exist or empty file provided."}
 		}
 		n, err := o.values()
 		if err != nil {

@@ -79,6 +79,13 @@ func (e *usageError) say(w io.Writer, g generation) {
 	}
 }
 
+// An exception is an error that the tool leaves to the JVM, without the stack.
+type exception struct{ class, text string }
+
+func (e *exception) Error() string {
+	return fmt.Sprintf("Exception in thread \"main\" %s: %s", e.class, e.text)
+}
+
 // justified breaks a text after blanks, and after a hyphen that a letter
 // follows, and widens blanks so that lines end in one column, the last one
 // aside.
