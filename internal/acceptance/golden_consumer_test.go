@@ -86,10 +86,13 @@ func TestGoldenConsumer(t *testing.T) {
 	group.same = all
 	include := consumerSet("an expression", "--bootstrap-server BROKER --include ^TOPIC$ --num-records 5000", consumerForms)
 	include.same = all
+	// A JVM that has just begun is slow, and grows faster.
+	million := consumerSet("two million", from+"--num-records 2000000 --command-property max.poll.records=2000", consumerForms)
+	million.before, million.same, million.near = filled("2000000"), all, map[string]float64{"total.rate": 4, "total.mbs": 4}
 	metrics := consumerSet("metrics", from+"--num-records 5000 --print-metrics", consumerMetrics)
 	metrics.same = all
 	goldens(t, []golden{
-		simple, linked, old, dates, detailed, late, none, sizes, group, include, metrics,
+		simple, linked, old, dates, million, detailed, late, none, sizes, group, include, metrics,
 		wrongConsumer("no brokers", "--topic TOPIC --num-records 5", `Missing required argument "[bootstrap-server]"`),
 		wrongConsumer("no topic", "--bootstrap-server BROKER --num-records 5", `Exactly one of the following arguments is required: [topic], [include]`),
 		wrongConsumer("no count", from, `Exactly one of the following arguments is required: [messages], [num-records]`),

@@ -135,7 +135,7 @@ func complain(w io.Writer, d *report.Document) {
 	for _, text := range d.Trust.Reasons {
 		fmt.Fprintln(w, "the generator was at its limit:", text)
 	}
-	if d.Totals.Missing > 0 {
+	if d.Totals.Missing > 0 && d.Stopped != load.Interrupted {
 		fmt.Fprintf(w, "%d records are missing from the number asked for\n", d.Totals.Missing)
 	}
 }
