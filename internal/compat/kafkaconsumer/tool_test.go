@@ -29,15 +29,19 @@ type said struct {
 var began = time.Date(2018, 4, 18, 8, 30, 0, 123e6, time.Local)
 
 // consumed is a run that never was: 12 s at 1,000 records of 100 bytes a second,
-// the first 500 ms of it without an assignment. Asked for more than 12,000 it
-// ends by its timeout.
+// the first 500 ms of it and 200 ms of the second row without an assignment.
+// Asked for more than 12,000 it ends by its timeout.
 func consumed(d *workload.Document, eyes compat.Eyes) *report.Document {
 	count := setTo(d, "count")
 	eyes.Opened()
 	var total measure.Counts
 	snapshot := func(at time.Duration, n uint64) {
 		total.Add(measure.Counts{Consumed: n, Bytes: 100 * n})
-		eyes.Interval(load.Snapshot{At: at, Total: total, Rebalance: 500 * time.Millisecond})
+		joining := 500 * time.Millisecond
+		if at > 5*time.Second {
+			joining += 200 * time.Millisecond
+		}
+		eyes.Interval(load.Snapshot{At: at, Total: total, Rebalance: joining})
 	}
 	snapshot(5*time.Second, 5000)
 	snapshot(10*time.Second, 5000)
@@ -126,7 +130,7 @@ func TestLines(t *testing.T) {
 		},
 		{"in detail", false, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + since + `
 2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
-2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 0, 5000, 0.0954, 1000.0000
+2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 200, 4800, 0.0993, 1041.6667
 2018-04-18 08:30:12:123, 0, 1.1444, 0.0954, 12000, 1000.0000, 0, 2000, 0.0954, 1000.0000
 `},
 		{"in detail, as the tool had it", true, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + since + `
@@ -147,7 +151,7 @@ func TestLines(t *testing.T) {
 `},
 		{"too few in detail: a row an interval", false, "--bootstrap-server h:1 --topic t --messages 12001 --show-detailed-stats", 1, detail + since + `
 2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
-2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 0, 5000, 0.0954, 1000.0000
+2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 200, 4800, 0.0993, 1041.6667
 2018-04-18 08:30:15:123, 0, 1.1444, 0.0381, 12000, 400.0000, 0, 5000, 0.0381, 400.0000
 2018-04-18 08:30:20:123, 0, 1.1444, 0.0000, 12000, 0.0000, 0, 5000, 0.0000, 0.0000
 ` + strings.Replace(late, "records", "messages", 1)},
