@@ -1,89 +1,356 @@
 package trace
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"os"
+	"slices"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // A Row is a row of a trace, as Columns describe it. Nil: it is not there.
 type Row struct {
-	Lane      int64   `parquet:"lane"`
-	Sequence  int64   `parquet:"sequence"`
-	Attempt   int64   `parquet:"attempt"`
-	Stripe    int64   `parquet:"stripe"`
-	Event     int64   `parquet:"event"`
-	Key       *string `parquet:"key,optional"`
-	Phase     string  `parquet:"phase"`
-	Due       *int64  `parquet:"due_ns,optional"`
-	DueLast   *int64  `parquet:"due_last_ns,optional"`
-	Sent      *int64  `parquet:"sent_ns,optional"`
-	Done      int64   `parquet:"done_ns"`
-	Consumed  *int64  `parquet:"consumed_ns,optional"`
-	Partition *int64  `parquet:"partition,optional"`
-	Offset    *int64  `parquet:"log_offset,optional"`
-	Events    int64   `parquet:"events"`
-	Bytes     int64   `parquet:"bytes"`
-	Wire      int64   `parquet:"wire_bytes"`
-	Acked     int64   `parquet:"acked"`
-	Failed    int64   `parquet:"failed"`
-	Unknown   int64   `parquet:"unknown"`
-	Outcome   string  `parquet:"outcome"`
-	Class     *string `parquet:"class,optional"`
-	Status    *int64  `parquet:"status,optional"`
-	Retries   int64   `parquet:"retries"`
+	Lane, Sequence, Attempt, Stripe, Event int64
+	Key                                    *string
+	Phase                                  string
+	Due, DueLast, Sent                     *int64
+	Done                                   int64
+	Consumed, Partition, Offset            *int64
+	Events, Bytes, Wire                    int64
+	Acked, Failed, Unknown                 int64
+	Outcome                                string
+	Class                                  *string
+	Status                                 *int64
+	Retries                                int64
 }
 
-// Read calls f with every row of a file, in their order, and with when its
-// run began. A row is valid during the call alone. An error of f ends it.
+// Read calls f with every row of a file, in their order, and with when its run
+// began. A row is valid during the call alone. An error of f ends it. The file is
+// one that a Trace wrote: of others' Parquet it understands nothing, and how many
+// entries a list of the footer has is believed.
 func Read(path string, f func(started time.Time, r *Row) error) error {
-	if err := eachRow(path, f); err != nil {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read the trace: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil {
+		err = readAll(file, info.Size(), f)
+	}
+	if err != nil {
 		return fmt.Errorf("read the trace %s: %w", path, err)
 	}
 	return nil
 }
 
-func eachRow(path string, f func(time.Time, *Row) error) error {
-	file, err := os.Open(path)
+var (
+	errNoTrace = errors.New("it is no trace")
+	errDamaged = errors.New("it is damaged")
+)
+
+// readAll reads a file of so many bytes.
+func readAll(in io.ReaderAt, size int64, f func(time.Time, *Row) error) error {
+	meta, err := readFooter(in, size)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	info, err := file.Stat()
+	i := slices.IndexFunc(meta.KeyValueMetadata, func(kv format.KeyValue) bool { return kv.Key == "carronade.started_at" })
+	if i < 0 {
+		return errNoTrace
+	}
+	started, err := time.Parse(time.RFC3339Nano, meta.KeyValueMetadata[i].Value)
+	if err != nil {
+		return fmt.Errorf("when its run began: %w", err)
+	}
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostPage))
 	if err != nil {
 		return err
 	}
-	whole, err := parquet.OpenFile(file, info.Size())
-	if err != nil {
-		return err
+	defer z.Close()
+	r := &reader{z: z}
+	for i := range columns {
+		r.cols[i].def = &columns[i]
 	}
-	text, _ := whole.Lookup("carronade.started_at")
-	started, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return fmt.Errorf("it does not say when its run began: %w", err)
+	for i := range meta.RowGroups {
+		if err := r.group(in, size, &meta.RowGroups[i], func(row *Row) error { return f(started, row) }); err != nil {
+			return err
+		}
 	}
-	reader := parquet.NewGenericReader[Row](whole)
-	defer reader.Close()
-	rows := make([]Row, 1024)
-	for {
-		n, err := reader.Read(rows)
-		for i := range rows[:n] {
-			if err := f(started, &rows[i]); err != nil {
+	return nil
+}
+
+// readFooter reads where everything is.
+func readFooter(in io.ReaderAt, size int64) (*format.FileMetaData, error) {
+	var end [8]byte
+	if size < int64(len(end)+len(magic)) {
+		return nil, errNoTrace
+	}
+	if _, err := in.ReadAt(end[:], size-int64(len(end))); err != nil {
+		return nil, err
+	}
+	n := int64(binary.LittleEndian.Uint32(end[:4]))
+	if string(end[4:]) != magic || n > size-int64(len(end)+len(magic)) {
+		return nil, errNoTrace
+	}
+	b := make([]byte, n)
+	if _, err := in.ReadAt(b, size-int64(len(end))-n); err != nil {
+		return nil, err
+	}
+	meta := new(format.FileMetaData)
+	if err := thrift.Unmarshal(&thrift.CompactProtocol{}, b, meta); err != nil {
+		return nil, fmt.Errorf("its footer: %w", err)
+	}
+	return meta, nil
+}
+
+// mostPage bounds a page: 32,768 rows of a word or of a key.
+const mostPage = 64 << 20
+
+// A reader reads the columns of a row group side by side: they all have their
+// pages' ends in the same rows.
+type reader struct {
+	z    *zstd.Decoder
+	cols [colCount]cursor
+	out  Row
+}
+
+// A cursor is where a column is read.
+type cursor struct {
+	def   *definition
+	chunk []byte // what is left of it
+	words []string
+
+	// The page, and what is left of it.
+	rows   int
+	levels []byte
+	ints   []int64
+	places []int32
+	plain  []byte
+
+	levelBuf, body []byte
+	intBuf         []int64
+	placeBuf       []int32
+
+	number int64 // of the row
+	text   string
+}
+
+// group reads a row group.
+func (r *reader) group(in io.ReaderAt, size int64, g *format.RowGroup, f func(*Row) error) error {
+	for i := range r.cols {
+		c := &r.cols[i]
+		if i >= len(g.Columns) || len(g.Columns[i].MetaData.PathInSchema) != 1 || g.Columns[i].MetaData.PathInSchema[0] != c.def.name {
+			return fmt.Errorf("%w: column %d is not %s", errNoTrace, i+1, c.def.name)
+		}
+		m := &g.Columns[i].MetaData
+		at := m.DataPageOffset
+		if m.DictionaryPageOffset > 0 {
+			at = m.DictionaryPageOffset
+		}
+		if at < 0 || m.TotalCompressedSize < 0 || at > size || m.TotalCompressedSize > size-at {
+			return errDamaged
+		}
+		c.chunk = slices.Grow(c.chunk[:0], int(m.TotalCompressedSize))[:m.TotalCompressedSize]
+		if _, err := in.ReadAt(c.chunk, at); err != nil {
+			return err
+		}
+	}
+	for left := g.NumRows; left > 0; {
+		rows := 0
+		for i := range r.cols {
+			c := &r.cols[i]
+			if err := c.page(r.z); err != nil {
+				return fmt.Errorf("column %s: %w", c.def.name, err)
+			}
+			if i > 0 && c.rows != rows {
+				return errDamaged
+			}
+			rows = c.rows
+		}
+		if rows == 0 || int64(rows) > left {
+			return errDamaged
+		}
+		left -= int64(rows)
+		for range rows {
+			row, err := r.row()
+			if err == nil {
+				err = f(row)
+			}
+			if err != nil {
 				return err
 			}
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case n == 0:
-			return errors.New("it has no more rows and no end")
-		}
-		clear(rows)
 	}
+	return nil
+}
+
+// page reads the next page of values.
+func (c *cursor) page(z *zstd.Decoder) error {
+	for {
+		var head format.PageHeader
+		p := (&thrift.CompactProtocol{}).NewReaderFromBytes(c.chunk)
+		if err := thrift.NewDecoder(p).Decode(&head); err != nil {
+			return err
+		}
+		from := p.BytesRead()
+		if head.CompressedPageSize < 0 || from+int(head.CompressedPageSize) > len(c.chunk) {
+			return errDamaged
+		}
+		body, err := z.DecodeAll(c.chunk[from:from+int(head.CompressedPageSize)], c.body[:0])
+		if err != nil {
+			return err
+		}
+		c.body, c.chunk = body, c.chunk[from+int(head.CompressedPageSize):]
+		switch {
+		case head.Type == format.DictionaryPage && c.def.words:
+			if err := c.dictionary(body); err != nil {
+				return err
+			}
+		case head.Type == format.DataPage && head.DataPageHeader.Valid:
+			return c.values(int(head.DataPageHeader.V.NumValues), body)
+		default:
+			return errDamaged
+		}
+	}
+}
+
+// dictionary reads the page of all words.
+func (c *cursor) dictionary(body []byte) error {
+	c.words = c.words[:0]
+	for len(body) > 0 {
+		word, rest, ok := plainText(body)
+		if !ok {
+			return errDamaged
+		}
+		c.words, body = append(c.words, string(word)), rest
+	}
+	return nil
+}
+
+// plainText is the first text of those that stand one behind the other.
+func plainText(b []byte) (text, rest []byte, ok bool) {
+	if len(b) < 4 {
+		return nil, nil, false
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	if n > int64(len(b)-4) {
+		return nil, nil, false
+	}
+	return b[4 : 4+n], b[4+n:], true
+}
+
+// values decodes a page of so many rows.
+func (c *cursor) values(rows int, body []byte) (err error) {
+	if rows < 1 || rows > 1<<20 {
+		return errDamaged
+	}
+	c.rows, c.levels, c.ints, c.places, c.plain = rows, nil, nil, nil, nil
+	there := rows
+	if c.def.optional {
+		levels, rest, ok := plainText(body)
+		if !ok {
+			return errDamaged
+		}
+		if c.levelBuf, err = (&rle.Encoding{BitWidth: 1}).DecodeLevels(c.levelBuf, levels); err != nil {
+			return err
+		}
+		if len(c.levelBuf) < rows {
+			return errDamaged
+		}
+		c.levels, body, there = c.levelBuf[:rows], rest, 0
+		for _, l := range c.levels {
+			there += int(l)
+		}
+	}
+	got := there
+	switch {
+	case c.def.words:
+		if len(body) == 0 || int(body[0]) != bits.Len(uint(max(len(c.words)-1, 0))) {
+			return errDamaged
+		}
+		if there > 0 {
+			c.placeBuf, err = (&rle.Encoding{BitWidth: int(body[0])}).DecodeInt32(c.placeBuf, body[1:])
+			c.places, got = c.placeBuf, len(c.placeBuf)
+		}
+	case c.def.text:
+		c.plain = body
+	case there > 0:
+		c.intBuf, err = (&delta.BinaryPackedEncoding{}).DecodeInt64(c.intBuf, body)
+		c.ints, got = c.intBuf, len(c.intBuf)
+	}
+	if err == nil && got < there {
+		err = errDamaged
+	}
+	return err
+}
+
+// next takes the value of the next row, and tells whether there is one.
+func (c *cursor) next() (there bool, err error) {
+	if c.levels != nil {
+		there, c.levels = c.levels[0] == 1, c.levels[1:]
+		if !there {
+			return false, nil
+		}
+	}
+	switch {
+	case c.def.words:
+		if len(c.places) == 0 || int(c.places[0]) >= len(c.words) || c.places[0] < 0 {
+			return false, errDamaged
+		}
+		c.text, c.places = c.words[c.places[0]], c.places[1:]
+	case c.def.text:
+		text, rest, ok := plainText(c.plain)
+		if !ok {
+			return false, errDamaged
+		}
+		c.text, c.plain = string(text), rest
+	default:
+		if len(c.ints) == 0 {
+			return false, errDamaged
+		}
+		c.number, c.ints = c.ints[0], c.ints[1:]
+	}
+	return true, nil
+}
+
+// row takes the next value of each column.
+func (r *reader) row() (*Row, error) {
+	var there [colCount]bool
+	for i := range r.cols {
+		var err error
+		if there[i], err = r.cols[i].next(); err != nil {
+			return nil, fmt.Errorf("column %s: %w", r.cols[i].def.name, err)
+		}
+	}
+	number := func(i int) *int64 {
+		if there[i] {
+			return &r.cols[i].number
+		}
+		return nil
+	}
+	text := func(i int) *string {
+		if there[i] {
+			return &r.cols[i].text
+		}
+		return nil
+	}
+	n := func(i int) int64 { return r.cols[i].number }
+	r.out = Row{
+		Lane: n(colLane), Sequence: n(colSequence), Attempt: n(colAttempt), Stripe: n(colStripe), Event: n(colEvent),
+		Key: text(colKey), Phase: r.cols[colPhase].text, Due: number(colDue), DueLast: number(colDueLast), Sent: number(colSent),
+		Done: n(colDone), Consumed: number(colConsumed), Partition: number(colPartition), Offset: number(colLogOffset),
+		Events: n(colEvents), Bytes: n(colBytes), Wire: n(colWire), Acked: n(colAcked), Failed: n(colFailed), Unknown: n(colUnknown),
+		Outcome: r.cols[colOutcome].text, Class: text(colClass), Status: number(colStatus), Retries: n(colRetries),
+	}
+	return &r.out, nil
 }
