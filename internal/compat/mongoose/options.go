@@ -54,7 +54,7 @@ var options = []option{
 	{name: "item-output-path", kind: tString, on: "c"},
 	{name: "item-type", kind: tString, def: "data"},
 
-	{name: "load-batch-size", kind: tInt, def: "32768", on: "ctn"},
+	{name: "load-batch-size", kind: tInt, def: "32768", on: "ct"},
 	{name: "load-op-limit-count", kind: tLong, def: "0"},
 	{name: "load-op-limit-fail-count", kind: tLong, def: "100000", on: "ctn"},
 	{name: "load-op-limit-fail-rate", kind: tBool, def: "false", on: "cn"},

@@ -91,10 +91,7 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 			return nil, err
 		}
 	}
-	s.warnNames(warn)
-	if s.threshold > 0 && s.limitC == 0 {
-		warn("--output-metrics-threshold does nothing: it is a share of --storage-driver-limit-concurrency, which is unlimited")
-	}
+	s.warnIdle(warn)
 	return s, nil
 }
 
@@ -164,18 +161,6 @@ func (s *step) warn(warn func(string, ...any)) {
 			}
 		case o.on != "" && !strings.Contains(o.on, string(s.work)):
 			warn("--%s means nothing when %s", o.name, workNames[s.work])
-		}
-	}
-}
-
-// warnNames speaks of what keys have none of.
-func (s *step) warnNames(warn func(string, ...any)) {
-	if !s.keyed {
-		return
-	}
-	for _, name := range []string{"prefix", "seed", "step"} {
-		if s.v.has("item-naming-" + name) {
-			warn("--item-naming-%s does nothing for keys: they are digits alone, in order from 0 or at random", name)
 		}
 	}
 }
@@ -337,6 +322,11 @@ func (s *step) content(time.Time) (err error) {
 	}
 	if r := s.v.number("item-naming-radix"); r < 2 || r > 36 {
 		return fmt.Errorf("--item-naming-radix: %d is not from 2 to 36", r)
+	}
+	for _, name := range []string{"storage-driver-record-timeoutMillis", "storage-driver-read-timeoutMillis"} {
+		if n := s.v.number(name); n < 1 {
+			return fmt.Errorf("--%s: %d is no time above 0", name, n)
+		}
 	}
 	switch kind := s.v.text("item-naming-type"); kind {
 	case "random", "serial", "asc", "desc":
