@@ -353,9 +353,7 @@ func (c *readCollector) finish() *Result {
 		res.Warmup = tally(0, "warm-up", 0, holdAt)
 	}
 	res.Hold = tally(1, "hold", holdAt, end)
-	if n := r.plan.Hold.Events; n > res.Hold.Consumed {
-		res.Missing = n - res.Hold.Consumed
-	}
+	res.Missing = r.plan.Hold.missing(res.Hold.Consumed, res.Stopped)
 	behind := r.src.Behind()
 	for i, name := range r.src.Logs() {
 		l := LogResult{Log: name, Consumed: uint64(r.logs[i].events.Load()), Bytes: uint64(r.logs[i].bytes.Load()), Behind: -1}

@@ -171,6 +171,8 @@ func TestWhicheverLimitIsFirst(t *testing.T) {
 	}{
 		{"events before time", Plan{MaxInFlight: 1, Hold: Limits{Events: 100, Time: 20 * time.Second}}, ByEvents, time.Second, 0},
 		{"time before events", Plan{MaxInFlight: 1, Hold: Limits{Events: 5000, Time: time.Second}}, ByTime, time.Second, 4900},
+		{"time before events, at most", Plan{MaxInFlight: 1, Hold: Limits{Events: 5000, AtMost: true, Time: time.Second}}, ByTime, time.Second, 0},
+		{"bytes before events, at most", Plan{MaxInFlight: 1, Hold: Limits{Events: 5000, AtMost: true, Bytes: 1000}}, ByBytes, time.Second, 0},
 		{"bytes before time", Plan{MaxInFlight: 1, Hold: Limits{Bytes: 1000, Time: 20 * time.Second}}, ByBytes, time.Second, 0},
 		{"events of a schedule before time", Plan{Schedule: Constant(100), MaxInFlight: 100, Hold: Limits{Events: 50, Time: 20 * time.Second}}, ByEvents, 500 * time.Millisecond, 0},
 		{"time before the events of a schedule", Plan{Schedule: Constant(100), MaxInFlight: 100, Hold: Limits{Events: 5000, Time: 2 * time.Second}}, ByTime, 2 * time.Second, 4800},

@@ -67,11 +67,20 @@ func (c *collector) finish(started time.Time) *Result {
 	slices.SortStableFunc(res.Intervals, func(a, b measure.Interval) int { return cmp.Compare(a.Start, b.Start) })
 	c.failures(res)
 	c.machine(res)
-	if l := r.plan.Hold.Events; l > hold.Sent {
-		res.Missing = l - hold.Sent
-	}
+	res.Missing = r.plan.Hold.missing(hold.Sent, res.Stopped)
 	_, res.WireRead = r.target.Wire()
 	return res
+}
+
+// missing is how many events a hold that ended so lacks of those asked for.
+func (l *Limits) missing(events uint64, why Reason) uint64 {
+	switch {
+	case events >= l.Events:
+		return 0
+	case l.AtMost && (why == ByTime || why == BySchedule || why == ByBytes):
+		return 0
+	}
+	return l.Events - events
 }
 
 // holdEnd finds when and why the hold ended. An interruption that cut the drain

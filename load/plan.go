@@ -56,6 +56,7 @@ type Plan struct {
 type Limits struct {
 	Time        time.Duration
 	Events      uint64
+	AtMost      bool // Events is a bound and no demand: a hold that time or bytes ended lacks none
 	Bytes       uint64
 	Failures    uint64  // stop when more than this many events failed
 	FailureRate float64 // stop when more than this share of answered events failed (after 100 of them)

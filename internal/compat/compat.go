@@ -152,6 +152,13 @@ type Draft struct{ workload.Document }
 // Set gives a setting a value. Where is the argument that said so, for errors.
 func (d *Draft) Set(name, where, text string) { d.Add(name, where, text) }
 
+// AtMost sets the number of events that a run ends after, for a tool whose count
+// is a bound: where another limit ends the run first, none is missing.
+func (d *Draft) AtMost(where, text string) {
+	d.Add("count", where, text)
+	d.Add("count-at-most", where, "true")
+}
+
 // Setf is Set with a text to be made.
 func (d *Draft) Setf(name, where, format string, args ...any) {
 	d.Add(name, where, fmt.Sprintf(format, args...))

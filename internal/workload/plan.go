@@ -85,8 +85,8 @@ func (w *Workload) Plan() (load.Plan, error) {
 		WarmupTime: warm,
 		Hold: load.Limits{
 			Time:   w.Duration("for"),
-			Events: w.Count("count"),
-			Bytes:  uint64(w.size("bytes")),
+			Events: w.Count("count"), AtMost: w.Bool("count-at-most"),
+			Bytes: uint64(w.size("bytes")),
 		},
 		Drain:    w.Duration("drain"),
 		Interval: w.Duration("interval"),

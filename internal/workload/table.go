@@ -78,6 +78,9 @@ func loadTable() []Setting {
 			check:  countBetween(1, 1e15),
 		},
 		{
+			Option: target.Option{Name: "count-at-most", Type: target.Bool, Group: groupEnd, Help: "with --count: fewer are enough where time or bytes end it first"},
+		},
+		{
 			Option: target.Option{Name: "bytes", Type: target.Size, Group: groupEnd, Independent: true, Help: "stop after so many bytes of events"},
 			check:  sizeAtLeast(1),
 		},
