@@ -74,7 +74,7 @@ func Parse(options []Option, args []string) (*Values, error) {
 			v.given[name] = append(v.given[name], value)
 		case o.Kind < Flag:
 			if i++; i == len(args) {
-				return nil, fmt.Errorf("Option %s requires an argument", name) //nolint:staticcheck,revive // JOpt Simple's words
+				return nil, fmt.Errorf("Option %s requires an argument", name)
 			}
 			v.given[name] = append(v.given[name], args[i])
 		case i+1 < len(args) && o.takes(args[i+1]):
@@ -130,7 +130,7 @@ func (v *Values) Text(name string) (string, error) {
 	case 1:
 		return all[0], nil
 	default:
-		return "", fmt.Errorf("Found multiple arguments for option %s, but you asked for only one", name) //nolint:staticcheck,revive // JOpt Simple's words
+		return "", fmt.Errorf("Found multiple arguments for option %s, but you asked for only one", name)
 	}
 }
 
@@ -143,7 +143,7 @@ func (v *Values) Number(name string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if o := v.find(name); err != nil || o != nil && (o.Kind == Int || o.Kind == OptionalInt) && (n > math.MaxInt32 || n < math.MinInt32) {
-		return 0, fmt.Errorf("Cannot parse argument '%s' of option %s", text, name) //nolint:staticcheck,revive // JOpt Simple's words
+		return 0, fmt.Errorf("Cannot parse argument '%s' of option %s", text, name)
 	}
 	return n, nil
 }
@@ -152,7 +152,7 @@ func (v *Values) Number(name string) (int64, error) {
 func (v *Values) Missing(required ...string) error {
 	for _, name := range required {
 		if !v.Has(name) {
-			return fmt.Errorf(`Missing required argument "[%s]"`, name) //nolint:staticcheck,revive // the tools' words
+			return fmt.Errorf(`Missing required argument "[%s]"`, name)
 		}
 	}
 	return nil
@@ -170,7 +170,7 @@ func (v *Values) OneOf(names ...string) error {
 		listed = append(listed, "["+name+"]")
 	}
 	if n != 1 {
-		return fmt.Errorf("Exactly one of the following arguments is required: %s", strings.Join(listed, ", ")) //nolint:staticcheck,revive // the tools' words
+		return fmt.Errorf("Exactly one of the following arguments is required: %s", strings.Join(listed, ", "))
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (v *Values) OneOf(names ...string) error {
 // Apart is the error of Kafka's tools about options that exclude each other.
 func (v *Values) Apart(one, other string) error {
 	if v.Has(one) && v.Has(other) {
-		return fmt.Errorf(`Option "[%s]" can't be used with option "[%s]"`, one, other) //nolint:staticcheck,revive // the tools' words
+		return fmt.Errorf(`Option "[%s]" can't be used with option "[%s]"`, one, other)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package jopt
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,12 +111,12 @@ func TestValues(t *testing.T) {
 		{"apart", v.Apart("topic", "timeout"), ""},
 		{"together", v.Apart("topic", "messages"), `Option "[topic]" can't be used with option "[messages]"`},
 	} {
-		if got := ""; tt.err != nil {
-			if got = tt.err.Error(); got != tt.want {
-				t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-			}
-		} else if tt.want != "" {
-			t.Errorf("%s: no error, want %q", tt.name, tt.want)
+		got := "<nil>"
+		if tt.err != nil {
+			got = tt.err.Error()
+		}
+		if want := cmp.Or(tt.want, "<nil>"); got != want {
+			t.Errorf("%s: %q, want %q", tt.name, got, want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func parseDate(pattern string) (dateFormat, error) {
 				return nil, fmt.Errorf("--date-format: no %s are written here (%q)", what, c)
 			}
 			if !strings.ContainsRune("yMdHhkKmsSaEDuzZX", rune(c)) {
-				return nil, fmt.Errorf("Illegal pattern character '%c'", c) //nolint:staticcheck,revive // Java's words
+				return nil, fmt.Errorf("Illegal pattern character '%c'", c)
 			}
 			n := 1
 			for i+n < len(pattern) && pattern[i+n] == c {
@@ -85,7 +85,7 @@ func quoted(s string, text *strings.Builder) (int, error) {
 			return i + 1, nil
 		}
 	}
-	return 0, fmt.Errorf("Unterminated quote") //nolint:staticcheck,revive // Java's words
+	return 0, fmt.Errorf("Unterminated quote")
 }
 
 // format writes a time, in its own zone.
@@ -150,14 +150,14 @@ func (p *datePart) of(t time.Time) string {
 
 // zone writes the time's zone.
 func (p *datePart) zone(t time.Time) string {
-	switch {
-	case p.letter == 'z':
+	switch p.letter {
+	case 'z':
 		name, offset := t.Zone()
 		if _, err := strconv.Atoi(name); err == nil { // it has none but its offset
 			return fmt.Sprintf("GMT%+03d:%02d", offset/3600, abs(offset)/60%60)
 		}
 		return name
-	case p.letter == 'Z':
+	case 'Z':
 		return t.Format("-0700")
 	}
 	return t.Format([...]string{"Z07", "Z0700", "Z07:00"}[p.width-1])

@@ -224,7 +224,7 @@ func (s *settings) check() error {
 	case badExpression(s.include) != nil:
 		return badExpression(s.include)
 	case s.interval <= 0:
-		return errors.New("Reporting interval must be greater than 0.") //nolint:staticcheck,revive // the tool's words
+		return errors.New("Reporting interval must be greater than 0.") //nolint:revive // the tool's words
 	case s.threads < 1:
 		return fmt.Errorf("--threads %d: there must be at least one", s.threads)
 	case s.fetch < 1:

@@ -213,10 +213,10 @@ type shareLines struct {
 func (l *shareLines) fire(ctx context.Context, p *compat.Program) (int, error) {
 	l.started = clock()
 	d, err := p.Fire(ctx, &l.s.workload().Document, compat.Eyes{Opened: func() { l.started = clock() }, Interval: l.interval})
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return report.ExitInterrupted, nil
-	case err != nil:
+	if err != nil {
+		if ctx.Err() != nil {
+			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
+		}
 		return 1, err
 	}
 	l.started = d.StartedAt

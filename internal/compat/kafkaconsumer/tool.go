@@ -95,10 +95,10 @@ func (l *lines) fire(ctx context.Context, p *compat.Program) (int, error) {
 		Opened:   func() { l.started = clock() },
 		Interval: l.interval,
 	})
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return report.ExitInterrupted, nil
-	case err != nil:
+	if err != nil {
+		if ctx.Err() != nil {
+			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
+		}
 		return 1, err
 	}
 	l.started = d.StartedAt

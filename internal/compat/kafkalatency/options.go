@@ -46,7 +46,6 @@ type settings struct {
 	headerName           int64
 	headerValue          int64
 	props                *kafkaprops.Props
-	flag                 func(name string) string // how an option was written, for errors
 }
 
 // named reports whether a command line has named arguments: one of those that
@@ -91,12 +90,12 @@ func check(v *jopt.Values) error {
 			return errParse{err}
 		}
 		if n < rule.least {
-			return fmt.Errorf("Value for --%s %s", rule.name, rule.words) //nolint:staticcheck,revive // the tool's words
+			return fmt.Errorf("Value for --%s %s", rule.name, rule.words)
 		}
 	}
 	acks, err := v.Text("producer-acks")
 	if err == nil && acks != "1" && acks != "all" {
-		err = errors.New("Invalid value for --producer-acks. Latency testing requires synchronous acknowledgement. Please use '1' or 'all'.") //nolint:staticcheck,revive // the tool's words
+		err = errors.New("Invalid value for --producer-acks. Latency testing requires synchronous acknowledgement. Please use '1' or 'all'.") //nolint:revive // the tool's words
 	}
 	return err
 }

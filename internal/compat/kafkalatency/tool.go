@@ -96,10 +96,10 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	s.warn(p.Err, v.Rest)
 	l := &lines{s: s, w: p.Out, strict: p.Strict}
 	d, err := p.Fire(ctx, &s.workload().Document, compat.Eyes{Found: l.found, Met: l.met})
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return report.ExitInterrupted, nil
-	case err != nil:
+	if err != nil {
+		if ctx.Err() != nil {
+			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
+		}
 		return 1, err
 	}
 	complain(p.Err, d)
