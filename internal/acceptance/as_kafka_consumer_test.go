@@ -72,16 +72,16 @@ func (s *side) sound(t *testing.T, slack time.Duration) {
 func TestPrintedConsumerCommands(t *testing.T) {
 	t.Parallel()
 	const zookeepers = "172.25.52.170:33181,172.25.52.171:33181,172.25.52.169:33181,172.25.52.168:33181,172.25.52.167:33181"
-	real := kafkatest.Shared(t)
-	topic := real.CreateTopic(t, 3, 1)
-	filled("10000")(t, real, topic, "")
+	broker := kafkatest.Shared(t)
+	topic := broker.CreateTopic(t, 3, 1)
+	filled("10000")(t, broker, topic, "")
 	endless := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0")
 	list := func(addr string) string { return strings.TrimSuffix(strings.Repeat(addr+",", 5), ",") }
 	for _, p := range []printed{
 		{
 			name:  "ten thousand messages",
 			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000",
-			swaps: []string{zookeepers, list(real.Bootstrap()), "api-test", topic}, forms: consumerForms2018,
+			swaps: []string{zookeepers, list(broker.Bootstrap()), "api-test", topic}, forms: consumerForms2018,
 			want: []string{"header."}, same: map[string]string{"total.messages": "10000", "total.mb": "0.9537"},
 		},
 		{
