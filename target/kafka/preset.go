@@ -119,6 +119,9 @@ func PropertyKnown(name string) bool {
 	return known
 }
 
+// PropertySecret reports whether a client's property is known to hold a secret.
+func PropertySecret(name string) bool { return properties[name].secret }
+
 // PropertyMeans reports whether a client's property has a meaning for an
 // operation: one that is known and no option's has it for all.
 func PropertyMeans(name, op string) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"carronade/internal/compat"
@@ -130,7 +131,9 @@ func complain(w io.Writer, d *report.Document) {
 		fmt.Fprintln(w, "error:", text)
 	}
 	for _, text := range d.Warnings {
-		fmt.Fprintln(w, "warning:", text)
+		if !strings.HasPrefix(text, "the client property ") { // that was said before the run
+			fmt.Fprintln(w, "warning:", text)
+		}
 	}
 	for _, text := range d.Trust.Reasons {
 		fmt.Fprintln(w, "the generator was at its limit:", text)

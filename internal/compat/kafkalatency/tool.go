@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"carronade/internal/compat"
@@ -132,7 +133,9 @@ func complain(w io.Writer, d *report.Document) {
 		fmt.Fprintln(w, "error:", text)
 	}
 	for _, text := range d.Warnings {
-		fmt.Fprintln(w, "warning:", text)
+		if !strings.HasPrefix(text, "the client property ") { // that was said before the run
+			fmt.Fprintln(w, "warning:", text)
+		}
 	}
 	for _, c := range d.Checks {
 		if !c.OK {

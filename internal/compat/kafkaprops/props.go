@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"carronade/internal/compat"
 	"carronade/target/kafka"
@@ -64,8 +65,14 @@ func (p *Props) Unused(op string) []string {
 	return names
 }
 
-// Warn says on w, a line each, what of the properties is not used.
+// Warn says on w, a line each, what of the properties is not used, and which of
+// the pairs were better in a file.
 func (p *Props) Warn(w io.Writer, op string) {
+	for _, pair := range p.pairs {
+		if name, _, _ := strings.Cut(pair, "="); kafka.PropertySecret(strings.TrimSpace(name)) {
+			fmt.Fprintf(w, "warning: the client property %s can be read in the list of processes: put it into a properties file\n", strings.TrimSpace(name))
+		}
+	}
 	for _, name := range p.Unused(op) {
 		fmt.Fprintf(w, "warning: the client property %s has no meaning for the operation %s and is ignored\n", name, op)
 	}
