@@ -35,6 +35,7 @@ func (c *collector) finish(started time.Time) *Result {
 		hold.Statuses.Merge(t.Statuses)
 		hold.Arrived += t.Arrived
 		hold.ArrivedBytes += t.ArrivedBytes
+		hold.Answers += t.Answers
 		hold.InFlight += t.InFlight * t.Length().Seconds()
 		if len(r.phases)-first > 1 && (t.Offered > 0 || t.Length() > 0) {
 			res.Steps = append(res.Steps, t)
@@ -55,6 +56,7 @@ func (c *collector) finish(started time.Time) *Result {
 	for _, t := range r.threads {
 		res.Drain.Arrived += t.arrived[len(r.phases)]
 		res.Drain.ArrivedBytes += t.arrivedB[len(r.phases)]
+		res.Drain.Answers += t.answers[len(r.phases)]
 	}
 	for _, name := range []string{"warm-up", "hold"} {
 		if c.run.plan.Schedule != nil {
@@ -174,6 +176,7 @@ func (c *collector) tally(i int, name string, start, end time.Duration) measure.
 	for _, th := range c.run.threads {
 		t.Arrived += th.arrived[i]
 		t.ArrivedBytes += th.arrivedB[i]
+		t.Answers += th.answers[i]
 		area += th.area[i]
 	}
 	if t.Length() > 0 {

@@ -112,6 +112,9 @@ func (t *thread) settle(o *Outcome) {
 	at := t.run.phaseAt(o.Done)
 	t.arrived[at] += uint64(came)
 	t.arrivedB[at] += o.bytesOf(came)
+	if o.Acked > 0 || o.Failed > 0 || o.Status != 0 {
+		t.answers[at] += uint64(shots)
+	}
 	t.time(pg, o)
 	if t.run.plan.Unanswered {
 		raise(&t.run.lastDone, int64(o.Done))

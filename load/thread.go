@@ -43,6 +43,7 @@ type thread struct {
 	area     []float64     // events in flight x seconds, per phase of time
 	arrived  []uint64      // events answered, per phase of time
 	arrivedB []uint64      // their bytes
+	answers  []uint64      // shots answered, however, per phase of time
 	unsent   []uint64      // events due and not sent, per phase
 	offered  []uint64      // events offered, per phase (only when stopped early)
 	idle     time.Duration // waited during the hold
@@ -92,7 +93,7 @@ func newThread(r *Run, id, of int) *thread {
 	}
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
 	n := len(r.phases) + 1
-	t.area, t.arrived, t.arrivedB = make([]float64, n), make([]uint64, n), make([]uint64, n)
+	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
 	t.unsent, t.offered = make([]uint64, n), make([]uint64, n)
 	if c := r.plan.Callers; c > 0 {
 		mine := c / of

@@ -67,6 +67,9 @@ type Tally struct {
 	Arrived uint64
 	// ArrivedBytes likewise, in event bytes.
 	ArrivedBytes uint64
+	// Answers counts, likewise, shots that were answered, whatever the answer
+	// was.
+	Answers uint64
 
 	// InFlight is the time-weighted mean of events in flight.
 	InFlight float64
@@ -81,6 +84,9 @@ func (t *Tally) EventsPerSecond() float64 { return perSecond(t.Arrived, t.Length
 
 // BytesPerSecond is EventsPerSecond in event bytes.
 func (t *Tally) BytesPerSecond() float64 { return perSecond(t.ArrivedBytes, t.Length()) }
+
+// AnswersPerSecond is how many shots were answered a second, by when they were.
+func (t *Tally) AnswersPerSecond() float64 { return perSecond(t.Answers, t.Length()) }
 
 func perSecond(n uint64, d time.Duration) float64 {
 	if d <= 0 {

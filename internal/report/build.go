@@ -169,7 +169,7 @@ func (b *builder) phase(t *measure.Tally) Phase {
 func (b *builder) totals(t *measure.Tally) Totals {
 	out := Totals{
 		Counts: t.Counts, Statuses: t.Statuses, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t),
-		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), RateOf: b.rateOf(),
+		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), AnswersPerS: t.AnswersPerSecond(), RateOf: b.rateOf(),
 	}
 	if out.RateOf == RateSent {
 		out.EventsPerS = perSecond(t.Sent, t.Length())

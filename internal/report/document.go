@@ -115,6 +115,7 @@ type Totals struct {
 	ElapsedS     float64 `json:"elapsed_s"`
 	EventsPerS   float64 `json:"events_per_s"`
 	BytesPerS    float64 `json:"bytes_per_s"`
+	AnswersPerS  float64 `json:"answers_per_s,omitempty"` // shots answered, whatever the answer was
 	RateOf       string  `json:"rate_of"`
 	InFlightMean float64 `json:"in_flight_mean"`
 	InFlightMax  uint64  `json:"in_flight_max"`
