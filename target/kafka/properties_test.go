@@ -157,6 +157,8 @@ func TestTopicSpec(t *testing.T) {
 		{name: "config prefix", text: "config.b=2,config.a=1", want: "a=1,b=2"},
 		{name: "value with a comma", text: "cleanup.policy=compact,delete,partitions=1", want: "partitions=1,cleanup.policy=compact,delete"},
 		{name: "empty", text: "", want: ""},
+		{name: "as the broker likes", text: "auto", want: ""},
+		{name: "as the broker likes, with a setting", text: "auto,retention.ms=5", want: "retention.ms=5"},
 		{name: "no value", text: "partitions", wrong: true},
 		{name: "zero", text: "replicas=0", wrong: true},
 		{name: "too many", text: "replicas=40000", wrong: true},

@@ -188,6 +188,7 @@ func TestFlags(t *testing.T) {
 		{"--throughput", always + servers + "--throughput 33.5", map[string]string{"rate": "33.5/s", "drain": "168h"}, "", false},
 		{"--throughput", always + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=\n)`, "size": ""}, "Number of records read: 2\n", false},
+		{"--payload-file", "--topic t --num-records 5 --producer-props bootstrap.servers=a:1 " + rate + "--payload-file " + records, map[string]string{"profile": "java1"}, "Number of messages read: 2\n", false},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + none, nil, "File does not exist or empty file provided.", true},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter -+ --payload-file " + records, nil, "argument --payload-delimiter: expected one argument", true},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-\x2c]+)`}, "Number of records read: 3\n", false},
