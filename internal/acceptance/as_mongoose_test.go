@@ -203,11 +203,19 @@ func TestAsMongoose(t *testing.T) {
 			op   string
 			done uint64
 		}{{made, "CREATE", 100}, {read, "READ", 2}, {listed, "LIST", 1}, {gone, "DELETE", 100}} {
-			var d struct{ Done, Failed uint64 }
+			var d struct {
+				Op        string
+				Totals    totals
+				Intervals []interval
+			}
 			if err := json.Unmarshal(tt.r.report, &d); err != nil {
 				t.Fatal(err)
 			}
-			if d.Done != tt.done || d.Failed != 0 || tt.r.number(t, "Operations Count/Successful") != float64(tt.done) || tt.r.results["Operation Type"] != tt.op {
+			acked := uint64(0)
+			for _, iv := range d.Intervals {
+				acked += iv.Acked
+			}
+			if d.Totals.Acked != tt.done || acked != tt.done || d.Totals.Failed != 0 || d.Op != "topics "+strings.ToLower(tt.op) || tt.r.number(t, "Operations Count/Successful") != float64(tt.done) || tt.r.results["Operation Type"] != tt.op {
 				t.Errorf("%s: the report has %+v, the results %v", tt.op, d, tt.r.results)
 			}
 		}

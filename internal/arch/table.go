@@ -102,7 +102,7 @@ var Rooms = []Room{
 		"internal/workload", "target", "units",
 	}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/workload", "target", "target/riemann", "units"}},
-	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/workload", "measure", "target", "target/kafka", "units"}},
+	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/query", "internal/command/reports", "internal/command/topics",
 		"internal/digest", "internal/export", "internal/judge", "internal/publish", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",

@@ -102,11 +102,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	}
 	if k, load := s.topicLoads(tool.Kind); load != nil {
 		p.Topics = func(ctx context.Context, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
-			r, err := load(ctx, s.console(), k, doc, l)
-			if err == nil && ours.ReportJSON != "" {
-				s.writeAs(ours.ReportJSON, func(w io.Writer) error { return command.WriteJSON(w, r.JSON) })
-			}
-			return r, err
+			return s.topicsAs(ctx, tool, load, k, doc, ours, l)
 		}
 	}
 	code, err := tool.Main(ctx, p)

@@ -51,8 +51,7 @@ type Program struct {
 	Together func(ctx context.Context, ws []*workload.Document) ([]*report.Document, error)
 
 	// Topics makes a load of operations on topics, as `carronade topics` does; w
-	// says to where. Its result is no report: --report-json writes the JSON of
-	// that command. Nil where the tool's kind of target has no topics.
+	// says to where. Its report is kept like any other. Nil where the tool's kind of target has no topics.
 	Topics func(ctx context.Context, w *workload.Document, l TopicLoad) (*TopicResult, error)
 }
 

@@ -1,6 +1,10 @@
 package compat
 
-import "time"
+import (
+	"time"
+
+	"carronade/load"
+)
 
 // A TopicLoad is a load of operations on topics, as `carronade topics` makes
 // them: an operation is one topic, a request carries PerRequest of them.
@@ -17,6 +21,9 @@ type TopicLoad struct {
 
 	For      time.Duration // begin no request after so long; 0: no limit
 	Failures uint64        // begin none after more failed operations; 0: no limit
+
+	Labels map[string]string // of the report
+	Note   string            // likewise
 
 	// Each is called once for every operation, by one goroutine at a time, and
 	// must not block for long. Nil: nobody looks.
@@ -37,8 +44,9 @@ type TopicDone struct {
 type TopicResult struct {
 	Done, Failed, Unsent uint64
 	Elapsed              time.Duration
-	InFlightMean         float64 // requests
-	Bytes                uint64  // read
+	Bytes                uint64 // read
 	Interrupted          bool
-	JSON                 any // as `carronade topics --json` has it
+
+	Target string       // the URL, without secrets
+	Result *load.Result // the same as a run: its events are operations, its shots requests
 }

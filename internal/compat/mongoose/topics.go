@@ -159,6 +159,10 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	}
 	var mu sync.Mutex
 	load := s.topicLoad(names)
+	load.Labels, load.Note = map[string]string{"mongoose.step": s.id}, s.v.text("run-comment")
+	if s.v.has("run-id") {
+		load.Labels["mongoose.run"] = s.v.text("run-id")
+	}
 	load.Each = func(d compat.TopicDone) {
 		mu.Lock()
 		defer mu.Unlock()
