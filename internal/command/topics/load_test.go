@@ -1,0 +1,64 @@
+package topics
+
+import (
+	"slices"
+	"testing"
+
+	"carronade/internal/command"
+	"carronade/internal/compat"
+	standinkafka "carronade/internal/standin/kafka"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/target/kafka"
+)
+
+// A load on topics is a run whose events are operations and whose shots are
+// requests, and what becomes of each is seen.
+func TestLoad(t *testing.T) {
+	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { srv.Close() })
+	c := command.Console{Note: t.Logf, Warn: func(text string) { t.Log(text) }}
+	run := func(l compat.TopicLoad) (*compat.TopicResult, []compat.TopicDone) {
+		t.Helper()
+		var seen []compat.TopicDone
+		l.Each = func(d compat.TopicDone) { seen = append(seen, d) }
+		var doc workload.Document
+		doc.Add("target", "test", "kafka://"+srv.Addr())
+		r, err := Load(t.Context(), c, kafka.Kind{}, &doc, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &r.Result.Hold
+		var sum measure.Counts
+		shots := uint64(0)
+		for i := range r.Result.Intervals {
+			sum.Add(r.Result.Intervals[i].Counts)
+			shots += r.Result.Intervals[i].Service.Count()
+		}
+		if sum != h.Counts || shots != h.Service.Count() || h.Shots != h.Service.Count() {
+			t.Errorf("the intervals have %+v and %d times, the hold %+v and %d", sum, shots, h.Counts, h.Service.Count())
+		}
+		if h.Offered != h.Sent+h.Unsent || h.Sent != h.Acked+h.Failed || h.Acked != r.Done || h.Failed != r.Failed || h.Unsent != r.Unsent || uint64(len(seen)) != h.Sent || h.End != r.Elapsed {
+			t.Errorf("%+v of %+v, %d seen", h.Counts, r, len(seen))
+		}
+		return r, seen
+	}
+	create := compat.TopicLoad{Op: kafka.TopicsCreate, Names: kafka.TopicNames("t", 30), Partitions: 1, Replicas: 1, PerRequest: 10}
+	r, seen := run(create)
+	if r.Done != 30 || r.Result.Hold.Shots != 3 || r.Result.Stopped != load.ByEvents || r.Result.Mode != load.ClosedLoop || seen[29].Name != "t29" || r.Target != "kafka://"+srv.Addr() {
+		t.Errorf("got %+v, %+v", r, seen)
+	}
+	create.PerRequest, create.Failures = 1, 4
+	r, seen = run(create)
+	if r.Failed != 5 || r.Unsent != 25 || r.Result.Stopped != load.ByFailures || !slices.ContainsFunc(seen, func(d compat.TopicDone) bool { return d.Class == "rejected" && d.Err != nil }) {
+		t.Errorf("again, with four failures allowed: got %+v, %+v", r, seen)
+	}
+	r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Times: 4, Rate: 1000})
+	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Hold.Response.Count() != 4 {
+		t.Errorf("list: got %+v", r)
+	}
+}
