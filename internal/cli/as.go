@@ -102,11 +102,19 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	}
 	if k, load := s.topicLoads(tool.Kind); load != nil {
 		p.Topics = func(ctx context.Context, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+			if ours.ReportJSON != "" {
+				if err := tryFile("--report-json", ours.ReportJSON); err != nil {
+					return nil, err
+				}
+			}
 			return s.topicsAs(ctx, tool, load, k, doc, ours, l)
 		}
 	}
 	code, err := tool.Main(ctx, p)
 	if err != nil && code == exitOK {
+		code = exitFailed
+	}
+	if s.unwritten.Load() && code != exitInterrupted { // as run has it; with --strict, too: the flag is ours
 		code = exitFailed
 	}
 	if code == exitOK {
@@ -207,9 +215,11 @@ func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Docu
 	return d, nil
 }
 
-// writeAs writes the file of --report-json.
+// writeAs writes the file of --report-json. That it could not be written is said
+// at once, and is the exit code when the tool is done.
 func (s *session) writeAs(path string, write func(io.Writer) error) {
 	if err := command.WriteFile(path, write); err != nil {
-		s.say(fmt.Errorf("--report-json: cannot write %s: %s", path, command.Reason(err)))
+		s.unwritten.Store(true)
+		s.say(&words{Err: fmt.Errorf("--report-json: cannot write %s: %s", path, command.Reason(err)), Hint: "the tool's own lines are whole"})
 	}
 }

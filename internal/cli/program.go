@@ -107,6 +107,9 @@ type session struct {
 	// must not outlive this program.
 	end atomic.Pointer[func()]
 
+	// unwritten is set when a report of an old tool's run was not written.
+	unwritten atomic.Bool
+
 	config      sync.Once
 	configured  *workload.Document // see configuration
 	configError error

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,32 +165,40 @@ func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workl
 			o.tasks = append(o.tasks, task{w: w, i: i, of: w.Repeat(), attached: attached, file: t.Last("json-file"), hdr: w.HDR(), trace: w.Trace()})
 		}
 	}
-	if err := o.tryFiles(); err != nil {
+	if err := o.tryFiles(cmp.Or(t.Where("json-file"), "--json-file")); err != nil {
 		return o, err
 	}
 	o.keep, err = s.keeping(ctx, t, o.quiet)
 	return o, err
 }
 
-// tryFiles makes the files that the tasks write, each its own.
-func (o *outputs) tryFiles() error {
+// tryFiles makes the files that the tasks write, each its own. That of the report
+// is asked for by the flag json.
+func (o *outputs) tryFiles(json string) error {
 	for flag, of := range map[string]func(*task) *string{
-		"json-file": func(k *task) *string { return &k.file },
-		"hdr":       func(k *task) *string { return &k.hdr },
-		"trace":     func(k *task) *string { return &k.trace },
+		json:      func(k *task) *string { return &k.file },
+		"--hdr":   func(k *task) *string { return &k.hdr },
+		"--trace": func(k *task) *string { return &k.trace },
 	} {
 		for _, path := range o.number(of) {
-			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-			if err != nil {
-				return &words{
-					Err:  fmt.Errorf("--%s: cannot write %s: %s", flag, path, command.Reason(err)),
-					Hint: "give a file in a folder that exists and may be written",
-				}
+			if err := tryFile(flag, path); err != nil {
+				return err
 			}
-			f.Close()
 		}
 	}
 	return nil
+}
+
+// tryFile makes a file that a flag asks for.
+func tryFile(flag, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return &words{
+			Err:  fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)),
+			Hint: "give a file in a folder that exists and may be written",
+		}
+	}
+	return f.Close()
 }
 
 // number puts a number before the extension of a file that several tasks have,

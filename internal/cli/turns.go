@@ -28,7 +28,7 @@ func (s *session) turns(ctx context.Context, t command.TurnsOf) (docs [2][]*repo
 			o.tasks, sides = append(o.tasks, k), append(sides, side)
 		}
 	}
-	if err := o.tryFiles(); err != nil {
+	if err := o.tryFiles("--json-file"); err != nil {
 		return docs, err
 	}
 	for i, side := range sides {

@@ -52,6 +52,17 @@ func (t *Settings) Last(name string) string {
 	return ""
 }
 
+// Where returns how the last value of a setting was given, such as "--rate"; ""
+// where none was.
+func (t *Settings) Where(name string) string {
+	for _, e := range slices.Backward(t.Doc.Entries) {
+		if e.Name == name {
+			return e.Where
+		}
+	}
+	return ""
+}
+
 // All returns every value typed for a list.
 func (t *Settings) All(name string) []string {
 	var all []string
