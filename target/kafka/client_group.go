@@ -31,7 +31,9 @@ func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[st
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.assigned++
-	if !r.since.IsZero() && len(r.owned) > 0 {
+	// One that was given nothing has its assignment, too: there are more members
+	// than partitions.
+	if !r.since.IsZero() {
 		s.without += time.Since(r.since)
 		r.since = time.Time{}
 	}

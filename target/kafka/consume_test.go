@@ -365,6 +365,17 @@ func TestConsumeGroup(t *testing.T) {
 	if src.Rebalancing() <= 0 {
 		t.Error("joining a group takes no time")
 	}
+	// Members without a partition have their assignment, too.
+	many := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"many"}, "clients": {"9"}})
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	began := time.Now()
+	if err := many.Receive(ctx, func() time.Duration { return time.Since(began) }, func(int, []load.Arrival) {}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if without := many.Rebalancing(); without > 4*time.Second/3 {
+		t.Errorf("%v of 4s without an assignment, of which a third of the members would have had all", without)
+	}
 	// A group that has read all is at the end at once.
 	done := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}, "until-end": {"true"}})
 	if got := drain(t, done, nil); got.events != 0 {
