@@ -63,8 +63,9 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	case len(args) == 1 && args[0] == "--version":
 		fmt.Fprintln(p.Out, version)
 		return 0, nil
-	case byName && (p.Generation == "2018" || p.Generation == "4.1"):
-		return usage("USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic num_messages producer_acks message_size_bytes [optional] properties_file")
+	case early(p) && (byName || len(args) != 5 && len(args) != 6):
+		fmt.Fprintln(p.Err, "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic num_messages producer_acks message_size_bytes [optional] properties_file")
+		return 1, nil
 	case !byName && len(args) != 5 && len(args) != 6:
 		fmt.Fprintf(p.Err, "Invalid number of arguments. Expected 5 or 6 positional arguments, but got %d. Usage: bootstrap-server topic num-records producer-acks record-size [optional] command-config\n", len(args))
 		return 1, nil
@@ -110,6 +111,10 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	l.end(d)
 	return exit(d, p.Strict), nil
 }
+
+// early reports whether the tool of before 4.2 is asked for, which took
+// arguments by their place alone.
+func early(p *compat.Program) bool { return p.Generation == "2018" || p.Generation == "4.1" }
 
 // exit is the exit code of a run. The tool ended with 1 at the first message
 // that did not come back as it was.

@@ -156,7 +156,8 @@ func TestUsage(t *testing.T) {
 		{"no size", "", "a:1 t 5 1 -1", "Value for --record-size must be a non-negative integer.\n", true},
 		{"no header", "", named + "--record-header-size -2", "Value for --record-header-size must be a non-negative integer or -1 for null header value.\n", true},
 		{"no such option", "", named + "--foo", "foo is not a recognized option\n", true},
-		{"names too early", "4.1", named, "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic", true},
+		{"names too early", "4.1", named, "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic", false},
+		{"too few, 2018", "2018", "a:1 t 5", "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic", false},
 		{"no such file", "", "a:1 t 5 1 20 /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
 		{"no such generation", "5", named, "--generation 5: this tool has 2018, 4.1 and 4.3", false},
 	} {
