@@ -134,3 +134,30 @@ func TestUsage(t *testing.T) {
 		}
 	}
 }
+
+// No argument is dropped, whatever is typed: each is an option, a value of one or
+// none.
+func FuzzParse(f *testing.F) {
+	for _, args := range []string{"--topic t --messages 5", "-topic=t x -- --y", "--timeout --topic", "--timeout -5 -", "--from-latest", "---topic x"} {
+		f.Add(args)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		args := strings.Fields(line)
+		v, err := Parse(options, args)
+		if err != nil {
+			return
+		}
+		n := len(v.Rest)
+		for _, name := range v.Given() {
+			n += len(v.All(name))
+		}
+		if n > len(args) {
+			t.Errorf("%q became %d things", args, n)
+		}
+		if topic := v.All("topic"); len(topic) == 1 {
+			if got, err := v.Text("topic"); err != nil || got != topic[0] {
+				t.Errorf("topic is %q, %v; want %q", got, err, topic[0])
+			}
+		}
+	})
+}

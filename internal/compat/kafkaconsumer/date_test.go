@@ -1,6 +1,7 @@
 package kafkaconsumer
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -49,4 +50,21 @@ func TestDateFormatOthers(t *testing.T) {
 	if got, want := f.format(time.Date(2026, 1, 1, 12, 0, 0, 0, time.FixedZone("-03", -10800))), "0 12 12 PM GMT-03:00 -03"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// Whatever is typed is either refused or can be written.
+func FuzzDateFormat(f *testing.F) {
+	for _, pattern := range []string{"yyyy-MM-dd HH:mm:ss:SSS", "hh 'o''clock' a", "'", "''", "XXXX", "qqq", "EEEE MMMM z Z X u D k K", "\xff", "GGG"} {
+		f.Add(pattern)
+	}
+	at := time.Date(2026, time.December, 31, 23, 59, 59, 999e6, time.UTC)
+	f.Fuzz(func(t *testing.T, pattern string) {
+		parts, err := parseDate(pattern)
+		if err != nil {
+			return
+		}
+		if text := parts.format(at); text == "" && strings.Trim(pattern, "'") != "" {
+			t.Errorf("%q writes nothing", pattern)
+		}
+	})
 }
