@@ -192,7 +192,7 @@ func (o *options) paced() bool { return o.throughput > 0 && o.throughput < unlim
 // workload says it all in carronade's words.
 func (o *options) workload() *workload.Document {
 	var d compat.Draft
-	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", hosts(o.bootstrap), o.topic)
+	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", kafkaprops.Hosts(o.bootstrap), o.topic)
 	d.Set("profile", "--generation", o.generation.profile())
 	if _, ok := o.client.Get("client.id"); !ok {
 		d.Set("client-property", "client.id", "client.id="+clientID)
@@ -225,19 +225,6 @@ func (o *options) workload() *workload.Document {
 		d.Setf("transaction-interval", "--transaction-duration-ms", "%dms", o.transactionDuration)
 	}
 	return &d.Document
-}
-
-// hosts is a list of brokers without the listeners' names and blanks.
-func hosts(list string) string {
-	parts := strings.Split(list, ",")
-	for i, p := range parts {
-		p = strings.TrimSpace(p)
-		if _, rest, ok := strings.Cut(p, "://"); ok {
-			p = rest
-		}
-		parts[i] = p
-	}
-	return strings.Join(parts, ",")
 }
 
 // absolute is a file's path as the tool shows it.

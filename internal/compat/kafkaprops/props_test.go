@@ -66,3 +66,18 @@ func TestUnreadable(t *testing.T) {
 		})
 	}
 }
+
+func TestHosts(t *testing.T) {
+	for list, want := range map[string]string{
+		"a:1":                            "a:1",
+		"a:1,b:2":                        "a:1,b:2",
+		" a:1, b:2 ":                     "a:1,b:2",
+		"PLAINTEXT://a:1,SSL://[::1]:2":  "a:1,[::1]:2",
+		"SASL_SSL://a:1 , PLAINTEXT://b": "a:1,b",
+		"":                               "",
+	} {
+		if got := Hosts(list); got != want {
+			t.Errorf("%q: got %q, want %q", list, got, want)
+		}
+	}
+}
