@@ -137,3 +137,14 @@ func TestAsKafkaProducerInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a command line has to be read with is said once, though the report has it.
+func TestAsKafkaWarnsOnce(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	s, _ := produced(t, 0, "--topic", "t", "--num-records", "100", "--record-size", "10", "--throughput", "-1", "--bootstrap-server", server.addr, "--command-property", "made.up=1")
+	const words = "warning: the client property made.up has no meaning"
+	if n := strings.Count(s.errs, words); n != 1 {
+		t.Errorf("it says %q %d times:\n%s", words, n, s.errs)
+	}
+}

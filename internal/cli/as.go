@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -202,17 +203,27 @@ func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*w
 	return reports, errors.Join(errs...)
 }
 
-// deliverAs runs one of them, and takes its report to where it is wanted.
+// deliverAs runs one of them, says what its numbers are to be read with, and
+// takes its report to where it is wanted.
 func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Document, error) {
 	d, err := s.execute(ctx, o, i)
 	if err != nil {
 		return nil, err
+	}
+	for _, text := range unsaid(o.tasks[i].w, d) {
+		s.warn(text)
 	}
 	if path := o.tasks[i].file; path != "" {
 		s.writeAs(path, d.WriteJSON)
 	}
 	s.kept(o.keep, d, o.tasks[i].kept)
 	return d, nil
+}
+
+// unsaid are a report's warnings without those that were said when its workload
+// was resolved.
+func unsaid(w *workload.Workload, d *report.Document) []string {
+	return slices.DeleteFunc(slices.Clone(d.Warnings), func(text string) bool { return slices.Contains(w.Warnings, text) })
 }
 
 // writeAs writes the file of --report-json. That it could not be written is said

@@ -9,7 +9,8 @@ import (
 
 // Doubts says why a run leaves with another exit code than 0, for tools whose
 // own lines have no place for it: what could not be done, why the generator is
-// not to be trusted, and which limit was broken.
+// not to be trusted, and which limit was broken. The report's warnings are said
+// already, by whoever fired.
 func Doubts(w io.Writer, d *report.Document) {
 	for _, text := range d.Problems {
 		fmt.Fprintf(w, "warning: %s\n", text)

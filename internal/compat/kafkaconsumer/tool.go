@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"carronade/internal/compat"
@@ -129,11 +128,6 @@ func exit(d *report.Document, strict bool) int {
 func complain(w io.Writer, d *report.Document) {
 	for _, text := range d.Problems {
 		fmt.Fprintln(w, "error:", text)
-	}
-	for _, text := range d.Warnings {
-		if !strings.HasPrefix(text, "the client property ") { // that was said before the run
-			fmt.Fprintln(w, "warning:", text)
-		}
 	}
 	for _, text := range d.Trust.Reasons {
 		fmt.Fprintln(w, "the generator was at its limit:", text)

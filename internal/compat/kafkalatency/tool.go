@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"carronade/internal/compat"
@@ -136,11 +135,6 @@ func complain(w io.Writer, d *report.Document) {
 	}
 	for _, text := range d.Problems {
 		fmt.Fprintln(w, "error:", text)
-	}
-	for _, text := range d.Warnings {
-		if !strings.HasPrefix(text, "the client property ") { // that was said before the run
-			fmt.Fprintln(w, "warning:", text)
-		}
 	}
 	for _, c := range d.Checks {
 		if !c.OK {

@@ -204,8 +204,8 @@ func TestExit(t *testing.T) {
 		{"refused", false, nil, errors.New("connection refused"), 1, ""},
 		{"interrupted", false, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
 		{"interrupted, as the tool was", true, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
-		{"lost", false, lost, nil, 1, "broker: too large (2 records)\nwarning: a warning\nverify: 1 event was lost\n"},
-		{"lost, as the tool has it", true, lost, nil, 1, "broker: too large (2 records)\nwarning: a warning\nverify: 1 event was lost\n"},
+		{"lost", false, lost, nil, 1, "broker: too large (2 records)\nverify: 1 event was lost\n"},
+		{"lost, as the tool has it", true, lost, nil, 1, "broker: too large (2 records)\nverify: 1 event was lost\n"},
 		{"the generator was at its limit", false, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 3, "the generator was at its limit: pauses\n"},
 		{"the generator, as the tool has it", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "the generator was at its limit: pauses\n"},
 	} {
