@@ -45,19 +45,29 @@ type TopicWork struct {
 	Options target.Values // of Kind: security, timeouts, what read decodes
 	Given   map[string]bool
 
-	Names []string  // the topics; list needs none
-	Spec  TopicSpec // create: partitions, replicas and settings; the name is not used
-	Upto  int64     // delete-records: offset before which records are deleted; -1: all there are
+	Names []string // the topics; list needs none
+	// Next makes the names as they are needed, for Times topics to create: it is
+	// called once for each, in their order, by one goroutine at a time. Nil: Names
+	// has them.
+	Next func() string
+	Spec TopicSpec // create: partitions, replicas and settings; the name is not used
+	Upto int64     // delete-records: offset before which records are deleted; -1: all there are
 
 	Concurrency int     // requests in flight at once; 0 means 1
 	PerRequest  int     // topics in a request, for all but list and read; 0 means 1
 	Rate        float64 // requests due a second; 0: each when the one before it is answered
-	Times       int     // list: how often; 0 means 1
-	Internal    bool    // list: the brokers' own topics as well
+	// Times is how many operations there are, of those that list and read, which
+	// begins with the first topic again, and of Next: 0 is one listing, or each
+	// topic once; -1 is without end, until For has passed or the context ends.
+	Times    int
+	Internal bool // list: the brokers' own topics as well
 
 	For      time.Duration // begin no request after so long; 0: no limit
 	Failures uint64        // begin none after more failed operations than this; 0: no limit
 
+	// Started is called once, when the brokers were reached, with the moment that
+	// all times are from; nil: nobody looks.
+	Started func(time.Time)
 	// Each is called once for every operation, when its request is answered, by
 	// one goroutine at a time. It must not block for long; nil: nobody looks.
 	Each func(TopicDone)
@@ -147,6 +157,8 @@ type topicLoad struct {
 	rows map[[2]string]*measure.Failure
 	busy time.Duration // time of all requests together
 	out  int           // requests in flight
+
+	first string // of Next, made ahead to be checked; "" when it is taken
 }
 
 // An attempt is one request: the topics in it, and what became of each.
@@ -156,19 +168,33 @@ type attempt struct {
 }
 
 func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
-	w.Concurrency, w.PerRequest, w.Times = max(1, w.Concurrency), max(1, w.PerRequest), max(1, w.Times)
+	w.Concurrency, w.PerRequest = max(1, w.Concurrency), max(1, w.PerRequest)
 	c, err := parseConfig(target.Spec{URL: w.URL, Op: opConsume, Options: w.Options, Given: w.Given, Logf: w.Logf})
 	if err != nil {
 		return nil, err
 	}
+	first := ""
 	switch w.Op {
 	case TopicsList:
+		w.PerRequest = 1
+		if w.Times == 0 {
+			w.Times = 1
+		}
 	case TopicsRead:
 		w.PerRequest = 1
 		fallthrough
 	case TopicsCreate, TopicsDescribe, TopicsDelete, TopicsDeleteRecords:
-		if len(w.Names) == 0 {
+		switch {
+		case w.Next != nil:
+			first = w.Next()
+			w.Names = nil
+		case len(w.Names) == 0:
 			w.Names = []string{c.topic}
+		}
+		if first != "" {
+			if err := checkTopic(first); err != nil {
+				return nil, err
+			}
 		}
 		for _, n := range w.Names {
 			if err := checkTopic(n); err != nil {
@@ -188,7 +214,7 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	t := &topicLoad{
-		TopicWork: w, cl: &cluster{cfg: c, control: control, admin: kadm.NewClient(control)}, rows: map[[2]string]*measure.Failure{},
+		TopicWork: w, first: first, cl: &cluster{cfg: c, control: control, admin: kadm.NewClient(control)}, rows: map[[2]string]*measure.Failure{},
 		res: &TopicResult{Op: w.Op, PerRequest: w.PerRequest, Concurrency: w.Concurrency, Service: measure.NewHistogram(), Classes: map[string]uint64{}},
 	}
 	if w.Rate > 0 {
@@ -199,23 +225,37 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 
 // run makes the requests: as many at once as asked for, each when it is due.
 func (t *topicLoad) run(ctx context.Context) *TopicResult {
-	batches := t.batches()
+	total := t.operations()
 	var (
-		wg      sync.WaitGroup
-		next    int
-		nextMu  sync.Mutex
-		start   = time.Now()
-		claimed = func() (int, bool) {
+		wg     sync.WaitGroup
+		begun  int // operations
+		next   int // request
+		nextMu sync.Mutex
+		start  = time.Now()
+		claim  = func() (i int, names []string, ok bool) {
 			nextMu.Lock()
 			defer nextMu.Unlock()
-			if next == len(batches) || ctx.Err() != nil || t.For > 0 && time.Since(start) >= t.For || t.failedEnough() {
-				return 0, false
+			if begun == total || ctx.Err() != nil || t.For > 0 && time.Since(start) >= t.For || t.failedEnough() {
+				return 0, nil, false
 			}
+			n := t.PerRequest
+			if total > 0 {
+				n = min(n, total-begun)
+			}
+			names = t.names(begun, n)
+			begun += n
 			next++
-			return next - 1, true
+			return next - 1, names, true
 		}
 	)
-	for range min(t.Concurrency, len(batches)) {
+	if t.Started != nil {
+		t.Started(start)
+	}
+	most := t.Concurrency
+	if total > 0 {
+		most = min(most, 1+(total-1)/t.PerRequest)
+	}
+	for range most {
 		wg.Go(func() {
 			// A client of its own, so that requests do not queue on one connection.
 			own, err := kgo.NewClient(t.cl.cfg.baseOpts()...)
@@ -225,7 +265,7 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 				defer own.Close()
 			}
 			for {
-				i, ok := claimed()
+				i, names, ok := claim()
 				if !ok {
 					return
 				}
@@ -233,13 +273,13 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 				if t.Rate > 0 {
 					due = time.Duration(float64(i) / t.Rate * float64(time.Second))
 					if t.For > 0 && due >= t.For {
-						t.unsent(len(batches[i]))
+						t.unsent(len(names))
 						return
 					}
 					if wait := due - time.Since(start); wait > 0 {
 						select {
 						case <-ctx.Done():
-							t.unsent(len(batches[i]))
+							t.unsent(len(names))
 							return
 						case <-time.After(wait):
 						}
@@ -250,17 +290,19 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 				if t.Rate <= 0 {
 					due = sent
 				}
-				a := &attempt{names: batches[i], errs: make([]error, len(batches[i]))}
+				a := &attempt{names: names, errs: make([]error, len(names))}
 				t.do(ctx, own, a)
 				t.took(a, due, sent, time.Since(start))
 			}
 		})
 	}
 	wg.Wait()
-	for ; next < len(batches); next++ {
-		t.unsent(len(batches[next]))
-	}
 	r := t.res
+	if total > 0 {
+		r.Unsent += uint64(total - begun)
+	} else {
+		r.Unsent = 0 // there was no number of them
+	}
 	r.Elapsed = time.Since(start)
 	if s := r.Elapsed.Seconds(); s > 0 {
 		r.PerSecond = float64(r.Done) / s
@@ -278,14 +320,6 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 	slices.SortFunc(r.Topics, func(a, b TopicInfo) int { return slices.Compare([]string{a.Name}, []string{b.Name}) })
 	r.Interrupted = ctx.Err() != nil
 	return r
-}
-
-// batches are the topics of each request.
-func (t *topicLoad) batches() [][]string {
-	if t.Op == TopicsList {
-		return slices.Repeat([][]string{{""}}, t.Times) // one operation, whatever there is
-	}
-	return slices.Collect(slices.Chunk(t.Names, t.PerRequest))
 }
 
 func (t *topicLoad) unsent(n int) {

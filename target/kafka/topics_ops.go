@@ -20,6 +20,35 @@ import (
 // errNoAnswerFor is the error of a topic that an answer leaves out.
 var errNoAnswerFor = errors.New("the broker did not answer for the topic")
 
+// operations are how many there are to be, -1 without end.
+func (t *topicLoad) operations() int {
+	switch {
+	case t.Times < 0:
+		return -1
+	case t.Op == TopicsList || t.Next != nil || t.Op == TopicsRead && t.Times > 0:
+		return t.Times
+	}
+	return len(t.Names)
+}
+
+// names are those of n operations from the one at on.
+func (t *topicLoad) names(at, n int) []string {
+	switch {
+	case t.Op == TopicsList:
+		return []string{""} // one operation, whatever there is
+	case t.Next != nil:
+		names := make([]string, n)
+		for i := range names {
+			if names[i], t.first = t.first, ""; names[i] == "" {
+				names[i] = t.Next()
+			}
+		}
+		return names
+	}
+	at %= len(t.Names) // read alone begins again, and a request has one of its topics
+	return t.Names[at : at+n]
+}
+
 // createTopics makes topics by one request and returns an error, or nil, for
 // each.
 func createTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, timeout time.Duration) []error {
@@ -249,9 +278,14 @@ func (t *topicLoad) read(ctx context.Context, client *kgo.Client, name string) e
 	t.res.Events += uint64(events.Load())
 	t.res.Bytes += uint64(n)
 	t.res.BytesWire = t.res.BytesWire || packed.Load()
-	t.res.Topics = append(t.res.Topics, TopicInfo{
+	info := TopicInfo{
 		Name: name, Partitions: cl.partitions(), Replicas: slices.Max(append(cl.replicas, 0)),
 		Events: uint64(events.Load()), Bytes: uint64(n), Elapsed: time.Since(began),
-	})
+	}
+	if i := slices.IndexFunc(t.res.Topics, func(i TopicInfo) bool { return i.Name == name }); i >= 0 {
+		t.res.Topics[i] = info // read again
+	} else {
+		t.res.Topics = append(t.res.Topics, info)
+	}
 	return nil
 }

@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"net/url"
 	"testing"
 	"time"
@@ -170,5 +172,41 @@ func TestTopicsLimits(t *testing.T) {
 	res = topics(t, c, TopicWork{Op: TopicsRead, Names: []string{"t", "no", "none", "never"}, Failures: 1, Each: w.Each})
 	if res.Failed != 2 || res.Unsent != 1 || len(seen) != 3 || seen[0].Bytes != res.Bytes || seen[0].Events != 30 || seen[1].Class == "" {
 		t.Errorf("a limit of one failure: got %d failed, %d unsent, saw %+v", res.Failed, res.Unsent, seen)
+	}
+}
+
+// Names are made as they are needed, operations go on until their time is over,
+// and topics are read again from the first.
+func TestTopicsWithoutEnd(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	put(t, c, records(30, 1, sized(10)))
+	made := 0
+	next := func() string { made++; return fmt.Sprintf("n%d", made) }
+	started := 0
+	res := topics(t, c, TopicWork{Op: TopicsCreate, Next: next, Times: 25, PerRequest: 10, Concurrency: 2, Started: func(time.Time) { started++ }})
+	if res.Done != 25 || made != 25 || res.Requests != 3 || res.Unsent != 0 || started != 1 || c.TopicInfo("n1") == nil || c.TopicInfo("n25") == nil {
+		t.Errorf("25 topics: got %d done of %d names in %d requests, %d unsent, started %d times", res.Done, made, res.Requests, res.Unsent, started)
+	}
+	for _, w := range []TopicWork{
+		{Op: TopicsCreate, Next: next, Times: -1, Rate: 100},
+		{Op: TopicsCreate, Next: next, Times: math.MaxInt, Rate: 100},
+		{Op: TopicsList, Times: -1, Rate: 100},
+		{Op: TopicsRead, Names: []string{"t"}, Times: -1, Rate: 100},
+	} {
+		w.For, w.Concurrency = 200*time.Millisecond, 2
+		res := topics(t, c, w)
+		if res.Done < 2 || res.Done > 21 || res.Failed > 0 || w.Times < 0 && res.Unsent > 0 || w.Times > 0 && res.Unsent != math.MaxInt-res.Done {
+			t.Errorf("%s, %d times for 200 ms at 100/s: got %d done, %d failed, %d unsent", w.Op, w.Times, res.Done, res.Failed, res.Unsent)
+		}
+		if w.Op == TopicsRead && (len(res.Topics) != 1 || res.Events != 30*res.Done) {
+			t.Errorf("read %d times: %d events, %v", res.Done, res.Events, res.Topics)
+		}
+	}
+	if res := topics(t, c, TopicWork{Op: TopicsRead, Names: []string{"t", "no"}, Times: 5}); res.Done != 3 || res.Failed != 2 {
+		t.Errorf("two topics five times: got %d done, %d failed", res.Done, res.Failed)
+	}
+	s := spec(t, urlOf(c, "t"), nil)
+	if _, err := Topics(t.Context(), TopicWork{Op: TopicsCreate, URL: s.URL, Next: func() string { return "no spaces" }, Times: 1}); err == nil {
+		t.Error("a name with a space: no error")
 	}
 }
