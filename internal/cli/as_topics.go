@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"runtime"
 	"strconv"
@@ -34,6 +33,13 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, load topicLoa
 		labels[name] = value
 	}
 	sampler := system.NewSampler()
+	started := l.Started
+	l.Started = func(at time.Time) {
+		sampler = system.NewSampler() // what connecting took is not the load's
+		if started != nil {
+			started(at)
+		}
+	}
 	r, err := load(ctx, s.console(), k, &t.Doc, l)
 	if err != nil {
 		return nil, err
@@ -78,7 +84,11 @@ func topicReport(r *compat.TopicResult, l compat.TopicLoad) *report.Document {
 		}
 	}
 	add("op", target.String.String(), op, op)
-	number("count", cmp.Or(len(l.Names), l.Times))
+	count := len(l.Names)
+	if l.Times != 0 { // -1, without end, is none
+		count = l.Times
+	}
+	number("count", count)
 	number("per-request", l.PerRequest)
 	number("concurrency", l.Concurrency)
 	if l.Op == "create" {

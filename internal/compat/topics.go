@@ -11,13 +11,18 @@ import (
 type TopicLoad struct {
 	Op    string   // create, list, delete, delete-records or read
 	Names []string // the topics; list needs none
+	// Next makes names of topics to create as they are needed, Times of them: one
+	// call for each, in their order, one at a time. Nil: Names has them.
+	Next func() string
+	// Times is how many operations there are, of list, read and Next: 0 is one
+	// listing, or each topic once; -1 is without end, until For has passed.
+	Times int
 
 	Partitions, Replicas int // of topics to create; 0: as the brokers like
 
 	Concurrency int     // requests in flight at once; 0 means 1
 	PerRequest  int     // 0 means 1
 	Rate        float64 // requests due a second; 0: each when the one before it is answered
-	Times       int     // list: how often; 0 means 1
 
 	For      time.Duration // begin no request after so long; 0: no limit
 	Failures uint64        // begin none after more failed operations; 0: no limit
@@ -25,6 +30,9 @@ type TopicLoad struct {
 	Labels map[string]string // of the report
 	Note   string            // likewise
 
+	// Started is called once, before the first Each, with the moment that all times
+	// are from: when the brokers were reached. Nil: nobody looks.
+	Started func(time.Time)
 	// Each is called once for every operation, by one goroutine at a time, and
 	// must not block for long. Nil: nobody looks.
 	Each func(TopicDone)

@@ -28,12 +28,17 @@ func Load(ctx context.Context, c command.Console, k target.Kind, doc *workload.D
 	if err != nil {
 		return nil, err
 	}
-	s := &seconds{see: l.Each}
-	began := time.Now()
+	s := &seconds{see: l.Each, each: uint64(max(1, l.PerRequest))}
+	var began time.Time
 	r, err := kafka.Topics(ctx, kafka.TopicWork{
-		Op: l.Op, URL: w.URL, Options: spec.Options, Given: spec.Given, Names: l.Names, Upto: -1,
+		Op: l.Op, URL: w.URL, Options: spec.Options, Given: spec.Given, Names: l.Names, Next: l.Next, Upto: -1,
 		Spec:        kafka.TopicSpec{Partitions: int32(l.Partitions), Replicas: int16(l.Replicas)},
 		Concurrency: l.Concurrency, PerRequest: l.PerRequest, Rate: l.Rate, Times: l.Times, For: l.For, Failures: l.Failures,
+		Started: func(at time.Time) {
+			if began = at; l.Started != nil {
+				l.Started(at)
+			}
+		},
 		Each: s.done, Logf: c.Note,
 	})
 	if err != nil {
@@ -64,7 +69,7 @@ func stopped(r *kafka.TopicResult, l compat.TopicLoad) load.Reason {
 		return load.Interrupted
 	case l.Failures > 0 && r.Failed > l.Failures:
 		return load.ByFailures
-	case r.Unsent > 0:
+	case r.Unsent > 0 || l.Times < 0:
 		return load.ByTime
 	}
 	return load.ByEvents
@@ -73,6 +78,7 @@ func stopped(r *kafka.TopicResult, l compat.TopicLoad) load.Reason {
 // seconds are the intervals of a load in the making.
 type seconds struct {
 	see  func(compat.TopicDone)
+	each uint64 // operations in a request
 	rows []measure.Interval
 	last kafka.TopicDone
 }
@@ -98,7 +104,7 @@ func (s *seconds) done(d kafka.TopicDone) {
 		row.Answered++
 		row.Service.Record(d.At - d.Sent)
 	}
-	row.InFlight = uint64(d.InFlight - 1)
+	row.InFlight = uint64(d.InFlight-1) * s.each
 	s.last = d
 	if s.see != nil {
 		s.see(compat.TopicDone{Name: d.Name, Due: d.Due, Sent: d.Sent, At: d.At, Class: d.Class, Err: d.Err, Bytes: d.Bytes, InFlight: d.InFlight})

@@ -1,8 +1,11 @@
 package mongoose
 
 import (
+	"bufio"
 	"context"
 	"encoding/csv"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -390,7 +394,7 @@ func TestTrace(t *testing.T) {
 // list are read and deleted.
 func TestTopics(t *testing.T) {
 	got := try(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=100", "--storage-driver-limit-concurrency=100", "--output-metrics-trace-persist")
-	if l := got.topics; l.Op != "create" || len(l.Names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Partitions != 1 || l.Replicas != 1 || l.Failures != 100_000 {
+	if l := got.topics; l.Op != "create" || l.Times != 100 || len(got.names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Partitions != 1 || l.Replicas != 1 || l.Failures != 100_000 {
 		t.Errorf("got %+v", l)
 	}
 	if s := value(t, got.out, "Count", "Successful"); s != "86" || value(t, got.out, "Count", "Failed") != "14" || got.code != report.ExitCheck {
@@ -405,25 +409,101 @@ func TestTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		args []string
-		op   string
-		want string
+		args  []string
+		op    string
+		want  string
+		times int
 	}{
-		{[]string{"--item-type=path", "--load-op-type=delete", "--item-input-file=" + list}, "delete", "one two"},
-		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-file=" + list, "--load-op-recycle", "--load-op-limit-count=3"}, "read", "one two one"},
-		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-path=/three"}, "read", "three"},
-		{[]string{"--load-op-type=delete", "--item-input-path=four"}, "delete-records", "four"},
-		{[]string{"--item-type=path", "--load-op-type=list", "--load-op-limit-count=4"}, "list", ""},
+		{[]string{"--item-type=path", "--load-op-type=delete", "--item-input-file=" + list}, "delete", "one two", 0},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-file=" + list, "--load-op-recycle", "--load-op-limit-count=3"}, "read", "one two one", 3},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-path=/three"}, "read", "three", 0},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-path=/three", "--load-op-recycle"}, "read", "again", -1},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-file=" + list, "--load-op-limit-count=1"}, "read", "one", 0},
+		{[]string{"--load-op-type=delete", "--item-input-path=four"}, "delete-records", "four", 0},
+		{[]string{"--item-type=path", "--load-op-type=list", "--load-op-limit-count=4"}, "list", "   ", 4},
+		{[]string{"--item-type=path", "--load-op-type=list", "--load-op-limit-count=300000"}, "list", strings.Repeat(" ", 299_999), 300_000},
+		{[]string{"--item-type=path", "--load-op-type=list"}, "list", "", 0},
+		{[]string{"--item-type=path", "--load-op-type=list", "--load-step-limit-time=5"}, "list", "again", -1},
+		{[]string{"--item-type=path", "--load-step-limit-time=5"}, "create", "", -1},
 	} {
 		got := try(t, compat.Program{}, tt.args...)
-		if got.err != nil || got.topics == nil || got.topics.Op != tt.op || strings.Join(got.topics.Names, " ") != tt.want {
-			t.Errorf("%v: %v, %+v", tt.args, got.err, got.topics)
+		if got.err != nil || got.topics == nil || got.topics.Op != tt.op || got.topics.Times != tt.times || strings.Join(got.names, " ") != tt.want {
+			t.Errorf("%v: %v, %+v, %d names", tt.args, got.err, got.topics, len(got.names))
 		}
 	}
 	if got := try(t, compat.Program{}, "--item-type=path"); got.err == nil || !strings.Contains(got.err.Error(), "without end") {
 		t.Errorf("topics without end: %v", got.err)
 	}
 }
+
+// A number of topics that no memory holds is begun at once: names are made as
+// they are needed, and none twice as long as there are others.
+func TestManyTopics(t *testing.T) {
+	got := try(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=9223372036854775807", "--item-naming-length=2")
+	if got.err != nil || got.topics.Times != math.MaxInt || len(got.names) != 1000 {
+		t.Fatalf("%v, %+v", got.err, got.topics)
+	}
+	slices.Sort(got.names)
+	if n := len(slices.Compact(got.names)); n != 1000 {
+		t.Errorf("%d names of a thousand, and two digits have 1,296", n)
+	}
+}
+
+// Times of operations on topics are counted from when the brokers were reached,
+// however long that took.
+func TestTopicsClock(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	synctest.Test(t, func(t *testing.T) {
+		var out, errs strings.Builder
+		var start time.Time
+		p := &compat.Program{Called: "mongoose", Out: &out, Err: &errs, Args: []string{
+			"--item-type=path", "--load-op-limit-count=20", "--load-step-id=s", "--output-metrics-trace-persist", "--output-metrics-average-period=5s",
+		}}
+		p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+			<-time.After(7300 * time.Millisecond)
+			start = time.Now()
+			l.Started(start)
+			for range 20 {
+				<-time.After(999 * time.Millisecond)
+				at := time.Since(start)
+				l.Each(compat.TopicDone{Name: "t", Due: at - time.Millisecond, Sent: at - time.Millisecond, At: at, InFlight: 1})
+			}
+			return &compat.TopicResult{Done: 20, Elapsed: time.Since(start)}, nil
+		}
+		if code, err := Tool.Main(t.Context(), p); code != report.ExitDone || err != nil {
+			t.Fatalf("exit %d, %v", code, err)
+		}
+		if got, rate := value(t, out.String(), "Duration", "Elapsed"), value(t, out.String(), "Throughput", "Mean"); got != "19.98" || rate != "1.001001001001001" {
+			t.Errorf("20 in 19.98 s: %s s, %s a second", got, rate)
+		}
+		data, err := os.ReadFile(filepath.Join(home, ".mongoose/4.2.11/log/s/op.trace.csv"))
+		if want := "," + strconv.FormatInt(start.Add(998*time.Millisecond).UnixMicro(), 10) + ",1000,1000,"; err != nil || !strings.Contains(strings.Split(string(data), "\n")[0], want) {
+			t.Errorf("%v: no %s in the first row of\n%s", err, want, data)
+		}
+		rows, err := os.ReadFile(filepath.Join(home, ".mongoose/4.2.11/log/s/metrics.csv"))
+		if n := strings.Count(string(rows), "\n"); err != nil || n != 4 || !matches(`(?m)^"[^"]+",CREATE,(?:[^,]*,){4}5,0,0,5\.0,`, string(rows)) {
+			t.Errorf("%v: %d lines, and the row of 5 s among them:\n%s", err, n, rows)
+		}
+	})
+}
+
+// What cannot be written in the course of a step is kept once, and ends in exit
+// code 2.
+func TestFullDisk(t *testing.T) {
+	m := &topicMeter{meter: newMeter(&step{op: "CREATE"}), faults: make(map[string]int), trace: bufio.NewWriterSize(full{}, 16)}
+	for range 1000 {
+		m.done(compat.TopicDone{Name: "a-topic-of-a-name", At: 1, InFlight: 1})
+	}
+	if m.err == nil || m.err.Error() != "no space" {
+		t.Errorf("got %v", m.err)
+	}
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 // A limit of failures that ends a step is spoken of in mongoose's words, and an
 // interrupt leaves with its own code and the results so far.

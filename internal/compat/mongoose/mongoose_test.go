@@ -26,6 +26,7 @@ type tried struct {
 	err       error
 	settings  map[string]string
 	topics    *compat.TopicLoad
+	names     []string          // of the topics, as far as they were asked for
 	dir       string            // of the step's files
 	files     map[string]string // by their names
 }
@@ -60,9 +61,22 @@ func try(t *testing.T, p compat.Program, args ...string) tried {
 		}
 		r := &compat.TopicResult{Elapsed: 2 * time.Second}
 		names := l.Names
-		if l.Op == "list" {
-			names = make([]string, l.Times)
+		switch {
+		case l.Next != nil:
+			for range min(max(l.Times, 0), 1000) {
+				names = append(names, l.Next())
+			}
+		case l.Times < 0:
+			names = []string{"again"}
+		case l.Op == "list":
+			names = make([]string, max(l.Times, 1))
+		case l.Times > 0:
+			for i := len(names); i < l.Times; i++ {
+				names = append(names, names[i-len(l.Names)])
+			}
 		}
+		l.Started(time.Now())
+		got.names = names
 		for i, name := range names {
 			at := time.Duration(i+1) * time.Millisecond
 			done := compat.TopicDone{Name: name, Due: at - 900*time.Microsecond, Sent: at - 800*time.Microsecond, At: at, Bytes: 100, InFlight: 1}
@@ -74,7 +88,7 @@ func try(t *testing.T, p compat.Program, args ...string) tried {
 			}
 			l.Each(done)
 		}
-		l.Each, got.topics = nil, &l
+		got.topics = &l
 		return r, nil
 	}
 	got.code, got.err = Tool.Main(t.Context(), &p)
@@ -298,7 +312,7 @@ func TestEveryOption(t *testing.T) {
 			case "seen":
 				ok = strings.Contains(got.out, text)
 			case "topic":
-				ok = got.topics != nil && strings.HasPrefix(strings.Join(got.topics.Names, " "), text)
+				ok = got.topics != nil && strings.HasPrefix(strings.Join(got.names, " "), text)
 			case "rows":
 				ok = strings.Count(got.out, "|CREATE|") == int(text[0]-'0')
 			case "file":

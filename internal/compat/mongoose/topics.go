@@ -3,9 +3,9 @@ package mongoose
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -16,52 +16,56 @@ import (
 	"carronade/internal/report"
 )
 
-// mostTopics bounds the names that are made ahead, where nothing but time ends
-// a step.
-const mostTopics = 200_000
-
 // mostPerRequest bounds the topics of a request where nothing else does: brokers
 // take their time.
 const mostPerRequest = 1000
 
-// topicNames are the topics of a step, in their order.
-func (s *step) topicNames(names *namer) []string {
-	count := s.count
-	switch {
-	case s.on == "list":
-		return nil
-	case s.on == "create" && len(s.items) == 0:
-		if count == 0 {
-			count = mostTopics
-		}
-		out, seen := make([]string, 0, count), make(map[string]bool, count)
-		for tries := uint64(0); uint64(len(out)) < count && tries < 4*count+16; tries++ {
-			name, _ := names.next()
-			if !seen[name] {
-				out, seen[name] = append(out, name), true
+// mostSeen bounds the names that are remembered so that none is made twice.
+const mostSeen = 1 << 20
+
+// fresh returns what makes names of which none was there before, as long as it
+// can: mongoose's own come again where they are short.
+func (n *namer) fresh() func() string {
+	seen := make(map[string]struct{})
+	return func() string {
+		name, _ := n.next()
+		for range 1 << 16 {
+			if _, again := seen[name]; !again {
+				break
 			}
+			name, _ = n.next()
 		}
-		return out
-	case count == 0 && !s.recycle:
-		return s.items
-	case count == 0:
-		count = mostTopics
+		if len(seen) < mostSeen {
+			seen[name] = struct{}{}
+		}
+		return name
 	}
-	if !s.recycle {
-		count = min(count, uint64(len(s.items)))
-	}
-	out := make([]string, count)
-	for i := range out {
-		out[i] = s.items[i%len(s.items)]
-	}
-	return out
 }
 
 // topicLoad says a step on topics in carronade's words.
 func (s *step) topicLoad(names *namer) compat.TopicLoad {
 	l := compat.TopicLoad{
-		Op: s.on, Names: s.topicNames(names), Partitions: 1, Replicas: 1, For: s.limit, Failures: s.fails,
-		Times: int(min(max(s.count, 1), mostTopics)), PerRequest: 1, Concurrency: s.limitC, Rate: s.rate,
+		Op: s.on, Names: s.items, Partitions: 1, Replicas: 1, For: s.limit, Failures: s.fails,
+		PerRequest: 1, Concurrency: s.limitC, Rate: s.rate,
+	}
+	count := int(min(s.count, math.MaxInt))
+	switch {
+	case s.on == "create" && len(s.items) == 0:
+		l.Next = names.fresh()
+		l.Times = count
+		if count == 0 {
+			l.Times = -1
+		}
+	case s.on == "list" || s.on == "read" && s.recycle:
+		l.Times = count
+		if count == 0 && (s.limit > 0 || s.on == "read") {
+			l.Times = -1
+		}
+	case count > 0:
+		l.Names = s.items[:min(count, len(s.items))]
+	}
+	if s.on == "list" {
+		l.Names = nil
 	}
 	if l.Concurrency == 0 {
 		l.Concurrency = 100
@@ -79,13 +83,14 @@ func (s *step) topicLoad(names *namer) compat.TopicLoad {
 // A topicMeter counts operations on topics.
 type topicMeter struct {
 	*meter
-	succ, fail, bytes uint64 // since the last tick
-	flying            int
+	succ, fail, bytes uint64        // since the last tick
+	flying, each      int           // requests on the way, and operations in each
 	trace             *bufio.Writer // nil: none
 	items             *bufio.Writer // nil: none
-	began             time.Time
+	began             time.Time     // what all times are from; zero before
 	line              []byte
-	err               error
+	err               error // the first
+	closers           []func() error
 	faults            map[string]int // texts of failures, and how many topics each had
 }
 
@@ -122,32 +127,55 @@ func (t *topicMeter) done(d compat.TopicDone) {
 		}
 		t.line = o.append(t.line[:0])
 		_, err := t.trace.Write(t.line)
-		t.err = errors.Join(t.err, err)
+		t.keep(err)
 	}
 	if t.items != nil && d.Class == "" && d.Name != "" {
 		_, err := t.items.WriteString(d.Name + "\n")
-		t.err = errors.Join(t.err, err)
+		t.keep(err)
+	}
+}
+
+// keep remembers the first thing that went wrong. (A full disk has one for every
+// operation.)
+func (t *topicMeter) keep(err error) {
+	if t.err == nil {
+		t.err = err
 	}
 }
 
 // tick closes a span of time, which ends at at.
 func (t *topicMeter) tick(at time.Duration) {
-	t.count(t.succ, t.fail, t.bytes, at-t.at, uint64(max(t.flying, 0)))
+	t.count(t.succ, t.fail, t.bytes, at-t.at, uint64(max(t.flying*t.each, 0)))
 	t.succ, t.fail, t.bytes = 0, 0, 0
 	t.at = at
 }
 
+// close writes what is left to the files.
+func (t *topicMeter) close() {
+	for _, w := range []*bufio.Writer{t.trace, t.items} {
+		if w != nil {
+			t.keep(w.Flush())
+		}
+	}
+	for _, c := range t.closers {
+		t.keep(c())
+	}
+	t.trace, t.items, t.closers = nil, nil, nil
+}
+
 // topics makes a step on topics and returns the exit code.
 func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
-	m := &topicMeter{meter: newMeter(s), began: time.Now(), faults: make(map[string]int)}
+	m := &topicMeter{meter: newMeter(s), faults: make(map[string]int)}
 	open := func(path string, flags int) *bufio.Writer {
 		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err != nil {
-			m.err = errors.Join(m.err, err)
+			m.keep(err)
 			return nil
 		}
+		m.closers = append(m.closers, file.Close)
 		return bufio.NewWriter(file)
 	}
+	defer m.close()
 	if s.trace {
 		m.trace = open(f.path("op.trace.csv"), os.O_APPEND)
 	}
@@ -159,6 +187,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	}
 	var mu sync.Mutex
 	load := s.topicLoad(names)
+	m.each = load.PerRequest
 	load.Labels, load.Note = map[string]string{"mongoose.step": s.id}, s.v.text("run-comment")
 	if s.v.has("run-id") {
 		load.Labels["mongoose.run"] = s.v.text("run-id")
@@ -168,9 +197,18 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 		defer mu.Unlock()
 		m.done(d)
 	}
-	ended, gone := make(chan struct{}), make(chan struct{})
+	started, ended, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	load.Started = func(at time.Time) {
+		m.began = at
+		close(started)
+	}
 	go func() {
 		defer close(gone)
+		select {
+		case <-ended:
+			return
+		case <-started:
+		}
 		second := time.NewTicker(time.Second)
 		defer second.Stop()
 		for {
@@ -202,11 +240,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 		return report.ExitProblem, err
 	}
 	m.tick(max(r.Elapsed, m.at))
-	for _, w := range []*bufio.Writer{m.trace, m.items} {
-		if w != nil {
-			m.err = errors.Join(m.err, w.Flush())
-		}
-	}
+	m.close()
 	f.keep(m.err)
 	last := m.metrics(time.Now())
 	if last.elapsed > 0 { // topics on the way: their times together over the time that passed
