@@ -79,6 +79,32 @@ func TestSVG(t *testing.T) {
 	}
 }
 
+// A picture of a size that is asked for has that, and all lines stand in it.
+func TestPNGOf(t *testing.T) {
+	for _, size := range []image.Point{{1600, 400}, {600, 900}, {300, 60}} {
+		for _, f := range Of(measured("a", 20, 1)) {
+			var b bytes.Buffer
+			if err := f.PNGOf(&b, Light, 1.25, size); err != nil {
+				t.Fatal(err)
+			}
+			m, err := png.Decode(&b)
+			if err != nil {
+				t.Fatalf("%s is no PNG: %v", f.Name, err)
+			}
+			if got := m.Bounds().Size(); got != size {
+				t.Errorf("%s: got %v, want %v", f.Name, got, size)
+			}
+			if size.Y < 400 {
+				continue // too low for all
+			}
+			d := f.lay(float64(size.X)/1.25, parts{title: true, legend: true, height: float64(size.Y) / 1.25})
+			if h := float64(size.Y) / 1.25; d.h > math.Ceil(h) {
+				t.Errorf("%s: laid out %v high, want %v", f.Name, d.h, h)
+			}
+		}
+	}
+}
+
 func TestPNG(t *testing.T) {
 	for i, f := range Of(measured("a", 20, 1)) {
 		for _, c := range []struct {

@@ -9,6 +9,7 @@ const (
 	width      = 960.0
 	plotHeight = 240.0
 	mapHeight  = 300.0
+	leastPlot  = 40.0
 
 	fontSize   = 12.0
 	titleSize  = 16.0
@@ -64,6 +65,7 @@ const (
 // has a title and a legend of its own, and draws the picture anew.
 type parts struct {
 	title, legend bool
+	height        float64 // of the whole; 0: as the plot's own needs
 	grain         float64 // pixels in which points are joined; 0: 1
 }
 
@@ -80,10 +82,14 @@ func (f *Figure) lay(w float64, with parts) *drawing {
 		y = d.legend(f, y)
 	}
 	box := f.box(w, y)
-	d.h = math.Ceil(box.y + box.h + 46)
+	below := 46.0
 	if f.X.Labels == nil && f.X.Label == "" {
-		d.h -= 14
+		below -= 14
 	}
+	if with.height > 0 {
+		box.h = max(with.height-box.y-below, leastPlot)
+	}
+	d.h = math.Ceil(box.y + box.h + below)
 	f.draw(d, box)
 	return d
 }

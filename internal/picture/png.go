@@ -27,16 +27,35 @@ const mostScale = 8
 // SVG's: 2 is sharp on most screens and on paper. Scales out of bounds are
 // brought within them.
 func (f *Figure) PNG(w io.Writer, t Theme, scale float64) error {
-	if !(scale >= 0.25) {
-		scale = 1
-	}
-	scale = min(scale, mostScale)
+	scale = bounded(scale)
 	d := f.lay(width, parts{title: true, legend: true})
-	c := ColoursOf(t)
-	r := &raster{
-		scale: scale, c: c,
-		img: image.NewRGBA(image.Rect(0, 0, int(math.Ceil(d.w*scale)), int(math.Ceil(d.h*scale)))),
+	return f.png(w, t, scale, d, d.pixels(scale))
+}
+
+// PNGOf writes the figure as a picture of just that size in pixels, scale of them
+// to one of the SVG's: what is larger has larger words, and less room for the
+// rest. What a size too small for it has no room for is cut off.
+func (f *Figure) PNGOf(w io.Writer, t Theme, scale float64, size image.Point) error {
+	scale = bounded(scale)
+	d := f.lay(float64(size.X)/scale, parts{title: true, legend: true, height: float64(size.Y) / scale})
+	return f.png(w, t, scale, d, size)
+}
+
+// pixels is how large a drawing is.
+func (d *drawing) pixels(scale float64) image.Point {
+	return image.Pt(int(math.Ceil(d.w*scale)), int(math.Ceil(d.h*scale)))
+}
+
+func bounded(scale float64) float64 {
+	if !(scale >= 0.25) {
+		return 1
 	}
+	return min(scale, mostScale)
+}
+
+func (f *Figure) png(w io.Writer, t Theme, scale float64, d *drawing, size image.Point) error {
+	c, whole := ColoursOf(t), d.pixels(scale)
+	r := &raster{scale: scale, c: c, img: image.NewRGBA(image.Rect(0, 0, max(size.X, whole.X), max(size.Y, whole.Y)))}
 	draw.Draw(r.img, r.img.Bounds(), image.NewUniform(rgba(c.Background)), image.Point{}, draw.Src)
 	for i := range d.shapes {
 		if err := r.shape(&d.shapes[i]); err != nil {
@@ -44,7 +63,7 @@ func (f *Figure) PNG(w io.Writer, t Theme, scale float64) error {
 		}
 	}
 	e := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := e.Encode(w, r.img); err != nil {
+	if err := e.Encode(w, r.img.SubImage(image.Rectangle{Max: size})); err != nil {
 		return fmt.Errorf("write the picture %s: %w", f.Name, err)
 	}
 	return nil
