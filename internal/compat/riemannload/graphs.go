@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"image"
 	"path/filepath"
 
 	"carronade/internal/picture"
 )
 
-// pixels is how wide the graphs are.
-const pixels = 1600
+// The graphs are as large as the tool's, and their words as those of gnuplot.
+var pixels = image.Pt(1600, 400)
+
+const scale = 1.25 // of it to one of a picture
 
 // curves are the columns that graphs are drawn of, the whole seconds of the
 // firing.
@@ -36,7 +39,7 @@ func draw(dir string, c curves) error {
 	var errs []error
 	for _, f := range figures(c) {
 		errs = append(errs, buffered(filepath.Join(dir, f.Name+".png"), func(w *bufio.Writer) error {
-			return f.PNG(w, picture.Light, float64(pixels)/picture.Width)
+			return f.PNGOf(w, picture.Light, scale, pixels)
 		}))
 	}
 	errs = append(errs, buffered(filepath.Join(dir, "plots.html"), func(w *bufio.Writer) error {

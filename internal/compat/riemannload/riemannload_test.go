@@ -250,7 +250,7 @@ func TestFiles(t *testing.T) {
 			continue
 		}
 		img, err := png.DecodeConfig(strings.NewReader(data))
-		if err != nil || img.Width != pixels || img.Height < 400 {
+		if err != nil || img.Width != 1600 || img.Height != 400 {
 			t.Errorf("%s is %d x %d, %v", name, img.Width, img.Height, err)
 		}
 	}
@@ -321,8 +321,32 @@ func TestUsage(t *testing.T) {
 			}
 		})
 	}
-	if got := tried(t, false, "nobody:1"); got.err == nil || got.code != 1 || len(got.files) > 0 {
+	if got := tried(t, false, "nobody:1"); got.err == nil || got.code != report.ExitProblem || len(got.files) > 0 {
 		t.Errorf("nobody is there: exit %d, %v, files %v", got.code, got.err, got.files)
+	}
+	if got := tried(t, true, "nobody:1"); got.err == nil || got.code != 1 {
+		t.Errorf("nobody is there, strict: exit %d, %v", got.code, got.err)
+	}
+}
+
+// Reports that could not be written are said, and no success.
+func TestReportsLost(t *testing.T) {
+	for strict, want := range map[bool]int{false: report.ExitProblem, true: 0} {
+		dir := t.TempDir()
+		var o, e bytes.Buffer
+		p := &compat.Program{
+			Called: "riemann-load", Args: []string{"-r", dir}, Strict: strict, Out: &o, Err: &e,
+			Fire: func(_ context.Context, _ *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Error(err)
+				}
+				eyes.Interval(load.Snapshot{At: time.Second, Phase: "hold", Interval: measure.Interval{Phase: "hold", End: time.Second}})
+				return &report.Document{Trust: measure.Trust{OK: true}}, nil
+			},
+		}
+		if code, err := Tool.Main(t.Context(), p); code != want || err != nil || !strings.Contains(e.String(), "the reports are not whole: ") {
+			t.Errorf("strict %v: exit %d, %v, want %d:\n%s", strict, code, err, want, e.String())
+		}
 	}
 }
 

@@ -85,7 +85,10 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil //nolint:nilerr // it was interrupted, which is no error
 		}
-		return 1, err
+		if p.Strict { // as Java leaves after an exception
+			return 1, err
+		}
+		return report.ExitProblem, err
 	}
 	if !p.Strict {
 		compat.Doubts(p.Err, d)
@@ -95,10 +98,14 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 			fmt.Fprintf(p.Err, "%d messages were not acked: %s: %s\n", f.Shots, f.Class, f.Text)
 		}
 	}
+	code := exit(d, p.Strict)
 	if err := errors.Join(files.close(), draw(dir, drawn)); err != nil {
 		fmt.Fprintf(p.Err, "the reports are not whole: %v\n", err)
+		if !p.Strict && code != report.ExitInterrupted {
+			code = report.ExitProblem
+		}
 	}
-	return exit(d, p.Strict), nil
+	return code, nil
 }
 
 // exit is the exit code of a run. A Java program that is interrupted leaves with
