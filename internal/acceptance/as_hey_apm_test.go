@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,12 +24,16 @@ func TestAsHeyAPM(t *testing.T) {
 	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--secret-token", "file:"+file, "--error", "queue-full@10%")
+	server := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--secret-token", "file:"+file, "--error", "queue-full@30%", "--delay", "40ms")
 	reported := func(t *testing.T, args ...string) (e ended, ds []document) {
 		t.Helper()
 		dir := t.TempDir()
 		args = append([]string{"as", "hey-apm", "--report-json", filepath.Join(dir, "report.json")}, args...)
-		e = run(t, args...).wantOne(t, 0, 3)
+		codes := []int{1, 3} // some are refused
+		if slices.Contains(args, "--strict") {
+			codes = []int{0}
+		}
+		e = run(t, args...).wantOne(t, codes...)
 		paths, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		for _, path := range paths { // in their order
 			data, err := os.ReadFile(path)
@@ -64,7 +70,7 @@ func TestAsHeyAPM(t *testing.T) {
 	t.Run("a test", func(t *testing.T) {
 		t.Parallel()
 		for _, strict := range []bool{false, true} {
-			args := []string{"-base-url", "http://" + server.addr, "-header", header, "test", "1s", "1", "2", "3", "4"}
+			args := []string{"-base-url", "http://" + server.addr, "-header", header, "test", "2s", "1", "2", "3", "4"}
 			if strict {
 				args = append([]string{"--strict"}, args...)
 			}
@@ -80,9 +86,18 @@ func TestAsHeyAPM(t *testing.T) {
 				if want := d.Service.MeanUS / 1e3; math.Abs(ms-want) > 0.006 {
 					t.Errorf("%v ms a request, want %v", ms, want)
 				}
-				pushed := fmt.Sprintf("pushed %.1fMb / sec , ", float64(d.Totals.Bytes)/d.Totals.ElapsedS/1e6)
-				if !strings.Contains(e.stdout, pushed) {
-					t.Errorf("no %q in\n%s", pushed, e.stdout)
+				all, ok, bytes := fired(d)
+				accepted := fmt.Sprintf(" , accepted %.1fkb / sec\n", bytes/1e3)
+				if !strings.Contains(e.stdout, accepted) {
+					t.Errorf("no %q in\n%s", accepted, e.stdout)
+				}
+				var pushed float64
+				m = regexp.MustCompile(`\npushed ([\d.]+)kb / sec`).FindStringSubmatch(e.stdout)
+				if m != nil {
+					pushed, _ = strconv.ParseFloat(m[1], 64)
+				}
+				if want := bytes / 1e3 * all / ok; math.Abs(pushed-want) > want/50 {
+					t.Errorf("pushed %v kb a second, want about %v:\n%s", pushed, want, e.stdout)
 				}
 			} else if mean := d.Service.MeanUS / 1e3; ms > mean*0.75 {
 				t.Errorf("with four callers 1000/rate is %v ms, and the mean %v", ms, mean)
@@ -160,7 +175,63 @@ func (tb *table) agrees(t *testing.T, d *document) {
 	if tb.total != total || len(tb.codes) != len(d.Totals.Statuses) {
 		t.Errorf("total %d, the report has %d: %v and %v", tb.total, total, tb.codes, d.Totals.Statuses)
 	}
-	if want := float64(total) / d.Totals.ElapsedS; math.Abs(tb.rps-want) > 0.006 {
+	if want, _, _ := fired(d); math.Abs(tb.rps-want) > 0.006 {
 		t.Errorf("%v rps, the report has %v", tb.rps, want)
+	}
+}
+
+// fired is what came a second while a run fired, by its intervals: answers, those
+// that took, and bytes that were taken. Its length has to be whole intervals.
+func fired(d *document) (answers, taken, bytes float64) {
+	for _, iv := range d.Intervals {
+		if iv.EndS > d.Totals.ElapsedS+0.001 {
+			continue
+		}
+		for _, s := range iv.Statuses {
+			answers += float64(s.Shots)
+			if s.Code == http.StatusAccepted {
+				taken += float64(s.Shots)
+			}
+		}
+		bytes += float64(iv.AckedBytes)
+	}
+	return answers / d.Totals.ElapsedS, taken / d.Totals.ElapsedS, bytes / d.Totals.ElapsedS
+}
+
+// TestAsHeyAPMExits: a run of which all is refused is not 0, a bound that was not
+// reached is no failure, and nobody there is 2.
+func TestAsHeyAPMExits(t *testing.T) {
+	t.Parallel()
+	full := "http://" + startStandin(t, "apm", "--listen", "127.0.0.1:0", "--error", "queue-full@100%").addr
+	good := "http://" + startStandin(t, "apm", "--listen", "127.0.0.1:0").addr
+	const nobody = "http://127.0.0.1:1"
+	for _, tt := range []struct {
+		name          string
+		args          []string
+		codes         []int
+		strict        int
+		said, strayed string
+	}{
+		{"a profile refused", []string{"-base-url", full, "-profile", "rumtiny", "-run", "300ms"}, []int{1, 3}, 0, "[503]", ""},
+		{"a test refused", []string{"-base-url", full, "test", "300ms", "1", "2", "3", "4"}, []int{1, 3}, 0, "[503]", ""},
+		{"agents refused", []string{"-apm-url", full, "-e", "0", "-tf", "5ms", "-run", "300ms"}, []int{1, 3}, 0, "queue is full", ""},
+		{"a bound of requests", []string{"-base-url", good, "-profile", "rumtiny", "-run", "300ms", "-requests", "1000000"}, []int{0, 3}, 0, "[202]", "missing"},
+		{"a bound of transactions", []string{"-apm-url", good, "-e", "0", "-t", "100000", "-tf", "5ms", "-run", "300ms"}, []int{0, 3}, 0, "transactions sent", "missing"},
+		{"nobody for a profile", []string{"-base-url", nobody}, []int{2}, 1, "", ""},
+		{"nobody for agents", []string{"-apm-url", nobody}, []int{2}, 1, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for _, strict := range []bool{false, true} {
+				args, codes := append([]string{"as", "hey-apm"}, tt.args...), tt.codes
+				if strict {
+					args, codes = append(args[:2:2], append([]string{"--strict"}, tt.args...)...), []int{tt.strict}
+				}
+				e := run(t, args...).wantOne(t, codes...)
+				if !strings.Contains(e.stdout, tt.said) || tt.strayed != "" && strings.Contains(e.stderr, tt.strayed) {
+					t.Errorf("no %q, or %q:\n%s\n%s", tt.said, tt.strayed, e.stdout, e.stderr)
+				}
+			}
+		})
 	}
 }

@@ -25,7 +25,7 @@ type agents struct {
 	given map[string]bool
 
 	target string
-	refs   [][2]string // options that refer to secrets
+	refs   []ref
 	pause  time.Duration
 }
 
@@ -41,6 +41,9 @@ const (
 	// mostTogether; an agent's goes on for seconds.
 	mostTogether = 100
 )
+
+// A ref is an option that refers to a secret, and the flag that said so.
+type ref struct{ option, text, flag string }
 
 // A stream is one of the kinds of events that are made at a pace.
 type stream struct {
@@ -127,23 +130,24 @@ func (t *agents) keepSecrets() {
 		if f.text == "" {
 			continue
 		}
-		ref, bare := t.vault.reference(f.text)
+		text, bare := t.vault.reference(f.text)
 		if bare {
 			beware(t.log, f.flag)
 		}
-		t.refs = append(t.refs, [2]string{f.option, ref})
+		t.refs = append(t.refs, ref{f.option, text, f.flag})
 	}
 	t.secret, t.key = "", ""
 	if t.indexURL != "" && t.indexAuth != "" {
-		user, ref := t.login("-apm-es-auth", t.indexAuth)
-		t.refs = append(t.refs, [2]string{"index-user", user}, [2]string{"index-password", ref})
+		const flag = "-apm-es-auth"
+		user, password := t.login(flag, t.indexAuth)
+		t.refs = append(t.refs, ref{"index-user", user, flag}, ref{"index-password", password, flag})
 	}
 	if t.esURL != "" {
-		user, ref := "", ""
+		user, password := "", ""
 		if t.esAuth != "" {
-			user, ref = t.login("-es-auth", t.esAuth)
+			user, password = t.login("-es-auth", t.esAuth)
 		}
-		t.refs = append(t.refs, [2]string{"store", storeOf(t.esURL, user, ref)})
+		t.refs = append(t.refs, ref{"store", storeOf(t.esURL, user, password), "-es-url"})
 	}
 	t.indexAuth, t.esAuth = "", ""
 }
@@ -191,9 +195,9 @@ func (t *agents) fire(ctx context.Context, streams []stream, length time.Duratio
 	ds, err := t.p.Together(ctx, docs)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, t.code(report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
+			return nil, exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
 		}
-		return nil, 1, err
+		return nil, unfired(t.p.Strict), err
 	}
 	r := &result{elapsed: time.Since(began), strict: t.p.Strict}
 	if !t.p.Strict {
@@ -201,22 +205,14 @@ func (t *agents) fire(ctx context.Context, streams []stream, length time.Duratio
 	}
 	for i, d := range ds {
 		r.add(&of[i], d)
-		compat.Doubts(t.p.Err, d)
+		doubts(t.p.Err, d)
 	}
 	if t.p.Strict { // reaching a limit did not end a run, though its help says so
 		r.elapsed = max(r.elapsed, length)
 	}
 	t.log.printf("%s elapsed since event generation completed", r.drained.Round(time.Microsecond))
 	fmt.Fprintln(t.p.Out, r.text())
-	return r, t.code(worst(ds)), nil
-}
-
-// code is the exit code: hey-apm's is 0 unless it could not begin.
-func (t *agents) code(code int) int {
-	if t.p.Strict {
-		return 0
-	}
-	return code
+	return r, exit(t.p, worst(ds)), nil
 }
 
 // workload says a stream in carronade's words.
@@ -245,7 +241,7 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 	if s.limit < math.MaxInt {
 		count := int(math.Round(float64(s.limit) * float64(t.instances) * each))
 		together = min(together, max(1, s.limit))
-		d.Set("count", s.limitFlag, strconv.Itoa(count))
+		d.AtMost(s.limitFlag, strconv.Itoa(count))
 		if s.spans[0] != s.spans[1] {
 			fmt.Fprintf(t.p.Err, "warning: with %d to %d spans, %s %d is %d events, and about so many transactions\n", s.spans[0], s.spans[1], s.limitFlag, s.limit, count)
 		}
@@ -260,8 +256,8 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 		d.Set("index", "-apm-es-url", t.indexURL)
 		d.Set("index-pattern", "-apm-es-url", map[bool]string{true: "logs-apm*", false: "traces-apm*"}[s.name == "errors"]) // as the tool counted
 	}
-	for _, ref := range t.refs {
-		d.Set(ref[0], "-apm-secret", ref[1])
+	for _, r := range t.refs {
+		d.Set(r.option, r.flag, r.text)
 	}
 	d.Set("label", "hey-apm", "events="+s.name)
 	if name != "" {

@@ -49,14 +49,11 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 		t.log.printf("running benchmark %q", r.name)
 		_, code, err := t.fire(ctx, r.streams, length, strings.ReplaceAll(r.name, ",", ""))
 		if err != nil {
-			return 1, err
+			return code, err
 		}
-		if code != 0 {
-			worstCode = code
-		}
+		worstCode = worse(worstCode, code)
 		if ctx.Err() != nil {
-			fmt.Fprintln(t.p.Err, "interrupted: the benchmark is not whole")
-			return worstCode, nil //nolint:nilerr // it was interrupted, which is no error
+			return t.interrupted(), nil //nolint:nilerr // it was interrupted, which is no error
 		}
 		if i == 0 || i == len(rounds())-1 {
 			continue
@@ -67,10 +64,15 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			fmt.Fprintln(t.p.Err, "interrupted: the benchmark is not whole")
-			return report.ExitInterrupted, nil
+			return t.interrupted(), nil
 		}
 	}
 	fmt.Fprintln(t.p.Err, "to judge: carronade verify -h; the reports have the labels as=hey-apm and bench=NAME")
 	return worstCode, nil
+}
+
+// interrupted ends a benchmark before its end, and returns the exit code.
+func (t *agents) interrupted() int {
+	fmt.Fprintln(t.p.Err, "interrupted: the benchmark is not whole")
+	return exit(t.p, report.ExitInterrupted)
 }

@@ -7,10 +7,8 @@ import (
 	"flag"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
@@ -25,11 +23,13 @@ type trial struct {
 	code      int
 	err       error
 	fired     []map[string]string // settings of each workload
+	said      []map[string]string // by which flag
 	secrets   []string            // what references meant while it was fired
 }
 
 // answered is the report of 1,000 requests of twelve events in ten seconds, of
-// which 900 were taken, 100 refused, and 3 more not answered.
+// which 900 were taken, 100 refused, and 3 more not answered. 90 of the answers
+// that took and ten of the others came when nothing was fired any more.
 func answered() *report.Document {
 	d := &report.Document{
 		Stopped: load.ByTime, Trust: measure.Trust{OK: true},
@@ -39,7 +39,7 @@ func answered() *report.Document {
 				Bytes: 38_000_000, AckedBytes: 34_200_000,
 			},
 			Statuses: measure.Statuses{{Code: 202, Shots: 900, Events: 10_800}, {Code: 503, Shots: 100, Events: 1200}},
-			ElapsedS: 10, EventsPerS: 1080,
+			ElapsedS: 10, EventsPerS: 810 * 12 / 10, BytesPerS: 810 * 38_000 / 10, AnswersPerS: 900 / 10,
 		},
 		Failures: []measure.Failure{
 			{Class: "throttled", Text: "503 Service Unavailable: queue is full", Events: 1200, Shots: 100},
@@ -56,11 +56,18 @@ func answered() *report.Document {
 
 func tried(t *testing.T, strict bool, args ...string) (got trial) {
 	t.Helper()
+	return triedWith(t, answered, strict, args...)
+}
+
+// triedWith has runs that end with the reports that became makes.
+func triedWith(t *testing.T, became func() *report.Document, strict bool, args ...string) (got trial) {
+	t.Helper()
 	var o, e bytes.Buffer
 	p := &compat.Program{Called: "hey-apm", Args: args, Strict: strict, Out: &o, Err: &e}
 	one := func(d *workload.Document) *report.Document {
-		settings := map[string]string{}
+		settings, said := map[string]string{}, map[string]string{}
 		for _, entry := range d.Entries {
+			said[entry.Name] = entry.Where
 			settings[entry.Name] = strings.TrimSpace(settings[entry.Name] + " " + strings.Join(entry.Values, " "))
 			for _, v := range entry.Values {
 				if _, name, ok := strings.Cut(v, "env:"); ok && name != "ES" && name != "TOKEN" {
@@ -68,11 +75,15 @@ func tried(t *testing.T, strict bool, args ...string) (got trial) {
 				}
 			}
 		}
-		got.fired = append(got.fired, settings)
-		return answered()
+		got.fired, got.said = append(got.fired, settings), append(got.said, said)
+		return became()
 	}
 	p.Fire = func(_ context.Context, d *workload.Document, _ compat.Eyes) (*report.Document, error) {
-		return one(d), nil
+		doc := one(d)
+		if got.fired[0]["target"] == "apm+http://nobody:1" {
+			return nil, errors.New("nobody is there")
+		}
+		return doc, nil
 	}
 	p.Together = func(_ context.Context, ws []*workload.Document) (ds []*report.Document, err error) {
 		for _, w := range ws {
@@ -129,12 +140,12 @@ func TestOneShot(t *testing.T) {
 	if !logForm.MatchString(got.errs) {
 		t.Errorf("stderr has another form:\n%s", got.errs)
 	}
-	want := "http://h:1/v1/errors 1\n  [202]\t900 responses (90.00%) \n  [503]\t100 responses (10.00%) \n  total\t1000 responses (100.00 rps)\n" +
+	want := "http://h:1/v1/errors 1\n  [202]\t900 responses (90.00%) \n  [503]\t100 responses (10.00%) \n  total\t1000 responses (90.00 rps)\n" +
 		"\n  3 errors:\n  [2]\tread: connection reset by peer\n  [1]\tno answer within 3s\n\nhttp://h:1/v1/transactions 2\n"
 	if !strings.Contains(got.out, want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.out)
 	}
-	if n := len(got.fired); n != 3 || got.code != 0 || got.err != nil {
+	if n := len(got.fired); n != 3 || got.code != 1 || got.err != nil {
 		t.Errorf("%d workloads, exit %d, %v", n, got.code, got.err)
 	}
 	for _, said := range []string{
@@ -168,10 +179,22 @@ func TestTested(t *testing.T) {
 		})
 	}
 	d := answered()
-	for _, want := range []string{"pushed 3.8Mb / sec , accepted 3.4Mb / sec\n", "\n11.11 ms / request\n"} {
-		if text := tested([]string{"30s"}, "http://h:1/", d, 10, true); !strings.Contains(text, want) {
-			t.Errorf("strict has no %q:\n%s", want, text)
+	for _, tt := range []struct {
+		name string
+		of   volumes
+		want []string
+	}{
+		{"strict", strictVolumes(d, 10), []string{"pushed 3.8Mb / sec , accepted 3.4Mb / sec\n", "(100.00 rps)\n", "\n11.11 ms / request\n"}},
+		{"what came while it fired", volumesOf(d), []string{"pushed 3.4Mb / sec , accepted 3.1Mb / sec\n", "(90.00 rps)\n", "\n9.50 ms / request\n"}},
+	} {
+		for _, want := range tt.want {
+			if text := tested([]string{"30s"}, "http://h:1/", d, tt.of); !strings.Contains(text, want) {
+				t.Errorf("%s: no %q:\n%s", tt.name, want, text)
+			}
 		}
+	}
+	if v := volumesOf(taken()); v.pushed != v.accepted || v.pushed == 0 {
+		t.Errorf("all was accepted: pushed %v, accepted %v", v.pushed, v.accepted)
 	}
 	got := tried(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
 	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "callers": "4", "for": "30s", "intake": "v1"} {
@@ -183,7 +206,7 @@ func TestTested(t *testing.T) {
 
 func TestAgents(t *testing.T) {
 	got := tried(t, false, "-apm-url", "http://h:1", "-sx", "5", "-sm", "5")
-	if !resultForm.MatchString(got.out) || got.err != nil || got.code != 0 {
+	if !resultForm.MatchString(got.out) || got.err != nil || got.code != 1 {
 		t.Errorf("exit %d, %v, stdout of another form:\n%s", got.code, got.err, got.out)
 	}
 	want := `transactions sent ............ 2006
@@ -217,69 +240,6 @@ server errors ................ [503 Service Unavailable: queue is full]
 	}
 }
 
-// The benchmark is eight rounds, the first to warm up.
-func TestBenchmark(t *testing.T) {
-	var o, e bytes.Buffer
-	var labels []string
-	var o2 options
-	o2.flags("hey-apm")
-	a := &agents{
-		options: &o2, log: &sayer{w: &e}, vault: newVault(), target: "apm+http://h:1", pause: time.Millisecond,
-		p: &compat.Program{Out: &o, Err: &e, Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
-			for _, w := range ws {
-				for _, entry := range w.Entries {
-					if entry.Name == "label" {
-						labels = append(labels, entry.Values...)
-					}
-				}
-				ds = append(ds, answered())
-			}
-			return ds, nil
-		}},
-	}
-	code, err := a.benchmark(t.Context())
-	if code != 0 || err != nil {
-		t.Errorf("exit %d, %v", code, err)
-	}
-	for _, want := range []string{"bench=warm up", "bench=large transactions", "bench=transactions spans and errors high load"} {
-		if !slices.Contains(labels, want) {
-			t.Errorf("no label %q in %q", want, labels)
-		}
-	}
-	if n := strings.Count(o.String(), "transactions sent ."); n != len(rounds()) {
-		t.Errorf("%d results, want %d", n, len(rounds()))
-	}
-}
-
-// It ends at an interrupt, and says what means nothing to it.
-func TestBenchmarkInterrupted(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	var o, e bytes.Buffer
-	fired := 0
-	p := &compat.Program{
-		Called: "hey-apm", Args: []string{"-bench", "-t", "3", "-rm", "2"}, Out: &o, Err: &e,
-		Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
-			fired++
-			stop()
-			for range ws {
-				d := answered()
-				d.Stopped = load.Interrupted
-				ds = append(ds, d)
-			}
-			return ds, nil
-		},
-	}
-	code, err := Tool.Main(ctx, p)
-	if code != report.ExitInterrupted || err != nil || fired != 1 {
-		t.Errorf("exit %d, %v, after %d rounds", code, err, fired)
-	}
-	for _, said := range []string{"warning: -t means nothing with -bench\n", "warning: -rm means nothing here", "warning: -bench deletes no documents", "interrupted: the benchmark is not whole\n"} {
-		if !strings.Contains(e.String(), said) {
-			t.Errorf("stderr has no %q:\n%s", said, e.String())
-		}
-	}
-}
-
 // Every flag is honoured, warned of or refused.
 func TestFlags(t *testing.T) {
 	tests := []struct {
@@ -298,17 +258,22 @@ func TestFlags(t *testing.T) {
 		{"a header", false, []string{"-header", "X-A: b: c"}, map[string]string{"header": "X-A: b: c"}, ""},
 		{"a profile without a bound", false, []string{"-profile", "5mb"}, map[string]string{"rate": "", "callers": "100", "clients": "100", "events": "1", "spans": "286"}, ""},
 		{"browsers", false, []string{"-profile", "rum"}, map[string]string{"intake": "rum-v2", "callers": "2"}, "go to /intake/v2/rum/events"},
-		{"a number", false, []string{"-requests", "20", "-profile=1mb"}, map[string]string{"count": "1680", "overload": ""}, ""},
+		{"a number", false, []string{"-requests", "20", "-profile=1mb"}, map[string]string{"count": "1680", "count-at-most": "true", "overload": ""}, ""},
 		{"times", false, []string{"-run", "3s", "-timeout", "7"}, map[string]string{"for": "3s", "request-timeout": "7s"}, ""},
 		{"no timeout", false, []string{"-timeout", "0"}, map[string]string{"request-timeout": "1h0m0s"}, ""},
 		{"less", false, []string{"-disable-compression", "-disable-keepalive", "-disable-redirects"}, map[string]string{"gzip": "", "keep-alive": "false"}, ""},
+		{"a test of a number", false, []string{"-requests", "20", "-timeout", "7", "-header", "X: y", "-disable-compression", "test", "1s", "1", "2", "3", "4"}, map[string]string{
+			"for": "1s", "count": "60", "request-timeout": "7s", "header": "X: y", "gzip": "",
+		}, ""},
+		{"a test of a profile", false, []string{"-profile", "tiny", "test", "1s", "1", "2", "3", "4"}, map[string]string{"events": "1", "frames": "3"}, "warning: -profile means nothing with test"},
+		{"a test for a time", false, []string{"-run", "3s", "test", "1s", "1", "2", "3", "4"}, map[string]string{"for": "1s"}, "warning: -run means nothing with test"},
 		{"the shell", false, []string{"-server"}, nil, "[error] -server: the shell is not here"},
 
 		{"agents", false, []string{"-apm-url", "http://h:1"}, map[string]string{
 			"target": "apm+http://h:1", "for": "30s", "mix": "error=1", "frames": "0-10", "callers": "1", "clients": "1", "rate": "", "gzip": "1", "verbose": "true", "events": "100",
 		}, ""},
 		{"only transactions", false, []string{"-e", "0", "-sx", "4", "-sm", "4", "-t", "1000", "-tf", "1ms"}, map[string]string{
-			"mix": "transaction=1", "spans": "4", "count": "5000", "rate": "5000/s", "events": "100", "callers": "",
+			"mix": "transaction=1", "spans": "4", "count": "5000", "count-at-most": "true", "rate": "5000/s", "events": "100", "callers": "",
 		}, ""},
 		{"about so many", false, []string{"-e", "0", "-sx", "9", "-t", "10"}, map[string]string{"spans": "1-9", "count": "60", "events": "10"}, "about so many transactions"},
 		{"only errors", false, []string{"-t", "0", "-e", "30", "-ef", "100ms", "-ex", "3", "-em", "5"}, map[string]string{
@@ -404,7 +369,14 @@ func TestUsage(t *testing.T) {
 		{"nothing to do", []string{"-t", "0", "-e", "0"}, "", "nothing is left to generate", 1},
 		{"no agents", []string{"-instances", "0"}, "", "there is one agent at least", 1},
 		{"no frequency", []string{"-tf", "0"}, "", "a frequency is one in a duration above nothing", 1},
-		{"nobody is there", []string{"-apm-url", "http://nobody:1"}, "", "nobody is there", 1},
+		{"nobody is there", []string{"-apm-url", "http://nobody:1"}, "", "nobody is there", 2},
+		{"nobody for a profile", []string{"-base-url", "http://nobody:1"}, "", "nobody is there", 2},
+		{"nobody for a test", []string{"-base-url", "http://nobody:1", "test", "1s", "1", "2", "3", "4"}, "", "nobody is there", 2},
+		{"a benchmark of nobody", []string{"-apm-url", "http://nobody:1", "-bench"}, "", "nobody is there", 2},
+		{"a test that is described", []string{"-describe", "test", "1s", "1", "2", "3", "4"}, "", "-describe and test: give one of them", 1},
+		{"a test that is dumped", []string{"-dump", "test", "1s", "1", "2", "3", "4"}, "", "-dump and test: give one of them", 1},
+		{"a test of the shell", []string{"-server", "test", "1s", "1", "2", "3", "4"}, "", "-server and test: give one of them", 1},
+		{"no header of a test", []string{"-header", "x", "test", "1s", "1", "2", "3", "4"}, " [error] invalid header \"x\", use \"key: this is the value\"\n", "", 1},
 		{"a test of too little", []string{"test", "30s", "1"}, "", "it has 2 arguments", 1},
 		{"a test of a server to start", []string{"test", "30s", "1", "1", "1", "1", "-E", "a=b"}, "", "no server is started", 1},
 		{"a test of no time", []string{"test", "x", "1", "1", "1", "1"}, "", "is no duration", 1},

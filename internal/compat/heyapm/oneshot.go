@@ -44,11 +44,8 @@ func (t *oneShot) main(ctx context.Context) (int, error) {
 		fmt.Fprintf(t.p.Err, "(there are %s)\n", profileNames())
 		return 1, nil
 	}
-	for _, h := range t.headers.list {
-		if !strings.Contains(h, ":") {
-			t.log.printf("[error] invalid header %q, use \"key: this is the value\"", h)
-			return 1, nil
-		}
+	if !t.headersRead() {
+		return 1, nil
 	}
 	var all []work
 	for _, base := range t.bases.list {
@@ -67,6 +64,17 @@ func (t *oneShot) main(ctx context.Context) (int, error) {
 		return t.dumpAll(all)
 	}
 	return t.fire(ctx, all)
+}
+
+// headersRead reports whether each header is one, and says which is not.
+func (t *oneShot) headersRead() bool {
+	for _, h := range t.headers.list {
+		if !strings.Contains(h, ":") {
+			t.log.printf("[error] invalid header %q, use \"key: this is the value\"", h)
+			return false
+		}
+	}
+	return true
 }
 
 // fire runs all work.
@@ -93,23 +101,23 @@ func (t *oneShot) fire(ctx context.Context, all []work) (int, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			t.log.interrupted()
-			return t.code(report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
+			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
 		}
-		return 1, err
+		return unfired(t.p.Strict), err
 	}
 	t.ended(ctx, all, at, ds)
 	for i, d := range ds {
 		if i > 0 {
 			fmt.Fprintln(t.p.Out)
 		}
-		elapsed := d.Totals.ElapsedS
-		if t.p.Strict { // one for all, with the wait for the last answers
-			elapsed = time.Since(began).Seconds()
+		perS := d.Totals.AnswersPerS
+		if t.p.Strict { // by a time for all, with the wait for the last answers
+			perS = rateOf(answers(d), time.Since(began).Seconds())
 		}
-		fmt.Fprint(t.p.Out, responses(all[at[i]].url, at[i], d, elapsed))
-		compat.Doubts(t.p.Err, d)
+		fmt.Fprint(t.p.Out, responses(all[at[i]].url, at[i], d, perS))
+		doubts(t.p.Err, d)
 	}
-	return t.code(worst(ds)), nil
+	return exit(t.p, worst(ds)), nil
 }
 
 // ended says how the work ended.
@@ -132,14 +140,6 @@ func (t *oneShot) ended(ctx context.Context, all []work, at []int, ds []*report.
 	} else {
 		t.log.printf("[info] no more requests to make")
 	}
-}
-
-// code is the exit code: hey-apm's is 0 however a run went.
-func (t *oneShot) code(code int) int {
-	if t.p.Strict {
-		return 0
-	}
-	return code
 }
 
 // headersByReference are the headers with what is secret in them referred to.
@@ -189,7 +189,7 @@ func (t *oneShot) workload(w *work, headers []string) *workload.Document {
 	}
 	d.Set("for", "-run", cmp.Or(t.run, runTime2018).String())
 	if t.requests < math.MaxInt32 {
-		d.Set("count", "-requests", strconv.Itoa(t.requests*each))
+		d.AtMost("-requests", strconv.Itoa(t.requests*each))
 	}
 	timeout := time.Duration(t.timeout) * time.Second
 	if timeout <= 0 {

@@ -10,20 +10,13 @@ import (
 )
 
 // responses is the table of a part: responses by status, and what was no
-// response.
-func responses(url string, i int, d *report.Document, elapsed float64) string {
+// response. The counts are of the whole run, perS of what came while it fired.
+func responses(url string, i int, d *report.Document, perS float64) string {
 	var b strings.Builder
-	var total uint64
-	for _, s := range d.Totals.Statuses {
-		total += s.Shots
-	}
+	total := answers(d)
 	fmt.Fprintf(&b, "%s %d\n", url, i)
 	for _, s := range d.Totals.Statuses {
 		fmt.Fprintf(&b, "  [%d]\t%d responses (%.2f%%) \n", s.Code, s.Shots, 100*float64(s.Shots)/float64(total))
-	}
-	perS := 0.0
-	if elapsed > 0 {
-		perS = float64(total) / elapsed
 	}
 	fmt.Fprintf(&b, "  total\t%d responses (%.2f rps)\n", total, perS)
 
@@ -35,6 +28,21 @@ func responses(url string, i int, d *report.Document, elapsed float64) string {
 		}
 	}
 	return b.String()
+}
+
+// answers are the requests that had a response, whichever.
+func answers(d *report.Document) (n uint64) {
+	for _, s := range d.Totals.Statuses {
+		n += s.Shots
+	}
+	return n
+}
+
+func rateOf(n uint64, elapsed float64) float64 {
+	if elapsed <= 0 {
+		return 0
+	}
+	return float64(n) / elapsed
 }
 
 // A mistake is what ended requests without a response.

@@ -16,10 +16,26 @@ import (
 // callers, each of which sends its next request when the last is answered.
 //
 //	test <duration> <events> <spans> <frames> <concurrency>
-func (t *oneShot) test(ctx context.Context, args []string) (int, error) {
+func (t *oneShot) test(ctx context.Context, args []string, given map[string]bool) (int, error) {
 	w, length, err := parseTest(args)
 	if err != nil {
 		return 1, err
+	}
+	for _, f := range []struct {
+		given bool
+		name  string
+	}{{t.describe, "describe"}, {t.dump, "dump"}, {t.shell, "server"}} {
+		if f.given {
+			return 1, fmt.Errorf("-%s and test: give one of them", f.name)
+		}
+	}
+	for _, name := range []string{"profile", "run"} {
+		if given[name] {
+			fmt.Fprintf(t.p.Err, "warning: -%s means nothing with test, which says what is fired and for how long\n", name)
+		}
+	}
+	if !t.headersRead() {
+		return 1, nil
 	}
 	base := t.bases.list[0]
 	if len(t.bases.list) > 1 {
@@ -41,17 +57,17 @@ func (t *oneShot) test(ctx context.Context, args []string) (int, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintln(t.p.Out, "work cancelled")
-			return t.code(report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
+			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
 		}
-		return 1, err
+		return unfired(t.p.Strict), err
 	}
-	elapsed := d.Totals.ElapsedS
+	v := volumesOf(d)
 	if t.p.Strict {
-		elapsed = time.Since(began).Seconds()
+		v = strictVolumes(d, time.Since(began).Seconds())
 	}
-	fmt.Fprint(t.p.Out, tested(args, w.url, d, elapsed, t.p.Strict))
-	compat.Doubts(t.p.Err, d)
-	return t.code(d.ExitCode()), nil
+	fmt.Fprint(t.p.Out, tested(args, w.url, d, v))
+	doubts(t.p.Err, d)
+	return exit(t.p, outcome(d)), nil
 }
 
 const testForm = "test <duration> <events> <spans> <frames> <concurrency>"
@@ -84,36 +100,63 @@ func parseTest(args []string) (*work, time.Duration, error) {
 	return w, length, nil
 }
 
-// tested is the tool's report of a test: volumes before compression, the table
-// of responses, and how long a request took. The tool had 1000/rate there, which
-// is as many times too short as there are callers.
-func tested(args []string, url string, d *report.Document, elapsed float64, strict bool) string {
-	var b strings.Builder
+// volumes are what a test's lines are made of.
+type volumes struct {
+	answers          float64 // requests a second
+	pushed, accepted float64 // bytes a second, before compression
+	ms               float64 // a request
+}
+
+// volumesOf are those of what came while it fired, over that time: the last
+// answers, which come after it, are no part of it. A request takes its service
+// time.
+func volumesOf(d *report.Document) volumes {
 	t := &d.Totals
-	perS := func(n uint64) float64 {
-		if elapsed <= 0 {
-			return 0
-		}
-		return float64(n) / elapsed
+	v := volumes{answers: t.AnswersPerS, accepted: t.BytesPerS, pushed: t.BytesPerS}
+	taken := 0.0 // requests a second that were
+	if t.Acked > 0 {
+		taken = t.EventsPerS * float64(acceptedOf(d)) / float64(t.Acked)
 	}
-	fmt.Fprintf(&b, "on branch unknown , cmd = %v\n\n", args)
-	fmt.Fprintf(&b, "pushed %s / sec , accepted %s / sec\n", decimal(perS(t.Bytes)), decimal(perS(t.AckedBytes)))
-	b.WriteString(responses(url, 0, d, elapsed))
-	b.WriteString("\n")
-	var accepted uint64
-	for _, s := range t.Statuses {
-		if s.Code == http.StatusAccepted {
-			accepted += s.Shots
-		}
+	if t.Shots > 0 {
+		v.pushed += max(t.AnswersPerS-taken, 0) * float64(t.Bytes) / float64(t.Shots)
 	}
-	ms := 0.0
 	if d.Service != nil {
-		ms = d.Service.Mean / 1e3
+		v.ms = d.Service.Mean / 1e3
 	}
-	if rate := perS(accepted); strict && rate > 0 {
-		ms = 1000 / rate
+	return v
+}
+
+// strictVolumes are the tool's: over all time until everything had stopped, and
+// 1000/rate for a request, which is as many times too short as there are
+// callers.
+func strictVolumes(d *report.Document, elapsed float64) volumes {
+	v := volumes{
+		answers: rateOf(answers(d), elapsed), pushed: rateOf(d.Totals.Bytes, elapsed), accepted: rateOf(d.Totals.AckedBytes, elapsed),
 	}
-	fmt.Fprintf(&b, "%.2f ms / request\n", ms)
+	if rate := rateOf(acceptedOf(d), elapsed); rate > 0 {
+		v.ms = 1000 / rate
+	}
+	return v
+}
+
+// acceptedOf are the requests that were answered with 202.
+func acceptedOf(d *report.Document) (n uint64) {
+	for _, s := range d.Totals.Statuses {
+		if s.Code == http.StatusAccepted {
+			n += s.Shots
+		}
+	}
+	return n
+}
+
+// tested is the tool's report of a test: volumes, the table of responses, and
+// how long a request took.
+func tested(args []string, url string, d *report.Document, v volumes) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "on branch unknown , cmd = %v\n\n", args)
+	fmt.Fprintf(&b, "pushed %s / sec , accepted %s / sec\n", decimal(v.pushed), decimal(v.accepted))
+	b.WriteString(responses(url, 0, d, v.answers))
+	fmt.Fprintf(&b, "\n%.2f ms / request\n", v.ms)
 	return b.String()
 }
 

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/report"
 )
 
 // Tool is hey-apm.
@@ -62,7 +60,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	if generation == shot2018 {
 		t := &oneShot{options: &o, p: p, log: s, vault: v}
 		if test {
-			return t.test(ctx, fs.Args()[1:])
+			return t.test(ctx, fs.Args()[1:], given)
 		}
 		return t.main(ctx)
 	}
@@ -127,14 +125,3 @@ func (s *sayer) printf(format string, args ...any) {
 
 // interrupted says what the tool says of an interrupt.
 func (s *sayer) interrupted() { s.printf("[error] caught signal, stopping work") }
-
-// worst is the exit code of several runs: an interruption before what could not
-// be done, that before an untrustworthy run, that before a broken limit.
-func worst(ds []*report.Document) int {
-	order := []int{report.ExitDone, report.ExitCheck, report.ExitTrust, report.ExitProblem, report.ExitInterrupted}
-	at := 0
-	for _, d := range ds {
-		at = max(at, slices.Index(order, d.ExitCode()))
-	}
-	return order[at]
-}

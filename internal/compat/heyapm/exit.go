@@ -1,0 +1,65 @@
+package heyapm
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+)
+
+// exit is the exit code: the tool's is 0 once it has begun, whatever came of it.
+func exit(p *compat.Program, code int) int {
+	if p.Strict {
+		return 0
+	}
+	return code
+}
+
+// unfired is the exit code of what could not be begun.
+func unfired(strict bool) int {
+	if strict {
+		return 1
+	}
+	return report.ExitProblem
+}
+
+// outcome is the exit code of a run: the report's, and where that finds nothing,
+// a failed check if anything was refused or not answered for certain.
+func outcome(d *report.Document) int {
+	if code := d.ExitCode(); code != report.ExitDone || refused(d) == 0 {
+		return code
+	}
+	return report.ExitCheck
+}
+
+// refused are the events that were sent and not accepted.
+func refused(d *report.Document) uint64 { return d.Totals.Failed + d.Totals.Unknown }
+
+// doubts says why a run's exit code is not 0.
+func doubts(w io.Writer, d *report.Document) {
+	if n := refused(d); n > 0 {
+		fmt.Fprintf(w, "warning: of %d events sent %d were not accepted\n", d.Totals.Sent, n)
+	}
+	compat.Doubts(w, d)
+}
+
+// worse is the exit code that counts of two: an interruption before what could
+// not be done, that before an untrustworthy run, that before a broken limit.
+func worse(a, b int) int {
+	order := []int{report.ExitDone, report.ExitCheck, report.ExitTrust, report.ExitProblem, report.ExitInterrupted}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// worst is the exit code of several runs.
+func worst(ds []*report.Document) int {
+	code := report.ExitDone
+	for _, d := range ds {
+		code = worse(code, outcome(d))
+	}
+	return code
+}
