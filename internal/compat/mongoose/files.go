@@ -43,13 +43,69 @@ func openFiles(s *step, args []string) (*files, bool, error) {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return nil, false, fmt.Errorf("make the folder of the step: %w", err)
 	}
-	if f.each { // log4j makes the file with its head, whether a row comes or not
-		f.keep(f.begin("metrics.csv", false))
+	if err := f.try(); err != nil {
+		return nil, false, err
 	}
-	return f, again, errors.Join(
+	err = errors.Join(
 		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(args, "\n")+"\n"), 0o644),
 		os.WriteFile(f.path("config.yaml"), []byte(s.config()), 0o644),
 	)
+	if f.each { // log4j makes the file with its head, whether a row comes or not
+		err = errors.Join(err, f.begin("metrics.csv", false))
+	}
+	return f, again, err
+}
+
+// try opens each file that the end of the step will write, so that a step does
+// not run for an hour first.
+func (f *files) try() error {
+	var paths []string
+	if f.each {
+		paths = append(paths, f.path("metrics.csv"))
+	}
+	if f.sum {
+		paths = append(paths, f.path("metrics.total.csv"))
+	}
+	if f.s.trace {
+		paths = append(paths, f.path("op.trace.csv"))
+	}
+	if f.s.threshold > 0 && f.s.limitC > 0 {
+		if f.each {
+			paths = append(paths, f.path("metrics.threshold.csv"))
+		}
+		if f.sum {
+			paths = append(paths, f.path("metrics.threshold.total.csv"))
+		}
+	}
+	for _, path := range paths {
+		if err := tryFile(path); err != nil {
+			return fmt.Errorf("the step's files: cannot write %w", err)
+		}
+	}
+	if list := f.s.v.text("item-output-file"); list != "" && (f.s.work == creating || f.s.work == topical) {
+		if err := tryFile(list); err != nil {
+			return fmt.Errorf("--item-output-file: cannot write %w", err)
+		}
+	}
+	return nil
+}
+
+// tryFile tells whether a file can be written, and leaves it as it was.
+func tryFile(path string) error {
+	_, err := os.Lstat(path)
+	file, fault := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if fault != nil {
+		var said *os.PathError
+		if errors.As(fault, &said) {
+			fault = said.Err
+		}
+		return fmt.Errorf("%s: %w", path, fault)
+	}
+	fault = file.Close()
+	if errors.Is(err, os.ErrNotExist) {
+		fault = errors.Join(fault, os.Remove(path))
+	}
+	return fault
 }
 
 func (f *files) path(name string) string { return filepath.Join(f.dir, name) }
@@ -163,7 +219,7 @@ func (f *files) begin(name string, total bool) error {
 }
 
 // keep remembers the first thing that went wrong: a file that cannot be written
-// ends no run.
+// any more ends no run, which is a problem at its end.
 func (f *files) keep(err error) {
 	if f.err == nil {
 		f.err = err

@@ -6,34 +6,49 @@ func (s *step) warnIdle(warn func(string, ...any)) {
 	const limit = "--storage-driver-limit-concurrency"
 	writes, makes := s.work == creating, s.work == topical && s.on == "create"
 	named := s.keyed || s.trace || s.v.has("item-output-file") || makes && len(s.items) == 0
+	inOrder := s.v.text("item-naming-type") != "random"
 	for _, o := range []struct {
 		name string
 		idle bool
 		why  string
 	}{
 		{"load-batch-size", writes && s.limitC > 0, "records go one by one, as many at once as " + limit + " says; 0 is without limit, and in batches"},
-		{"load-batch-size", writes && s.limitC == 0 && s.rate > 0, "records go when they are due, as many together as have gathered"},
-		{"load-batch-size", writes && s.limitC == 0 && s.rate == 0 && s.v.number("storage-driver-batch-size") > 0, "--storage-driver-batch-size says how large batches are"},
+		{"load-batch-size", writes && s.limitC == 0 && s.rate > 0 && !s.strict, "records go when they are due, as many together as have gathered"},
+		{"load-batch-size", writes && s.limitC == 0 && (s.rate == 0 || s.strict) && s.v.number("storage-driver-batch-size") > 0, "--storage-driver-batch-size says how large batches are"},
 		{"load-batch-size", s.work == topical && (s.rate > 0 || s.on != "create" && s.on != "delete"), "a request is for one topic"},
 		{"storage-driver-batch-size", writes && s.limitC > 0, "records go one by one, as many at once as " + limit + " says; 0 is without limit, and in batches"},
 		{"storage-net-linger", writes && s.rate == 0, "records wait for others only where --load-op-limit-rate spreads them"},
+		{"item-data-input-layer-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
 		{"item-data-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
 		{"item-input-path", len(s.items) > 0 && s.v.text("item-input-file") != "", "--item-input-file says what is read"},
+		{"item-input-path", s.work == topical && (s.on == "create" || s.on == "list"), "nothing is there to be read: --item-naming-prefix and --item-input-file name topics to make"},
+		{"item-input-file", s.work == topical && s.on == "list", "all topics are listed"},
+		{"item-output-file", s.work == topical && s.on == "list", "a listing is no topic"},
+		{"load-op-wait-limit", writes && !s.v.flag("load-op-wait-finish"), "--load-op-wait-finish=false waits for nothing"},
+		{"storage-driver-create-headers", writes && s.strict, "mongoose sends none, and --strict asks for that"},
+		{"storage-driver-record-headers", writes && s.strict, "mongoose sends none, and --strict asks for that"},
+		{"output-metrics-average-table-header-period", s.strict, "it is 20 in mongoose, and --strict asks for that"},
 		{"load-op-recycle", s.work == topical && s.on != "read", "a topic is made or deleted once"},
 		{"load-op-recycle-mode", s.work == topical && s.on != "read", "a topic is made or deleted once"},
-		{"item-naming-length", (writes || makes) && !named, "no name is seen: records have no keys, and there is no trace or list"},
-		{"item-naming-prefix", (writes || makes) && !named, "no name is seen: records have no keys, and there is no trace or list"},
-		{"item-naming-radix", (writes || makes) && !named, "no name is seen: records have no keys, and there is no trace or list"},
-		{"item-naming-seed", (writes || makes) && !named, "no name is seen: records have no keys, and there is no trace or list"},
-		{"item-naming-step", (writes || makes) && !named, "no name is seen: records have no keys, and there is no trace or list"},
-		{"item-naming-type", (writes || makes) && !named, "no name is seen: records have no keys, and there is no trace or list"},
 		{"item-naming-prefix", s.keyed, "keys are digits alone, in order from 0 or at random"},
 		{"item-naming-seed", s.keyed, "keys are digits alone, in order from 0 or at random"},
 		{"item-naming-step", s.keyed, "keys are digits alone, in order from 0 or at random"},
+		{"item-naming-length", s.keyed && inOrder, "keys in order are of twelve digits"},
+		{"item-naming-radix", s.keyed && inOrder, "keys in order are decimal"},
+		{"item-naming-type", s.keyed && s.v.text("item-naming-type") == "desc", "keys in order go up"},
 		{"output-metrics-threshold", s.threshold > 0 && s.limitC == 0, "it is a share of " + limit + ", which has no limit"},
 	} {
 		if o.idle && s.v.has(o.name) {
 			warn("--%s does nothing: %s", o.name, o.why)
+		}
+	}
+	for _, name := range []string{"length", "prefix", "radix", "seed", "step", "type"} {
+		switch name = "item-naming-" + name; {
+		case !s.v.has(name):
+		case s.work == topical && (!makes || len(s.items) > 0):
+			warn("--%s does nothing: topics have their names already", name)
+		case (writes || makes) && !named:
+			warn("--%s does nothing: no name is seen: records have no keys, and there is no trace or list", name)
 		}
 	}
 }

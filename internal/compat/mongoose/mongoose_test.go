@@ -221,6 +221,9 @@ func TestEveryOption(t *testing.T) {
 		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--item-data-size=1KB"}, "events-per-shot=20"},
 		{"load-batch-size", "0", nil, "refused at least"},
 		{"load-op-limit-count", "77", nil, "count=77"},
+		{"load-op-limit-count", "77", nil, "count-at-most=true"},
+		{"load-op-limit-count", "77", append(read, "--load-op-recycle"), "count-at-most=true"},
+		{"load-op-limit-count", "77", read, "count-at-most=true"},
 		{"load-op-limit-fail-count", "5", nil, "failures=5"},
 		{"load-op-limit-fail-rate", "true", nil, "failure-rate=50%"},
 		{"load-op-limit-rate", "1000.5", nil, "rate=1000.5/s"},
@@ -237,6 +240,29 @@ func TestEveryOption(t *testing.T) {
 		{"load-op-type", "list", nil, "refused records are not listed"},
 		{"load-op-wait-finish", "false", nil, "drain=1ms"},
 		{"load-op-wait-limit", "2m", nil, "drain=120000ms"},
+		{"load-op-wait-limit", "0", nil, "drain=1ms"},
+		{"load-op-wait-limit", "5", []string{"--load-op-wait-finish=false"}, "said does nothing"},
+		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--load-op-limit-rate=5", "--storage-driver-batch-size=500", strictly}, "said does nothing: --storage-driver-batch-size"},
+		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--load-op-limit-rate=5", strictly}, "batch-size=20"},
+		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--load-op-limit-rate=5", strictly}, "silent"},
+		{"item-naming-length", "9", []string{"--storage-driver-record-key-enabled", "--item-naming-type=serial"}, "said does nothing: keys in order"},
+		{"item-naming-radix", "9", []string{"--storage-driver-record-key-enabled", "--item-naming-type=asc"}, "said does nothing: keys in order"},
+		{"item-naming-type", "desc", []string{"--storage-driver-record-key-enabled"}, "said does nothing: keys in order go up"},
+		{"item-naming-type", "serial", []string{"--storage-driver-record-key-enabled"}, "silent"},
+		{"item-naming-length", "9", []string{"--storage-driver-record-key-enabled"}, "silent"},
+		{"item-naming-radix", "9", []string{"--storage-driver-record-key-enabled"}, "silent"},
+		{"item-naming-type", "serial", []string{"--item-type=path", "--delete", "--item-input-path=t"}, "said does nothing: topics have"},
+		{"item-naming-prefix", "x", []string{"--item-type=path", "--create", "--item-input-file=" + items}, "said does nothing: topics have"},
+		{"item-input-path", "t", topics, "said does nothing"},
+		{"item-input-file", items, []string{"--item-type=path", "--load-op-type=list"}, "said does nothing"},
+		{"item-output-file", "x", []string{"--item-type=path", "--load-op-type=list"}, "said does nothing"},
+		{"item-data-input-layer-size", "2MB", []string{"--item-data-input-file=x"}, "said does nothing"},
+		{"storage-driver-record-headers", "a:b", []string{strictly}, "said does nothing"},
+		{"storage-driver-create-headers", "a:b", []string{strictly}, "said does nothing"},
+		{"output-metrics-average-table-header-period", "1", []string{strictly}, "said does nothing"},
+		{"run-id", "7", topics, "topiclabel mongoose.run=7"},
+		{"load-step-id", "mine", topics, "topiclabel mongoose.step=mine"},
+		{"run-comment", "a word", topics, "topiclabel =a word"},
 		{"load-service-threads", "3", nil, "said does nothing"},
 		{"load-step-id", "mine", nil, "label=mongoose.step=mine"},
 		{"load-step-id", "../mine", nil, "refused no name of a folder"},
@@ -298,7 +324,9 @@ func TestEveryOption(t *testing.T) {
 		{"storage-net-sndBuf", "-1", nil, "send-buffer="},
 	} {
 		t.Run(tt.option+"="+filepath.Base(tt.value), func(t *testing.T) {
-			got := try(t, compat.Program{}, append(slices.Clone(tt.with), "--"+tt.option+"="+tt.value)...)
+			args := append(slices.Clone(tt.with), "--"+tt.option+"="+tt.value)
+			strict := slices.Contains(args, strictly)
+			got := try(t, compat.Program{Strict: strict}, slices.DeleteFunc(args, func(arg string) bool { return arg == strictly })...)
 			kind, text, _ := strings.Cut(tt.want, " ")
 			if kind != "refused" && got.err != nil {
 				t.Fatalf("got %v", got.err)
@@ -309,6 +337,11 @@ func TestEveryOption(t *testing.T) {
 				ok = strings.Contains(got.errs, "--"+tt.option+" "+text)
 			case "refused":
 				ok = got.err != nil && strings.Contains(got.err.Error(), text) && got.code == report.ExitProblem && len(got.settings) == 0
+			case "silent":
+				ok = !strings.Contains(got.errs, "--"+tt.option)
+			case "topiclabel":
+				name, value, _ := strings.Cut(text, "=")
+				ok = got.topics != nil && (got.topics.Labels[name] == value || name == "" && got.topics.Note == value)
 			case "seen":
 				ok = strings.Contains(got.out, text)
 			case "topic":
@@ -337,6 +370,9 @@ func TestEveryOption(t *testing.T) {
 }
 
 var tested = make(map[string]bool)
+
+// strictly is for --strict, which is no option of mongoose's.
+const strictly = "strictly"
 
 // Old names of options are those they became.
 func TestAliases(t *testing.T) {

@@ -284,7 +284,7 @@ func (s *step) limits(time.Time) (err error) {
 	if s.wait, err = s.v.duration("load-op-wait-limit"); err != nil {
 		return err
 	}
-	if !s.v.flag("load-op-wait-finish") {
+	if s.wait == 0 || !s.v.flag("load-op-wait-finish") {
 		s.wait = time.Millisecond
 	}
 	s.recycle = s.v.flag("load-op-recycle") || s.v.flag("load-op-recycle-mode")

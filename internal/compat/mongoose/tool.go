@@ -76,6 +76,9 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	}
 	if f.err != nil {
 		warn("not all files of the step could be written: %v", f.err)
+		if !s.strict && code != report.ExitInterrupted {
+			code = report.ExitProblem
+		}
 	}
 	return code, err
 }

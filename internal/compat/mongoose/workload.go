@@ -96,8 +96,8 @@ func (s *step) reads(d *compat.Draft) {
 			d.Set("until-end", "--item-input-path", "true")
 		}
 	}
-	if count > 0 {
-		d.Set("count", "--load-op-limit-count", strconv.FormatUint(count, 10))
+	if count > 0 { // the list ends, too, and a time may end it before
+		d.AtMost("--load-op-limit-count", strconv.FormatUint(count, 10))
 	}
 	if s.v.flag("item-data-verify") {
 		d.Set("decode", "--item-data-verify", "true")
@@ -114,8 +114,8 @@ func (s *step) reads(d *compat.Draft) {
 // writes is a step that makes records, or nothing.
 func (s *step) writes(d *compat.Draft, trace string) {
 	v := s.v
-	if s.count > 0 {
-		d.Set("count", "--load-op-limit-count", strconv.FormatUint(s.count, 10))
+	if s.count > 0 { // whichever of the limits comes first
+		d.AtMost("--load-op-limit-count", strconv.FormatUint(s.count, 10))
 	}
 	d.Set("size", "--item-data-size", strconv.FormatInt(s.low, 10))
 	if s.high > s.low {
