@@ -149,6 +149,8 @@ func TestGoldenProducerGrammar(t *testing.T) {
 		{"2018", producerForms2018, "561241 records sent, 112248.2 records/sec (214.10 MB/sec), 130.1 ms avg latency, 487.0 max latency.\n" +
 			"10000 records sent, 9680.542110 records/sec (18.46 MB/sec), 27.31 ms avg latency, 247.00 ms max latency, 2 ms 50th, 92 ms 95th, 108 ms 99th, 112 ms 99.9th.\n", true},
 		{"2018's line is none of 4.3", producerForms, "561241 records sent, 112248.2 records/sec (214.10 MB/sec), 130.1 ms avg latency, 487.0 max latency.\n", false},
+		{"one row of two", []form{atLeast(2, "row", `\d+`)}, "1\n", false},
+		{"two rows of two", []form{atLeast(2, "row", `\d+`)}, "1\n2\n", true},
 		{"an open end", producerForms, "Warmup first 5 records. Steady state results will print after the complete test summary.", false},
 	} {
 		s := side{out: tt.out}

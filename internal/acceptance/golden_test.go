@@ -45,10 +45,12 @@ type golden struct {
 
 	forms []form // that a line of stdout may have
 	// same are fields whose values must be equal, as LINE.FIELD; near are those
-	// that may be apart by a factor.
-	same []string
-	near map[string]float64
-	// says are words, blanks apart, that both must say on either stream: the
+	// that may be apart by a factor (what is below 1 counts as 1 in those of
+	// millis); of among, ours are some of Kafka's, our own group's aside.
+	same  []string
+	near  map[string]float64
+	among []string
+	// says are words, blanks apart, that both must say on the same stream: the
 	// tool's own about wrong usage.
 	says []string
 	code int // exit code of both
@@ -62,14 +64,24 @@ type form struct {
 	name string
 	re   *regexp.Regexp
 	// many lines of this form may come, as many as there is time for; how many
-	// is not compared, and neither is whether there is any.
-	many bool
+	// is not compared, but that there are so many at least.
+	many  bool
+	least int
 }
 
-// line makes a form; many makes one that time decides the number of.
-func line(name, re string) form { return form{name, regexp.MustCompile(`\A(?:` + re + `)\z`), false} }
+// line makes a form; many makes one that time decides the number of, and which
+// may have none; atLeast makes one that has so many.
+func line(name, re string) form {
+	return form{name: name, re: regexp.MustCompile(`\A(?:` + re + `)\z`)}
+}
 
-func many(name, re string) form { return form{name, regexp.MustCompile(`\A(?:` + re + `)\z`), true} }
+func many(name, re string) form { return atLeast(0, name, re) }
+
+func atLeast(n int, name, re string) form {
+	f := line(name, re)
+	f.many, f.least = true, n
+	return f
+}
 
 // A side is what one of the two said.
 type side struct {
@@ -120,12 +132,42 @@ func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
 			t.Errorf("%s: Kafka's tool says %q, ours %q", name, theirs.fields[name], our.fields[name])
 		}
 	}
+	for _, words := range g.says {
+		if a, b := theirs.where(words), our.where(words); a != b {
+			t.Errorf("Kafka's tool says %q on %s, ours on %s", words, a, b)
+		}
+	}
+	for _, name := range g.among {
+		for _, value := range our.fields[name] {
+			if !slices.Contains(theirs.fields[name], value) && !strings.HasPrefix(value, "carronade:") {
+				t.Errorf("%s: Kafka's tool has no %s", name, value)
+			}
+		}
+	}
 	for name, factor := range g.near {
 		a, b := theirs.number(t, name), our.number(t, name)
+		if slices.Contains(millis, name[strings.LastIndexByte(name, '.')+1:]) {
+			a, b = math.Max(a, 1), math.Max(b, 1)
+		}
 		if most := math.Max(a, b); most > math.Min(a, b)*factor {
 			t.Errorf("%s: Kafka's tool says %g, ours %g; more than a factor of %g apart", name, a, b, factor)
 		}
 	}
+}
+
+// millis are fields in milliseconds, which may be nothing at all.
+var millis = []string{"avg", "max", "p50", "p95", "p99", "p999"}
+
+// where is the stream, or the streams, that has words.
+func (s *side) where(words string) string {
+	var found []string
+	for name, text := range map[string]string{"stdout": s.out, "stderr": s.errs} {
+		if strings.Contains(unspaced(text), unspaced(words)) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return strings.Join(found, " and ")
 }
 
 // stand is carronade in the tool's place.
@@ -182,7 +224,7 @@ func (g *golden) side(t *testing.T, broker *kafkatest.Cluster, dir, who string, 
 		t.Errorf("%s: exit %d, want %d", who, s.code, g.code)
 	}
 	for _, words := range g.says {
-		if !strings.Contains(unspaced(s.out+s.errs), unspaced(words)) {
+		if s.where(words) == "" {
 			t.Errorf("%s does not say %q", who, words)
 		}
 	}
@@ -205,6 +247,7 @@ func (s *side) parse(forms []form) error {
 	if len(forms) == 0 {
 		return nil
 	}
+	counts := make(map[string]int)
 	for n, text := range strings.SplitAfter(s.out, "\n") {
 		if text == "" {
 			continue
@@ -215,6 +258,7 @@ func (s *side) parse(forms []form) error {
 			return fmt.Errorf("line %d of stdout has no form that is known: %q", n+1, text)
 		}
 		f := forms[i]
+		counts[f.name]++
 		found := f.re.FindStringSubmatch(bare)
 		for k, field := range f.re.SubexpNames() {
 			if field != "" {
@@ -223,6 +267,11 @@ func (s *side) parse(forms []form) error {
 		}
 		if !f.many {
 			s.lines = append(s.lines, f.name)
+		}
+	}
+	for _, f := range forms {
+		if got := counts[f.name]; got < f.least {
+			return fmt.Errorf("%d lines of stdout have the form %q, want %d at least", got, f.name, f.least)
 		}
 	}
 	return nil
