@@ -60,7 +60,7 @@ race: deps ## every test but those of real servers, all of it under the race det
 soak: deps ## what make test does briefly, for long: 200 kills of what keeps reports
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/acceptance
 
-conformance: deps ## Kafka's own tools and ours with the same arguments, side by side: every set, of which make test has six
+conformance: deps ## Kafka's own tools and ours with the same arguments, side by side: every set, of which make test has six at least
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'Golden|PrintedCommands' ./internal/acceptance
 
 bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)

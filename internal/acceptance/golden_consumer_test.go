@@ -62,6 +62,10 @@ func wrongConsumer(name, args, says string) golden {
 
 func TestGoldenConsumer(t *testing.T) {
 	t.Parallel()
+	goldens(t, consumerSets())
+}
+
+func consumerSets() []golden {
 	const from = "--bootstrap-server BROKER --topic TOPIC "
 	all := []string{"total.messages", "total.mb"}
 	simple := consumerSet("all that is there", from+"--num-records 5000", consumerForms)
@@ -91,7 +95,7 @@ func TestGoldenConsumer(t *testing.T) {
 	million.before, million.same, million.near = filled("2000000"), all, map[string]float64{"total.rate": 4, "total.mbs": 4}
 	metrics := consumerSet("metrics", from+"--num-records 5000 --print-metrics", consumerMetrics)
 	metrics.same = all
-	goldens(t, []golden{
+	return []golden{
 		simple, linked, old, dates, million, detailed, late, none, sizes, group, include, metrics,
 		wrongConsumer("no brokers", "--topic TOPIC --num-records 5", `Missing required argument "[bootstrap-server]"`),
 		wrongConsumer("no topic", "--bootstrap-server BROKER --num-records 5", `Exactly one of the following arguments is required: [topic], [include]`),
@@ -104,11 +108,15 @@ func TestGoldenConsumer(t *testing.T) {
 		wrongConsumer("no date", from+"--num-records 5 --date-format qqq", `Illegal pattern character 'q'`),
 		wrongConsumer("no such file", from+"--num-records 5 --command-config DIR/none", `/none`),
 		wrongConsumer("nothing", "", `--hide-header`),
-	})
+	}
 }
 
 func TestGoldenLatency(t *testing.T) {
 	t.Parallel()
+	goldens(t, latencySets())
+}
+
+func latencySets() []golden {
 	set := func(name, args string, same ...string) golden {
 		return golden{
 			name: name, tool: "kafka-e2e-latency", class: "EndToEndLatency", args: args, forms: latencyForms,
@@ -126,7 +134,7 @@ func TestGoldenLatency(t *testing.T) {
 	linked.linked = true
 	made := set("a topic that is not there", "BROKER TOPIC-new 10 all 10")
 	made.near = nil // a first message waits for much in a tool that has just begun
-	goldens(t, []golden{
+	return []golden{
 		quick, linked, made,
 		set("keys and headers", named+"--num-records 100 --producer-acks 1 --record-size 20 --record-key-size 5 --num-headers 2 --record-header-key-size 3 --record-header-size 4"),
 		wrong("acks", named+"--num-records 10 --producer-acks 0 --record-size 10", "Latency testing requires synchronous acknowledgement. Please use '1' or 'all'."),
@@ -137,7 +145,7 @@ func TestGoldenLatency(t *testing.T) {
 		wrong("no number", "BROKER TOPIC ten 1 10", "Cannot parse argument 'ten' of option num-records"),
 		wrong("no size", named+"--num-records 10 --producer-acks 1 --record-size -1", "Value for --record-size must be a non-negative integer."),
 		wrong("no headers", named+"--num-records 10 --producer-acks 1 --record-size 10 --num-headers -1", "Value for --num-headers must be a non-negative integer."),
-	})
+	}
 }
 
 // shareForms are the lines of kafka-share-consumer-perf-test 4.3, whose columns
@@ -156,6 +164,10 @@ const shareValues = consumerStamp + `, ` + consumerStamp + `, (?P<mb>\d+\.\d{4})
 // the beginning.
 func TestGoldenShare(t *testing.T) {
 	t.Parallel()
+	goldens(t, shareSets())
+}
+
+func shareSets() []golden {
 	const from = "--bootstrap-server BROKER --topic TOPIC --group TOPIC-share "
 	set := func(name, args string, ours ...string) golden {
 		return golden{
@@ -174,11 +186,11 @@ func TestGoldenShare(t *testing.T) {
 	each.same = append(each.same, "consumer.i", "consumer.id")
 	late := set("fewer than asked for", from+"--num-records 6000 --timeout 3000 --show-detailed-stats --reporting-interval 20", "--strict")
 	late.same = append(late.same, "late.ms")
-	goldens(t, []golden{
+	return []golden{
 		set("all that is there", from+"--num-records 5000"), each, late,
 		set("no header", from+"--messages 5000 --hide-header"),
 		wrong("no brokers", "--topic TOPIC --num-records 5", `Missing required argument "[bootstrap-server]"`),
 		wrong("no topic", "--bootstrap-server BROKER --num-records 5", `Missing required argument "[topic]"`),
 		wrong("no count", from, `Exactly one of the following arguments is required: [messages], [num-records]`),
-	})
+	}
 }

@@ -96,13 +96,15 @@ func producerSets() []golden {
 		}
 	}
 	all := producerForms
+	wrong := wrongProducer("no records", to+"--num-records 0 --record-size 10 --throughput 1", "kafka-producer-perf-test: error: --num-records should be greater than zero.")
+	wrong.quick = true
 	return []golden{
 		with(producerSet("a rate", to+"--num-records 3000 --record-size 1000 --throughput 1000", all), 3000, quick),
 		with(producerSet("by link, warm-up, lines each second", to+"--num-records 4000 --record-size 100 --throughput 1000 --warmup-records 1000 --reporting-interval 1000", all), 4000, func(g *golden) {
 			g.quick, g.linked, g.same = true, true, []string{"total.records", "steady.records", "warmup.records"}
 			g.near = map[string]float64{"total.rate": 1.2, "steady.rate": 2} // a slow start is caught up after the warm-up
 		}),
-		wrongProducer("no records", to+"--num-records 0 --record-size 10 --throughput 1", "kafka-producer-perf-test: error: --num-records should be greater than zero."),
+		wrong,
 		with(producerSet("a transaction", to+"--num-records 400 --record-size 10 --throughput 100 --transaction-duration-ms 500", all), -1, paced),
 		with(producerSet("transactions by an id", to+"--num-records 800 --record-size 100 --throughput 250 --transactional-id golden --transaction-duration-ms 300", all), -1, paced),
 		with(producerSet("as fast as it goes", to+"--num-records 200000 --record-size 100 --throughput -1", all), 200_000, nil),
@@ -157,5 +159,21 @@ func TestGoldenProducerGrammar(t *testing.T) {
 		if err := s.parse(tt.forms); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}
+	}
+}
+
+// Six at least are part of make test, of three tools, and one is of wrong usage.
+func TestGoldenQuick(t *testing.T) {
+	t.Parallel()
+	count, errors, tools := 0, 0, map[string]int{}
+	for _, g := range slices.Concat(producerSets(), consumerSets(), latencySets(), shareSets()) {
+		if g.quick {
+			count++
+			tools[g.tool]++
+			errors += g.code
+		}
+	}
+	if count < 6 || errors < 1 || len(tools) < 3 {
+		t.Errorf("%d sets are quick, %d of them of wrong usage, of the tools %v; want six, one and three", count, errors, tools)
 	}
 }
