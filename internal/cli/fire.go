@@ -55,7 +55,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store,
-		Found: o.eyes.Found, Met: o.eyes.Met,
+		Found: o.eyes.Found, Met: o.eyes.Met, Fired: o.eyes.Fired,
 		Kept: func(_ *report.Document, err error) { k.kept = err },
 		Opened: func() {
 			if o.eyes.Opened != nil {

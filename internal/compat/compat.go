@@ -63,6 +63,9 @@ type Eyes struct {
 	// Met is told the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time.
 	Met func(endToEnd time.Duration)
+	// Fired sees the outcomes of shots, settled for good, on the threads that sent
+	// them, several at once. It must not block, nor keep the slice.
+	Fired func(out []load.Outcome)
 }
 
 // Ours are the flags that every stand-in has besides the tool's own.

@@ -53,6 +53,15 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		}
 	}
 	rows := e.traced(&plan, back)
+	if e.Fired != nil {
+		kept := plan.Trace
+		plan.Trace = func(thread int, out []load.Outcome) {
+			if kept != nil {
+				kept(thread, out)
+			}
+			e.Fired(out)
+		}
+	}
 	r, err := load.New(plan, tgt)
 	if err != nil {
 		return out, err

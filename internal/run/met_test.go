@@ -1,9 +1,13 @@
 package run
 
 import (
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/load"
+	"carronade/measure"
 )
 
 // TestMet: who asked is told of each event that came back, with times whose sum
@@ -34,4 +38,33 @@ func TestMet(t *testing.T) {
 			t.Errorf("told of %d events of %v in all, the report of %d; want 25 of 75ms", len(met), sum, doc.EndToEnd.Count)
 		}
 	})
+}
+
+// TestFired: who asked sees what became of every event, beside a trace or without
+// one.
+func TestFired(t *testing.T) {
+	for _, file := range []string{"", filepath.Join(t.TempDir(), "t.parquet")} {
+		synctest.Test(t, func(t *testing.T) {
+			set, acked, service := []string{"callers=2", "count=30", "events-per-shot=3"}, uint32(0), measure.NewHistogram()
+			if file != "" {
+				set = append(set, "trace="+file)
+			}
+			m := &mortar{echo: 2 * time.Millisecond, perShot: 3}
+			doc, err := Execute(t.Context(), Job{
+				Workload: resolve(t, m, set...), Trace: file,
+				Fired: func(out []load.Outcome) { // of one thread: the bubble has one client
+					for i := range out {
+						acked += uint32(out[i].Acked)
+						service.Record(out[i].Done - out[i].Sent)
+					}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if acked != 30 || doc.Totals.Acked != 30 || service.Count() != doc.Service.Count || file != "" && doc.Trace.Rows == 0 {
+				t.Errorf("saw %d events in %d shots, the report has %d in %d", acked, service.Count(), doc.Totals.Acked, doc.Service.Count)
+			}
+		})
+	}
 }

@@ -56,6 +56,9 @@ type Job struct {
 	// Met is told the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; nil: nobody wants to know.
 	Met func(endToEnd time.Duration)
+	// Fired sees the outcomes of shots, settled for good, on the threads that sent
+	// them, several at once; see load.Plan.Trace. Nil: nobody looks.
+	Fired func(out []load.Outcome)
 	// Logf takes words for people about what is going on; nil: none.
 	Logf func(format string, args ...any)
 	// Abort ends the run at once when it is closed, answers or not; the
