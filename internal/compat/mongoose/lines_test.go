@@ -1,11 +1,8 @@
 package mongoose
 
 import (
-	"bufio"
 	"context"
 	"encoding/csv"
-	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -256,6 +252,54 @@ func TestBytesAndSums(t *testing.T) {
 	}
 }
 
+// Times are of records: those of a large batch count as often as there are
+// records in it, and those of a scheduled record are its own.
+func TestTimesOfRecords(t *testing.T) {
+	run := func(t *testing.T, args ...string) string {
+		t.Helper()
+		t.Setenv("HOME", t.TempDir())
+		var out, errs strings.Builder
+		p := &compat.Program{Called: "mongoose", Out: &out, Err: &errs, Args: append([]string{"--storage-driver-limit-concurrency=0", "--output-metrics-average-period=1s"}, args...)}
+		p.Fire = func(_ context.Context, _ *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+			iv := interval(0, len(args) > 0, false)
+			iv.Interval.Service = measure.NewHistogram()
+			iv.Interval.Service.RecordN(2*time.Millisecond, 75)
+			iv.Interval.Service.RecordN(12*time.Millisecond, 25)
+			for range 75 {
+				eyes.Fired([]load.Outcome{{Shot: load.Shot{Events: 20}, Sent: time.Second, Done: time.Second + 2*time.Millisecond, Acked: 20}})
+			}
+			eyes.Fired([]load.Outcome{{Shot: load.Shot{Events: 20}, Sent: -1, Done: 9 * time.Second, Failed: 20}})
+			for i := range 25 {
+				if i == 24 {
+					eyes.Interval(iv)
+				}
+				eyes.Fired([]load.Outcome{{Shot: load.Shot{Events: 240, Attempt: 1, FirstSent: time.Second}, Sent: time.Second + time.Millisecond, Done: time.Second + 12*time.Millisecond, Acked: 240}})
+			}
+			return document(), nil
+		}
+		if _, err := Tool.Main(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	out := run(t) // 1,500 records of 2 ms and 6,000 of 12
+	for label, want := range map[string]string{"Avg": "10000.0", "LoQ": "12000", "Med": "12000", "Min": "2000"} {
+		for _, times := range []string{"Operations Latency", "Operations Duration"} {
+			got := value(t, out, times, label)
+			if x, _ := strconv.ParseFloat(got, 64); got != want && (label != "LoQ" && label != "Med" || x < 11_980 || x > 12_020) {
+				t.Errorf("%s %s is %s, want %s", times, label, got, want)
+			}
+		}
+	}
+	if got := value(t, out, "Duration", "Sum"); got != "75.0" {
+		t.Errorf("they took %s s", got)
+	}
+	out = run(t, "--load-op-limit-rate=7500")
+	if l, d := value(t, out, "Operations Latency", "Avg"), value(t, out, "Operations Duration", "Avg"); l != "10000.0" || d != "4333.333333333333" {
+		t.Errorf("at a rate the latency is %s and the duration %s", l, d)
+	}
+}
+
 // Header and rows of the CSV files have the same columns; strictly those of 4.3
 // have not.
 func TestCSV(t *testing.T) {
@@ -385,208 +429,6 @@ func TestTrace(t *testing.T) {
 		for line := range strings.Lines(got.files[name]) {
 			if !matches(expr, strings.TrimSuffix(line, "\n")) {
 				t.Errorf("%s: %s", name, line)
-			}
-		}
-	}
-}
-
-// Topics are made in requests of as many as may be on the way at once; those of a
-// list are read and deleted.
-func TestTopics(t *testing.T) {
-	got := try(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=100", "--storage-driver-limit-concurrency=100", "--output-metrics-trace-persist")
-	if l := got.topics; l.Op != "create" || l.Times != 100 || len(got.names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Partitions != 1 || l.Replicas != 1 || l.Failures != 100_000 {
-		t.Errorf("got %+v", l)
-	}
-	if s := value(t, got.out, "Count", "Successful"); s != "86" || value(t, got.out, "Count", "Failed") != "14" || got.code != report.ExitCheck {
-		t.Errorf("exit %d:\n%s", got.code, got.out)
-	}
-	lines := strings.Split(got.files["op.trace.csv"], "\n")
-	if len(lines) != 101 || !matches(`^127\.0\.0\.1:9092,[0-9a-z]{9,12},1,4,\d{16},900,800,,$`, lines[0]) || !matches(`,1,10,\d{16},900,800,,$`, lines[6]) {
-		t.Errorf("op.trace.csv: %q", lines[:7])
-	}
-	list := filepath.Join(t.TempDir(), "list.csv")
-	if err := os.WriteFile(list, []byte("one\n/two/\n\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		args  []string
-		op    string
-		want  string
-		times int
-	}{
-		{[]string{"--item-type=path", "--load-op-type=delete", "--item-input-file=" + list}, "delete", "one two", 0},
-		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-file=" + list, "--load-op-recycle", "--load-op-limit-count=3"}, "read", "one two one", 3},
-		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-path=/three"}, "read", "three", 0},
-		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-path=/three", "--load-op-recycle"}, "read", "again", -1},
-		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-file=" + list, "--load-op-limit-count=1"}, "read", "one", 0},
-		{[]string{"--load-op-type=delete", "--item-input-path=four"}, "delete-records", "four", 0},
-		{[]string{"--item-type=path", "--load-op-type=list", "--load-op-limit-count=4"}, "list", "   ", 4},
-		{[]string{"--item-type=path", "--load-op-type=list", "--load-op-limit-count=300000"}, "list", strings.Repeat(" ", 299_999), 300_000},
-		{[]string{"--item-type=path", "--load-op-type=list"}, "list", "", 0},
-		{[]string{"--item-type=path", "--load-op-type=list", "--load-step-limit-time=5"}, "list", "again", -1},
-		{[]string{"--item-type=path", "--load-step-limit-time=5"}, "create", "", -1},
-	} {
-		got := try(t, compat.Program{}, tt.args...)
-		if got.err != nil || got.topics == nil || got.topics.Op != tt.op || got.topics.Times != tt.times || strings.Join(got.names, " ") != tt.want {
-			t.Errorf("%v: %v, %+v, %d names", tt.args, got.err, got.topics, len(got.names))
-		}
-	}
-	if got := try(t, compat.Program{}, "--item-type=path"); got.err == nil || !strings.Contains(got.err.Error(), "without end") {
-		t.Errorf("topics without end: %v", got.err)
-	}
-}
-
-// A number of topics that no memory holds is begun at once: names are made as
-// they are needed, and none twice as long as there are others.
-func TestManyTopics(t *testing.T) {
-	got := try(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=9223372036854775807", "--item-naming-length=2")
-	if got.err != nil || got.topics.Times != math.MaxInt || len(got.names) != 1000 {
-		t.Fatalf("%v, %+v", got.err, got.topics)
-	}
-	slices.Sort(got.names)
-	if n := len(slices.Compact(got.names)); n != 1000 {
-		t.Errorf("%d names of a thousand, and two digits have 1,296", n)
-	}
-}
-
-// Times of operations on topics are counted from when the brokers were reached,
-// however long that took.
-func TestTopicsClock(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	synctest.Test(t, func(t *testing.T) {
-		var out, errs strings.Builder
-		var start time.Time
-		p := &compat.Program{Called: "mongoose", Out: &out, Err: &errs, Args: []string{
-			"--item-type=path", "--load-op-limit-count=20", "--load-step-id=s", "--output-metrics-trace-persist", "--output-metrics-average-period=5s",
-		}}
-		p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
-			<-time.After(7300 * time.Millisecond)
-			start = time.Now()
-			l.Started(start)
-			for range 20 {
-				<-time.After(999 * time.Millisecond)
-				at := time.Since(start)
-				l.Each(compat.TopicDone{Name: "t", Due: at - time.Millisecond, Sent: at - time.Millisecond, At: at, InFlight: 1})
-			}
-			return &compat.TopicResult{Done: 20, Elapsed: time.Since(start)}, nil
-		}
-		if code, err := Tool.Main(t.Context(), p); code != report.ExitDone || err != nil {
-			t.Fatalf("exit %d, %v", code, err)
-		}
-		if got, rate := value(t, out.String(), "Duration", "Elapsed"), value(t, out.String(), "Throughput", "Mean"); got != "19.98" || rate != "1.001001001001001" {
-			t.Errorf("20 in 19.98 s: %s s, %s a second", got, rate)
-		}
-		data, err := os.ReadFile(filepath.Join(home, ".mongoose/4.2.11/log/s/op.trace.csv"))
-		if want := "," + strconv.FormatInt(start.Add(998*time.Millisecond).UnixMicro(), 10) + ",1000,1000,"; err != nil || !strings.Contains(strings.Split(string(data), "\n")[0], want) {
-			t.Errorf("%v: no %s in the first row of\n%s", err, want, data)
-		}
-		rows, err := os.ReadFile(filepath.Join(home, ".mongoose/4.2.11/log/s/metrics.csv"))
-		if n := strings.Count(string(rows), "\n"); err != nil || n != 4 || !matches(`(?m)^"[^"]+",CREATE,(?:[^,]*,){4}5,0,0,5\.0,`, string(rows)) {
-			t.Errorf("%v: %d lines, and the row of 5 s among them:\n%s", err, n, rows)
-		}
-	})
-}
-
-// What cannot be written in the course of a step is kept once, and ends in exit
-// code 2.
-func TestFullDisk(t *testing.T) {
-	m := &topicMeter{meter: newMeter(&step{op: "CREATE"}), faults: make(map[string]int), trace: bufio.NewWriterSize(full{}, 16)}
-	for range 1000 {
-		m.done(compat.TopicDone{Name: "a-topic-of-a-name", At: 1, InFlight: 1})
-	}
-	if m.err == nil || m.err.Error() != "no space" {
-		t.Errorf("got %v", m.err)
-	}
-}
-
-// full is a disk without space.
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
-
-// A file that cannot be written ends the program before anything is fired; one
-// that cannot be written any more is a problem at the end.
-func TestUnwritten(t *testing.T) {
-	for _, args := range [][]string{
-		{"--item-output-file=gone/items.csv"},
-		{"--item-output-file=gone/topics.csv", "--item-type=path", "--load-op-limit-count=3"},
-	} {
-		if got := try(t, compat.Program{}, args...); got.code != report.ExitProblem || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
-			got.err.Error() != "--item-output-file: cannot write "+args[0][len("--item-output-file="):]+": no such file or directory" {
-			t.Errorf("%v: exit %d, %v, %v", args, got.code, got.err, got.settings)
-		}
-	}
-	for _, tt := range []struct {
-		file         string // a folder of this name is in its place
-		before       bool   // the run
-		strict, code int    // exit codes
-		args         []string
-	}{
-		{"metrics.csv", true, 2, 2, nil},
-		{"metrics.total.csv", true, 2, 2, nil},
-		{"op.trace.csv", true, 2, 2, []string{"--output-metrics-trace-persist"}},
-		{"metrics.threshold.csv", true, 2, 2, []string{"--output-metrics-threshold=0.5"}},
-		{"metrics.threshold.total.csv", true, 2, 2, []string{"--output-metrics-threshold=0.5"}},
-		{"op.trace.csv", true, 0, 0, nil},
-		{"metrics.total.csv", false, 0, 2, nil},
-		{"op.trace.csv", false, 0, 2, []string{"--output-metrics-trace-persist"}},
-		{"op.trace.csv", false, 0, 2, []string{"--output-metrics-trace-persist", "--item-type=path"}},
-	} {
-		for _, strict := range []bool{false, true} {
-			home := t.TempDir()
-			t.Setenv("HOME", home)
-			dir := filepath.Join(home, ".mongoose/4.2.11/log/s")
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			block := func() {
-				if err := os.MkdirAll(filepath.Join(dir, tt.file), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if tt.before {
-				block()
-			}
-			fired := false
-			var out, errs strings.Builder
-			p := &compat.Program{Called: "mongoose", Args: append([]string{"--load-step-id=s", "--load-op-limit-count=3"}, tt.args...), Strict: strict, Out: &out, Err: &errs}
-			p.Fire = func(_ context.Context, w *workload.Document, eyes compat.Eyes) (*report.Document, error) {
-				for _, e := range w.Entries {
-					if e.Name == "trace" {
-						traced(t, e.Values[0])
-					}
-				}
-				fired = true
-				iv := interval(0, false, false)
-				iv.Interval.Failed = 0
-				eyes.Interval(iv)
-				if !tt.before {
-					block()
-				}
-				return document(), nil
-			}
-			p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
-				fired = true
-				l.Started(time.Now())
-				if err := os.Remove(filepath.Join(dir, "metrics.csv")); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Mkdir(filepath.Join(dir, "metrics.total.csv"), 0o755); err != nil { // its trace is open already
-					t.Fatal(err)
-				}
-				return &compat.TopicResult{Done: 3, Elapsed: time.Second}, nil
-			}
-			want := tt.code
-			if strict {
-				want = tt.strict
-			}
-			code, err := Tool.Main(t.Context(), p)
-			if code != want || fired == (want == 2 && tt.before) || (err != nil) != (want == 2 && tt.before) {
-				t.Errorf("%s is a folder, %v, strictly %v: exit %d, %v, fired %v: %s", tt.file, tt.args, strict, code, err, fired, errs.String())
-			}
-			if !tt.before && !strings.Contains(errs.String(), "not all files of the step could be written") {
-				t.Errorf("%s: %s", tt.file, errs.String())
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package mongoose
 
 import (
 	"math"
+	"sync"
 	"time"
 
 	"carronade/load"
@@ -75,6 +76,8 @@ type meter struct {
 	row  mark // the last row's
 	from mark // where the last rate begins: the row before, or the one before that
 
+	batches *batches // of shots of many records; nil: a shot has one
+
 	tickRate, tickBytes float64 // of the last second, smoothed
 	ticked              bool
 }
@@ -93,14 +96,54 @@ func (m *meter) interval(s load.Snapshot) {
 	case nothing:
 		succ, bytes = iv.Sent-iv.Failed, iv.Bytes
 	}
-	m.latency.Merge(iv.Service)
-	if iv.Response != nil {
-		m.duration.Merge(iv.Response)
-	} else {
-		m.duration.Merge(iv.Service)
+	service := iv.Service // of shots
+	if m.batches != nil {
+		service = m.batches.take()
 	}
+	m.times(service, iv.Response)
 	m.count(succ, iv.Failed+m.unknown(iv.Unknown), m.values(bytes, succ), iv.Length(), iv.InFlight)
 	m.at = max(m.at, s.At)
+}
+
+// times takes times of records.
+func (m *meter) times(service, response *measure.Histogram) {
+	m.latency.Merge(service)
+	if response != nil { // which each record has of its own
+		service = response
+	}
+	m.duration.Merge(service)
+}
+
+// batches gather the times of records that go many in a shot: intervals have one
+// time a shot, and mongoose one for each record. Several may use it at once.
+type batches struct {
+	mu      sync.Mutex
+	service *measure.Histogram
+}
+
+// fired takes outcomes of shots.
+func (b *batches) fired(out []load.Outcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range out {
+		o := &out[i]
+		sent := o.Sent
+		if o.Attempt > 0 && o.FirstSent >= 0 {
+			sent = o.FirstSent
+		}
+		if o.Acked > 0 && sent >= 0 {
+			b.service.RecordN(o.Done-sent, uint64(o.Acked))
+		}
+	}
+}
+
+// take returns the times since the last call.
+func (b *batches) take() *measure.Histogram {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.service
+	b.service = measure.NewHistogram()
+	return h
 }
 
 // unknown counts what has no certain answer as failed, where there are answers.

@@ -51,6 +51,12 @@ func try(t *testing.T, p compat.Program, args ...string) tried {
 		}
 		traced(t, got.settings["trace"])
 		for i := range 12 {
+			if eyes.Fired != nil {
+				eyes.Fired([]load.Outcome{
+					{Shot: load.Shot{Events: 5000}, Done: 2 * time.Millisecond, Acked: 5000},
+					{Shot: load.Shot{Events: 2501}, Done: 6 * time.Millisecond, Acked: 2500, Failed: 1},
+				})
+			}
 			eyes.Interval(interval(time.Duration(i)*time.Second, got.settings["rate"] != "", got.settings["op"] == workload.Consume))
 		}
 		return document(), nil

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/load"
+	"carronade/measure"
 )
 
 // Tool is mongoose.
@@ -98,7 +99,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		}
 	}
 	m, above := newMeter(s), newThreshold(s, f, p.Out)
-	d, err := p.Fire(ctx, s.workload(rows), compat.Eyes{Interval: func(iv load.Snapshot) {
+	eyes := compat.Eyes{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
 		if iv.Phase != "drain" {
 			above.interval(iv)
@@ -108,7 +109,12 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			t.row(now)
 			f.row(now)
 		}
-	}})
+	}}
+	if s.work == creating && s.limitC == 0 {
+		m.batches = &batches{service: measure.NewHistogram()}
+		eyes.Fired = m.batches.fired
+	}
+	d, err := p.Fire(ctx, s.workload(rows), eyes)
 	if err != nil {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil
@@ -119,6 +125,13 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		fmt.Fprintf(p.Err, "%s: reading has no times of single operations: a record was there before it was asked for, and the columns of times are 0\n", p.Called)
 	}
 	above.end()
+	if m.batches != nil { // what was settled as the last interval closed
+		left := m.batches.take()
+		m.latency.Merge(left)
+		if s.rate == 0 {
+			m.duration.Merge(left)
+		}
+	}
 	last := m.metrics(time.Now())
 	last.mean = d.Totals.InFlightMean
 	if rows != "" {

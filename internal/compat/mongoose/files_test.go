@@ -1,0 +1,120 @@
+package mongoose
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+)
+
+// What cannot be written in the course of a step is kept once, and ends in exit
+// code 2.
+func TestFullDisk(t *testing.T) {
+	m := &topicMeter{meter: newMeter(&step{op: "CREATE"}), faults: make(map[string]int), trace: bufio.NewWriterSize(full{}, 16)}
+	for range 1000 {
+		m.done(compat.TopicDone{Name: "a-topic-of-a-name", At: 1, InFlight: 1})
+	}
+	if m.err == nil || m.err.Error() != "no space" {
+		t.Errorf("got %v", m.err)
+	}
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+// A file that cannot be written ends the program before anything is fired; one
+// that cannot be written any more is a problem at the end.
+func TestUnwritten(t *testing.T) {
+	for _, args := range [][]string{
+		{"--item-output-file=gone/items.csv"},
+		{"--item-output-file=gone/topics.csv", "--item-type=path", "--load-op-limit-count=3"},
+	} {
+		if got := try(t, compat.Program{}, args...); got.code != report.ExitProblem || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
+			got.err.Error() != "--item-output-file: cannot write "+args[0][len("--item-output-file="):]+": no such file or directory" {
+			t.Errorf("%v: exit %d, %v, %v", args, got.code, got.err, got.settings)
+		}
+	}
+	for _, tt := range []struct {
+		file         string // a folder of this name is in its place
+		before       bool   // the run
+		strict, code int    // exit codes
+		args         []string
+	}{
+		{"metrics.csv", true, 2, 2, nil},
+		{"metrics.total.csv", true, 2, 2, nil},
+		{"op.trace.csv", true, 2, 2, []string{"--output-metrics-trace-persist"}},
+		{"metrics.threshold.csv", true, 2, 2, []string{"--output-metrics-threshold=0.5"}},
+		{"metrics.threshold.total.csv", true, 2, 2, []string{"--output-metrics-threshold=0.5"}},
+		{"op.trace.csv", true, 0, 0, nil},
+		{"metrics.total.csv", false, 0, 2, nil},
+		{"op.trace.csv", false, 0, 2, []string{"--output-metrics-trace-persist"}},
+		{"op.trace.csv", false, 0, 2, []string{"--output-metrics-trace-persist", "--item-type=path"}},
+	} {
+		for _, strict := range []bool{false, true} {
+			home := t.TempDir()
+			t.Setenv("HOME", home)
+			dir := filepath.Join(home, ".mongoose/4.2.11/log/s")
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			block := func() {
+				if err := os.MkdirAll(filepath.Join(dir, tt.file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.before {
+				block()
+			}
+			fired := false
+			var out, errs strings.Builder
+			p := &compat.Program{Called: "mongoose", Args: append([]string{"--load-step-id=s", "--load-op-limit-count=3"}, tt.args...), Strict: strict, Out: &out, Err: &errs}
+			p.Fire = func(_ context.Context, w *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+				for _, e := range w.Entries {
+					if e.Name == "trace" {
+						traced(t, e.Values[0])
+					}
+				}
+				fired = true
+				iv := interval(0, false, false)
+				iv.Interval.Failed = 0
+				eyes.Interval(iv)
+				if !tt.before {
+					block()
+				}
+				return document(), nil
+			}
+			p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+				fired = true
+				l.Started(time.Now())
+				if err := os.Remove(filepath.Join(dir, "metrics.csv")); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Mkdir(filepath.Join(dir, "metrics.total.csv"), 0o755); err != nil { // its trace is open already
+					t.Fatal(err)
+				}
+				return &compat.TopicResult{Done: 3, Elapsed: time.Second}, nil
+			}
+			want := tt.code
+			if strict {
+				want = tt.strict
+			}
+			code, err := Tool.Main(t.Context(), p)
+			if code != want || fired == (want == 2 && tt.before) || (err != nil) != (want == 2 && tt.before) {
+				t.Errorf("%s is a folder, %v, strictly %v: exit %d, %v, fired %v: %s", tt.file, tt.args, strict, code, err, fired, errs.String())
+			}
+			if !tt.before && !strings.Contains(errs.String(), "not all files of the step could be written") {
+				t.Errorf("%s: %s", tt.file, errs.String())
+			}
+		}
+	}
+}

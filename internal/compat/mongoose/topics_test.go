@@ -1,0 +1,116 @@
+package mongoose
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+)
+
+// Topics are made in requests of as many as may be on the way at once; those of a
+// list are read and deleted.
+func TestTopics(t *testing.T) {
+	got := try(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=100", "--storage-driver-limit-concurrency=100", "--output-metrics-trace-persist")
+	if l := got.topics; l.Op != "create" || l.Times != 100 || len(got.names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Partitions != 1 || l.Replicas != 1 || l.Failures != 100_000 {
+		t.Errorf("got %+v", l)
+	}
+	if s := value(t, got.out, "Count", "Successful"); s != "86" || value(t, got.out, "Count", "Failed") != "14" || got.code != report.ExitCheck {
+		t.Errorf("exit %d:\n%s", got.code, got.out)
+	}
+	lines := strings.Split(got.files["op.trace.csv"], "\n")
+	if len(lines) != 101 || !matches(`^127\.0\.0\.1:9092,[0-9a-z]{9,12},1,4,\d{16},900,800,,$`, lines[0]) || !matches(`,1,10,\d{16},900,800,,$`, lines[6]) {
+		t.Errorf("op.trace.csv: %q", lines[:7])
+	}
+	list := filepath.Join(t.TempDir(), "list.csv")
+	if err := os.WriteFile(list, []byte("one\n/two/\n\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args  []string
+		op    string
+		want  string
+		times int
+	}{
+		{[]string{"--item-type=path", "--load-op-type=delete", "--item-input-file=" + list}, "delete", "one two", 0},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-file=" + list, "--load-op-recycle", "--load-op-limit-count=3"}, "read", "one two one", 3},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-path=/three"}, "read", "three", 0},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-path=/three", "--load-op-recycle"}, "read", "again", -1},
+		{[]string{"--item-type=path", "--load-op-type=read", "--item-input-file=" + list, "--load-op-limit-count=1"}, "read", "one", 0},
+		{[]string{"--load-op-type=delete", "--item-input-path=four"}, "delete-records", "four", 0},
+		{[]string{"--item-type=path", "--load-op-type=list", "--load-op-limit-count=4"}, "list", "   ", 4},
+		{[]string{"--item-type=path", "--load-op-type=list", "--load-op-limit-count=300000"}, "list", strings.Repeat(" ", 299_999), 300_000},
+		{[]string{"--item-type=path", "--load-op-type=list"}, "list", "", 0},
+		{[]string{"--item-type=path", "--load-op-type=list", "--load-step-limit-time=5"}, "list", "again", -1},
+		{[]string{"--item-type=path", "--load-step-limit-time=5"}, "create", "", -1},
+	} {
+		got := try(t, compat.Program{}, tt.args...)
+		if got.err != nil || got.topics == nil || got.topics.Op != tt.op || got.topics.Times != tt.times || strings.Join(got.names, " ") != tt.want {
+			t.Errorf("%v: %v, %+v, %d names", tt.args, got.err, got.topics, len(got.names))
+		}
+	}
+	if got := try(t, compat.Program{}, "--item-type=path"); got.err == nil || !strings.Contains(got.err.Error(), "without end") {
+		t.Errorf("topics without end: %v", got.err)
+	}
+}
+
+// A number of topics that no memory holds is begun at once: names are made as
+// they are needed, and none twice as long as there are others.
+func TestManyTopics(t *testing.T) {
+	got := try(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=9223372036854775807", "--item-naming-length=2")
+	if got.err != nil || got.topics.Times != math.MaxInt || len(got.names) != 1000 {
+		t.Fatalf("%v, %+v", got.err, got.topics)
+	}
+	slices.Sort(got.names)
+	if n := len(slices.Compact(got.names)); n != 1000 {
+		t.Errorf("%d names of a thousand, and two digits have 1,296", n)
+	}
+}
+
+// Times of operations on topics are counted from when the brokers were reached,
+// however long that took.
+func TestTopicsClock(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	synctest.Test(t, func(t *testing.T) {
+		var out, errs strings.Builder
+		var start time.Time
+		p := &compat.Program{Called: "mongoose", Out: &out, Err: &errs, Args: []string{
+			"--item-type=path", "--load-op-limit-count=20", "--load-step-id=s", "--output-metrics-trace-persist", "--output-metrics-average-period=5s",
+		}}
+		p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+			<-time.After(7300 * time.Millisecond)
+			start = time.Now()
+			l.Started(start)
+			for range 20 {
+				<-time.After(999 * time.Millisecond)
+				at := time.Since(start)
+				l.Each(compat.TopicDone{Name: "t", Due: at - time.Millisecond, Sent: at - time.Millisecond, At: at, InFlight: 1})
+			}
+			return &compat.TopicResult{Done: 20, Elapsed: time.Since(start)}, nil
+		}
+		if code, err := Tool.Main(t.Context(), p); code != report.ExitDone || err != nil {
+			t.Fatalf("exit %d, %v", code, err)
+		}
+		if got, rate := value(t, out.String(), "Duration", "Elapsed"), value(t, out.String(), "Throughput", "Mean"); got != "19.98" || rate != "1.001001001001001" {
+			t.Errorf("20 in 19.98 s: %s s, %s a second", got, rate)
+		}
+		data, err := os.ReadFile(filepath.Join(home, ".mongoose/4.2.11/log/s/op.trace.csv"))
+		if want := "," + strconv.FormatInt(start.Add(998*time.Millisecond).UnixMicro(), 10) + ",1000,1000,"; err != nil || !strings.Contains(strings.Split(string(data), "\n")[0], want) {
+			t.Errorf("%v: no %s in the first row of\n%s", err, want, data)
+		}
+		rows, err := os.ReadFile(filepath.Join(home, ".mongoose/4.2.11/log/s/metrics.csv"))
+		if n := strings.Count(string(rows), "\n"); err != nil || n != 4 || !matches(`(?m)^"[^"]+",CREATE,(?:[^,]*,){4}5,0,0,5\.0,`, string(rows)) {
+			t.Errorf("%v: %d lines, and the row of 5 s among them:\n%s", err, n, rows)
+		}
+	})
+}
