@@ -145,10 +145,24 @@ func fillLetters(b []byte, x uint64) {
 	}
 }
 
+// lastOption is match=, behind which everything is the expression, commas and
+// blanks too: nothing in a regular expression is spared for other options.
+var lastOption = regexp.MustCompile(`(?s),\s*match=(.*)\z`)
+
 // fileArguments takes "PATH,random,delim=\0" apart. Options stand at the end;
 // what is no option belongs to the path, commas included.
 func fileArguments(args string) (path string, how cutting, err error) {
 	path, how.delim = args, "\n"
+	if at := lastOption.FindStringSubmatchIndex(args); at != nil {
+		pattern := args[at[2]:]
+		path = args[:at[0]]
+		if how.match, err = regexp.Compile(pattern); err != nil {
+			return "", how, err
+		}
+		if how.match.MatchString("") {
+			return "", how, fmt.Errorf("match=%s matches nothing at all, too", pattern)
+		}
+	}
 	for {
 		i := strings.LastIndexByte(path, ',')
 		if i < 0 {
@@ -156,18 +170,10 @@ func fileArguments(args string) (path string, how cutting, err error) {
 		}
 		option := strings.TrimSpace(path[i+1:])
 		value, isDelim := strings.CutPrefix(option, "delim=")
-		pattern, isMatch := strings.CutPrefix(option, "match=")
 		switch {
 		case isDelim:
 			if how.delim, err = unescape(value); err != nil {
 				return "", how, err
-			}
-		case isMatch:
-			if how.match, err = regexp.Compile(pattern); err != nil {
-				return "", how, err
-			}
-			if how.match.MatchString("") {
-				return "", how, fmt.Errorf("match=%s matches nothing at all, too", pattern)
 			}
 		case option == "random":
 			how.shuffled = true
