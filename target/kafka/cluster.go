@@ -59,6 +59,7 @@ type cluster struct {
 	settings   map[string]string
 	madeBy     string       // who made the topic: "", "carronade", "the broker"
 	others     []otherTopic // that are consumed besides, by name
+	absent     bool         // there is no topic, after all the time of wait-topic
 	warnings   []string
 }
 
@@ -89,9 +90,9 @@ func (c *config) baseOpts() []kgo.Opt {
 }
 
 // connect finds the cluster and the topic, making the topic where it is asked
-// to. All of it takes ten seconds at most.
+// to. All of it takes ten seconds at most, besides the time of wait-topic.
 func (c *config) connect(ctx context.Context) (*cluster, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout+c.waitTopic)
 	defer cancel()
 	if err := c.probe(ctx); err != nil {
 		return nil, err
@@ -114,8 +115,13 @@ func (cl *cluster) look(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := cl.findTopic(ctx); err != nil {
-		return err
+	if !cl.absent {
+		if err := cl.findTopic(ctx); err != nil {
+			return err
+		}
+	}
+	if cl.absent {
+		return nil // and nothing is asked of its leaders
 	}
 	if err := cl.meetBrokers(ctx); err != nil {
 		return err
@@ -151,6 +157,12 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero():
 			asked, cl.madeBy = time.Now(), "the broker"
+			continue
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && c.waitTopic > 0:
+			if !c.wait(ctx, began) && ctx.Err() == nil {
+				cl.absent, cl.madeBy = true, ""
+				return nil
+			}
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(asked) > creationWait:
 			return c.missingTopic(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"carronade/target"
 )
@@ -14,29 +15,47 @@ import (
 func (cl *cluster) findTopics(ctx context.Context) error {
 	c := cl.cfg
 	doing := fmt.Sprintf("find the topics %s", c.topics)
+	for began := time.Now(); ; {
+		known, found, err := cl.matching(ctx)
+		switch {
+		case err != nil:
+			return c.explain(doing, err)
+		case found:
+			return nil
+		case c.wait(ctx, began):
+			continue
+		case ctx.Err() != nil:
+			return c.explain(doing, ctx.Err())
+		case c.waitTopic > 0:
+			cl.absent = true
+			return nil
+		}
+		return &target.Error{
+			Doing: doing, Err: fmt.Errorf("no name of the %d topics matches", known),
+			Hint: "a whole name must match, such as orders-.*; carronade topics list shows them",
+		}
+	}
+}
+
+// matching looks for them once, among as many topics as are known.
+func (cl *cluster) matching(ctx context.Context) (known int, found bool, err error) {
+	c := cl.cfg
 	listed, err := cl.admin.ListTopics(ctx)
 	if err != nil {
-		return c.explain(doing, err)
+		return 0, false, err
 	}
-	found := false
 	for _, t := range listed.Sorted() {
 		switch {
 		case !c.topics.MatchString(t.Topic) || t.IsInternal:
 		case t.Err != nil:
-			return c.explain(doing, fmt.Errorf("topic %s: %w", t.Topic, t.Err))
+			return 0, false, fmt.Errorf("topic %s: %w", t.Topic, t.Err)
 		case !found:
 			c.topic, found = t.Topic, true
 		default:
 			cl.others = append(cl.others, otherTopic{name: t.Topic, partitions: len(t.Partitions)})
 		}
 	}
-	if !found {
-		return &target.Error{
-			Doing: doing, Err: fmt.Errorf("no name of the %d topics matches", len(listed)),
-			Hint: "a whole name must match, such as orders-.*; carronade topics list shows them",
-		}
-	}
-	return nil
+	return len(listed), found, nil
 }
 
 // logCount is how many partitions are read, of all topics.

@@ -69,6 +69,7 @@ type config struct {
 	// Consuming.
 	group      string
 	topics     *regexp.Regexp // of names, in place of topic; nil: none
+	waitTopic  time.Duration  // for topics that are not there; 0: that is an error
 	shareGroup string         // joined instead of a group: brokers deal its records out
 	from       position
 	decode     bool
@@ -135,6 +136,7 @@ func parseConfig(s target.Spec) (*config, error) {
 
 		group:        v.String("group"),
 		shareGroup:   v.String("share-group"),
+		waitTopic:    v.Duration("wait-topic"),
 		decode:       v.Bool("decode"),
 		untilEnd:     v.Bool("until-end"),
 		bufferMemory: v.Size("buffer-memory"),

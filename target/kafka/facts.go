@@ -75,6 +75,9 @@ func (cl *cluster) facts() map[string]any {
 // survey asks who leads the partitions now that the run is over. It is called
 // by the goroutine that asks for facts.
 func (cl *cluster) survey(ctx context.Context) error {
+	if cl.absent {
+		return nil
+	}
 	meta, err := cl.metadata(ctx, cl.cfg.topic, false)
 	if err != nil {
 		return fmt.Errorf("ask who leads the partitions after the run: %w", err)

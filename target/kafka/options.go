@@ -134,6 +134,10 @@ func options() []target.Option {
 			Help: "topics to consume, in place of the target's one: those whose whole name matches (in a group)",
 		},
 		{
+			Name: "wait-topic", Type: target.Duration, Default: "0s", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
+			Help: "how long to wait for topics that are not there, and then to end with nothing; 0s: that is an error",
+		},
+		{
 			Name: "from", Word: "WHERE", Default: "earliest", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
 			Help: positionForms,
 		},

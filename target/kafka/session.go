@@ -96,6 +96,9 @@ func newFiring(ctx context.Context, cl *cluster) (firing, error) {
 // newReading opens the consuming side. What a producing run verifies is read
 // by the wire engine, whatever it was produced with: it sees the batches.
 func newReading(ctx context.Context, cl *cluster, stamped bool) (reading, error) {
+	if cl.absent {
+		return absent{cl.cfg}, nil
+	}
 	if cl.cfg.engine == engineClient && cl.cfg.op != opProduce {
 		return newClientSource(ctx, cl, stamped)
 	}

@@ -1,0 +1,74 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"carronade/load"
+)
+
+// An absent is the consuming side of a run whose topics did not come to be in
+// the time of the option wait-topic: it has no logs, and ends at once.
+type absent struct{ c *config }
+
+var _ reading = absent{}
+
+// Logs implements load.Source.
+func (absent) Logs() []string { return nil }
+
+// Lanes implements load.Source.
+func (a absent) Lanes() int { return a.c.clients }
+
+// Behind implements load.Source.
+func (absent) Behind() []int64 { return nil }
+
+// Rebalancing implements load.Source.
+func (absent) Rebalancing() time.Duration { return 0 }
+
+// Wire implements load.Source.
+func (absent) Wire() (written, read uint64) { return 0, 0 }
+
+// Receive implements load.Source.
+func (absent) Receive(context.Context, func() time.Duration, func(lane int, a []load.Arrival)) error {
+	return nil
+}
+
+// Starts implements target.Seekable.
+func (absent) Starts() []int64 { return nil }
+
+// Positions implements target.Seekable.
+func (absent) Positions() []int64 { return nil }
+
+// Ends implements target.Seekable.
+func (absent) Ends(context.Context) ([]int64, error) { return nil, nil }
+
+// Heads implements target.Seekable.
+func (absent) Heads(context.Context) ([]int64, error) { return nil, nil }
+
+func (a absent) facts() map[string]any { return map[string]any{"absent": true} }
+
+func (a absent) warnings() []string {
+	what := "the topic " + a.c.topic
+	if a.c.topics != nil {
+		what = "a topic whose name matches " + a.c.topics.String()
+	}
+	return []string{fmt.Sprintf("%s was not there within %v: nothing was consumed", what, a.c.waitTopic)}
+}
+
+func (absent) close() error { return nil }
+
+// wait waits for what may come to be within the time of wait-topic, which began
+// at a moment. It reports whether it is worth another look.
+func (c *config) wait(ctx context.Context, began time.Time) bool {
+	left := c.waitTopic - time.Since(began)
+	if left <= 0 {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(min(left, metadataPause)):
+		return true
+	}
+}

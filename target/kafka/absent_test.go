@@ -1,0 +1,94 @@
+package kafka
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/target"
+)
+
+// A topic that does not come to be is waited for, and then there is nothing.
+func TestWaitTopicInVain(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	for _, tt := range []struct {
+		name, topic string
+		given       map[string][]string
+		want        string
+	}{
+		{"a name", "late", map[string][]string{}, "the topic late was not there within 300ms"},
+		{"an expression", "t", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"late.*"}}, "a topic whose name matches ^(?:late.*)$ was not there within 300ms"},
+		{"a share group", "late", map[string][]string{"engine": {engineClient}, "share-group": {"g"}}, "the topic late was not there within 300ms"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.given["wait-topic"] = []string{"300ms"}
+			s := spec(t, urlOf(c, tt.topic), tt.given)
+			s.Op = opConsume
+			began := time.Now()
+			session, err := open(t, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < 300*time.Millisecond {
+				t.Errorf("it was waited for %v", took)
+			}
+			if w := strings.Join(session.Warnings(), "\n"); !strings.Contains(w, tt.want) {
+				t.Errorf("warnings %q, want %q", w, tt.want)
+			}
+			src := session.Source()
+			if n := len(src.Logs()); n != 0 {
+				t.Errorf("%d logs", n)
+			}
+			if err := src.Receive(t.Context(), func() time.Duration { return 0 }, nil); err != nil {
+				t.Error(err)
+			}
+			if session.Facts()["absent"] != true {
+				t.Errorf("facts %v", session.Facts())
+			}
+			if err := session.(target.Surveyor).Survey(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// One that comes to be is read.
+func TestWaitTopic(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	for _, tt := range []struct {
+		name, topic, made string
+		given             map[string][]string
+	}{
+		{"a name", "one", "one", map[string][]string{}},
+		{"an expression", "t", "two", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"two.*"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.given["wait-topic"] = []string{"30s"}
+			s := spec(t, urlOf(c, tt.topic), tt.given)
+			s.Op = opConsume
+			made := make(chan error, 1)
+			time.AfterFunc(200*time.Millisecond, func() {
+				cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+				if err == nil {
+					defer cl.Close()
+					_, err = kadm.NewClient(cl).CreateTopic(t.Context(), 3, 1, nil, tt.made)
+				}
+				made <- err
+			})
+			session, err := open(t, s)
+			if e := <-made; e != nil || err != nil {
+				t.Fatal(e, err)
+			}
+			if got := session.Source().Logs(); len(got) != 3 || got[0] != tt.made+"-0" {
+				t.Errorf("logs %q", got)
+			}
+			if _, absent := session.Facts()["absent"]; absent {
+				t.Error("it is absent")
+			}
+		})
+	}
+}
