@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/secret"
 	"carronade/internal/workload"
 )
 
@@ -41,13 +42,17 @@ func usage(format string, args ...any) *usageError {
 	return &usageError{text: fmt.Sprintf(format, args...)}
 }
 
-// parse takes arguments apart. Given has a flag's last values, by its name.
+// repeated is what parse calls the flags that were given more than once.
+const repeated = "repeated"
+
+// parse takes arguments apart. Given has a flag's last values, by its name, and
+// the names of those that had others before.
 func parse(flags []flag, args []string) (given map[string][]string, err *usageError) {
 	given = make(map[string][]string)
 	for i := 0; i < len(args); i++ {
 		name, value, has := strings.Cut(args[i], "=")
 		if !isFlag(args[i]) {
-			return nil, usage("unrecognized arguments: '%s'", strings.Join(args[i:], " "))
+			return nil, usage("unrecognized arguments: '%s'", shown(args[i:]))
 		}
 		f, err := find(flags, name)
 		if err != nil {
@@ -83,9 +88,25 @@ func parse(flags []flag, args []string) (given map[string][]string, err *usageEr
 				}
 			}
 		}
+		if has := given[f.name]; has != nil && !slices.Contains(given[repeated], f.name) {
+			given[repeated] = append(given[repeated], f.name)
+		}
 		given[f.name] = values
 	}
 	return given, nil
+}
+
+// shown is what of arguments may be shown: names without their values, which
+// may be secrets.
+func shown(args []string) string {
+	var mask secret.Mask
+	words := mask.Args(args)
+	for i, w := range words {
+		if name, _, ok := strings.Cut(w, "="); ok {
+			words[i] = name + "=" + secret.Hidden
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // isFlag tells a flag from a value: a negative number is a value.

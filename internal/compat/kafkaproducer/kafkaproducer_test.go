@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -186,28 +187,39 @@ func TestFlags(t *testing.T) {
 		{"--record-size", always + servers + rate, map[string]string{"payload": "letters", "size": "100", "fresh": ""}, "", false},
 		{"--throughput", always + servers + rate, map[string]string{"rate": "", "drain": "3m"}, "", false},
 		{"--throughput", always + servers + "--throughput 33.5", map[string]string{"rate": "33.5/s", "drain": "168h"}, "", false},
+		{"--throughput", always + servers + "--throughput 9999999", map[string]string{"rate": "9999999/s"}, "", false},
+		{"--throughput", always + servers + "--throughput 100000000", map[string]string{"rate": "", "drain": "3m"}, "warning: --throughput 100000000 is more than any client sends: taken as -1", false},
+		{"--throughput", always + servers + "--throughput 5 --throughput 6", map[string]string{"rate": "6/s"}, "warning: --throughput was given more than once: the last one counts", false},
 		{"--throughput", always + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=\n)`, "size": ""}, "Number of records read: 2\n", false},
 		{"--payload-file", "--topic t --num-records 5 --producer-props bootstrap.servers=a:1 " + rate + "--payload-file " + records, map[string]string{"profile": "java1"}, "Number of messages read: 2\n", false},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + none, nil, "File does not exist or empty file provided.", true},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter -+ --payload-file " + records, nil, "argument --payload-delimiter: expected one argument", true},
-		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-\x2c]+)`}, "Number of records read: 3\n", false},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-,]+)`}, "Number of records read: 3\n", false},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter [-]{1,3} --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-]{1,3})`}, "Number of records read: 3\n", false},
+		{"--payload-delimiter", always + servers + rate + "--payload-delimiter x", map[string]string{"payload": "letters"}, "warning: --payload-delimiter is without effect", false},
 		{"--payload-monotonic", "--topic t --num-records 5 " + servers + rate + "--payload-monotonic", map[string]string{"payload": "monotonic", "fresh": "true", "size": ""}, "", false},
 		{"--producer-props", always + rate + "--producer-props bootstrap.servers=a:1 acks=0 linger.ms=7", map[string]string{"profile": "java1", "client-property": "client.id=perf-producer-client bootstrap.servers=a:1 acks=0 linger.ms=7"}, "acks=0 nothing is answered", false},
 		{"--producer-props", always + rate + "--producer-props acks", nil, "Invalid property: acks", true},
 		{"--producer-props", always + rate + "--producer-props acks=1", nil, `Missing required configuration "bootstrap.servers"`, true},
 		{"--command-property", always + servers + rate + "--command-property batch.size=1 group.id=g", map[string]string{"client-property": "client.id=perf-producer-client batch.size=1 group.id=g"}, "warning: the client property group.id has no meaning", false},
+		{"--command-property", always + servers + rate + "--command-property acks=1 --command-property linger.ms=3", map[string]string{"client-property": "client.id=perf-producer-client linger.ms=3"}, "warning: --command-property was given more than once: the last one counts, as in the tool\n", false},
+		{"--command-property", always + servers + rate + "--command-property bootstrap.servers=b:1", map[string]string{"target": "kafka://a:1/t"}, "warning: the client property bootstrap.servers is without effect: --bootstrap-server wins\n", false},
 		{"--producer.config", always + rate + "--producer.config " + file, map[string]string{"client-config": file, "target": "kafka://b:2/t", "client-property": "", "transactional-id": "theirs"}, "", false},
 		{"--command-config", always + rate + "--command-config " + file, map[string]string{"client-config": file, "profile": "java"}, "", false},
 		{"--command-config", always + rate + "--command-config " + none, nil, "no such file", true},
 		{"--print-metrics", always + servers + rate + "--print-metrics", map[string]string{}, "\nproducer-metrics:record-send-total:{client-id=perf-producer-client} ", false},
 		{"--transactional-id", always + servers + rate + "--transactional-id x", map[string]string{"engine": "client", "transactions": "true", "transactional-id": "x", "transaction-interval": "3000ms"}, "", false},
-		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": ""}, "", false}, // 2018: without a duration there are none
+		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": ""}, "warning: --transactional-id is without effect, as in the tool of 2018", false},
+		{"--transactional-id", always + servers + rate + "--transactional-id x --command-property transactional.id=y", map[string]string{"transactional-id": "x"}, "warning: the client property transactional.id is without effect: --transactional-id wins\n", false},
 		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 250", map[string]string{"transactions": "true", "transaction-interval": "250ms"}, "", false},
 		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250", map[string]string{"transactional-id": oldTransactionalID}, "", false},
 		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 0", nil, "--transaction-duration-ms should be greater than zero.", true},
 		{"--warmup-records", always + servers + rate + "--warmup-records 2001", map[string]string{"warmup": "2001", "count": "10000"}, "Warmup first 2001 records.", false},
 		{"--reporting-interval", always + servers + rate + "--reporting-interval 2500", map[string]string{"interval": "2500ms"}, "", false},
+		{"--warmup-records", always + servers + rate + "--warmup-records -1", map[string]string{"warmup": ""}, "warning: --warmup-records -1 is without effect", false},
+		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 0", map[string]string{"transactions": ""}, "warning: --transaction-duration-ms 0 is without effect", false},
+		{"--reporting-interval", always + servers + rate + "--reporting-interval 3", map[string]string{"interval": "10ms"}, "warning: --reporting-interval 3 is taken as 10", false},
 		{"--reporting-interval", always + servers + rate, map[string]string{"interval": "5000ms"}, "", false},
 		{"--help", "--help", nil, "docs/coming-from/kafka-tools.md", true},
 		{"--help", "-h", nil, "--report-json FILE", true},
@@ -276,7 +288,7 @@ func TestNoReport(t *testing.T) {
 	for _, tt := range []struct {
 		ctx  context.Context
 		code int
-	}{{ctx, 130}, {t.Context(), 1}} {
+	}{{ctx, 130}, {t.Context(), 0}} { // an error and 0 are 2
 		var o, e bytes.Buffer
 		code, err := Tool.Main(tt.ctx, &compat.Program{
 			Args: strings.Fields(always + servers + "--throughput -1"), Out: &o, Err: &e,
@@ -284,8 +296,129 @@ func TestNoReport(t *testing.T) {
 				return nil, errors.New("nobody is there")
 			},
 		})
-		if code != tt.code || (err == nil) != (code == 130) || o.Len() > 0 {
+		if code != tt.code || (err == nil) != (tt.code == 130) || o.Len() > 0 {
 			t.Errorf("exit %d, %v, %q; want exit %d", code, err, o.String(), tt.code)
 		}
+	}
+}
+
+// What is said once on a good command line is not said of it when nothing is odd.
+func TestNothingToRemark(t *testing.T) {
+	s := fired(t, compat.Program{Args: strings.Fields(always + servers + "--throughput 50 --command-property acks=1")})
+	if strings.Contains(s.errs, "warning: --") || strings.Contains(s.errs, "without effect") {
+		t.Error(s.errs)
+	}
+}
+
+// A topic that is none is refused in Kafka's words: at an address without one
+// there is a topic of another name.
+func TestTopicNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"":                       "the empty string is not allowed",
+		"..":                     "'..' is not allowed",
+		"t?acks=0":               "'t?acks=0' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+		strings.Repeat("t", 250): "is longer than the max allowed length 249",
+		"a.B_c-1":                "",
+	} {
+		s := fired(t, compat.Program{Args: []string{"--topic", name, "--num-records", "5", "--record-size", "5", "--throughput", "5", "--bootstrap-server", "a:1"}})
+		refused := s.settings == nil && s.code == 1 && strings.Contains(s.errs, `Exception in thread "main" org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid: `) && strings.Contains(s.errs, want)
+		if refused != (want != "") {
+			t.Errorf("%q: exit %d, %q, fired %v; want %q", name, s.code, s.errs, s.settings != nil, want)
+		}
+	}
+	if s := fired(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.settings != nil || s.code != 1 {
+		t.Errorf("a payload file without a name: exit %d, fired %v", s.code, s.settings != nil)
+	}
+}
+
+// A blank is an expression like any other.
+func TestDelimiterIsVerbatim(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "records")
+	if err := os.WriteFile(file, []byte("a b, c, d"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for delimiter, want := range map[string]string{" ": "4", ", ": "3", ",": "3", `\x20`: "4", ",|b": "4"} {
+		s := fired(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", file, "--payload-delimiter", delimiter, "--throughput", "5", "--bootstrap-server", "a:1"}})
+		if !strings.Contains(s.out, "Number of records read: "+want+"\n") {
+			t.Errorf("%q: want %s records:\n%s%s", delimiter, want, s.out, s.errs)
+		}
+	}
+}
+
+// A word too many does not bring out what stands behind it.
+func TestSecretsStayUnsaid(t *testing.T) {
+	for _, args := range [][]string{
+		{"--topic", "t", "stray", "--producer-props", `sasl.jaas.config=M required username="u" password="hunter2";`},
+		{"--topic", "t", "ssl.key.password=hunter2"},
+		{"--topic", "t", "stray", "--password", "hunter2"},
+		{"--command-property", "a=1", "--ssl.key.password=hunter2"},
+	} {
+		s := fired(t, compat.Program{Args: args})
+		if strings.Contains(s.out+s.errs, "hunter2") || !strings.Contains(strings.Join(strings.Fields(s.errs), " "), "unrecognized arguments: '") || s.code != 1 {
+			t.Errorf("%q: exit %d:\n%s", args, s.code, s.errs)
+		}
+	}
+}
+
+// What is wrong with a run is said of every one, an interrupted one too.
+func TestDoubts(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		stopped load.Reason
+		strict  bool
+		code    int
+	}{
+		{"whole", load.ByEvents, false, report.ExitProblem},
+		{"whole, as the tool has it", load.ByEvents, true, 0},
+		{"interrupted", load.Interrupted, false, 130},
+		{"interrupted, as the tool has it", load.Interrupted, true, 130},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var o, e bytes.Buffer
+			code, err := Tool.Main(t.Context(), &compat.Program{
+				Args: strings.Fields(always + servers + "--throughput -1"), Out: &o, Err: &e, Strict: tt.strict,
+				Fire: func(context.Context, *workload.Document, compat.Eyes) (*report.Document, error) {
+					return &report.Document{
+						Stopped: tt.stopped, Problems: []string{"the broker went away"}, Trust: measure.Trust{Reasons: []string{"pauses"}},
+						Checks:   []report.Check{{Name: "fail-above", Text: "too much"}},
+						Failures: []measure.Failure{{Class: "timeout", Text: "no answer", Events: 7}},
+					}, nil
+				},
+			})
+			const want = "timeout: no answer (7 records)\nwarning: the broker went away\nwarning: not to be trusted: pauses\nwarning: fail-above: too much\n"
+			if code != tt.code || err != nil || e.String() != want || (o.Len() == 0) != (tt.stopped == load.Interrupted) {
+				t.Errorf("exit %d, %v, stdout %q, stderr %q; want exit %d and %q", code, err, o.String(), e.String(), tt.code, want)
+			}
+		})
+	}
+}
+
+// Times of --print-metrics are of all phases, as its totals are, and every name
+// is one of the Java client's.
+func TestMetrics(t *testing.T) {
+	phase := func(n, ms uint64) report.Phase {
+		ph := report.Phase{Name: hold, EndS: 1}
+		ph.Totals.Counts = measure.Counts{Sent: n, Shots: n}
+		ph.Service = &measure.Summary{Count: n, Mean: float64(ms) * 1e3, Max: float64(ms) * 2e3}
+		return ph
+	}
+	g, _ := of43.options(map[string][]string{"--num-records": {"4"}, "--record-size": {"1"}, "--throughput": {"-1"}, "--topic": {"t"}, "--bootstrap-server": {"a:1"}}, false)
+	if err := g.read(); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, m := range metrics(&report.Document{Phases: []report.Phase{phase(1, 40), phase(3, 20)}}, g) {
+		name, _, _ := strings.Cut(m.name, ":{")
+		got[name] = m.value
+	}
+	for name, want := range map[string]float64{
+		"producer-metrics:record-send-total": 4, "producer-metrics:request-latency-avg": 25, "producer-metrics:request-latency-max": 80,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %g, want %g", name, got[name], want)
+		}
+	}
+	if v := got["producer-metrics:record-queue-time-avg"]; !math.IsNaN(v) {
+		t.Errorf("a mean of nothing is %g", v)
 	}
 }

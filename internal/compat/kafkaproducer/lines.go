@@ -127,7 +127,8 @@ func (l *lines) acks0() bool {
 func (l *lines) end(d *report.Document) int {
 	code := d.ExitCode()
 	if code == report.ExitInterrupted {
-		return code // the tool says nothing any more
+		l.complain(d)
+		return code // the tool has no summary then
 	}
 	var all, steady sum
 	for _, ph := range d.Phases {
@@ -239,15 +240,11 @@ func (l *lines) complain(d *report.Document) (lost uint64) {
 			lost += ph.Totals.Unknown
 		}
 	}
-	if !d.Trust.OK {
-		for _, r := range d.Trust.Reasons {
-			fmt.Fprintln(l.p.Err, "the generator was at its limit:", r)
-		}
-	}
+	compat.Doubts(l.p.Err, d)
 	if l.acks0() {
 		fmt.Fprintln(l.p.Err, "note: with acks=0 nothing is answered: times are 0, and records are those that went out")
 	}
-	if l.o.paced() && !l.o.strict && d.Totals.EventsPerS < 0.95*l.o.throughput && d.Totals.ElapsedS > 1 {
+	if d.Stopped != load.Interrupted && l.o.paced() && !l.o.strict && d.Totals.EventsPerS < 0.95*l.o.throughput && d.Totals.ElapsedS > 1 {
 		fmt.Fprintf(l.p.Err, "note: %s records/sec were asked for and could not be had: times are since records were due; --throughput -1 sends as fast as it goes\n", strconv.FormatFloat(l.o.throughput, 'f', -1, 64))
 	}
 	return lost

@@ -62,16 +62,21 @@ func metrics(d *report.Document, o *options) []metric {
 	add("producer-metrics", "batch-size-avg", client, per(float64(t.WireBytes), float64(t.Shots)))
 	add("producer-metrics", "records-per-request-avg", client, per(float64(t.Sent), float64(t.Shots)))
 	add("producer-metrics", "record-size-avg", client, per(float64(t.Bytes), float64(t.Sent)))
-	times := func(name string, s *measure.Summary) {
-		mean, most := math.NaN(), math.NaN()
-		if s != nil && s.Count > 0 {
-			mean, most = s.Mean/1e3, s.Max/1e3
+	times := func(name string, of func(*report.Phase) *measure.Summary) {
+		n, sum, most := uint64(0), 0.0, math.NaN()
+		for i := range d.Phases {
+			if s := of(&d.Phases[i]); s != nil && s.Count > 0 {
+				n, sum = n+s.Count, sum+s.Mean*float64(s.Count)
+				if math.IsNaN(most) || s.Max > most {
+					most = s.Max
+				}
+			}
 		}
-		add("producer-metrics", name+"-avg", client, mean)
-		add("producer-metrics", name+"-max", client, most)
+		add("producer-metrics", name+"-avg", client, per(sum, float64(n))/1e3)
+		add("producer-metrics", name+"-max", client, most/1e3)
 	}
-	times("request-latency", d.Service)
-	times("record-queue-time", d.Gather)
+	times("request-latency", func(ph *report.Phase) *measure.Summary { return ph.Service })
+	times("record-queue-time", func(ph *report.Phase) *measure.Summary { return ph.Gather })
 	out = append(out, metric{name: "app-info:version:" + client, text: "carronade " + d.Version})
 	slices.SortFunc(out, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
 	return out

@@ -22,6 +22,7 @@ type options struct {
 	topic      string
 	records    int64
 	size       int64
+	fromFile   bool
 	file       string
 	delimiter  string
 	monotonic  bool
@@ -38,7 +39,8 @@ type options struct {
 	warmup              int64
 	interval            int64 // ms
 
-	client *kafkaprops.Props
+	client  *kafkaprops.Props
+	remarks []string // on flags that come to nothing, or to less than was said
 }
 
 const (
@@ -47,8 +49,9 @@ const (
 	shortest, longest  = 10, 24 * 3600 * 1000 // ms between lines
 	clientID           = "perf-producer-client"
 	oldTransactionalID = "performance-producer-default-transactional-id" // of 2018
-	// unlimited is from where on a rate is no rate: no machine keeps it.
-	unlimited = 1e9
+	// unlimited is from where on a rate is no rate: no client reaches it, and
+	// those who ask for it mean as fast as it goes.
+	unlimited = 10_000_000
 )
 
 // options reads what was given, and checks it in the tool's order.
@@ -56,13 +59,16 @@ func (g generation) options(given map[string][]string, strict bool) (*options, *
 	o := &options{
 		generation: g, strict: strict,
 		topic: one(given, "--topic"), records: number(given, "--num-records", 0),
-		size: number(given, "--record-size", 0), file: one(given, "--payload-file"), delimiter: cmp.Or(one(given, "--payload-delimiter"), `\n`),
+		size: number(given, "--record-size", 0), fromFile: has(given, "--payload-file"), file: one(given, "--payload-file"), delimiter: `\n`,
 		bootstrap: one(given, "--bootstrap-server"),
 		metrics:   has(given, "--print-metrics"), monotonic: has(given, "--payload-monotonic"),
 		transactionalID:     one(given, "--transactional-id"),
 		transactionDuration: number(given, "--transaction-duration-ms", 0),
 		warmup:              max(number(given, "--warmup-records", 0), 0),
 		interval:            number(given, "--reporting-interval", defaultInterval),
+	}
+	if has(given, "--payload-delimiter") {
+		o.delimiter = one(given, "--payload-delimiter")
 	}
 	o.throughput, _ = strconv.ParseFloat(one(given, "--throughput"), 64)
 	for _, name := range []string{"--command-property", "--producer-props"} {
@@ -75,6 +81,7 @@ func (g generation) options(given map[string][]string, strict bool) (*options, *
 			o.config, o.configFlag = one(given, name), name
 		}
 	}
+	o.remark(given)
 	return o, o.check(given)
 }
 
@@ -148,6 +155,7 @@ func (o *options) read() error {
 	if o.bootstrap == "" {
 		return &exception{"org.apache.kafka.common.config.ConfigException", `Missing required configuration "bootstrap.servers" which has no default value.`}
 	}
+	o.beside()
 	id, inProps := o.client.Get("transactional.id")
 	switch o.generation {
 	case of2018:
@@ -167,8 +175,8 @@ func (o *options) read() error {
 // payload is the workload's word for what records are made of.
 func (o *options) payload() string {
 	switch {
-	case o.file != "":
-		return fmt.Sprintf("file(%s,random,match=%s)", o.file, strings.ReplaceAll(o.delimiter, ",", `\x2c`))
+	case o.fromFile:
+		return fmt.Sprintf("file(%s,random,match=%s)", o.file, o.delimiter)
 	case o.monotonic:
 		return "monotonic"
 	case o.generation == of2018 && o.strict:

@@ -58,7 +58,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	case errors.Is(ctx.Err(), context.Canceled) && d == nil:
 		return report.ExitInterrupted, nil
 	case err != nil:
-		return 1, err
+		return 0, err // which is 2: nothing was sent, and usage is 1
 	}
 	return l.end(d), nil
 }
@@ -72,7 +72,10 @@ func (o *options) begin(p *compat.Program) error {
 			}
 		}
 	}
-	if o.file != "" {
+	if err := checkTopic(o.topic); err != nil {
+		return err
+	}
+	if o.fromFile {
 		fmt.Fprintf(p.Out, "Reading payloads from: %s\n", absolute(o.file))
 		if info, err := os.Stat(o.file); err != nil || info.Size() == 0 {
 			return &exception{"java.lang.IllegalArgumentException", "File does not exist or empty file provided."}
@@ -94,5 +97,8 @@ func (o *options) begin(p *compat.Program) error {
 		fmt.Fprintf(p.Out, "Warmup first %d records. Steady state results will print after the complete test summary.\n", o.warmup)
 	}
 	o.client.Warn(p.Err, "produce")
+	for _, text := range o.remarks {
+		fmt.Fprintln(p.Err, "warning:", text)
+	}
 	return nil
 }

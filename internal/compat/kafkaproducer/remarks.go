@@ -1,0 +1,73 @@
+package kafkaproducer
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// This file says what becomes of flags that the tool takes and does nothing
+// with, and of others that do not go together.
+
+func (o *options) remarkf(format string, args ...any) {
+	o.remarks = append(o.remarks, fmt.Sprintf(format, args...))
+}
+
+// remark is on flags alone.
+func (o *options) remark(given map[string][]string) {
+	for _, name := range given[repeated] {
+		o.remarkf("%s was given more than once: the last one counts, as in the tool", name)
+	}
+	if has(given, "--payload-delimiter") && !o.fromFile {
+		o.remarkf("--payload-delimiter is without effect: there is no --payload-file")
+	}
+	if o.generation == of2018 && o.transactionalID != "" && o.transactionDuration <= 0 {
+		o.remarkf("--transactional-id is without effect, as in the tool of 2018: there is no --transaction-duration-ms")
+	}
+	if o.generation == of2018 && has(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
+		o.remarkf("--transaction-duration-ms %d is without effect, as in the tool of 2018", o.transactionDuration)
+	}
+	if n := number(given, "--warmup-records", 0); n < 0 {
+		o.remarkf("--warmup-records %d is without effect: there is no warm-up", n)
+	}
+	if within := min(max(o.interval, shortest), longest); o.interval > 0 && within != o.interval {
+		o.remarkf("--reporting-interval %d is taken as %d", o.interval, within)
+	}
+	if o.throughput >= unlimited {
+		o.remarkf("--throughput %s is more than any client sends: taken as -1, as fast as it goes", strconv.FormatFloat(o.throughput, 'f', -1, 64))
+	}
+}
+
+// beside is on flags that say what a property says otherwise; flags win.
+func (o *options) beside() {
+	for _, f := range []struct{ flag, value, property string }{
+		{"--bootstrap-server", o.bootstrap, "bootstrap.servers"},
+		{"--transactional-id", o.transactionalID, "transactional.id"},
+	} {
+		if v, ok := o.client.Get(f.property); ok && f.value != "" && v != f.value {
+			o.remarkf("the client property %s is without effect: %s wins", f.property, f.flag)
+		}
+	}
+}
+
+var topicName = regexp.MustCompile(`\A[a-zA-Z0-9._-]*\z`)
+
+// checkTopic is Kafka's own check, which its tool leaves to the broker: each
+// record fails. Here, what is no topic could be another part of an address, and
+// none at all another topic.
+func checkTopic(name string) error {
+	reason := ""
+	switch {
+	case name == "":
+		reason = "the empty string is not allowed"
+	case name == ".", name == "..":
+		reason = "'" + name + "' is not allowed"
+	case len(name) > 249:
+		reason = "the length of '" + name + "' is longer than the max allowed length 249"
+	case !topicName.MatchString(name):
+		reason = "'" + name + "' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+	default:
+		return nil
+	}
+	return &exception{"org.apache.kafka.common.errors.InvalidTopicException", "Topic name is invalid: " + reason}
+}
