@@ -108,12 +108,7 @@ func TestAPMAnswers(t *testing.T) {
 			e := run(t, append([]string{
 				"run", intake(t, tt.answer), "--events", "1", "--spans", "3", "--clients", "2", "--request-timeout", "2s", "--json",
 			}, tt.args...)...)
-			if tt.code != 0 {
-				e.want(t, tt.code)
-			} else {
-				e.done(t)
-			}
-			d := e.document(t)
+			d := e.judged(t, tt.code).document(t)
 			got := d.whole()
 			if got.Acked != tt.acked || got.Failed != tt.failed || got.Unknown != tt.unknown {
 				t.Errorf("acked %d, failed %d, unknown %d, want %d, %d, %d: %+v", got.Acked, got.Failed, got.Unknown, tt.acked, tt.failed, tt.unknown, d.Failures)
