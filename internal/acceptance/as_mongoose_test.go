@@ -96,6 +96,40 @@ func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 	return row
 }
 
+// TestMongooseTyped: the functions of the shell that the document has take the
+// place of Java and Docker where mongoose is called, and nowhere else.
+func TestMongooseTyped(t *testing.T) {
+	text, err := os.ReadFile("../../docs/coming-from/mongoose.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, functions, ok := strings.Cut(string(text), "```sh\n")
+	functions, _, ok2 := strings.Cut(functions, "```\n")
+	if !ok || !ok2 {
+		t.Fatal("there are no functions in the document")
+	}
+	bin := t.TempDir()
+	for _, name := range []string{"carronade", "java", "docker"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\nprintf '%s|' "+name+` "$@"`+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for typed, want := range map[string]string{
+		`java -jar mongoose-base-4.2.11.jar --item-data-size=1 "--run-comment=two words"`: "carronade|as|mongoose|--item-data-size=1|--run-comment=two words|",
+		`java -jar other.jar --x`: "java|-jar|other.jar|--x|",
+		`java -version`:           "java|-version|",
+		`docker run --network host emcmongoose/mongoose-storage-driver-kafka:4.2.8 --load-batch-size=200`: "carronade|as|mongoose|--load-batch-size=200|",
+		`docker run --network host alpine ls`: "docker|run|--network|host|alpine|ls|",
+		`docker pull emcmongoose/x`:           "docker|pull|emcmongoose/x|",
+	} {
+		cmd := exec.Command("/bin/sh", "-c", functions+typed)
+		cmd.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"}
+		if got, err := cmd.CombinedOutput(); err != nil || string(got) != want {
+			t.Errorf("%s: %v, got %s, want %s", typed, err, got, want)
+		}
+	}
+}
+
 // TestAsMongoose: the commands of mongoose's documentation, verbatim but for
 // addresses, against a real Kafka; what is parsed by the form of its output
 // agrees with the report, with the CSV files and with the broker.
