@@ -60,12 +60,15 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, load topicLoa
 	return r, nil
 }
 
+// topicsOp begins the operation of such a report, as it is typed.
+const topicsOp = "topics "
+
 // topicReport is the report of a load on topics: its events are operations, its
 // shots requests. There is no workload that would be it, so that it cannot be
 // replayed.
 func topicReport(r *compat.TopicResult, l compat.TopicLoad) *report.Document {
 	id := run.NewID()
-	op := "topics " + l.Op
+	op := topicsOp + l.Op
 	in := report.Input{
 		Version: version(), RunID: strconv.FormatUint(id, 16), ID: report.IDOf(id),
 		Target: r.Target, Op: op, Repetition: 1, Repetitions: 1,

@@ -93,6 +93,12 @@ func (s *session) stored(ctx context.Context, t *command.Settings, ref string) (
 
 // replayed is the workload of a report as a file would have it.
 func replayed(d *report.Document) (*workload.Document, error) {
+	if strings.HasPrefix(d.Op, topicsOp) {
+		return nil, &words{
+			Err:  fmt.Errorf("report %s is of operations on topics, which are no workload", d.ID),
+			Hint: "make them again as they were made, or by carronade " + d.Op,
+		}
+	}
 	data, err := json.Marshal(d.Workload)
 	if err != nil {
 		return nil, fmt.Errorf("read the workload of report %s: %w", d.ID, err)
