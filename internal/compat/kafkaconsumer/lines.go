@@ -108,7 +108,7 @@ func (l *lines) end(d *report.Document) {
 		l.row(*l.last, length)
 	}
 	waited := time.Duration(l.s.timeout) * time.Millisecond
-	if d.Totals.Missing > 0 && d.Stopped == load.ByIdle {
+	if tooFew(d) {
 		what := "messages"
 		if l.s.generation == of43 {
 			what = "records"

@@ -10,62 +10,92 @@ import (
 	"carronade/internal/report"
 )
 
-// metrics prints the table of --print-metrics: what of the Java consumer's
-// metrics is known here, by its names.
-func metrics(w io.Writer, d *report.Document) {
-	id := setting(d, "client-id")
-	rows := map[string]float64{}
-	add := func(group, name string, value float64, tags ...string) {
-		rows[fmt.Sprintf("%s:%s:{%s}", group, name, strings.Join(append([]string{"client-id=" + id}, tags...), ", "))] = value
-	}
-	const fetching, nodes = "consumer-fetch-manager-metrics", "consumer-node-metrics"
-	add(fetching, "records-consumed-total", float64(d.Totals.Consumed))
-	add(fetching, "records-consumed-rate", d.Totals.EventsPerS)
-	add(fetching, "bytes-consumed-total", float64(d.Totals.Bytes))
-	add(fetching, "bytes-consumed-rate", d.Totals.BytesPerS)
-	add("consumer-coordinator-metrics", "rebalance-latency-total", d.Totals.RebalanceS*1e3)
-	if n, known := lag(d); known {
-		add(fetching, "records-lag", float64(n))
-	}
-	for _, c := range d.Clients {
-		node := "node-id=node-" + strings.Fields(c.Broker + " ")[0]
-		add(nodes, "request-total", float64(c.Requests), node)
-		add(nodes, "incoming-byte-total", float64(c.WireBytes), node)
-		add(nodes, "records-per-request-avg", c.EventsPerBatch, node)
-		add(nodes, "fetch-throttle-time-total", c.ThrottleSeconds*1e3, node)
-		add(nodes, "reconnect-total", float64(c.Reconnects), node)
-	}
-	table(w, rows)
+// The names of clients where no property gives another.
+const (
+	clientID      = "perf-consumer-client"
+	shareClientID = "perf-share-consumer-client"
+)
+
+// rows are a table of --print-metrics: by GROUP:NAME:{TAGS}, the value.
+type rows struct {
+	of     map[string]string
+	client string // tag of all rows
 }
 
-// table prints metrics in the order of their names.
-func table(w io.Writer, rows map[string]float64) {
+func newRows(id string, d *report.Document) *rows {
+	r := &rows{of: map[string]string{}, client: "client-id=" + id}
+	r.of["app-info:version:{"+r.client+"}"] = "carronade " + d.Version
+	return r
+}
+
+// add adds a number, with tags besides that of the client.
+func (r *rows) add(group, name string, value float64, tags ...string) {
+	key := fmt.Sprintf("%s:%s:{%s}", group, name, strings.Join(append([]string{r.client}, tags...), ", "))
+	r.of[key] = fmt.Sprintf("%.3f", value)
+}
+
+// both adds a total and its rate.
+func (r *rows) both(group, name string, total, seconds float64) {
+	rate := 0.0
+	if seconds > 0 {
+		rate = total / seconds
+	}
+	r.add(group, name+"-total", total)
+	r.add(group, name+"-rate", rate)
+}
+
+// metrics prints the table of --print-metrics: what of the Java consumer's
+// metrics is known here, by its names and with its meaning. What it has no name
+// for is in the group carronade. Rates are of the whole run.
+func metrics(w io.Writer, d *report.Document, s *settings) {
+	id, ok := s.props.Get("client.id")
+	if !ok {
+		id = clientID
+	}
+	const fetching, ours = "consumer-fetch-manager-metrics", "carronade"
+	r, seconds := newRows(id, d), d.Totals.ElapsedS
+	r.both(fetching, "records-consumed", float64(d.Totals.Consumed), seconds)
+	r.both(fetching, "bytes-consumed", float64(d.Totals.Bytes), seconds)
+	r.both("consumer-metrics", "incoming-byte", float64(d.Generator.ReadBytes), seconds)
+	fetches := uint64(0)
+	for _, c := range d.Clients {
+		fetches += c.Requests
+	}
+	r.both(fetching, "fetch", float64(fetches), seconds)
+	for _, l := range d.Logs {
+		if i := strings.LastIndexByte(l.Log, '-'); i > 0 && l.Behind >= 0 {
+			r.add(fetching, "records-lag", float64(l.Behind), "topic="+l.Log[:i], "partition="+l.Log[i+1:])
+		}
+	}
+	r.add(ours, "without-assignment-ms-total", d.Totals.RebalanceS*1e3)
+	for _, c := range d.Clients {
+		node := "node-id=node-" + strings.Fields(c.Broker + " ")[0]
+		r.add(ours, "fetch-total", float64(c.Requests), node)
+		r.add(ours, "throttle-ms-total", c.ThrottleSeconds*1e3, node)
+		r.add(ours, "reconnect-total", float64(c.Reconnects), node)
+	}
+	r.print(w)
+}
+
+// shareMetrics prints a table for each consumer of a share group.
+func shareMetrics(w io.Writer, d *report.Document, s *shareSettings) {
+	const fetching = "consumer-share-fetch-manager-metrics"
+	for i, m := range s.members(d) {
+		r := newRows(s.clientID(i), d)
+		r.both(fetching, "records-consumed", float64(m.events), d.Totals.ElapsedS)
+		r.both(fetching, "bytes-consumed", float64(m.bytes), d.Totals.ElapsedS)
+		r.print(w)
+	}
+}
+
+// print prints metrics in the order of their names.
+func (r *rows) print(w io.Writer) {
 	width := 0
-	for name := range rows {
+	for name := range r.of {
 		width = max(width, len(name))
 	}
 	fmt.Fprintf(w, "\n%-*s   %s\n", width, "Metric Name", "Value")
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		fmt.Fprintf(w, "%-*s : %.3f\n", width, name, rows[name])
+	for _, name := range slices.Sorted(maps.Keys(r.of)) {
+		fmt.Fprintf(w, "%-*s : %s\n", width, name, r.of[name])
 	}
-}
-
-func setting(d *report.Document, name string) string {
-	for _, s := range d.Settings {
-		if s.Name == name {
-			return s.Value
-		}
-	}
-	return ""
-}
-
-// lag is how many records are left behind the reader.
-func lag(d *report.Document) (n int64, known bool) {
-	for _, l := range d.Logs {
-		if l.Behind < 0 {
-			return 0, false
-		}
-		n += l.Behind
-	}
-	return n, len(d.Logs) > 0
 }

@@ -112,7 +112,9 @@ type settings struct {
 	generation string
 	brokers    string
 	from       string // the option that names them
+	chroot     bool   // and had a path of ZooKeeper's behind them
 	topic      string
+	byName     bool   // the topic was given by its name, be it empty
 	include    string // topics, in place of one
 	count      int64
 	group      string
@@ -181,11 +183,18 @@ func read(generation string, v *jopt.Values) (*settings, error) {
 	}
 	for _, name := range []string{"bootstrap-server", "broker-list", "zookeeper"} {
 		if v.Has(name) {
-			s.brokers, s.from = strings.ReplaceAll(text(name), " ", ""), "--"+name
+			list := text(name)
+			if name == "zookeeper" {
+				list, s.chroot = withoutChroot(list)
+			}
+			var e error
+			s.from = "--" + name
+			s.brokers, e = kafkaprops.Servers(list)
+			err = first(err, e)
 			break
 		}
 	}
-	s.topic = text("topic")
+	s.topic, s.byName = text("topic"), v.Has("topic")
 	s.include = text("include")
 	s.count = number("messages")
 	if v.Has("num-records") {
@@ -221,6 +230,10 @@ func read(generation string, v *jopt.Values) (*settings, error) {
 // check says what values have no meaning.
 func (s *settings) check() error {
 	switch {
+	case s.byName && strings.TrimSpace(s.topic) == "":
+		return errors.New("Topic collection to subscribe to cannot contain null or empty topic") //nolint:revive // the client's words
+	case !s.byName && s.include == "":
+		return errors.New("Topic pattern to subscribe to cannot be empty") //nolint:revive // the client's words
 	case badExpression(s.include) != nil:
 		return badExpression(s.include)
 	case s.interval <= 0:
@@ -243,6 +256,17 @@ func badExpression(text string) error {
 	return nil
 }
 
+// withoutChroot is ZooKeeper's addresses without the path behind them, and
+// whether there was one.
+func withoutChroot(list string) (hosts string, was bool) {
+	parts := strings.Split(kafkaprops.Hosts(list), ",")
+	for i, p := range parts {
+		host, _, cut := strings.Cut(p, "/")
+		parts[i], was = host, was || cut
+	}
+	return strings.Join(parts, ","), was
+}
+
 // pairs gives properties without a value an empty one, as the tool does.
 func pairs(all []string) []string {
 	out := slices.Clone(all)
@@ -257,7 +281,7 @@ func pairs(all []string) []string {
 // warn says what is taken and means little or nothing.
 func (s *settings) warn(w io.Writer, v *jopt.Values) {
 	for _, arg := range v.Rest {
-		fmt.Fprintf(w, "warning: %s is no option and is ignored\n", arg)
+		fmt.Fprint(w, kafkaprops.Stray(arg))
 	}
 	for _, name := range idle {
 		if v.Has(name) {
@@ -267,6 +291,9 @@ func (s *settings) warn(w io.Writer, v *jopt.Values) {
 	if v.Has("zookeeper") {
 		if s.from == "--zookeeper" {
 			fmt.Fprintln(w, "hint: Kafka has no ZooKeeper any more and brokers are needed: the addresses of --zookeeper are taken for theirs; --broker-list or --bootstrap-server says so")
+			if s.chroot {
+				fmt.Fprintln(w, "hint: what is behind the / of --zookeeper is a path in ZooKeeper, and is left out")
+			}
 		} else {
 			fmt.Fprintf(w, "warning: --zookeeper is ignored: Kafka has none any more, and %s names the brokers\n", s.from)
 		}
@@ -304,7 +331,9 @@ func (s *settings) workload(strict bool) *compat.Draft {
 	if s.buffer >= 0 {
 		d.Setf("recv-buffer", "--socket-buffer-size", "%d", s.buffer)
 	}
-	d.Setf("idle-timeout", "--timeout", "%dms", min(max(s.timeout, 1), (24*time.Hour).Milliseconds()))
+	for _, name := range []string{"idle-timeout", "wait-topic"} {
+		d.Setf(name, "--timeout", "%dms", min(max(s.timeout, 1), (24*time.Hour).Milliseconds()))
+	}
 	d.Setf("interval", "--reporting-interval", "%dms", min(max(s.interval, 10), (24*time.Hour).Milliseconds()))
 	if s.latest {
 		d.Set("from", "--from-latest", "latest")
@@ -315,7 +344,7 @@ func (s *settings) workload(strict bool) *compat.Draft {
 		d.Set("fetch-max", "kafka-consumer-perf-test", "50MiB") // Java's
 	}
 	if _, ok := s.props.Get("client.id"); !ok {
-		d.Set("client-id", "kafka-consumer-perf-test", "perf-consumer-client")
+		d.Set("client-id", "kafka-consumer-perf-test", clientID)
 	}
 	if s.metrics {
 		d.Set("client-metrics", "--print-metrics", "true")

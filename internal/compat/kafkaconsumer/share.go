@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"carronade/internal/compat"
@@ -155,7 +154,11 @@ func (s *shareSettings) read(v *jopt.Values) error {
 		}
 		*to = n
 	}
-	s.brokers = strings.ReplaceAll(s.brokers, " ", "")
+	s.byName = true
+	var wrong error
+	if s.brokers, wrong = kafkaprops.Servers(s.brokers); wrong != nil {
+		return wrong
+	}
 	for _, name := range []string{"messages", "num-records"} {
 		if v.Has(name) {
 			n, err := v.Number(name)
@@ -193,7 +196,7 @@ func (s *shareSettings) workload() *compat.Draft {
 	d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "group" || e.Name == "from" })
 	for i, e := range d.Entries {
 		if e.Name == "client-id" {
-			d.Entries[i].Values = []string{"perf-share-consumer-client"}
+			d.Entries[i].Values = []string{shareClientID}
 		}
 	}
 	d.Set("share-group", "--group", s.group)
@@ -212,20 +215,21 @@ type shareLines struct {
 
 func (l *shareLines) fire(ctx context.Context, p *compat.Program) (int, error) {
 	l.started = clock()
+	began := l.started
 	d, err := p.Fire(ctx, &l.s.workload().Document, compat.Eyes{Opened: func() { l.started = clock() }, Interval: l.interval})
 	if err != nil {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
 		}
-		return 1, err
+		return 0, err // ours is the exit code
 	}
-	l.started = d.StartedAt
+	l.started = startOf(d, began)
 	if d.Stopped == load.Interrupted && p.Strict {
 		return report.ExitInterrupted, nil // it was gone, and had said nothing
 	}
 	l.end(d)
 	if l.s.metrics {
-		metrics(p.Out, d)
+		shareMetrics(p.Out, d, l.s)
 	}
 	complain(p.Err, d)
 	if d.Totals.Consumed == 0 && d.Stopped == load.ByIdle {
@@ -250,8 +254,7 @@ func (l *shareLines) interval(s load.Snapshot) {
 // end prints the consumers' rows and that of all.
 func (l *shareLines) end(d *report.Document) {
 	length := seconds(d.Totals.ElapsedS)
-	late := d.Totals.Missing > 0 && d.Stopped == load.ByIdle
-	if late && l.strict {
+	if tooFew(d) && l.strict {
 		length += time.Duration(l.s.timeout) * time.Millisecond // the wait was part of the time
 	}
 	row := func(bytes, n uint64) string {
@@ -260,14 +263,14 @@ func (l *shareLines) end(d *report.Document) {
 	}
 	if l.s.each {
 		id := ""
-		for i, m := range members(d) {
+		for i, m := range l.s.members(d) {
 			if l.s.generation == of43 {
-				id = fmt.Sprintf(" having client id %s-%d", setting(d, "client-id"), i+1)
+				id = " having client id " + l.s.clientID(i)
 			}
 			fmt.Fprintf(l.w, "Share consumer %d%s consumption metrics- %s\n", i+1, id, row(m.bytes, m.events))
 		}
 	}
-	if late {
+	if tooFew(d) {
 		what := "messages"
 		if l.s.generation == of43 {
 			what = "records"
@@ -280,19 +283,32 @@ func (l *shareLines) end(d *report.Document) {
 // A member is what was delivered to one consumer.
 type member struct{ events, bytes uint64 }
 
-// members are those of the share group, as the report's facts have them.
-func members(d *report.Document) []member {
+// members are those of the share group, as the report's facts have them; without
+// a topic nobody was given anything.
+func (s *shareSettings) members(d *report.Document) []member {
+	out := make([]member, s.threads)
 	var facts struct {
 		Events []uint64 `json:"member_events"`
 		Bytes  []uint64 `json:"member_bytes"`
 	}
 	data, err := json.Marshal(d.Facts["share_group"])
-	if err = errors.Join(err, json.Unmarshal(data, &facts)); err != nil || len(facts.Events) != len(facts.Bytes) {
-		return nil
+	if err = errors.Join(err, json.Unmarshal(data, &facts)); err != nil {
+		return out
 	}
-	out := make([]member, len(facts.Events))
-	for i := range out {
+	for i := range min(len(out), len(facts.Events), len(facts.Bytes)) {
 		out[i] = member{facts.Events[i], facts.Bytes[i]}
 	}
 	return out
+}
+
+// clientID is what the tool calls consumer i: until 4.3 all the same.
+func (s *shareSettings) clientID(i int) string {
+	id, ok := s.props.Get("client.id")
+	if !ok {
+		id = shareClientID
+	}
+	if s.generation == of43 {
+		id = fmt.Sprintf("%s-%d", id, i+1)
+	}
+	return id
 }

@@ -91,6 +91,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 // fire runs it.
 func (l *lines) fire(ctx context.Context, p *compat.Program) (int, error) {
 	l.started = clock()
+	began := l.started
 	d, err := p.Fire(ctx, &l.s.workload(p.Strict).Document, compat.Eyes{
 		Opened:   func() { l.started = clock() },
 		Interval: l.interval,
@@ -99,15 +100,15 @@ func (l *lines) fire(ctx context.Context, p *compat.Program) (int, error) {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
 		}
-		return 1, err
+		return 0, err // ours is the exit code
 	}
-	l.started = d.StartedAt
+	l.started = startOf(d, began)
 	if d.Stopped == load.Interrupted && p.Strict {
 		return report.ExitInterrupted, nil // it was gone, and had said nothing
 	}
 	l.end(d)
 	if l.s.metrics {
-		metrics(p.Out, d)
+		metrics(p.Out, d, l.s)
 	}
 	complain(p.Err, d)
 	return exit(d, p.Strict), nil
@@ -124,15 +125,26 @@ func exit(d *report.Document, strict bool) int {
 	return 0
 }
 
-// complain says what the numbers need to be read with.
+// startOf is when the tool says that it began: before it waited for a topic, where
+// that never was.
+func startOf(d *report.Document, began time.Time) time.Time {
+	if d.Facts["absent"] == true {
+		return began
+	}
+	return d.StartedAt
+}
+
+// tooFew reports whether nothing more came for the time of --timeout: no record, or
+// not even the topic.
+func tooFew(d *report.Document) bool {
+	return d.Totals.Missing > 0 && (d.Stopped == load.ByIdle || d.Stopped == load.ByEnd)
+}
+
+// complain says what became of what was not consumed, and what the numbers need
+// to be read with.
 func complain(w io.Writer, d *report.Document) {
-	for _, text := range d.Problems {
-		fmt.Fprintln(w, "error:", text)
+	for _, f := range d.Failures {
+		fmt.Fprintf(w, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
 	}
-	for _, text := range d.Trust.Reasons {
-		fmt.Fprintln(w, "the generator was at its limit:", text)
-	}
-	if d.Totals.Missing > 0 && d.Stopped != load.Interrupted {
-		fmt.Fprintf(w, "%d records are missing from the number asked for\n", d.Totals.Missing)
-	}
+	compat.Doubts(w, d)
 }

@@ -183,7 +183,7 @@ func TestWorkload(t *testing.T) {
 		{"4.3", "--bootstrap-server a:1,b:2 --topic t --num-records 5", map[string]string{
 			"target": "kafka://a:1,b:2/t", "op": "consume", "engine": "client", "count": "5", "clients": "1", "from": "earliest",
 			"fetch-partition-max": "1048576", "recv-buffer": "2097152", "idle-timeout": "10000ms", "interval": "5000ms", "client-id": "perf-consumer-client",
-			"fetch-max": "50MiB", "client-config": "", "client-metrics": "",
+			"fetch-max": "50MiB", "client-config": "", "client-metrics": "", "wait-topic": "10000ms",
 		}, ``},
 		{"all of it", "--bootstrap-server a:1 --topic t --num-records 5 --group g --fetch-size 9 --from-latest --socket-buffer-size 8 --timeout 700 --reporting-interval 600 --print-metrics --command-property a=b=c --command-property d", map[string]string{
 			"group": "g", "fetch-partition-max": "9", "from": "latest", "recv-buffer": "8", "idle-timeout": "700ms", "interval": "600ms",
@@ -202,6 +202,8 @@ func TestWorkload(t *testing.T) {
 		{"a file, 4.1", "--bootstrap-server a:1 --topic t --messages 5 --consumer.config " + file, map[string]string{"client-config": file}, `(?s).*`},
 		{"2018", "--zookeeper a:1 --topic t --messages 5 --threads 3", map[string]string{"target": "kafka://a:1/t", "clients": "3", "count": "5"}, `hint: .* brokers are needed: .*\n`},
 		{"2018, threads by default", "--zookeeper a:1 --topic t --messages 5", map[string]string{"clients": "10"}, `hint: .*\n`},
+		{"2018, a path in ZooKeeper", "--zookeeper a:1,b:2/chroot/x --topic t --messages 5 --threads 1", map[string]string{"target": "kafka://a:1,b:2/t"}, `hint: .* brokers are needed: .*\nhint: what is behind the / of --zookeeper is a path in ZooKeeper, and is left out\n`},
+		{"brokers as Java takes them", "--bootstrap-server PLAINTEXT://a:1,SSL://b:2 --topic t --num-records 5", map[string]string{"target": "kafka://a:1,b:2/t"}, ``},
 		{"ZooKeeper and brokers", "--zookeeper z:1 --broker-list a:1 --topic t --messages 5", map[string]string{"target": "kafka://a:1/t"}, `warning: --zookeeper is ignored: .* --broker-list names the brokers\n`},
 		{"ZooKeeper and a server", "--zookeeper z:1 --bootstrap-server a:1 --topic t --messages 5", map[string]string{"target": "kafka://a:1/t"}, `warning: --zookeeper is ignored: .* --bootstrap-server names the brokers\n`},
 		{
@@ -215,6 +217,7 @@ func TestWorkload(t *testing.T) {
 			`(warning: --\S+ has no meaning and is ignored\n){4}hint: .*\n`,
 		},
 		{"what is no option", "--bootstrap-server a:1 --topic t --num-records 5 more", map[string]string{"count": "5"}, `warning: more is no option and is ignored\n`},
+		{"a secret that is no option", "--bootstrap-server a:1 --topic t --num-records 5 --command-property a=b ssl.key.password=hunter2=", nil, `warning: ssl\.key\.password is no option and is ignored\n`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := say(t, compat.Program{}, strings.Fields(tt.args)...)
@@ -223,7 +226,7 @@ func TestWorkload(t *testing.T) {
 					t.Errorf("%s is %q, want %q", name, got.settings[name], want)
 				}
 			}
-			errs := strings.ReplaceAll(got.errs, "1 records are missing from the number asked for\n", "")
+			errs := strings.ReplaceAll(got.errs, "warning: count: 1 event missing from the number asked for\n", "")
 			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(errs) {
 				t.Errorf("stderr %q, want %q", errs, tt.errs)
 			}
@@ -272,6 +275,11 @@ func TestUsage(t *testing.T) {
 		{"no date", "", b + "--topic t --num-records 5 --date-format qqq", "Illegal pattern character 'q'\n", false},
 		{"no expression", "", b + "--include [ --num-records 5", "--include: error parsing regexp: missing closing ]: `[`\n", false},
 		{"no such file", "", b + "--topic t --num-records 5 --command-config /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
+		{"an empty topic", "", b + "--topic= --num-records 5", "Topic collection to subscribe to cannot contain null or empty topic\n", false},
+		{"an empty topic, 2018", "", "--zookeeper h:1 --topic= --messages 5", "Topic collection to subscribe to cannot contain null or empty topic\n", false},
+		{"an empty expression", "", b + "--include= --num-records 5", "Topic pattern to subscribe to cannot be empty\n", false},
+		{"empty brokers", "", "--bootstrap-server= --topic t --num-records 5", "Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value\n", false},
+		{"no broker", "", "--bootstrap-server h:1/x --topic t --num-records 5", "Invalid url in bootstrap.servers: h:1/x\n", false},
 		{"no such generation", "5.0", b + "--topic t --num-records 5", "--generation 5.0: this tool has 2018, 4.1 and 4.3", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -322,7 +330,8 @@ func TestExit(t *testing.T) {
 		code   int
 		rows   int
 	}{
-		{"refused", false, t.Context(), nil, errors.New("connection refused"), 1, 0},
+		{"refused", false, t.Context(), nil, errors.New("connection refused"), 0, 0},
+		{"refused, as the tool was", true, t.Context(), nil, errors.New("connection refused"), 0, 0},
 		{"interrupted before anything", false, stopped, nil, context.Canceled, 130, 0},
 		{"interrupted", false, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 1},
 		{"interrupted, as the tool was", true, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 0},
@@ -339,7 +348,7 @@ func TestExit(t *testing.T) {
 				},
 			}
 			code, err := Tool.Main(tt.ctx, &p)
-			if code != tt.code || strings.Count(out.String(), "\n") != tt.rows || (err != nil) != (tt.err != nil && code == 1) {
+			if code != tt.code || strings.Count(out.String(), "\n") != tt.rows || (err != nil) != (tt.err != nil && code == 0) {
 				t.Errorf("exit %d, error %v, stdout %q", code, err, out.String())
 			}
 		})
@@ -356,14 +365,65 @@ func TestMetrics(t *testing.T) {
 	}
 	value := strings.Index(lines[0], "Value")
 	for i, line := range lines[1:] {
-		if !regexp.MustCompile(`\A[a-z-]+:[a-z-]+:\{client-id=c(, node-id=node-1)?\} +: \d+\.\d{3}\z`).MatchString(line) || line[value-3:value] != " : " {
+		if !regexp.MustCompile(`\A[a-z-]+:[a-z-]+:\{client-id=perf-consumer-client(, node-id=node-1|, topic=t, partition=0)?\} +: (\d+\.\d{3}|carronade .*)\z`).MatchString(line) || line[value-3:value] != " : " {
 			t.Errorf("row %q", line)
 		}
 		if i > 0 && line < lines[i] {
 			t.Errorf("%q after %q", line, lines[i])
 		}
 	}
-	if !strings.Contains(table, "consumer-fetch-manager-metrics:records-consumed-total:{client-id=c}") {
-		t.Errorf("no records-consumed-total:\n%s", table)
+	for _, want := range []string{
+		"consumer-fetch-manager-metrics:records-consumed-total:{client-id=perf-consumer-client} +: 12000.000",
+		"consumer-fetch-manager-metrics:bytes-consumed-rate:{client-id=perf-consumer-client} +: 100000.000",
+		"consumer-fetch-manager-metrics:records-lag:{client-id=perf-consumer-client, topic=t, partition=0} : 7.000",
+		"carronade:fetch-total:{client-id=perf-consumer-client, node-id=node-1} +: 3.000",
+	} {
+		if !regexp.MustCompile(want).MatchString(table) {
+			t.Errorf("no %s:\n%s", want, table)
+		}
+	}
+}
+
+// A topic that never was: nothing was consumed in the time of --timeout, which is
+// said with a row of zeros.
+func TestAbsentTopic(t *testing.T) {
+	clock = func() time.Time { return began }
+	defer func() { clock = time.Now }()
+	doc := &report.Document{
+		StartedAt: began.Add(2 * time.Second), Stopped: load.ByEnd, Trust: measure.Trust{OK: true}, Totals: report.Totals{Missing: 5},
+		Facts: map[string]any{"absent": true}, Checks: []report.Check{{Name: "count", Text: "5 events missing from the number asked for"}},
+	}
+	const warning = "WARNING: Exiting before consuming the expected number of records: timeout (2000 ms) exceeded. You can use the --timeout option to increase the timeout.\n"
+	const at, later = "2018-04-18 08:30:00:123, 2018-04-18 08:30:00:123, ", "2018-04-18 08:30:00:123, 2018-04-18 08:30:02:123, "
+	for _, tt := range []struct {
+		name   string
+		tool   *compat.Tool
+		strict bool
+		more   string
+		code   int
+		want   string
+	}{
+		{"consumer", &Tool, false, "", 1, warning + at + "0.0000, 0.0000, 0, 0.0000, 0, 0, 0.0000, 0.0000\n"},
+		{"consumer, strict", &Tool, true, "", 0, warning + later + "0.0000, 0.0000, 0, 0.0000, 0, 2000, 0.0000, 0.0000\n"},
+		{"consumer, in detail", &Tool, true, "--show-detailed-stats", 0, warning},
+		{"share", &Share, false, "", 1, warning + at + "0.0000, 0.0000, 0.0000, 0, 0\n"},
+		{"share, strict, each", &Share, true, "--show-consumer-stats", 0, "Share consumer 1 having client id perf-share-consumer-client-1 consumption metrics- " + later + "0.0000, 0.0000, 0.0000, 0, 2000\n" + warning + later + "0.0000, 0.0000, 0.0000, 0, 2000\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			p := compat.Program{
+				Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --timeout 2000 --hide-header " + tt.more), Strict: tt.strict, Out: &out, Err: &errs,
+				Fire: func(_ context.Context, d *workload.Document, _ compat.Eyes) (*report.Document, error) {
+					if got := setTo(d, "wait-topic"); got != "2000ms" {
+						t.Errorf("wait-topic %q", got)
+					}
+					return doc, nil
+				},
+			}
+			code, err := tt.tool.Main(t.Context(), &p)
+			if err != nil || code != tt.code || out.String() != tt.want || !strings.Contains(errs.String(), "warning: count: 5 events missing") {
+				t.Errorf("exit %d, error %v, stderr %q, stdout:\n%s\nwant:\n%s", code, err, errs.String(), out.String(), tt.want)
+			}
+		})
 	}
 }

@@ -124,8 +124,13 @@ func read(v *jopt.Values) (*settings, error) {
 		}
 		*to = n
 	}
-	s.brokers = strings.ReplaceAll(s.brokers, " ", "")
 	var err error
+	if s.brokers, err = kafkaprops.Servers(s.brokers); err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(s.topic) == "" {
+		return nil, fmt.Errorf("The given topic name '%s' cannot be represented in a request.", s.topic) //nolint:revive,staticcheck // the client's words
+	}
 	s.props, err = kafkaprops.Read(file, nil)
 	return &s, err
 }
@@ -133,7 +138,7 @@ func read(v *jopt.Values) (*settings, error) {
 // warn says what is taken otherwise than the tool does.
 func (s *settings) warn(w io.Writer, rest []string) {
 	for _, arg := range rest {
-		fmt.Fprintf(w, "warning: %s is no option and is ignored\n", arg)
+		fmt.Fprint(w, kafkaprops.Stray(arg))
 	}
 	if s.key > longestKey {
 		fmt.Fprintf(w, "warning: --record-key-size %d: keys have %d bytes, the most that they can have here\n", s.key, longestKey)

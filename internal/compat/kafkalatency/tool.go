@@ -101,7 +101,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
 		}
-		return 1, err
+		return 0, err // ours is the exit code
 	}
 	complain(p.Err, d)
 	if d.Stopped == load.Interrupted && p.Strict {
@@ -128,22 +128,12 @@ func exit(d *report.Document, strict bool) int {
 	return 0
 }
 
-// complain says what the numbers need to be read with.
+// complain says what was not taken, and what the numbers need to be read with.
 func complain(w io.Writer, d *report.Document) {
 	for _, f := range d.Failures {
 		fmt.Fprintf(w, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
 	}
-	for _, text := range d.Problems {
-		fmt.Fprintln(w, "error:", text)
-	}
-	for _, c := range d.Checks {
-		if !c.OK {
-			fmt.Fprintf(w, "%s: %s\n", c.Name, c.Text)
-		}
-	}
-	for _, text := range d.Trust.Reasons {
-		fmt.Fprintln(w, "the generator was at its limit:", text)
-	}
+	compat.Doubts(w, d)
 }
 
 // lines print what a run shows.

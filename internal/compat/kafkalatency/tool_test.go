@@ -123,6 +123,8 @@ func TestWorkload(t *testing.T) {
 		{"headers of nothing", named + "--num-headers 1", map[string]string{"header": "A="}, `warning: --record-header-key-size 0: .*\n`},
 		{"headers of null", named + "--num-headers 1 --record-header-key-size 1 --record-header-size -1", map[string]string{"header": "A="}, `warning: --record-header-size -1: .*\n`},
 		{"more than there are", named + "more", map[string]string{"count": "5"}, `warning: more is no option and is ignored\n`},
+		{"a secret that is no option", named + "ssl.key.password=hunter2=", nil, `warning: ssl\.key\.password is no option and is ignored\n`},
+		{"brokers as Java takes them", "PLAINTEXT://a:1,SSL://b:2 t 5 1 20", map[string]string{"target": "kafka://a:1,b:2/t"}, ``},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := say(t, compat.Program{}, strings.Fields(tt.args)...)
@@ -159,6 +161,8 @@ func TestUsage(t *testing.T) {
 		{"names too early", "4.1", named, "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic", false},
 		{"too few, 2018", "2018", "a:1 t 5", "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic", false},
 		{"no such file", "", "a:1 t 5 1 20 /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
+		{"an empty topic", "", "--bootstrap-server a:1 --topic= --num-records 5 --producer-acks 1 --record-size 20", "The given topic name '' cannot be represented in a request.\n", false},
+		{"no broker", "", "a:1/x t 5 1 20", "Invalid url in bootstrap.servers: a:1/x\n", false},
 		{"no such generation", "5", named, "--generation 5: this tool has 2018, 4.1 and 4.3", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -201,13 +205,13 @@ func TestExit(t *testing.T) {
 		code   int
 		errs   string
 	}{
-		{"refused", false, nil, errors.New("connection refused"), 1, ""},
+		{"refused", false, nil, errors.New("connection refused"), 0, ""},
 		{"interrupted", false, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
 		{"interrupted, as the tool was", true, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
-		{"lost", false, lost, nil, 1, "broker: too large (2 records)\nverify: 1 event was lost\n"},
-		{"lost, as the tool has it", true, lost, nil, 1, "broker: too large (2 records)\nverify: 1 event was lost\n"},
-		{"the generator was at its limit", false, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 3, "the generator was at its limit: pauses\n"},
-		{"the generator, as the tool has it", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "the generator was at its limit: pauses\n"},
+		{"lost", false, lost, nil, 1, "broker: too large (2 records)\nwarning: verify: 1 event was lost\n"},
+		{"lost, as the tool has it", true, lost, nil, 1, "broker: too large (2 records)\nwarning: verify: 1 event was lost\n"},
+		{"the generator was at its limit", false, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 3, "warning: not to be trusted: pauses\n"},
+		{"the generator, as the tool has it", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "warning: not to be trusted: pauses\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, errs bytes.Buffer

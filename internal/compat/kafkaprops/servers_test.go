@@ -1,0 +1,29 @@
+package kafkaprops
+
+import "testing"
+
+func TestServers(t *testing.T) {
+	for _, tt := range []struct{ list, want, err string }{
+		{"PLAINTEXT://a:1, b:2", "a:1,b:2", ""},
+		{"", "", "Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value"},
+		{" ", "", "Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value"},
+		{"a:1,b:2/chroot", "", "Invalid url in bootstrap.servers: b:2/chroot"},
+	} {
+		got, err := Servers(tt.list)
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
+			t.Errorf("%q: got %q, %v; want %q, %s", tt.list, got, err, tt.want, tt.err)
+		}
+	}
+}
+
+func TestStray(t *testing.T) {
+	for arg, want := range map[string]string{
+		"more":                          "warning: more is no option and is ignored\n",
+		"ssl.key.password=hunter2":      "warning: ssl.key.password is no option and is ignored\n",
+		`x=M username="a" password=hu=`: "warning: x is no option and is ignored\n",
+	} {
+		if got := Stray(arg); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
