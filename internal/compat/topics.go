@@ -15,7 +15,8 @@ type TopicLoad struct {
 	// call for each, in their order, one at a time. Nil: Names has them.
 	Next func() string
 	// Times is how many operations there are, of list, read and Next: 0 is one
-	// listing, or each topic once; -1 is without end, until For has passed.
+	// listing, or each topic once; -1 is without end, until For has passed. Beside
+	// For a number is a bound: what is not begun then is not unsent.
 	Times int
 
 	Partitions, Replicas int // of topics to create; 0: as the brokers like

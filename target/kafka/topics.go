@@ -59,6 +59,7 @@ type TopicWork struct {
 	// Times is how many operations there are, of those that list and read, which
 	// begins with the first topic again, and of Next: 0 is one listing, or each
 	// topic once; -1 is without end, until For has passed or the context ends.
+	// Beside For a number is a bound, and what is not begun then is not Unsent.
 	Times    int
 	Internal bool // list: the brokers' own topics as well
 
@@ -298,10 +299,10 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 	}
 	wg.Wait()
 	r := t.res
-	if total > 0 {
-		r.Unsent += uint64(total - begun)
+	if total < 0 || t.Times > 0 && t.For > 0 {
+		r.Unsent = 0 // there was no number of them, or it was a bound
 	} else {
-		r.Unsent = 0 // there was no number of them
+		r.Unsent += uint64(total - begun)
 	}
 	r.Elapsed = time.Since(start)
 	if s := r.Elapsed.Seconds(); s > 0 {

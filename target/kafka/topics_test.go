@@ -195,7 +195,7 @@ func TestTopicsWithoutEnd(t *testing.T) {
 	} {
 		w.For, w.Concurrency = 200*time.Millisecond, 2
 		res := topics(t, c, w)
-		if res.Done < 2 || res.Done > 21 || res.Failed > 0 || w.Times < 0 && res.Unsent > 0 || w.Times > 0 && res.Unsent != math.MaxInt-res.Done {
+		if res.Done < 2 || res.Done > 21 || res.Failed > 0 || res.Unsent > 0 {
 			t.Errorf("%s, %d times for 200 ms at 100/s: got %d done, %d failed, %d unsent", w.Op, w.Times, res.Done, res.Failed, res.Unsent)
 		}
 		if w.Op == TopicsRead && (len(res.Topics) != 1 || res.Events != 30*res.Done) {

@@ -69,7 +69,7 @@ func stopped(r *kafka.TopicResult, l compat.TopicLoad) load.Reason {
 		return load.Interrupted
 	case l.Failures > 0 && r.Failed > l.Failures:
 		return load.ByFailures
-	case r.Unsent > 0 || l.Times < 0:
+	case r.Unsent > 0 || l.Times < 0 || r.Operations < uint64(l.Times):
 		return load.ByTime
 	}
 	return load.ByEvents

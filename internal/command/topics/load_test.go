@@ -3,6 +3,7 @@ package topics
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
@@ -56,6 +57,17 @@ func TestLoad(t *testing.T) {
 	r, seen = run(create)
 	if r.Failed != 5 || r.Unsent != 25 || r.Result.Stopped != load.ByFailures || !slices.ContainsFunc(seen, func(d compat.TopicDone) bool { return d.Class == "rejected" && d.Err != nil }) {
 		t.Errorf("again, with four failures allowed: got %+v, %+v", r, seen)
+	}
+	for _, times := range []int{-1, 1e9} { // without end, and a bound that is not reached
+		r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Times: times, For: 50 * time.Millisecond})
+		if r.Done == 0 || r.Unsent != 0 || r.Result.Stopped != load.ByTime {
+			t.Errorf("%d times for 50 ms: got %+v, ended by %v", times, r, r.Result.Stopped)
+		}
+	}
+	started := time.Time{}
+	r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Started: func(at time.Time) { started = at }})
+	if started.IsZero() || !started.Equal(r.Result.Started) {
+		t.Errorf("it began at %v, the report says %v", started, r.Result.Started)
 	}
 	r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Times: 4, Rate: 1000})
 	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Hold.Response.Count() != 4 {
