@@ -122,6 +122,12 @@ type reported struct {
 		P999  float64 `json:"p999_us"`
 	} `json:"end_to_end"`
 	Labels map[string]string `json:"labels"`
+	System struct {
+		ShareGroup struct {
+			Events []uint64 `json:"member_events"`
+			Bytes  []uint64 `json:"member_bytes"`
+		} `json:"share_group"`
+	} `json:"facts"`
 }
 
 // standFor runs carronade in a tool's place, with a report, and reads its lines.

@@ -1,0 +1,147 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// What each consumer of a share group was given is what the report has, and all
+// of it at least what was counted.
+func TestShareConsumerAgreesWithReport(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	topic := broker.CreateTopic(t, 4, 1)
+	filled("20000")(t, broker, topic, "")
+	broker.Tool(t, "kafka.admin.ConfigCommand", "--alter", "--entity-type", "groups", "--entity-name", topic, "--add-config", "share.auto.offset.reset=earliest")
+	s, d := standFor(t, shareForms, 0, "kafka-share-consumer-perf-test", "--bootstrap-server", broker.Bootstrap(), "--topic", topic, "--group", topic,
+		"--num-records", "15000", "--threads", "2", "--show-consumer-stats", "--timeout", "30000")
+	if d.Totals.Consumed != 15_000 {
+		t.Errorf("the report has %+v", d.Totals)
+	}
+	alike(t, "records", s.number(t, "total.messages"), float64(d.Totals.Consumed), 0)
+	alike(t, "MB", s.number(t, "total.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
+	alike(t, "records a second", s.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
+	alike(t, "ms", s.number(t, "total.fetch"), d.Totals.ElapsedS*1e3, 0.5)
+
+	members := d.System.ShareGroup
+	if len(s.fields["consumer.messages"]) != 2 || len(members.Events) != 2 || len(members.Bytes) != 2 {
+		t.Fatalf("consumers %q, members %+v", s.fields["consumer.messages"], members)
+	}
+	sum := uint64(0)
+	for i, text := range s.fields["consumer.messages"] {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mb, err := strconv.ParseFloat(s.fields["consumer.mb"][i], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n != members.Events[i] {
+			t.Errorf("consumer %d has %d records, the report %d", i+1, n, members.Events[i])
+		}
+		alike(t, "MB of a consumer", mb, float64(members.Bytes[i])/(1<<20), 5e-5)
+		sum += n
+	}
+	if sum < d.Totals.Consumed || sum > 20_000 {
+		t.Errorf("the consumers have %d records together, all of them %d", sum, d.Totals.Consumed)
+	}
+}
+
+// Ctrl-C in the middle: the row of what was consumed, and the report; with
+// --strict the program is gone, as a JVM.
+func TestAsKafkaConsumerInterrupted(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0")
+	for _, strict := range []bool{false, true} {
+		t.Run("strict="+strconv.FormatBool(strict), func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "report.json")
+			args := []string{
+				"as", "kafka-consumer-perf-test", "--report-json", file, "--bootstrap-server", server.addr, "--topic", "t",
+				"--num-records", "100000000000", "--reporting-interval", "300",
+			}
+			if strict {
+				args = append(args, "--strict", "--show-detailed-stats")
+			}
+			s := start(t, args...)
+			after(t, 2*time.Second)
+			s.signal(syscall.SIGINT)
+			e := s.wait(patience).want(t, 130)
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var d reported
+			if err := json.Unmarshal(data, &d); err != nil {
+				t.Fatal(err)
+			}
+			forms := consumerForms
+			if strict {
+				forms = consumerDetails
+			}
+			got := side{who: ours, out: e.stdout}
+			if err := got.parse(forms); err != nil {
+				t.Fatalf("%v\n%s", err, e.stdout)
+			}
+			if strict {
+				if last := got.number(t, "row.messages"); last <= 0 || last > float64(d.Totals.Consumed) || len(got.lines) != 1 {
+					t.Errorf("the last row has %g of %d records; lines %q", last, d.Totals.Consumed, got.lines)
+				}
+				return
+			}
+			if n := got.number(t, "total.messages"); n == 0 || n != float64(d.Totals.Consumed) {
+				t.Errorf("the row has %g records, the report %d", n, d.Totals.Consumed)
+			}
+		})
+	}
+}
+
+// Brokers that do not answer are exit code 2 and a reason that is said once,
+// --strict or not; and so are secrets kept, and warnings said once.
+func TestAsKafkaUnreachable(t *testing.T) {
+	t.Parallel()
+	const nobody = "127.0.0.1:1"
+	for _, tt := range []struct{ name, args string }{
+		{"consumer", "kafka-consumer-perf-test --bootstrap-server " + nobody + " --topic t --num-records 5 --timeout 500"},
+		{"consumer, strict", "kafka-consumer-perf-test --strict --bootstrap-server " + nobody + " --topic t --num-records 5 --timeout 500"},
+		{"share consumer", "kafka-share-consumer-perf-test --bootstrap-server " + nobody + " --topic t --num-records 5 --timeout 500"},
+		{"latency", "kafka-e2e-latency " + nobody + " t 5 1 10"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := run(t, append([]string{"as"}, strings.Fields(tt.args)...)...).want(t, 2)
+			if n := strings.Count(e.stderr, "connection refused"); n != 1 || strings.Contains(e.stdout, "0.0000") {
+				t.Errorf("the reason is said %d times:\n%s%s", n, e.stdout, e.stderr)
+			}
+		})
+	}
+}
+
+// What a command line has to be read with is said once, though the report has
+// it, and what may be a secret is not.
+func TestAsKafkaConsumersSay(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0")
+	run(t, "run", "kafka://"+server.addr+"/t", "--count", "100", "--size", "10", "--quiet").wantOne(t, 0, 3)
+	file := filepath.Join(t.TempDir(), "client.properties")
+	if err := os.WriteFile(file, []byte("made.up=1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{
+		"kafka-consumer-perf-test --bootstrap-server PLAINTEXT://" + server.addr + " --topic t --num-records 100 --command-config " + file + " ssl.key.password=hunter2",
+		"kafka-e2e-latency --bootstrap-server PLAINTEXT://" + server.addr + " --topic t --num-records 10 --producer-acks 1 --record-size 10 --command-config " + file + " ssl.key.password=hunter2",
+	} {
+		e := run(t, append([]string{"as"}, strings.Fields(args)...)...).wantOne(t, 0, 3)
+		if n := strings.Count(e.stderr, "warning: the client property made.up has no meaning"); n != 1 || !strings.Contains(e.stderr, "warning: ssl.key.password is no option") || strings.Contains(e.stderr+e.stdout, "hunter2") {
+			t.Errorf("%s: %d times:\n%s", args, n, e.stderr)
+		}
+	}
+}
