@@ -20,7 +20,7 @@ func produced(t *testing.T, code int, args ...string) (side, *document) {
 		t.Fatalf("exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
 	}
 	s := side{who: ours, out: e.stdout, errs: e.stderr}
-	if err := s.parse(producerForms); err != nil {
+	if err := s.parse(steadyForms); err != nil {
 		t.Fatalf("%v\n%s", err, e.stdout)
 	}
 	data, err := os.ReadFile(file)
