@@ -5,10 +5,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"carronade/internal/kafkatest"
 )
@@ -121,6 +124,9 @@ type reported struct {
 		P99   float64 `json:"p99_us"`
 		P999  float64 `json:"p999_us"`
 	} `json:"end_to_end"`
+	Intervals []struct {
+		Histograms map[string]string `json:"histograms"`
+	} `json:"intervals"`
 	Labels map[string]string `json:"labels"`
 	System struct {
 		ShareGroup struct {
@@ -154,6 +160,32 @@ func standFor(t *testing.T, forms []form, code int, args ...string) (side, repor
 		t.Errorf("the report is labelled %q", d.Labels)
 	}
 	return s, d
+}
+
+// endToEnd are all end-to-end times of a report, in microseconds and in order, as
+// the whole histograms of its intervals have them.
+func (d *reported) endToEnd(t *testing.T) (us []float64) {
+	t.Helper()
+	for _, iv := range d.Intervals {
+		text := iv.Histograms["end_to_end"]
+		if text == "" {
+			continue
+		}
+		h, err := hdrhistogram.Decode([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bar := range h.Distribution() {
+			for range bar.Count {
+				us = append(us, float64(bar.To))
+			}
+		}
+	}
+	slices.Sort(us)
+	if len(us) == 0 || uint64(len(us)) != d.EndToEnd.Count {
+		t.Fatalf("the intervals have %d times, the report %d", len(us), d.EndToEnd.Count)
+	}
+	return us
 }
 
 // alike checks numbers that must agree to the digits that are printed.
@@ -216,12 +248,16 @@ func TestLatencyAgreesWithReport(t *testing.T) {
 		}
 		// A histogram's mean is within a part in a thousand.
 		alike(t, "mean", lines.number(t, "mean.ms"), d.EndToEnd.Mean/1e3, d.EndToEnd.Mean/1e6+1e-4)
-		for field, us := range map[string]float64{"percentiles.p50": d.EndToEnd.P50, "percentiles.p99": d.EndToEnd.P99, "percentiles.p999": d.EndToEnd.P999} {
-			most := 0.501
-			if strict { // cut off, and by another rank
-				most = math.Inf(1)
+		all := d.endToEnd(t)
+		for field, p := range map[string]float64{"percentiles.p50": 0.5, "percentiles.p99": 0.99, "percentiles.p999": 0.999} {
+			us, below, above := map[float64]float64{0.5: d.EndToEnd.P50, 0.99: d.EndToEnd.P99, 0.999: d.EndToEnd.P999}[p], 0.501, 0.501
+			if strict { // cut off, and of the rank after it
+				us, below, above = all[int(p*float64(len(all)))], 1, 0
 			}
-			alike(t, field, lines.number(t, field), us/1e3, most)
+			// A histogram's value is of the upper end of its cell, a thousandth wide.
+			if got := lines.number(t, field); got < us/1e3*0.998-below || got > us/1e3+above {
+				t.Errorf("strict %v: %s is %g, the report has %g us", strict, field, got, us)
+			}
 		}
 	}
 }
