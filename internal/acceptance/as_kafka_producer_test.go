@@ -148,3 +148,15 @@ func TestAsKafkaWarnsOnce(t *testing.T) {
 		t.Errorf("it says %q %d times:\n%s", words, n, s.errs)
 	}
 }
+
+// A broker that cannot be reached is no usage error: 2, and a way out.
+func TestAsKafkaProducerNobody(t *testing.T) {
+	t.Parallel()
+	for _, ours := range []string{"--generation 4.3 --bootstrap-server 127.0.0.1:1", "--strict --bootstrap-server 127.0.0.1:1", "--generation 2018 --producer-props bootstrap.servers=127.0.0.1:1"} {
+		args := strings.Fields("as kafka-producer-perf-test --topic t --num-records 5 --record-size 5 --throughput 5 " + ours)
+		e := run(t, args...).want(t, 2)
+		if !strings.Contains(e.stderr, "error: connect to 127.0.0.1:1") || !strings.Contains(e.stderr, "hint: ") || e.stdout != "" {
+			t.Errorf("%s: stdout %q, stderr %q", ours, e.stdout, e.stderr)
+		}
+	}
+}

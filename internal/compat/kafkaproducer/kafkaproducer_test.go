@@ -182,6 +182,7 @@ func TestFlags(t *testing.T) {
 		refused    bool
 	}{
 		{"--bootstrap-server", always + rate + "--bootstrap-server PLAINTEXT://a:1,b:2", map[string]string{"target": "kafka://a:1,b:2/t", "profile": "java", "client-property": "client.id=perf-producer-client", "create-topic": "auto"}, "", false},
+		{"--bootstrap-server", always + rate + "--bootstrap-server a:1/chroot", nil, "org.apache.kafka.common.config.ConfigException: Invalid url in bootstrap.servers: a:1/chroot", true},
 		{"--topic", always + servers + rate, map[string]string{"target": "kafka://a:1/t"}, "", false},
 		{"--num-records", always + servers + rate, map[string]string{"count": "12001", "warmup": ""}, "", false},
 		{"--record-size", always + servers + rate, map[string]string{"payload": "letters", "size": "100", "fresh": ""}, "", false},

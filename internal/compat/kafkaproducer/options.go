@@ -29,6 +29,7 @@ type options struct {
 	throughput float64
 
 	bootstrap           string
+	servers             string // the same, as a target has them
 	props               []string
 	propsFlag           string
 	config, configFlag  string
@@ -155,6 +156,9 @@ func (o *options) read() error {
 	if o.bootstrap == "" {
 		return &exception{"org.apache.kafka.common.config.ConfigException", `Missing required configuration "bootstrap.servers" which has no default value.`}
 	}
+	if o.servers, err = kafkaprops.Servers(o.bootstrap); err != nil {
+		return &exception{"org.apache.kafka.common.config.ConfigException", err.Error()}
+	}
 	o.beside()
 	id, inProps := o.client.Get("transactional.id")
 	switch o.generation {
@@ -200,7 +204,7 @@ func (o *options) paced() bool { return o.throughput > 0 && o.throughput < unlim
 // workload says it all in carronade's words.
 func (o *options) workload() *workload.Document {
 	var d compat.Draft
-	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", kafkaprops.Hosts(o.bootstrap), o.topic)
+	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", o.servers, o.topic)
 	d.Set("profile", "--generation", o.generation.profile())
 	if _, ok := o.client.Get("client.id"); !ok {
 		d.Set("client-property", "client.id", "client.id="+clientID)

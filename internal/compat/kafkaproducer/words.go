@@ -166,6 +166,6 @@ servers come by --producer-props or --producer.config and no flag is newer, and
 Here percentiles are of every record and the nearest millisecond (--strict:
 int(p*n) of 500,000 samples, cut), with --throughput above zero times begin when a
 record is due (--strict: when it is sent), a run whose records failed does not
-leave with 0, and --throughput 0, which never ends, is refused. See
-docs/coming-from/kafka-tools.md.
+leave with 0, --throughput 0, which never ends, is refused, and one of 10,000,000
+or more is -1. See docs/coming-from/kafka-tools.md.
 `
