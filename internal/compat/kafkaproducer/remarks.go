@@ -56,7 +56,7 @@ var topicName = regexp.MustCompile(`\A[a-zA-Z0-9._-]*\z`)
 // record fails. Here, what is no topic could be another part of an address, and
 // none at all another topic.
 func checkTopic(name string) error {
-	reason := ""
+	var reason string
 	switch {
 	case name == "":
 		reason = "the empty string is not allowed"
