@@ -115,6 +115,9 @@ func consumerSets() []golden {
 		wrongConsumer("no interval", from+"--num-records 5 --reporting-interval 0", `Reporting interval must be greater than 0.`),
 		wrongConsumer("no date", from+"--num-records 5 --date-format qqq", `Illegal pattern character 'q'`),
 		wrongConsumer("no such file", from+"--num-records 5 --command-config DIR/none", `/none`),
+		wrongConsumer("an empty topic", "--bootstrap-server BROKER --num-records 5 --topic=", `Topic collection to subscribe to cannot contain null or empty topic`),
+		wrongConsumer("an empty expression", "--bootstrap-server BROKER --num-records 5 --include=", `Topic pattern to subscribe to cannot be empty`),
+		wrongConsumer("no address", "--bootstrap-server BROKER/x --topic TOPIC --num-records 5", `Invalid url in bootstrap.servers: `),
 		wrongConsumer("nothing", "", `--hide-header`),
 	}
 }
@@ -152,6 +155,7 @@ func latencySets() []golden {
 		wrong("no count", named+"--num-records 0 --producer-acks 1 --record-size 10", "Value for --num-records must be a positive integer."),
 		wrong("no number", "BROKER TOPIC ten 1 10", "Cannot parse argument 'ten' of option num-records"),
 		wrong("no size", named+"--num-records 10 --producer-acks 1 --record-size -1", "Value for --record-size must be a non-negative integer."),
+		wrong("an empty topic", "--bootstrap-server BROKER --topic= --num-records 10 --producer-acks 1 --record-size 10", "The given topic name '' cannot be represented in a request."),
 		wrong("no headers", named+"--num-records 10 --producer-acks 1 --record-size 10 --num-headers -1", "Value for --num-headers must be a non-negative integer."),
 	}
 }
@@ -210,6 +214,7 @@ func shareSets() []golden {
 		set("no header", from+"--messages 5000 --timeout 60000 --hide-header"),
 		wrong("no brokers", "--topic TOPIC --num-records 5", `Missing required argument "[bootstrap-server]"`),
 		wrong("no topic", "--bootstrap-server BROKER --num-records 5", `Missing required argument "[topic]"`),
+		wrong("an empty topic", "--bootstrap-server BROKER --num-records 5 --topic=", `Topic collection to subscribe to cannot contain null or empty topic`),
 		wrong("no count", from, `Exactly one of the following arguments is required: [messages], [num-records]`),
 	}
 }
