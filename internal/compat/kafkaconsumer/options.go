@@ -231,9 +231,9 @@ func read(generation string, v *jopt.Values) (*settings, error) {
 func (s *settings) check() error {
 	switch {
 	case s.byName && strings.TrimSpace(s.topic) == "":
-		return errors.New("Topic collection to subscribe to cannot contain null or empty topic") //nolint:revive // the client's words
+		return errors.New("Topic collection to subscribe to cannot contain null or empty topic")
 	case !s.byName && s.include == "":
-		return errors.New("Topic pattern to subscribe to cannot be empty") //nolint:revive // the client's words
+		return errors.New("Topic pattern to subscribe to cannot be empty")
 	case badExpression(s.include) != nil:
 		return badExpression(s.include)
 	case s.interval <= 0:

@@ -129,7 +129,7 @@ func read(v *jopt.Values) (*settings, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(s.topic) == "" {
-		return nil, fmt.Errorf("The given topic name '%s' cannot be represented in a request.", s.topic) //nolint:revive,staticcheck // the client's words
+		return nil, fmt.Errorf("The given topic name '%s' cannot be represented in a request.", s.topic) //nolint:revive // the client's words
 	}
 	s.props, err = kafkaprops.Read(file, nil)
 	return &s, err

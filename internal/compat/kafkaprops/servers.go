@@ -11,7 +11,7 @@ import (
 func Servers(list string) (string, error) {
 	hosts := Hosts(list)
 	if hosts == "" {
-		return "", errors.New("Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value") //nolint:revive // the client's words
+		return "", errors.New("Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value")
 	}
 	for host := range strings.SplitSeq(hosts, ",") {
 		if strings.Contains(host, "/") {
