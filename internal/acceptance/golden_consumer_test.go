@@ -99,8 +99,8 @@ func consumerSets() []golden {
 	include := consumerSet("an expression", "--bootstrap-server BROKER --include ^TOPIC$ --num-records 5000", consumerForms)
 	include.same = all
 	// A JVM that has just begun is slow, and grows faster.
-	million := consumerSet("two million", from+"--num-records 2000000 --command-property max.poll.records=2000", consumerForms)
-	million.before, million.same, million.near = filled("2000000"), all, map[string]float64{"total.rate": 3, "total.mbs": 3}
+	million := consumerSet("six million", from+"--num-records 6000000 --command-property max.poll.records=2000", consumerForms)
+	million.before, million.same, million.near = filled("6000000"), all, map[string]float64{"total.rate": 3, "total.mbs": 3}
 	metrics := consumerSet("metrics", from+"--num-records 5000 --print-metrics", consumerMetrics)
 	metrics.same, metrics.among = all, []string{"metric.name"}
 	return []golden{
