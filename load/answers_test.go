@@ -37,3 +37,18 @@ func TestAnswersByWhenTheyCame(t *testing.T) {
 		})
 	}
 }
+
+// TestNeverSentIsNotAnswered: what was never written failed, and nobody said so.
+func TestNeverSentIsNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(Single(), 1, constantly(5*time.Millisecond))
+		u := &unwritten{f, &unwrittenLane{f.lanes[0], 1}}
+		r, err := Fire(t.Context(), Plan{Schedule: Constant(10), EventsPerShot: 1, Hold: Limits{Time: time.Second}, Portable: true}, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Hold.Failed != 10 || r.Hold.Answers != 0 || r.Drain.Answers != 0 {
+			t.Errorf("%d failed, %d and %d answers; want 10, none", r.Hold.Failed, r.Hold.Answers, r.Drain.Answers)
+		}
+	})
+}

@@ -112,7 +112,7 @@ func (t *thread) settle(o *Outcome) {
 	at := t.run.phaseAt(o.Done)
 	t.arrived[at] += uint64(came)
 	t.arrivedB[at] += o.bytesOf(came)
-	if o.Acked > 0 || o.Failed > 0 || o.Status != 0 {
+	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // what was never sent is answered by nobody
 		t.answers[at] += uint64(shots)
 	}
 	t.time(pg, o)

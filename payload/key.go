@@ -63,7 +63,8 @@ func parseKeys(s string) (keys, error) {
 }
 
 // parseNames takes so many digits, of a radix: as many keys as there are such
-// names, so that an event has one of its own.
+// names. Drawn freshly for each event (the setting fresh) hardly two are alike;
+// else they come again with the pool.
 func (k *keys) parseNames(args []string) error {
 	k.kind, k.radix = uniform, 36
 	if len(args) == 0 || len(args) > 2 {

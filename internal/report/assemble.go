@@ -119,7 +119,7 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 		events, bytes = t.Consumed, t.Bytes
 	}
 	elapsed := time.Duration(t.ElapsedS * float64(time.Second))
-	t.EventsPerS, t.BytesPerS, t.AnswersPerS = perSecond(events, elapsed), perSecond(bytes, elapsed), perSecond(t.Answered, elapsed)
+	t.EventsPerS, t.BytesPerS = perSecond(events, elapsed), perSecond(bytes, elapsed)
 	ph.Times = assembleTimes(rows)
 	return ph, true
 }

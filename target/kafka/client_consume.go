@@ -239,11 +239,13 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 		at := now()
 		select {
 		case <-ctx.Done():
+			r.release()
 			r.client.AllowRebalance()
 			return nil
 		default:
 		}
 		if err := s.fatal(fetches); err != nil {
+			r.release()
 			return err
 		}
 		r.arrivals, r.marks, r.nexts, r.lasts = r.arrivals[:0], r.marks[:0], r.nexts[:0], r.lasts[:0]

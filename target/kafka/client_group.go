@@ -117,6 +117,14 @@ func (s *clientSource) goOn(ctx context.Context) error {
 // that stands still must not hold up the end of a run.
 const leaveTime = 2 * time.Second
 
+// release gives the records of the last poll back to a share group, for other
+// members: nobody takes them here.
+func (r *clientReader) release() {
+	if r.s.cl.cfg.shareGroup != "" {
+		r.client.MarkAcks(kgo.AckRelease)
+	}
+}
+
 func (r *clientReader) leave() {
 	if r.s.cl.cfg.shareGroup != "" {
 		// What was delivered is accepted; the client does it otherwise with the

@@ -155,7 +155,7 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 			}
 			asked, cl.madeBy = time.Now(), "carronade"
 			continue
-		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero():
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero() && c.waitTopic == 0:
 			asked, cl.madeBy = time.Now(), "the broker"
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && c.waitTopic > 0:

@@ -181,7 +181,10 @@ var java1Profile = map[string]string{
 	"max-request":     "1MiB",
 	"buffer-memory":   "32MiB",
 	"request-timeout": "30s",
-	"partitioner":     "roundrobin",
+	// It had none: a batch was given up after the request timeout, and not sent
+	// again, which here it is until then.
+	"delivery-timeout": "30s",
+	"partitioner":      "roundrobin",
 }
 
 // presets returns what the options client-config, client-property and profile
@@ -229,14 +232,14 @@ func presets(v target.Values) (set, props map[string]string, warnings []string, 
 // set in place of defaults: options of this kind, and the settings linger and
 // max-in-flight of any workload. What somebody set explicitly wins over them.
 // Secrets are not among them. It implements target.Presetter.
-func (Kind) Presets(_ *url.URL, v target.Values) (set map[string]string, warnings []string, err error) {
-	set, _, warnings, err = presets(v)
+func (Kind) Presets(_ *url.URL, v target.Values) (map[string]string, []string, error) {
+	set, props, warnings, err := presets(v)
 	asked := v.Bool("idempotent") || set["idempotent"] == "true" || v.Bool("transactions") || v.Has("transactional-id") || set["transactional-id"] != ""
 	if err == nil && asked {
 		// What the protocol asks of an idempotent producer holds unless
 		// somebody says otherwise, and is refused when he does.
 		for name, text := range map[string]string{"acks": "all", "max-in-flight": "5"} {
-			if _, ok := set[name]; !ok {
+			if _, said := props[name]; !said && name == "acks" || set[name] == "" { // a profile's acks give way
 				set[name] = text
 			}
 		}
