@@ -2,15 +2,12 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/measure"
@@ -59,12 +56,12 @@ type TopicWork struct {
 	// Times is how many operations there are, of those that list and read, which
 	// begins with the first topic again, and of Next: 0 is one listing, or each
 	// topic once; -1 is without end, until For has passed or the context ends.
-	// Beside For a number is a bound, and what is not begun then is not Unsent.
+	// Beside For a number is a bound, and what time left of it is not Unsent.
 	Times    int
 	Internal bool // list: the brokers' own topics as well
 
 	For      time.Duration // begin no request after so long; 0: no limit
-	Failures uint64        // begin none after more failed operations than this; 0: no limit
+	Failures uint64        // begin none after more operations that failed or are unknown; 0: no limit
 
 	// Started is called once, when the brokers were reached, with the moment that
 	// all times are from; nil: nobody looks.
@@ -79,36 +76,43 @@ type TopicWork struct {
 type TopicDone struct {
 	Name          string
 	Due, Sent, At time.Duration // due is sent without a rate
-	Class         string        // of the failure; "" when it succeeded
+	Free          time.Duration // with a rate: since when one of those in flight was free for it; it may be before it was due
+	Class         string        // of what went wrong; "" when it succeeded
 	Err           error         // likewise
+	Certain       bool          // of a class: the brokers certainly did not do it; else they may have, and it is unknown
 	Events, Bytes uint64        // read
 	InFlight      int           // requests that were in flight as this one was answered, it included
+	Last          bool          // of its request: those of one come one behind the other
 }
 
-// A TopicResult is what became of a TopicWork.
+// A TopicResult is what became of a TopicWork. Operations are those Done, Failed
+// and Unknown.
 type TopicResult struct {
 	Op         string
 	Operations uint64 // begun
 	Done       uint64 // and succeeded
-	Failed     uint64 // and refused for certain, or not answered
+	Failed     uint64 // and refused for certain, or never asked for
+	Unknown    uint64 // and asked for without a certain answer: a timeout, a lost connection, an interruption
 	Requests   uint64
-	Unsent     uint64 // not begun when the load ended
+	Unsent     uint64 // due, or where there is no rate to be made, and not begun when the load ended
 
-	Elapsed      time.Duration
-	PerSecond    float64 // operations done a second
-	PerRequest   int
-	Concurrency  int
-	BusyMean     float64            // requests in flight, time-weighted mean
-	Service      *measure.Histogram // answered - sent, per request
-	Response     *measure.Histogram // answered - due, per request; nil without a rate
-	Events       uint64             // read: records
-	Bytes        uint64             // read: of keys, values and headers; of what was fetched, where BytesWire is set
-	BytesWire    bool               // read: some batches were compressed and not decoded, so Bytes is as they travelled
-	Classes      map[string]uint64
-	Failures     []measure.Failure // the first 32 distinct texts
-	Topics       []TopicInfo       // list, describe and read: what was found, by name
-	Interrupted  bool
-	OtherFailure uint64 // failed operations whose text was not kept
+	Begun         time.Duration // the end of beginning any; none was due from then on
+	Elapsed       time.Duration
+	PerSecond     float64 // operations done a second
+	PerRequest    int
+	Concurrency   int
+	BusyMean      float64            // requests in flight, time-weighted mean
+	Service       *measure.Histogram // answered - sent, per request of which something was done
+	FailedService *measure.Histogram // likewise, per request of which nothing was done and something failed
+	Response      *measure.Histogram // answered - due, per request of which something was done; nil without a rate
+	Events        uint64             // read: records
+	Bytes         uint64             // read: of keys, values and headers; of what was fetched, where BytesWire is set
+	BytesWire     bool               // read: some batches were compressed and not decoded, so Bytes is as they travelled
+	Classes       map[string]uint64  // of those that failed or are unknown
+	Failures      []measure.Failure  // likewise: the first 32 distinct texts
+	Topics        []TopicInfo        // list, describe and read: what was found, by name
+	Interrupted   bool
+	OtherFailure  uint64 // failed and unknown operations whose text was not kept
 }
 
 // A TopicInfo is what was found out about a topic.
@@ -153,19 +157,17 @@ type topicLoad struct {
 	TopicWork
 	cl *cluster
 
-	mu   sync.Mutex
-	res  *TopicResult
-	rows map[[2]string]*measure.Failure
-	busy time.Duration // time of all requests together
-	out  int           // requests in flight
+	mu    sync.Mutex
+	res   *TopicResult
+	rows  map[[2]string]*failureRow
+	found map[string]int // where in res.Topics a topic that was read is
+	busy  time.Duration  // time of all requests together
+	out   int            // requests in flight
+	ended time.Duration  // when none was begun any more; -1: not yet
+	timed bool           // it was For that ended it
+	stop  func()         // begins none any more
 
 	first string // of Next, made ahead to be checked; "" when it is taken
-}
-
-// An attempt is one request: the topics in it, and what became of each.
-type attempt struct {
-	names []string
-	errs  []error
 }
 
 func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
@@ -205,6 +207,12 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 	default:
 		return nil, fmt.Errorf("no operation %q on topics", w.Op)
 	}
+	if w.Times < 0 && w.Next == nil && w.Op != TopicsList && w.Op != TopicsRead {
+		return nil, &target.Error{
+			Doing: "repeat an operation on topics without end", Err: fmt.Errorf("%s does each topic once", w.Op),
+			Hint: "give the topics by name, or list or read without end",
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if err := c.probe(ctx); err != nil {
@@ -215,242 +223,19 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	t := &topicLoad{
-		TopicWork: w, first: first, cl: &cluster{cfg: c, control: control, admin: kadm.NewClient(control)}, rows: map[[2]string]*measure.Failure{},
-		res: &TopicResult{Op: w.Op, PerRequest: w.PerRequest, Concurrency: w.Concurrency, Service: measure.NewHistogram(), Classes: map[string]uint64{}},
+		TopicWork: w, first: first, cl: &cluster{cfg: c, control: control, admin: kadm.NewClient(control)},
+		rows: map[[2]string]*failureRow{}, found: map[string]int{}, ended: -1, stop: func() {},
+		res: &TopicResult{
+			Op: w.Op, PerRequest: w.PerRequest, Concurrency: w.Concurrency,
+			Service: measure.NewHistogram(), FailedService: measure.NewHistogram(), Classes: map[string]uint64{},
+		},
 	}
 	if w.Rate > 0 {
 		t.res.Response = measure.NewHistogram()
 	}
-	return t, control.Ping(ctx)
-}
-
-// run makes the requests: as many at once as asked for, each when it is due.
-func (t *topicLoad) run(ctx context.Context) *TopicResult {
-	total := t.operations()
-	var (
-		wg     sync.WaitGroup
-		begun  int // operations
-		next   int // request
-		nextMu sync.Mutex
-		start  = time.Now()
-		claim  = func() (i int, names []string, ok bool) {
-			nextMu.Lock()
-			defer nextMu.Unlock()
-			if begun == total || ctx.Err() != nil || t.For > 0 && time.Since(start) >= t.For || t.failedEnough() {
-				return 0, nil, false
-			}
-			n := t.PerRequest
-			if total > 0 {
-				n = min(n, total-begun)
-			}
-			names = t.names(begun, n)
-			begun += n
-			next++
-			return next - 1, names, true
-		}
-	)
-	if t.Started != nil {
-		t.Started(start)
+	if err := control.Ping(ctx); err != nil {
+		t.cl.close()
+		return nil, err
 	}
-	most := t.Concurrency
-	if total > 0 {
-		most = min(most, 1+(total-1)/t.PerRequest)
-	}
-	for range most {
-		wg.Go(func() {
-			// A client of its own, so that requests do not queue on one connection.
-			own, err := kgo.NewClient(t.cl.cfg.baseOpts()...)
-			if err != nil {
-				own = t.cl.control
-			} else {
-				defer own.Close()
-			}
-			for {
-				i, names, ok := claim()
-				if !ok {
-					return
-				}
-				due := time.Duration(0)
-				if t.Rate > 0 {
-					due = time.Duration(float64(i) / t.Rate * float64(time.Second))
-					if t.For > 0 && due >= t.For {
-						t.unsent(len(names))
-						return
-					}
-					if wait := due - time.Since(start); wait > 0 {
-						select {
-						case <-ctx.Done():
-							t.unsent(len(names))
-							return
-						case <-time.After(wait):
-						}
-					}
-				}
-				t.begin()
-				sent := time.Since(start)
-				if t.Rate <= 0 {
-					due = sent
-				}
-				a := &attempt{names: names, errs: make([]error, len(names))}
-				t.do(ctx, own, a)
-				t.took(a, due, sent, time.Since(start))
-			}
-		})
-	}
-	wg.Wait()
-	r := t.res
-	if total < 0 || t.Times > 0 && t.For > 0 {
-		r.Unsent = 0 // there was no number of them, or it was a bound
-	} else {
-		r.Unsent += uint64(total - begun)
-	}
-	r.Elapsed = time.Since(start)
-	if s := r.Elapsed.Seconds(); s > 0 {
-		r.PerSecond = float64(r.Done) / s
-		r.BusyMean = t.busy.Seconds() / s
-	}
-	for _, f := range t.rows {
-		r.Failures = append(r.Failures, *f)
-	}
-	slices.SortFunc(r.Failures, func(a, b measure.Failure) int {
-		if a.Events != b.Events {
-			return int(b.Events) - int(a.Events)
-		}
-		return slices.Compare([]string{a.Class, a.Text}, []string{b.Class, b.Text})
-	})
-	slices.SortFunc(r.Topics, func(a, b TopicInfo) int { return slices.Compare([]string{a.Name}, []string{b.Name}) })
-	r.Interrupted = ctx.Err() != nil
-	return r
-}
-
-func (t *topicLoad) unsent(n int) {
-	t.mu.Lock()
-	t.res.Unsent += uint64(n)
-	t.mu.Unlock()
-}
-
-func (t *topicLoad) begin() {
-	t.mu.Lock()
-	t.out++
-	t.mu.Unlock()
-}
-
-// failedEnough tells whether the limit of failures ends the load.
-func (t *topicLoad) failedEnough() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.Failures > 0 && t.res.Failed > t.Failures
-}
-
-// tell shows the operations of a request to whoever looks.
-func (t *topicLoad) tell(a *attempt, due, sent, done time.Duration) {
-	if t.Each == nil {
-		return
-	}
-	for i, name := range a.names {
-		d := TopicDone{Name: name, Due: due, Sent: sent, At: done, Err: a.errs[i], InFlight: t.out}
-		if d.Err != nil {
-			class, _ := classify(d.Err)
-			d.Class = class.String()
-		} else if t.Op == TopicsRead {
-			for _, info := range t.res.Topics {
-				if info.Name == name {
-					d.Events, d.Bytes = info.Events, info.Bytes
-				}
-			}
-		}
-		t.Each(d)
-	}
-}
-
-// took counts a request that is over.
-func (t *topicLoad) took(a *attempt, due, sent, done time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.tell(a, due, sent, done)
-	t.out--
-	r := t.res
-	r.Requests++
-	t.busy += done - sent
-	r.Service.Record(done - sent)
-	if r.Response != nil {
-		r.Response.Record(done - due)
-	}
-	for _, err := range a.errs {
-		r.Operations++
-		if err == nil {
-			r.Done++
-			continue
-		}
-		r.Failed++
-		class, _ := classify(err)
-		r.Classes[class.String()]++
-		key := [2]string{class.String(), failureText(err)}
-		row := t.rows[key]
-		if row == nil {
-			if len(t.rows) == maxFailureTexts {
-				r.OtherFailure++
-				continue
-			}
-			row = &measure.Failure{Class: key[0], Text: key[1]}
-			t.rows[key] = row
-		}
-		row.Events++
-		row.Shots++
-	}
-}
-
-// failureText is a text that failures of one kind share: the name of the
-// protocol's error where there is one, since the broker's words name the topic.
-func failureText(err error) string {
-	var ke *kerr.Error
-	if errors.As(err, &ke) {
-		return ke.Message + ": " + ke.Description
-	}
-	return err.Error()
-}
-
-// do makes one request.
-func (t *topicLoad) do(ctx context.Context, client *kgo.Client, a *attempt) {
-	timeout := t.cl.cfg.requestTimeout
-	if t.Op != TopicsRead { // a topic may be large, and its fetches have deadlines of their own
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout+time.Second)
-		defer cancel()
-	}
-	admin := kadm.NewClient(client)
-	admin.SetTimeoutMillis(int32(timeout.Milliseconds()))
-	switch t.Op {
-	case TopicsCreate:
-		specs := make([]TopicSpec, len(a.names))
-		for i, n := range a.names {
-			specs[i] = t.Spec
-			specs[i].Name = n
-		}
-		a.errs = createTopics(ctx, client, specs, timeout)
-	case TopicsDelete:
-		a.deleteTopics(ctx, client, timeout)
-	case TopicsList:
-		a.errs[0] = t.list(ctx, admin)
-	case TopicsDescribe:
-		t.describe(ctx, admin, a)
-	case TopicsDeleteRecords:
-		t.deleteRecords(ctx, admin, a)
-	case TopicsRead:
-		a.errs[0] = t.read(ctx, client, a.names[0])
-	}
-}
-
-// failAll says of each topic of a request that it failed.
-func (a *attempt) failAll(err error) {
-	for i := range a.errs {
-		a.errs[i] = err
-	}
-}
-
-// set sets a topic's error; a topic that was not asked for is ignored.
-func (a *attempt) set(name string, err error) {
-	if i := slices.Index(a.names, name); i >= 0 {
-		a.errs[i] = err
-	}
+	return t, nil
 }

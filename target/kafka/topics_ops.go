@@ -21,14 +21,16 @@ import (
 var errNoAnswerFor = errors.New("the broker did not answer for the topic")
 
 // operations are how many there are to be, -1 without end.
-func (t *topicLoad) operations() int {
+func (w *TopicWork) operations() int {
 	switch {
-	case t.Times < 0:
+	case w.Times < 0:
 		return -1
-	case t.Op == TopicsList || t.Next != nil || t.Op == TopicsRead && t.Times > 0:
-		return t.Times
+	case w.Op == TopicsList:
+		return max(1, w.Times)
+	case w.Next != nil || w.Op == TopicsRead && w.Times > 0:
+		return w.Times
 	}
-	return len(t.Names)
+	return max(1, len(w.Names)) // the target's own, where none is named
 }
 
 // names are those of n operations from the one at on.
@@ -204,6 +206,7 @@ func settingsOf(configs []kadm.Config) map[string]string {
 func (t *topicLoad) deleteRecords(ctx context.Context, admin *kadm.Client, a *attempt) {
 	found, err := admin.ListTopics(ctx, a.names...)
 	if err != nil {
+		a.unasked = true
 		a.failAll(err)
 		return
 	}
@@ -216,6 +219,7 @@ func (t *topicLoad) deleteRecords(ctx context.Context, admin *kadm.Client, a *at
 		}
 	}
 	if len(offsets) == 0 {
+		a.unasked = true
 		return
 	}
 	deleted, err := admin.DeleteRecords(ctx, offsets)
@@ -235,7 +239,8 @@ func (t *topicLoad) deleteRecords(ctx context.Context, admin *kadm.Client, a *at
 
 // read reads a topic whole, to the ends that it has when reading begins. A
 // missing topic is not made by it.
-func (t *topicLoad) read(ctx context.Context, client *kgo.Client, name string) error {
+func (t *topicLoad) read(ctx context.Context, client *kgo.Client, a *attempt) error {
+	name := a.names[0]
 	began := time.Now()
 	c := *t.cl.cfg
 	c.topic, c.untilEnd, c.from, c.op, c.group = name, true, position{kind: "earliest"}, opConsume, ""
@@ -273,18 +278,20 @@ func (t *topicLoad) read(ctx context.Context, client *kgo.Client, name string) e
 	if packed.Load() {
 		n = wire.Load()
 	}
+	a.events, a.bytes = uint64(events.Load()), uint64(n)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.res.Events += uint64(events.Load())
-	t.res.Bytes += uint64(n)
+	t.res.Events += a.events
+	t.res.Bytes += a.bytes
 	t.res.BytesWire = t.res.BytesWire || packed.Load()
 	info := TopicInfo{
 		Name: name, Partitions: cl.partitions(), Replicas: slices.Max(append(cl.replicas, 0)),
-		Events: uint64(events.Load()), Bytes: uint64(n), Elapsed: time.Since(began),
+		Events: a.events, Bytes: a.bytes, Elapsed: time.Since(began),
 	}
-	if i := slices.IndexFunc(t.res.Topics, func(i TopicInfo) bool { return i.Name == name }); i >= 0 {
-		t.res.Topics[i] = info // read again
+	if i, again := t.found[name]; again {
+		t.res.Topics[i] = info
 	} else {
+		t.found[name] = len(t.res.Topics)
 		t.res.Topics = append(t.res.Topics, info)
 	}
 	return nil

@@ -1,0 +1,197 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// A topic that the broker did not make in time may be there yet: its fate is
+// unknown, and its time is none of an answer.
+func TestTopicsUnknown(t *testing.T) {
+	c := fakeCluster(t)
+	c.ControlKey(int16(kmsg.CreateTopics), func(in kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		req := in.(*kmsg.CreateTopicsRequest)
+		resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
+		for _, topic := range req.Topics {
+			one := kmsg.NewCreateTopicsResponseTopic()
+			one.Topic = topic.Topic
+			switch topic.Topic {
+			case "late":
+				one.ErrorCode = kerr.RequestTimedOut.Code
+			case "there":
+				one.ErrorCode = kerr.TopicAlreadyExists.Code
+			}
+			if topic.Topic != "left-out" {
+				resp.Topics = append(resp.Topics, one)
+			}
+		}
+		return resp, nil, true
+	})
+	var seen []TopicDone
+	w := TopicWork{Op: TopicsCreate, Names: []string{"new", "there", "late", "left-out"}, Each: func(d TopicDone) { seen = append(seen, d) }}
+	for _, tt := range []struct {
+		each            int
+		service, failed uint64
+	}{{1, 1, 1}, {2, 1, 0}, {4, 1, 0}} {
+		seen, w.PerRequest = nil, tt.each
+		res := topics(t, c, w)
+		if res.Done != 1 || res.Failed != 1 || res.Unknown != 2 || res.Service.Count() != tt.service || res.FailedService.Count() != tt.failed {
+			t.Errorf("%d in a request: got %d done, %d failed, %d unknown, %d service times and %d of failed ones",
+				tt.each, res.Done, res.Failed, res.Unknown, res.Service.Count(), res.FailedService.Count())
+		}
+		for _, d := range seen {
+			if want := d.Name == "there"; d.Certain != want || (d.Class == "") != (d.Name == "new") {
+				t.Errorf("%d in a request: %s is certain: %v, of class %q", tt.each, d.Name, d.Certain, d.Class)
+			}
+		}
+		if len(seen) != 4 || !seen[3].Last || seen[0].Last != (tt.each == 1) {
+			t.Errorf("%d in a request: saw %+v", tt.each, seen)
+		}
+		for _, f := range res.Failures {
+			if f.Events != 1 || f.Shots != 1 {
+				t.Errorf("%d in a request: %+v", tt.each, f)
+			}
+		}
+	}
+	w.PerRequest, w.Names, w.Failures = 1, []string{"late", "left-out", "new", "new"}, 1
+	if res := topics(t, c, w); res.Unknown != 2 || res.Done != 0 || res.Unsent != 2 {
+		t.Errorf("a limit of one: got %d unknown, %d done, %d unsent", res.Unknown, res.Done, res.Unsent)
+	}
+}
+
+// What an interruption cuts off is unknown, and what was due by then and not
+// begun is unsent, however much of it there was to be.
+func TestTopicsCutOff(t *testing.T) {
+	for _, times := range []int{-1, math.MaxInt} {
+		c := fakeCluster(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		requests := 0
+		c.ControlKey(int16(kmsg.CreateTopics), func(kmsg.Request) (kmsg.Response, error, bool) {
+			c.KeepControl()
+			if requests++; requests == 3 {
+				c.SleepControl(func() {
+					<-time.After(200 * time.Millisecond)
+					cancel()
+					<-time.After(200 * time.Millisecond)
+				})
+			}
+			return nil, nil, false
+		})
+		s, made := spec(t, urlOf(c, "t"), nil), 0
+		w := TopicWork{
+			Op: TopicsCreate, URL: s.URL, Options: s.Options, Next: func() string { made++; return fmt.Sprintf("n%d", made) },
+			Times: times, For: time.Minute, Rate: 100, PerRequest: 2,
+		}
+		res, err := Topics(ctx, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Done != 4 || res.Unknown != 2 || res.Failed != 0 || res.Classes[load.Canceled.String()] != 2 || res.Service.Count() != 2 || !res.Interrupted {
+			t.Errorf("%d times: got %d done, %d unknown, %d failed, %v, interrupted: %v", times, res.Done, res.Unknown, res.Failed, res.Classes, res.Interrupted)
+		}
+		if due := w.DueBefore(res.Begun); res.Begun < 200*time.Millisecond || res.Operations+res.Unsent != due || due < 40 {
+			t.Errorf("%d times: %d operations and %d unsent of %d due in %s", times, res.Operations, res.Unsent, due, res.Begun)
+		}
+	}
+}
+
+// A limit of failures ends a load at once: requests that wait for when they are
+// due are not made any more.
+func TestTopicsFailEnough(t *testing.T) {
+	c := fakeCluster(t)
+	w := TopicWork{Op: TopicsRead, Names: []string{"no"}, Times: -1, Rate: 1, For: time.Hour, Concurrency: 4, Failures: 1}
+	res := topics(t, c, w)
+	if res.Failed != 2 || res.Operations != 2 || res.Unsent != w.DueBefore(res.Begun)-2 || res.Elapsed > 10*time.Second {
+		t.Errorf("got %d failed of %d, %d unsent in %s", res.Failed, res.Operations, res.Unsent, res.Elapsed)
+	}
+}
+
+func TestTopicsDue(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		work TopicWork
+		at   time.Duration
+		want uint64
+	}{
+		{"nothing yet", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, 0, 0},
+		{"the first", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, 1, 1},
+		{"whole", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, time.Second, 10},
+		{"and one", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, time.Second + 1, 11},
+		{"thirds", TopicWork{Op: TopicsList, Times: -1, Rate: 3}, 3 * time.Second, 9},
+		{"several in a request", TopicWork{Op: TopicsCreate, Next: func() string { return "" }, Times: -1, Rate: 3, PerRequest: 10}, time.Second + 1, 40},
+		{"one in a listing", TopicWork{Op: TopicsList, Times: -1, Rate: 3, PerRequest: 10}, time.Second + 1, 4},
+		{"a number", TopicWork{Op: TopicsCreate, Next: func() string { return "" }, Times: 25, Rate: 3, PerRequest: 10}, time.Second, 25},
+		{"a number that nothing reaches", TopicWork{Op: TopicsList, Times: math.MaxInt, Rate: 10}, time.Second, 10},
+		{"names", TopicWork{Op: TopicsDelete, Names: TopicNames("x", 7), Rate: 10}, time.Minute, 7},
+		{"until its time is over", TopicWork{Op: TopicsList, Times: -1, Rate: 50, For: 100 * time.Millisecond}, time.Minute, 5},
+		{"without a rate", TopicWork{Op: TopicsList, Times: -1}, time.Minute, 0},
+	} {
+		if got := tt.work.DueBefore(tt.at); got != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Only what can begin again goes on without end.
+func TestTopicsOnceEach(t *testing.T) {
+	c := fakeCluster(t)
+	s := spec(t, urlOf(c, "t"), nil)
+	for _, op := range []string{TopicsCreate, TopicsDescribe, TopicsDelete, TopicsDeleteRecords} {
+		_, err := Topics(t.Context(), TopicWork{Op: op, URL: s.URL, Options: s.Options, Names: []string{"a", "b", "c"}, PerRequest: 2, Times: -1})
+		var said *target.Error
+		if !errors.As(err, &said) || said.Hint == "" || !strings.Contains(err.Error(), "each topic once") {
+			t.Errorf("%s without end: %v", op, err)
+		}
+	}
+}
+
+// A broker that is reached and then does not answer leaves no client behind.
+func TestTopicsNoAnswer(t *testing.T) {
+	c := fakeCluster(t, kfake.NumBrokers(1))
+	var asked atomic.Int64
+	c.ControlKey(int16(kmsg.ApiVersions), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if asked.Add(1) == 1 { // whether there is a broker at all
+			return nil, nil, false
+		}
+		return nil, errors.New("hang up"), true
+	})
+	s := spec(t, urlOf(c, "t"), nil)
+	clients := func() (n int, stacks string) {
+		all := make([]byte, 4<<20)
+		stacks = string(all[:runtime.Stack(all, true)])
+		return strings.Count(stacks, "kgo.(*Client)"), stacks
+	}
+	before, _ := clients()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := Topics(ctx, TopicWork{Op: TopicsList, URL: &url.URL{Scheme: "kafka", Host: s.URL.Host}, Options: s.Options}); err == nil || asked.Load() < 2 {
+		t.Fatalf("asked %d times: %v", asked.Load(), err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(10 * time.Millisecond) {
+		n, stacks := clients()
+		if n <= before {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a client is still there:\n%s", stacks)
+		}
+	}
+}
