@@ -13,7 +13,6 @@ import (
 	"carronade/internal/system"
 	"carronade/internal/trust"
 	"carronade/internal/workload"
-	"carronade/measure"
 	"carronade/target"
 )
 
@@ -73,8 +72,9 @@ func topicReport(r *compat.TopicResult, l compat.TopicLoad) *report.Document {
 		Version: version(), RunID: strconv.FormatUint(id, 16), ID: report.IDOf(id),
 		Target: r.Target, Op: op, Repetition: 1, Repetitions: 1,
 		Result: r.Result, Processors: runtime.GOMAXPROCS(0),
-		Trust: measure.Trust{OK: true}, Host: system.Describe(),
+		Host: system.Describe(),
 	}
+	in.Trust = trust.Judge(trust.Input{Result: r.Result, Processors: in.Processors})
 	r.Result.Steady = trust.Steady(r.Result)
 	settings := map[string]any{"target": r.Target, "op": op}
 	add := func(name, kind, text string, value any) {

@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/load"
+	"carronade/measure"
 )
 
 // The report of a load on topics says how many there were to be, where there was
@@ -32,5 +33,16 @@ func TestTopicReport(t *testing.T) {
 				t.Errorf("replayed: %v", err)
 			}
 		})
+	}
+}
+
+// The generator of such a load is judged like that of any other.
+func TestTopicReportIsJudged(t *testing.T) {
+	slow := measure.NewHistogram()
+	slow.Record(2 * time.Second)
+	late := &load.Result{Mode: load.OpenLoop, Hold: measure.Tally{Name: "hold", End: time.Second, Answers: 3, Set: measure.Set{Lag: slow}}}
+	d := topicReport(&compat.TopicResult{Target: "kafka://127.0.0.1:9092", Result: late}, compat.TopicLoad{Op: "list", Rate: 1})
+	if d.Trust.OK || len(d.Trust.Reasons) != 1 || d.Totals.AnswersPerS != 3 {
+		t.Errorf("got %+v, %g answers/s", d.Trust, d.Totals.AnswersPerS)
 	}
 }

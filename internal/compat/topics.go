@@ -16,7 +16,7 @@ type TopicLoad struct {
 	Next func() string
 	// Times is how many operations there are, of list, read and Next: 0 is one
 	// listing, or each topic once; -1 is without end, until For has passed. Beside
-	// For a number is a bound: what is not begun then is not unsent.
+	// For a number is a bound: what time left of it is not unsent.
 	Times int
 
 	Partitions, Replicas int // of topics to create; 0: as the brokers like
@@ -26,7 +26,7 @@ type TopicLoad struct {
 	Rate        float64 // requests due a second; 0: each when the one before it is answered
 
 	For      time.Duration // begin no request after so long; 0: no limit
-	Failures uint64        // begin none after more failed operations; 0: no limit
+	Failures uint64        // begin none after more that failed or are unknown; 0: no limit
 
 	Labels map[string]string // of the report
 	Note   string            // likewise
@@ -43,18 +43,20 @@ type TopicLoad struct {
 type TopicDone struct {
 	Name          string
 	Due, Sent, At time.Duration
-	Class         string // of the failure, as reports have it; "" when it succeeded
+	Class         string // of what went wrong, as reports have it; "" when it succeeded
 	Err           error  // likewise
+	Certain       bool   // of a class: it was certainly not done; else that is unknown
 	Bytes         uint64 // read
 	InFlight      int    // requests in flight as this one was answered, it included
 }
 
 // A TopicResult is what became of a TopicLoad.
 type TopicResult struct {
-	Done, Failed, Unsent uint64
-	Elapsed              time.Duration
-	Bytes                uint64 // read
-	Interrupted          bool
+	Done, Failed, Unknown, Unsent uint64 // unknown: asked for, without a certain answer
+
+	Elapsed     time.Duration
+	Bytes       uint64 // read
+	Interrupted bool
 
 	Target string       // the URL, without secrets
 	Result *load.Result // the same as a run: its events are operations, its shots requests

@@ -35,15 +35,16 @@ func TestLoad(t *testing.T) {
 		}
 		h := &r.Result.Hold
 		var sum measure.Counts
-		shots := uint64(0)
+		service, failing := uint64(0), uint64(0)
 		for i := range r.Result.Intervals {
 			sum.Add(r.Result.Intervals[i].Counts)
-			shots += r.Result.Intervals[i].Service.Count()
+			service += r.Result.Intervals[i].Service.Count()
+			failing += r.Result.Intervals[i].FailedService.Count()
 		}
-		if sum != h.Counts || shots != h.Service.Count() || h.Shots != h.Service.Count() {
-			t.Errorf("the intervals have %+v and %d times, the hold %+v and %d", sum, shots, h.Counts, h.Service.Count())
+		if sum != h.Counts || service != h.Service.Count() || failing != h.FailedService.Count() || h.Shots != service+failing || h.Answers != h.Shots {
+			t.Errorf("the intervals have %+v, %d times and %d of failed ones, the hold %+v, %d answers, %d and %d", sum, service, failing, h.Counts, h.Answers, h.Service.Count(), h.FailedService.Count())
 		}
-		if h.Offered != h.Sent+h.Unsent || h.Sent != h.Acked+h.Failed || h.Acked != r.Done || h.Failed != r.Failed || h.Unsent != r.Unsent || uint64(len(seen)) != h.Sent || h.End != r.Elapsed {
+		if h.Offered != h.Sent+h.Unsent || h.Sent != h.Acked+h.Failed+h.Unknown || h.Unknown != r.Unknown || h.Acked != r.Done || h.Failed != r.Failed || h.Unsent != r.Unsent || uint64(len(seen)) != h.Sent || h.End != r.Elapsed {
 			t.Errorf("%+v of %+v, %d seen", h.Counts, r, len(seen))
 		}
 		return r, seen
@@ -70,7 +71,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("it began at %v, the report says %v", started, r.Result.Started)
 	}
 	r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Times: 4, Rate: 1000})
-	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Hold.Response.Count() != 4 {
+	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Hold.Response.Count() != 4 || r.Result.Hold.Lag.Count() != 4 || r.Result.Hold.Held.Count() != 4 || r.Result.Hold.Gather.Count() != 4 {
 		t.Errorf("list: got %+v", r)
 	}
 }

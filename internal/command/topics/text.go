@@ -25,6 +25,7 @@ type topicsReport struct {
 	Operations   uint64            `json:"operations"`
 	Done         uint64            `json:"done"`
 	Failed       uint64            `json:"failed"`
+	Unknown      uint64            `json:"unknown"` // without a certain answer
 	Unsent       uint64            `json:"unsent"`
 	Requests     uint64            `json:"requests"`
 	ElapsedS     float64           `json:"elapsed_s"`
@@ -33,6 +34,7 @@ type topicsReport struct {
 	PerRequest   int               `json:"per_request"`
 	InFlightMean float64           `json:"in_flight_mean"`
 	Service      *measure.Summary  `json:"service"`
+	Failing      *measure.Summary  `json:"failed_service"`
 	Response     *measure.Summary  `json:"response"`
 	Events       uint64            `json:"events"`
 	Bytes        uint64            `json:"bytes"`
@@ -58,11 +60,12 @@ type topicRow struct {
 
 func topicsDocument(r *kafka.TopicResult) *topicsReport {
 	d := &topicsReport{
-		Schema: topicsSchema, Op: r.Op, Operations: r.Operations, Done: r.Done, Failed: r.Failed, Unsent: r.Unsent,
+		Schema: topicsSchema, Op: r.Op, Operations: r.Operations, Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Unsent: r.Unsent,
 		Requests: r.Requests, ElapsedS: r.Elapsed.Seconds(), PerS: r.PerSecond,
 		Concurrency: r.Concurrency, PerRequest: r.PerRequest, InFlightMean: r.BusyMean,
 		Service: measure.Summarize(r.Service, nil, nil), Response: measure.Summarize(r.Response, nil, nil),
-		Events: r.Events, Bytes: r.Bytes, BytesWire: r.BytesWire,
+		Failing: measure.Summarize(r.FailedService, nil, nil),
+		Events:  r.Events, Bytes: r.Bytes, BytesWire: r.BytesWire,
 		Classes: r.Classes, Failures: r.Failures, Topics: []topicRow{}, Interrupted: r.Interrupted,
 	}
 	if d.Failures == nil {
@@ -106,9 +109,12 @@ func (d *topicsReport) text(w io.Writer) {
 	times(w, "response", d.Response)
 	if d.Failed > 0 {
 		fmt.Fprintf(w, "  failed    %s\n", units.FormatCount(d.Failed))
-		for _, f := range d.Failures {
-			fmt.Fprintf(w, "    %6s  %s: %s\n", units.FormatCount(f.Events), f.Class, f.Text)
-		}
+	}
+	if d.Unknown > 0 {
+		fmt.Fprintf(w, "  unknown   %s, without a certain answer\n", units.FormatCount(d.Unknown))
+	}
+	for _, f := range d.Failures {
+		fmt.Fprintf(w, "    %6s  %s: %s\n", units.FormatCount(f.Events), f.Class, f.Text)
 	}
 	if d.Unsent > 0 {
 		fmt.Fprintf(w, "  unsent    %s\n", units.FormatCount(d.Unsent))

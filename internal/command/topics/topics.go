@@ -256,7 +256,7 @@ func (t *topics) run(ctx context.Context, w kafka.TopicWork, asJSON bool) error 
 		return err
 	case r.Interrupted:
 		return command.Exit{Code: command.Interrupted}
-	case r.Failed > 0:
+	case r.Failed+r.Unknown > 0:
 		return command.Exit{Code: command.Broken}
 	}
 	return nil

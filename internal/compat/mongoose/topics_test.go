@@ -2,6 +2,7 @@ package mongoose
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -113,4 +114,33 @@ func TestTopicsClock(t *testing.T) {
 			t.Errorf("%v: %d lines, and the row of 5 s among them:\n%s", err, n, rows)
 		}
 	})
+}
+
+// What nobody knows the fate of is failed in mongoose's one count, and is no
+// success.
+func TestTopicsUnknown(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	for _, strict := range []bool{false, true} {
+		var out, errs strings.Builder
+		p := &compat.Program{Called: "mongoose", Out: &out, Err: &errs, Strict: strict, Args: []string{
+			"--item-type=path", "--load-op-limit-count=3", "--load-op-limit-fail-count=1",
+		}}
+		p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+			l.Started(time.Now())
+			for range 2 {
+				l.Each(compat.TopicDone{Name: "t", At: time.Millisecond, Class: "timeout", Err: errors.New("late"), InFlight: 1})
+			}
+			return &compat.TopicResult{Unknown: 2, Unsent: 1, Elapsed: time.Second}, nil
+		}
+		want := report.ExitCheck
+		if strict {
+			want = report.ExitDone
+		}
+		if code, err := Tool.Main(t.Context(), p); code != want || err != nil {
+			t.Errorf("strict %v: exit %d, %v, want %d", strict, code, err, want)
+		}
+		if !strings.Contains(errs.String(), "2 topics failed: timeout: late") || value(t, out.String(), "Count", "Failed") != "2" {
+			t.Errorf("strict %v:\n%s\n%s", strict, out.String(), errs.String())
+		}
+	}
 }

@@ -1,0 +1,179 @@
+package topics
+
+import (
+	"slices"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/measure"
+	"carronade/target/kafka"
+)
+
+// seconds are the intervals of a load in the making: two of them open, since an
+// answer may be told a moment late, and those before them in a series, so that a
+// load without end needs no more memory than one of an hour. What comes later
+// still is counted in the oldest open one.
+type seconds struct {
+	see       func(compat.TopicDone)
+	each      uint64 // operations in a request
+	scheduled bool
+	series    *measure.Series
+	open      [2]measure.Interval // the older one first
+	next      int                 // the second after the newer open one
+	total     measure.Set
+
+	// Of the request whose operations are being told.
+	acked, failed bool
+	classes       []string
+}
+
+func newSeconds(l compat.TopicLoad) *seconds {
+	s := &seconds{
+		see: l.Each, each: uint64(max(1, l.PerRequest)), scheduled: l.Rate > 0, series: measure.NewSeries(measure.DefaultSeries),
+		total: measure.Set{Service: measure.NewHistogram()},
+	}
+	for i := range s.open {
+		s.open[i] = second(i, measure.Set{})
+	}
+	s.next = len(s.open)
+	return s
+}
+
+// second is an empty interval, with histograms that are empty.
+func second(i int, set measure.Set) measure.Interval {
+	start := time.Duration(i) * time.Second
+	return measure.Interval{Phase: "hold", Start: start, End: start + time.Second, LagEvents: -1, Set: set}
+}
+
+// turn closes the older interval and opens another.
+func (s *seconds) turn() {
+	old := s.open[0]
+	s.series.Add(old) // it copies the histograms
+	old.Set.Each(func(_ string, h **measure.Histogram) {
+		if *h != nil {
+			(*h).Reset()
+		}
+	})
+	s.open[0] = s.open[1]
+	s.open[1] = second(s.next, old.Set)
+	s.next++
+}
+
+// at is the interval of a time, or the one of the two that is nearest to it.
+func (s *seconds) at(t time.Duration) *measure.Interval {
+	if t < s.open[1].Start {
+		return &s.open[0]
+	}
+	return &s.open[1]
+}
+
+// done takes an operation. Those of a request come one behind the other.
+func (s *seconds) done(d kafka.TopicDone) {
+	for d.At >= s.open[1].End {
+		s.turn()
+	}
+	sent, row := s.at(d.Sent), s.at(d.At)
+	sent.Sent++
+	sent.Bytes += d.Bytes
+	switch {
+	case d.Class == "":
+		row.Acked++
+		row.AckedBytes += d.Bytes
+		s.acked = true
+	case d.Certain:
+		row.Failed++
+		s.failed = true
+	default:
+		row.Unknown++
+	}
+	if d.Class != "" {
+		shots := uint64(0)
+		if !slices.Contains(s.classes, d.Class) {
+			s.classes = append(s.classes, d.Class)
+			shots = 1
+		}
+		row.Classes.Add(d.Class, 1, shots)
+	}
+	if s.scheduled {
+		s.time(row, &d)
+	}
+	if d.Last {
+		s.request(sent, row, &d)
+	}
+	row.InFlight = uint64(d.InFlight-1) * s.each
+	if s.see != nil {
+		s.see(compat.TopicDone{
+			Name: d.Name, Due: d.Due, Sent: d.Sent, At: d.At, Class: d.Class, Err: d.Err, Certain: d.Certain, Bytes: d.Bytes, InFlight: d.InFlight,
+		})
+	}
+}
+
+// time records the times of an operation that was due.
+func (s *seconds) time(row *measure.Interval, d *kafka.TopicDone) {
+	for _, set := range []*measure.Set{&row.Set, &s.total} {
+		hist(&set.Gather).Record(0) // those of a request are due together
+		switch {
+		case d.Class == "":
+			hist(&set.Response).Record(d.At - d.Due)
+		case !d.Certain:
+			hist(&set.Censored).Record(d.At - d.Due)
+		}
+	}
+}
+
+// request counts and times a request, after the last of its operations.
+func (s *seconds) request(sent, row *measure.Interval, d *kafka.TopicDone) {
+	sent.Shots++
+	if s.acked || s.failed {
+		row.Answered++
+	}
+	for _, set := range []*measure.Set{&row.Set, &s.total} {
+		switch {
+		case s.acked:
+			hist(&set.Service).Record(d.At - d.Sent)
+		case s.failed:
+			hist(&set.FailedService).Record(d.At - d.Sent)
+		}
+		if s.scheduled {
+			hist(&set.Lag).Record(d.Sent - max(d.Due, d.Free))
+			hist(&set.Held).Record(max(0, d.Free-d.Due))
+		}
+	}
+	s.acked, s.failed, s.classes = false, false, s.classes[:0]
+}
+
+func hist(h **measure.Histogram) *measure.Histogram {
+	if *h == nil {
+		*h = measure.NewHistogram()
+	}
+	return *h
+}
+
+// intervals are those of a load that has ended. With a rate an operation was
+// offered when it was due, else when it was sent; what was to be done and was
+// never due is the last one's.
+func (s *seconds) intervals(w *kafka.TopicWork, r *kafka.TopicResult) []measure.Interval {
+	for r.Elapsed > s.open[1].End {
+		s.turn()
+	}
+	for i := range s.open {
+		if row := &s.open[i]; i == 0 || r.Elapsed > row.Start || !row.Counts.IsZero() {
+			row.End = max(row.Start, min(row.End, r.Elapsed))
+			s.series.AddLast(*row)
+		}
+	}
+	rows := s.series.Intervals()
+	left := r.Operations + r.Unsent
+	for i := range rows {
+		row := &rows[i]
+		if row.Offered = row.Sent; w.Rate > 0 {
+			row.Offered = w.DueBefore(min(row.End, r.Begun)) - w.DueBefore(min(row.Start, r.Begun))
+		}
+		row.Offered = min(row.Offered, left)
+		left -= row.Offered
+	}
+	last := &rows[len(rows)-1]
+	last.Offered += left
+	last.Unsent = r.Unsent
+	return rows
+}

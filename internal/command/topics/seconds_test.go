@@ -1,0 +1,115 @@
+package topics
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/measure"
+	"carronade/target/kafka"
+)
+
+// sums are what rows have together.
+func sums(rows []measure.Interval) (c measure.Counts, service, failing, censored uint64) {
+	for i := range rows {
+		c.Add(rows[i].Counts)
+		service += rows[i].Service.Count()
+		failing += rows[i].FailedService.Count()
+		censored += rows[i].Censored.Count()
+	}
+	return c, service, failing, censored
+}
+
+// However long a load lasts, its rows are those of an hour, nothing is lost by
+// it, and two of them are open.
+func TestSecondsAreBounded(t *testing.T) {
+	const most = 3 * measure.DefaultSeries
+	s := newSeconds(compat.TopicLoad{PerRequest: 2})
+	for i := range most {
+		at := time.Duration(i) * time.Second
+		if i%5 == 1 {
+			at -= 3 * time.Second // told late
+		}
+		d := kafka.TopicDone{Sent: max(0, at-time.Millisecond), At: max(0, at), InFlight: 1}
+		s.done(d)
+		d.Last = true
+		s.done(d)
+		if n := len(s.series.Intervals()); n > measure.DefaultSeries {
+			t.Fatalf("%d rows after %d seconds", n, i)
+		}
+	}
+	r := &kafka.TopicResult{Operations: 2 * most, Elapsed: most * time.Second}
+	rows := s.intervals(&kafka.TopicWork{}, r)
+	sum, service, _, _ := sums(rows)
+	if sum.Sent != 2*most || sum.Acked != 2*most || sum.Offered != 2*most || sum.Shots != most || service != most || s.total.Service.Count() != most {
+		t.Errorf("got %+v, %d service times, of %d requests of two", sum, service, most)
+	}
+	end := time.Duration(0)
+	for i := range rows {
+		if rows[i].Start != end || rows[i].End <= end {
+			t.Fatalf("row %d is from %s to %s, behind one that ends at %s", i, rows[i].Start, rows[i].End, end)
+		}
+		end = rows[i].End
+	}
+	if len(rows) > measure.DefaultSeries+2 || end != r.Elapsed {
+		t.Errorf("%d rows to %s, want %s", len(rows), end, r.Elapsed)
+	}
+}
+
+// What was due is offered in the second that it was due in, also what was never
+// begun, and ends with the beginning of operations.
+func TestSecondsOffered(t *testing.T) {
+	w := &kafka.TopicWork{Op: kafka.TopicsList, Times: -1, Rate: 10}
+	s := newSeconds(compat.TopicLoad{Rate: w.Rate})
+	// The second request lasts until the load is cut off; the third is behind it.
+	s.done(kafka.TopicDone{Sent: 0, At: time.Millisecond, InFlight: 1, Last: true})
+	s.done(kafka.TopicDone{
+		Due: 100 * time.Millisecond, Sent: 101 * time.Millisecond, At: 5 * time.Second, InFlight: 1, Last: true,
+		Class: "canceled", Err: errors.New("cut off"),
+	})
+	r := &kafka.TopicResult{Operations: 2, Done: 1, Unknown: 1, Begun: 2500 * time.Millisecond, Unsent: 23, Elapsed: 5500 * time.Millisecond}
+	rows := s.intervals(w, r)
+	var got []uint64
+	for i := range rows {
+		got = append(got, rows[i].Offered)
+	}
+	if want := []uint64{10, 10, 5, 0, 0, 0}; len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || got[5] != 0 {
+		t.Errorf("offered %v a second, want %v", got, want)
+	}
+	sum, service, failing, censored := sums(rows)
+	if sum.Offered != 25 || sum.Unsent != 23 || sum.Unknown != 1 || sum.Answered != 1 || service != 1 || failing != 0 || censored != 1 {
+		t.Errorf("got %+v, %d service times, %d of failed ones, %d ages", sum, service, failing, censored)
+	}
+	if last := rows[len(rows)-1]; last.Unknown != 1 || len(last.Classes) != 1 || last.Unsent != 23 || last.End != r.Elapsed {
+		t.Errorf("the last row is %+v", last)
+	}
+	if s.total.Response.Count() != 1 || s.total.Lag.Max() != time.Millisecond || s.total.Held.Max() != 0 {
+		t.Errorf("%d response times, lag up to %s, held up to %s", s.total.Response.Count(), s.total.Lag.Max(), s.total.Held.Max())
+	}
+}
+
+// A request of which something was done has a service time, one that failed
+// whole a time of its own, and one of which nothing is known none.
+func TestSecondsFates(t *testing.T) {
+	s := newSeconds(compat.TopicLoad{PerRequest: 2})
+	var seen []compat.TopicDone
+	s.see = func(d compat.TopicDone) { seen = append(seen, d) }
+	for _, fates := range [][2]string{{"", "rejected"}, {"rejected", "rejected"}, {"timeout", "timeout"}} {
+		for i, class := range fates {
+			s.done(kafka.TopicDone{At: 5 * time.Millisecond, Class: class, Certain: class == "rejected", InFlight: 1, Last: i == 1})
+		}
+	}
+	rows := s.intervals(&kafka.TopicWork{}, &kafka.TopicResult{Operations: 6, Elapsed: time.Second})
+	sum, service, failing, _ := sums(rows)
+	if sum.Acked != 1 || sum.Failed != 3 || sum.Unknown != 2 || sum.Shots != 3 || sum.Answered != 2 || service != 1 || failing != 1 {
+		t.Errorf("got %+v, %d service times, %d of failed ones", sum, service, failing)
+	}
+	want := measure.Classes{{Class: "rejected", Events: 3, Shots: 2}, {Class: "timeout", Events: 2, Shots: 1}}
+	if got := rows[0].Classes; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("classes are %+v, want %+v", got, want)
+	}
+	if len(seen) != 6 || !seen[1].Certain || seen[4].Certain {
+		t.Errorf("saw %+v", seen)
+	}
+}
