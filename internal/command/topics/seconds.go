@@ -156,6 +156,7 @@ func (s *seconds) intervals(w *kafka.TopicWork, r *kafka.TopicResult) []measure.
 	for r.Elapsed > s.open[1].End {
 		s.turn()
 	}
+	s.censor(s.at(r.Elapsed-1), w, r)
 	for i := range s.open {
 		if row := &s.open[i]; i == 0 || r.Elapsed > row.Start || !row.Counts.IsZero() {
 			row.End = max(row.Start, min(row.End, r.Elapsed))
@@ -176,4 +177,27 @@ func (s *seconds) intervals(w *kafka.TopicWork, r *kafka.TopicResult) []measure.
 	last.Offered += left
 	last.Unsent = r.Unsent
 	return rows
+}
+
+// mostAges is how many ages of what was never begun are looked up: beyond it
+// they are recorded in groups, which at a constant rate is the same.
+const mostAges = 4096
+
+// censor records how long what was due and never begun had waited.
+func (s *seconds) censor(row *measure.Interval, w *kafka.TopicWork, r *kafka.TopicResult) {
+	due := w.DueBefore(r.Begun) // 0 without a rate
+	if due <= r.Operations {
+		return
+	}
+	age := func(n uint64) time.Duration {
+		return max(0, r.Begun-time.Duration(float64(n/s.each)/w.Rate*float64(time.Second)))
+	}
+	requests := (due - r.Operations + s.each - 1) / s.each
+	group := s.each * max(1, (requests+mostAges-1)/mostAges)
+	for n := r.Operations; n < due; n += group {
+		size := min(group, due-n)
+		for _, set := range []*measure.Set{&row.Set, &s.total} {
+			hist(&set.Censored).RecordSpan(age(n), age(n+size-1), size)
+		}
+	}
 }

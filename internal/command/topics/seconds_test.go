@@ -78,11 +78,14 @@ func TestSecondsOffered(t *testing.T) {
 		t.Errorf("offered %v a second, want %v", got, want)
 	}
 	sum, service, failing, censored := sums(rows)
-	if sum.Offered != 25 || sum.Unsent != 23 || sum.Unknown != 1 || sum.Answered != 1 || service != 1 || failing != 0 || censored != 1 {
+	if sum.Offered != 25 || sum.Unsent != 23 || sum.Unknown != 1 || sum.Answered != 1 || service != 1 || failing != 0 || censored != 24 {
 		t.Errorf("got %+v, %d service times, %d of failed ones, %d ages", sum, service, failing, censored)
 	}
 	if last := rows[len(rows)-1]; last.Unknown != 1 || len(last.Classes) != 1 || last.Unsent != 23 || last.End != r.Elapsed {
 		t.Errorf("the last row is %+v", last)
+	}
+	if c := s.total.Censored; c.Count() != 24 || c.Min() != 100*time.Millisecond || c.Max() != 4900*time.Millisecond || c.Percentile(50) < time.Second {
+		t.Errorf("%d ages from %s to %s", c.Count(), c.Min(), c.Max())
 	}
 	if s.total.Response.Count() != 1 || s.total.Lag.Max() != time.Millisecond || s.total.Held.Max() != 0 {
 		t.Errorf("%d response times, lag up to %s, held up to %s", s.total.Response.Count(), s.total.Lag.Max(), s.total.Held.Max())
@@ -111,5 +114,22 @@ func TestSecondsFates(t *testing.T) {
 	}
 	if len(seen) != 6 || !seen[1].Certain || seen[4].Certain {
 		t.Errorf("saw %+v", seen)
+	}
+}
+
+// More than anybody can count one by one was never begun: its ages are told all
+// the same, and at once.
+func TestSecondsNeverBegun(t *testing.T) {
+	w := &kafka.TopicWork{Op: kafka.TopicsCreate, Next: func() string { return "" }, Times: -1, Rate: 1e6, PerRequest: 10}
+	s := newSeconds(compat.TopicLoad{Rate: w.Rate, PerRequest: 10})
+	r := &kafka.TopicResult{Begun: time.Hour, Elapsed: time.Hour}
+	r.Unsent = w.DueBefore(r.Begun)
+	rows := s.intervals(w, r)
+	sum, _, _, censored := sums(rows)
+	if sum.Offered != 36e9 || sum.Unsent != 36e9 || censored != 36e9 {
+		t.Errorf("offered %d, unsent %d, %d ages", sum.Offered, sum.Unsent, censored)
+	}
+	if half := s.total.Censored.Percentile(50); half < 29*time.Minute || half > 31*time.Minute {
+		t.Errorf("half of what was due in an hour is %s old", half)
 	}
 }
