@@ -105,6 +105,7 @@ type TopicResult struct {
 	Service       *measure.Histogram // answered - sent, per request of which something was done
 	FailedService *measure.Histogram // likewise, per request of which nothing was done and something failed
 	Response      *measure.Histogram // answered - due, per request of which something was done; nil without a rate
+	Censored      *measure.Histogram // ended - due, per request of which nothing is certain; nil without a rate
 	Events        uint64             // read: records
 	Bytes         uint64             // read: of keys, values and headers; of what was fetched, where BytesWire is set
 	BytesWire     bool               // read: some batches were compressed and not decoded, so Bytes is as they travelled
@@ -231,7 +232,7 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 		},
 	}
 	if w.Rate > 0 {
-		t.res.Response = measure.NewHistogram()
+		t.res.Response, t.res.Censored = measure.NewHistogram(), measure.NewHistogram()
 	}
 	if err := control.Ping(ctx); err != nil {
 		t.cl.close()

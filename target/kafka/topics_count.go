@@ -105,6 +105,8 @@ func (t *topicLoad) took(a *attempt, done time.Duration) {
 		}
 	case failed:
 		r.FailedService.Record(done - a.sent)
+	case r.Censored != nil:
+		r.Censored.Record(done - a.due)
 	}
 	if t.Failures > 0 && r.Failed+r.Unknown > t.Failures {
 		t.endLocked(done, false)

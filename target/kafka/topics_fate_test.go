@@ -103,7 +103,7 @@ func TestTopicsCutOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res.Done != 4 || res.Unknown != 2 || res.Failed != 0 || res.Classes[load.Canceled.String()] != 2 || res.Service.Count() != 2 || !res.Interrupted {
+		if res.Done != 4 || res.Unknown != 2 || res.Failed != 0 || res.Classes[load.Canceled.String()] != 2 || res.Service.Count() != 2 || res.Response.Count() != 2 || res.Censored.Count() != 1 || !res.Interrupted {
 			t.Errorf("%d times: got %d done, %d unknown, %d failed, %v, interrupted: %v", times, res.Done, res.Unknown, res.Failed, res.Classes, res.Interrupted)
 		}
 		if due := w.DueBefore(res.Begun); res.Begun < 200*time.Millisecond || res.Operations+res.Unsent != due || due < 40 {

@@ -63,7 +63,7 @@ func topicsDocument(r *kafka.TopicResult) *topicsReport {
 		Schema: topicsSchema, Op: r.Op, Operations: r.Operations, Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Unsent: r.Unsent,
 		Requests: r.Requests, ElapsedS: r.Elapsed.Seconds(), PerS: r.PerSecond,
 		Concurrency: r.Concurrency, PerRequest: r.PerRequest, InFlightMean: r.BusyMean,
-		Service: measure.Summarize(r.Service, nil, nil), Response: measure.Summarize(r.Response, nil, nil),
+		Service: measure.Summarize(r.Service, nil, nil), Response: measure.Summarize(r.Response, r.Censored, nil),
 		Failing: measure.Summarize(r.FailedService, nil, nil),
 		Events:  r.Events, Bytes: r.Bytes, BytesWire: r.BytesWire,
 		Classes: r.Classes, Failures: r.Failures, Topics: []topicRow{}, Interrupted: r.Interrupted,
@@ -129,7 +129,8 @@ func times(w io.Writer, name string, s *measure.Summary) {
 	fmt.Fprintf(w, "  %-9s", name)
 	for _, p := range s.Percentiles {
 		if p.P == 50 || p.P == 99 {
-			fmt.Fprintf(w, " p%g %s,", p.P, units.FormatDuration(p.D))
+			least := map[bool]string{true: ">= "}[p.AtLeast]
+			fmt.Fprintf(w, " p%g %s%s,", p.P, least, units.FormatDuration(p.D))
 		}
 	}
 	fmt.Fprintf(w, " max %s a request\n", units.FormatDuration(time.Duration(s.Max*float64(time.Microsecond))))
