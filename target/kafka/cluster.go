@@ -155,13 +155,16 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 			}
 			asked, cl.madeBy = time.Now(), "carronade"
 			continue
-		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero() && c.waitTopic == 0:
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero():
 			asked, cl.madeBy = time.Now(), "the broker"
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && c.waitTopic > 0:
 			if !c.wait(ctx, began) && ctx.Err() == nil {
 				cl.absent, cl.madeBy = true, ""
 				return nil
+			}
+			if time.Since(asked) > creationWait {
+				cl.madeBy = "" // not for the asking
 			}
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(asked) > creationWait:

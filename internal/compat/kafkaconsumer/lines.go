@@ -32,6 +32,14 @@ type lines struct {
 	last    *load.Snapshot // that closed with the run, and not with its interval
 }
 
+func (l *lines) begun(at time.Time) { l.started = at }
+
+func (l *lines) metrics(w io.Writer, d *report.Document) {
+	if l.s.metrics {
+		metrics(w, d, l.s)
+	}
+}
+
 func (l *lines) header() {
 	if !l.s.header {
 		return

@@ -113,7 +113,11 @@ func runShare(ctx context.Context, p *compat.Program) (int, error) {
 		l.end(&report.Document{})
 		return 0, nil
 	}
-	return l.fire(ctx, p)
+	d, code, err := fire(ctx, p, &s.workload().Document, l)
+	if d != nil {
+		l.hint(p.Err, d)
+	}
+	return code, err
 }
 
 // shareGeneration tells the generation, and checks the options against it.
@@ -213,29 +217,19 @@ type shareLines struct {
 	before  load.Snapshot
 }
 
-func (l *shareLines) fire(ctx context.Context, p *compat.Program) (int, error) {
-	l.started = clock()
-	began := l.started
-	d, err := p.Fire(ctx, &l.s.workload().Document, compat.Eyes{Opened: func() { l.started = clock() }, Interval: l.interval})
-	if err != nil {
-		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
-		}
-		return 0, err // ours is the exit code
-	}
-	l.started = startOf(d, began)
-	if d.Stopped == load.Interrupted && p.Strict {
-		return report.ExitInterrupted, nil // it was gone, and had said nothing
-	}
-	l.end(d)
+func (l *shareLines) begun(at time.Time) { l.started = at }
+
+func (l *shareLines) metrics(w io.Writer, d *report.Document) {
 	if l.s.metrics {
-		shareMetrics(p.Out, d, l.s)
+		shareMetrics(w, d, l.s)
 	}
-	complain(p.Err, d)
+}
+
+// hint says what a group that had nothing most often has not.
+func (l *shareLines) hint(w io.Writer, d *report.Document) {
 	if d.Totals.Consumed == 0 && d.Stopped == load.ByIdle {
-		fmt.Fprintln(p.Err, "hint: a share group begins at the end of its topics, unless its own setting share.auto.offset.reset says otherwise")
+		fmt.Fprintln(w, "hint: a share group begins at the end of its topics, unless its own setting share.auto.offset.reset says otherwise")
 	}
-	return exit(d, p.Strict), nil
 }
 
 // interval prints a row of all consumers.

@@ -9,6 +9,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/compat/jopt"
 	"carronade/internal/report"
+	"carronade/internal/workload"
 	"carronade/load"
 )
 
@@ -85,33 +86,38 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		l.end(&report.Document{})
 		return 0, nil
 	}
-	return l.fire(ctx, p)
+	_, code, err := fire(ctx, p, &s.workload(p.Strict).Document, l)
+	return code, err
 }
 
-// fire runs it.
-func (l *lines) fire(ctx context.Context, p *compat.Program) (int, error) {
-	l.started = clock()
-	began := l.started
-	d, err := p.Fire(ctx, &l.s.workload(p.Strict).Document, compat.Eyes{
-		Opened:   func() { l.started = clock() },
-		Interval: l.interval,
-	})
+// A teller prints a tool's lines of a run.
+type teller interface {
+	begun(at time.Time) // once more, when it is known better
+	interval(s load.Snapshot)
+	end(d *report.Document)
+	metrics(w io.Writer, d *report.Document)
+}
+
+// fire runs a workload and has its lines told. Nil: there is no report, and the
+// code and the error say why.
+func fire(ctx context.Context, p *compat.Program, w *workload.Document, t teller) (d *report.Document, code int, err error) {
+	began := clock()
+	t.begun(began)
+	d, err = p.Fire(ctx, w, compat.Eyes{Opened: func() { t.begun(clock()) }, Interval: t.interval})
 	if err != nil {
 		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
+			return nil, report.ExitInterrupted, nil
 		}
-		return 0, err // ours is the exit code
+		return nil, 0, err // ours is the exit code
 	}
-	l.started = startOf(d, began)
+	t.begun(startOf(d, began))
 	if d.Stopped == load.Interrupted && p.Strict {
-		return report.ExitInterrupted, nil // it was gone, and had said nothing
+		return nil, report.ExitInterrupted, nil // it was gone, and had said nothing
 	}
-	l.end(d)
-	if l.s.metrics {
-		metrics(p.Out, d, l.s)
-	}
+	t.end(d)
+	t.metrics(p.Out, d)
 	complain(p.Err, d)
-	return exit(d, p.Strict), nil
+	return d, exit(d, p.Strict), nil
 }
 
 // exit is the exit code of a run: the tool had 0 for whatever did not throw.
