@@ -32,8 +32,14 @@ PLAIN        = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath -buildvcs=
 # takes minutes to compile, and again for the race detector. Their tests go
 # without it here; make race has it for all.
 HEAVY        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test .*modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)')
-QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)')
+QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)' | grep -vE '$(ALONE)')
 SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
+
+# Packages that compute, much and alone, with no goroutine that could race: the
+# detector makes their tests five times slower and can find nothing. make race has
+# them, too.
+CALM        := internal/compat/riemannload internal/export internal/judge internal/page internal/picture internal/stats internal/wire/apm
+ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
 .PHONY: help build test race bench microbench lint fmt docs cross fuzz deps clean
 
@@ -50,12 +56,12 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	$(PLAIN) $(GO) build -o /dev/null . & built=$$!; \
 	CGO_ENABLED=1 $(GO) test -race -timeout 10m -p 3 $(LONG) $(QUICK) || status=1; \
 	wait $$built || status=1; \
-	$(PLAIN) $(GO) test -timeout 10m -p 3 $(SERVERS) $(HEAVY) || status=1; \
+	$(PLAIN) $(GO) test -timeout 10m -p 3 $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
 	$(PLAIN) $(GO) test -count=1 -timeout 14m -parallel 6 $(SLOW) || status=1; \
 	exit $$status
 
 race: deps ## every test but those of real servers, all of it under the race detector
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(QUICK) $(HEAVY)
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(QUICK) $(HEAVY) $(addprefix ./,$(CALM))
 
 soak: deps ## what make test does briefly, for long: 200 kills of what keeps reports
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/acceptance
