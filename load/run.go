@@ -167,9 +167,10 @@ func (r *Run) Start() {
 // as long as the plan's drain; events due by now and not sent are unsent. When
 // the firing was over already, an interruption ends the waiting.
 func (r *Run) Stop(why Reason) {
-	if r.stopAt.CompareAndSwap(int64(Never), int64(r.Now())) {
-		r.reason.CompareAndSwap(nil, why)
-	}
+	// The reason first: once threads see the stop, the run may be over before
+	// this goes on.
+	r.reason.CompareAndSwap(nil, why)
+	r.stopAt.CompareAndSwap(int64(Never), int64(r.Now()))
 	r.wakeAll()
 }
 
