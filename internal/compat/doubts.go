@@ -24,3 +24,11 @@ func Doubts(w io.Writer, d *report.Document) {
 		}
 	}
 }
+
+// Complaint is Doubts after what of the records was not taken, for Kafka's tools.
+func Complaint(w io.Writer, d *report.Document) {
+	for _, f := range d.Failures {
+		fmt.Fprintf(w, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
+	}
+	Doubts(w, d)
+}

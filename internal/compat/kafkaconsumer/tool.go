@@ -116,7 +116,7 @@ func fire(ctx context.Context, p *compat.Program, w *workload.Document, t teller
 	}
 	t.end(d)
 	t.metrics(p.Out, d)
-	complain(p.Err, d)
+	compat.Complaint(p.Err, d)
 	return d, exit(d, p.Strict), nil
 }
 
@@ -144,13 +144,4 @@ func startOf(d *report.Document, began time.Time) time.Time {
 // not even the topic.
 func tooFew(d *report.Document) bool {
 	return d.Totals.Missing > 0 && (d.Stopped == load.ByIdle || d.Stopped == load.ByEnd)
-}
-
-// complain says what became of what was not consumed, and what the numbers need
-// to be read with.
-func complain(w io.Writer, d *report.Document) {
-	for _, f := range d.Failures {
-		fmt.Fprintf(w, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
-	}
-	compat.Doubts(w, d)
 }

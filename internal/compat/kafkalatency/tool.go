@@ -103,7 +103,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		}
 		return 0, err // ours is the exit code
 	}
-	complain(p.Err, d)
+	compat.Complaint(p.Err, d)
 	if d.Stopped == load.Interrupted && p.Strict {
 		return report.ExitInterrupted, nil // it was gone, and had said nothing
 	}
@@ -126,14 +126,6 @@ func exit(d *report.Document, strict bool) int {
 		return 1
 	}
 	return 0
-}
-
-// complain says what was not taken, and what the numbers need to be read with.
-func complain(w io.Writer, d *report.Document) {
-	for _, f := range d.Failures {
-		fmt.Fprintf(w, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
-	}
-	compat.Doubts(w, d)
 }
 
 // lines print what a run shows.
