@@ -349,9 +349,13 @@ func (u *Unpaired) Words() string {
 // Words tell a row in one line: both medians, the difference with its interval,
 // the verdict, and why there is none.
 func (j *Judgement) Words() string {
-	text := j.numbers("base", "candidate") + ": " + j.verdict()
-	if j.Why != "" {
-		text += " (" + j.Why + ")"
+	return j.words(j.numbers("base", "candidate")+": "+j.verdict(), j.Why)
+}
+
+// words are a verdict with its reason, if there is one.
+func (j *Judgement) words(text, why string) string {
+	if why != "" {
+		text += " (" + why + ")"
 	}
 	if j.decidedFromZero() {
 		text += "; " + fromZero

@@ -240,14 +240,7 @@ func (g *Gate) Words() string {
 // Words tell a row in one line: both medians, the difference with its interval,
 // and what the gate makes of it.
 func (r *GateRow) Words() string {
-	text := r.numbers("before", "newest") + ": " + r.verdictWords()
-	if r.Reason != "" {
-		text += " (" + r.Reason + ")"
-	}
-	if r.decidedFromZero() {
-		text += "; " + fromZero
-	}
-	return text
+	return r.words(r.numbers("before", "newest")+": "+r.verdictWords(), r.Reason)
 }
 
 // Words tell what a confirming run said.

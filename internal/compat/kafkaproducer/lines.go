@@ -231,16 +231,13 @@ func (l *lines) percentile(h *measure.Histogram, records uint64, p float64) int6
 // complain says on stderr what was not taken and what the numbers need to be
 // read with, and returns how many records were not taken for certain.
 func (l *lines) complain(d *report.Document) (lost uint64) {
-	for _, f := range d.Failures {
-		fmt.Fprintf(l.p.Err, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
-	}
+	compat.Complaint(l.p.Err, d)
 	for _, ph := range d.Phases {
 		lost += ph.Totals.Failed + ph.Totals.Unsent + ph.Totals.Dropped
 		if !l.acks0() {
 			lost += ph.Totals.Unknown
 		}
 	}
-	compat.Doubts(l.p.Err, d)
 	if l.acks0() {
 		fmt.Fprintln(l.p.Err, "note: with acks=0 nothing is answered: times are 0, and records are those that went out")
 	}
