@@ -10,12 +10,13 @@ import (
 
 // A coordinator that stands still must not hold up the end of a run.
 func TestGroupLeavesASilentCoordinator(t *testing.T) {
+	end := endOf(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(100, 1, sized(10)))
 	src := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}})
 	silent := func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		c.SleepControl(func() { <-t.Context().Done() })
+		c.SleepControl(func() { <-end })
 		return nil, nil, false
 	}
 	for _, key := range []kmsg.Key{kmsg.OffsetCommit, kmsg.LeaveGroup} {

@@ -157,10 +157,11 @@ func TestClientProduce(t *testing.T) {
 // A broker that does not answer is given up after the request timeout, which
 // the client counts twice: for the broker, and for the way.
 func TestClientRequestTimeout(t *testing.T) {
+	end := endOf(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		c.SleepControl(func() { <-t.Context().Done() })
+		c.SleepControl(func() { <-end })
 		return nil, nil, false
 	})
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}, "request-timeout": {"300ms"}, "delivery-timeout": {"1s"}}))
@@ -250,10 +251,11 @@ func TestClientProduceFailures(t *testing.T) {
 }
 
 func TestClientCloseSettles(t *testing.T) {
+	end := endOf(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		c.SleepControl(func() { <-t.Context().Done() })
+		c.SleepControl(func() { <-end })
 		return nil, nil, false
 	})
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}}))

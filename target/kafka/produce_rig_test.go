@@ -198,6 +198,14 @@ func fake(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {
 	return c
 }
 
+// endOf is closed when everything that the test opens after it is closed: what
+// a broker's answer waits for that is never to come.
+func endOf(t testing.TB) <-chan struct{} {
+	end := make(chan struct{})
+	t.Cleanup(func() { close(end) })
+	return end
+}
+
 func fakeURL(addrs []string) string { return "kafka://" + strings.Join(addrs, ",") + "/events" }
 
 // opened is a producer for the options given, as "name=value".
