@@ -253,9 +253,9 @@ func (r *Run) dueWithin(ph int, start, end time.Duration) uint64 {
 // rowName is what the rows of a phase are called: the steps are all the hold.
 func (r *Run) rowName(ph int) string {
 	if r.phases[ph].warm {
-		return "warm-up"
+		return measure.WarmUp
 	}
-	return "hold"
+	return measure.Hold
 }
 
 // watch shows an interval to whoever watches.
@@ -265,13 +265,13 @@ func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.
 	ph := r.phaseAt(max(0, at-1)) // the phase that the interval ended in
 	switch {
 	case ph == len(r.phases):
-		s.Phase, s.Left = "drain", 0
+		s.Phase, s.Left = measure.Drain, 0
 	case r.phases[ph].warm:
-		s.Phase = "warm-up"
+		s.Phase = measure.WarmUp
 	default:
-		s.Phase = "hold"
+		s.Phase = measure.Hold
 	}
-	if end := time.Duration(r.holdEnd.Load()); s.Phase != "drain" && end != Never {
+	if end := time.Duration(r.holdEnd.Load()); s.Phase != measure.Drain && end != Never {
 		s.Left = max(0, end-at)
 	}
 	r.plan.Watch(s)

@@ -307,7 +307,7 @@ func (c *readCollector) interval(end time.Duration) {
 	c.wire = read
 	whole := iv
 	var rows []measure.Interval
-	for i, name := range []string{"warm-up", "hold"} {
+	for i, name := range []string{measure.WarmUp, measure.Hold} {
 		if i != newest && sums[i].IsZero() {
 			continue
 		}
@@ -350,9 +350,9 @@ func (c *readCollector) finish() *Result {
 		}
 	}
 	if r.plan.Warmup > 0 {
-		res.Warmup = tally(0, "warm-up", 0, holdAt)
+		res.Warmup = tally(0, measure.WarmUp, 0, holdAt)
 	}
-	res.Hold = tally(1, "hold", holdAt, end)
+	res.Hold = tally(1, measure.Hold, holdAt, end)
 	res.Missing = r.plan.Hold.missing(res.Hold.Consumed, res.Stopped)
 	behind := r.src.Behind()
 	for i, name := range r.src.Logs() {

@@ -21,9 +21,9 @@ func (c *collector) finish(started time.Time) *Result {
 		c.complete(i)
 	}
 	if first == 1 {
-		res.Warmup = c.tally(0, "warm-up", 0, min(holdStart, end))
+		res.Warmup = c.tally(0, measure.WarmUp, 0, min(holdStart, end))
 	}
-	hold := measure.Tally{Name: "hold", Rate: r.phases[first].rate, Start: holdStart, End: end}
+	hold := measure.Tally{Name: measure.Hold, Rate: r.phases[first].rate, Start: holdStart, End: end}
 	for i := first; i < len(r.phases); i++ {
 		ph := &r.phases[i]
 		t := c.tally(i, ph.name, min(ph.start, end), min(ph.end, end))
@@ -52,13 +52,13 @@ func (c *collector) finish(started time.Time) *Result {
 		hold.InFlight = area / hold.Length().Seconds()
 	}
 	res.Hold = hold
-	res.Drain = measure.Tally{Name: "drain", Start: end, End: max(now, end)}
+	res.Drain = measure.Tally{Name: measure.Drain, Start: end, End: max(now, end)}
 	for _, t := range r.threads {
 		res.Drain.Arrived += t.arrived[len(r.phases)]
 		res.Drain.ArrivedBytes += t.arrivedB[len(r.phases)]
 		res.Drain.Answers += t.answers[len(r.phases)]
 	}
-	for _, name := range []string{"warm-up", "hold"} {
+	for _, name := range []string{measure.WarmUp, measure.Hold} {
 		if c.run.plan.Schedule != nil {
 			c.reconcile(name)
 		} else if row := c.rows[name]; row != nil {

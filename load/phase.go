@@ -3,6 +3,8 @@ package load
 import (
 	"math"
 	"time"
+
+	"carronade/measure"
 )
 
 // A phase is a span of the run that is reported on its own: the warm-up, the
@@ -31,10 +33,10 @@ func (p *Plan) phases() []phase {
 		return p.Schedule.Count(t)
 	}
 	if p.WarmupTime > 0 {
-		out = append(out, phase{name: "warm-up", warm: true, end: p.WarmupTime, to: count(p.WarmupTime)})
+		out = append(out, phase{name: measure.WarmUp, warm: true, end: p.WarmupTime, to: count(p.WarmupTime)})
 		start, from = p.WarmupTime, out[0].to
 	} else if p.WarmupEvents > 0 {
-		out = append(out, phase{name: "warm-up", warm: true, end: Never, to: p.WarmupEvents})
+		out = append(out, phase{name: measure.WarmUp, warm: true, end: Never, to: p.WarmupEvents})
 		from = p.WarmupEvents
 	}
 	end := Never
@@ -53,7 +55,7 @@ func (p *Plan) phases() []phase {
 		if p.Schedule != nil {
 			rate = p.Schedule.Rate(start)
 		}
-		return append(out, phase{name: "hold", rate: rate, start: start, end: end, from: from, to: to})
+		return append(out, phase{name: measure.Hold, rate: rate, start: start, end: end, from: from, to: to})
 	}
 	for _, s := range p.Steps {
 		ph := phase{name: s.Name, rate: s.Rate, start: start + s.Start, end: min(start+s.End, end), from: from}

@@ -83,7 +83,7 @@ const (
 // A Snapshot is the state of a run in progress, for watchers.
 type Snapshot struct {
 	At       time.Duration
-	Phase    string             // "connecting", "warm-up", "hold", "drain"
+	Phase    string             // "connecting", or a phase of package measure
 	Left     time.Duration      // of the hold; Never when open-ended
 	Interval measure.Interval   // the interval just closed, all phases together; its histograms are valid during the call
 	Rows     []measure.Interval // the same, a row a phase, as the series keeps them

@@ -50,9 +50,17 @@ func (s *Set) Merge(o *Set) {
 	})
 }
 
+// The phases of a run, as reports name them. A step of a schedule has a text of
+// its own in the place of Hold.
+const (
+	WarmUp = "warm-up" // fired, and not counted in the numbers
+	Hold   = "hold"    // what the numbers are about
+	Drain  = "drain"   // nothing is fired any more: answers are awaited
+)
+
 // A Tally is everything counted and timed in one phase or step.
 type Tally struct {
-	Name string  // "warm-up", "hold", "drain", or the step's own text, such as "step 2: 20,000/s"
+	Name string  // a phase, or a step's own text, such as "step 2: 20,000/s"
 	Rate float64 // asked events/s; 0 when nothing was asked
 
 	// Start and End bound the phase, from the start of the run.

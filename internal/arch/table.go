@@ -89,7 +89,7 @@ var Rooms = []Room{
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/compat", May: []string{"internal/report", "internal/workload", "load"}},
 	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/export", "internal/report", "internal/trace", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/wire/apm", "internal/workload", "load"}},
+	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/workload", "load", "measure"}},
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}},
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},

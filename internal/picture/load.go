@@ -228,7 +228,7 @@ func (p *plot) outstanding() {
 // hold is where the hold lies.
 func (r *run) hold() (from, to float64, ok bool) {
 	for i := range r.Phases {
-		if ph := &r.Phases[i]; ph.Name == "hold" && ph.EndS > ph.StartS {
+		if ph := &r.Phases[i]; ph.Name == measure.Hold && ph.EndS > ph.StartS {
 			return ph.StartS, ph.EndS, true
 		}
 	}

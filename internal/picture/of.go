@@ -1,6 +1,9 @@
 package picture
 
-import "carronade/internal/report"
+import (
+	"carronade/internal/report"
+	"carronade/measure"
+)
 
 // Of returns the figures of a report, in the order in which they are read:
 // those that the run has numbers for. Of several reports it lays their lines
@@ -103,7 +106,7 @@ func (r *run) marks() []Mark {
 	}
 	for i := range r.Phases {
 		ph := &r.Phases[i]
-		if ph.Name != "hold" && ph.EndS-ph.StartS > shortest {
+		if ph.Name != measure.Hold && ph.EndS-ph.StartS > shortest {
 			out = append(out, Mark{From: ph.StartS, To: ph.EndS, Text: ph.Name})
 		}
 	}

@@ -46,11 +46,11 @@ func Assemble(head *Document, intervals []Interval) *Document {
 			d.Classes[c.Class] += c.Events
 		}
 	}
-	for _, name := range []string{"warm-up", "hold"} {
+	for _, name := range []string{measure.WarmUp, measure.Hold} {
 		d.balance(name)
 		if ph, ok := d.assemblePhase(name); ok {
 			d.Phases = append(d.Phases, ph)
-			if name == "hold" {
+			if name == measure.Hold {
 				d.Totals, d.Times = ph.Totals, ph.Times
 			}
 		}
@@ -95,7 +95,7 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	// arrive in intervals of the hold: neither makes a phase longer.
 	if seam, ok := d.warmed(); ok {
 		switch {
-		case name == "warm-up":
+		case name == measure.WarmUp:
 			ph.EndS = min(ph.EndS, max(seam, ph.StartS))
 		case ph.StartS < seam && seam < rows[0].EndS:
 			ph.StartS = seam
@@ -180,7 +180,7 @@ func (d *Document) assembleGenerator() {
 	for i := range d.Intervals {
 		u := d.Intervals[i].Generator
 		g.MaxRSSBytes = max(g.MaxRSSBytes, u.RSSBytes)
-		if d.Intervals[i].Phase != "hold" {
+		if d.Intervals[i].Phase != measure.Hold {
 			continue
 		}
 		g.CPUS += u.CPUS

@@ -291,7 +291,7 @@ func split(data []byte) (head []byte, intervals [][]byte, err error) {
 func (d *Document) Histogram(name string) *measure.Histogram {
 	var out *measure.Histogram
 	for i := range d.Intervals {
-		if d.Intervals[i].Phase != "hold" {
+		if d.Intervals[i].Phase != measure.Hold {
 			continue
 		}
 		if h := d.Intervals[i].Histogram(name); h != nil {

@@ -73,7 +73,7 @@ func (l *Log) Interval(iv *measure.Interval) {
 		l.Begin(time.Now().Add(-iv.End))
 	}
 	prefix := ""
-	if iv.Phase == "warm-up" {
+	if iv.Phase == measure.WarmUp {
 		prefix = "warm-up."
 	}
 	for _, h := range []struct {

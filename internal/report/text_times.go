@@ -140,13 +140,13 @@ const sparkWidth = 44
 func (d *Document) holdRows() []Interval {
 	end := math.Inf(1)
 	for _, ph := range d.Phases {
-		if ph.Name == "hold" {
+		if ph.Name == measure.Hold {
 			end = ph.EndS
 		}
 	}
 	var rows []Interval
 	for _, iv := range d.Intervals {
-		if iv.Phase != "hold" || iv.EndS <= iv.StartS || iv.StartS >= end {
+		if iv.Phase != measure.Hold || iv.EndS <= iv.StartS || iv.StartS >= end {
 			continue
 		}
 		n := len(rows)

@@ -66,7 +66,7 @@ func rows(series []measure.Interval, start, end time.Duration) []measure.Interva
 	var in []measure.Interval
 	longest := time.Duration(0)
 	for _, iv := range series {
-		if iv.Start < start || iv.End > end || iv.Phase != "hold" {
+		if iv.Start < start || iv.End > end || iv.Phase != measure.Hold {
 			continue
 		}
 		longest = max(longest, iv.Length())

@@ -137,7 +137,7 @@ func late(s *measure.Tally) string {
 		return ""
 	}
 	where := ""
-	if s.Name != "" && s.Name != "hold" {
+	if s.Name != "" && s.Name != measure.Hold {
 		where = " in the step of " + s.Name
 	}
 	against := ""

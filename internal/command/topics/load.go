@@ -8,6 +8,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/measure"
 	"carronade/target"
 	"carronade/target/kafka"
 )
@@ -53,7 +54,7 @@ func Load(ctx context.Context, c command.Console, k target.Kind, doc *workload.D
 	}
 	out.Result.Intervals = s.intervals(&work, r)
 	h := &out.Result.Hold
-	h.Name, h.Rate, h.End, h.Arrived, h.ArrivedBytes = "hold", l.Rate*float64(r.PerRequest), r.Elapsed, r.Done, r.Bytes
+	h.Name, h.Rate, h.End, h.Arrived, h.ArrivedBytes = measure.Hold, l.Rate*float64(r.PerRequest), r.Elapsed, r.Done, r.Bytes
 	h.InFlight = r.BusyMean * float64(r.PerRequest)
 	h.Set = s.total
 	for i := range out.Result.Intervals {

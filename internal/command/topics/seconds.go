@@ -42,7 +42,7 @@ func newSeconds(l compat.TopicLoad) *seconds {
 // second is an empty interval, with histograms that are empty.
 func second(i int, set measure.Set) measure.Interval {
 	start := time.Duration(i) * time.Second
-	return measure.Interval{Phase: "hold", Start: start, End: start + time.Second, LagEvents: -1, Set: set}
+	return measure.Interval{Phase: measure.Hold, Start: start, End: start + time.Second, LagEvents: -1, Set: set}
 }
 
 // turn closes the older interval and opens another.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/measure"
 )
 
 // A result is what the tool of 2023 prints at the end.
@@ -51,10 +52,10 @@ func (r *result) add(s *stream, d *report.Document) {
 	length := 0.0
 	for _, ph := range d.Phases {
 		switch ph.Name {
-		case "drain":
+		case measure.Drain:
 			r.drained = max(r.drained, seconds(ph.EndS-ph.StartS))
 			length += ph.EndS - ph.StartS
-		case "hold":
+		case measure.Hold:
 			length += ph.EndS - ph.StartS
 		}
 	}

@@ -43,7 +43,7 @@ func fired(t *testing.T, p compat.Program) said {
 			}
 			s.settings[entry.Name] = strings.Join(entry.Values, " ")
 		}
-		phases := []report.Phase{{Name: hold, EndS: 5.5}, {Name: "drain", StartS: 5.5, EndS: 6}}
+		phases := []report.Phase{{Name: measure.Hold, EndS: 5.5}, {Name: measure.Drain, StartS: 5.5, EndS: 6}}
 		show := func(phase string, from, to time.Duration, n, failed uint64) {
 			h := measure.NewHistogram()
 			h.RecordN(1400*time.Microsecond, n-n/10)
@@ -60,14 +60,14 @@ func fired(t *testing.T, p compat.Program) said {
 			eyes.Interval(load.Snapshot{Phase: phase, Interval: iv, Rows: []measure.Interval{iv}})
 		}
 		if s.settings["warmup"] != "" {
-			phases = append([]report.Phase{{Name: warm, EndS: 5}}, phases...)
+			phases = append([]report.Phase{{Name: measure.WarmUp, EndS: 5}}, phases...)
 			phases[1].StartS, phases[1].EndS, phases[2].StartS, phases[2].EndS = 5, 10.5, 10.5, 11
-			show(warm, 0, 5*time.Second, 2000, 0)
-			show(hold, 5*time.Second, 10*time.Second, 10_000, 0)
-			show(hold, 10*time.Second, 11*time.Second, 2000, 1)
+			show(measure.WarmUp, 0, 5*time.Second, 2000, 0)
+			show(measure.Hold, 5*time.Second, 10*time.Second, 10_000, 0)
+			show(measure.Hold, 10*time.Second, 11*time.Second, 2000, 1)
 		} else {
-			show(hold, 0, 5*time.Second, 10_000, 0)
-			show(hold, 5*time.Second, 6*time.Second, 2000, 1)
+			show(measure.Hold, 0, 5*time.Second, 10_000, 0)
+			show(measure.Hold, 5*time.Second, 6*time.Second, 2000, 1)
 		}
 		d2 := &report.Document{Stopped: load.ByEvents, Phases: phases, Version: "1", Trust: measure.Trust{OK: true}}
 		d2.Failures = []measure.Failure{{Class: "too-large", Text: "no", Events: 1}}
@@ -398,7 +398,7 @@ func TestDoubts(t *testing.T) {
 // is one of the Java client's.
 func TestMetrics(t *testing.T) {
 	phase := func(n, ms uint64) report.Phase {
-		ph := report.Phase{Name: hold, EndS: 1}
+		ph := report.Phase{Name: measure.Hold, EndS: 1}
 		ph.Totals.Counts = measure.Counts{Sent: n, Shots: n}
 		ph.Service = &measure.Summary{Count: n, Mean: float64(ms) * 1e3, Max: float64(ms) * 2e3}
 		return ph

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	warm    = "warm-up"
-	hold    = "hold"
 	mebi    = 1 << 20
 	samples = 500_000 // that the tool kept
 )
@@ -37,7 +35,7 @@ type lines struct {
 func newLines(o *options, p *compat.Program) *lines {
 	return &lines{
 		o: o, p: p, window: measure.NewHistogram(),
-		times: map[string]*measure.Histogram{warm: measure.NewHistogram(), hold: measure.NewHistogram()},
+		times: map[string]*measure.Histogram{measure.WarmUp: measure.NewHistogram(), measure.Hold: measure.NewHistogram()},
 	}
 }
 
@@ -63,11 +61,11 @@ func (l *lines) interval(s load.Snapshot) {
 		if all, ok := l.times[r.Phase]; ok && h.Count() > 0 {
 			all.Merge(h)
 		}
-		if r.Phase == hold && l.o.warmup > 0 && !l.steady {
+		if r.Phase == measure.Hold && l.o.warmup > 0 && !l.steady {
 			l.steady = true
 			l.open()
 		}
-		if (r.Phase == hold) == (l.steady || l.o.warmup == 0) {
+		if (r.Phase == measure.Hold) == (l.steady || l.o.warmup == 0) {
 			if h.Count() > 0 {
 				l.window.Merge(h)
 			}
@@ -132,10 +130,10 @@ func (l *lines) end(d *report.Document) int {
 	}
 	var all, steady sum
 	for _, ph := range d.Phases {
-		if ph.Name == warm || ph.Name == hold {
+		if ph.Name == measure.WarmUp || ph.Name == measure.Hold {
 			all.add(ph, l)
 		}
-		if ph.Name == hold {
+		if ph.Name == measure.Hold {
 			steady.add(ph, l)
 		}
 		all.end, steady.end = max(all.end, ph.EndS), max(steady.end, ph.EndS)

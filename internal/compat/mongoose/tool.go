@@ -101,10 +101,10 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	m, above := newMeter(s), newThreshold(s, f, p.Out)
 	eyes := compat.Eyes{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
-		if iv.Phase != "drain" {
+		if iv.Phase != measure.Drain {
 			above.interval(iv)
 		}
-		if m.due() && iv.Phase != "drain" {
+		if m.due() && iv.Phase != measure.Drain {
 			now := m.metrics(time.Now())
 			t.row(now)
 			f.row(now)

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/measure"
 )
 
 // Tool is riemann-load.
@@ -72,7 +73,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 			}
 			if s.Interval.Length() >= second { // the rest has its block at the end
 				fmt.Fprint(p.Out, m.block(time.Now()))
-				if s.Phase != "drain" {
+				if s.Phase != measure.Drain {
 					drawn.add(m)
 				}
 			}

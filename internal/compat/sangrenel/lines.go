@@ -73,7 +73,7 @@ func (l *lines2014) opened() {
 }
 
 func (l *lines2014) interval(s load.Snapshot) {
-	if s.Phase != "hold" {
+	if s.Phase != measure.Hold {
 		return
 	}
 	rate := taken(&s, l.o.noop, false)
@@ -124,7 +124,7 @@ func (l *lines2022) opened() {
 }
 
 func (l *lines2022) interval(s load.Snapshot) {
-	if s.Phase != "hold" {
+	if s.Phase != measure.Hold {
 		return
 	}
 	rate := taken(&s, l.o.noop, l.o.acks == "none")
