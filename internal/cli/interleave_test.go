@@ -1,8 +1,21 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/store/sqlite"
+	"carronade/target/all"
 )
 
 // What drifts hits both workloads alike: each comes first as often.
@@ -19,5 +32,127 @@ func TestInTurns(t *testing.T) {
 	}
 	if want := "a0 b0 b1 a1 a2 b2 b3 a3"; strings.Join(got, " ") != want {
 		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
+	}
+}
+
+// turning is a session that runs in this process, and files for it.
+func turning(t *testing.T, files map[string]string) (s *session, out *bytes.Buffer, path func(string) string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
+	path = func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range files {
+		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out = new(bytes.Buffer)
+	p := &Program{Kinds: all.Kinds(), In: strings.NewReader(""), Out: out, Err: new(bytes.Buffer)}
+	return &session{Program: p, out: &stdout{w: out}, interrupt: func() {}}, out, path
+}
+
+// Two workloads run A B B A, and their ids come back by side; the store that is
+// compared has them all, as they were asked for in their files.
+func TestInterleave(t *testing.T) {
+	s, out, path := turning(t, map[string]string{
+		"a.yaml": "{target: 'null://', count: 300, label: [side=a, own=yes]}",
+		"b.yaml": "{target: 'null://', count: 400}",
+	})
+	base, candidate, err := s.interleave(t.Context(), path("reports.db"), path("a.yaml"), path("b.yaml"), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := sqlite.Open(t.Context(), path("reports.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	type run struct {
+		side int
+		d    *report.Document
+	}
+	var all []run
+	for side, ids := range [][]string{base, candidate} {
+		for i, id := range ids {
+			d, err := kept.Get(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, run{side, d})
+			if want := uint64(300 + 100*side); d.Totals.Acked != want {
+				t.Errorf("side %d: %d events, want %d", side, d.Totals.Acked, want)
+			}
+			if d.Repetition != i+1 || d.Repetitions != 2 {
+				t.Errorf("side %d: repetition %d of %d, want %d of 2", side, d.Repetition, d.Repetitions, i+1)
+			}
+			if own := d.Labels["own"] == "yes" && d.Labels["side"] == "a"; own != (side == 0) {
+				t.Errorf("side %d: labels %v", side, d.Labels)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b run) int { return a.d.StartedAt.Compare(b.d.StartedAt) })
+	order := ""
+	for _, r := range all {
+		order += string("AB"[r.side])
+	}
+	if order != "ABBA" {
+		t.Errorf("ran %s, want ABBA", order)
+	}
+	if rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}}); err != nil || len(rows) != 4 {
+		t.Errorf("the store has %d reports, %v; want 4", len(rows), err)
+	}
+	if out.Len() > 0 {
+		t.Errorf("it printed %q, and its caller tells", out.String())
+	}
+}
+
+// What nobody keeps cannot be compared, and that is said before it is measured.
+func TestInterleaveWithoutAStore(t *testing.T) {
+	s, _, path := turning(t, map[string]string{
+		"a.yaml": "{target: 'null://', count: 10}",
+	})
+	t.Setenv("CARRONADE_CONFIG", path("own.yaml"))
+	if err := os.WriteFile(path("own.yaml"), []byte("no-store: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base, candidate, err := s.interleave(t.Context(), "", path("a.yaml"), path("a.yaml"), 1)
+	if err == nil || !strings.Contains(err.Error(), "kept nowhere") || len(base)+len(candidate) > 0 {
+		t.Errorf("got %v, %v and %v; want an error before any run", base, candidate, err)
+	}
+	if found, err := filepath.Glob(path("data/carronade/*")); err != nil || len(found) > 0 {
+		t.Errorf("it left %v, %v", found, err)
+	}
+}
+
+// Mistakes are told before anything runs, and an interrupted run ends all of
+// them: half of a comparison is none.
+func TestInterleaveEndsEarly(t *testing.T) {
+	s, _, path := turning(t, map[string]string{
+		"one.yaml":  "{target: 'null://', count: 10}",
+		"two.yaml":  "[{target: 'null://', count: 10}, {target: 'null://', count: 20}]",
+		"long.yaml": "{target: 'null://', rate: 1k/s, for: 10m}",
+	})
+	for _, tt := range []struct{ file, want string }{
+		{"two.yaml", "holds 2 workloads, and one is compared with one"},
+		{"none.yaml", "none.yaml"},
+	} {
+		_, _, err := s.interleave(t.Context(), path("reports.db"), path("one.yaml"), path(tt.file), 1)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.file, err, tt.want)
+		}
+		if _, err := os.Stat(path("reports.db")); err == nil {
+			t.Errorf("%s: a store was made, so something ran", tt.file)
+		}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	base, candidate, err := s.interleave(ctx, path("reports.db"), path("long.yaml"), path("one.yaml"), 3)
+	var code exitCode
+	if !errors.As(err, &code) || code.Code != exitInterrupted || len(base)+len(candidate) > 0 {
+		t.Errorf("interrupted: got %v, %v and %v; want code %d", base, candidate, err, exitInterrupted)
+	}
+	if want := "interrupted in run 1 of 6"; err == nil || !strings.Contains(fmt.Sprint(err), want) {
+		t.Errorf("interrupted: got %v, want %q", err, want)
 	}
 }
