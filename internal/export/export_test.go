@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"image/png"
 	"math"
 	"os"
@@ -251,7 +252,10 @@ var dataLine = regexp.MustCompile(`^ *[0-9.]+ +[01]\.\d{12} +\d+`)
 // TestReadByJava has HdrHistogram's own tool read the log: its table of
 // percentiles is, line by line, ours.
 func TestReadByJava(t *testing.T) {
-	d := document(t, nil)
+	// All is answered: the log has answers alone, and the table ages as well.
+	d := document(t, func(in *report.Input) {
+		in.Result.Hold.Censored, in.Result.Intervals[4].Censored = nil, nil
+	})
 	path := filepath.Join(t.TempDir(), "run.hlog")
 	if err := os.WriteFile(path, []byte(written(t, "hdr", Options{}, d)), 0o600); err != nil {
 		t.Fatal(err)
@@ -293,6 +297,49 @@ func TestPercentilesOf(t *testing.T) {
 	}
 	if !strings.Contains(lines[len(lines)-2], "Total count    =            4") {
 		t.Errorf("got %q", lines[len(lines)-2])
+	}
+}
+
+// TestPercentilesOfADeadSystem: what was never answered stands in the table at
+// its age, and the table says so. A quarter of the fixture's events is.
+func TestPercentilesOfADeadSystem(t *testing.T) {
+	d := document(t, nil)
+	got := written(t, "percentiles", Options{}, d)
+	for _, want := range []string{
+		"Total count    =         3997]",
+		"#[At least =  1000000.000, No answer      =          997]",
+		"# 997 of 3,997 events had no answer",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	// The table and the report agree on the median of the worst quarter.
+	at := func(p float64) float64 {
+		for line := range strings.Lines(got) {
+			var us, upTo float64
+			if n, _ := fmt.Sscan(line, &us, &upTo); n == 2 && 100*upTo >= p {
+				return us
+			}
+		}
+		return 0
+	}
+	want, _ := d.Response.At(90)
+	if us := at(90); !want.AtLeast || us < float64(want.D.Microseconds()) || us > 1.01*float64(want.D.Microseconds()) {
+		t.Errorf("p90: the table has %v us, the report %v (at least: %v)", us, want.D, want.AtLeast)
+	}
+	if other := written(t, "percentiles", Options{Time: "service"}, d); strings.Contains(other, "No answer") {
+		t.Errorf("service times are of answers alone:\n%s", other)
+	}
+
+	dead := document(t, func(in *report.Input) {
+		in.Result.Hold.Response = measure.NewHistogram()
+		for i := range in.Result.Intervals[1:] {
+			in.Result.Intervals[i+1].Response = nil
+		}
+	})
+	if got := written(t, "percentiles", Options{}, dead); !strings.Contains(got, "# 997 of 997 events") {
+		t.Errorf("nothing was answered:\n%s", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"carronade/internal/report"
@@ -52,25 +53,27 @@ var times = []string{"response", "service", "end_to_end", "lag", "gather", "held
 // usual are those that stand in for a time that was not named.
 const usual = 3
 
-// timed returns the histogram of a time over the hold, and the time's name.
-func timed(d *report.Document, name string) (*measure.Histogram, string, error) {
+// timed returns the histogram of a time over the hold. With that of response
+// times come the ages of events without an answer, nil where there are none.
+func timed(d *report.Document, name string) (h, ages *measure.Histogram, err error) {
+	find := func(name string) bool {
+		h, ages = d.Histogram(name), nil
+		if name == "response" {
+			ages = d.Histogram("censored")
+		}
+		return h.Count()+ages.Count() > 0
+	}
 	if name == "" {
-		for _, name := range times[:usual] {
-			if h := d.Histogram(name); h.Count() > 0 {
-				return h, name, nil
-			}
+		if slices.ContainsFunc(times[:usual], find) {
+			return h, ages, nil
 		}
-		return nil, "", &Lacking{ID: d.ID, What: "it has no histogram of a response, service or end-to-end time"}
+		return nil, nil, &Lacking{ID: d.ID, What: "it has no histogram of a response, service or end-to-end time"}
 	}
-	for _, known := range times {
-		if known != name {
-			continue
-		}
-		h := d.Histogram(name)
-		if h.Count() == 0 {
-			return nil, "", &Lacking{ID: d.ID, What: "it has no histogram of the time " + name}
-		}
-		return h, name, nil
+	if !slices.Contains(times, name) {
+		return nil, nil, fmt.Errorf("there is no time %q; there are %s", name, list(times))
 	}
-	return nil, "", fmt.Errorf("there is no time %q; there are %s", name, list(times))
+	if !find(name) {
+		return nil, nil, &Lacking{ID: d.ID, What: "it has no histogram of the time " + name}
+	}
+	return h, ages, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // ticks is how many lines each halving of the distance to 100 % has, as
@@ -16,12 +17,28 @@ import (
 const ticks = 5
 
 // writePercentiles writes the table of a time over the hold, in microseconds.
+// Events without an answer stand in that of the response time at the age that
+// they reached, as in the report: without them a system that died would look
+// the better the sooner it did. A comment at the end, which the plotter skips,
+// says from where on values are lower bounds.
 func writePercentiles(w io.Writer, ds []*report.Document, o Options) error {
-	h, _, err := timed(ds[0], o.Time)
+	h, ages, err := timed(ds[0], o.Time)
 	if err != nil {
 		return err
 	}
-	return distribution(w, h, ticks)
+	all := h
+	if ages.Count() > 0 {
+		all = measure.NewHistogram()
+		all.Merge(h)
+		all.Merge(ages)
+	}
+	if err := distribution(w, all, ticks); err != nil || ages.Count() == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "#[At least = %12.3f, No answer      = %12d]\n"+
+		"# %s of %s events had no answer and stand here at the age that they reached: from At least on, values are lower bounds\n",
+		float64(ages.Min())/float64(time.Microsecond), ages.Count(), units.FormatCount(ages.Count()), units.FormatCount(all.Count()))
+	return err
 }
 
 // A cell is a value of the table and how many observations there are up to it.
