@@ -17,6 +17,8 @@ var (
 	errWantsCert   = errors.New("the server wants a client certificate")
 	errRefusesCert = errors.New("the server does not accept the client's certificate")
 	errNoRiemann   = errors.New("what answers there is no Riemann")
+	errIsTCP       = errors.New("the port speaks Riemann's TCP, and a WebSocket or HTTP was tried")
+	errIsWeb       = errors.New("the port is Riemann's for WebSockets and HTTP, and TCP was tried")
 	errNoPath      = errors.New("no events are taken at that path")
 	errNoAnswer    = errors.New("connected, but nothing was answered in time")
 )
@@ -42,6 +44,10 @@ func (c *config) hint(err error) string {
 		return "make the target riemann+tls://, with --tls-cert and --tls-key (Riemann's TLS is mutual) and --tls-ca FILE"
 	case errors.Is(err, errSpeaksPlain):
 		return "make the target riemann://, or take the port of TLS (often 5554)"
+	case errors.Is(err, errIsTCP):
+		return "make the target riemann://, or take the port of WebSockets and HTTP (often 5556)"
+	case errors.Is(err, errIsWeb):
+		return "make the target " + socketRoad + ":// or " + httpRoad + "://, or take the port of TCP (often 5555)"
 	case errors.Is(err, errRefusesCert):
 		return "--tls-cert must be signed by the authority that the server trusts, and be valid today"
 	case errors.Is(err, errWantsCert):
@@ -97,8 +103,29 @@ func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 		return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
 	case dial.IsTimeout(err):
 		return fmt.Errorf("%w (%w)", errNoAnswer, err)
+	case !secure && c.speaksWeb(ctx, addr):
+		return fmt.Errorf("%w (%w)", errIsWeb, err)
 	}
 	return fmt.Errorf("%w (%w)", errNoRiemann, err)
+}
+
+// speaksTCP reports whether a Riemann answers frames at an address that did not
+// do for the web.
+func (c *config) speaksTCP(ctx context.Context, addr string) bool {
+	plainly := c.dialer
+	plainly.TLS = nil
+	return greet(ctx, &plainly, addr, nil) == nil
+}
+
+// speaksWeb reports whether a Riemann takes a WebSocket at an address that did
+// not do for TCP.
+func (c *config) speaksWeb(ctx context.Context, addr string) bool {
+	nc, err := c.dialer.Dial(ctx, addr)
+	if err != nil {
+		return false
+	}
+	defer nc.Close()
+	return (&socketTongue{path: eventsPath, patience: c.patience()}).greet(ctx, nc, addr) == nil
 }
 
 // isCertAlert reports whether the other side ended the connection for want of a

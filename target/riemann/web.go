@@ -87,6 +87,8 @@ func probeWeb(ctx context.Context, c *config, addr string) (map[string]any, erro
 		return nil, fmt.Errorf("%w (%w)", errSpeaksTLS, err)
 	case dial.IsTimeout(err):
 		return nil, fmt.Errorf("%w (%w)", errNoAnswer, err)
+	case c.speaksTCP(ctx, addr):
+		return nil, fmt.Errorf("%w (%w)", errIsTCP, err)
 	default:
 		return nil, fmt.Errorf("%w (%w)", errNoRiemann, err)
 	}

@@ -231,6 +231,7 @@ func TestWebOpenErrors(t *testing.T) {
 	t.Parallel()
 	f := webServe(t)
 	tcp := stand(t, standinriemann.Options{})
+	web := stand(t, standinriemann.Options{Web: "127.0.0.1:0"})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +243,9 @@ func TestWebOpenErrors(t *testing.T) {
 		{"nobody there", socketRoad + "://" + ln.Addr().String(), "refused"},
 		{"another path", socketRoad + "://" + f.addr + "/elsewhere", "HTTP 404"},
 		{"another path by HTTP", httpRoad + "://" + f.addr + "/elsewhere", "HTTP 404"},
-		{"the port of TCP", socketRoad + "://" + tcp.Addr(), "no Riemann"},
+		{"the port of TCP", socketRoad + "://" + tcp.Addr(), "the port speaks Riemann's TCP"},
+		{"the port of TCP by HTTP", httpRoad + "://" + tcp.Addr(), "the port speaks Riemann's TCP"},
+		{"the port of the web", "riemann://" + web.AddrOf("ws"), "the port is Riemann's for WebSockets"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Kind{}.Open(t.Context(), specOf(t, tt.url))
