@@ -68,39 +68,6 @@ func (m *Mask) add(v string, least int) {
 	}
 }
 
-// names are what the name of a setting with a secret ends in or holds.
-const names = `passw(?:or)?d|passwd|pwd|passphrase|secret|token|(?:api|access|private|encryption|signing)[-_.]?key|credentials?|authorization|cookie|jaas`
-
-// pass are the short forms of password, which are harmless words too.
-const pass = `(?:[\w.\-]*[-_.]|\b)(?:pass|pw)`
-
-// given is a value as it stands in a script: quoted, or up to a blank.
-const given = `"(?:[^"\\]|\\.)*"|'[^']*'|[^\s;&|"'\-][^\s;&|"']*`
-
-var (
-	secretName = regexp.MustCompile(`(?i)(?:` + names + `|(?:^|[-_.])(?:pass|pw))(?:[-_.]?(?:value|text|base64|config))?$`)
-	// A setting within a text: the name, what joins it to its value, the value.
-	setting  = regexp.MustCompile(`(?i)((?:[\w.\-]*(?:` + names + `)[\w\-]*)["']?\s*[=:]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|(?:(?:bearer|basic|apikey)\s+)?[^\s,;&"'}\]]+)`)
-	short    = regexp.MustCompile(`(?i)(` + pass + `(?:["']?\s*=\s*|["']\s*:\s*|:))("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;&"'}\]]+)`)
-	flag     = regexp.MustCompile(`(?i)((?:^|[\s"'])-{1,2}(?:[\w.\-]*(?:` + names + `)|` + pass + `)[ \t]+)(` + given + `)`)
-	login    = regexp.MustCompile(`((?:^|[\s"'])(?:-u|--user)[ \t]+["']?[^\s:"']+:)([^\s"']+)`)
-	userinfo = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.\-]*://)([^/\s"'<>?#]*)@`)
-	scheme   = regexp.MustCompile(`(?i)\b((?:bearer|apikey)\s+)([\w+/=.~\-]{4,})`)
-)
-
-// IsName reports whether a setting of this name holds a secret, such as
-// "output.elasticsearch.password".
-func IsName(name string) bool {
-	return secretName.MatchString(strings.TrimRight(name, "\"' "))
-}
-
-// IsReference reports whether a value says where a secret is, and is none
-// itself: env:NAME or file:PATH.
-func IsReference(value string) bool {
-	kind, of, _ := strings.Cut(value, ":")
-	return (kind == "env" || kind == "file") && of != ""
-}
-
 // Text is s without the secrets that the mask knows, and without what looks
 // like one: the login in an address, what follows "password=" and "Bearer".
 func (m *Mask) Text(s string) string {
@@ -123,7 +90,7 @@ func (m *Mask) looks(s string, found func(string)) string {
 		s = re.ReplaceAllStringFunc(s, func(hit string) string {
 			g := re.FindStringSubmatch(hit)
 			value := strings.Trim(g[2], `"'`)
-			if IsReference(value) || value == "" || value == Hidden {
+			if IsReference(value) || value == "" || value == Hidden || re == auth && !isLogin(value) {
 				return hit
 			}
 			if found != nil {
@@ -132,12 +99,16 @@ func (m *Mask) looks(s string, found func(string)) string {
 			return g[1] + Hidden + after
 		})
 	}
+	s = hideLoginModules(s, found)
 	hide(userinfo, "@")
+	hide(quotedSetting, "")
+	hide(listSetting, "")
 	hide(setting, "")
 	hide(short, "")
 	hide(scheme, "")
 	hide(flag, "")
 	hide(login, "")
+	hide(auth, "")
 	return s
 }
 
@@ -176,14 +147,16 @@ func (m *Mask) Args(args []string) []string {
 				break
 			}
 			found, arg = append(found, arg), Hidden
-		case i > 0 && (args[i-1] == "-u" || args[i-1] == "--user") && strings.Contains(arg, ":"):
+		case i > 0 && isUser(args[i-1]) && strings.Contains(arg, ":"):
 			user, password, _ := strings.Cut(arg, ":")
 			found, arg = append(found, password), user+":"+Hidden
+		case i > 0 && strings.HasPrefix(args[i-1], "-") && !IsReference(arg) && isAuth(args[i-1]) && isLogin(arg):
+			found, arg = append(found, parts(arg)...), Hidden
 		default:
 			name, value, ok := strings.Cut(arg, "=")
 			find := func(v string) { found = append(found, parts(v)...) }
 			script := i > 0 && args[i-1] == "-c" // a shell's: the name is only the first word
-			if ok && !script && IsName(name) && !strings.ContainsAny(name, " \t\n;&|") && value != "" && !IsReference(value) {
+			if ok && !script && Is(name, value) && !strings.ContainsAny(name, " \t\n;&|") {
 				m.looks(value, find) // a login module's text holds the password and more
 				find(value)
 				arg = name + "=" + Hidden
@@ -210,7 +183,7 @@ func (m *Mask) Value(name, value string) string {
 	}
 	var found []string
 	shown := m.looks(value, func(v string) { found = append(found, parts(v)...) })
-	if IsName(name) && value != "" {
+	if Is(name, value) {
 		found, shown = append(found, parts(value)...), Hidden
 	}
 	m.Add(found...)

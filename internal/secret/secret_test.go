@@ -37,6 +37,11 @@ func TestCommand(t *testing.T) {
 		{"short flag", []string{"srv", "--pass", canary}, "srv --pass ***"},
 		{"a harmless name", []string{"srv", "--bypass", "x", "--compass=y"}, "srv --bypass x --compass=y"},
 		{"signing key", []string{"srv", "--signing-key=" + canary}, "srv --signing-key=***"},
+		{"Elastic's cloud", []string{"srv", "-E", "cloud.auth=elastic:" + canary}, "srv -E cloud.auth=***"},
+		{"a flag of a login", []string{"http", "--auth", "joe:" + canary, "h:80"}, "http --auth *** h:80"},
+		{"a setting of a login", []string{"srv", "--proxy.auth=joe:" + canary}, "srv --proxy.auth=***"},
+		{"a harmless auth", []string{"srv", "--auth=required", "--auth", "x"}, "srv --auth=required --auth x"},
+		{"a proxy's user", []string{"curl", "-U", "joe:" + canary}, "curl -U joe:***"},
 		{"nothing", nil, ""},
 	}
 	for _, test := range tests {
@@ -63,6 +68,8 @@ func TestValue(t *testing.T) {
 		{"reference", "es.password", "env:PW", "env:PW"},
 		{"address", "es.hosts", "http://me:" + canary + "@h:1", "http://***@h:1"},
 		{"nothing", "es.password", "", ""},
+		{"a login", "cloud.auth", "elastic:" + canary, Hidden},
+		{"a login of another name", "x.auth", "elastic:" + canary, Hidden},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

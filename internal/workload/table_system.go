@@ -143,7 +143,7 @@ func checkNamed(text string) error {
 	if !ok || strings.TrimSpace(name) == "" {
 		return errors.New("must be NAME=VALUE")
 	}
-	if secret.IsName(name) && value != "" && !secret.IsReference(value) {
+	if secret.Is(name, value) {
 		return &Error{Err: fmt.Errorf("%s looks like a secret, and what is typed here can be read in the process list", name), Hint: "give env:VARIABLE or file:PATH as its value"}
 	}
 	return nil

@@ -18,6 +18,7 @@ func TestSystemSettings(t *testing.T) {
 		{"a flag for nothing", []string{"system-flag=a=b"}, "goes with --system-cmd or --system-image"},
 		{"a build of nothing", []string{"system-build=make"}, "goes with --system-git"},
 		{"a secret in clear", []string{"system-cmd=a", "system-env=API_TOKEN=s3cret"}, "looks like a secret"},
+		{"a login in clear", []string{"system-cmd=a", "system-flag=cloud.auth=elastic:s3cret"}, "looks like a secret"},
 		{"a secret by reference", []string{"system-cmd=a", "system-env=API_TOKEN=env:TOKEN"}, ""},
 		{"a header in clear", []string{"system-vars=http://127.0.0.1/", "system-header=Authorization=Bearer s3cret"}, "must be NAME=env:VARIABLE"},
 		{"a build of nothing that is started", []string{"system-git=.", "system-build=make"}, "goes with --system-cmd or --system-image"},
