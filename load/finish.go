@@ -13,6 +13,7 @@ func (c *collector) finish(started time.Time) *Result {
 	r := c.run
 	now := r.Now()
 	res := &Result{Started: started, Ended: time.Now(), Mode: r.mode, Unanswered: r.plan.Unanswered, Usage: c.usage, Classes: map[string]uint64{}}
+	res.Threads, res.MostThreads, res.Clients = len(r.threads), max(r.plan.Threads, 0), r.target.Clients()
 	end := c.holdEnd(res)
 	first := r.firstHold()
 	holdStart := min(time.Duration(r.holdAt.Load()), end)

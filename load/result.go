@@ -33,6 +33,10 @@ type Result struct {
 	Full     float64       // share of the hold that the in-flight bound was full, or nothing was left to fire (no schedule), mean over lanes
 	WireRead uint64        // bytes received
 
+	Threads     int // that sent; 0 when reading
+	MostThreads int // the plan's: how many there may have been; 0: it set no bound
+	Clients     int // of the target, each driven by one thread; 0 when reading
+
 	Rebalance time.Duration // consuming: time without an assignment
 	Missing   uint64        // events short of Hold.Events at the end
 	Logs      []LogResult   // consuming: per log

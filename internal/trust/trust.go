@@ -10,6 +10,8 @@ package trust
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"carronade/load"
@@ -23,7 +25,7 @@ const (
 	MostLagShare = 0.10             // ... when it is also more than this share of response p99
 	MostBusy     = 0.95             // of a sending thread, or of all processors
 	LeastFull    = 0.90             // of the hold, without a schedule ...
-	LeastHold    = time.Second      // ... and where there was one of this length: the bound takes a moment to fill and to empty
+	LeastHold    = time.Second      // ... and where there was one of this length: the bound takes a moment to fill and to empty, and what the process used is known by the interval
 	MostPaused   = 0.01             // of the hold, stopped by the garbage collector
 	MostClock    = time.Second      // by which the two clocks of a run may differ
 )
@@ -67,12 +69,14 @@ func Judge(in Input) measure.Trust {
 	if in.System != "" {
 		reason("the system under test ended by itself in the middle of the run: " + in.System)
 	}
+	note(idleThreads(r))
+	more := moreThreads(r, in.Processors)
 	scheduled := r.Mode == load.OpenLoop
 	if scheduled {
 		for _, s := range spans(r) {
-			reason(late(s))
+			reason(late(s, more))
 		}
-		reason(busy(r))
+		reason(busy(r, more))
 	}
 	switch cpu := saturated(r, in.Processors); {
 	case scheduled:
@@ -100,8 +104,8 @@ func Judge(in Input) measure.Trust {
 		note(fmt.Sprintf("the hold of %s was too short to tell whether the generator or the system was its limit: give it %s or more",
 			units.FormatDuration(r.Hold.Length()), units.FormatDuration(LeastHold)))
 	case r.Hold.Shots > 0 && r.Full < LeastFull:
-		reason(fmt.Sprintf("the in-flight bound was full for %s of the hold only (at least %s): the generator was the limit and not the system; add --threads or --clients, lower --max-in-flight, or use a faster machine",
-			units.FormatPercent(r.Full), units.FormatPercent(LeastFull)))
+		reason(fmt.Sprintf("the in-flight bound was full for %s of the hold only (at least %s): the generator was the limit and not the system; %s",
+			units.FormatPercent(r.Full), units.FormatPercent(LeastFull), way(more, "lower --max-in-flight", "use a faster machine")))
 	}
 	t.OK = len(t.Reasons) == 0
 	return t
@@ -120,10 +124,47 @@ func spans(r *load.Result) []*measure.Tally {
 	return out
 }
 
+// moreThreads is how to have more sending threads, "" where that is no way: each
+// client is driven by one thread, and more than processors would only share them.
+func moreThreads(r *load.Result, processors int) string {
+	switch {
+	case r.Threads == 0 || processors <= r.Threads:
+		return ""
+	case r.Clients > r.Threads:
+		return "allow more --threads"
+	case r.MostThreads == r.Threads: // both hold it back
+		return "add --clients and allow more --threads"
+	}
+	return "add --clients"
+}
+
+// way puts together what may be done, "" being nothing, as the end of a sentence.
+func way(ways ...string) string {
+	ways = slices.DeleteFunc(ways, func(s string) bool { return s == "" })
+	last := len(ways) - 1
+	switch last {
+	case 0:
+		return ways[0]
+	case 1:
+		return ways[0] + ", or " + ways[1]
+	}
+	return strings.Join(ways[:last], ", ") + ", or " + ways[last]
+}
+
+// idleThreads says that more threads were allowed than there was use for, since
+// who asks for them may believe that they ran.
+func idleThreads(r *load.Result) string {
+	if r.MostThreads <= r.Threads || r.Clients == 0 || r.Threads < r.Clients {
+		return ""
+	}
+	return fmt.Sprintf("of %d --threads %d sent: a client is driven by one thread, and the run had %s",
+		r.MostThreads, r.Threads, plural(r.Clients, "client"))
+}
+
 // late judges the generator's own lateness against what a user would see.
 // Where nothing is acknowledged there is no response time to set it against,
 // and the first bound stands alone.
-func late(s *measure.Tally) string {
+func late(s *measure.Tally, more string) string {
 	if s.Lag.Count() == 0 {
 		return ""
 	}
@@ -144,29 +185,39 @@ func late(s *measure.Tally) string {
 	if known {
 		against = fmt.Sprintf(", more than a tenth of the response p99 of %s", units.FormatDuration(response))
 	}
-	return fmt.Sprintf("lag p99 was %s%s%s: the generator fired late; lower the rate, add --threads, or use a faster or quieter machine",
-		units.FormatDuration(lag), where, against)
+	return fmt.Sprintf("lag p99 was %s%s%s: the generator fired late; %s",
+		units.FormatDuration(lag), where, against, way("lower the rate", more, "use a faster or quieter machine"))
 }
 
-func busy(r *load.Result) string {
+func busy(r *load.Result, more string) string {
 	if r.Busy <= MostBusy {
 		return ""
 	}
-	return fmt.Sprintf("a sending thread was at work for %s of the hold (at most %s): the schedule was near what one thread can send; add --threads and --clients, or lower the rate",
-		units.FormatPercent(r.Busy), units.FormatPercent(MostBusy))
+	return fmt.Sprintf("a sending thread was at work for %s of the hold (at most %s): the schedule was near what one thread can send; %s",
+		units.FormatPercent(r.Busy), units.FormatPercent(MostBusy), way(more, "lower the rate"))
 }
 
+// saturated judges what the process used of all processors. It is sampled at the
+// ends of intervals, so that a hold shorter than one has what the process did
+// before and after it.
 func saturated(r *load.Result, processors int) string {
 	length := r.Hold.Length()
-	if length <= 0 || processors <= 0 {
+	if length < LeastHold || processors <= 0 {
 		return ""
 	}
-	share := r.Usage.CPU.Seconds() / (length.Seconds() * float64(processors))
+	share := min(1, r.Usage.CPU.Seconds()/(length.Seconds()*float64(processors)))
 	if share <= MostBusy {
 		return ""
 	}
-	return fmt.Sprintf("the generator used %s of %s (at most %s): nothing was left for it to be on time; lower the rate, or use a machine with more processors",
-		units.FormatPercent(share), plural(processors, "processor"), units.FormatPercent(MostBusy))
+	who, so := "generator", "the rate is what it could fire; use a machine with more processors"
+	switch r.Mode {
+	case load.OpenLoop:
+		so = "nothing was left for it to be on time; lower the rate, or use a machine with more processors"
+	case load.Consuming:
+		who, so = "clients", "the rate is what they could take; use a machine with more processors"
+	}
+	return fmt.Sprintf("the %s used %s of %s (at most %s): %s",
+		who, units.FormatPercent(share), plural(processors, "processor"), units.FormatPercent(MostBusy), so)
 }
 
 // paused judges the collector's pauses: they stop every thread, so they stand

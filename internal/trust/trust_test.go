@@ -153,6 +153,32 @@ func TestJudge(t *testing.T) {
 			alter:   func(in *Input) { in.Clock = []string{"the hypervisor took 30% of the processor"} },
 			reasons: []string{"the hypervisor took 30%"},
 		},
+		{
+			name: "a short hold, and what the process did around it", mode: load.OpenLoop,
+			alter: func(in *Input) {
+				in.Result.Hold.End = 5 * time.Millisecond
+				in.Result.Usage.CPU = 30 * time.Millisecond
+			},
+		},
+		{
+			name: "more than all processors there cannot be", mode: load.OpenLoop,
+			alter:   func(in *Input) { in.Result.Usage.CPU = 60 * time.Second },
+			reasons: []string{"the generator used 100% of 4 processors (at most 95%): nothing was left for it to be on time; lower the rate, or"},
+		},
+		{
+			name: "all processors busy with reading", mode: load.Consuming,
+			alter: func(in *Input) { in.Result.Usage.CPU = 39 * time.Second },
+			notes: []string{"the clients used 97.5% of 4 processors (at most 95%): the rate is what they could take; use"},
+		},
+		{
+			name: "threads that no client has use for", mode: load.OpenLoop,
+			alter: func(in *Input) { in.Result.Threads, in.Result.MostThreads, in.Result.Clients = 1, 4, 1 },
+			notes: []string{"of 4 --threads 1 sent: a client is driven by one thread, and the run had 1 client"},
+		},
+		{
+			name: "as many threads as were allowed", mode: load.OpenLoop,
+			alter: func(in *Input) { in.Result.Threads, in.Result.MostThreads, in.Result.Clients = 2, 2, 3 },
+		},
 		{name: "an empty hold", mode: load.FullSpeed, alter: func(in *Input) { in.Result.Hold = measure.Tally{}; in.Result.Full = 0 }},
 	}
 	for _, tt := range tests {
@@ -177,6 +203,61 @@ func TestJudge(t *testing.T) {
 					if !strings.Contains(side.got[i], want) {
 						t.Errorf("%s: got %q, want something with %q", side.name, side.got[i], want)
 					}
+				}
+			}
+		})
+	}
+}
+
+// TestWaysOut: what a reason advises can be done, and would help.
+func TestWaysOut(t *testing.T) {
+	tests := []struct {
+		name                              string
+		clients, threads, most, processor int
+		late, busy, full                  string // the ends of the three reasons
+	}{
+		{
+			name: "one client, the usual case", clients: 1, threads: 1, processor: 4,
+			late: "; lower the rate, add --clients, or use a faster or quieter machine",
+			busy: "; add --clients, or lower the rate",
+			full: "; add --clients, lower --max-in-flight, or use a faster machine",
+		},
+		{
+			name: "a thread for each processor", clients: 8, threads: 4, processor: 4,
+			late: "; lower the rate, or use a faster or quieter machine",
+			busy: "; lower the rate",
+			full: "; lower --max-in-flight, or use a faster machine",
+		},
+		{
+			name: "held back by the flag", clients: 4, threads: 2, most: 2, processor: 4,
+			late: "; lower the rate, allow more --threads, or use a faster or quieter machine",
+			busy: "; allow more --threads, or lower the rate",
+			full: "; allow more --threads, lower --max-in-flight, or use a faster machine",
+		},
+		{
+			name: "held back by both", clients: 2, threads: 2, most: 2, processor: 4,
+			late: "; lower the rate, add --clients and allow more --threads, or use a faster or quieter machine",
+			busy: "; add --clients and allow more --threads, or lower the rate",
+			full: "; add --clients and allow more --threads, lower --max-in-flight, or use a faster machine",
+		},
+		{
+			name: "not known", processor: 4,
+			late: "; lower the rate, or use a faster or quieter machine",
+			busy: "; lower the rate",
+			full: "; lower --max-in-flight, or use a faster machine",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := calm(load.OpenLoop)
+			r.Clients, r.Threads, r.MostThreads = tt.clients, tt.threads, tt.most
+			r.Hold.Lag, r.Busy = times(2*time.Millisecond, 1000), 0.97
+			got := Judge(Input{Result: r, Processors: tt.processor}).Reasons
+			r.Mode, r.Full = load.FullSpeed, 0.5
+			got = append(got, Judge(Input{Result: r, Processors: tt.processor}).Reasons...)
+			for i, want := range []string{tt.late, tt.busy, tt.full} {
+				if i >= len(got) || !strings.HasSuffix(got[i], want) {
+					t.Errorf("got %q, want the end %q", got[min(i, len(got)-1)], want)
 				}
 			}
 		})

@@ -148,7 +148,7 @@ func loadTable() []Setting {
 			check:  countBetween(0, 1000),
 		},
 		{
-			Option: target.Option{Name: "threads", Type: target.Int, Group: groupShots, Independent: true, Help: "at most so many sending threads; left out: one per client"},
+			Option: target.Option{Name: "threads", Type: target.Int, Group: groupShots, Independent: true, Help: "at most so many sending threads; left out: one per client, and no more than processors"},
 			check:  countBetween(1, 1024),
 		},
 
