@@ -125,7 +125,7 @@ var Rooms = []Room{
 // code or in comments, but in the one list of them.
 var (
 	protocolNames  = []string{"kafka", "riemann", "apm"}
-	protocolRooms  = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust"}
+	protocolRooms  = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut"}
 	protocolLister = "internal/cli/targets.go"
 )
 

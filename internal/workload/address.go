@@ -13,7 +13,7 @@ import (
 )
 
 // ParseTarget reads a target's URL and finds the kind that answers to its
-// scheme. Several hosts may stand in it, kafka://a:9092,b:9092/topic; they are
+// scheme. Several hosts may stand in it, SCHEME://a:9092,b:9092/PATH; they are
 // left as written in URL.Host (Hosts takes them apart).
 func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
@@ -24,20 +24,9 @@ func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error
 		}
 		return nil, nil, e
 	}
-	var known []string
-	var kind target.Kind
-	for _, k := range kinds {
-		known = append(known, k.Schemes()...)
-		if slices.Contains(k.Schemes(), scheme) {
-			kind = k
-		}
-	}
+	kind := kindOf(kinds, scheme)
 	if kind == nil {
-		e := &Error{Where: "target", Err: fmt.Errorf("nothing here speaks %q; the schemes are %s", scheme, strings.Join(known, ", "))}
-		if near := Nearest(scheme, known); near != "" {
-			e.Hint = fmt.Sprintf("did you mean %s://%s?", near, hideUser(rest))
-		}
-		return nil, nil, e
+		return nil, nil, unknownScheme(kinds, scheme, hideUser(rest))
 	}
 
 	// net/url wants at most one port and that at the end, so the hosts are
@@ -68,6 +57,64 @@ func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error
 		}
 	}
 	return kind, u, nil
+}
+
+func kindOf(kinds []target.Kind, scheme string) target.Kind {
+	for _, k := range kinds {
+		if slices.Contains(k.Schemes(), scheme) {
+			return k
+		}
+	}
+	return nil
+}
+
+// unknownScheme is the error of a scheme that no kind answers to. What was most
+// likely meant is a scheme that was mistyped; or one that goes by what was
+// typed, as X+http does by http; or, of those or else of all, one that has the
+// port for its own.
+func unknownScheme(kinds []target.Kind, scheme, rest string) error {
+	var known, over, ported []string
+	var likely []string // of over, or else of all: with the port
+	host, _, _ := strings.Cut(strings.SplitN(rest, "/", 2)[0], ",")
+	port := ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 {
+		port = host[i+1:]
+	}
+	for _, k := range kinds {
+		p, has := k.(target.Ported)
+		for _, s := range k.Schemes() {
+			known = append(known, s)
+			goesBy := strings.HasSuffix(s, "+"+scheme)
+			if goesBy {
+				over = append(over, s)
+			}
+			if has && port != "" && p.DefaultPort(s) == port {
+				if ported = append(ported, s); goesBy {
+					likely = append(likely, s)
+				}
+			}
+		}
+	}
+	e := &Error{Where: "target", Err: fmt.Errorf("nothing here speaks %q; the schemes are %s", scheme, strings.Join(known, ", "))}
+	near := Nearest(scheme, known)
+	switch {
+	case near != "":
+		likely = []string{near}
+	case len(likely) > 0:
+	case len(over) > 0:
+		likely = over
+	default:
+		likely = ported[:min(1, len(ported))] // other ways in of the same port are rarer
+	}
+	if len(likely) == 0 {
+		e.Hint = "targets look like " + examples(kinds)
+		return e
+	}
+	for i, s := range likely {
+		likely[i] = s + "://" + rest
+	}
+	e.Hint = fmt.Sprintf("did you mean %s?", strings.Join(likely, " or "))
+	return e
 }
 
 // Hosts are the hosts of a target's URL, each with its port where it has one.
@@ -129,19 +176,11 @@ func hideUser(rest string) string {
 func examples(kinds []target.Kind) string {
 	var list []string
 	for _, k := range kinds {
-		s := k.Schemes()[0]
-		switch s {
-		case "null":
-			list = append(list, "null://")
-		case "kafka":
-			list = append(list, "kafka://127.0.0.1:9092/orders")
-		case "riemann":
-			list = append(list, "riemann://127.0.0.1:5555")
-		case "apm+http":
-			list = append(list, "apm+http://127.0.0.1:8200")
-		default:
-			list = append(list, s+"://HOST:PORT")
+		example := k.Schemes()[0] + "://"
+		if p, ok := k.(target.Ported); ok {
+			example += "127.0.0.1:" + p.DefaultPort(k.Schemes()[0])
 		}
+		list = append(list, example)
 	}
 	return strings.Join(list, " or ")
 }

@@ -119,7 +119,7 @@ func FuzzParseDocument(f *testing.F) {
 }
 
 func TestNearest(t *testing.T) {
-	among := []string{"rate", "retry", "repeat", "linger", "max-in-flight"}
+	among := []string{"rate", "retry", "repeat", "linger", "max-in-flight", "for"}
 	for _, tt := range []struct{ text, want string }{
 		{"rat", "rate"},
 		{"lingr", "linger"},
@@ -128,6 +128,9 @@ func TestNearest(t *testing.T) {
 		{"compression", ""},
 		{"x", ""},
 		{"max", "max-in-flight"},
+		{"foo", ""}, // as near to for as any word of three letters
+		{"fro", "for"},
+		{"four", "for"},
 	} {
 		if got := Nearest(tt.text, among); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.text, got, tt.want)

@@ -4,7 +4,9 @@ import "slices"
 
 // Nearest returns the word of a list that somebody who typed text most likely
 // meant, "" when none is near: at most a third of its letters changed, swapped,
-// missing or too many, or text is a beginning of three letters or more.
+// missing or too many, or text is a beginning of three letters or more. Of words
+// of three letters, which are near to one another all, only swapped letters
+// count, or one too many or missing.
 func Nearest(text string, among []string) string {
 	if len(text) < 3 {
 		return "" // anything is near to so little
@@ -12,6 +14,9 @@ func Nearest(text string, among []string) string {
 	best, least := "", max(1, len([]rune(text))/3)+1
 	for _, word := range among {
 		d := distance([]rune(text), []rune(word))
+		if len(text) == 3 && len(word) == 3 && sorted(text) != sorted(word) {
+			continue
+		}
 		if len(word) > len(text) && word[:len(text)] == text {
 			d = 1
 		}
@@ -20,6 +25,13 @@ func Nearest(text string, among []string) string {
 		}
 	}
 	return best
+}
+
+// sorted are the letters of a word in their order.
+func sorted(word string) string {
+	letters := []rune(word)
+	slices.Sort(letters)
+	return string(letters)
 }
 
 // distance is the optimal string alignment distance (Damerau-Levenshtein

@@ -49,10 +49,11 @@ func (cannon) Presets(_ *url.URL, v target.Values) (map[string]string, []string,
 
 type gun struct{ cannon }
 
-func (gun) Name() string             { return "gun" }
-func (gun) Schemes() []string        { return []string{"gun"} }
-func (gun) Ops() []string            { return []string{Produce} }
-func (gun) Options() []target.Option { return []target.Option{{Name: "calibre"}} }
+func (gun) Name() string              { return "gun" }
+func (gun) Schemes() []string         { return []string{"gun"} }
+func (gun) Ops() []string             { return []string{Produce} }
+func (gun) Options() []target.Option  { return []target.Option{{Name: "calibre"}} }
+func (gun) DefaultPort(string) string { return "1415" }
 
 var kinds = []target.Kind{cannon{}, gun{}}
 
