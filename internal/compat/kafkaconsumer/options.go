@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +41,7 @@ var known = []option{
 	{jopt.Option{Name: "broker-list", Word: "host", Help: "REQUIRED: The brokers to connect to, as --bootstrap-server was called."}, until},
 	{jopt.Option{Name: "zookeeper", Word: "urls", Help: "Taken for the brokers' addresses: Kafka has no ZooKeeper any more."}, old},
 	{jopt.Option{Name: "topic", Word: "topic", Help: "The topic to consume from."}, all},
-	{jopt.Option{Name: "include", Word: "Java regex (String)", Help: "A regular expression of the names of topics to consume from."}, new43},
+	{jopt.Option{Name: "include", Word: "Java regex (String)", Help: "A regular expression (RE2's, here) of the names of topics to consume from."}, new43},
 	{jopt.Option{Name: "messages", Kind: jopt.Long, Word: "count", Help: "How many messages to consume; --num-records since 4.2."}, all},
 	{jopt.Option{Name: "num-records", Kind: jopt.Long, Word: "count", Help: "REQUIRED: How many records to consume."}, new43},
 	{jopt.Option{Name: "group", Word: "gid", Help: "The group to consume in (default: perf-consumer- and a number)."}, all},
@@ -55,7 +54,7 @@ var known = []option{
 	{jopt.Option{Name: "print-metrics", Kind: jopt.Flag, Help: "Print out the metrics."}, all},
 	{jopt.Option{Name: "show-detailed-stats", Kind: jopt.Flag, Help: "Print a row for each reporting interval, and not one for all."}, all},
 	{jopt.Option{Name: "timeout", Kind: jopt.OptionalLong, Word: "milliseconds", Default: "10000", Help: "End when no record came for so long."}, all},
-	{jopt.Option{Name: "reporting-interval", Kind: jopt.Long, Word: "interval_ms", Default: "5000", Help: "Milliseconds between rows."}, all},
+	{jopt.Option{Name: "reporting-interval", Kind: jopt.Long, Word: "interval_ms", Default: "5000", Help: "Milliseconds between rows (until 0.10: messages)."}, all},
 	{jopt.Option{Name: "date-format", Word: "date format", Default: "yyyy-MM-dd HH:mm:ss:SSS", Help: "How times are written, as java.text.SimpleDateFormat has it."}, all},
 	{jopt.Option{Name: "hide-header", Kind: jopt.Flag, Help: "Print no header."}, all},
 	{jopt.Option{Name: "threads", Kind: jopt.Int, Word: "count", Default: "10", Help: "How many clients consume in the group (with --zookeeper; 1 without)."}, until},
@@ -234,8 +233,10 @@ func (s *settings) check() error {
 		return errors.New("Topic collection to subscribe to cannot contain null or empty topic")
 	case !s.byName && s.include == "":
 		return errors.New("Topic pattern to subscribe to cannot be empty")
-	case badExpression(s.include) != nil:
-		return badExpression(s.include)
+	case s.byName && kafkaprops.CheckTopic(s.topic) != nil:
+		return kafkaprops.CheckTopic(s.topic)
+	case kafkaprops.CheckExpression("--include", s.include) != nil:
+		return kafkaprops.CheckExpression("--include", s.include)
 	case s.interval <= 0:
 		return errors.New("Reporting interval must be greater than 0.") //nolint:revive // the tool's words
 	case s.threads < 1:
@@ -244,14 +245,6 @@ func (s *settings) check() error {
 		return fmt.Errorf("--fetch-size %d: there must be room for a record", s.fetch)
 	case s.timeout < 0:
 		return fmt.Errorf("--timeout %d: no time is shorter than none", s.timeout)
-	}
-	return nil
-}
-
-// badExpression is why an expression is none.
-func badExpression(text string) error {
-	if _, err := regexp.Compile(text); err != nil {
-		return fmt.Errorf("--include: %w", err)
 	}
 	return nil
 }
@@ -297,6 +290,9 @@ func (s *settings) warn(w io.Writer, v *jopt.Values) {
 		} else {
 			fmt.Fprintf(w, "warning: --zookeeper is ignored: Kafka has none any more, and %s names the brokers\n", s.from)
 		}
+	}
+	if s.generation == of2018 && s.detailed && v.Has("reporting-interval") {
+		fmt.Fprintf(w, "warning: --reporting-interval %d is milliseconds between rows, as since 0.11: until 0.10 it was messages\n", s.interval)
 	}
 	if s.interval < 10 {
 		fmt.Fprintf(w, "warning: --reporting-interval %d: the shortest is 10 here\n", s.interval)

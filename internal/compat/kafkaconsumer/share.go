@@ -64,10 +64,11 @@ type shareSettings struct {
 }
 
 func runShare(ctx context.Context, p *compat.Program) (int, error) {
-	switch p.Generation {
+	generation := kafkaprops.Generation(p.Generation)
+	switch generation {
 	case "", of41, of43:
 	default:
-		return 1, fmt.Errorf("--generation %s: this tool has 4.1 and 4.3", p.Generation)
+		return 1, fmt.Errorf("--generation %s: this tool has 4.1 and 4.3 (4.2 is the same)", p.Generation)
 	}
 	usage := func(text string) (int, error) {
 		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(shareOptions()), compat.OursHelp, shareDiffers)
@@ -87,7 +88,7 @@ func runShare(ctx context.Context, p *compat.Program) (int, error) {
 		return 0, nil
 	}
 	s := &shareSettings{each: v.Has("show-consumer-stats")}
-	if s.generation, err = shareGeneration(p.Generation, v); err != nil {
+	if s.generation, err = shareGeneration(generation, v); err != nil {
 		return usage(err.Error())
 	}
 	if err := s.read(v); err != nil {

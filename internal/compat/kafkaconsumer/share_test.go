@@ -147,6 +147,7 @@ func TestShareUsage(t *testing.T) {
 		{"no broker", "", "--bootstrap-server h:1/x --topic t --num-records 5", "Invalid url in bootstrap.servers: h:1/x\n", false},
 		{"two topics", "", b + "--topic u --num-records 5", "Found multiple arguments for option topic, but you asked for only one\n", false},
 		{"no such file", "", b + "--num-records 5 --command-config /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
+		{"no topic's name", "", "--bootstrap-server h:1 --topic a?b --num-records 5", "Topic name is invalid: 'a?b' contains one or more characters", false},
 		{"no such generation", "2018", b + "--num-records 5", "--generation 2018: this tool has 4.1 and 4.3", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

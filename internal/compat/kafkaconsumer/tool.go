@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/compat/jopt"
+	"carronade/internal/compat/kafkaprops"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -34,13 +35,15 @@ var clock = time.Now
 const version = "4.3.1"
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
-	switch p.Generation {
+	generation := kafkaprops.Generation(p.Generation)
+	switch generation {
 	case "", of2018, of41, of43:
 	default:
-		return 1, fmt.Errorf("--generation %s: this tool has 2018, 4.1 and 4.3", p.Generation)
+		return 1, fmt.Errorf("--generation %s: this tool has 2018, 4.1 and 4.3 (4.2 is the same)", p.Generation)
 	}
+	known := knownIn(generation)
 	usage := func(text string) (int, error) {
-		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(knownIn(p.Generation)), compat.OursHelp, differs)
+		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(known), compat.OursHelp, differs)
 		return 1, nil
 	}
 	if len(p.Args) == 0 {
@@ -57,7 +60,6 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		fmt.Fprintln(p.Out, version)
 		return 0, nil
 	}
-	generation := p.Generation
 	if generation == "" {
 		if generation, err = generationOf(v); err != nil {
 			return usage(err.Error())

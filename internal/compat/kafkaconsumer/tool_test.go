@@ -216,6 +216,10 @@ func TestWorkload(t *testing.T) {
 			map[string]string{"count": "5"},
 			`(warning: --\S+ has no meaning and is ignored\n){4}hint: .*\n`,
 		},
+		{"2018, rows", "--zookeeper a:1 --topic t --messages 5 --show-detailed-stats --reporting-interval 1000000", map[string]string{"interval": "1000000ms"}, `hint: .*\nwarning: --reporting-interval 1000000 is milliseconds between rows, .* it was messages\n`},
+		{"2018, no rows", "--zookeeper a:1 --topic t --messages 5 --reporting-interval 1000000", nil, `hint: .*\n`},
+		{"2018, rows as ever", "--zookeeper a:1 --topic t --messages 5 --show-detailed-stats", nil, `hint: .*\n`},
+		{"4.3, rows", "--bootstrap-server a:1 --topic t --num-records 5 --show-detailed-stats --reporting-interval 1000", map[string]string{"interval": "1000ms"}, ``},
 		{"what is no option", "--bootstrap-server a:1 --topic t --num-records 5 more", map[string]string{"count": "5"}, `warning: more is no option and is ignored\n`},
 		{"a secret that is no option", "--bootstrap-server a:1 --topic t --num-records 5 --command-property a=b ssl.key.password=hunter2=", nil, `warning: ssl\.key\.password is no option and is ignored\n`},
 	} {
@@ -280,6 +284,10 @@ func TestUsage(t *testing.T) {
 		{"an empty expression", "", b + "--include= --num-records 5", "Topic pattern to subscribe to cannot be empty\n", false},
 		{"empty brokers", "", "--bootstrap-server= --topic t --num-records 5", "Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value\n", false},
 		{"no broker", "", "--bootstrap-server h:1/x --topic t --num-records 5", "Invalid url in bootstrap.servers: h:1/x\n", false},
+		{"no look-around", "", b + "--include (?<=b)c --num-records 5", "--include: error parsing regexp: invalid named capture: `(?<=b)c` (expressions are RE2's here", false},
+		{"no topic's name", "", b + "--topic cons?x=1 --num-records 5", "Topic name is invalid: 'cons?x=1' contains one or more characters", false},
+		{"no topic's name, 2018", "", "--zookeeper h:1 --topic a/b --messages 5", "Topic name is invalid: 'a/b' contains one or more characters", false},
+		{"no more in 4.2", "4.2", b + "--topic t --num-records 5 --threads 2", "threads is not a recognized option\n", true},
 		{"no such generation", "5.0", b + "--topic t --num-records 5", "--generation 5.0: this tool has 2018, 4.1 and 4.3", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

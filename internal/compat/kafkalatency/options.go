@@ -68,6 +68,36 @@ func fromPositional(args []string) []string {
 	return out
 }
 
+// checkEarly says what is wrong of positional arguments in the words of the tools
+// that took no others: those of a JVM that ends.
+func checkEarly(generation string, args []string) error {
+	thrown := func(class, format string, a ...any) error {
+		text := fmt.Sprintf(format, a...)
+		if generation == "2018" {
+			text = `Exception in thread "main" java.lang.` + class + ": " + text
+		}
+		return errors.New(text) // 4.1 said the text, and then the stack
+	}
+	var n [2]int64
+	for i, text := range []string{args[2], args[4]} {
+		var err error
+		if n[i], err = strconv.ParseInt(text, 10, 32); err != nil {
+			return thrown("NumberFormatException", "For input string: %q", text)
+		}
+	}
+	switch acks := args[3]; {
+	case acks != "1" && acks != "all":
+		return thrown("IllegalArgumentException", "Latency testing requires synchronous acknowledgement. Please use 1 or all")
+	case n[0] < 0:
+		return thrown("NegativeArraySizeException", "%d", n[0])
+	case n[1] < 0:
+		return thrown("NegativeArraySizeException", "%d", n[1])
+	case n[0] == 0: // the tool found out when it was over
+		return thrown("ArrayIndexOutOfBoundsException", "Index 0 out of bounds for length 0: there are no messages to measure")
+	}
+	return nil
+}
+
 // check says what is wrong, in the tool's words.
 func check(v *jopt.Values) error {
 	if err := v.Missing(positional[:5]...); err != nil {
@@ -130,6 +160,9 @@ func read(v *jopt.Values) (*settings, error) {
 	}
 	if strings.TrimSpace(s.topic) == "" {
 		return nil, fmt.Errorf("The given topic name '%s' cannot be represented in a request.", s.topic) //nolint:revive // the client's words
+	}
+	if err := kafkaprops.CheckTopic(s.topic); err != nil {
+		return nil, err
 	}
 	s.props, err = kafkaprops.Read(file, nil)
 	return &s, err

@@ -17,6 +17,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/compat/jopt"
+	"carronade/internal/compat/kafkaprops"
 	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
@@ -46,11 +47,13 @@ const deprecated = "WARNING: Positional argument usage is deprecated and will be
 const version = "4.3.1"
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
-	switch p.Generation {
+	generation := kafkaprops.Generation(p.Generation)
+	switch generation {
 	case "", "2018", "4.1", "4.3":
 	default:
-		return 1, fmt.Errorf("--generation %s: this tool has 2018, 4.1 and 4.3", p.Generation)
+		return 1, fmt.Errorf("--generation %s: this tool has 2018, 4.1 and 4.3 (4.2 is the same)", p.Generation)
 	}
+	early := generation == "2018" || generation == "4.1" // arguments by their place alone
 	usage := func(text string) (int, error) {
 		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(known), compat.OursHelp, differs)
 		return 1, nil
@@ -62,14 +65,20 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	case len(args) == 1 && args[0] == "--version":
 		fmt.Fprintln(p.Out, version)
 		return 0, nil
-	case early(p) && (byName || len(args) != 5 && len(args) != 6):
+	case early && (byName || len(args) != 5 && len(args) != 6):
 		fmt.Fprintln(p.Err, "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic num_messages producer_acks message_size_bytes [optional] properties_file")
 		return 1, nil
 	case !byName && len(args) != 5 && len(args) != 6:
 		fmt.Fprintf(p.Err, "Invalid number of arguments. Expected 5 or 6 positional arguments, but got %d. Usage: bootstrap-server topic num-records producer-acks record-size [optional] command-config\n", len(args))
 		return 1, nil
+	case early:
+		if err := checkEarly(generation, args); err != nil {
+			fmt.Fprintln(p.Err, err)
+			return 1, nil
+		}
+		args = fromPositional(args)
 	case !byName:
-		if p.Generation == "4.3" {
+		if generation == "4.3" {
 			fmt.Fprintln(p.Out, deprecated)
 		}
 		args = fromPositional(args)
@@ -110,10 +119,6 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	l.end(d)
 	return exit(d, p.Strict), nil
 }
-
-// early reports whether the tool of before 4.2 is asked for, which took
-// arguments by their place alone.
-func early(p *compat.Program) bool { return p.Generation == "2018" || p.Generation == "4.1" }
 
 // exit is the exit code of a run. The tool ended with 1 at the first message
 // that did not come back as it was.

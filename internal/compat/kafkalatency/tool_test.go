@@ -160,6 +160,15 @@ func TestUsage(t *testing.T) {
 		{"no such option", "", named + "--foo", "foo is not a recognized option\n", true},
 		{"names too early", "4.1", named, "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic", false},
 		{"too few, 2018", "2018", "a:1 t 5", "USAGE: java org.apache.kafka.tools.EndToEndLatency broker_list topic", false},
+		{"acks, 2018", "2018", "a:1 t 5 0 10", `Exception in thread "main" java.lang.IllegalArgumentException: Latency testing requires synchronous acknowledgement. Please use 1 or all` + "\n", false},
+		{"acks, 4.1", "4.1", "a:1 t 5 0 10", "Latency testing requires synchronous acknowledgement. Please use 1 or all\n", false},
+		{"no number, 4.1", "4.1", "a:1 t five 0 10", `For input string: "five"` + "\n", false},
+		{"no number, 2018", "2018", "a:1 t 5 1 3000000000", `Exception in thread "main" java.lang.NumberFormatException: For input string: "3000000000"` + "\n", false},
+		{"fewer than none, 4.1", "4.1", "a:1 t -5 1 10", "-5\n", false},
+		{"no size, 2018", "2018", "a:1 t 5 1 -1", `Exception in thread "main" java.lang.NegativeArraySizeException: -1` + "\n", false},
+		{"no messages, 4.1", "4.1", "a:1 t 0 1 10", "Index 0 out of bounds for length 0: there are no messages to measure\n", false},
+		{"no topic", "", "a:1 t?x=1 5 1 20", "Topic name is invalid: 't?x=1' contains", false},
+		{"no topic, 2018", "2018", "a:1 t/u 5 1 20", "Topic name is invalid: 't/u' contains", false},
 		{"no such file", "", "a:1 t 5 1 20 /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
 		{"an empty topic", "", "--bootstrap-server a:1 --topic= --num-records 5 --producer-acks 1 --record-size 20", "The given topic name '' cannot be represented in a request.\n", false},
 		{"no broker", "", "a:1/x t 5 1 20", "Invalid url in bootstrap.servers: a:1/x\n", false},
@@ -175,6 +184,16 @@ func TestUsage(t *testing.T) {
 	}
 	if got := say(t, compat.Program{}, "--version"); got.code != 0 || got.out != "4.3.1\n" {
 		t.Errorf("--version: exit %d, %q", got.code, got.out)
+	}
+}
+
+// Every generation fires what its arguments say; 4.2 is 4.3.
+func TestGenerations(t *testing.T) {
+	for generation, out := range map[string]string{"": "", "2018": "", "4.1": "", "4.2": deprecated, "4.3": deprecated} {
+		got := say(t, compat.Program{Generation: generation}, strings.Fields("a:1 t 5 all 20")...)
+		if got.settings["acks"] != "all" || got.settings["count"] != "5" || strings.HasPrefix(got.out, "WARNING") != (out != "") || !strings.HasPrefix(got.out, out) {
+			t.Errorf("%q: exit %d, fired %v, stdout %q, stderr %q", generation, got.code, got.settings, got.out, got.errs)
+		}
 	}
 }
 

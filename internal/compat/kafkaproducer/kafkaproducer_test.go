@@ -146,7 +146,10 @@ func TestLines(t *testing.T) {
 		{"its steady sums", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "12000 steady state records sent, 2000.000000 records/sec (0.19 MB/sec)", 1},
 		{"4.1", "--generation 4.1 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "4.1", "12000 records sent, 2000.0 records/sec", 1},
 		{"2018, told by its flags", always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
-		{"2018, where what failed was sent", always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
+		{"2018, told", "--generation 2018 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
+		{"its form alone, whatever failed", always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12000 records sent, 2000.000000 records/sec", 0},
+		{"4.2 is 4.3", "--generation 4.2 " + always + servers + "--throughput -1", false, "4.3", "12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, where what failed was sent", "--generation 2018 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args, o, err := compat.Split(strings.Fields(tt.args))
@@ -193,14 +196,15 @@ func TestFlags(t *testing.T) {
 		{"--throughput", always + servers + "--throughput 5 --throughput 6", map[string]string{"rate": "6/s"}, "warning: --throughput was given more than once: the last one counts", false},
 		{"--throughput", always + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=\n)`, "size": ""}, "Number of records read: 2\n", false},
-		{"--payload-file", "--topic t --num-records 5 --producer-props bootstrap.servers=a:1 " + rate + "--payload-file " + records, map[string]string{"profile": "java1"}, "Number of messages read: 2\n", false},
+		{"--payload-file", "--topic t --num-records 5 --producer-props bootstrap.servers=a:1 " + rate + "--payload-file " + records, map[string]string{"profile": "java"}, "Number of messages read: 2\n", false},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter (?<=b) --payload-file " + records, nil, "--payload-delimiter: error parsing regexp: invalid named capture: `(?<=b)` (expressions are RE2's here: no look-around such as (?<=x), no back references, no possessive x++)\n", true},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + none, nil, "File does not exist or empty file provided.", true},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter -+ --payload-file " + records, nil, "argument --payload-delimiter: expected one argument", true},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-,]+)`}, "Number of records read: 3\n", false},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter [-]{1,3} --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-]{1,3})`}, "Number of records read: 3\n", false},
 		{"--payload-delimiter", always + servers + rate + "--payload-delimiter x", map[string]string{"payload": "letters"}, "warning: --payload-delimiter is without effect", false},
 		{"--payload-monotonic", "--topic t --num-records 5 " + servers + rate + "--payload-monotonic", map[string]string{"payload": "monotonic", "fresh": "true", "size": ""}, "", false},
-		{"--producer-props", always + rate + "--producer-props bootstrap.servers=a:1 acks=0 linger.ms=7", map[string]string{"profile": "java1", "client-property": "client.id=perf-producer-client bootstrap.servers=a:1 acks=0 linger.ms=7"}, "acks=0 nothing is answered", false},
+		{"--producer-props", always + rate + "--producer-props bootstrap.servers=a:1 acks=0 linger.ms=7", map[string]string{"profile": "java", "client-property": "client.id=perf-producer-client bootstrap.servers=a:1 acks=0 linger.ms=7"}, "acks=0 nothing is answered", false},
 		{"--producer-props", always + rate + "--producer-props acks", nil, "Invalid property: acks", true},
 		{"--producer-props", always + rate + "--producer-props acks=1", nil, `Missing required configuration "bootstrap.servers"`, true},
 		{"--command-property", always + servers + rate + "--command-property batch.size=1 group.id=g", map[string]string{"client-property": "client.id=perf-producer-client batch.size=1 group.id=g"}, "warning: the client property group.id has no meaning", false},
@@ -211,15 +215,16 @@ func TestFlags(t *testing.T) {
 		{"--command-config", always + rate + "--command-config " + none, nil, "no such file", true},
 		{"--print-metrics", always + servers + rate + "--print-metrics", map[string]string{}, "\nproducer-metrics:record-send-total:{client-id=perf-producer-client} ", false},
 		{"--transactional-id", always + servers + rate + "--transactional-id x", map[string]string{"engine": "client", "transactions": "true", "transactional-id": "x", "transaction-interval": "3000ms"}, "", false},
-		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": ""}, "warning: --transactional-id is without effect, as in the tool of 2018", false},
+		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": "true", "transactional-id": "x"}, "note: these flags fit", false},
 		{"--transactional-id", always + servers + rate + "--transactional-id x --command-property transactional.id=y", map[string]string{"transactional-id": "x"}, "warning: the client property transactional.id is without effect: --transactional-id wins\n", false},
 		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 250", map[string]string{"transactions": "true", "transaction-interval": "250ms"}, "", false},
-		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250", map[string]string{"transactional-id": oldTransactionalID}, "", false},
+		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250 --generation 2018", map[string]string{"transactional-id": oldTransactionalID, "profile": "java1"}, "", false},
+		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x --generation 2018", map[string]string{"transactions": ""}, "warning: --transactional-id is without effect, as in the tool of 2018", false},
 		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 0", nil, "--transaction-duration-ms should be greater than zero.", true},
 		{"--warmup-records", always + servers + rate + "--warmup-records 2001", map[string]string{"warmup": "2001", "count": "10000"}, "Warmup first 2001 records.", false},
 		{"--reporting-interval", always + servers + rate + "--reporting-interval 2500", map[string]string{"interval": "2500ms"}, "", false},
 		{"--warmup-records", always + servers + rate + "--warmup-records -1", map[string]string{"warmup": ""}, "warning: --warmup-records -1 is without effect", false},
-		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 0", map[string]string{"transactions": ""}, "warning: --transaction-duration-ms 0 is without effect", false},
+		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 0 --generation 2018", map[string]string{"transactions": ""}, "warning: --transaction-duration-ms 0 is without effect", false},
 		{"--reporting-interval", always + servers + rate + "--reporting-interval 3", map[string]string{"interval": "10ms"}, "warning: --reporting-interval 3 is taken as 10", false},
 		{"--reporting-interval", always + servers + rate, map[string]string{"interval": "5000ms"}, "", false},
 		{"--help", "--help", nil, "docs/coming-from/kafka-tools.md", true},
@@ -227,7 +232,11 @@ func TestFlags(t *testing.T) {
 	} {
 		tried[tt.name] = true
 		t.Run(tt.name, func(t *testing.T) {
-			s := fired(t, compat.Program{Args: strings.Fields(tt.args)})
+			args, o, err := compat.Split(strings.Fields(tt.args))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := fired(t, compat.Program{Args: args, Generation: o.Generation})
 			if (s.settings == nil) != tt.refused || s.err != nil {
 				t.Fatalf("fired: %v, want %v (%v)\n%s%s", s.settings != nil, !tt.refused, s.err, s.out, s.errs)
 			}
@@ -248,11 +257,14 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// With --strict the payload of 2018 is one for all, and a value with = refused.
+// With --strict the payload of 2018 is one for all, where it is 2018 for certain,
+// and a value with = refused.
 func TestStrict(t *testing.T) {
 	args := strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1")
-	if got := fired(t, compat.Program{Args: args, Strict: true}).settings["payload"]; got != "letters(1)" {
-		t.Errorf("payload is %q", got)
+	for generation, want := range map[string]string{"2018": "letters(1)", "": "letters", "4.1": "letters"} {
+		if got := fired(t, compat.Program{Args: args, Strict: true, Generation: generation}).settings["payload"]; got != want {
+			t.Errorf("%q: payload is %q, want %q", generation, got, want)
+		}
 	}
 	args = strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1 sasl.jaas.config=hunter2=x")
 	if s := fired(t, compat.Program{Args: args}); s.settings == nil {
@@ -260,6 +272,37 @@ func TestStrict(t *testing.T) {
 	}
 	if s := fired(t, compat.Program{Args: args, Strict: true}); s.settings != nil || s.code != 1 || !strings.Contains(s.errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.errs, "hunter2") {
 		t.Errorf("exit %d: %s", s.code, s.errs)
+	}
+}
+
+// Flags that fit every generation have 2018's form of lines, which is that of the
+// examples of then, and today's client; a note names all that they fit.
+func TestUntold(t *testing.T) {
+	const note = "note: these flags fit Kafka 0.10 to 1.1, 2.0 to 4.1, and, deprecated, 4.2 and later"
+	for _, tt := range []struct {
+		name, generation, args string
+		profile                string
+		noted                  bool
+	}{
+		{"untold", "", "--producer-props bootstrap.servers=a:1 acks=1", "java", true},
+		{"2018", "2018", "--producer-props bootstrap.servers=a:1", "java1", false},
+		{"4.1", "4.1", "--producer-props bootstrap.servers=a:1", "java", false},
+		{"4.3", "4.3", "--producer-props bootstrap.servers=a:1", "java", false},
+		{"a flag of 4.3", "", "--producer-props bootstrap.servers=a:1 --warmup-records 5", "java", false},
+		{"4.3 alone", "", "--bootstrap-server a:1", "java", false},
+	} {
+		s := fired(t, compat.Program{Args: strings.Fields(always + "--throughput -1 " + tt.args), Generation: tt.generation})
+		if got := s.settings["profile"]; got != tt.profile {
+			t.Errorf("%s: the profile is %q, want %q", tt.name, got, tt.profile)
+		}
+		if strings.Contains(s.errs, note) != tt.noted {
+			t.Errorf("%s: stderr %q, want the note: %v", tt.name, s.errs, tt.noted)
+		}
+		for _, generation := range []string{"2018", "4.1", "4.3"} {
+			if tt.noted && !strings.Contains(s.errs[strings.Index(s.errs, "--generation"):], generation) {
+				t.Errorf("%s: the note does not name %s: %s", tt.name, generation, s.errs)
+			}
+		}
 	}
 }
 
@@ -403,7 +446,7 @@ func TestMetrics(t *testing.T) {
 		ph.Service = &measure.Summary{Count: n, Mean: float64(ms) * 1e3, Max: float64(ms) * 2e3}
 		return ph
 	}
-	g, _ := of43.options(map[string][]string{"--num-records": {"4"}, "--record-size": {"1"}, "--throughput": {"-1"}, "--topic": {"t"}, "--bootstrap-server": {"a:1"}}, false)
+	g, _ := reading{lines: of43, sends: of43}.options(map[string][]string{"--num-records": {"4"}, "--record-size": {"1"}, "--throughput": {"-1"}, "--topic": {"t"}, "--bootstrap-server": {"a:1"}}, false)
 	if err := g.read(); err != nil {
 		t.Fatal(err)
 	}

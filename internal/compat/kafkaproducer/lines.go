@@ -100,7 +100,7 @@ func (l *lines) open() {
 // nothing is answered, what went out. In 2018 it counted what failed, too.
 func (l *lines) taken(c measure.Counts) uint64 {
 	switch {
-	case l.o.generation == of2018 && l.o.strict:
+	case l.o.sends == of2018 && l.o.strict:
 		return c.Acked + c.Failed + c.Unknown
 	case l.acks0():
 		return c.Sent - c.Failed
@@ -109,7 +109,7 @@ func (l *lines) taken(c measure.Counts) uint64 {
 }
 
 func (l *lines) bytes(c measure.Counts) float64 {
-	if l.acks0() || l.o.generation == of2018 && l.o.strict {
+	if l.acks0() || l.o.sends == of2018 && l.o.strict {
 		return float64(c.Bytes)
 	}
 	return float64(c.AckedBytes)

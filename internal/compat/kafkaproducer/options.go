@@ -16,7 +16,8 @@ import (
 
 // options are what the flags said.
 type options struct {
-	generation generation
+	generation generation // whose lines and words
+	sends      generation // whose client, payloads and transactions
 	strict     bool
 
 	topic      string
@@ -56,9 +57,9 @@ const (
 )
 
 // options reads what was given, and checks it in the tool's order.
-func (g generation) options(given map[string][]string, strict bool) (*options, *usageError) {
+func (r reading) options(given map[string][]string, strict bool) (*options, *usageError) {
 	o := &options{
-		generation: g, strict: strict,
+		generation: r.lines, sends: r.sends, strict: strict,
 		topic: one(given, "--topic"), records: number(given, "--num-records", 0),
 		size: number(given, "--record-size", 0), fromFile: has(given, "--payload-file"), file: one(given, "--payload-file"), delimiter: `\n`,
 		bootstrap: one(given, "--bootstrap-server"),
@@ -126,7 +127,7 @@ func (o *options) check(given map[string][]string) *usageError {
 		return usage("--command-property and --producer-props cannot be specified together.")
 	case has(given, "--command-config") && has(given, "--producer.config"):
 		return usage("--command-config and --producer.config cannot be specified together.")
-	case transaction && o.transactionDuration <= 0 && o.generation > of2018:
+	case transaction && o.transactionDuration <= 0 && o.sends > of2018:
 		return positive("--transaction-duration-ms")
 	case o.interval <= 0:
 		return positive("--reporting-interval")
@@ -161,7 +162,7 @@ func (o *options) read() error {
 	}
 	o.beside()
 	id, inProps := o.client.Get("transactional.id")
-	switch o.generation {
+	switch o.sends {
 	case of2018:
 		o.transactional = o.transactionDuration > 0 || inProps
 		id = cmp.Or(id, oldTransactionalID)
@@ -183,7 +184,7 @@ func (o *options) payload() string {
 		return fmt.Sprintf("file(%s,random,match=%s)", o.file, o.delimiter)
 	case o.monotonic:
 		return "monotonic"
-	case o.generation == of2018 && o.strict:
+	case o.sends == of2018 && o.strict:
 		return "letters(1)" // made once and sent every time
 	}
 	return "letters"
@@ -205,7 +206,7 @@ func (o *options) paced() bool { return o.throughput > 0 && o.throughput < unlim
 func (o *options) workload() *workload.Document {
 	var d compat.Draft
 	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", o.servers, o.topic)
-	d.Set("profile", "--generation", o.generation.profile())
+	d.Set("profile", "--generation", o.sends.profile())
 	if _, ok := o.client.Get("client.id"); !ok {
 		d.Set("client-property", "client.id", "client.id="+clientID)
 	}

@@ -2,8 +2,9 @@ package kafkaproducer
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"carronade/internal/compat/kafkaprops"
 )
 
 // This file says what becomes of flags that the tool takes and does nothing
@@ -21,10 +22,10 @@ func (o *options) remark(given map[string][]string) {
 	if has(given, "--payload-delimiter") && !o.fromFile {
 		o.remarkf("--payload-delimiter is without effect: there is no --payload-file")
 	}
-	if o.generation == of2018 && o.transactionalID != "" && o.transactionDuration <= 0 {
+	if o.sends == of2018 && o.transactionalID != "" && o.transactionDuration <= 0 {
 		o.remarkf("--transactional-id is without effect, as in the tool of 2018: there is no --transaction-duration-ms")
 	}
-	if o.generation == of2018 && has(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
+	if o.sends == of2018 && has(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
 		o.remarkf("--transaction-duration-ms %d is without effect, as in the tool of 2018", o.transactionDuration)
 	}
 	if n := number(given, "--warmup-records", 0); n < 0 {
@@ -50,24 +51,11 @@ func (o *options) beside() {
 	}
 }
 
-var topicName = regexp.MustCompile(`\A[a-zA-Z0-9._-]*\z`)
-
 // checkTopic is Kafka's own check, which its tool leaves to the broker: each
-// record fails. Here, what is no topic could be another part of an address, and
-// none at all another topic.
+// record fails.
 func checkTopic(name string) error {
-	var reason string
-	switch {
-	case name == "":
-		reason = "the empty string is not allowed"
-	case name == ".", name == "..":
-		reason = "'" + name + "' is not allowed"
-	case len(name) > 249:
-		reason = "the length of '" + name + "' is longer than the max allowed length 249"
-	case !topicName.MatchString(name):
-		reason = "'" + name + "' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-	default:
-		return nil
+	if err := kafkaprops.CheckTopic(name); err != nil {
+		return &exception{"org.apache.kafka.common.errors.InvalidTopicException", err.Error()}
 	}
-	return &exception{"org.apache.kafka.common.errors.InvalidTopicException", "Topic name is invalid: " + reason}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"carronade/internal/compat"
+	"carronade/internal/compat/kafkaprops"
 	"carronade/internal/report"
 )
 
@@ -18,10 +19,11 @@ var Tool = compat.Tool{
 }
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
-	g, told, err := tell(p.Generation, p.Args)
+	read, err := tell(p.Generation, p.Args)
 	if err != nil {
 		return 1, err
 	}
+	g := read.lines
 	given, wrong := parse(g.flags(), p.Args)
 	switch {
 	case len(p.Args) == 0:
@@ -39,14 +41,15 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	}
 	var o *options
 	if wrong == nil {
-		o, wrong = g.options(given, p.Strict)
+		o, wrong = read.options(given, p.Strict)
 	}
 	if wrong != nil {
 		wrong.say(p.Err, g)
 		return 1, nil
 	}
-	if !told && g == of2018 {
-		fmt.Fprintln(p.Err, "note: these are flags of 2018: lines, acks=1 and linger.ms=0 are those of then; --generation 4.3 has today's")
+	if !read.told && read.lines != read.sends {
+		fmt.Fprintln(p.Err, "note: these flags fit Kafka 0.10 to 1.1, 2.0 to 4.1, and, deprecated, 4.2 and later: lines have the form of the first, and properties that are not given are the Java client's of today (acks=all, linger.ms=5, idempotent); "+
+			"--generation 2018, 4.1 or 4.3 has the lines and the client of one")
 	}
 	if err := o.begin(p); err != nil {
 		fmt.Fprintln(p.Err, err)
@@ -76,6 +79,9 @@ func (o *options) begin(p *compat.Program) error {
 		return err
 	}
 	if o.fromFile {
+		if err := kafkaprops.CheckExpression("--payload-delimiter", o.delimiter); err != nil {
+			return err
+		}
 		fmt.Fprintf(p.Out, "Reading payloads from: %s\n", absolute(o.file))
 		if info, err := os.Stat(o.file); err != nil || info.Size() == 0 {
 			return &exception{"java.lang.IllegalArgumentException", "File does not exist or empty file provided."}

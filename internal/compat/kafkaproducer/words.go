@@ -159,9 +159,10 @@ flags:`)
 }
 
 const differs = `
-Generations are 2018, 4.1 and 4.3. Without --generation it is 2018 where the
-servers come by --producer-props or --producer.config and no flag is newer, and
-4.3 otherwise; lines and the client's defaults are those of then.
+Generations are 2018, 4.1 and 4.3 (or 4.2, the same): lines and the client's
+defaults are those of then. Without --generation it is 4.3; where the servers come
+by --producer-props or --producer.config and no flag is newer, which fits all of
+them, lines have the form of 2018, and the client's defaults are today's.
 
 Here percentiles are of every record and the nearest millisecond (--strict:
 int(p*n) of 500,000 samples, cut), with --throughput above zero times begin when a
