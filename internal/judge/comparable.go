@@ -146,36 +146,3 @@ func ago(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d minutes", int(d.Minutes()))
 }
-
-// A LeftOut report is one that is not judged.
-type LeftOut struct {
-	ID  string `json:"id"`
-	Why string `json:"why"`
-}
-
-// fit sorts out what cannot be judged: reports of runs that were cut short, and
-// of those whose generator was the limit, unless they are wanted.
-func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
-	for _, r := range rows {
-		truth := func(name string) (is, known bool) {
-			v, ok := r.Num(name)
-			return v != 0, ok
-		}
-		_, measured := r.Num(throughput.field)
-		partial, _ := truth("partial")
-		trusted, known := truth("trusted")
-		switch {
-		case r.Running:
-			out = append(out, LeftOut{r.ID, "still running"})
-		case partial:
-			out = append(out, LeftOut{r.ID, "cut short"})
-		case !measured:
-			out = append(out, LeftOut{r.ID, "empty"})
-		case known && !trusted && !untrusted:
-			out = append(out, LeftOut{r.ID, "not trustworthy: the generator was the limit"})
-		default:
-			fit = append(fit, r)
-		}
-	}
-	return fit, out
-}

@@ -21,6 +21,28 @@ type revision struct {
 	name string    // as git has it, with "+changes" where there were some; "" where there is none
 	date time.Time // of the revision where it is known, else of its first report
 	rows []digest.Row
+	out  []digest.Row // reports that cannot be judged
+}
+
+// historyOf are the revisions of which some report can be judged, and the
+// newest, whatever became of its runs.
+func historyOf(rows []digest.Row, untrusted bool) []revision {
+	var out []revision
+	all := revisionsOf(rows)
+	for i, v := range all {
+		var judged []digest.Row
+		for _, r := range v.rows {
+			if unfit(&r, untrusted) == "" {
+				judged = append(judged, r)
+			} else {
+				v.out = append(v.out, r)
+			}
+		}
+		if v.rows = judged; len(judged) > 0 || i == len(all)-1 {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // revisionsOf sorts reports apart by revision, the oldest first: by the dates

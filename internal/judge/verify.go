@@ -37,7 +37,7 @@ type VerifyOptions struct {
 // VerifyFields are the fields of rows that Verify looks at.
 func VerifyFields(f digest.Filters) []string {
 	out := []string{
-		digest.AllIndependent, "op", "target", "trusted", "partial", "repetition", "repetitions",
+		digest.AllIndependent, "op", "target", "trusted", "partial", "stopped", "repetition", "repetitions",
 		"branch", "revision", "revision_date", "unstaged_changes", throughput.field,
 	}
 	for _, t := range times {
@@ -67,13 +67,22 @@ type Gate struct {
 	Workload  []Setting   `json:"workload"`
 	Revisions []Level     `json:"revisions"` // the newest last
 	Older     int         `json:"older"`     // revisions that were too many to look at
+	LeftOut   []LeftOut   `json:"left_out"`  // reports of this workload that are not judged
+	Survival  Survival    `json:"survival"`  // of the newest revision's runs, against those before it
 	From      time.Time   `json:"from"`      // when the first run began
 	Rows      []GateRow   `json:"rows"`
 	Steps     []DatedStep `json:"steps"`
 	Verdict   string      `json:"verdict"`
 	Confirmed *Confirmed  `json:"confirmed,omitempty"`
 
-	key string
+	key  string
+	like digest.Row // one of its reports
+}
+
+// has is whether a report is of the workload. What cannot be judged may not know
+// all that others know of the servers.
+func (g *Gate) has(r *digest.Row) bool {
+	return key(r, notHistory) == g.key || (unfit(r, true) != "" || unfit(&g.like, true) != "") && alike(r, &g.like, notHistory)
 }
 
 // A Level is one revision of a history.
@@ -81,7 +90,8 @@ type Level struct {
 	Revision string              `json:"revision"` // "" where it is not known
 	Date     time.Time           `json:"date"`
 	Reports  []string            `json:"reports"`
-	Medians  map[string]*float64 `json:"medians"` // of the judged fields, by name
+	LeftOut  []string            `json:"left_out,omitempty"` // reports that are not judged
+	Medians  map[string]*float64 `json:"medians"`            // of the judged fields, by name
 }
 
 // A GateRow is one quantity of a gate.
@@ -93,20 +103,24 @@ type GateRow struct {
 }
 
 // Verify holds the newest revision of every workload, and branch, against what
-// came before it. Rows are all that the filters let through.
+// came before it. Rows are all that the filters let through. Reports that cannot
+// be judged are left out of all numbers, and not of the question which revision
+// is the newest: one whose runs all came to nothing is no good one.
 func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	v := &Verification{Schema: VerificationSchema, Asked: o.Asked, Since: o.Since, Groups: []Gate{}, known: map[string]bool{}}
 	v.Know(rows)
-	rows, v.LeftOut = fit(rows, o.Untrusted)
-	v.LeftOut = orEmpty(v.LeftOut)
-	if len(rows) == 0 {
-		if n := len(v.LeftOut); n > 0 {
-			return nil, fmt.Errorf("none of the %d reports can be judged: %s is %s", n, v.LeftOut[0].ID, v.LeftOut[0].Why)
+	fit, out := fit(rows, o.Untrusted)
+	v.LeftOut = orEmpty(out)
+	if len(fit) == 0 && count(rows, died) == 0 {
+		if n := len(out); n > 0 {
+			return nil, fmt.Errorf("none of the %d reports can be judged: %s is %s", n, out[0].ID, out[0].Why)
 		}
 		return nil, errors.New("no reports")
 	}
-	for _, b := range bundles(rows, notHistory) {
-		v.Groups = append(v.Groups, gate(b, o))
+	for _, b := range gathered(rows, notHistory, o.Untrusted) {
+		if g, ok := gate(b, o); ok {
+			v.Groups = append(v.Groups, g)
+		}
 	}
 	v.Verdict = v.worst()
 	return v, nil
@@ -133,34 +147,51 @@ func worse(a, b string) string {
 	return a
 }
 
-// gate verifies one history.
-func gate(b bundle, o VerifyOptions) Gate {
-	revisions := revisionsOf(b.rows)
-	g := Gate{
-		Op: b.rows[0].Text("op"), Target: b.rows[0].Text("target"), Branch: b.rows[0].Text("branch"),
-		Workload: orEmpty(b.settings), Steps: []DatedStep{}, From: b.rows[0].At, key: b.key,
+// gate verifies one history; false if nothing of it was meant to be kept.
+func gate(b bundle, o VerifyOptions) (Gate, bool) {
+	judgeable := func(r digest.Row) bool { return unfit(&r, true) == "" }
+	// Where no revision is told, what somebody ended, or what goes on, is none.
+	rows := slices.DeleteFunc(slices.Clone(b.rows), func(r digest.Row) bool { return aborted(&r) && revisionName(&r) == "" })
+	if len(rows) == 0 {
+		return Gate{}, false
 	}
+	revisions := historyOf(rows, o.Untrusted)
+	g := Gate{
+		Op: rows[0].Text("op"), Target: rows[0].Text("target"), Branch: rows[0].Text("branch"),
+		Workload: orEmpty(b.settings), Steps: []DatedStep{}, From: rows[0].At, key: b.key, like: b.rows[max(0, slices.IndexFunc(b.rows, judgeable))],
+	}
+	_, g.LeftOut = fit(rows, o.Untrusted)
+	g.LeftOut = orEmpty(g.LeftOut)
 	if n := len(revisions) - mostRevisions; n > 0 {
 		g.Older, revisions = n, revisions[n:]
 	}
 	newest := revisions[len(revisions)-1]
-	var before []digest.Row
+	var before, earlier []digest.Row // those that are judged; all
 	for _, r := range revisions[:len(revisions)-1] {
 		before = append(before, r.rows...)
+		earlier = append(append(earlier, r.rows...), r.out...)
 	}
-	qs := primary(before, newest.rows)
-	if len(before) == 0 {
-		qs = primary(newest.rows)
+	g.Survival = survival(earlier, slices.Concat(newest.rows, newest.out), o.Untrusted, "of the newest revision", "before it")
+	g.Verdict = g.Survival.Gate
+	var sides [][]digest.Row
+	for _, side := range [][]digest.Row{before, newest.rows} {
+		if len(side) > 0 {
+			sides = append(sides, side)
+		}
 	}
+	qs := primary(sides...)
 	all := make([]contest, len(qs))
 	for i, q := range qs {
 		samples, at := levels(revisions, q.field)
 		all[i] = contest{quantity: q, history: true, effect: o.Effects.of(q)}
-		if len(at) == 0 || at[len(at)-1] != len(revisions)-1 {
-			continue // the newest has none
+		if len(at) == 0 {
+			continue
 		}
 		found := steps(revisions, samples, at, q, o.Effects.of(q))
 		g.Steps = append(g.Steps, found...)
+		if at[len(at)-1] != len(revisions)-1 { // the newest has none, and is as good as what came before it
+			samples, at = append(samples, nil), append(at, len(revisions)-1)
+		}
 		for _, k := range at[base(samples, at, found) : len(at)-1] {
 			all[i].base = append(all[i].base, revisions[k].rows)
 		}
@@ -175,13 +206,13 @@ func gate(b bundle, o VerifyOptions) Gate {
 		g.Verdict = worse(g.Verdict, r.Gate)
 	}
 	for _, r := range revisions {
-		l := Level{Revision: r.name, Date: r.date, Reports: ids(r.rows), Medians: map[string]*float64{}}
+		l := Level{Revision: r.name, Date: r.date, Reports: ids(r.rows), LeftOut: ids(r.out), Medians: map[string]*float64{}}
 		for _, q := range qs {
 			l.Medians[q.field] = finite(stats.Median(sample(r.rows, q.field), stats.Confidence).Median)
 		}
 		g.Revisions = append(g.Revisions, l)
 	}
-	return g
+	return g, true
 }
 
 // decide says what a row means for the gate.
@@ -194,6 +225,8 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 		r.Gate = NotWorse
 	case r.raw.Verdict == stats.Worse: // than what may have been as bad
 		r.Gate, r.Reason = CannotTell, r.Why
+	case len(c.candidate) == 0:
+		r.Gate, r.Reason = CannotTell, "no report of the newest revision can be judged"
 	case math.IsNaN(r.raw.P):
 		r.Gate, r.Reason = CannotTell, c.littleHistory()
 	case r.worst < r.Effect, r.worst == 0:
@@ -276,8 +309,8 @@ func (v *Verification) Know(rows []digest.Row) {
 // were made: rows are all reports, those and the new ones. Only the new ones
 // say whether it was as bad again, since those that raised the alarm were
 // picked by it. Where it was not, the verdict is that of all reports together,
-// and cannot tell if that is worse still. A workload that has no new report
-// makes an error.
+// and cannot tell if that is worse still. A run whose system died is as bad. A
+// workload that has no new report makes an error.
 func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	again, err := Verify(rows, o)
 	if err != nil {
@@ -287,15 +320,19 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 		if old.Verdict != Worse {
 			continue
 		}
-		i := slices.IndexFunc(again.Groups, func(g Gate) bool { return g.key == old.key })
+		i := slices.IndexFunc(again.Groups, func(g Gate) bool { return g.has(&old.like) })
 		newest := old.Revisions[len(old.Revisions)-1]
-		var fresh []digest.Row
+		var made []digest.Row
 		for _, r := range rows {
-			if !v.known[r.ID] && key(&r, notHistory) == old.key && (newest.Revision == "" || revisionName(&r) == newest.Revision) {
-				fresh = append(fresh, r)
+			if !v.known[r.ID] && old.has(&r) && (newest.Revision == "" || revisionName(&r) == newest.Revision) {
+				made = append(made, r)
 			}
 		}
-		fresh, out := fit(fresh, o.Untrusted)
+		fresh, out := fit(made, o.Untrusted)
+		if i >= 0 && count(made, died) > 0 && again.Groups[i].Survival.Gate == Worse {
+			again.Groups[i].Confirmed = &Confirmed{Reports: ids(made), Again: true}
+			continue
+		}
 		if len(fresh) == 0 || i < 0 {
 			err := fmt.Errorf("the confirming command left no new report of %s that can be judged", workloadWords(old.Workload))
 			if len(out) > 0 {

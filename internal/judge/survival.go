@@ -1,0 +1,83 @@
+package judge
+
+import (
+	"fmt"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+)
+
+// Survival is how many runs of two sides came to an end that can be judged. Of
+// those that did not, the numbers say nothing, and that they did not says a lot:
+// a side whose bad runs are left out is as good as what is left of it.
+type Survival struct {
+	Base      Fates  `json:"base"`
+	Candidate Fates  `json:"candidate"`
+	Gate      string `json:"gate"` // of the candidate: not worse, cannot tell, worse
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Fates are what became of runs.
+type Fates struct {
+	Runs   int `json:"runs"`   // but for those that somebody ended, or that go on
+	Judged int `json:"judged"` // of these
+	Died   int `json:"died"`   // of these: they ended because the system under test did
+}
+
+// fatesOf counts what became of runs.
+func fatesOf(rows []digest.Row, untrusted bool) Fates {
+	return Fates{
+		Runs:   count(rows, func(r *digest.Row) bool { return !aborted(r) }),
+		Judged: count(rows, func(r *digest.Row) bool { return unfit(r, untrusted) == "" }),
+		Died:   count(rows, died),
+	}
+}
+
+// survival holds the fates of a candidate's runs against those of its base.
+// Both are named in words: of the newest revision, before it.
+func survival(base, candidate []digest.Row, untrusted bool, of, before string) Survival {
+	s := Survival{Base: fatesOf(base, untrusted), Candidate: fatesOf(candidate, untrusted), Gate: NotWorse}
+	b, c := &s.Base, &s.Candidate
+	why := ""
+	for i := range candidate {
+		if text := unfit(&candidate[i], untrusted); text != "" {
+			why = candidate[i].ID + " is " + text
+			break
+		}
+	}
+	deaths := fmt.Sprintf("the system died in %d of %s %s", c.Died, runsWord(c.Runs), of)
+	switch {
+	case c.Died > 0 && b.Runs == 0:
+		s.Gate, s.Reason = CannotTell, deaths+", and there is nothing "+before
+	case c.Died > 0 && b.Died == 0:
+		s.Gate, s.Reason = Worse, fmt.Sprintf("%s, and in none of %d %s", deaths, b.Runs, before)
+	case c.Died > 0:
+		s.Gate, s.Reason = CannotTell, fmt.Sprintf("%s, and in %d of %d %s", deaths, b.Died, b.Runs, before)
+		if stats.MoreOften(b.Died, b.Runs, c.Died, c.Runs) <= newAlpha {
+			s.Gate = Worse
+		}
+	case c.Judged == 0:
+		s.Gate, s.Reason = CannotTell, fmt.Sprintf("none of %s %s can be judged: %s", reports(len(candidate)), of, why)
+	case c.Runs-c.Judged > c.Judged:
+		s.Gate, s.Reason = CannotTell, fmt.Sprintf("only %d of %s %s can be judged: %s", c.Judged, reports(c.Runs), of, why)
+	}
+	return s
+}
+
+func runsWord(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
+}
+
+// Words tell what became of the candidate's runs.
+func (s *Survival) Words() string {
+	if s.Reason != "" {
+		return s.Reason
+	}
+	if s.Candidate.Judged < s.Candidate.Runs {
+		return fmt.Sprintf("%d of %d can be judged", s.Candidate.Judged, s.Candidate.Runs)
+	}
+	return fmt.Sprintf("all %d can be judged", s.Candidate.Runs)
+}

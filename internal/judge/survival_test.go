@@ -1,0 +1,152 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/digest"
+)
+
+// ending has rows end in a way that leaves them without a verdict.
+func ending(rows []digest.Row, stopped string, more ...fields) []digest.Row {
+	var out []digest.Row
+	for _, r := range rows {
+		f := fields{"partial": true, "stopped": stopped}
+		for _, name := range []string{"branch", "revision", "acks", "target.brokers.version", "repetition", "repetitions"} {
+			if v, ok := r.Get(name); ok {
+				f[name] = v
+			}
+		}
+		if v, ok := r.Get("revision_date"); ok {
+			f["revision_date"] = v
+		}
+		out = append(out, row(r.ID, r.At, append([]fields{f}, more...)...))
+	}
+	return out
+}
+
+// What the newest revision's runs came to is not left out of the gate: those
+// that are left would be judged in their stead, or the revision before.
+func TestVerifyOfRunsThatDied(t *testing.T) {
+	const n = 6
+	died := func(rows []digest.Row, last int, more ...fields) []digest.Row {
+		at := len(rows) - last
+		return append(rows[:at:at], ending(rows[at:], "system ended", more...)...)
+	}
+	good := func(revisions int) []digest.Row { return history(1, revisions, n, 0.005, level) }
+	facts := fields{"target.brokers.version": "4.1"}
+	for _, tt := range []struct {
+		name string
+		rows []digest.Row
+		o    VerifyOptions
+		want string
+		why  string // of the survival
+	}{
+		{name: "all live", rows: good(3), want: NotWorse},
+		{name: "all died", rows: died(good(3), n), want: Worse, why: "the system died in 6 of 6 runs of the newest revision, and in none of 12 before it"},
+		{name: "one died", rows: died(good(3), 1), want: Worse, why: "the system died in 1 of 6 runs of the newest revision, and in none of 12 before it"},
+		{
+			name: "all died before they knew the servers", rows: died(history(1, 3, n, 0.005, level, facts), n, fields{"target.brokers.version": nil}), want: Worse,
+			why: "the system died in 6 of 6 runs of the newest revision, and in none of 12 before it",
+		},
+		{
+			name: "one died, as one did before", rows: append(ending(good(1)[:1], "system ended"), died(good(3), 1)[1:]...), want: CannotTell,
+			why: "the system died in 1 of 6 runs of the newest revision, and in 1 of 12 before it",
+		},
+		{
+			name: "all died, as one did before", rows: append(ending(good(1)[:1], "system ended"), died(good(3), n)[1:]...), want: Worse,
+			why: "the system died in 6 of 6 runs of the newest revision, and in 1 of 12 before it",
+		},
+		{name: "died, and nothing came before", rows: died(good(1), n), want: CannotTell, why: "the system died in 6 of 6 runs of the newest revision, and there is nothing before it"},
+		{name: "died long ago", rows: append(ending(good(1), "system ended"), good(3)[n:]...), want: NotWorse},
+		{name: "killed", rows: append(good(3)[:2*n], ending(good(3)[2*n:], "killed")...), want: CannotTell, why: "none of 6 reports of the newest revision can be judged: r2n0 is cut short (killed)"},
+		{name: "most killed", rows: append(good(3)[:3*n-4], ending(good(3)[3*n-4:], "killed")...), want: CannotTell, why: "only 2 of 6 reports of the newest revision can be judged: r2n2 is cut short (killed)"},
+		{name: "one killed", rows: append(good(9)[:9*n-1], ending(good(9)[9*n-1:], "killed")...), want: NotWorse},
+		{name: "interrupted", rows: append(good(3)[:3*n-4], ending(good(3)[3*n-4:], "interrupted")...), o: VerifyOptions{Effects: Effects{All: 0.1}}, want: CannotTell, why: ""},
+		{name: "all interrupted", rows: append(good(3)[:2*n], ending(good(3)[2*n:], "interrupted")...), want: CannotTell, why: "none of 6 reports of the newest revision can be judged: r2n0 is cut short (interrupted)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v, err := Verify(tt.rows, tt.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(v.Groups) != 1 {
+				t.Fatalf("got %d groups, want 1: %+v", len(v.Groups), v.Groups)
+			}
+			g := v.Groups[0]
+			if v.Verdict != tt.want || g.Survival.Reason != tt.why {
+				t.Errorf("got %q (%q), want %q (%q)", v.Verdict, g.Survival.Reason, tt.want, tt.why)
+			}
+			if newest := g.Revisions[len(g.Revisions)-1]; !strings.HasSuffix(newest.Revision, fmt.Sprintf("%x", 0xabc0+len(tt.rows)/n-1)) {
+				t.Errorf("%s is called the newest", newest.Revision)
+			}
+			checkPage(t, v.Text)
+			checkJSON(t, v)
+		})
+	}
+}
+
+// A step that stands fails the gate, whatever became of the newest revision.
+func TestVerifyStepBeforeWhatCannotBeJudged(t *testing.T) {
+	rows := history(1, 20, 1, 0.01, fallAt(10, 0.8))
+	v, err := Verify(append(rows[:19:19], ending(rows[19:], "killed")...), VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := v.Groups[0]
+	if g.Verdict != Worse || len(g.Steps) != 1 || g.Survival.Gate != CannotTell || len(g.Revisions) != 20 {
+		t.Errorf("got %q, %d steps, %+v, %d revisions", g.Verdict, len(g.Steps), g.Survival, len(g.Revisions))
+	}
+}
+
+// Where no revision is told, a run that somebody ended is none; one that died is.
+func TestVerifyWithoutRevisionsOfRunsThatDied(t *testing.T) {
+	rows := without(history(1, 8, 1, 0.005, level), "revision")
+	for stopped, want := range map[string]string{"interrupted": NotWorse, "system ended": Worse, "killed": CannotTell} {
+		last := ending(rows[7:], stopped)
+		v, err := Verify(append(rows[:7:7], last...), VerifyOptions{Effects: Effects{All: 0.1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Verdict != want {
+			t.Errorf("%s: got %q, want %q", stopped, v.Verdict, want)
+		}
+	}
+}
+
+// A confirming run whose system dies again has confirmed it, one that lives has
+// not.
+func TestConfirmOfRunsThatDied(t *testing.T) {
+	rows := history(1, 3, 6, 0.005, level)
+	rows = append(rows[:12:12], ending(rows[12:], "system ended")...)
+	first, err := Verify(rows, VerifyOptions{})
+	if err != nil || first.Verdict != Worse {
+		t.Fatalf("%v, %v", first, err)
+	}
+	fresh := history(9, 3, 6, 0.005, level)[12:]
+	for i := range fresh {
+		fresh[i].ID, fresh[i].At = fmt.Sprintf("new%d", i), fresh[i].At.Add(time.Hour)
+	}
+	for _, tt := range []struct {
+		name  string
+		fresh []digest.Row
+		want  string
+	}{
+		{"died again", ending(fresh, "system ended"), Worse},
+		{"one died again", append(ending(fresh[:1], "system ended"), fresh[1:]...), Worse},
+		{"lived", fresh, CannotTell},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v, err := first.Confirm(append(rows[:18:18], tt.fresh...), VerifyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c := v.Groups[0].Confirmed; v.Verdict != tt.want || c == nil || c.Again != (tt.want == Worse) {
+				t.Errorf("got %q, %+v", v.Verdict, c)
+			}
+			checkPage(t, v.Text)
+		})
+	}
+}

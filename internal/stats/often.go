@@ -1,0 +1,28 @@
+package stats
+
+import "math"
+
+// MoreOften is the probability that at least so many of the candidate's trials
+// came out as they did, if those of the base do so as often: Fisher's exact
+// test, one-sided. Base and candidate are how many of how many trials each. It
+// is 1 where a side has no trials.
+func MoreOften(base, baseTrials, candidate, candidateTrials int) float64 {
+	if baseTrials <= 0 || candidateTrials <= 0 {
+		return 1
+	}
+	all, hits := baseTrials+candidateTrials, base+candidate
+	ways := func(n, k int) float64 { // the logarithm of n over k
+		a, _ := math.Lgamma(float64(n + 1))
+		b, _ := math.Lgamma(float64(k + 1))
+		c, _ := math.Lgamma(float64(n - k + 1))
+		return a - b - c
+	}
+	p := 0.0
+	for k := candidate; k <= min(hits, candidateTrials); k++ {
+		if hits-k > baseTrials {
+			continue
+		}
+		p += math.Exp(ways(candidateTrials, k) + ways(baseTrials, hits-k) - ways(all, hits))
+	}
+	return min(1, p)
+}
