@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/layout"
 	"carronade/internal/workload"
 	"carronade/target"
 )
 
 // Help fits 80 columns: names in the first, what they do from a column on.
 const (
-	helpWidth     = command.Width
+	helpWidth     = layout.Columns - 1
 	textColumn    = 28
 	commandColumn = 14
 )
@@ -43,8 +44,20 @@ type row struct{ name, text string }
 // settingsPage marks commands whose flags are settings, shown by heading.
 const settingsPage = "settings"
 
-// help prints the help of a command. args are what was typed beside --help.
+// help prints the help of a command. args are what was typed beside --help. A
+// word that is no command is not passed over for it: the parser comes here with
+// that, too, where it was to find the command.
 func (s *session) help(cmd *cobra.Command, args []string) {
+	switch rest := cmd.Flags().Args(); {
+	case len(rest) == 0:
+	case cmd.HasAvailableSubCommands():
+		s.unhelped = command.Unknown(cmd, rest[0])
+		return
+	case cmd.ValidateArgs(nil) == nil: // else too few may stand there, which is why somebody asks
+		if s.unhelped = cmd.ValidateArgs(rest); s.unhelped != nil {
+			return
+		}
+	}
 	var b strings.Builder
 	p := makePage(cmd, s.pick(args))
 	fmt.Fprintf(&b, "%s\n\nusage: %s\n", p.about, p.usage)
@@ -199,7 +212,11 @@ func settingRow(s *workload.Setting) row {
 		r.name += " " + p
 	}
 	if s.Default != "" && s.Type != target.Bool {
-		r.text += " [" + s.Default + "]"
+		fallback := s.Default
+		if len(fallback) > helpWidth-textColumn-2 { // a list that fits no line
+			fallback = strings.ReplaceAll(fallback, ",", ", ")
+		}
+		r.text += " [" + fallback + "]"
 	}
 	return r
 }
@@ -236,7 +253,7 @@ func writeRow(b *strings.Builder, column int, name, text string) {
 		b.WriteString(line + "\n")
 		line = ""
 	}
-	for _, part := range command.Wrap(text, helpWidth-column) {
+	for _, part := range layout.Wrap(text, helpWidth-column) {
 		fmt.Fprintf(b, "%-*s%s\n", column, line, part)
 		line = ""
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/layout"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
@@ -32,6 +33,7 @@ rate that the shape begins with, and the shape begins after it.
 			return "What events are made of. The same seed gives the same events.\n" +
 				forms("--size SIZE", payload.SizeForms) + forms("--payload PAYLOAD", payload.PayloadForms) + forms("--key KEY", payload.KeyForms)
 		}},
+		{"filters", "how reports are chosen: branch=main rate>=50k/s", func(*session) string { return filtersText }},
 		{"units", "how numbers are written", func(*session) string { return unitsText }},
 		{"files", "workloads in files: -f FILE", func(*session) string { return filesText }},
 		{"exit-codes", "what the exit code says", func(*session) string { return exitText }},
@@ -54,6 +56,8 @@ func (s *session) helpCommand() *cobra.Command {
 		Short:     "on a command, or on a subject such as shapes or exit-codes",
 		Long:      strings.TrimRight(long, "\n"),
 		ValidArgs: names,
+
+		DisableFlagsInUseLine: true, // cobra takes it into the tree too late for plainUse
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			if len(args) == 0 {
@@ -90,10 +94,10 @@ func (s *session) targetsText() string {
 			form, about = p.form, p.about
 		}
 		fmt.Fprintf(&b, "\n  %s\n", form)
-		for _, line := range command.Wrap(about, helpWidth-6) {
+		for _, line := range layout.Wrap(about, helpWidth-6) {
 			fmt.Fprintf(&b, "      %s\n", line)
 		}
-		for _, line := range command.Wrap("operations (--op): "+strings.Join(k.Ops(), ", "), helpWidth-6) {
+		for _, line := range layout.Wrap("operations (--op): "+strings.Join(k.Ops(), ", "), helpWidth-6) {
 			fmt.Fprintf(&b, "      %s\n", line)
 		}
 	}
@@ -114,7 +118,7 @@ func forms(title, text string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", title)
 	for part := range strings.SplitSeq(text, ";") {
-		for i, line := range command.Wrap(part, helpWidth-4) {
+		for i, line := range layout.Wrap(part, helpWidth-4) {
 			fmt.Fprintf(&b, "%s%s\n", "    "[:2+2*min(i, 1)], line)
 		}
 	}
@@ -130,6 +134,22 @@ const unitsText = `A number may carry a unit; a duration must.
   sizes        100 64KiB 1.5MiB (powers of 1024), 64kB 1MB (powers of 1000); a
                bare number is bytes
   shares       1% or 0.01
+`
+
+const filtersText = `Filters choose among stored reports, wherever several may be meant; a report meets
+all that are given.
+
+  branch=main           is; != is not
+  rate>=50k/s           also <=, < and >; in quotes, since a shell takes these
+                        for its own
+  target~orders         a regular expression, found anywhere in the text
+  started>=2026-11-01   a day or a moment
+  started>=7d           or an age: the last seven days
+
+A field is any setting of the workload, as its flag is called, a label, a flag
+of the system under test, a fact of the host, or a number that was measured,
+such as response_p99 or throughput. docs/reports.md has them all; "carronade
+report list --columns FIELD,FIELD" shows them.
 `
 
 const filesText = `A workload can stand in a file, in YAML or JSON. Its keys are the names of the

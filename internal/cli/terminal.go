@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 
 	"carronade/internal/command"
+	"carronade/internal/layout"
 	"carronade/internal/live"
-	"carronade/internal/report"
 )
 
 // terminal says what can be shown where w goes; what is no file shows text.
@@ -23,9 +23,9 @@ func terminal(w io.Writer) live.Terminal {
 }
 
 // style is how results may look: color only on a terminal that wants it.
-func (s *session) style() report.Style {
+func (s *session) style() layout.Style {
 	t := terminal(s.Program.Out)
-	return report.Style{Color: t.Color, ASCII: t.ASCII}
+	return layout.Style{Color: t.Color, ASCII: t.ASCII}
 }
 
 // interactive tells whether a person is at the other end of a stream.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/report"
+	"carronade/internal/layout"
 	"carronade/internal/workload"
 )
 
@@ -33,7 +33,7 @@ type Console struct {
 	Warn func(text string)                // what to beware of
 
 	// Style is how results may look.
-	Style report.Style
+	Style layout.Style
 	// Terminal tells whether results go to a person, and not to a file or to
 	// another program.
 	Terminal bool
@@ -138,28 +138,6 @@ func Unknown(cmd *cobra.Command, word string) error {
 		w.Hint = fmt.Sprintf("did you mean carronade run %s?", word)
 	}
 	return w
-}
-
-// Width is how many columns a page of words has.
-const Width = 79
-
-// Wrap breaks a text between words into lines of at most so many letters; a
-// longer word stands alone.
-func Wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case len(line)+1+len(word) <= width:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-	}
-	return append(lines, line)
 }
 
 // WriteJSON writes v as one indented document.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"carronade/internal/layout"
 	"carronade/internal/report"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 	Picture string
 	Dark    bool    // pictures on a dark ground
 	Scale   float64 // pixels of a PNG for each of the picture's; 0: 2
-	Style   report.Style
+	Style   layout.Style
 }
 
 // Formats are all forms, in the order of help.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/digest"
-	"carronade/internal/report"
+	"carronade/internal/layout"
 	"carronade/target"
 )
 
@@ -474,13 +474,13 @@ bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s    174 ms       
 
 func TestCollateText(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, seed(tracing, false), tracing, "branch=trace-apm-server").Text(&b, report.Style{}); err != nil {
+	if err := collated(t, seed(tracing, false), tracing, "branch=trace-apm-server").Text(&b, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(seedTable, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	both := func(style report.Style) string {
+	both := func(style layout.Style) string {
 		rows := append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
 		var b bytes.Buffer
 		if err := collated(t, rows, "x").Text(&b, style); err != nil {
@@ -488,19 +488,19 @@ func TestCollateText(t *testing.T) {
 		}
 		return b.String()
 	}
-	if text := both(report.Style{ASCII: true}); strings.ContainsRune(text, '\u00b1') || !strings.Contains(text, "+-") || strings.Contains(text, "\x1b") {
+	if text := both(layout.Style{ASCII: true}); strings.ContainsRune(text, '\u00b1') || !strings.Contains(text, "+-") || strings.Contains(text, "\x1b") {
 		t.Errorf("in ASCII, without color:\n%s", text)
 	}
-	if text := both(report.Style{}); !strings.Contains(text, "k/s*") || !strings.Contains(text, "* better than every other row") {
+	if text := both(layout.Style{}); !strings.Contains(text, "k/s*") || !strings.Contains(text, "* better than every other row") {
 		t.Errorf("the best has no sign:\n%s", text)
 	}
-	if text := both(report.Style{Color: true}); !strings.Contains(text, green) || plainText(text) != both(report.Style{}) {
+	if text := both(layout.Style{Color: true}); !strings.Contains(text, layout.Green) || plainText(text) != both(layout.Style{}) {
 		t.Errorf("color moves columns, or the best has none:\n%s", text)
 	}
 }
 
 func plainText(s string) string {
-	for _, code := range []string{bold, dim, red, green, yellow, plain} {
+	for _, code := range []string{layout.Bold, layout.Dim, layout.Red, layout.Green, layout.Yellow, layout.Plain} {
 		s = strings.ReplaceAll(s, code, "")
 	}
 	var lines []string
@@ -514,7 +514,7 @@ func plainText(s string) string {
 // above the table.
 func TestCollateFlags(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "callers=1", "-n=1").Text(&b, report.Style{}); err != nil {
+	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "callers=1", "-n=1").Text(&b, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
@@ -527,7 +527,7 @@ func TestCollateFlags(t *testing.T) {
 		t.Errorf("the last columns:\n%s", b.String())
 	}
 	b.Reset()
-	if err := collated(t, seed(tracing, false), "callers", "-n=1").Text(&b, report.Style{}); err != nil {
+	if err := collated(t, seed(tracing, false), "callers", "-n=1").Text(&b, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); strings.Contains(text, "flags") || !strings.Contains(text, tracing+" true") {
@@ -644,7 +644,7 @@ func TestCollateFields(t *testing.T) {
 		}
 		text := func(rows []digest.Row) string {
 			var b bytes.Buffer
-			if err := collated(t, rows, words...).Text(&b, report.Style{}); err != nil {
+			if err := collated(t, rows, words...).Text(&b, layout.Style{}); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()

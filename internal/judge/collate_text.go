@@ -9,33 +9,33 @@ import (
 	"time"
 
 	"carronade/internal/digest"
-	"carronade/internal/report"
+	"carronade/internal/layout"
 	"carronade/units"
 )
 
 // Text writes the collation for people: of each group what its rows share, and
 // a table. It is as wide as it has to be.
-func (c *Collation) Text(w io.Writer, style report.Style) error {
-	p := &page{style: style}
+func (c *Collation) Text(w io.Writer, style layout.Style) error {
+	p := &layout.Page{Style: style}
 	for i := range c.Groups {
 		if i > 0 {
-			p.line("")
+			p.Line("")
 		}
 		c.group(p, &c.Groups[i])
 	}
 	if len(c.Notes) > 0 {
-		p.line("")
+		p.Line("")
 	}
 	for _, n := range c.Notes {
-		p.note(n)
+		p.Note(n)
 	}
 	leftOut(p, c.LeftOut)
-	return p.to(w)
+	return p.To(w)
 }
 
-func (c *Collation) group(p *page, g *Group) {
+func (c *Collation) group(p *layout.Page, g *Group) {
 	c.head(p, g)
-	t := wide{left: 2}
+	t := layout.Table{Headings: 1, Left: []int{1}, Words: true}
 	dates := slices.ContainsFunc(g.Rows, func(l Line) bool { return l.RevisionDate != nil })
 	flags := g.flagsDiffer()
 	revisions := slices.ContainsFunc(g.Follows, func(d Differing) bool { return d.Name == "revision" })
@@ -59,7 +59,7 @@ func (c *Collation) group(p *page, g *Group) {
 	if flags {
 		head = append(head, "flags")
 	}
-	t.row(head, nil)
+	t.Row(head...)
 	for i := range g.Rows {
 		l := &g.Rows[i]
 		id, at := l.Reports[0], l.At
@@ -82,29 +82,37 @@ func (c *Collation) group(p *page, g *Group) {
 			cell, ok := l.Cells[col.field]
 			text, dev := "-", ""
 			if ok {
-				text, dev = cell.text(), cell.deviation(p.style.ASCII)
+				text, dev = cell.text(), cell.deviation(p.Style.ASCII)
 			}
 			if cell.Best {
 				text += "*"
-				colors[len(cells)] = green
+				colors[len(cells)] = layout.Green
 			}
 			several = several || dev != ""
 			cells, spread = append(cells, text), append(spread, dev)
 		}
-		cells = append(cells, cut(l.Value, 60))
-		colors[len(cells)-1] = bold
+		cells = append(cells, layout.Cut(l.Value, 60))
+		colors[len(cells)-1] = layout.Bold
 		if revisions {
-			cells = append(cells, cut(l.Revision, 15))
+			cells = append(cells, layout.Cut(l.Revision, 15))
 		}
 		if flags {
 			cells = append(cells, flagWords(l.Flags))
 		}
-		t.row(cells, colors)
+		t.Row(cells...)
+		for k, code := range colors {
+			t.Paint(k, code)
+		}
 		if several {
-			t.dim(spread)
+			t.Row(spread...)
+			for k := range spread {
+				t.Paint(k, layout.Dim)
+			}
 		}
 	}
-	t.write(p)
+	for _, line := range t.Lines(0, p.Style) { // as wide as it has to be
+		p.Line(line)
+	}
 }
 
 // firsts are the variables that a group's head names first, and names even where
@@ -113,12 +121,12 @@ var firsts = []string{"for", "count", "bytes", "events", "spans", "frames", "siz
 
 // head is what the rows of a group share: what anybody asks for, and what
 // differs from other groups.
-func (c *Collation) head(p *page, g *Group) {
+func (c *Collation) head(p *layout.Page, g *Group) {
 	var items []string
 	add := func(name string) {
 		for _, e := range g.Equal {
 			if e.Name == name && (name != "system-mem" || e.Value != "none" || slices.Contains(g.Differs, name)) {
-				items = append(items, shownField(name)+" "+cut(e.Value, 60))
+				items = append(items, shownField(name)+" "+layout.Cut(e.Value, 60))
 			}
 		}
 	}
@@ -132,15 +140,15 @@ func (c *Collation) head(p *page, g *Group) {
 	}
 	if !g.flagsDiffer() {
 		for _, f := range g.Rows[0].Flags {
-			items = append(items, f.Name+" "+cut(f.Value, 60))
+			items = append(items, f.Name+" "+layout.Cut(f.Value, 60))
 		}
 	}
-	for _, l := range fold(items, report.Columns) {
-		p.line(p.paint(bold, l))
+	for _, l := range fold(items, layout.Columns) {
+		p.Line(p.Paint(layout.Bold, l))
 	}
 	if also := g.also(); len(also) > 0 {
-		for _, l := range report.Wrap("differs with it: "+strings.Join(also, ", "), report.Columns) {
-			p.line(p.paint(dim, l))
+		for _, l := range layout.Wrap("differs with it: "+strings.Join(also, ", "), layout.Columns) {
+			p.Line(p.Paint(layout.Dim, l))
 		}
 	}
 	older := 0
@@ -148,7 +156,7 @@ func (c *Collation) head(p *page, g *Group) {
 		older += g.Rows[i].Older
 	}
 	if older > 0 {
-		p.line(p.paint(dim, fmt.Sprintf("of each row the newest revision; %s of others", reports(older))))
+		p.Line(p.Paint(layout.Dim, fmt.Sprintf("of each row the newest revision; %s of others", reports(older))))
 	}
 }
 
@@ -169,7 +177,7 @@ func fold(items []string, n int) (lines []string) {
 		switch {
 		case line == "":
 			line = it
-		case width(line)+2+width(it) <= n:
+		case layout.Width(line)+2+layout.Width(it) <= n:
 			line += "  " + it
 		default:
 			lines, line = append(lines, line), it
@@ -195,7 +203,7 @@ func flagWords(flags []Setting) string {
 	for _, f := range flags {
 		parts = append(parts, f.Name+"="+f.Value)
 	}
-	return cut(strings.Join(parts, " "), 80)
+	return layout.Cut(strings.Join(parts, " "), 80)
 }
 
 // shownField is a field's name without what is only there to keep names apart.
@@ -238,69 +246,4 @@ func (c *Cell) deviation(ascii bool) string {
 		sign = "+-"
 	}
 	return sign + units.FormatPercent(math.Round(*c.Spread*1000)/1000)
-}
-
-// A wide table is one whose width is that of its cells: texts stand to the left,
-// and numbers to the right.
-type wide struct {
-	left   int // so many columns stand to the left, whatever is in them
-	rows   [][]string
-	colors []map[int]string
-}
-
-func (t *wide) row(cells []string, colors map[int]string) {
-	for i := range cells {
-		cells[i] = report.Clean(cells[i])
-	}
-	t.rows, t.colors = append(t.rows, cells), append(t.colors, colors)
-}
-
-// dim adds a row that is less important.
-func (t *wide) dim(cells []string) {
-	colors := map[int]string{}
-	for i := range cells {
-		colors[i] = dim
-	}
-	t.row(cells, colors)
-}
-
-func (t *wide) write(p *page) {
-	var widths []int
-	for _, r := range t.rows {
-		for i, c := range r {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], width(c))
-		}
-	}
-	for k, r := range t.rows {
-		var b strings.Builder
-		for i, c := range r {
-			if i > 0 {
-				b.WriteString("  ")
-			}
-			left := i < t.left || !t.number(i)
-			cell := pad(c, widths[i])
-			if !left {
-				cell = strings.Repeat(" ", widths[i]-width(c)) + c
-			}
-			code := t.colors[k][i]
-			if k == 0 {
-				code = dim
-			}
-			b.WriteString(p.paint(code, cell))
-		}
-		p.line(b.String())
-	}
-}
-
-// number reports whether a column's cells begin with a digit or a sign.
-func (t *wide) number(column int) bool {
-	for _, r := range t.rows[1:] {
-		if column < len(r) && r[column] != "" && !strings.ContainsRune("0123456789-+>\u00b1", []rune(r[column])[0]) {
-			return false
-		}
-	}
-	return true
 }

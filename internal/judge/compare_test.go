@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/digest"
-	"carronade/internal/report"
+	"carronade/internal/layout"
 	"carronade/internal/stats"
 )
 
@@ -227,10 +227,10 @@ func TestComparisonText(t *testing.T) {
 	}
 	golden(t, "compare.txt", c.Text)
 	var b bytes.Buffer
-	if err := c.Text(&b, report.Style{Color: true}); err != nil {
+	if err := c.Text(&b, layout.Style{Color: true}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), red+"worse") {
+	if !strings.Contains(b.String(), layout.Red+"worse") {
 		t.Errorf("what is worse is not red:\n%s", b.String())
 	}
 }
@@ -261,15 +261,15 @@ func TestOnlyPrimaryRowsDecide(t *testing.T) {
 }
 
 // checkPage checks that a text fits its columns and has no color unasked for.
-func checkPage(t *testing.T, text func(io.Writer, report.Style) error) {
+func checkPage(t *testing.T, text func(io.Writer, layout.Style) error) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := text(&b, report.Style{}); err != nil {
+	if err := text(&b, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
 		line = strings.TrimSuffix(line, "\n")
-		if utf8.RuneCountInString(line) > report.Columns || strings.Contains(line, "\x1b") || strings.HasSuffix(line, " ") {
+		if utf8.RuneCountInString(line) > layout.Columns || strings.Contains(line, "\x1b") || strings.HasSuffix(line, " ") {
 			t.Errorf("%d columns: %q", utf8.RuneCountInString(line), line)
 		}
 	}

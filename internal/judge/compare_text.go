@@ -8,33 +8,33 @@ import (
 	"strings"
 
 	"carronade/internal/digest"
-	"carronade/internal/report"
+	"carronade/internal/layout"
 	"carronade/internal/stats"
 	"carronade/units"
 )
 
 // Text writes the comparison for people: what speaks against it first, then
 // the rows that verdicts stand on, then the others and the distributions.
-func (c *Comparison) Text(w io.Writer, style report.Style) error {
-	p := &page{style: style}
-	p.title("compare " + c.Base.Name + " with " + c.Candidate.Name)
-	p.line("")
-	p.pair("", "base", c.Base.words())
-	p.pair("", "candidate", c.Candidate.words())
+func (c *Comparison) Text(w io.Writer, style layout.Style) error {
+	p := &layout.Page{Style: style}
+	p.Title("compare " + c.Base.Name + " with " + c.Candidate.Name)
+	p.Line("")
+	p.Pair("", "base", c.Base.words())
+	p.Pair("", "candidate", c.Candidate.words())
 	leftOut(p, append(c.Base.LeftOut[:len(c.Base.LeftOut):len(c.Base.LeftOut)], c.Candidate.LeftOut...))
 	for i := range c.Pairs {
-		p.line("")
+		p.Line("")
 		c.Pairs[i].text(p, len(c.Pairs) > 1)
 	}
 	for _, u := range c.Unpaired {
-		p.line("")
-		p.pair(yellow, "not compared", u.Words())
+		p.Line("")
+		p.Pair(layout.Yellow, "not compared", u.Words())
 	}
-	return p.to(w)
+	return p.To(w)
 }
 
 // leftOut says which reports were not judged, by reason.
-func leftOut(p *page, out []LeftOut) {
+func leftOut(p *layout.Page, out []LeftOut) {
 	var whys []string
 	of := map[string][]string{}
 	for _, l := range out {
@@ -44,7 +44,7 @@ func leftOut(p *page, out []LeftOut) {
 		of[l.Why] = append(of[l.Why], l.ID)
 	}
 	for _, why := range whys {
-		p.pair(yellow, "left out", list(of[why], 6)+": "+why)
+		p.Pair(layout.Yellow, "left out", list(of[why], 6)+": "+why)
 	}
 }
 
@@ -103,52 +103,52 @@ func workloadWords(settings []Setting) string {
 }
 
 // text writes one pair.
-func (pr *Pair) text(p *page, several bool) {
+func (pr *Pair) text(p *layout.Page, several bool) {
 	what := workloadWords(pr.Workload)
 	if several {
 		what = fmt.Sprintf("%s (base %d, candidate %d)", what, len(pr.Base), len(pr.Candidate))
 	}
-	p.title(pr.Op + " " + pr.Target)
-	p.pair("", "workload", what)
+	p.Title(pr.Op + " " + pr.Target)
+	p.Pair("", "workload", what)
 	for _, d := range pr.Differs {
-		p.pair("", "differs", d.Name+" "+d.words())
+		p.Pair("", "differs", d.Name+" "+d.words())
 	}
 	for i, f := range pr.Findings {
-		label, code := "beware", yellow
+		label, code := "beware", layout.Yellow
 		if f.Severe {
-			label, code = "NOT EQUAL", red
+			label, code = "NOT EQUAL", layout.Red
 		}
 		if i > 0 && pr.Findings[i-1].Severe == f.Severe {
 			label = ""
 		}
-		p.pair(code, label, f.About+": "+f.Text)
+		p.Pair(code, label, f.About+": "+f.Text)
 	}
 	if len(pr.Findings) > 0 && pr.Findings[0].Severe {
-		p.pair(red, "", "what stands here may be the whole reason of a difference")
+		p.Pair(layout.Red, "", "what stands here may be the whole reason of a difference")
 	}
-	p.line("")
+	p.Line("")
 	judgements(p, pr.Rows)
 	distributions(p, pr.Distribution)
 }
 
 // judgements writes rows with their verdicts, and below them why those that
 // cannot tell cannot.
-func judgements(p *page, rows []Judgement) {
-	g := &grid{left: map[int]bool{5: true}}
-	g.row("", "base", "candidate", "differs", "95% interval", "verdict")
+func judgements(p *layout.Page, rows []Judgement) {
+	g := &layout.Table{Headings: 1, Left: []int{5}}
+	g.Row("", "base", "candidate", "differs", "95% interval", "verdict")
 	explored := false
 	for i := range rows {
 		r := &rows[i]
 		if !r.Primary && !explored {
 			explored = true
-			g.row("exploratory:")
-			g.paint(0, dim)
+			g.Row("exploratory:")
+			g.Paint(0, layout.Dim)
 		}
 		difference, interval := r.change()
-		g.row(r.Title, r.value(r.Base), r.value(r.Candidate), difference, interval, r.verdict())
-		g.paint(5, verdictColor(r.Verdict))
+		g.Row(r.Title, r.value(r.Base), r.value(r.Candidate), difference, interval, r.verdict())
+		g.Paint(5, verdictColor(r.Verdict))
 	}
-	p.grid(g)
+	p.Table(g)
 	var whys []string
 	of := map[string][]string{}
 	for i := range rows {
@@ -166,14 +166,14 @@ func judgements(p *page, rows []Judgement) {
 		}
 	}
 	if len(zero) > 0 {
-		p.note(strings.Join(zero, ", ") + ": " + fromZero)
+		p.Note(strings.Join(zero, ", ") + ": " + fromZero)
 	}
 	for _, why := range whys {
 		titles := strings.Join(of[why], ", ")
 		if len(of[why]) == len(rows) {
 			titles = "all rows"
 		}
-		p.note(fmt.Sprintf("%s: cannot tell (%s)", titles, why))
+		p.Note(fmt.Sprintf("%s: cannot tell (%s)", titles, why))
 	}
 }
 
@@ -276,24 +276,24 @@ func percent(v float64) string { return units.FormatPercent(v) }
 func verdictColor(v stats.Verdict) string {
 	switch v {
 	case stats.Better:
-		return green
+		return layout.Green
 	case stats.Worse:
-		return red
+		return layout.Red
 	case stats.Unknown:
-		return yellow
+		return layout.Yellow
 	}
 	return ""
 }
 
 // distributions writes percentiles side by side, a bar for how much longer or
 // shorter the candidate's is.
-func distributions(p *page, all []Percentile) {
+func distributions(p *layout.Page, all []Percentile) {
 	for i, d := range all {
 		if i > 0 && all[i-1].Time == d.Time {
 			continue
 		}
-		g := &grid{left: map[int]bool{4: true}}
-		g.row(strings.ReplaceAll(d.Time, "_", " "), "base", "candidate", "differs", "")
+		g := &layout.Table{Headings: 1, Left: []int{4}}
+		g.Row(strings.ReplaceAll(d.Time, "_", " "), "base", "candidate", "differs", "")
 		for _, e := range all[i:] {
 			if e.Time != d.Time {
 				break
@@ -302,12 +302,12 @@ func distributions(p *page, all []Percentile) {
 			switch {
 			case e.BaseAtLeast || e.CandidateAtLeast: // nobody knows by how much
 			case e.Base != nil && e.Candidate != nil && *e.Base > 0 && *e.Candidate > 0:
-				change, bar = signed(*e.Candidate / *e.Base - 1), ratioBar(*e.Candidate / *e.Base, p.style.ASCII)
+				change, bar = signed(*e.Candidate / *e.Base - 1), ratioBar(*e.Candidate / *e.Base, p.Style.ASCII)
 			}
-			g.row(e.At, duration(e.Base, e.BaseAtLeast), duration(e.Candidate, e.CandidateAtLeast), change, bar)
+			g.Row(e.At, duration(e.Base, e.BaseAtLeast), duration(e.Candidate, e.CandidateAtLeast), change, bar)
 		}
-		p.line("")
-		p.grid(g)
+		p.Line("")
+		p.Table(g)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/digest"
-	"carronade/internal/report"
+	"carronade/internal/layout"
 	"carronade/internal/stats"
 )
 
@@ -60,7 +60,7 @@ func TestLowerBoundsAreShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := c.Text(&b, report.Style{ASCII: true}); err != nil {
+		if err := c.Text(&b, layout.Style{ASCII: true}); err != nil {
 			t.Fatal(err)
 		}
 		lines := map[string]string{}
@@ -198,7 +198,7 @@ func TestEffectBesideZero(t *testing.T) {
 		}
 		checkPage(t, c.Text)
 		var b bytes.Buffer
-		if err := c.Text(&b, report.Style{}); err != nil {
+		if err := c.Text(&b, layout.Style{}); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Join(strings.Fields(b.String()), " ")

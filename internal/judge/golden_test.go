@@ -10,16 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/report"
+	"carronade/internal/layout"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden compares a text with a file.
-func golden(t *testing.T, name string, text func(io.Writer, report.Style) error) {
+func golden(t *testing.T, name string, text func(io.Writer, layout.Style) error) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := text(&b, report.Style{}); err != nil {
+	if err := text(&b, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join("testdata", name)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/digest"
-	"carronade/internal/report"
+	"carronade/internal/layout"
 	"carronade/units"
 )
 
@@ -225,18 +225,20 @@ func (t *Table) cells(r *TableRun) []string {
 func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 
 // Text writes the table for people.
-func (t *Table) Text(w io.Writer, style report.Style) error {
-	p := &page{style: style}
-	p.title(t.title())
-	var out wide
-	out.row(t.head(), nil)
+func (t *Table) Text(w io.Writer, style layout.Style) error {
+	p := &layout.Page{Style: style}
+	p.Title(t.title())
+	out := layout.Table{Headings: 1, Words: true}
+	out.Row(t.head()...)
 	for i := range t.Runs {
-		out.row(t.cells(&t.Runs[i]), nil)
+		out.Row(t.cells(&t.Runs[i])...)
 	}
-	out.write(p)
-	p.note(t.Note)
+	for _, line := range out.Lines(0, p.Style) { // as wide as it has to be
+		p.Line(line)
+	}
+	p.Note(t.Note)
 	leftOut(p, t.LeftOut)
-	return p.to(w)
+	return p.To(w)
 }
 
 func (t *Table) title() string {

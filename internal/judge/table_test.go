@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/digest"
-	"carronade/internal/report"
+	"carronade/internal/layout"
 )
 
 // series is seed 001's: the same number of events produced and then consumed,
@@ -59,7 +59,7 @@ func tableText(t *testing.T, rows []digest.Row, side string) string {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := table.Text(&b, report.Style{}); err != nil {
+	if err := table.Text(&b, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"carronade/internal/digest"
-	"carronade/internal/report"
+	"carronade/internal/layout"
 	"carronade/internal/stats"
 )
 
 // Text writes the verification for people: the verdict, then each workload with
 // what its newest revision was held against, and the steps in its history.
-func (v *Verification) Text(w io.Writer, style report.Style) error {
-	p := &page{style: style}
+func (v *Verification) Text(w io.Writer, style layout.Style) error {
+	p := &layout.Page{Style: style}
 	title := "verify"
 	if v.Asked != "" {
 		title += " " + v.Asked
@@ -22,15 +22,15 @@ func (v *Verification) Text(w io.Writer, style report.Style) error {
 	if !v.Since.IsZero() {
 		title += ", reports since " + v.Since.UTC().Format("2006-01-02 15:04")
 	}
-	p.title(title)
-	p.line("")
-	p.line("  " + p.paint(gateColor(v.Verdict), v.Verdict) + v.count())
+	p.Title(title)
+	p.Line("")
+	p.Line("  " + p.Paint(gateColor(v.Verdict), v.Verdict) + v.count())
 	leftOut(p, v.LeftOut)
 	for i := range v.Groups {
-		p.line("")
+		p.Line("")
 		v.Groups[i].text(p)
 	}
-	return p.to(w)
+	return p.To(w)
 }
 
 // count says of how many workloads a verdict is the worst.
@@ -50,22 +50,22 @@ func (v *Verification) count() string {
 func gateColor(verdict string) string {
 	switch verdict {
 	case NotWorse:
-		return green
+		return layout.Green
 	case Worse:
-		return red
+		return layout.Red
 	}
-	return yellow
+	return layout.Yellow
 }
 
 // text writes one gate.
-func (g *Gate) text(p *page) {
-	p.title(g.Op + " " + g.Target)
-	p.pair("", "workload", workloadWords(g.Workload))
+func (g *Gate) text(p *layout.Page) {
+	p.Title(g.Op + " " + g.Target)
+	p.Pair("", "workload", workloadWords(g.Workload))
 	if g.Branch != "" {
-		p.pair("", "branch", g.Branch)
+		p.Pair("", "branch", g.Branch)
 	}
 	newest := g.Revisions[len(g.Revisions)-1]
-	p.pair("", "newest", newest.words()+", "+reports(len(newest.Reports))+": "+list(newest.Reports, 8))
+	p.Pair("", "newest", newest.words()+", "+reports(len(newest.Reports))+": "+list(newest.Reports, 8))
 	before := g.Revisions[:len(g.Revisions)-1]
 	if len(before) > 0 {
 		n := 0
@@ -80,28 +80,28 @@ func (g *Gate) text(p *page) {
 		if g.Older > 0 {
 			text += fmt.Sprintf("; %d older ones were not looked at", g.Older)
 		}
-		p.pair("", "before", text)
+		p.Pair("", "before", text)
 	}
-	p.line("")
-	t := &grid{left: map[int]bool{5: true}}
-	t.row("", "before", "newest", "differs", "90% interval", "verdict")
+	p.Line("")
+	t := &layout.Table{Headings: 1, Left: []int{5}}
+	t.Row("", "before", "newest", "differs", "90% interval", "verdict")
 	for i := range g.Rows {
 		r := &g.Rows[i]
 		difference, interval := r.change()
-		t.row(r.Title, r.value(r.Base), r.value(r.Candidate), difference, interval, r.verdictWords())
-		t.paint(5, gateColor(r.Gate))
+		t.Row(r.Title, r.value(r.Base), r.value(r.Candidate), difference, interval, r.verdictWords())
+		t.Paint(5, gateColor(r.Gate))
 	}
-	p.grid(t)
+	p.Table(t)
 	for _, r := range g.Rows {
 		if r.decidedFromZero() {
-			p.note(r.Title + ": " + fromZero)
+			p.Note(r.Title + ": " + fromZero)
 		}
 		if r.Reason != "" {
-			p.note(fmt.Sprintf("%s: %s (%s)", r.Title, r.Gate, r.Reason))
+			p.Note(fmt.Sprintf("%s: %s (%s)", r.Title, r.Gate, r.Reason))
 		}
 	}
 	if c := g.Confirmed; c != nil {
-		p.note(c.Words() + "; the verdict is " + g.Verdict)
+		p.Note(c.Words() + "; the verdict is " + g.Verdict)
 	}
 	g.history(p)
 }
@@ -145,11 +145,11 @@ func (l *Level) Short() string {
 }
 
 // history draws the levels of each row, with its steps, and dates these.
-func (g *Gate) history(p *page) {
+func (g *Gate) history(p *layout.Page) {
 	if len(g.Revisions) < 2*leastStep {
 		return
 	}
-	p.line("")
+	p.Line("")
 	for _, r := range g.Rows {
 		var series []float64
 		marks := map[int]bool{}
@@ -167,33 +167,33 @@ func (g *Gate) history(p *page) {
 			continue
 		}
 		const label = 16
-		line, lo, hi := strip(series, marks, report.Columns-label-2, p.style.ASCII)
-		p.line(pad("  "+r.Title, label) + line)
+		line, lo, hi := strip(series, marks, layout.Columns-label-2, p.Style.ASCII)
+		p.Line(layout.PadRight("  "+r.Title, label) + line)
 		show := func(v float64) string { return digest.Value{Kind: r.kind, Num: v}.String() }
-		p.line(strings.Repeat(" ", label) + p.paint(dim, fmt.Sprintf("from %s to %s", show(lo), show(hi))))
+		p.Line(strings.Repeat(" ", label) + p.Paint(layout.Dim, fmt.Sprintf("from %s to %s", show(lo), show(hi))))
 	}
 	if len(g.Steps) == 0 {
 		return
 	}
-	p.line("")
-	t := &grid{left: map[int]bool{1: true, 2: true, 6: true}}
-	t.row("step", "revision", "", "from", "to", "by", "")
+	p.Line("")
+	t := &layout.Table{Headings: 1, Left: []int{1, 2, 6}}
+	t.Row("step", "revision", "", "from", "to", "by", "")
 	for _, s := range g.Steps {
 		show := func(v float64) string { return digest.Value{Kind: s.kind, Num: v}.String() }
-		word, code := "better", green
+		word, code := "better", layout.Green
 		if s.Worse {
-			word, code = "made good", yellow
+			word, code = "made good", layout.Yellow
 		}
 		switch {
 		case s.Stands:
-			word, code = "worse", red
+			word, code = "worse", layout.Red
 		case s.Doubtful:
-			word, code = CannotTell, yellow
+			word, code = CannotTell, layout.Yellow
 		}
-		t.row(s.Date.UTC().Format("2006-01-02 15:04"), short(s.Revision), s.Title, show(s.Before), show(s.After), s.by(), word)
-		t.paint(6, code)
+		t.Row(s.Date.UTC().Format("2006-01-02 15:04"), short(s.Revision), s.Title, show(s.Before), show(s.After), s.by(), word)
+		t.Paint(6, code)
 	}
-	p.grid(t)
+	p.Table(t)
 }
 
 // strip draws a series in one line of at most so many cells, between its least

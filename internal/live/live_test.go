@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -172,8 +173,8 @@ func TestWidths(t *testing.T) {
 			t.Fatalf("%d columns: %d lines:\n%s", columns, got, scr)
 		}
 		for l := range strings.Lines(scr.String()) {
-			if width(strings.TrimSuffix(l, "\n")) >= columns {
-				t.Fatalf("%d columns: a line of %d", columns, width(l))
+			if layout.Width(strings.TrimSuffix(l, "\n")) >= columns {
+				t.Fatalf("%d columns: a line of %d", columns, layout.Width(l))
 			}
 		}
 		w.Close()

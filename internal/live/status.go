@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -139,13 +140,13 @@ func (st *status) line() string {
 
 // lines is the status for a terminal of so many columns, of which the last
 // stays free: a character there makes some terminals begin a new line.
-func (st *status) lines(columns int, paint painter, ascii bool) []string {
+func (st *status) lines(columns int, style layout.Style) []string {
 	room := max(columns-1, 10)
-	out := []string{paint.bold(fit(st.head, room))}
+	out := []string{style.Paint(layout.Bold, fit(st.head, room))}
 	rate := fit(st.rate, room-2)
-	if free := min(room-2-width(rate)-3, history); free >= 8 && len(st.rates) > 1 {
+	if free := min(room-2-layout.Width(rate)-3, history); free >= 8 && len(st.rates) > 1 {
 		tail := st.rates[max(len(st.rates)-free, 0):]
-		rate += "   " + units.Spark(tail, 0, ascii)
+		rate += "   " + units.Spark(tail, 0, style.ASCII)
 	}
 	out = append(out, "  "+rate)
 	if len(st.times) > 0 {
@@ -154,13 +155,13 @@ func (st *status) lines(columns int, paint painter, ascii bool) []string {
 	state := fit(st.state, room-2)
 	bad := st.bad
 	if len(bad) == 0 {
-		return append(out, "  "+paint.dim(fit(append(append([]string{}, st.state...), "nothing failed"), room-2)))
+		return append(out, "  "+style.Paint(layout.Dim, fit(append(append([]string{}, st.state...), "nothing failed"), room-2)))
 	}
-	rest := fit(bad, room-2-width(state)-3)
+	rest := fit(bad, room-2-layout.Width(state)-3)
 	if state != "" && rest != "" {
 		state += "   "
 	}
-	return append(out, "  "+paint.dim(state)+paint.red(rest))
+	return append(out, "  "+style.Paint(layout.Dim, state)+style.Paint(layout.Red, rest))
 }
 
 // fit joins pieces as long as they fit; the first is cut when even that is too
@@ -172,23 +173,15 @@ func fit(pieces []string, room int) string {
 		if i > 0 {
 			next = out + "   " + p
 		}
-		if width(next) > room {
+		if layout.Width(next) > room {
 			if i == 0 {
-				return string([]rune(p)[:max(min(room, width(p)), 0)])
+				return string([]rune(p)[:max(min(room, layout.Width(p)), 0)])
 			}
 			return out
 		}
 		out = next
 	}
 	return out
-}
-
-func width(s string) int {
-	n := 0
-	for range s {
-		n++
-	}
-	return n
 }
 
 // remember appends a rate, within bounds.

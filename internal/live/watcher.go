@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/load"
 )
 
@@ -61,7 +62,7 @@ func (w *Watcher) Show(s load.Snapshot) {
 		return
 	}
 	w.drawn, w.at = true, s.At
-	w.draw(st.lines(w.columns(), painter(w.t.Color), w.t.ASCII))
+	w.draw(st.lines(w.columns(), layout.Style{Color: w.t.Color, ASCII: w.t.ASCII}))
 }
 
 // Phase shows what is being done while there are no intervals: connecting,
@@ -76,7 +77,7 @@ func (w *Watcher) Phase(text string) {
 	case w.closed:
 	case w.t.Rewrite:
 		w.drawn = false
-		w.draw([]string{painter(w.t.Color).bold(fit([]string{text}, max(w.columns()-1, 10)))})
+		w.draw([]string{layout.Style{Color: w.t.Color}.Paint(layout.Bold, fit([]string{text}, max(w.columns()-1, 10)))})
 	default:
 		fmt.Fprintln(w.w, text)
 	}
@@ -138,7 +139,7 @@ func (w *Watcher) up() string {
 	columns := w.columns()
 	rows := 0
 	for _, l := range w.shown {
-		rows += max((width(stripped(l))+columns-1)/columns, 1)
+		rows += max((layout.Width(stripped(l))+columns-1)/columns, 1)
 	}
 	if rows == 0 {
 		return "\r"
@@ -152,30 +153,9 @@ func (w *Watcher) columns() int {
 			return n
 		}
 	}
-	return 80
+	return layout.Columns
 }
 
-// A painter adds color, or does not.
-type painter bool
-
-const (
-	boldOn = "\x1b[1m"
-	dimOn  = "\x1b[2m"
-	redOn  = "\x1b[31m"
-	off    = "\x1b[0m"
-)
-
-func (p painter) paint(code, s string) string {
-	if !p || s == "" {
-		return s
-	}
-	return code + s + off
-}
-
-func (p painter) bold(s string) string { return p.paint(boldOn, s) }
-func (p painter) dim(s string) string  { return p.paint(dimOn, s) }
-func (p painter) red(s string) string  { return p.paint(redOn, s) }
-
-var unpainted = strings.NewReplacer(boldOn, "", dimOn, "", redOn, "", off, "")
+var unpainted = strings.NewReplacer(layout.Bold, "", layout.Dim, "", layout.Red, "", layout.Plain, "")
 
 func stripped(s string) string { return unpainted.Replace(s) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"carronade/internal/layout"
 	"carronade/internal/picture"
 	"carronade/internal/report"
 	"carronade/load"
@@ -184,7 +185,7 @@ func (p *page) rest() {
 		}
 		p.fold("The report"+of+" as text", func() {
 			var b bytes.Buffer
-			if err := d.Text(&b, report.Style{}); err != nil {
+			if err := d.Text(&b, layout.Style{}); err != nil {
 				return // a buffer takes everything
 			}
 			p.Element("pre", b.String(), "tabindex", "0")

@@ -2,6 +2,8 @@ package picture
 
 import (
 	"math"
+
+	"carronade/internal/layout"
 )
 
 // The measures of a picture, in pixels.
@@ -133,7 +135,7 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 	x := marginSide
 	for i := range f.Series {
 		s := &f.Series[i]
-		name := shorten(s.Name, 64)
+		name := layout.Cut(s.Name, 64)
 		need := sample + 6 + measureText(name, fontSize)
 		if x > marginSide && x+need > d.w-marginSide {
 			x, y = marginSide, y+18
@@ -168,7 +170,7 @@ func (f *Figure) draw(d *drawing, box rect) {
 	for _, t := range ticks(f.X, x.lo, x.hi, int(box.w/90)) {
 		at := x.at(t.at)
 		d.line("axis", point{at, below}, point{at, below + 4})
-		text := shorten(t.text, 24)
+		text := layout.Cut(t.text, 24)
 		half := measureText(text, fontSize) / 2
 		// One that would run into its neighbour or out of the picture is left out.
 		if text == "" || at-half < end+6 || at+half > d.w {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"carronade/internal/layout"
 	"carronade/internal/markup"
 	"carronade/internal/report"
 )
@@ -189,7 +190,7 @@ func (p *plot) told() {
 					continue
 				}
 				x, y := r.gaugeLine(g, by)
-				s := Series{Name: p.named(i, shortenMiddle(g.Name, 40)), Tone: Tone(n % int(Grey)), Dash: Dash(n % int(dashes)), X: x, Y: y, Report: i}
+				s := Series{Name: p.named(i, layout.CutMiddle(g.Name, 40)), Tone: Tone(n % int(Grey)), Dash: Dash(n % int(dashes)), X: x, Y: y, Report: i}
 				if p.several() {
 					s.Tone = toneOf(i)
 				}
@@ -207,14 +208,4 @@ func (p *plot) told() {
 // speaks reports whether a gauge ever was other than zero.
 func speaks(g *report.Gauge) bool {
 	return slices.ContainsFunc(g.Points, func(p report.Point) bool { return p.Value != 0 })
-}
-
-// shortenMiddle cuts text to n runes: names of gauges differ at both ends.
-func shortenMiddle(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	head := (n - 3) / 2
-	return string(r[:head]) + "..." + string(r[len(r)-(n-3-head):])
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/measure"
 )
@@ -174,7 +175,7 @@ func namesOf(ds []*report.Document) []string {
 		var parts []string
 		for _, name := range differing[:min(len(differing), 2)] {
 			if v := said(d, name); v != "" {
-				parts = append(parts, name+" "+shorten(v, 16))
+				parts = append(parts, name+" "+layout.Cut(v, 16))
 			}
 		}
 		if len(parts) > 0 {
@@ -243,13 +244,4 @@ func said(d *report.Document, name string) string {
 		}
 	}
 	return ""
-}
-
-// shorten cuts text to n runes.
-func shorten(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:max(n-3, 0)]) + "..."
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/load"
 	"carronade/measure"
 )
@@ -184,28 +182,6 @@ func TestReadRefusesOtherSchemas(t *testing.T) {
 	}
 }
 
-func TestWrap(t *testing.T) {
-	tests := []struct {
-		name, text string
-		n          int
-		want       []string
-	}{
-		{"short", "a b", 10, []string{"a b"}},
-		{"at the edge", "aaaa bbbbb", 10, []string{"aaaa bbbbb"}},
-		{"beyond", "aaaa bbbbbb", 10, []string{"aaaa", "bbbbbb"}},
-		{"a long word", "a bbbbbbbbbbbbb c", 5, []string{"a", "bbbbb", "bbbbb", "bbb c"}},
-		{"nothing", "", 5, []string{""}},
-		{"others' control characters", "a\x1b[31mb\nc", 80, []string{"a [31mb c"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Wrap(tt.text, tt.n)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func TestClock(t *testing.T) {
 	tests := []struct {
 		us   float64
@@ -284,7 +260,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var page bytes.Buffer
-		if err := d.Text(&page, Style{}); err != nil {
+		if err := d.Text(&page, layout.Style{}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.ContainsAny(page.String(), "\x1b\r") {
@@ -325,7 +301,7 @@ func TestShotsHaveAboutSoManyEvents(t *testing.T) {
 	in := closedLoop()
 	in.Result.Hold.Sent, in.Result.Hold.Shots = 100_007, 10_001
 	var text bytes.Buffer
-	if err := Build(in).Text(&text, Style{}); err != nil {
+	if err := Build(in).Text(&text, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), ", 10 each") {

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"carronade/internal/layout"
 )
 
 // Cite is the report in one line: what was measured, and what it takes to judge
 // the number and to measure it again.
 func Cite(d *Document) string {
-	parts := []string{Clean(d.Verdict()), d.Op + " " + d.Target + d.given()}
+	parts := []string{layout.Clean(d.Verdict()), d.Op + " " + d.Target + d.given()}
 	if s := d.underTestCited(); s != "" {
 		parts = append(parts, s)
 	}
@@ -34,7 +36,7 @@ func Cite(d *Document) string {
 		made += " (" + d.Hash[:12] + ")"
 	}
 	parts = append(parts, made, "carronade "+d.Version)
-	return Clean(strings.Join(parts, "; "))
+	return layout.Clean(strings.Join(parts, "; "))
 }
 
 // given are the settings that were chosen: what a run is asked to do and

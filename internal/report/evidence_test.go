@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -297,7 +298,7 @@ func TestAssemble(t *testing.T) {
 		t.Error("the same parts made another report")
 	}
 	var text bytes.Buffer
-	if err := d.Text(&text, Style{}); err != nil || !strings.Contains(text.String(), "the program was killed") {
+	if err := d.Text(&text, layout.Style{}); err != nil || !strings.Contains(text.String(), "the program was killed") {
 		t.Errorf("the text does not say it (%v):\n%s", err, text.String())
 	}
 }
@@ -310,7 +311,7 @@ func TestAssembleLittle(t *testing.T) {
 	if err := d.Check(); err != nil || d.Totals.Sent != 0 || !d.EndedAt.Equal(started) {
 		t.Errorf("got %d sent, ended %v (%v)", d.Totals.Sent, d.EndedAt, err)
 	}
-	if err := d.Text(&bytes.Buffer{}, Style{}); err != nil {
+	if err := d.Text(&bytes.Buffer{}, layout.Style{}); err != nil {
 		t.Error(err)
 	}
 	in.Result.Intervals[2].Acked -= 7
@@ -326,7 +327,7 @@ func TestAssembleLittle(t *testing.T) {
 func TestTextOfEvidence(t *testing.T) {
 	d := sealed(t, measured(3))
 	var text bytes.Buffer
-	if err := d.Text(&text, Style{}); err != nil {
+	if err := d.Text(&text, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"noted         before the change", "attached      server.properties (17 B)", "report        0a1b2c3d, hash " + d.Hash[:12]} {

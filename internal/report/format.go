@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"carronade/measure"
 	"carronade/units"
@@ -72,62 +70,4 @@ func share(n, of uint64) string {
 		return ""
 	}
 	return units.FormatPercent(float64(n) / float64(of))
-}
-
-// width counts runes, which is columns for everything printed here.
-func width(s string) int { return utf8.RuneCountInString(s) }
-
-func padLeft(s string, n int) string  { return strings.Repeat(" ", max(n-width(s), 0)) + s }
-func padRight(s string, n int) string { return s + strings.Repeat(" ", max(n-width(s), 0)) }
-
-// Wrap breaks text at blanks into lines of at most n columns. A word that is
-// longer is cut, so that one address cannot break the page.
-func Wrap(text string, n int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(Clean(text)) {
-		for width(word) > n {
-			if line != "" {
-				lines, line = append(lines, line), ""
-			}
-			runes := []rune(word)
-			lines, word = append(lines, string(runes[:n])), string(runes[n:])
-		}
-		switch {
-		case line == "":
-			line = word
-		case width(line)+1+width(word) <= n:
-			line += " " + word
-		default:
-			lines, line = append(lines, line), word
-		}
-	}
-	if line != "" || len(lines) == 0 {
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// Clean makes others' words safe to print: what a system answers must not move
-// the cursor.
-func Clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-// cut shortens s to n columns in the middle: names of partitions differ at
-// their ends.
-func cut(s string, n int) string {
-	s = Clean(s)
-	if width(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	tail := max((n-3)/2, 0)
-	head := max(n-3-tail, 0)
-	return string(r[:head]) + "..." + string(r[len(r)-tail:])
 }

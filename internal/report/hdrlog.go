@@ -11,6 +11,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"carronade/internal/layout"
 	"carronade/measure"
 )
 
@@ -51,7 +52,7 @@ func CreateLog(path string) (*Log, error) {
 func (l *Log) Begin(started time.Time, about ...string) {
 	l.started = true
 	for _, a := range about {
-		fmt.Fprintf(&l.buf, "#%s\n", Clean(a))
+		fmt.Fprintf(&l.buf, "#%s\n", layout.Clean(a))
 	}
 	ms := started.UnixMilli()
 	at := fmt.Sprintf("%d.%03d", ms/1000, ms%1000)

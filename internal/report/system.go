@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/measure"
 	"carronade/units"
 )
@@ -69,7 +70,7 @@ func indexed(x *measure.Indexed) *Indexed {
 }
 
 // answers is how often each status code came.
-func (d *Document) answers(p *page) {
+func (d *Document) answers(p *layout.Page) {
 	all := d.Totals.Statuses
 	if len(all) == 0 {
 		return
@@ -78,23 +79,23 @@ func (d *Document) answers(p *page) {
 	for _, s := range all {
 		shots += s.Shots
 	}
-	p.section("Answers")
-	var t table
-	t.row("status", "shots", "share", "a second", "events")
+	p.Section("Answers")
+	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
+	t.Row("status", "shots", "share", "a second", "events")
 	var events uint64
 	row := func(name string, n, of uint64) {
-		t.row(name, units.FormatCount(n), share(n, shots), d.aSecond(n), units.FormatCount(of))
+		t.Row(name, units.FormatCount(n), share(n, shots), d.aSecond(n), units.FormatCount(of))
 	}
 	for _, s := range all {
 		events += s.Events
 		row(strconv.Itoa(s.Code), s.Shots, s.Events)
 	}
 	row("total", shots, events)
-	p.table(&t, 1)
-	p.note("of the shots of the hold that were answered")
+	p.Table(&t)
+	p.Note("of the shots of the hold that were answered")
 	if d.Totals.ElapsedS > 0 {
-		p.pair("pushed", d.volume(d.Totals.Bytes)+" of events, "+d.volume(d.Totals.WireBytes)+" on the wire")
-		p.pair("accepted", d.volume(d.Totals.AckedBytes)+" of events")
+		p.Pair("", "pushed", d.volume(d.Totals.Bytes)+" of events, "+d.volume(d.Totals.WireBytes)+" on the wire")
+		p.Pair("", "accepted", d.volume(d.Totals.AckedBytes)+" of events")
 	}
 }
 
@@ -112,12 +113,12 @@ func (d *Document) volume(bytes uint64) string {
 }
 
 // indexedText is what the store behind the system came to hold.
-func (d *Document) indexedText(p *page) {
+func (d *Document) indexedText(p *layout.Page) {
 	x := d.Indexed
 	if x == nil {
 		return
 	}
-	p.section("Indexed")
+	p.Section("Indexed")
 	what := fmt.Sprintf("%s documents", whole(x.Docs))
 	if x.Share != nil {
 		what += fmt.Sprintf(", %.2f%% of the %s expected", 100**x.Share, units.FormatCount(x.Expected))
@@ -125,9 +126,9 @@ func (d *Document) indexedText(p *page) {
 	if x.PerS > 0 {
 		what += ", " + units.FormatRate(x.PerS)
 	}
-	p.pair("indexed", what)
-	p.pair("in", fmt.Sprintf("%s: %s before, %s after", strings.ReplaceAll(x.Pattern, ",", ", "), units.FormatCount(x.Before), units.FormatCount(x.After)))
-	p.pair("store", joinNonEmpty(x.Store, x.Where, health(x.HealthBefore, x.HealthAfter)))
+	p.Pair("", "indexed", what)
+	p.Pair("", "in", fmt.Sprintf("%s: %s before, %s after", strings.ReplaceAll(x.Pattern, ",", ", "), units.FormatCount(x.Before), units.FormatCount(x.After)))
+	p.Pair("", "store", joinNonEmpty(x.Store, x.Where, health(x.HealthBefore, x.HealthAfter)))
 	waited := "the count stood still after " + seconds(x.WaitedS)
 	if !x.Still {
 		waited = "the count had not come to rest after " + seconds(x.WaitedS) + ": more may have come later"
@@ -139,9 +140,9 @@ func (d *Document) indexedText(p *page) {
 		}
 		waited += "; by its own count the system still held " + held
 	}
-	p.pair("waited", waited)
+	p.Pair("", "waited", waited)
 	if x.Note != "" {
-		p.pairIn(yellow, "note", x.Note)
+		p.Pair(layout.Yellow, "note", x.Note)
 	}
 }
 
@@ -156,41 +157,41 @@ func health(before, after string) string {
 }
 
 // underTest is the system under test, where it belonged to the run.
-func (d *Document) underTest(p *page) {
+func (d *Document) underTest(p *layout.Page) {
 	s := d.System
 	if s == nil || !s.Died && len(s.Facts) == 0 && s.PeakRSSBytes == 0 && s.CPUS == 0 && s.GCPauses == 0 {
 		return // what it told is among the gauges
 	}
-	p.section("System under test")
+	p.Section("System under test")
 	if s.Died {
-		p.pairIn(red, "DIED", "it ended by itself: "+s.Exit)
+		p.Pair(layout.Red, "DIED", "it ended by itself: "+s.Exit)
 		for _, l := range s.LastLines[max(0, len(s.LastLines)-5):] {
-			p.pair("", "| "+Clean(l))
+			p.Pair("", "", "| "+layout.Clean(l))
 		}
 	}
 	s.what(p)
 	if s.PeakRSSBytes > 0 {
-		p.pair("memory", size(s.PeakRSSBytes)+" resident at most, in this run")
+		p.Pair("", "memory", size(s.PeakRSSBytes)+" resident at most, in this run")
 	}
 	if s.CPUS > 0 {
 		text := seconds(s.CPUS) + " of processor time"
 		if s.EventsPerCPUS != nil {
 			text += fmt.Sprintf(", %s acked per core", units.FormatRate(*s.EventsPerCPUS))
 		}
-		p.pair("CPU", text)
+		p.Pair("", "CPU", text)
 	}
 	if s.Efficiency != nil {
 		a := *s.Efficiency * float64(s.PeakRSSBytes)
-		p.pair("efficiency", fmt.Sprintf("%s of memory: %s a minute accepted, before compression, over its peak", ratio(*s.Efficiency), size(uint64(a))))
+		p.Pair("", "efficiency", fmt.Sprintf("%s of memory: %s a minute accepted, before compression, over its peak", ratio(*s.Efficiency), size(uint64(a))))
 	}
 	if s.GCPauses > 0 {
-		p.pair("collector", fmt.Sprintf("%s, %s in all, the longest %s", plural(uint64(s.GCPauses), "pause"), seconds(s.GCPauseS), seconds(s.GCPauseMaxS)))
+		p.Pair("", "collector", fmt.Sprintf("%s, %s in all, the longest %s", plural(uint64(s.GCPauses), "pause"), seconds(s.GCPauseS), seconds(s.GCPauseMaxS)))
 	}
 }
 
 // what says what the system is: what is known of every system in words, and
 // whatever else there is by its name.
-func (s *System) what(p *page) {
+func (s *System) what(p *layout.Page) {
 	f := maps.Clone(s.Facts)
 	take := func(name string) (string, bool) {
 		v, ok := f[name]
@@ -215,7 +216,7 @@ func (s *System) what(p *page) {
 	}
 	for _, name := range []string{"command", "engine", "image", "container"} {
 		if text, ok := take(name); ok {
-			p.pair(name, text)
+			p.Pair("", name, text)
 		}
 	}
 	if flags, ok := f["flags"].(map[string]any); ok {
@@ -224,10 +225,10 @@ func (s *System) what(p *page) {
 		for _, k := range sortedKeys(flags) {
 			parts = append(parts, fmt.Sprintf("%s=%v", k, flags[k]))
 		}
-		p.pair("flags", strings.Join(parts, ", "))
+		p.Pair("", "flags", strings.Join(parts, ", "))
 	}
 	if text, ok := take("branch"); ok {
-		p.pair("branch", text)
+		p.Pair("", "branch", text)
 	}
 	if text, ok := take("revision"); ok {
 		if date, ok := take("revision_date"); ok {
@@ -240,7 +241,7 @@ func (s *System) what(p *page) {
 			text += ", and unstaged changes"
 		}
 		delete(f, "unstaged_changes")
-		p.pair("revision", text)
+		p.Pair("", "revision", text)
 	}
 	if took, ok := number("build_s"); ok {
 		text := "took " + seconds(took)
@@ -248,7 +249,7 @@ func (s *System) what(p *page) {
 			text = "was kept from an earlier run"
 		}
 		delete(f, "build_cached")
-		p.pair("build", text)
+		p.Pair("", "build", text)
 	}
 	var limits []string
 	if n, ok := number("memory_limit_bytes"); ok {
@@ -258,7 +259,7 @@ func (s *System) what(p *page) {
 		limits = append(limits, strconv.FormatFloat(n, 'g', -1, 64)+" processors")
 	}
 	if len(limits) > 0 {
-		p.pair("limits", strings.Join(limits, ", "))
+		p.Pair("", "limits", strings.Join(limits, ", "))
 	}
 	process, _ := take("process")
 	if pid, ok := number("pid"); ok {
@@ -268,10 +269,10 @@ func (s *System) what(p *page) {
 		process = joinNonEmpty(process, "ready after "+seconds(after))
 	}
 	if process != "" {
-		p.pair("process", process)
+		p.Pair("", "process", process)
 	}
 	for _, k := range sortedKeys(f) {
-		p.pair(strings.ReplaceAll(k, "_", " "), fact(f[k]))
+		p.Pair("", strings.ReplaceAll(k, "_", " "), fact(f[k]))
 	}
 }
 

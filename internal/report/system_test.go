@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -66,7 +67,7 @@ func systemDied() Input {
 // What hey-apm prints after a test can be read off one report.
 func TestEverythingOfTheOldTable(t *testing.T) {
 	var text bytes.Buffer
-	if err := Build(underTest()).Text(&text, Style{}); err != nil {
+	if err := Build(underTest()).Text(&text, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	said := strings.Join(strings.Fields(text.String()), " ")

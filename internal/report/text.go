@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/units"
 )
@@ -16,8 +17,8 @@ import (
 // Text writes the report for people: what came of it first, what was done
 // next, then every number. It fits 80 columns and has no ANSI unless the style
 // says so. The error is that of w.
-func (d *Document) Text(w io.Writer, style Style) error {
-	p := &page{style: style}
+func (d *Document) Text(w io.Writer, style layout.Style) error {
+	p := &layout.Page{Style: style}
 	d.head(p)
 	d.workload(p)
 	d.events(p)
@@ -35,29 +36,29 @@ func (d *Document) Text(w io.Writer, style Style) error {
 	d.underTest(p)
 	d.clients(p)
 	d.generator(p)
-	return p.to(w)
+	return p.To(w)
 }
 
 // head is the answer: what was reached, and whether to believe it.
-func (d *Document) head(p *page) {
+func (d *Document) head(p *layout.Page) {
 	title := d.Op + " " + d.Target
-	for i, l := range Wrap(title, Columns) {
+	for i, l := range layout.Wrap(title, layout.Columns) {
 		if i == 0 && d.Repetitions > 1 {
 			l += fmt.Sprintf("  (%d of %d)", d.Repetition, d.Repetitions)
 		}
-		p.line(p.paint(bold, l))
+		p.Line(p.Paint(layout.Bold, l))
 	}
-	p.line("")
-	for _, l := range Wrap(d.Verdict(), Columns-2) {
-		p.line("  " + l)
+	p.Line("")
+	for _, l := range layout.Wrap(d.Verdict(), layout.Columns-2) {
+		p.Line("  " + l)
 	}
-	p.line("")
+	p.Line("")
 
 	if d.Partial {
-		p.pairIn(yellow, "partial", "the run was cut short after "+seconds(d.Totals.ElapsedS)+" of the hold ("+ended(d.Stopped)+"); this is what was measured until then")
+		p.Pair(layout.Yellow, "partial", "the run was cut short after "+seconds(d.Totals.ElapsedS)+" of the hold ("+ended(d.Stopped)+"); this is what was measured until then")
 	}
 	if d.Trust.OK {
-		p.pair("trusted", "nothing speaks against the generator and its clocks")
+		p.Pair("", "trusted", "nothing speaks against the generator and its clocks")
 	} else {
 		why := "because the generator itself was a limit or its clock failed:"
 		switch d.Stopped {
@@ -66,35 +67,35 @@ func (d *Document) head(p *page) {
 		case load.Killed:
 			why = "because the program did not last:"
 		}
-		p.pairIn(red, "NOT TRUSTED", "could not be trusted, "+why)
+		p.Pair(layout.Red, "NOT TRUSTED", "could not be trusted, "+why)
 		for _, r := range d.Trust.Reasons {
-			p.pair("", "- "+r)
+			p.Pair("", "", "- "+r)
 		}
 	}
 	for _, n := range d.Trust.Notes {
-		p.pair("note", n)
+		p.Pair("", "note", n)
 	}
 	switch {
 	case d.Steady.Text == "":
 	case !d.Steady.Known:
-		p.pair("steady?", d.Steady.Text)
+		p.Pair("", "steady?", d.Steady.Text)
 	case d.Steady.OK:
-		p.pair("steady", d.Steady.Text)
+		p.Pair("", "steady", d.Steady.Text)
 	default:
-		p.pairIn(yellow, "not steady", d.Steady.Text)
+		p.Pair(layout.Yellow, "not steady", d.Steady.Text)
 	}
 	for _, c := range d.Checks {
 		if c.OK {
-			p.pair("holds", c.Name+": "+c.Text)
+			p.Pair("", "holds", c.Name+": "+c.Text)
 		} else {
-			p.pairIn(red, "BROKEN", c.Name+": "+c.Text)
+			p.Pair(layout.Red, "BROKEN", c.Name+": "+c.Text)
 		}
 	}
 	for _, s := range d.Problems {
-		p.pairIn(red, "problem", s)
+		p.Pair(layout.Red, "problem", s)
 	}
 	for _, s := range d.Warnings {
-		p.pairIn(yellow, "warning", s)
+		p.Pair(layout.Yellow, "warning", s)
 	}
 }
 
@@ -166,8 +167,8 @@ func (d *Document) Verdict() string {
 func tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // workload is what was done.
-func (d *Document) workload(p *page) {
-	p.section("Workload")
+func (d *Document) workload(p *layout.Page) {
+	p.Section("Workload")
 	var set, usual []string
 	for _, s := range d.Settings {
 		if s.Minor {
@@ -181,29 +182,29 @@ func (d *Document) workload(p *page) {
 		}
 		set = append(set, s.Name+" "+s.Value)
 	}
-	p.pair("load", string(d.Mode))
+	p.Pair("", "load", string(d.Mode))
 	if len(set) > 0 {
-		p.pair("set", strings.Join(set, ", "))
+		p.Pair("", "set", strings.Join(set, ", "))
 	}
 	if len(usual) > 0 {
-		p.pair("by default", strings.Join(usual, ", "))
+		p.Pair("", "by default", strings.Join(usual, ", "))
 	}
 	if len(d.Labels) > 0 {
 		var l []string
 		for _, k := range slices.Sorted(maps.Keys(d.Labels)) {
 			l = append(l, k+"="+d.Labels[k])
 		}
-		p.pair("labels", strings.Join(l, ", "))
+		p.Pair("", "labels", strings.Join(l, ", "))
 	}
 	if d.Note != "" {
-		p.pair("noted", Clean(d.Note))
+		p.Pair("", "noted", layout.Clean(d.Note))
 	}
 	if len(d.Attachments) > 0 {
 		var l []string
 		for _, a := range d.Attachments {
-			l = append(l, Clean(a.Name)+" ("+units.FormatSize(int64(len(a.Text)))+")")
+			l = append(l, layout.Clean(a.Name)+" ("+units.FormatSize(int64(len(a.Text)))+")")
 		}
-		p.pair("attached", strings.Join(l, ", "))
+		p.Pair("", "attached", strings.Join(l, ", "))
 	}
 	var spans []string
 	for _, ph := range d.Phases {
@@ -212,7 +213,7 @@ func (d *Document) workload(p *page) {
 		}
 	}
 	when := d.StartedAt.UTC().Format(time.DateTime) + " UTC: " + strings.Join(spans, ", ")
-	p.pair("when", when+"; "+ended(d.Stopped))
+	p.Pair("", "when", when+"; "+ended(d.Stopped))
 }
 
 // ended says in words why the hold ended.
@@ -239,20 +240,25 @@ func ended(r load.Reason) string {
 }
 
 // events are the counts, in two blocks.
-func (d *Document) events(p *page) {
+func (d *Document) events(p *layout.Page) {
 	t := d.Totals
-	p.section("Events")
-	var left, right table
+	p.Section("Events")
+	left, right := layout.Table{Least: 9}, layout.Table{Least: 9}
+	var remarks []string // of the right block, where there is room
+	fact := func(name, value, remark string) {
+		right.Row(name, value)
+		remarks = append(remarks, remark)
+	}
 	count := func(indent, name string, n, of uint64) {
-		left.row(indent+name, units.FormatCount(n), share(n, of))
+		left.Row(indent+name, units.FormatCount(n), share(n, of))
 	}
 	if d.Mode == load.Consuming {
-		left.row("consumed", units.FormatCount(t.Consumed), "")
+		left.Row("consumed", units.FormatCount(t.Consumed), "")
 		if t.Missing > 0 {
-			left.row("missing", units.FormatCount(t.Missing), "")
+			left.Row("missing", units.FormatCount(t.Missing), "")
 		}
-		left.row("rebalancing", seconds(t.RebalanceS), "")
-		left.row("fetching", seconds(t.FetchS), "")
+		left.Row("rebalancing", seconds(t.RebalanceS), "")
+		left.Row("fetching", seconds(t.FetchS), "")
 	} else {
 		count("", "offered", t.Offered, 0)
 		count("", "sent", t.Sent, t.Offered)
@@ -266,34 +272,33 @@ func (d *Document) events(p *page) {
 		}
 	}
 	if n := max(t.Sent, t.Consumed); n > 0 && t.Bytes > 0 {
-		right.row("bytes", units.FormatSize(int64(t.Bytes)), units.FormatSize(int64(t.Bytes/n))+" an event")
+		fact("bytes", units.FormatSize(int64(t.Bytes)), units.FormatSize(int64(t.Bytes/n))+" an event")
 	} else {
-		right.row("bytes", units.FormatSize(int64(t.Bytes)), "")
+		fact("bytes", units.FormatSize(int64(t.Bytes)), "")
 	}
-	right.row("on the wire", units.FormatSize(int64(t.WireBytes)), "")
+	fact("on the wire", units.FormatSize(int64(t.WireBytes)), "")
 	if d.Mode != load.Consuming {
 		each := ""
 		if t.Shots > 0 {
 			each = d.aSecond(t.Shots) + ", " + units.FormatCountShort((t.Sent+t.Shots/2)/t.Shots) + " each"
 		}
-		right.row("shots", units.FormatCount(t.Shots), each)
-		right.row("retries", units.FormatCount(t.Retries), "")
+		fact("shots", units.FormatCount(t.Shots), each)
+		fact("retries", units.FormatCount(t.Retries), "")
 	}
 	if d.Mode != load.Consuming && t.RateOf != RateSent { // else nothing is ever in flight, nor answered
-		right.row("in flight", units.FormatCountShort(uint64(t.InFlightMean+0.5)), "outstanding, mean")
-		right.row("  most", units.FormatCountShort(t.InFlightMax), "events")
+		fact("in flight", units.FormatCountShort(uint64(t.InFlightMean+0.5)), "outstanding, mean")
+		fact("  most", units.FormatCountShort(t.InFlightMax), "events")
 		if d.Steady.Known {
-			right.row("  slope", signed(d.Steady.InFlightSlope), "events a second")
+			fact("  slope", signed(d.Steady.InFlightSlope), "events a second")
 		}
-		right.row("no answer", seconds(d.Stall.LongestS), fmt.Sprintf("at most, at %s", seconds(d.Stall.LongestAtS)))
-		right.row("stalled", units.FormatPercent(d.Stall.Share), "of the hold")
+		fact("no answer", seconds(d.Stall.LongestS), fmt.Sprintf("at most, at %s", seconds(d.Stall.LongestAtS)))
+		fact("stalled", units.FormatPercent(d.Stall.Share), "of the hold")
 	}
-	var names table // of the right block, without its remarks
-	for _, row := range right.rows {
-		names.row(row[:2]...)
+	l, r := left.Lines(0, p.Style), right.Lines(0, p.Style)
+	edge := 34
+	for _, line := range l {
+		edge = max(edge, layout.Width(line))
 	}
-	l, r := left.lines(2, 9), names.lines(2, 9)
-	edge := max(widest(l), 34)
 	for i := range max(len(l), len(r)) {
 		a, b := "", ""
 		if i < len(l) {
@@ -301,13 +306,13 @@ func (d *Document) events(p *page) {
 		}
 		if i < len(r) {
 			b = r[i]
-			if remark := right.rows[i][2]; remark != "" && 2+edge+2+width(b)+2+width(remark) <= Columns {
+			if remark := remarks[i]; remark != "" && 2+edge+2+layout.Width(b)+2+layout.Width(remark) <= layout.Columns {
 				b += "  " + remark
 			}
 		}
-		p.line("  " + padRight(a, edge) + "  " + b)
+		p.Line("  " + layout.PadRight(a, edge) + "  " + b)
 	}
 	if len(d.Steps) > 0 {
-		p.note("all steps together; each on its own below")
+		p.Note("all steps together; each on its own below")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -16,7 +17,7 @@ import (
 const mostTold = 32
 
 // gauges is what others told of themselves, a row a figure.
-func (d *Document) gauges(p *page) {
+func (d *Document) gauges(p *layout.Page) {
 	shown := d.Gauges
 	if d.System == nil {
 		// What the generator's machine did is in the JSON; a reader wants it
@@ -26,10 +27,9 @@ func (d *Document) gauges(p *page) {
 	if len(shown) == 0 {
 		return
 	}
-	p.section("Gauges")
-	var t table
-	t.left = 2
-	t.row("", "", "before", "mean", "max", "after")
+	p.Section("Gauges")
+	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true, Left: []int{1}}
+	t.Row("", "", "before", "mean", "max", "after")
 	missed := uint64(0)
 	one := !slices.ContainsFunc(shown, func(g Gauge) bool { return g.From != shown[0].From })
 	for i, g := range shown {
@@ -39,24 +39,24 @@ func (d *Document) gauges(p *page) {
 			if !one {
 				name = g.From + ": " + name
 			}
-			cells := []string{cut(name, 44), cut(g.Unit, 10)}
+			cells := []string{layout.CutMiddle(name, 44), layout.CutMiddle(g.Unit, 10)}
 			for _, v := range []*float64{g.Before, g.Mean, g.Max, g.After} {
 				cells = append(cells, told(v, g.Unit))
 			}
-			t.row(cells...)
+			t.Row(cells...)
 		}
 	}
-	p.table(&t, 1)
+	p.Table(&t)
 	if n := len(shown) - mostTold; n > 0 {
-		p.note(fmt.Sprintf("and %d more, in the JSON", n))
+		p.Note(fmt.Sprintf("and %d more, in the JSON", n))
 	}
 	said := "mean and max are over the hold"
 	if one {
-		said = "as the " + Clean(shown[0].From) + " told of itself; " + said
+		said = "as the " + layout.Clean(shown[0].From) + " told of itself; " + said
 	}
-	p.note(said)
+	p.Note(said)
 	if missed > 0 {
-		p.note("asked in vain " + timesOf(missed))
+		p.Note("asked in vain " + timesOf(missed))
 	}
 }
 
@@ -108,15 +108,15 @@ func (d *Document) counted() string {
 
 // course shows how the hold went in numbers, a row a stretch of time: what came
 // in, what was outstanding, and how long answers took.
-func (d *Document) course(p *page) {
+func (d *Document) course(p *layout.Page) {
 	rows := d.holdRows()
 	if len(rows) < 3 || d.Mode == load.Consuming {
 		return
 	}
 	answered := d.Totals.RateOf == RateAcked
 	per := (len(rows) + mostRows - 1) / mostRows
-	p.section("Course")
-	var t table
+	p.Section("Course")
+	t := layout.Table{Headings: 2, Elastic: []int{0}, Middle: true}
 	heads := [][]string{{"at"}, {""}}
 	column := func(name, of string) {
 		heads[0] = append(heads[0], name)
@@ -132,17 +132,18 @@ func (d *Document) course(p *page) {
 			column("response", "p99")
 		}
 	}
-	t.rows = heads
+	t.Row(heads[0]...)
+	t.Row(heads[1]...)
 	for i := 0; i < len(rows); i += per {
 		part := rows[i:min(i+per, len(rows))]
-		t.row(d.stretch(part, answered)...)
+		t.Row(d.stretch(part, answered)...)
 	}
-	p.table(&t, 2)
+	p.Table(&t)
 	switch {
 	case per > 1:
-		p.note(fmt.Sprintf("a row is %d intervals: the mean of a rate, the largest of the rest", per))
+		p.Note(fmt.Sprintf("a row is %d intervals: the mean of a rate, the largest of the rest", per))
 	case answered:
-		p.note("in flight: sent and not answered (outstanding) at that moment")
+		p.Note("in flight: sent and not answered (outstanding) at that moment")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -22,20 +23,20 @@ const mostRows = 12
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // ledger is what was read back.
-func (d *Document) ledger(p *page) {
+func (d *Document) ledger(p *layout.Page) {
 	l := d.Ledger
 	if l == nil {
 		return
 	}
-	p.section("Ledger")
-	var t table
-	t.row("", "acked", "read", "lost", "duplicated", "reordered", "corrupted", "recovered")
+	p.Section("Ledger")
+	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
+	t.Row("", "acked", "read", "lost", "duplicated", "reordered", "corrupted", "recovered")
 	row := func(name string, of measure.LedgerLog) {
-		cells := []string{cut(name, 40)}
+		cells := []string{layout.CutMiddle(name, 40)}
 		for _, n := range []uint64{of.Acked, of.Read, of.Lost, of.Duplicated, of.Reordered, of.Corrupted, of.Recovered} {
 			cells = append(cells, ledgerCount(n))
 		}
-		t.row(cells...)
+		t.Row(cells...)
 	}
 	row("all", measure.LedgerLog{
 		Acked: l.Acked, Read: l.Read, Lost: l.Lost, Duplicated: l.Duplicated,
@@ -48,9 +49,9 @@ func (d *Document) ledger(p *page) {
 	for _, g := range bad[:min(len(bad), mostRows)] {
 		row(g.Log, g)
 	}
-	p.table(&t, 1)
+	p.Table(&t)
 	if n := len(bad) - mostRows; n > 0 {
-		p.note(fmt.Sprintf("and %d more partitions with findings, in the JSON", n))
+		p.Note(fmt.Sprintf("and %d more partitions with findings, in the JSON", n))
 	}
 	said := []string{"told apart by " + orWord(l.Method, "what they are")}
 	if l.Complete {
@@ -65,7 +66,7 @@ func (d *Document) ledger(p *page) {
 	if !l.Complete {
 		said = append(said, "the read-back did not reach the end: what is missing may still be there")
 	}
-	p.note(strings.Join(said, "; "))
+	p.Note(strings.Join(said, "; "))
 }
 
 // ledgerCount is exact as long as the table fits.
@@ -84,16 +85,16 @@ func orWord(s, word string) string {
 }
 
 // logs is what was consumed, a row a partition.
-func (d *Document) logs(p *page) {
+func (d *Document) logs(p *layout.Page) {
 	if len(d.Logs) == 0 {
 		return
 	}
-	p.section("Logs")
+	p.Section("Logs")
 	rows := slices.Clone(d.Logs)
 	// Those that are furthest behind first: they are what is looked for.
 	slices.SortStableFunc(rows, func(a, b load.LogResult) int { return cmp.Compare(b.Behind, a.Behind) })
-	var t table
-	t.row("", "consumed", "bytes", "behind")
+	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
+	t.Row("", "consumed", "bytes", "behind")
 	var sum load.LogResult
 	for i, l := range rows {
 		sum.Consumed += l.Consumed
@@ -104,15 +105,15 @@ func (d *Document) logs(p *page) {
 			sum.Behind += l.Behind
 		}
 		if i < mostRows {
-			t.row(cut(l.Log, 40), units.FormatCount(l.Consumed), units.FormatSize(int64(l.Bytes)), behind(l.Behind))
+			t.Row(layout.CutMiddle(l.Log, 40), units.FormatCount(l.Consumed), units.FormatSize(int64(l.Bytes)), behind(l.Behind))
 		}
 	}
 	if len(rows) > 1 {
-		t.row("all", units.FormatCount(sum.Consumed), units.FormatSize(int64(sum.Bytes)), behind(sum.Behind))
+		t.Row("all", units.FormatCount(sum.Consumed), units.FormatSize(int64(sum.Bytes)), behind(sum.Behind))
 	}
-	p.table(&t, 1)
+	p.Table(&t)
 	if n := len(rows) - mostRows; n > 0 {
-		p.note(fmt.Sprintf("and %d more, less behind, in the JSON", n))
+		p.Note(fmt.Sprintf("and %d more, less behind, in the JSON", n))
 	}
 }
 
@@ -124,13 +125,13 @@ func behind(n int64) string {
 }
 
 // system is what was found out about the system.
-func (d *Document) system(p *page) {
+func (d *Document) system(p *layout.Page) {
 	if len(d.Facts) == 0 {
 		return
 	}
-	p.section("System")
+	p.Section("System")
 	for _, k := range sortedKeys(d.Facts) {
-		p.pair(strings.ReplaceAll(k, "_", " "), fact(d.Facts[k]))
+		p.Pair("", strings.ReplaceAll(k, "_", " "), fact(d.Facts[k]))
 	}
 }
 
@@ -207,24 +208,24 @@ func whole(n int64) string {
 }
 
 // clients is what the connections to each broker did.
-func (d *Document) clients(p *page) {
+func (d *Document) clients(p *layout.Page) {
 	if len(d.Clients) == 0 {
 		return
 	}
-	p.section("Clients")
-	var t table
-	t.row("broker", "requests", "batches", "a batch", "bytes", "ratio", "throttled", "reconnects")
+	p.Section("Clients")
+	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
+	t.Row("broker", "requests", "batches", "a batch", "bytes", "ratio", "throttled", "reconnects")
 	for _, c := range d.Clients {
-		t.row(cut(c.Broker, 30), units.FormatCountShort(c.Requests), units.FormatCountShort(c.Batches), figure(c.EventsPerBatch),
+		t.Row(layout.CutMiddle(c.Broker, 30), units.FormatCountShort(c.Requests), units.FormatCountShort(c.Batches), figure(c.EventsPerBatch),
 			units.FormatSize(int64(c.Bytes)), figure(c.CompressionRatio), seconds(c.ThrottleSeconds), units.FormatCountShort(c.Reconnects))
 	}
-	p.table(&t, 1)
+	p.Table(&t)
 }
 
 // generator is what it cost this machine.
-func (d *Document) generator(p *page) {
+func (d *Document) generator(p *layout.Page) {
 	g := d.Generator
-	p.section("Generator")
+	p.Section("Generator")
 	cpu := seconds(g.CPUS)
 	if g.Processors > 0 {
 		cpu += fmt.Sprintf(", %s of %s", units.FormatPercent(g.CPUShare), plural(uint64(g.Processors), "processor"))
@@ -232,9 +233,9 @@ func (d *Document) generator(p *page) {
 	if g.CPUUSPerEvent > 0 {
 		cpu += ", " + tidy(clock(g.CPUUSPerEvent)) + " an event"
 	}
-	p.pair("CPU", cpu)
-	p.pair("memory", units.FormatSize(int64(g.MaxRSSBytes))+" at most")
-	p.pair("collector", joinNonEmpty(plural(g.GCPauses, "pause"), "the longest "+tidy(clock(g.GCPauseMaxUS)), seconds(g.GCCPUS)+" of CPU"))
+	p.Pair("", "CPU", cpu)
+	p.Pair("", "memory", units.FormatSize(int64(g.MaxRSSBytes))+" at most")
+	p.Pair("", "collector", joinNonEmpty(plural(g.GCPauses, "pause"), "the longest "+tidy(clock(g.GCPauseMaxUS)), seconds(g.GCCPUS)+" of CPU"))
 	threads := ""
 	if g.Busy > 0 && d.Mode != load.Consuming {
 		threads = "the busiest was at work for " + units.FormatPercent(g.Busy) + " of the hold"
@@ -243,10 +244,10 @@ func (d *Document) generator(p *page) {
 		threads = joinNonEmpty(threads, "the in-flight bound was full for "+units.FormatPercent(g.BoundFull))
 	}
 	if threads != "" {
-		p.pair("sending", threads)
+		p.Pair("", "sending", threads)
 	}
 	if d.HostText != "" {
-		p.pair("machine", d.HostText)
+		p.Pair("", "machine", d.HostText)
 	}
 	if c := d.Calibration; c != nil {
 		text := joinNonEmpty(rateOrNone(c.NullPerS, "to nowhere"), rateOrNone(c.DiscardPerS, "into a discarding stand-in"))
@@ -254,19 +255,19 @@ func (d *Document) generator(p *page) {
 		if c.DiscardPerS > 0 && d.Totals.EventsPerS > 0 && d.Mode != load.Consuming {
 			text += "; this run reached " + units.FormatPercent(d.Totals.EventsPerS/c.DiscardPerS) + " of the latter"
 		}
-		p.pair("calibrated", text)
+		p.Pair("", "calibrated", text)
 	}
 	if d.Trace != nil {
-		p.pair("trace", d.Trace.text())
+		p.Pair("", "trace", d.Trace.text())
 	}
 	if d.ID != "" {
 		text := d.ID
 		if len(d.Hash) >= 12 {
 			text += ", hash " + d.Hash[:12]
 		}
-		p.pair("report", text)
+		p.Pair("", "report", text)
 	}
-	p.pair("program", strings.TrimSpace("carronade "+d.Version)+", run "+orWord(d.RunID, "without id"))
+	p.Pair("", "program", strings.TrimSpace("carronade "+d.Version)+", run "+orWord(d.RunID, "without id"))
 }
 
 func rateOrNone(r float64, where string) string {

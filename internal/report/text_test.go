@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -349,12 +350,12 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := Build(input())
 			var text bytes.Buffer
-			if err := d.Text(&text, Style{}); err != nil {
+			if err := d.Text(&text, layout.Style{}); err != nil {
 				t.Fatal(err)
 			}
 			for i, l := range strings.Split(text.String(), "\n") {
-				if width(l) > Columns {
-					t.Errorf("line %d has %d columns: %q", i+1, width(l), l)
+				if layout.Width(l) > layout.Columns {
+					t.Errorf("line %d has %d columns: %q", i+1, layout.Width(l), l)
 				}
 				if strings.TrimRight(l, " ") != l {
 					t.Errorf("line %d ends in blanks: %q", i+1, l)
@@ -374,7 +375,7 @@ func TestText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := stored.Text(&again, Style{}); err != nil {
+			if err := stored.Text(&again, layout.Style{}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(text.String(), again.String()); diff != "" {
@@ -383,13 +384,13 @@ func TestText(t *testing.T) {
 
 			// Color and plainness change no letter.
 			var colored bytes.Buffer
-			if err := d.Text(&colored, Style{Color: true}); err != nil {
+			if err := d.Text(&colored, layout.Style{Color: true}); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.Contains(colored.String(), "\x1b[1m") {
 				t.Error("no color when it was asked for")
 			}
-			if on, ends := strings.Count(colored.String(), "\x1b["), strings.Count(colored.String(), plain); on != 2*ends {
+			if on, ends := strings.Count(colored.String(), "\x1b["), strings.Count(colored.String(), layout.Plain); on != 2*ends {
 				t.Errorf("%d codes and %d ends of them", on, ends)
 			}
 			if diff := cmp.Diff(text.String(), stripped(colored.String())); diff != "" {
@@ -402,7 +403,7 @@ func TestText(t *testing.T) {
 // stripped is text without ANSI, and without the blanks at the ends of lines
 // that color hides.
 func stripped(s string) string {
-	for _, code := range []string{bold, dim, red, yellow, plain} {
+	for _, code := range []string{layout.Bold, layout.Dim, layout.Red, layout.Yellow, layout.Plain} {
 		s = strings.ReplaceAll(s, code, "")
 	}
 	lines := strings.Split(s, "\n")
@@ -427,7 +428,7 @@ func TestGoldenFilesHaveTests(t *testing.T) {
 
 func TestASCII(t *testing.T) {
 	var text bytes.Buffer
-	if err := Build(openLoop()).Text(&text, Style{ASCII: true}); err != nil {
+	if err := Build(openLoop()).Text(&text, layout.Style{ASCII: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range text.String() {

@@ -5,13 +5,14 @@ import (
 	"math"
 	"strings"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
 )
 
 // times is the table of all times side by side, a row a percentile.
-func (d *Document) times(p *page) {
+func (d *Document) times(p *layout.Page) {
 	type column struct {
 		name, of string
 		s        *measure.Summary
@@ -32,22 +33,22 @@ func (d *Document) times(p *page) {
 	if len(cols) == 0 && d.Mode == load.Consuming {
 		return // a reader has none but in a round trip
 	}
-	p.section("Times")
+	p.Section("Times")
 	if len(cols) == 0 {
-		p.note("nothing was answered, so there are none")
+		p.Note("nothing was answered, so there are none")
 		return
 	}
 	if len(d.Steps) > 0 {
-		p.note("all steps together")
+		p.Note("all steps together")
 	}
 
-	var t table
+	t := layout.Table{Headings: 2, Gap: 1, Least: 10}
 	line := func(name string, cell func(c column) string) {
 		row := []string{name}
 		for _, c := range cols {
 			row = append(row, cell(c))
 		}
-		t.row(row...)
+		t.Row(row...)
 	}
 	// A mean, smallest and largest of answered ones does not exist where
 	// nothing was answered.
@@ -73,30 +74,25 @@ func (d *Document) times(p *page) {
 	}
 	line("max", exact(func(s *measure.Summary) float64 { return s.Max }))
 	line("count", func(c column) string { return units.FormatCountShort(c.s.Count) })
-	for i, l := range t.lines(1, 10) {
-		if i < 2 {
-			l = p.paint(dim, l)
-		}
-		p.line("  " + l)
-	}
+	p.Table(&t)
 
 	if n := d.Response; n != nil && n.Censored > 0 {
-		p.note(fmt.Sprintf("%s without an answer %s in the response percentiles at the age that was reached; >= marks what is known as a lower bound only; mean, min and max are of acked ones",
+		p.Note(fmt.Sprintf("%s without an answer %s in the response percentiles at the age that was reached; >= marks what is known as a lower bound only; mean, min and max are of acked ones",
 			plural(n.Censored, "event"), verb(n.Censored, "stands", "stand")))
 	}
 	for _, c := range cols {
 		if c.s.Above > 0 {
-			p.note(fmt.Sprintf("%s: %s beyond 1 h", c.name, units.FormatCount(c.s.Above)))
+			p.Note(fmt.Sprintf("%s: %s beyond 1 h", c.name, units.FormatCount(c.s.Above)))
 		}
 		if c.s.Below > 0 && c.name != "lag" && c.name != "held" && c.name != "gather" {
-			p.note(fmt.Sprintf("%s: %s under 1 us, where the histogram's cells end", c.name, units.FormatCount(c.s.Below)))
+			p.Note(fmt.Sprintf("%s: %s under 1 us, where the histogram's cells end", c.name, units.FormatCount(c.s.Below)))
 		}
 	}
 	switch {
 	case d.Totals.RateOf == RateSent:
-		p.note("nothing is acknowledged, so there are no response and service times")
+		p.Note("nothing is acknowledged, so there are no response and service times")
 	case d.Mode == load.ClosedLoop:
-		p.note("a closed loop has no due times and so no response times: while the system stalls, callers wait and fire less; see the longest time without an answer")
+		p.Note("a closed loop has no due times and so no response times: while the system stalls, callers wait and fire less; see the longest time without an answer")
 	}
 }
 
@@ -108,12 +104,12 @@ func verb(n uint64, one, many string) string {
 }
 
 // steps is a row a step.
-func (d *Document) steps(p *page) {
+func (d *Document) steps(p *layout.Page) {
 	if len(d.Steps) == 0 {
 		return
 	}
-	p.section("Steps")
-	var t table
+	p.Section("Steps")
+	t := layout.Table{Headings: 2, Elastic: []int{0}, Middle: true}
 	// Where nothing is acknowledged there are no times.
 	at := func(s *measure.Summary, pc float64) string {
 		if v, ok := s.At(pc); ok {
@@ -121,15 +117,15 @@ func (d *Document) steps(p *page) {
 		}
 		return "-"
 	}
-	t.row("", "asked", d.Totals.RateOf, "response", "", "service", "lag", "in", "not")
-	t.row("", "", "", "p50", "p99", "p99", "p99", "flight", "acked")
+	t.Row("", "asked", d.Totals.RateOf, "response", "", "service", "lag", "in", "not")
+	t.Row("", "", "", "p50", "p99", "p99", "p99", "flight", "acked")
 	for i, s := range d.Steps {
 		c := s.Totals
-		t.row(fmt.Sprint(i+1), units.FormatRate(s.Rate), units.FormatRate(c.EventsPerS), at(s.Response, 50), at(s.Response, 99),
+		t.Row(fmt.Sprint(i+1), units.FormatRate(s.Rate), units.FormatRate(c.EventsPerS), at(s.Response, 50), at(s.Response, 99),
 			at(s.Service, 99), at(s.Lag, 99), units.FormatCountShort(uint64(c.InFlightMean+0.5)),
 			units.FormatCountShort(c.Offered-min(c.Acked, c.Offered)))
 	}
-	p.table(&t, 2)
+	p.Table(&t)
 }
 
 const sparkWidth = 44
@@ -165,7 +161,7 @@ func (d *Document) holdRows() []Interval {
 }
 
 // series shows how the hold went, a character a stretch of time.
-func (d *Document) series(p *page) {
+func (d *Document) series(p *layout.Page) {
 	rows := d.holdRows()
 	if len(rows) < 3 {
 		return
@@ -196,9 +192,8 @@ func (d *Document) series(p *page) {
 		}, math.Max, func(v float64) string { return units.FormatCountShort(uint64(v)) }},
 	}
 	per := (len(rows) + sparkWidth - 1) / sparkWidth
-	p.section("Series")
-	var t table
-	t.left = 2
+	p.Section("Series")
+	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true, Left: []int{1}}
 	from, length := rows[0].StartS, rows[len(rows)-1].EndS-rows[0].StartS
 	columns := (len(rows) + per - 1) / per
 	// Rows of a long run are not of one length: columns are of time.
@@ -206,7 +201,7 @@ func (d *Document) series(p *page) {
 		return min(int((iv.StartS-from)/length*float64(columns)+1e-9), columns-1)
 	}
 	step := length / float64(len(rows)) * float64(per)
-	t.row("", "each column is "+seconds(step), "least", "most")
+	t.Row("", "each column is "+seconds(step), "least", "most")
 	for _, g := range graphs {
 		consuming := d.Mode == load.Consuming
 		flies := !consuming && d.Totals.RateOf != RateSent // else nothing is ever in flight
@@ -239,37 +234,37 @@ func (d *Document) series(p *page) {
 		if math.IsInf(hi, -1) {
 			continue // no such number in this run
 		}
-		t.row(g.name, units.Spark(values, 0, p.style.ASCII), g.show(lo), g.show(hi))
+		t.Row(g.name, units.Spark(values, 0, p.Style.ASCII), g.show(lo), g.show(hi))
 	}
-	p.table(&t, 1)
+	p.Table(&t)
 }
 
 // failures by class, then their texts.
-func (d *Document) failures(p *page) {
+func (d *Document) failures(p *layout.Page) {
 	if len(d.Failures) == 0 && len(d.Classes) == 0 {
 		return
 	}
-	p.section("Failures")
+	p.Section("Failures")
 	classes := map[string]bool{}
 	for _, f := range d.Failures {
 		head := fmt.Sprintf("%s in %s", plural(f.Events, "event"), plural(f.Shots, "shot"))
 		if f.Text != "" {
 			head += ": " + f.Text
 		}
-		p.pair(f.Class, head)
+		p.Pair("", f.Class, head)
 		classes[f.Class] = true
 	}
 	for _, class := range sortedKeys(d.Classes) {
 		if !classes[class] && d.Classes[class] > 0 {
-			p.pair(class, plural(d.Classes[class], "event"))
+			p.Pair("", class, plural(d.Classes[class], "event"))
 		}
 	}
 	if s := d.FailedService; !s.IsEmpty() {
 		p50, _ := s.At(50)
 		p99, _ := s.At(99)
-		p.note(fmt.Sprintf("shots that failed took %s at p50, %s at p99, %s at most", tidy(value(p50)), tidy(value(p99)), tidy(clock(s.Max))))
+		p.Note(fmt.Sprintf("shots that failed took %s at p50, %s at p99, %s at most", tidy(value(p50)), tidy(value(p99)), tidy(clock(s.Max))))
 	}
-	p.note("counted over the whole run, warm-up and drain included")
+	p.Note("counted over the whole run, warm-up and drain included")
 }
 
 func joinNonEmpty(parts ...string) string {

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"carronade/internal/command"
+	"carronade/internal/layout"
 	"carronade/target/riemann"
 	"carronade/units"
 )
@@ -19,8 +18,6 @@ const (
 	mostHost   = 20
 	mostState  = 9
 	mostMetric = 20
-	timeWidth  = 8
-	ttlWidth   = 5
 )
 
 // table prints a line an event, and how many there are. now decides whether a
@@ -30,40 +27,18 @@ func (q *query) table(events []riemann.Event, now time.Time) {
 		fmt.Fprintln(q.Out, "no event matches")
 		return
 	}
-	rows := [][]string{{"host", "service", "state", "metric", "time", "ttl"}}
+	t := layout.Table{Headings: 1, Left: []int{1, 2}, Elastic: []int{1}, Middle: true}
+	t.Row("host", "service", "state", "metric", "time", "ttl")
 	for i := range events {
-		rows = append(rows, cells(&events[i], now))
+		c := cells(&events[i], now)
+		c[0], c[2], c[3] = layout.CutMiddle(c[0], mostHost), layout.CutMiddle(c[2], mostState), layout.CutMiddle(c[3], mostMetric)
+		t.Row(c...)
 	}
-	widths := []int{4, 7, 5, 6, timeWidth, ttlWidth}
-	for _, r := range rows {
-		for i := range widths {
-			widths[i] = max(widths[i], utf8.RuneCountInString(r[i]))
-		}
-	}
-	widths[0], widths[2], widths[3] = min(widths[0], mostHost), min(widths[2], mostState), min(widths[3], mostMetric)
-	rest := command.Width
-	for i, w := range widths {
-		if i != 1 {
-			rest -= w + 1
-		}
-	}
-	widths[1] = min(widths[1], rest)
-	for i, r := range rows {
-		var b strings.Builder
-		for k, c := range r {
-			c = cut(c, widths[k])
-			gap := strings.Repeat(" ", widths[k]-utf8.RuneCountInString(c))
-			switch {
-			case k < 3:
-				b.WriteString(c + gap + " ")
-			default:
-				b.WriteString(gap + c + " ")
-			}
-		}
-		fmt.Fprintln(q.Out, strings.TrimRight(b.String(), " "))
+	for i, line := range t.Lines(layout.Columns, q.Style) {
+		fmt.Fprintln(q.Out, line)
 		if q.all && i > 0 {
-			for _, line := range others(&events[i-1]) {
-				fmt.Fprintln(q.Out, "  "+line)
+			for _, more := range others(&events[i-1]) {
+				fmt.Fprintln(q.Out, "  "+more)
 			}
 		}
 	}
@@ -91,7 +66,7 @@ func cells(e *riemann.Event, now time.Time) []string {
 }
 
 func dash(s string) string {
-	if s = clean(s); s == "" {
+	if s = layout.Clean(s); s == "" {
 		return "-"
 	}
 	return s
@@ -113,36 +88,16 @@ func metric(v any) string {
 func others(e *riemann.Event) []string {
 	var parts []string
 	if e.Description != "" {
-		parts = append(parts, clean(e.Description))
+		parts = append(parts, layout.Clean(e.Description))
 	}
 	if len(e.Tags) > 0 {
-		parts = append(parts, "tags "+clean(strings.Join(e.Tags, ", ")))
+		parts = append(parts, "tags "+layout.Clean(strings.Join(e.Tags, ", ")))
 	}
 	for _, k := range slices.Sorted(maps.Keys(e.Attributes)) {
-		parts = append(parts, clean(k+"="+e.Attributes[k]))
+		parts = append(parts, layout.Clean(k+"="+e.Attributes[k]))
 	}
 	if len(parts) == 0 {
 		return nil
 	}
-	return command.Wrap(strings.Join(parts, "; "), command.Width-2)
-}
-
-// clean makes others' words safe to print: they must not move the cursor.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-// cut shortens s to n letters in the middle: names differ at their ends.
-func cut(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	tail := max((n-3)/2, 0)
-	return string(r[:max(n-3-tail, 0)]) + "..."[:min(3, n)] + string(r[len(r)-tail:])
+	return layout.Wrap(strings.Join(parts, "; "), layout.Columns-2)
 }

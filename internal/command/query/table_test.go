@@ -35,16 +35,16 @@ func TestTable(t *testing.T) {
 		want   string
 	}{
 		{"none", false, nil, "no event matches\n"},
-		{"one", false, events()[:1], `host   service        state  metric     time   ttl
-web-03 nginx req rate ok    64.4122 13:00:22    60
+		{"one", false, events()[:1], `host    service         state   metric      time  ttl
+web-03  nginx req rate  ok     64.4122  13:00:22   60
 1 event
 `},
-		{"long ones", false, events(), "host                 service       state                metric       time   ttl\n" +
-			"web-03               nginx... rate ok                  64.4122   13:00:22    60\n" +
-			"-                    riema...0.999 -         -9007199254740993 2026-11-18   0.5\n" +
-			"a [31mhos... letters -             a s...ong              0.25          -     -\n3 events\n"},
-		{"everything", true, events()[:1], `host   service        state  metric     time   ttl
-web-03 nginx req rate ok    64.4122 13:00:22    60
+		{"long ones", false, events(), "host                 service          state                metric       time ttl\n" +
+			"web-03               nginx req rate   ok                  64.4122   13:00:22  60\n" +
+			"-                    riemann... 0.999 -         -9007199254740993 2026-11-18 0.5\n" +
+			"a [31mhos... letters -                a s...ong              0.25          -   -\n3 events\n"},
+		{"everything", true, events()[:1], `host    service         state   metric      time  ttl
+web-03  nginx req rate  ok     64.4122  13:00:22   60
   sampled by carronade; tags carronade, eu; az=1; zone=b
 1 event
 `},

@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/export"
+	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/workload"
@@ -86,7 +87,7 @@ func (c *commands) doExport(ctx context.Context, s store.Store, e *exporting, wo
 	}
 	e.options.Style = c.Style
 	if e.out != "" {
-		e.options.Style = report.Style{}
+		e.options.Style = layout.Style{}
 	}
 	switch {
 	case f.Picture && e.options.Picture == "":

@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/digest"
+	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/load"
@@ -149,36 +150,46 @@ var usualFields = []string{
 
 // usualTable is the list as it is shown unless columns were asked for.
 func (c *commands) usualTable(rows []digest.Row, now time.Time) error {
-	t := &grid{left: []int{0, 1, 2, 3, 6, 7}, elastic: []int{7, 2}}
-	t.row("id", "started", "target", "load", "throughput", "p99", "", "")
+	t := &layout.Table{Headings: 1, Left: []int{1, 2, 3, 6, 7}, Elastic: []int{7, 2}, Sparse: true}
+	t.Row("id", "started", "target", "load", "throughput", "p99", "", "")
 	for i := range rows {
 		r := &rows[i]
-		t.row(r.ID, started(r.At, now), shortTarget(r), pace(r), r.Text("throughput"), p99(r), outcome(r), about(r))
+		t.Row(r.ID, started(r.At, now), shortTarget(r), pace(r), r.Text("throughput"), p99(r), outcome(r), about(r))
 	}
-	return t.write(c.Out, c.Style)
+	return c.print(t)
 }
 
 // chosenTable shows the fields that were asked for.
 func (c *commands) chosenTable(rows []digest.Row, columns []string) error {
-	t := &grid{left: []int{0}}
-	t.row(append([]string{"id"}, columns...)...)
+	t := &layout.Table{Headings: 1, Sparse: true}
+	t.Row(append([]string{"id"}, columns...)...)
 	for i := range rows {
 		cells := []string{rows[i].ID}
 		for _, name := range columns {
 			cells = append(cells, rows[i].Text(name))
 		}
-		t.row(cells...)
+		t.Row(cells...)
 	}
 	for k, name := range columns {
 		for i := range rows {
 			if v, ok := rows[i].Get(name); ok && v.Kind == digest.Text {
-				t.left = append(t.left, k+1)
-				t.elastic = append(t.elastic, k+1)
+				t.Left = append(t.Left, k+1)
+				t.Elastic = append(t.Elastic, k+1)
 				break
 			}
 		}
 	}
-	return t.write(c.Out, c.Style)
+	return c.print(t)
+}
+
+// print writes a table that keeps to the page.
+func (c *commands) print(t *layout.Table) error {
+	for _, line := range t.Lines(layout.Columns, c.Style) {
+		if _, err := fmt.Fprintln(c.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // started is when a run began, UTC: without the year where it is this one.

@@ -9,6 +9,7 @@ package reports
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,8 @@ const reportExample = `
 // Tools are what the commands need of the program.
 type Tools struct {
 	command.Console
-	Stores command.Stores
+	Stores command.Stores // opens what is there
+	Make   command.Stores // and makes what is not
 	// Aside moves the file of a damaged store to another name, and returns that
 	// and the store, to be read as far as it can be; nil when it cannot at all.
 	Aside func(ctx context.Context, place string) (to string, old store.Store, err error)
@@ -136,3 +138,6 @@ func (c *commands) get(ctx context.Context, s store.Store, words []string) (*rep
 	}
 	return d, err
 }
+
+// join is words as they were typed.
+func join(words []string) string { return strings.Join(words, " ") }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/command"
+	"carronade/internal/layout"
 	"carronade/measure"
 	"carronade/target/kafka"
 	"carronade/units"
@@ -166,7 +166,7 @@ func (d *topicsReport) table(w io.Writer) {
 		for _, k := range slices.Sorted(maps.Keys(t.Settings)) {
 			settings = append(settings, k+"="+t.Settings[k])
 		}
-		for i, line := range command.Wrap(strings.Join(settings, " "), command.Width-12) {
+		for i, line := range layout.Wrap(strings.Join(settings, " "), layout.Columns-13) {
 			if line != "" {
 				fmt.Fprintf(w, "  %-10s%s\n", map[bool]string{true: "settings"}[i == 0], line)
 			}

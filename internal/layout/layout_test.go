@@ -1,0 +1,136 @@
+package layout
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWrap(t *testing.T) {
+	tests := []struct {
+		name, text string
+		n          int
+		want       []string
+	}{
+		{"nothing", "", 10, []string{""}},
+		{"a line", "one two", 7, []string{"one two"}},
+		{"at blanks", "one two three", 7, []string{"one two", "three"}},
+		{"a long word is cut", "a abcdefghij b", 4, []string{"a", "abcd", "efgh", "ij b"}},
+		{"letters of two bytes", "größe größe", 5, []string{"größe", "größe"}},
+		{"what moves the cursor", "a\x1b[2Jb\nc", 80, []string{"a [2Jb c"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, Wrap(tt.text, tt.n)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	tests := []struct {
+		text        string
+		n           int
+		end, middle string
+	}{
+		{"events-0", 8, "events-0", "events-0"},
+		{"events-of-a-topic-0", 9, "events...", "eve...c-0"},
+		{"events", 3, "...", "..."},
+		{"events", 2, "..", ".."},
+		{"events", 0, "", ""},
+		{"größer als", 7, "größ...", "gr...ls"},
+		{"a\rb", 3, "a b", "a b"},
+	}
+	for _, tt := range tests {
+		if got := Cut(tt.text, tt.n); got != tt.end {
+			t.Errorf("%q at %d: got %q, want %q", tt.text, tt.n, got, tt.end)
+		}
+		if got := CutMiddle(tt.text, tt.n); got != tt.middle {
+			t.Errorf("%q at %d in the middle: got %q, want %q", tt.text, tt.n, got, tt.middle)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	rows := [][]string{{"name", "kind", "p99", "empty"}, {"a partition-0", "log", "1.20 ms", ""}, {"b", "x", " 850 us", ""}}
+	tests := []struct {
+		name    string
+		table   Table
+		columns int
+		want    []string
+	}{
+		{"as wide as it wants", Table{Left: []int{1}}, 0, []string{"name           kind      p99  empty", "a partition-0  log   1.20 ms", "b              x      850 us"}},
+		{"without what is empty", Table{Headings: 1, Left: []int{1}, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
+		{"words to the left by themselves", Table{Headings: 1, Words: true, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
+		{"closer", Table{Headings: 1, Sparse: true}, 27, []string{"name          kind     p99", "a partition-0  log 1.20 ms", "b                x  850 us"}},
+		{"cut", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 22, []string{"name      kind     p99", "a part...  log 1.20 ms", "b            x  850 us"}},
+		{"cut in the middle", Table{Headings: 1, Elastic: []int{0}, Middle: true, Sparse: true}, 22, []string{"name      kind     p99", "a p...n-0  log 1.20 ms", "b            x  850 us"}},
+		{"and tight", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 16, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},
+		{"no narrower than it can be", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 5, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},
+		{"columns of a least width", Table{Headings: 1, Sparse: true, Gap: 1, Least: 8}, 5, []string{"name              kind      p99", "a partition-0      log   1.20ms", "b                    x    850us"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, r := range rows {
+				tt.table.Row(r...)
+			}
+			got := tt.table.Lines(tt.columns, Style{})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			tt.table.Paint(1, Red)
+			colored := strings.Join(tt.table.Lines(tt.columns, Style{Color: true}), "\n")
+			if !strings.Contains(colored, Red+"x") && !strings.Contains(colored, Red+" ") {
+				t.Errorf("nothing is red: %q", colored)
+			}
+			if diff := cmp.Diff(strings.Join(tt.want, "\n"), strings.NewReplacer(Red, "", Dim, "", Plain, "").Replace(colored)); diff != "" {
+				t.Errorf("color moves a column: %s", diff)
+			}
+		})
+	}
+}
+
+func TestPage(t *testing.T) {
+	p := &Page{Style: Style{Color: true}}
+	p.Title("a title")
+	p.Section("Events")
+	p.Pair(Yellow, "note", strings.Repeat("word ", 30))
+	p.Pair("", "a label that is wider than its column", "text")
+	p.Note("a remark")
+	table := &Table{}
+	table.Row("a", "1")
+	p.Table(table)
+	want := "a title\n\nEvents\n" +
+		"  note          " + strings.TrimSpace(strings.Repeat("word ", 13)) + "\n" + strings.Repeat(" ", 16) + strings.TrimSpace(strings.Repeat("word ", 13)) + "\n" +
+		strings.Repeat(" ", 16) + strings.TrimSpace(strings.Repeat("word ", 4)) + "\n" +
+		"  a label that is wider than its column text\n  a remark\n  a  1\n"
+	var b strings.Builder
+	if err := p.To(&b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, strings.NewReplacer(Bold, "", Yellow, "", Dim, "", Plain, "").Replace(b.String())); diff != "" {
+		t.Error(diff)
+	}
+	if on, off := strings.Count(b.String(), "\x1b["), strings.Count(b.String(), Plain); on != 2*off || off != 4 {
+		t.Errorf("%d codes, %d of them ends", on, off)
+	}
+}
+
+func FuzzWrap(f *testing.F) {
+	f.Add("one two three", 7)
+	f.Add("größe \x1b[2J", 3)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		n = max(n%200, 1)
+		for _, l := range Wrap(text, n) {
+			if Width(l) > n || strings.ContainsAny(l, "\x1b\r\n") || !utf8.ValidString(l) {
+				t.Fatalf("%q at %d: %q", text, n, l)
+			}
+		}
+		if Width(Cut(text, n)) > n || Width(CutMiddle(text, n)) > n {
+			t.Fatalf("%q at %d: %q, %q", text, n, Cut(text, n), CutMiddle(text, n))
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package layout
+
+import (
+	"io"
+	"strings"
+)
+
+// A Page collects lines.
+type Page struct {
+	strings.Builder
+	Style Style
+}
+
+// Paint is text in a color, where the page has any.
+func (p *Page) Paint(code, text string) string { return p.Style.Paint(code, text) }
+
+// Line writes one line.
+func (p *Page) Line(s string) {
+	p.WriteString(strings.TrimRight(s, " "))
+	p.WriteByte('\n')
+}
+
+// Section begins a part of the page.
+func (p *Page) Section(name string) {
+	p.WriteByte('\n')
+	p.Line(p.Paint(Bold, name))
+}
+
+// Title writes a heading, wrapped.
+func (p *Page) Title(text string) {
+	for _, l := range Wrap(text, Columns) {
+		p.Line(p.Paint(Bold, l))
+	}
+}
+
+// labels is how wide the column of labels is, with its indentation.
+const labels = 16
+
+// Pair writes a label, in a color, and a text beside it, wrapped.
+func (p *Page) Pair(code, label, text string) {
+	label = "  " + label
+	at := labels
+	if Width(label) >= labels {
+		at = min(Width(label)+2, Columns/2)
+	}
+	for i, l := range Wrap(text, Columns-at) {
+		if i == 0 {
+			p.Line(p.Paint(code, PadRight(label, at)) + l)
+			continue
+		}
+		p.Line(strings.Repeat(" ", at) + l)
+	}
+}
+
+// Note writes a remark, wrapped.
+func (p *Page) Note(text string) {
+	for _, l := range Wrap(text, Columns-2) {
+		p.Line("  " + p.Paint(Dim, l))
+	}
+}
+
+// Table writes a table, indented.
+func (p *Page) Table(t *Table) {
+	for _, l := range t.Lines(Columns-2, p.Style) {
+		p.Line("  " + l)
+	}
+}
+
+// To writes the page.
+func (p *Page) To(w io.Writer) error {
+	_, err := io.WriteString(w, p.String())
+	return err
+}

@@ -1,0 +1,181 @@
+package layout
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Table is rows of cells under headings. The first column stands to the left
+// and the others to the right, unless they are named. Where it is too wide for
+// its place it gives way in this order: columns move closer together, columns
+// that may be cut are, numbers and their units move closer together.
+type Table struct {
+	Headings int   // rows at the top that are headings
+	Left     []int // columns beside the first that stand to the left
+	Words    bool  // so do columns whose cells are not all numbers
+	Elastic  []int // columns that may be cut, the one to be cut first first
+	Middle   bool  // what is cut loses its middle, and not its end
+	Sparse   bool  // columns that are empty but for their headings are left out
+	Gap      int   // blanks between columns; 0: two, or one where that is needed
+	Least    int   // no column that stands to the right is narrower
+
+	rows   [][]string
+	colors map[[2]int]string // of cells, by row and column
+}
+
+// narrow is how many columns what is cut keeps.
+const narrow = 4
+
+// Row adds a row.
+func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// Rows is how many rows there are, headings among them.
+func (t *Table) Rows() int { return len(t.rows) }
+
+// Paint colors a cell of the row that was added last.
+func (t *Table) Paint(column int, code string) {
+	if t.colors == nil {
+		t.colors = map[[2]int]string{}
+	}
+	t.colors[[2]int{len(t.rows) - 1, column}] = code
+}
+
+func (t *Table) left(column int) bool {
+	return column == 0 || slices.Contains(t.Left, column) || t.Words && !t.numbers(column)
+}
+
+// numbers reports whether a column's cells begin with a digit or a sign.
+func (t *Table) numbers(column int) bool {
+	for _, r := range t.rows[t.Headings:] {
+		if column >= len(r) {
+			continue
+		}
+		if c := strings.TrimLeft(r[column], " "); c != "" && !strings.ContainsRune("0123456789-+>\u00b1", []rune(c)[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Lines are the rows as lines of at most so many columns, where that can be had;
+// 0 is no bound.
+func (t *Table) Lines(columns int, style Style) []string {
+	gap, rows := t.Gap, t.rows
+	if gap == 0 {
+		gap = 2
+	}
+	widths := t.widths(rows)
+	if columns > 0 {
+		if t.Gap == 0 && total(widths, gap) > columns {
+			gap = 1
+		}
+		t.squeeze(widths, total(widths, gap)-columns)
+		if total(widths, gap) > columns {
+			rows = t.tight()
+			widths = t.widths(rows)
+			t.squeeze(widths, total(widths, gap)-columns)
+		}
+	}
+	out := make([]string, len(rows))
+	for k, r := range rows {
+		out[k] = t.line(k, r, widths, gap, style)
+	}
+	return out
+}
+
+func (t *Table) line(k int, r []string, widths []int, gap int, style Style) string {
+	var b strings.Builder
+	first := true
+	for i, c := range r {
+		if widths[i] == 0 {
+			continue
+		}
+		if !first {
+			b.WriteString(strings.Repeat(" ", gap))
+		}
+		first = false
+		if t.Middle {
+			c = CutMiddle(c, widths[i])
+		} else {
+			c = Cut(c, widths[i])
+		}
+		if t.left(i) {
+			c = PadRight(c, widths[i])
+		} else {
+			c = PadLeft(c, widths[i])
+		}
+		if i == len(r)-1 {
+			c = strings.TrimRight(c, " ")
+		}
+		if k >= t.Headings {
+			c = style.Paint(t.colors[[2]int{k, i}], c)
+		}
+		b.WriteString(c)
+	}
+	text := strings.TrimRight(b.String(), " ")
+	if k < t.Headings {
+		text = style.Paint(Dim, text)
+	}
+	return text
+}
+
+// widths are the columns' as their cells want them; 0 is a column left out.
+func (t *Table) widths(rows [][]string) []int {
+	var widths, filled []int
+	for k, r := range rows {
+		for i, c := range r {
+			if i == len(widths) {
+				widths, filled = append(widths, 0), append(filled, 0)
+				if !t.left(i) {
+					widths[i] = t.Least
+				}
+			}
+			widths[i] = max(widths[i], Width(c))
+			if k >= t.Headings {
+				filled[i] = max(filled[i], Width(c))
+			}
+		}
+	}
+	for i := range widths {
+		if t.Sparse && filled[i] == 0 {
+			widths[i] = 0
+		}
+	}
+	return widths
+}
+
+// squeeze makes elastic columns narrower by so much in all, as far as they go.
+func (t *Table) squeeze(widths []int, over int) {
+	for _, i := range t.Elastic {
+		if over > 0 && i < len(widths) && widths[i] > narrow {
+			less := min(over, widths[i]-narrow)
+			widths[i] -= less
+			over -= less
+		}
+	}
+}
+
+// tight are the rows with numbers and their units close together.
+func (t *Table) tight() [][]string {
+	rows := slices.Clone(t.rows)
+	for k := t.Headings; k < len(rows); k++ {
+		rows[k] = slices.Clone(rows[k])
+		for i, c := range rows[k] {
+			if !t.left(i) {
+				rows[k][i] = strings.ReplaceAll(c, " ", "")
+			}
+		}
+	}
+	return rows
+}
+
+// total is the width of a whole line.
+func total(widths []int, gap int) int {
+	n := -gap
+	for _, w := range widths {
+		if w > 0 {
+			n += w + gap
+		}
+	}
+	return n
+}

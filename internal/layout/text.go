@@ -1,0 +1,75 @@
+package layout
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Width counts runes, which is columns for everything printed here.
+func Width(s string) int { return utf8.RuneCountInString(s) }
+
+// PadLeft puts blanks before s until it has n columns.
+func PadLeft(s string, n int) string { return strings.Repeat(" ", max(n-Width(s), 0)) + s }
+
+// PadRight puts blanks behind s until it has n columns.
+func PadRight(s string, n int) string { return s + strings.Repeat(" ", max(n-Width(s), 0)) }
+
+// Wrap breaks text at blanks into lines of at most n columns, one at least. A
+// word that is longer is cut, so that one address cannot break the page.
+func Wrap(text string, n int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(Clean(text)) {
+		for Width(word) > n {
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			runes := []rune(word)
+			lines, word = append(lines, string(runes[:n])), string(runes[n:])
+		}
+		switch {
+		case line == "":
+			line = word
+		case Width(line)+1+Width(word) <= n:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	if line != "" || len(lines) == 0 {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Clean makes others' words safe to print: what a system answers must not move
+// the cursor. A blank stands for each character that would.
+func Clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+const dots = "..."
+
+// Cut shortens s to n columns at its end.
+func Cut(s string, n int) string {
+	if s = Clean(s); Width(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:max(n-len(dots), 0)]) + dots[:min(max(n, 0), len(dots))]
+}
+
+// CutMiddle shortens s to n columns in its middle: names of partitions and of
+// gauges differ at their ends.
+func CutMiddle(s string, n int) string {
+	if s = Clean(s); Width(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	tail := max((n-len(dots))/2, 0)
+	return string(r[:max(n-len(dots)-tail, 0)]) + dots[:min(max(n, 0), len(dots))] + string(r[len(r)-tail:])
+}
