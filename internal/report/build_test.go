@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
 )
