@@ -35,7 +35,7 @@ func (c *Collation) Text(w io.Writer, style layout.Style) error {
 
 func (c *Collation) group(p *layout.Page, g *Group) {
 	c.head(p, g)
-	t := layout.Table{Headings: 1, Left: []int{1}, Words: true}
+	t := layout.Table{Headings: 1, Left: []int{0, 1}, Words: true}
 	dates := slices.ContainsFunc(g.Rows, func(l Line) bool { return l.RevisionDate != nil })
 	flags := g.flagsDiffer()
 	revisions := slices.ContainsFunc(g.Follows, func(d Differing) bool { return d.Name == "revision" })

@@ -6,13 +6,13 @@ import (
 )
 
 // A Table is rows of cells under headings. The first column stands to the left
-// and the others to the right, unless they are named. Where it is too wide for
+// and the others to the right, unless it is said otherwise. Where it is too wide for
 // its place it gives way in this order: columns move closer together, columns
 // that may be cut are, numbers and their units move closer together.
 type Table struct {
 	Headings int   // rows at the top that are headings
-	Left     []int // columns beside the first that stand to the left
-	Words    bool  // so do columns whose cells are not all numbers
+	Left     []int // columns that stand to the left, too
+	Words    bool  // not the first, but columns with a cell that is no number, stand to the left
 	Elastic  []int // columns that may be cut, the one to be cut first first
 	Middle   bool  // what is cut loses its middle, and not its end
 	Sparse   bool  // columns that are empty but for their headings are left out
@@ -41,7 +41,13 @@ func (t *Table) Paint(column int, code string) {
 }
 
 func (t *Table) left(column int) bool {
-	return column == 0 || slices.Contains(t.Left, column) || t.Words && !t.numbers(column)
+	if slices.Contains(t.Left, column) {
+		return true
+	}
+	if t.Words {
+		return !t.numbers(column)
+	}
+	return column == 0
 }
 
 // numbers reports whether a column's cells begin with a digit or a sign.
