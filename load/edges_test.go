@@ -17,10 +17,11 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 		warm       time.Duration
 		stop       time.Duration
 		hold, want float64
+		most       uint64
 	}{
-		{"hold and drain", 0, 0, 1, 5.5},
-		{"warm-up, hold and drain", time.Second, 0, 1, 15.5},
-		{"stopped", 0, time.Second - time.Nanosecond, 1, 5.5},
+		{"hold and drain", 0, 0, 1, 5.5, 10},
+		{"warm-up, hold and drain", time.Second, 0, 1, 15.5, 20},
+		{"stopped", 0, time.Second - time.Nanosecond, 1, 5.5, 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -40,9 +41,33 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 				if got := r.Hold.InFlight; got < tt.want-0.01 || got > tt.want+0.01 {
 					t.Errorf("%.2f in flight over the hold, want %.2f", got, tt.want)
 				}
+				if got := r.Hold.InFlightMax; got != tt.most {
+					t.Errorf("%d in flight at most, want %d", got, tt.most)
+				}
 			})
 		})
 	}
+}
+
+// TestInFlightMaxBetweenIntervals: what is in flight in the middle of intervals,
+// and never at their ends, was in flight all the same. Shots of three events are
+// due at the start of each second and answered within it.
+func TestInFlightMaxBetweenIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fireTest(t, Plan{Schedule: Constant(10), Linger: 250 * time.Millisecond, MaxInFlight: 1, Hold: Limits{Time: 4 * time.Second}},
+			newFake(Single(), 1, constantly(30*time.Millisecond)))
+		for i, iv := range r.Intervals {
+			if iv.InFlight > 0 {
+				t.Errorf("%d in flight at the end of interval %d, and the test wants none", iv.InFlight, i)
+			}
+		}
+		if got := r.Hold.InFlightMax; got != 3 {
+			t.Errorf("%d in flight at most, want 3", got)
+		}
+		if float64(r.Hold.InFlightMax) < r.Hold.InFlight {
+			t.Errorf("%d in flight at most, and %v in the mean", r.Hold.InFlightMax, r.Hold.InFlight)
+		}
+	})
 }
 
 // unwritten is a fake that does not write the first attempts.

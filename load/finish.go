@@ -37,13 +37,13 @@ func (c *collector) finish(started time.Time) *Result {
 		hold.Arrived += t.Arrived
 		hold.ArrivedBytes += t.ArrivedBytes
 		hold.Answers += t.Answers
-		hold.InFlight += t.InFlight * t.Length().Seconds()
+		hold.InFlightMax = max(hold.InFlightMax, t.InFlightMax)
 		if len(r.phases)-first > 1 && (t.Offered > 0 || t.Length() > 0) {
 			res.Steps = append(res.Steps, t)
 			hold.Rate = 0
 		}
 	}
-	if hold.InFlight = 0; hold.Length() > 0 {
+	if hold.Length() > 0 {
 		area := 0.0
 		for _, t := range r.threads {
 			for i := first; i < len(r.phases); i++ {
@@ -179,6 +179,7 @@ func (c *collector) tally(i int, name string, start, end time.Duration) measure.
 		t.ArrivedBytes += th.arrivedB[i]
 		t.Answers += th.answers[i]
 		area += th.area[i]
+		t.InFlightMax += uint64(th.most[i])
 	}
 	if t.Length() > 0 {
 		t.InFlight = area / t.Length().Seconds()

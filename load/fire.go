@@ -204,7 +204,8 @@ func (t *thread) sent(shot *Shot, s *stripe, ls *laneState, phase int, now time.
 
 // fly changes the number of events in flight, and adds up its area over time,
 // to each phase what lies within it: under a stall or at a low rate there may be
-// none or several changes in a phase.
+// none or several changes in a phase. What was in flight for no time at all is
+// not among the most that were.
 func (t *thread) fly(now time.Duration, by int64) {
 	n := t.inFlight.Load()
 	if now > t.changed {
@@ -215,6 +216,7 @@ func (t *thread) fly(now time.Duration, by int64) {
 				to = now
 			}
 			t.area[ph] += float64(n) * (to - from).Seconds()
+			t.most[ph] = max(t.most[ph], n)
 			from = to
 		}
 		t.changed = now

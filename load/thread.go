@@ -41,6 +41,7 @@ type thread struct {
 	flewAt   atomic.Int64  // since when answers are waited for: shots fly, or a lane refuses them; Never while none are
 	changed  time.Duration // when inFlight last changed
 	area     []float64     // events in flight x seconds, per phase of time
+	most     []int64       // most events in flight, per phase of time
 	arrived  []uint64      // events answered, per phase of time
 	arrivedB []uint64      // their bytes
 	answers  []uint64      // shots answered, however, per phase of time
@@ -94,7 +95,7 @@ func newThread(r *Run, id, of int) *thread {
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
 	n := len(r.phases) + 1
 	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
-	t.unsent, t.offered = make([]uint64, n), make([]uint64, n)
+	t.unsent, t.offered, t.most = make([]uint64, n), make([]uint64, n), make([]int64, n)
 	if c := r.plan.Callers; c > 0 {
 		mine := c / of
 		if id < c%of {

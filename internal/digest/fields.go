@@ -76,7 +76,7 @@ var measuredFields = []Known{
 	{"acked_bytes", Size, "of events acked"},
 	{"wire_bytes", Size, "on the connections"},
 	{"in_flight", Number, "events in flight, mean"},
-	{"in_flight_max", Count, "events in flight, most at the end of an interval"},
+	{"in_flight_max", Count, "events in flight, most at once"},
 	{"failure_share", Share, "failed of sent"},
 	{"unknown_share", Share, "unknown of sent"},
 	{"stall", Duration, "longest gap in the answers"},

@@ -214,7 +214,7 @@ func (p *plot) outstanding() {
 		f.Series = append(f.Series, s)
 		if st := r.Steady; st.Known && !p.several() {
 			if from, to, ok := r.hold(); ok {
-				mean, rise := r.Totals.InFlightMean, st.InFlightSlope*(to-from)
+				mean, rise := r.meanLevel(from, to), st.InFlightSlope*(to-from)
 				f.Series = append(f.Series, Series{
 					Name: fmt.Sprintf("slope %s events a second", Signed(st.InFlightSlope)), Tone: Orange, Dash: Dashed, Report: i,
 					X: []float64{from, to}, Y: []float64{max(mean-rise/2, 0), max(mean+rise/2, 0)},
@@ -223,6 +223,20 @@ func (p *plot) outstanding() {
 		}
 	}
 	p.add(f)
+}
+
+// meanLevel is the mean of what was in flight at the ends of intervals, which is
+// what is drawn: the slope belongs through it. The mean over time is another
+// number, where shots come and go within an interval.
+func (r *run) meanLevel(from, to float64) float64 {
+	sum, n := 0.0, 0
+	for i := range r.rows {
+		if x := &r.rows[i]; x.from >= from && x.to <= to {
+			sum += float64(x.inFlight)
+			n++
+		}
+	}
+	return sum / max(float64(n), 1)
 }
 
 // hold is where the hold lies.

@@ -134,6 +134,19 @@ func TestRatesAreOfWholeIntervals(t *testing.T) {
 	}
 }
 
+// The slope lies among what is drawn, whatever was in flight between the ends of
+// intervals.
+func TestSlopeGoesThroughWhatIsDrawn(t *testing.T) {
+	d := measured("a", 30, 1)
+	d.Totals.InFlightMean = 500
+	f := figure(t, Of(d), "outstanding")
+	low, high := slices.Min(f.Series[0].Y), slices.Max(f.Series[0].Y)
+	line := f.Series[1].Y
+	if middle := (line[0] + line[1]) / 2; middle < low || middle > high {
+		t.Errorf("the slope goes through %v, and what is drawn is %v to %v", middle, low, high)
+	}
+}
+
 // An interval in which a teller did not answer is a hole and not a line.
 func TestHoles(t *testing.T) {
 	d := measured("a", 12, 1)

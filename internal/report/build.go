@@ -178,10 +178,11 @@ func (b *builder) totals(t *measure.Tally) Totals {
 	return out
 }
 
-// inFlightMax is the largest number in flight at the end of an interval that
-// ended within the phase.
+// inFlightMax is the most that were in flight at once: as the engine counted it,
+// or, where somebody else fired, the most at the end of an interval that ended
+// within the phase.
 func (b *builder) inFlightMax(t *measure.Tally) uint64 {
-	most := uint64(0)
+	most := t.InFlightMax
 	for i := range b.rows {
 		if end := b.rows[i].End; end > t.Start && end <= t.End {
 			most = max(most, b.rows[i].InFlight)
