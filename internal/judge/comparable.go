@@ -18,8 +18,7 @@ type Finding struct {
 	Text   string `json:"text"`
 }
 
-// findings are what speaks against holding candidate against base, the severe
-// ones first. What the sides are meant to differ in (the revision; and, of two
+// findings are what speaks against holding candidate against base. What the sides are meant to differ in (the revision; and, of two
 // workloads, their settings) is said where the workload is.
 func findings(base, candidate []digest.Row) []Finding {
 	var out []Finding
@@ -52,17 +51,18 @@ func findings(base, candidate []digest.Row) []Finding {
 			out = append(out, Finding{true, "trust", fmt.Sprintf("the generator was the limit of %d of the %s's %d runs", n, s.name, len(s.rows))})
 		}
 	}
-	out = append(out, apart(base, candidate)...)
-	slices.SortStableFunc(out, func(a, b Finding) int {
-		switch {
-		case a.Severe && !b.Severe:
-			return -1
-		case b.Severe && !a.Severe:
-			return 1
-		}
-		return 0
-	})
 	return out
+}
+
+// severeFirst orders findings.
+func severeFirst(a, b Finding) int {
+	switch {
+	case a.Severe && !b.Severe:
+		return -1
+	case b.Severe && !a.Severe:
+		return 1
+	}
+	return 0
 }
 
 // leaders is the field that says which broker leads which partition.
@@ -115,7 +115,8 @@ func (d *Differing) words() string {
 }
 
 // apart says how the sides lie in time: where all runs of one came before all
-// of the other, whatever changed meanwhile is in the difference.
+// of the other, whatever changed meanwhile is in the difference. Rows are all
+// that were made: those that were left out were fired in turns, too.
 func apart(base, candidate []digest.Row) []Finding {
 	if len(base) == 0 || len(candidate) == 0 {
 		return nil
@@ -126,7 +127,7 @@ func apart(base, candidate []digest.Row) []Finding {
 	if back := first(base).At.Sub(last(candidate).At); back > gap {
 		gap = back
 	}
-	if gap <= 0 {
+	if gap <= 0 || min(len(base), len(candidate)) < 2 && gap <= time.Hour { // of one run each one is always the first
 		return nil
 	}
 	text := "all runs of one side came before all of the other"

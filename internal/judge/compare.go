@@ -36,7 +36,7 @@ type CompareOptions struct {
 func CompareFields() []string {
 	out := []string{
 		digest.AllIndependent, "target.", "host.", "system.", "flag.", "version", "seed", "op", "target", "kind",
-		"trusted", "partial", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
+		"trusted", "partial", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
 	}
 	for _, t := range times {
 		for _, at := range distributed {
@@ -81,6 +81,7 @@ type Pair struct {
 	Findings     []Finding    `json:"findings"` // what speaks against comparing
 	Base         []string     `json:"base"`     // ids
 	Candidate    []string     `json:"candidate"`
+	Survival     Survival     `json:"survival"`
 	Rows         []Judgement  `json:"rows"`
 	Distribution []Percentile `json:"distribution"`
 }
@@ -162,18 +163,20 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 		Schema: ComparisonSchema, Pairs: []Pair{}, Unpaired: []Unpaired{},
 		Base: Side{Name: o.BaseName}, Candidate: Side{Name: o.CandidateName},
 	}
-	base, c.Base.LeftOut = fit(base, o.Untrusted)
-	candidate, c.Candidate.LeftOut = fit(candidate, o.Untrusted)
-	if !o.Revisions {
+	if !o.Revisions { // first of all: a revision that came to nothing is no reason to judge the one before
 		base, c.Base.Older = newestRevisions(base)
 		candidate, c.Candidate.Older = newestRevisions(candidate)
 	}
-	c.Base.Reports, c.Candidate.Reports = ids(base), ids(candidate)
-	if len(base) == 0 || len(candidate) == 0 {
+	for side, rows := range map[*Side][]digest.Row{&c.Base: base, &c.Candidate: candidate} {
+		var judged []digest.Row
+		judged, side.LeftOut = fit(rows, o.Untrusted)
+		side.Reports, side.LeftOut = ids(judged), orEmpty(side.LeftOut)
+	}
+	if len(c.Base.Reports) == 0 || len(c.Candidate.Reports) == 0 && count(candidate, died) == 0 {
 		return nil, nothingFit(c)
 	}
 	free := func(name string) bool { return environment(name) || digest.OfRevision(name) }
-	left, right := bundles(base, free), bundles(candidate, free)
+	left, right := gathered(base, free, o.Untrusted), gathered(candidate, free, o.Untrusted)
 	var a, b []bundle // without a partner
 	for _, l := range left {
 		if i := slices.IndexFunc(right, func(r bundle) bool { return r.key == l.key }); i >= 0 {
@@ -199,7 +202,6 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 	if len(c.Pairs) == 0 {
 		return nil, fmt.Errorf("no workload is on both sides: the base has %d, the candidate %d, all different", len(left), len(right))
 	}
-	c.Base.LeftOut, c.Candidate.LeftOut = orEmpty(c.Base.LeftOut), orEmpty(c.Candidate.LeftOut)
 	c.Verdict = c.verdict()
 	return c, nil
 }
@@ -207,7 +209,7 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 // newestRevisions leaves of each workload and branch the reports of the newest
 // revision: older ones are another system. Those that tell no revision stay.
 func newestRevisions(rows []digest.Row) (kept []digest.Row, older int) {
-	for _, b := range bundles(rows, notHistory) {
+	for _, b := range gathered(rows, notHistory, true) {
 		var told []digest.Row
 		for _, r := range b.rows {
 			if revisionName(&r) == "" {
@@ -257,32 +259,54 @@ func ids(rows []digest.Row) []string {
 	return out
 }
 
-// pair compares two bundles.
+// pair compares two bundles, those of their rows that can be judged.
 func pair(l, r bundle, o CompareOptions) Pair {
+	base, _ := fit(l.rows, o.Untrusted)
+	candidate, _ := fit(r.rows, o.Untrusted)
 	p := Pair{
 		Op: l.rows[0].Text("op"), Target: l.rows[0].Text("target"),
-		Base: ids(l.rows), Candidate: ids(r.rows), Findings: findings(l.rows, r.rows),
+		Base: ids(base), Candidate: ids(candidate),
+		Survival: survival(l.rows, r.rows, o.Untrusted, "of the candidate", "of the base"),
 	}
+	p.Findings = p.Survival.findings()
+	if len(base) > 0 && len(candidate) > 0 {
+		p.Findings = append(p.Findings, findings(base, candidate)...)
+		p.Differs = settingsDiffer(base, candidate)
+	} else {
+		p.Differs = settingsDiffer(l.rows, r.rows)
+	}
+	p.Findings = append(p.Findings, apart(l.rows, r.rows)...)
+	slices.SortStableFunc(p.Findings, severeFirst)
 	p.Workload = []Setting{}
 	for _, s := range l.settings {
 		if slices.Contains(r.settings, s) {
 			p.Workload = append(p.Workload, s)
 		}
 	}
-	p.Differs = differing(l.rows, r.rows, func(f digest.Field) bool {
+	main := primary(measured(base, candidate)...)
+	p.Rows = append(judge(main, base, candidate, o.Effects), judge(exploratory(main, base, candidate), base, candidate, o.Effects)...)
+	for i := range p.Rows {
+		p.Rows[i].Primary = i < len(main)
+		p.Rows[i].survive(&p.Survival)
+	}
+	p.Distribution = distribution(base, candidate)
+	p.Differs, p.Findings, p.Distribution = orEmpty(p.Differs), orEmpty(p.Findings), orEmpty(p.Distribution)
+	return p
+}
+
+// settingsDiffer are the settings and revisions that differ.
+func settingsDiffer(base, candidate []digest.Row) []Differing {
+	return differing(base, candidate, func(f digest.Field) bool {
 		if environment(f.Name) {
 			return false
 		}
 		return f.Value.Independent || digest.OfRevision(f.Name) && f.Name != "revision_date"
 	})
-	main := primary(l.rows, r.rows)
-	p.Rows = append(judge(main, l.rows, r.rows, o.Effects), judge(exploratory(main, l.rows, r.rows), l.rows, r.rows, o.Effects)...)
-	for i := range main {
-		p.Rows[i].Primary = true
-	}
-	p.Distribution = distribution(l.rows, r.rows)
-	p.Differs, p.Findings, p.Distribution = orEmpty(p.Differs), orEmpty(p.Findings), orEmpty(p.Distribution)
-	return p
+}
+
+// measured are the sides of which some report can be judged.
+func measured(sides ...[]digest.Row) [][]digest.Row {
+	return slices.DeleteFunc(sides, func(rows []digest.Row) bool { return len(rows) == 0 })
 }
 
 // judge judges rows together.
@@ -393,12 +417,18 @@ func distribution(base, candidate []digest.Row) []Percentile {
 	return out
 }
 
-// verdict is that of the primary rows of all pairs: worse or better where none
-// speaks against it, mixed where one does, and cannot tell where none does and
+// verdict is that of the primary rows of all pairs, and of runs that came to
+// nothing: worse or better where none speaks against it, mixed where one does, and cannot tell where none does and
 // not all are the same.
 func (c *Comparison) verdict() string {
 	n := map[stats.Verdict]int{}
 	for _, p := range c.Pairs {
+		switch p.Survival.Gate {
+		case Worse:
+			n[stats.Worse]++
+		case CannotTell:
+			n[stats.Unknown]++
+		}
 		for _, r := range p.Rows {
 			if r.Primary {
 				n[r.Verdict]++

@@ -160,6 +160,11 @@ func without(rows []digest.Row, name string) []digest.Row {
 	return rows
 }
 
+// between are the findings of a comparison of one workload.
+func between(base, candidate []digest.Row) []Finding {
+	return pair(bundle{rows: base}, bundle{rows: candidate}, CompareOptions{}).Findings
+}
+
 // What differs between the sides is said, and what of it makes them
 // incomparable.
 func TestFindings(t *testing.T) {
@@ -188,7 +193,7 @@ func TestFindings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, f := range findings(runs(1, "a", 6, 1, 1, 0.01), late(runs(2, "b", 6, 1, 1, 0.01, tt.given), tt.late)) {
+			for _, f := range between(runs(1, "a", 6, 1, 1, 0.01), late(runs(2, "b", 6, 1, 1, 0.01, tt.given), tt.late)) {
 				s := f.About + ": " + f.Text
 				if f.Severe {
 					s = "!" + s
@@ -204,7 +209,7 @@ func TestFindings(t *testing.T) {
 
 // What was not what it seems is severe, and comes first.
 func TestSevereFindingsComeFirst(t *testing.T) {
-	got := findings(runs(1, "a", 6, 1, 1, 0.01), runs(2, "b", 6, 1, 1, 0.01, fields{"seed": 2.0, "target": "kafka://x:1/t", "version": "2", "target.topic.leaders": "1: 0"}))
+	got := between(runs(1, "a", 6, 1, 1, 0.01), runs(2, "b", 6, 1, 1, 0.01, fields{"seed": 2.0, "target": "kafka://x:1/t", "version": "2", "target.topic.leaders": "1: 0"}))
 	severe := true
 	for _, f := range got {
 		if f.Severe && !severe {

@@ -51,6 +51,9 @@ func leftOut(p *layout.Page, out []LeftOut) {
 // words are how many reports a side has, and which.
 func (s *Side) words() string {
 	text := fmt.Sprintf("%s: %s", reports(len(s.Reports)), list(s.Reports, 12))
+	if len(s.Reports) == 0 {
+		text = "no report that can be judged"
+	}
 	if s.Older > 0 {
 		text += fmt.Sprintf("; %s of older revisions not judged (--revisions judges all)", reports(s.Older))
 	}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	"carronade/internal/digest"
 	"carronade/internal/stats"
@@ -80,4 +81,28 @@ func (s *Survival) Words() string {
 		return fmt.Sprintf("%d of %d can be judged", s.Candidate.Judged, s.Candidate.Runs)
 	}
 	return fmt.Sprintf("all %d can be judged", s.Candidate.Runs)
+}
+
+// findings are what runs that came to nothing say against comparing the others.
+func (s *Survival) findings() []Finding {
+	var out []Finding
+	if s.Reason != "" {
+		out = append(out, Finding{true, "runs", s.Reason})
+	}
+	if s.Candidate.Died == 0 && s.Base.Died > 0 {
+		out = append(out, Finding{true, "runs", fmt.Sprintf("the system died in %d of %s of the base", s.Base.Died, runsWord(s.Base.Runs))})
+	}
+	return out
+}
+
+// survive takes a verdict back that is one of those runs alone that the system
+// lived through, and is better for it.
+func (j *Judgement) survive(s *Survival) {
+	take := func(f Fates, whose string, at ...stats.Verdict) {
+		if f.Died > 0 && slices.Contains(at, j.Verdict) {
+			j.Verdict, j.Why = stats.Unknown, fmt.Sprintf("the system died in %d of %s of the %s", f.Died, runsWord(f.Runs), whose)
+		}
+	}
+	take(s.Candidate, "candidate", stats.Better, stats.Same)
+	take(s.Base, "base", stats.Worse, stats.Same)
 }

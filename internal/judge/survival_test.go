@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/digest"
+	"carronade/internal/stats"
 )
 
 // ending has rows end in a way that leaves them without a verdict.
@@ -148,5 +149,96 @@ func TestConfirmOfRunsThatDied(t *testing.T) {
 			}
 			checkPage(t, v.Text)
 		})
+	}
+}
+
+// Nor is it left out of a comparison.
+func TestCompareOfRunsThatDied(t *testing.T) {
+	base := func() []digest.Row { return runs(1, "a", 10, 50e3, 0.012, 0.01) }
+	candidate := func(level float64, given ...fields) []digest.Row {
+		return runs(2, "b", 10, 50e3*level, 0.012, 0.01, given...)
+	}
+	for _, tt := range []struct {
+		name            string
+		base, candidate []digest.Row
+		want            string
+		finding         string
+		row             stats.Verdict // of throughput
+		err             string
+	}{
+		{name: "all live", base: base(), candidate: candidate(1.2), want: "better", row: stats.Better},
+		{
+			name: "four of the better one died", base: base(), candidate: append(ending(candidate(1.2)[:4], "system ended"), candidate(1.2)[4:]...),
+			want: "worse", row: stats.Unknown, finding: "the system died in 4 of 10 runs of the candidate, and in none of 10 of the base",
+		},
+		{
+			name: "all died", base: base(), candidate: ending(candidate(1), "system ended"), want: "worse", row: stats.Unknown,
+			finding: "the system died in 10 of 10 runs of the candidate, and in none of 10 of the base",
+		},
+		{
+			name: "some of the base died", base: append(ending(base()[:3], "system ended"), base()[3:]...), candidate: candidate(0.8), want: "cannot tell", row: stats.Unknown,
+			finding: "the system died in 3 of 10 runs of the base",
+		},
+		{
+			name: "some of the base died, and the candidate is better", base: append(ending(base()[:3], "system ended"), base()[3:]...), candidate: candidate(1.2), want: "better",
+			row: stats.Better, finding: "the system died in 3 of 10 runs of the base",
+		},
+		{name: "killed", base: base(), candidate: ending(candidate(1), "killed"), err: "none of the candidate's 10 reports can be judged: b0 is cut short (killed)"},
+		{
+			name: "the newest revision died", base: base(), candidate: append(candidate(1, fields{"branch": "pr", "revision": "aa", "revision_date": start}),
+				renamed("c", ending(candidate(1, fields{"branch": "pr", "revision": "bb", "revision_date": start.Add(time.Hour)}), "system ended"))...),
+			want: "worse", row: stats.Unknown, finding: "the system died in 10 of 10 runs of the candidate, and in none of 10 of the base",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := Compare(tt.base, tt.candidate, CompareOptions{})
+			if err != nil || tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Fatalf("got %v, want %q", err, tt.err)
+				}
+				return
+			}
+			p := c.Pairs[0]
+			finding := ""
+			if len(p.Findings) > 0 && p.Findings[0].About == "runs" {
+				finding = p.Findings[0].Text
+			}
+			if c.Verdict != tt.want || finding != tt.finding || p.Rows[0].Verdict != tt.row {
+				t.Errorf("got %q (%q, %q), want %q (%q, %q)", c.Verdict, finding, p.Rows[0].Verdict, tt.want, tt.finding, tt.row)
+			}
+			checkPage(t, c.Text)
+			checkJSON(t, c)
+		})
+	}
+}
+
+// renamed gives rows other ids.
+func renamed(prefix string, rows []digest.Row) []digest.Row {
+	for i := range rows {
+		rows[i].ID = prefix + rows[i].ID
+	}
+	return rows
+}
+
+// Runs that were fired in turns are so, also where some of them are left out.
+func TestRunsInTurnsWithSomeLeftOut(t *testing.T) {
+	a, b := runs(1, "a", 2, 1, 1, 0.01), runs(2, "b", 2, 1, 1, 0.01)
+	for i, at := range []int{0, 3} {
+		a[i].At = start.Add(time.Duration(at) * time.Minute)
+	}
+	for i, at := range []int{1, 2} {
+		b[i].At = start.Add(time.Duration(at) * time.Minute)
+	}
+	cut := ending(a[1:], "killed")
+	if got := apart(append(a[:1:1], cut...), b); len(got) != 0 {
+		t.Errorf("got %+v", got)
+	}
+	for _, f := range between(append(a[:1:1], cut...), b) {
+		if f.About == "time" {
+			t.Errorf("got %+v", f)
+		}
+	}
+	if got := apart(a[:1], b[:1]); len(got) != 0 {
+		t.Errorf("of one run a side: got %+v", got)
 	}
 }

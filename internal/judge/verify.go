@@ -173,13 +173,7 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 	}
 	g.Survival = survival(earlier, slices.Concat(newest.rows, newest.out), o.Untrusted, "of the newest revision", "before it")
 	g.Verdict = g.Survival.Gate
-	var sides [][]digest.Row
-	for _, side := range [][]digest.Row{before, newest.rows} {
-		if len(side) > 0 {
-			sides = append(sides, side)
-		}
-	}
-	qs := primary(sides...)
+	qs := primary(measured(before, newest.rows)...)
 	all := make([]contest, len(qs))
 	for i, q := range qs {
 		samples, at := levels(revisions, q.field)

@@ -65,7 +65,10 @@ func (g *Gate) text(p *layout.Page) {
 		p.Pair("", "branch", g.Branch)
 	}
 	newest := g.Revisions[len(g.Revisions)-1]
-	p.Pair("", "newest", newest.words()+", "+reports(len(newest.Reports))+": "+list(newest.Reports, 8))
+	p.Pair("", "newest", newest.words()+", "+newest.reports())
+	if g.Survival.Reason != "" {
+		p.Pair(gateColor(g.Survival.Gate), "", g.Survival.Gate+": "+g.Survival.Reason)
+	}
 	before := g.Revisions[:len(g.Revisions)-1]
 	if len(before) > 0 {
 		n := 0
@@ -134,6 +137,18 @@ func (l *Level) words() string {
 		return day
 	}
 	return short(l.Revision) + " of " + day
+}
+
+// reports tell which reports a level has, and which of them are judged.
+func (l *Level) reports() string {
+	text := reports(len(l.Reports)) + ": " + list(l.Reports, 8)
+	if len(l.Reports) == 0 {
+		text = "no report that can be judged"
+	}
+	if len(l.LeftOut) > 0 {
+		text += "; left out " + list(l.LeftOut, 8)
+	}
+	return text
 }
 
 // Short is what a level is called where there is little room.

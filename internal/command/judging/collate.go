@@ -16,16 +16,17 @@ import (
 
 const collateLong = `Puts reports side by side that differ in one thing alone. VAR is that thing: a
 setting of the workload (callers, events, rate, for), the branch or revision of
-the system under test, one of its flags, a field of the host, or a label. Reports
-in which every other independent variable is the same make a group; in it there is
-a row for each value of VAR, its repetitions joined: medians, and below them half
-of their interval. The best of a group is marked only where the repetitions carry
-that, which takes six of each.
+the system under test, one of its flags, a field of the host, or a label.
+Reports in which every other independent variable is the same make a group; in
+it there is a row for each value of VAR, its repetitions joined: medians, and
+below them half of their interval. The best of a group is marked only where the
+repetitions carry that, which takes six of each.
 
-Filters choose the reports, as in report list. One on VAR itself chooses the rows
-to start from, and what stands beside them may be any value. With VAR=branch the
-revision may differ (of each branch the newest is taken), and flags of the system
-that differ are shown in a last column; so they are when VAR is a setting.`
+Filters choose the reports, as in report list. One on VAR itself chooses the
+rows to start from, and what stands beside them may be any value. With
+VAR=branch the revision may differ (of each branch the newest is taken), and
+flags of the system that differ are shown in a last column; so they are when
+VAR is a setting.`
 
 const collateExample = `
   carronade collate callers

@@ -3,6 +3,7 @@ package judging
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -37,7 +38,7 @@ func comparisonSuites(c *judge.Comparison) []export.Suite {
 	title := "compare " + c.Base.Name + " with " + c.Candidate.Name
 	facts := map[string]string{"verdict": c.Verdict}
 	leftOut(facts, append(c.Base.LeftOut[:len(c.Base.LeftOut):len(c.Base.LeftOut)], c.Candidate.LeftOut...))
-	out := make([]export.Suite, 0, len(c.Pairs)+len(c.Unpaired))
+	out := make([]export.Suite, 0, len(c.Pairs)+len(c.Unpaired)+1)
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		s := export.Suite{Name: numbered(title+": "+p.Words(), i, len(c.Pairs)), Facts: map[string]string{
@@ -52,6 +53,9 @@ func comparisonSuites(c *judge.Comparison) []export.Suite {
 				name = "not equal"
 			}
 			s.Facts[fmt.Sprintf("%s %d", name, k+1)] = f.About + ": " + f.Text
+		}
+		if p.Survival.Gate == judge.Worse {
+			s.Cases = append(s.Cases, export.Case{Name: "runs", Text: p.Survival.Words(), Failed: true})
 		}
 		for k := range p.Rows {
 			r := &p.Rows[k]
@@ -75,11 +79,15 @@ func comparisonSuites(c *judge.Comparison) []export.Suite {
 			Cases: []export.Case{{Name: "compared", Text: u.Words(), Skipped: true}},
 		})
 	}
+	if all := append(c.Base.LeftOut[:len(c.Base.LeftOut):len(c.Base.LeftOut)], c.Candidate.LeftOut...); len(all) > 0 {
+		out = append(out, export.Suite{Name: title + ": left out", Facts: facts, Cases: []export.Case{judged(all)}})
+	}
 	return out
 }
 
 // gateSuites are a verification as test cases: a suite a workload, a case a
-// row. A suite has a failure where its workload makes the gate fail, and
+// row, and one for the reports: that some are not judged is seen where nobody
+// looks at facts. A suite has a failure where its workload makes the gate fail, and
 // nowhere else.
 func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 	facts := map[string]string{"verdict": v.Verdict}
@@ -92,25 +100,29 @@ func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 		g := &v.Groups[i]
 		newest := &g.Revisions[len(g.Revisions)-1]
 		s := export.Suite{Name: numbered("verify: "+g.Words(), i, len(v.Groups)), Facts: map[string]string{
-			"newest": newest.Short(), "newest reports": strings.Join(newest.Reports, " "), "revisions before it": fmt.Sprint(len(g.Revisions) - 1),
+			"newest": newest.Short(), "newest reports": strings.Join(slices.Concat(newest.Reports, newest.LeftOut), " "), "revisions before it": fmt.Sprint(len(g.Revisions) - 1),
 		}}
 		for k, v := range facts {
 			s.Facts[k] = v
 		}
 		failed := false
-		for k := range g.Rows {
-			r := &g.Rows[k]
-			one := export.Case{Name: r.Title, Text: r.Words()}
+		add := func(one export.Case, gate string) {
 			switch {
-			case r.Gate == judge.NotWorse:
-			case r.Gate == judge.Worse && g.Verdict == judge.Worse:
-				one.Failed, failed = true, true
+			case gate == judge.NotWorse:
+			case gate == judge.Worse && g.Verdict == judge.Worse:
+				one.Failed, one.Skipped, failed = true, false, true
 			case strict:
-				one.Failed = true
+				one.Failed, one.Skipped = true, false
 			default: // what a confirming run did not show again, too
 				one.Skipped = true
 			}
 			s.Cases = append(s.Cases, one)
+		}
+		all := judged(g.LeftOut)
+		all.Text = strings.TrimSuffix(g.Survival.Words()+"; "+all.Text, "; ")
+		add(all, g.Survival.Gate)
+		for k := range g.Rows {
+			add(export.Case{Name: g.Rows[k].Title, Text: g.Rows[k].Words()}, g.Rows[k].Gate)
 		}
 		if c := g.Confirmed; c != nil {
 			s.Cases = append(s.Cases, export.Case{Name: "confirmed", Text: c.Words(), Failed: !failed && g.Verdict == judge.Worse})
@@ -118,6 +130,20 @@ func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 		out = append(out, s)
 	}
 	return out
+}
+
+// judged is the case that all reports were judged, skipped where some were not.
+func judged(out []judge.LeftOut) export.Case {
+	const most = 20
+	var parts []string
+	for i, l := range out {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("%d others", len(out)-most))
+			break
+		}
+		parts = append(parts, "left out "+l.ID+": "+l.Why)
+	}
+	return export.Case{Name: "reports judged", Text: strings.Join(parts, "; "), Skipped: len(out) > 0}
 }
 
 // leftOut adds the reports that were not judged to the facts.

@@ -11,6 +11,8 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/judge"
+	"carronade/internal/report"
+	"carronade/load"
 )
 
 // outcomes are the cases of JUnit XML, a line each: suite, name and what came of
@@ -118,7 +120,7 @@ func TestExploratoryRowsDoNotFail(t *testing.T) {
 			got = append(got, fmt.Sprint(one.Name, " ", one.Failed, " ", one.Skipped))
 		}
 	}
-	if want := []string{"throughput false false", "memory false true", "CPU false true", "compared false true"}; !slices.Equal(got, want) {
+	if want := []string{"throughput false false", "memory false true", "CPU false true", "compared false true", "reports judged false true"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if f := suites[0].Facts; f["not equal 1"] != "client: version was 1 and is 2" || f["left out x1"] != "cut short" {
@@ -155,6 +157,20 @@ func TestVerifyAsJUnit(t *testing.T) {
 		{name: "strictly", keep: func(s *shelf) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, args: []string{"--strict"}, code: 1, want: [][]string{
 			{"| throughput | failed: ", "nothing came before it"},
 		}},
+		{name: "died", keep: func(s *shelf) {
+			s.repeat(8, "main", "aaaa", 3*day, 50e3)
+			for range 3 {
+				s.keep("main", "bbbb", 2*day, 50e3, func(d *report.Document) { d.Stopped, d.Partial = load.BySystem, true })
+			}
+		}, code: 1, want: [][]string{
+			{"| reports judged | failed: the system died in 3 of 3 runs of the newest revision, and in none of 8 before it; left out "},
+			{"| throughput | skipped: "},
+		}},
+		{name: "some left out", keep: func(s *shelf) {
+			s.repeat(8, "main", "aaaa", 3*day, 50e3)
+			s.repeat(8, "main", "bbbb", 2*day, 50e3)
+			s.keep("main", "bbbb", 2*day, 50e3, func(d *report.Document) { d.Stopped, d.Partial = load.Killed, true })
+		}, args: []string{"--effect", "8%"}, want: [][]string{{"| reports judged | skipped: 8 of 9 can be judged; left out ", ": cut short (killed)"}}},
 		{name: "not as bad again", keep: slower, args: []string{"--effect", "8%", "--confirm", "CONFIRM_LEVEL=50000 '" + program + "'"}, code: 4, want: [][]string{
 			{"| throughput | skipped: "}, {"| confirmed | passed: ", "it was not as bad again"},
 		}},
@@ -185,9 +201,9 @@ func TestVerifyAsJUnit(t *testing.T) {
 func TestConfirmedAloneFails(t *testing.T) {
 	v := &judge.Verification{Verdict: judge.Worse, Groups: []judge.Gate{{
 		Verdict: judge.Worse, Revisions: []judge.Level{{Date: time.Unix(0, 0)}}, Confirmed: &judge.Confirmed{Again: true, Reports: []string{"n"}},
-		Rows: []judge.GateRow{{Gate: judge.NotWorse}},
+		Rows: []judge.GateRow{{Gate: judge.NotWorse}}, Survival: judge.Survival{Gate: judge.NotWorse},
 	}}}
-	if c := gateSuites(v, false)[0].Cases; len(c) != 2 || c[0].Failed || !c[1].Failed {
+	if c := gateSuites(v, false)[0].Cases; len(c) != 3 || c[0].Failed || c[1].Failed || !c[2].Failed {
 		t.Errorf("got %+v, want the confirming run to fail", c)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,11 +28,13 @@ newest is held against those since the last step. Lasting steps in the history
 are found and dated; one for the worse that was not made good since is worse,
 too, however long ago.
 
-Throughput and response p99 decide, and the worst verdict of all workloads:
+Throughput and response p99 decide, whether the system died in runs of the
+newest, and the worst verdict of all workloads:
   0  not worse: worse by what is worth naming is ruled out
   1  worse
   2  could not be done
-  4  cannot tell: too little history, or too noisy (--strict makes it 1)
+  4  cannot tell: too little history, too noisy, or few of the newest revision's
+     reports can be judged (--strict makes it 1)
 
 With --confirm a regression must show again before it fails: CMD is run by the
 shell for each workload that is worse, with CARRONADE_REPORT,
@@ -41,7 +44,8 @@ that revision.`
 const verifyExample = `
   carronade verify -n 168h branch=main
   carronade verify branch=main rate=50k/s --effect 5% --effect response_p99=15%
-  carronade verify branch=main --confirm 'carronade report replay $CARRONADE_REPORT'`
+  carronade verify branch=main \
+    --confirm 'carronade report replay $CARRONADE_REPORT'`
 
 // verifying is what was typed.
 type verifying struct {
@@ -192,7 +196,8 @@ const leave = 30 * time.Second
 // confirmed runs the confirming command for one workload.
 func (c *verifying) confirmed(ctx context.Context, g *judge.Gate) error {
 	newest := g.Revisions[len(g.Revisions)-1]
-	id := newest.Reports[len(newest.Reports)-1]
+	all := slices.Concat(newest.LeftOut, newest.Reports) // of a revision that always crashes none is judged
+	id := all[len(all)-1]
 	c.tools.Note("%s is worse: %s is to confirm it", id, c.confirm)
 	shell := []string{"sh", "-c"}
 	if runtime.GOOS == "windows" {
