@@ -15,7 +15,7 @@ const ShapeForms = `constant(RATE)               such as constant(50k/s)
 ramp(RATE,RATE,TIME)         from, to: such as ramp(1k/s,100k/s,30s)
 steps(RATE:TIME,...)         in turn: such as steps(10k/s:10s,20k/s:10s)
 steps(RATE..RATE,RATE,TIME)  from, to, by: such as steps(1k/s..9k/s,2k/s,10s)
-sine(RATE,RATE,TIME)         mean, swing, period: such as sine(50k/s,10k/s,60s)
+sine(RATE,RATE,TIME)         mean, swing, period: such as sine(50k/s,9k/s,60s)
 burst(EVENTS,TIME)           so many at once, every: such as burst(1000,1s)
 poisson(RATE[,SEED])         at random: such as poisson(5k/s)
 SHAPE:TIME                   for so long: such as constant(1k/s):10s

@@ -88,7 +88,7 @@ var Rooms = []Room{
 		"internal/checkout", "internal/ledger", "internal/live", "internal/publish", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
-	{Name: "internal/compat", May: []string{"internal/report", "internal/workload", "load"}},
+	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/workload", "load"}},
 	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/export", "internal/report", "internal/trace", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/workload", "load", "measure"}},

@@ -32,8 +32,8 @@ type demo struct {
 const demoLong = `Starts an embedded server as a process of its own, fires at it for about ten
 seconds in an open loop, and reports.`
 
-const demoTrust = `The server shares this machine. When that was in the way of the times, the report
-says so; the exit code is about the events alone.`
+const demoTrust = `The server shares this machine. When that was in the way of the times, the
+report says so; the exit code is about the events alone.`
 
 const demoNext = `
 That was an embedded %s, on this machine. What to type next:

@@ -68,6 +68,9 @@ func (p *Program) Main() int {
 	root.SetErr(p.Err)
 	root.SetIn(p.In)
 	_, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = s.unhelped
+	}
 	if problem := s.profile.stop(); problem != nil {
 		s.say(problem)
 		if err == nil {
@@ -106,6 +109,10 @@ type session struct {
 	// end ends at once what a run has started (the system under test), which
 	// must not outlive this program.
 	end atomic.Pointer[func()]
+
+	// unhelped is why no help was printed that was asked for: the parser of the
+	// command line takes no error for it.
+	unhelped error
 
 	// unwritten is set when a report of an old tool's run was not written.
 	unwritten atomic.Bool

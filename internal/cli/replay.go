@@ -18,10 +18,10 @@ import (
 
 const replayLong = `Runs the workload of a stored report again, once, as it was resolved then: its
 target, seed, load, settings of the system under test and labels. Flags and
-another target that are given outrank what the report says. Files that the first run wrote (--hdr,
---trace) are not written again unless they are asked for. Secrets are not in a
-report, only where they were: env:NAME and file:PATH are read anew, and a command
-line with a secret in it has to be given again.`
+another target that are given outrank what the report says. Files that the
+first run wrote (--hdr, --trace) are not written again unless they are asked
+for. Secrets are not in a report, only where they were: env:NAME and file:PATH
+are read anew, and a command line with a secret in it has to be given again.`
 
 // notReplayed are settings of a first run that are about its own output.
 var notReplayed = []string{"hdr", "trace", "trace-events", "repeat"}

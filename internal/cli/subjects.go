@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
 	"carronade/internal/layout"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -136,8 +135,8 @@ const unitsText = `A number may carry a unit; a duration must.
   shares       1% or 0.01
 `
 
-const filtersText = `Filters choose among stored reports, wherever several may be meant; a report meets
-all that are given.
+const filtersText = `Filters choose among stored reports, wherever several may be meant; a report
+meets all that are given.
 
   branch=main           is; != is not
   rate>=50k/s           also <=, < and >; in quotes, since a shell takes these

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -63,6 +64,9 @@ type Eyes struct {
 	// Met is told the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time.
 	Met func(endToEnd time.Duration)
+	// Told is told of each interval whether Graphite was told of it, one call at a
+	// time; the error is why not. Who has it says so in words of its own.
+	Told func(error)
 	// Fired sees the outcomes of shots, settled for good, on the threads that sent
 	// them, several at once. It must not block, nor keep the slice.
 	Fired func(out []load.Outcome)
@@ -77,10 +81,26 @@ type Ours struct {
 
 // OursHelp is what help says of them.
 const OursHelp = `of carronade, besides the tool's own:
-  --strict             the tool's quirks, too: how it computed what is wrong in it, and its exit codes
-  --generation NAME    which of the tool's generations, where it has several (by the flags)
+  --strict             the tool's quirks, too: how it computed what is wrong in
+                       it, and its exit codes
+  --generation NAME    which of the tool's generations, where it has several (by
+                       the flags)
   --report-json FILE   the whole report as JSON
 `
+
+// HelpRow writes a row of help: what somebody types, and from the column on what
+// it does, wrapped; what is typed has lines of its own where it is too long.
+func HelpRow(w io.Writer, column int, typed, does string) {
+	line := "  " + typed
+	if len(line) >= column {
+		fmt.Fprintln(w, line)
+		line = ""
+	}
+	for _, text := range layout.Wrap(does, layout.Columns-column) {
+		fmt.Fprintf(w, "%-*s%s\n", column, line, text)
+		line = ""
+	}
+}
 
 // Split takes our flags out of a tool's arguments.
 func Split(args []string) (own []string, o Ours, err error) {

@@ -14,8 +14,9 @@ import (
 const checkLong = `Reads every report of the store and compares it with its hash. What cannot be
 read is named, and makes the exit code 1.
 
-With --move-aside a store that is damaged is kept under another name, and what can
-still be read of it is put into a new one. A store that is whole stays where it is.`
+With --move-aside a store that is damaged is kept under another name, and what
+can still be read of it is put into a new one. A store that is whole stays
+where it is.`
 
 func (c *commands) check() *cobra.Command {
 	var aside bool

@@ -25,7 +25,8 @@ const exportExample = `
   carronade report export branch=main --as json --out main.json
   carronade report export last --as percentiles --time service
   carronade report export last --as png --out pictures
-  carronade report export last~1 last --as svg --picture throughput --out both.svg`
+  carronade report export last~1 last --as svg --picture throughput \
+    --out both.svg`
 
 // exporting is what was typed for an export.
 type exporting struct {

@@ -25,9 +25,9 @@ func (c *commands) importing() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import FILE...", Short: "keep reports that stand in JSON files",
 		Long: `Keeps reports that carronade wrote as JSON (run --json, --json-file, report
-export --as json), one or several in a file; - is stdin. A report that was changed
-after it was made, or is not whole, is refused: its hash tells. One that is there
-already is left as it is. Prints the ids.`,
+export --as json), one or several in a file; - is stdin. A report that was
+changed after it was made, or is not whole, is refused: its hash tells. One
+that is there already is left as it is. Prints the ids.`,
 		Example: importExample,
 		Args:    command.Args(1, -1, "files with reports"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

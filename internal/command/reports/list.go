@@ -18,9 +18,9 @@ import (
 	"carronade/load"
 )
 
-const listLong = `Lists reports, newest first. Filters choose among them, and --columns shows other
-fields of theirs. Times are UTC; a p99 in brackets is of service times, where a
-run has no response times.`
+const listLong = `Lists reports, newest first. Filters choose among them, and --columns shows
+other fields of theirs. Times are UTC; a p99 in brackets is of service times,
+where a run has no response times.`
 
 const listExample = `
   carronade report list

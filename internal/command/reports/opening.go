@@ -22,8 +22,8 @@ func (c *commands) open() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "open [REPORT...]", Short: "a page with pictures, in the browser; several reports lie over each other",
 		Long: `Writes reports as one HTML page, which needs nothing else, to the user's cache
-folder and has the system open it. The page's path goes to stdout; where there is
-no display nothing else happens.`,
+folder and has the system open it. The page's path goes to stdout; where there
+is no display nothing else happens.`,
 		Example: "\n  carronade report open\n  carronade report open last~1 last",
 	}
 	cmd.Flags().BoolVar(&only, "print", false, "write the page and print its path, and open nothing")

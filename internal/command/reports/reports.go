@@ -26,8 +26,8 @@ second before the last). Where several may be meant, filters choose them:
 
     branch=main  rate>=50k/s  'response_p99<20ms'  target~orders  started>=7d
 
-on any setting of the workload, label, flag of the system under test, fact of the
-host, or number that was measured.`
+on any setting of the workload, label, flag of the system under test, fact of
+the host, or number that was measured.`
 
 const reportExample = `
   carronade report list

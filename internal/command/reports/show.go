@@ -39,9 +39,9 @@ func (c *commands) show() *cobra.Command {
 func (c *commands) cite() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cite [REPORT...]", Short: "the number and its conditions, in one line",
-		Long: `Prints what a report measured in one line, with what it takes to judge the number
-and to measure it again: the load, the system, the machine, the generator's
-trustworthiness and the report's id.`,
+		Long: `Prints what a report measured in one line, with what it takes to judge the
+number and to measure it again: the load, the system, the machine, the
+generator's trustworthiness and the report's id.`,
 		Example: "\n  carronade report cite\n  carronade report cite last last~1",
 	}
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {

@@ -16,10 +16,10 @@ import (
 	"carronade/internal/store"
 )
 
-const tableLong = `Puts runs into the tables that Kafka's performance tools end with, the smallest run
-first: of those that produced, how many events, MB a second and the times they
-took; of those that consumed, from when to when, MB and events, and both a second.
-Without --side there are both, of the sides that there are reports of.`
+const tableLong = `Puts runs into the tables that Kafka's performance tools end with, the smallest
+run first: of those that produced, how many events, MB a second and the times
+they took; of those that consumed, from when to when, MB and events, and both a
+second. Without --side there are both, of the sides that there are reports of.`
 
 const tableExample = `
   carronade report table label.series=one

@@ -23,17 +23,18 @@ import (
 )
 
 const topicsLong = `Makes, lists, describes, deletes and reads Kafka topics, as operations that are
-counted and timed: one topic by hand, or ten thousand as a load. A topic that is
-missing, or there already, is a failure like any other, and makes the exit code 1.
-No report is kept of it: it is work on the brokers more often than a measurement.
---json is the whole result.
+counted and timed: one topic by hand, or ten thousand as a load. A topic that
+is missing, or there already, is a failure like any other, and makes the exit
+code 1. No report is kept of it: it is work on the brokers more often than a
+measurement. --json is the whole result.
 
 TARGET names the broker and may name the topic; TOPICS are others, with commas
 between them.`
 
 const topicsExample = `
   carronade topics create kafka://127.0.0.1:9092/orders --partitions 12
-  carronade topics create kafka://127.0.0.1:9092/load --count 10k --per-request 100
+  carronade topics create kafka://127.0.0.1:9092/load --count 10k \
+    --per-request 100
   carronade topics read kafka://127.0.0.1:9092 orders,payments`
 
 // mostTopics bounds --count: every name is kept.

@@ -28,8 +28,8 @@ const shareDiffers = `
 Here exactly as many records are counted as were asked for, the wait for the
 timeout is not part of the time, and a run that lacks records ends with 1
 (--strict: as the tool has it). A share group that nobody has told otherwise
-begins at the end: set its share.auto.offset.reset to earliest by
-kafka-configs --entity-type groups. See docs/coming-from/kafka-consumer-tools.md.
+begins at the end: set its share.auto.offset.reset to earliest by kafka-configs
+--entity-type groups. See docs/coming-from/kafka-consumer-tools.md.
 `
 
 const aboutShare = "This tool is used to verify the share consumer performance."

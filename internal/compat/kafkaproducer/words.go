@@ -153,20 +153,21 @@ flags:`)
 		if f.kind != yes {
 			name += " " + f.meta
 		}
-		fmt.Fprintf(w, "  %-38s %s\n", name, f.help)
+		compat.HelpRow(w, 28, name, f.help)
 	}
 	fmt.Fprintf(w, "\n%s%s", compat.OursHelp, differs)
 }
 
 const differs = `
 Generations are 2018, 4.1 and 4.3 (or 4.2, the same): lines and the client's
-defaults are those of then. Without --generation it is 4.3; where the servers come
-by --producer-props or --producer.config and no flag is newer, which fits all of
-them, lines have the form of 2018, and the client's defaults are today's.
+defaults are those of then. Without --generation it is 4.3; where the servers
+come by --producer-props or --producer.config and no flag is newer, which fits
+all of them, lines have the form of 2018, and the client's defaults are
+today's.
 
 Here percentiles are of every record and the nearest millisecond (--strict:
-int(p*n) of 500,000 samples, cut), with --throughput above zero times begin when a
-record is due (--strict: when it is sent), a run whose records failed does not
-leave with 0, --throughput 0, which never ends, is refused, and one of 10,000,000
-or more is -1. See docs/coming-from/kafka-tools.md.
+int(p*n) of 500,000 samples, cut), with --throughput above zero times begin
+when a record is due (--strict: when it is sent), a run whose records failed
+does not leave with 0, --throughput 0, which never ends, is refused, and one of
+10,000,000 or more is -1. See docs/coming-from/kafka-tools.md.
 `

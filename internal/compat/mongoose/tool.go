@@ -210,17 +210,17 @@ func list() string {
 func help(p *compat.Program) {
 	fmt.Fprintf(p.Out, "Usage: %s [--A-B-C=VALUE ...]\n\n", p.Called)
 	for _, o := range options {
-		text := fmt.Sprintf("  --%s=<%s>", o.name, o.kind)
+		typed := fmt.Sprintf("--%s=<%s>", o.name, o.kind)
 		if o.def != "" {
-			text += " (" + o.def + ")"
+			typed += " (" + o.def + ")"
 		}
+		fmt.Fprintln(p.Out, "  "+typed)
 		switch o.use {
 		case void:
-			text += "\n      does nothing: " + o.why
+			compat.HelpRow(p.Out, 6, "", "does nothing: "+o.why)
 		case refused:
-			text += "\n      is refused: " + o.why
+			compat.HelpRow(p.Out, 6, "", "is refused: "+o.why)
 		}
-		fmt.Fprintln(p.Out, text)
 	}
 	fmt.Fprintf(p.Out, "\n%s%s", compat.OursHelp, differs)
 }

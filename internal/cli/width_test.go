@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/compat"
+	"carronade/target/all"
+)
+
+// wide finds the lines of a page that a terminal of 80 columns would break. What
+// an old tool says in its own words, or in those of Go's flag package, is as it
+// is there.
+func wide(t *testing.T, of, page string) {
+	t.Helper()
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "    \t") || strings.HasPrefix(line, "This tool measures end-to-end latency in Kafka") {
+			continue
+		}
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("%s: %d columns: %s", of, n, line)
+		}
+	}
+}
+
+// Help fits a terminal of 80 columns: that of every command and subject, and
+// that of the old tools.
+func TestHelpWidth(t *testing.T) {
+	var out bytes.Buffer
+	s := &session{Program: &Program{Kinds: all.Kinds(), Out: &out, Err: io.Discard}, out: &stdout{w: &out}}
+	pages := 0
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		out.Reset()
+		cmd.SetOut(&out)
+		s.help(cmd, nil)
+		wide(t, cmd.CommandPath(), out.String())
+		pages++
+		for _, c := range cmd.Commands() {
+			if c.Name() == "completion" {
+				continue // its pages are cobra's
+			}
+			walk(c)
+		}
+	}
+	walk(s.root())
+	if pages < 30 {
+		t.Errorf("%d pages of help: where are the commands?", pages)
+	}
+	for _, sub := range subjects() {
+		wide(t, "help "+sub.name, sub.text(s))
+	}
+	for _, tool := range oldTools() {
+		var said bytes.Buffer
+		for _, flag := range []string{"--help", "-help"} {
+			p := &compat.Program{Called: tool.Name, Args: []string{flag}, In: strings.NewReader(""), Out: &said, Err: &said}
+			if _, err := tool.Main(t.Context(), p); err == nil && said.Len() > 0 {
+				break
+			}
+			said.Reset()
+		}
+		if said.Len() == 0 {
+			t.Errorf("%s: no help", tool.Name)
+		}
+		wide(t, "as "+tool.Name, said.String())
+	}
+}
