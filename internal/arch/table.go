@@ -51,7 +51,7 @@ var Rooms = []Room{
 	{Name: "internal/socket"},
 	{Name: "internal/uring"},
 	{Name: "internal/dial", May: []string{"target"}},
-	{Name: "internal/standin", May: []string{"internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann"}},
+	{Name: "internal/standin", May: []string{"internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/system"}},
 	{Name: "internal/standin/apm", May: []string{"internal/secret", "internal/socket", "internal/standin/drop", "internal/standin/fault", "internal/standin/setting", "internal/uring", "internal/wire/apm", "units"}},
 	{Name: "internal/standin/kafka", May: []string{"internal/secret", "internal/standin/drop", "internal/standin/fault", "internal/standin/setting", "internal/wire/kafka", "units"}},
 	{Name: "internal/standin/riemann", May: []string{"internal/standin/fault", "internal/standin/setting", "internal/wire/riemann", "units"}},

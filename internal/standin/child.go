@@ -1,33 +1,31 @@
 package standin
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
+
+	"carronade/internal/system"
 )
 
 // childEnv marks a process that Spawn started: it ends when its standard input
 // does, which is when its parent is gone, however it went.
 const childEnv = "CARRONADE_STANDIN_CHILD"
 
-// stopPatience is how long Stop waits between TERM and KILL.
+// stopPatience is how long Stop waits between closing its input and KILL.
 const stopPatience = 5 * time.Second
 
 // A Child is a stand-in that runs as a process of its own.
 type Child struct {
 	addrs map[string]string // "" is the first one printed
-	cmd   *exec.Cmd
-	stdin io.Closer
-	ended chan struct{} // closed when the process is gone
-	err   error         // how it went; read after ended
+	child *system.Child
+	stdin io.Closer     // its end is the child's
+	ended chan struct{} // closed when the process is gone and all its words are heard
 	words *tail
 	stop  func() error
 }
@@ -46,59 +44,38 @@ func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 	}
 	cmd := exec.Command(exe, append([]string{"standin"}, args...)...) //nolint:gosec,noctx // our own program; ended by Stop
 	cmd.Env = append(os.Environ(), childEnv+"=1")
-	tieToParent(cmd)
-	c := &Child{cmd: cmd, ended: make(chan struct{}), words: &tail{}}
-	c.stop = sync.OnceValue(c.end)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting a stand-in: %w", err)
 	}
-	c.stdin = stdin
-	cmd.Stderr = c.words
-	out, in, err := os.Pipe()
+	c := &Child{stdin: stdin, ended: make(chan struct{}), words: &tail{}}
+	c.stop = sync.OnceValue(c.end)
+	ready := make(chan string, 1)
+	c.child, err = system.StartChild(cmd, func(line string) {
+		if at, ok := strings.CutPrefix(line, listening); ok {
+			select {
+			case ready <- at:
+			default:
+			}
+			return
+		}
+		c.words.add(line)
+	})
 	if err != nil {
+		stdin.Close()
 		return nil, fmt.Errorf("starting a stand-in: %w", err)
 	}
-	cmd.Stdout = in
-	started := make(chan error, 1)
 	go func() {
-		// On Linux the child dies with the thread that started it, so that
-		// thread has to last as long as the child.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		in.Close()
-		started <- err
-		if err == nil {
-			c.err = cmd.Wait()
-		}
+		<-c.child.Done()
+		<-c.child.Drained()
 		close(c.ended)
 	}()
-	if err := <-started; err != nil {
-		out.Close()
-		return nil, fmt.Errorf("starting a stand-in: %w", err)
-	}
-	ready := make(chan string, 1)
-	go func() {
-		defer out.Close()
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if line, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
-				select {
-				case ready <- line:
-				default:
-				}
-			}
-		}
-		close(ready)
-	}()
 	select {
-	case line, ok := <-ready:
-		if !ok {
-			_ = c.stop()
-			return nil, fmt.Errorf("the stand-in ended before it listened: %s", c.words.last())
-		}
+	case line := <-ready:
 		c.addrs = addresses(line)
+	case <-c.ended:
+		_ = c.stop()
+		return nil, fmt.Errorf("the stand-in ended before it listened: %s", c.words.last())
 	case <-ctx.Done():
 		_ = c.stop()
 		return nil, fmt.Errorf("waiting for the stand-in to listen: %w", ctx.Err())
@@ -135,23 +112,19 @@ func (c *Child) Addr() string { return c.addrs[""] }
 func (c *Child) AddrOf(name string) string { return c.addrs[name] }
 
 // Pid is the child's process id.
-func (c *Child) Pid() int { return c.cmd.Process.Pid }
+func (c *Child) Pid() int { return c.child.Pid() }
 
-// Ended is closed when the process is gone.
+// Ended is closed when the process is gone and its last words are in Words.
 func (c *Child) Ended() <-chan struct{} { return c.ended }
 
-// Words is what the child said on its standard error, the last of it. After
+// Words is what the child said besides its addresses, the last of it. After
 // Stop, that ends with what it took and gave.
 func (c *Child) Words() string { return c.words.String() }
 
 // Usage is what the child consumed in its whole life; zero before it ended.
 func (c *Child) Usage() (cpu time.Duration) {
-	select {
-	case <-c.ended:
-		if s := c.cmd.ProcessState; s != nil {
-			return s.UserTime() + s.SystemTime()
-		}
-	default:
+	if s := c.child.State(); s != nil {
+		return s.UserTime() + s.SystemTime()
 	}
 	return 0
 }
@@ -160,6 +133,8 @@ func (c *Child) Usage() (cpu time.Duration) {
 // an error; stopping twice is not.
 func (c *Child) Stop() error { return c.stop() }
 
+// end closes the child's standard input, which ends it on every system, and
+// with a goodbye where there are no signals either.
 func (c *Child) end() error {
 	select {
 	case <-c.ended:
@@ -167,20 +142,15 @@ func (c *Child) end() error {
 		return fmt.Errorf("the stand-in ended by itself: %s", c.words.last())
 	default:
 	}
-	terminate(c.cmd.Process)
 	c.stdin.Close()
 	select {
 	case <-c.ended:
+		return c.child.Err()
 	case <-time.After(stopPatience):
-		_ = c.cmd.Process.Kill()
+		c.child.Kill()
 		<-c.ended
 		return fmt.Errorf("the stand-in did not end within %v and was killed", stopPatience)
 	}
-	var exit *exec.ExitError
-	if errors.As(c.err, &exit) && !exit.Exited() {
-		return nil // ended by the signal itself, before it could mind it
-	}
-	return c.err
 }
 
 // Hook turns the process into the stand-in it was started to be by Spawn; in
@@ -205,7 +175,7 @@ func EndWithParent(ctx context.Context) context.Context {
 	return ctx
 }
 
-// A tail keeps the last of what is written to it.
+// A tail keeps the last lines of what is said.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -213,14 +183,13 @@ type tail struct {
 
 const tailBytes = 8 << 10
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *tail) add(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
+	t.buf = append(append(t.buf, line...), '\n')
 	if n := len(t.buf); n > 2*tailBytes {
 		t.buf = append(t.buf[:0], t.buf[n-tailBytes:]...)
 	}
-	return len(p), nil
 }
 
 func (t *tail) String() string {

@@ -176,9 +176,7 @@ func TestChildKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := child.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	child.child.Kill()
 	<-child.Ended()
 	if err := child.Stop(); err == nil {
 		t.Error("stopping a child that ended by itself is no error, want one")

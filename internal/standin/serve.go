@@ -14,6 +14,9 @@ import (
 	"carronade/internal/standin/riemann"
 )
 
+// listening begins the line that tells the addresses.
+const listening = "listening on "
+
 // A server is a stand-in of one protocol with its options, before it runs.
 type server struct {
 	bind  func(fs *pflag.FlagSet)
@@ -78,7 +81,7 @@ func (s *server) Serve(ctx context.Context, out, words io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "listening on %s\n", r.listening); err != nil {
+	if _, err := fmt.Fprintf(out, "%s%s\n", listening, r.listening); err != nil {
 		_ = r.close()
 		return fmt.Errorf("telling the address: %w", err)
 	}
