@@ -3,6 +3,7 @@ package heyapm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -75,7 +76,10 @@ func (t *agents) main(ctx context.Context) (int, error) {
 		{name: "transactions", limit: t.transactions, per: t.per, spans: [2]int{t.minSpans, t.mostSpans}, limitFlag: "-t"},
 		{name: "errors", limit: t.errors, per: t.errorsPer, frames: [2]int{t.minFrames, t.mostFrames}, limitFlag: "-e"},
 	}
-	_, code, err := t.fire(ctx, streams, cmp.Or(t.run, runTime2023), "")
+	if !t.given["run"] {
+		t.run = runTime2023
+	}
+	_, code, err := t.fire(ctx, streams, t.run, "")
 	return code, err
 }
 
@@ -91,6 +95,8 @@ func (t *agents) check() error {
 		return fmt.Errorf("-t %d -e %d: nothing is left to generate", t.transactions, t.errors)
 	case t.run < 0 || t.flush < 0:
 		return fmt.Errorf("-run %v -flush %v: no time goes backwards", t.run, t.flush)
+	case t.given["run"] && t.run == 0 && t.bench:
+		return errors.New("-run 0 and -bench: its first workload would never end")
 	}
 	return nil
 }
@@ -139,13 +145,13 @@ func (t *agents) keepSecrets() {
 	t.secret, t.key = "", ""
 	if t.indexURL != "" && t.indexAuth != "" {
 		const flag = "-apm-es-auth"
-		user, password := t.login(flag, t.indexAuth)
+		user, password := login(t.vault, t.log, flag, t.indexAuth)
 		t.refs = append(t.refs, ref{"index-user", user, flag}, ref{"index-password", password, flag})
 	}
 	if t.esURL != "" {
 		user, password := "", ""
 		if t.esAuth != "" {
-			user, password = t.login("-es-auth", t.esAuth)
+			user, password = login(t.vault, t.log, "-es-auth", t.esAuth)
 		}
 		t.refs = append(t.refs, ref{"store", storeOf(t.esURL, user, password), "-es-url"})
 	}
@@ -153,11 +159,11 @@ func (t *agents) keepSecrets() {
 }
 
 // login parts user:password, and has the password referred to.
-func (t *agents) login(flag, text string) (user, ref string) {
+func login(v *vault, s *sayer, flag, text string) (user, ref string) {
 	user, password, _ := strings.Cut(text, ":")
-	ref, bare := t.vault.reference(password)
+	ref, bare := v.reference(password)
 	if bare {
-		beware(t.log, flag)
+		beware(s, flag)
 	}
 	return user, ref
 }
@@ -247,8 +253,10 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 		}
 	}
 	d.Set("events", "hey-apm", strconv.Itoa(together))
-	d.Set("for", "-run", length.String())
-	d.Set("drain", "-flush", cmp.Or(t.flush, time.Hour).String())
+	if length > 0 { // without, until -t and -e are reached, or an interrupt
+		d.Set("for", "-run", length.String())
+	}
+	d.Set("drain", "-flush", cmp.Or(t.flush, time.Hour).String()) // 0 waited for ever
 	if t.seed != 0 {
 		d.Set("seed", "-seed", strconv.FormatUint(uint64(t.seed), 10))
 	}

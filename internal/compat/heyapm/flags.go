@@ -48,6 +48,8 @@ type options struct {
 	errorsPer, per        time.Duration
 	mostFrames, minFrames int
 	mostSpans, minSpans   int
+
+	system []setting // ours, of the server; with test
 }
 
 // The two generations, by the names of --generation.
@@ -71,7 +73,7 @@ var (
 
 func (o *options) flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.DurationVar(&o.run, "run", 0, "stop run after this duration (2018: 10s, 2023: 30s)")
+	fs.DurationVar(&o.run, "run", 0, "stop run after this duration (2018: 10s, 2023: 30s; 0: never)")
 
 	o.bases.list = []string{"http://localhost:8200/"}
 	fs.Var(&o.bases, "base-url", "2018: server, repeatable (default http://localhost:8200/)")
@@ -96,8 +98,8 @@ func (o *options) flags(name string) *flag.FlagSet {
 	fs.StringVar(&o.service, "service-name", "hey-service", "2023: it had no effect, and has none")
 	fs.StringVar(&o.esURL, "es-url", "", "2023: elasticsearch url for reports; without it they go to your own store")
 	fs.StringVar(&o.esAuth, "es-auth", "", "2023: username:password for it; the password may be env:NAME or file:PATH")
-	fs.StringVar(&o.indexURL, "apm-es-url", "", "2023: elasticsearch behind the server: what it indexed is counted there")
-	fs.StringVar(&o.indexAuth, "apm-es-auth", "", "2023: username:password for it; the password may be env:NAME or file:PATH")
+	fs.StringVar(&o.indexURL, "apm-es-url", "", "2023, and test: elasticsearch behind the server: what it indexed is counted there")
+	fs.StringVar(&o.indexAuth, "apm-es-auth", "", "2023, and test: username:password for it; the password may be env:NAME or file:PATH")
 	fs.BoolVar(&o.bench, "bench", false, "2023: execute a benchmark with fixed parameters")
 	fs.Float64Var(&o.margin, "rm", 1.1, "2023: margin of a regression; here carronade verify decides")
 	fs.StringVar(&o.days, "rd", "7", "2023: days back to check for regressions; here carronade verify decides")

@@ -158,52 +158,6 @@ func TestOneShot(t *testing.T) {
 	}
 }
 
-// How long a request took is not how many there were a second.
-func TestTested(t *testing.T) {
-	if !testedForm.MatchString(sample) {
-		t.Error("the grammar refuses the sample")
-	}
-	for _, tt := range []struct {
-		name   string
-		strict bool
-		want   string
-	}{
-		{"right", false, "\n9.50 ms / request\n"},
-		{"one by the rate", true, " ms / request\n"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := tried(t, tt.strict, "-base-url", "http://h:1", "test", "30s", "1", "2", "3", "4")
-			if !testedForm.MatchString(got.out) || !strings.Contains(got.out, tt.want) || got.err != nil {
-				t.Errorf("no %q, or another form: %v\n%s", tt.want, got.err, got.out)
-			}
-		})
-	}
-	d := answered()
-	for _, tt := range []struct {
-		name string
-		of   volumes
-		want []string
-	}{
-		{"strict", strictVolumes(d, 10), []string{"pushed 3.8Mb / sec , accepted 3.4Mb / sec\n", "(100.00 rps)\n", "\n11.11 ms / request\n"}},
-		{"what came while it fired", volumesOf(d), []string{"pushed 3.4Mb / sec , accepted 3.1Mb / sec\n", "(90.00 rps)\n", "\n9.50 ms / request\n"}},
-	} {
-		for _, want := range tt.want {
-			if text := tested([]string{"30s"}, "http://h:1/", d, tt.of); !strings.Contains(text, want) {
-				t.Errorf("%s: no %q:\n%s", tt.name, want, text)
-			}
-		}
-	}
-	if v := volumesOf(taken()); v.pushed != v.accepted || v.pushed == 0 {
-		t.Errorf("all was accepted: pushed %v, accepted %v", v.pushed, v.accepted)
-	}
-	got := tried(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
-	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "callers": "4", "for": "30s", "intake": "v1"} {
-		if len(got.fired) != 1 || got.fired[0][name] != want {
-			t.Fatalf("%s is not %q: %v", name, want, got.fired)
-		}
-	}
-}
-
 func TestAgents(t *testing.T) {
 	got := tried(t, false, "-apm-url", "http://h:1", "-sx", "5", "-sm", "5")
 	if !resultForm.MatchString(got.out) || got.err != nil || got.code != 1 {
@@ -298,6 +252,18 @@ func TestFlags(t *testing.T) {
 		{"a token by reference", false, []string{"-apm-secret", "env:TOKEN"}, map[string]string{"secret-token": "env:TOKEN"}, ""},
 		{"a key", false, []string{"-api-key", "hunter2secret"}, map[string]string{"api-key": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -api-key can be read"},
 		{"a login in a header", false, []string{"-header", "Authorization: Bearer hunter2secret"}, map[string]string{"header": "Authorization: env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -header"},
+		{"without an end", false, []string{"-apm-url", "http://h:1", "-run", "0"}, map[string]string{"for": ""}, ""},
+		{"a test of what is indexed", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{
+			"target": "apm+http://localhost:8200", "intake": "v1", "callers": "4", "for": "1s", "rate": "",
+			"index": "http://es:9200", "index-pattern": "apm-*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
+		}, "warning: the secret of -apm-es-auth can be read"},
+		{"a test with a login of nobody", false, []string{"-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{"index": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
+		{"a test of a process", false, []string{"-system-pid", "4711", "--system-gc-log=gc%p.log", "test", "1s", "1", "2", "3", "4"}, map[string]string{
+			"system-pid": "4711", "system-gc-log": "gc%p.log", "index": "",
+		}, ""},
+		{"a test of a server to start", false, []string{"-system-cmd", "./apm-server -e", "-system-git", ".", "-system-jvm-gc", "test", "30s", "1", "2", "3", "4", "-E", "apm-server.tracing.enabled=true", "--mem", "4g", "-E", "a=b"}, map[string]string{
+			"system-cmd": "./apm-server -e", "system-git": ".", "system-jvm-gc": "true", "system-flag": "apm-server.tracing.enabled=true a=b", "system-mem": "4000000000", "for": "30s",
+		}, ""},
 		{"regressions", false, []string{"-rm", "1.2", "-rd", "3"}, nil, "warning: -rd means nothing here"},
 	}
 	tries := map[string]bool{"bench": true, "describe": true, "dump": true} // have tests of their own
@@ -340,7 +306,12 @@ func TestFlags(t *testing.T) {
 		})
 	}
 	var o options
-	o.flags("hey-apm").VisitAll(func(f *flag.Flag) {
+	fs := o.flags("hey-apm")
+	o.systemFlags(fs)
+	fs.VisitAll(func(f *flag.Flag) {
+		if strings.HasPrefix(f.Name, systemPrefix) {
+			return // carronade's
+		}
 		if !tries[f.Name] {
 			t.Errorf("-%s is not tried", f.Name)
 		}
@@ -379,6 +350,17 @@ func TestUsage(t *testing.T) {
 		{"no header of a test", []string{"-header", "x", "test", "1s", "1", "2", "3", "4"}, " [error] invalid header \"x\", use \"key: this is the value\"\n", "", 1},
 		{"a test of too little", []string{"test", "30s", "1"}, "", "it has 2 arguments", 1},
 		{"a test of a server to start", []string{"test", "30s", "1", "1", "1", "1", "-E", "a=b"}, "", "no server is started", 1},
+		{"a test of a server's own flag", []string{"-system-cmd", "x", "test", "30s", "1", "1", "1", "1", "-d", "*"}, "", "-d is none of -E NAME=VALUE and --mem SIZE", 1},
+		{"a test without a setting", []string{"-system-cmd", "x", "test", "30s", "1", "1", "1", "1", "-E"}, "", "-E has no value", 1},
+		{"a test of no memory", []string{"-system-cmd", "x", "test", "30s", "1", "1", "1", "1", "--mem", "much"}, "", "--mem: a size is a number with k, m or g", 1},
+		{"a test of agents", []string{"-t", "5", "test", "30s", "1", "2", "3", "4"}, "", "test is of 2018 and -t of 2023", 1},
+		{"a test at another server", []string{"-apm-url", "http://h:1", "-apm-es-url", "http://es:9200", "test", "30s", "1", "2", "3", "4"}, "", "test is of 2018 and -apm-url of 2023", 1},
+		{"a profile of a process", []string{"-system-pid", "4711"}, "", "-system-pid is for test", 1},
+		{"a command of the shell", []string{"collate", "branch"}, "", "collate is a command of the shell, which is not here: carronade collate", 1},
+		{"another", []string{"elasticsearch", "use", "local"}, "", "-apm-es-url URL", 1},
+		{"no time", []string{"-profile", "maxspans", "-run", "0s"}, "", "-run 0s sends nothing: leave it out for 10s", 1},
+		{"less than none", []string{"-run", "-1s"}, "", "-run -1s sends nothing", 1},
+		{"a benchmark without an end", []string{"-bench", "-run", "0"}, "", "would never end", 1},
 		{"a test of no time", []string{"test", "x", "1", "1", "1", "1"}, "", "is no duration", 1},
 		{"a test of nobody", []string{"test", "1s", "1", "1", "1", "0"}, "", "0 callers send nothing", 1},
 	} {

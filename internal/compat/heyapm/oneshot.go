@@ -1,7 +1,6 @@
 package heyapm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -33,7 +32,7 @@ type work struct {
 
 const runTime2018 = 10 * time.Second
 
-func (t *oneShot) main(ctx context.Context) (int, error) {
+func (t *oneShot) main(ctx context.Context, given map[string]bool) (int, error) {
 	parts, ok := profiles[t.profile]
 	switch {
 	case t.shell:
@@ -43,6 +42,9 @@ func (t *oneShot) main(ctx context.Context) (int, error) {
 		t.log.printf("[error] unknown profile")
 		fmt.Fprintf(t.p.Err, "(there are %s)\n", profileNames())
 		return 1, nil
+	}
+	if err := t.timed(given); err != nil {
+		return 1, err
 	}
 	if !t.headersRead() {
 		return 1, nil
@@ -64,6 +66,18 @@ func (t *oneShot) main(ctx context.Context) (int, error) {
 		return t.dumpAll(all)
 	}
 	return t.fire(ctx, all)
+}
+
+// timed gives a run its time. None at all is refused: the tool was at its end before
+// it had sent anything.
+func (t *oneShot) timed(given map[string]bool) error {
+	switch {
+	case !given["run"]:
+		t.run = runTime2018
+	case t.run <= 0:
+		return fmt.Errorf("-run %v sends nothing: leave it out for %v", t.run, runTime2018)
+	}
+	return nil
 }
 
 // headersRead reports whether each header is one, and says which is not.
@@ -187,7 +201,7 @@ func (t *oneShot) workload(w *work, headers []string) *workload.Document {
 	} else {
 		d.Set("callers", "-profile", strconv.Itoa(w.callers))
 	}
-	d.Set("for", "-run", cmp.Or(t.run, runTime2018).String())
+	d.Set("for", "-run", t.run.String())
 	if t.requests < math.MaxInt32 {
 		d.AtMost("-requests", strconv.Itoa(t.requests*each))
 	}

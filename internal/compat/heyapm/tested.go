@@ -21,6 +21,10 @@ func (t *oneShot) test(ctx context.Context, args []string, given map[string]bool
 	if err != nil {
 		return 1, err
 	}
+	if err := t.serverFlags(args[5:]); err != nil {
+		return 1, err
+	}
+	args = args[:5]
 	for _, f := range []struct {
 		given bool
 		name  string
@@ -33,6 +37,9 @@ func (t *oneShot) test(ctx context.Context, args []string, given map[string]bool
 		if given[name] {
 			fmt.Fprintf(t.p.Err, "warning: -%s means nothing with test, which says what is fired and for how long\n", name)
 		}
+	}
+	if given["apm-es-auth"] && !given["apm-es-url"] {
+		fmt.Fprintln(t.p.Err, "warning: -apm-es-auth means nothing here without -apm-es-url")
 	}
 	if !t.headersRead() {
 		return 1, nil
@@ -52,6 +59,7 @@ func (t *oneShot) test(ctx context.Context, args []string, given map[string]bool
 	fmt.Fprintf(t.p.Out, "started new work, payload size is %s...\n", decimal(float64(len(plain))))
 	t.run, t.profile = length, "test"
 	doc := t.workload(w, t.headersByReference())
+	t.underTest(doc)
 	began := time.Now()
 	d, err := t.p.Fire(ctx, doc, compat.Eyes{Opened: func() {}})
 	if err != nil {
@@ -73,9 +81,6 @@ func (t *oneShot) test(ctx context.Context, args []string, given map[string]bool
 const testForm = "test <duration> <events> <spans> <frames> <concurrency>"
 
 func parseTest(args []string) (*work, time.Duration, error) {
-	if len(args) > 5 {
-		return nil, 0, fmt.Errorf("%s: flags for the server, such as %s, are not taken, as no server is started; carronade run --system-cmd does", testForm, args[5])
-	}
 	if len(args) < 5 {
 		return nil, 0, fmt.Errorf("%s: it has %d arguments", testForm, len(args))
 	}
@@ -84,7 +89,7 @@ func parseTest(args []string) (*work, time.Duration, error) {
 		return nil, 0, fmt.Errorf("%s: %q is no duration", testForm, args[0])
 	}
 	var n [4]int
-	for i, text := range args[1:] {
+	for i, text := range args[1:5] {
 		if n[i], err = strconv.Atoi(text); err != nil || n[i] < 0 {
 			return nil, 0, fmt.Errorf("%s: %q is no number", testForm, text)
 		}
@@ -105,6 +110,8 @@ type volumes struct {
 	answers          float64 // requests a second
 	pushed, accepted float64 // bytes a second, before compression
 	ms               float64 // a request
+
+	elapsed float64 // s, until everything had stopped; 0: not as the tool has it
 }
 
 // volumesOf are those of what came while it fired, over that time: the last
@@ -131,7 +138,7 @@ func volumesOf(d *report.Document) volumes {
 // callers.
 func strictVolumes(d *report.Document, elapsed float64) volumes {
 	v := volumes{
-		answers: rateOf(answers(d), elapsed), pushed: rateOf(d.Totals.Bytes, elapsed), accepted: rateOf(d.Totals.AckedBytes, elapsed),
+		elapsed: elapsed, answers: rateOf(answers(d), elapsed), pushed: rateOf(d.Totals.Bytes, elapsed), accepted: rateOf(d.Totals.AckedBytes, elapsed),
 	}
 	if rate := rateOf(acceptedOf(d), elapsed); rate > 0 {
 		v.ms = 1000 / rate
@@ -149,14 +156,21 @@ func acceptedOf(d *report.Document) (n uint64) {
 	return n
 }
 
-// tested is the tool's report of a test: volumes, the table of responses, and
-// how long a request took.
+// tested is the tool's report of a test: volumes, the table of responses, how long
+// a request took, and what Elasticsearch and the server's memory had to say, where
+// they were asked.
 func tested(args []string, url string, d *report.Document, v volumes) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "on branch unknown , cmd = %v\n\n", args)
+	fmt.Fprintf(&b, "on branch %s , cmd = %v\n\n", branchOf(d.System), args)
 	fmt.Fprintf(&b, "pushed %s / sec , accepted %s / sec\n", decimal(v.pushed), decimal(v.accepted))
 	b.WriteString(responses(url, 0, d, v.answers))
-	fmt.Fprintf(&b, "\n%.2f ms / request\n", v.ms)
+	b.WriteString("\n")
+	strict := v.elapsed > 0
+	if d.Indexed != nil {
+		b.WriteString(indexedLine(d.Indexed, strict, v.elapsed))
+	}
+	fmt.Fprintf(&b, "%.2f ms / request\n", v.ms)
+	b.WriteString(memoryLines(d.System, strict, v.accepted))
 	return b.String()
 }
 

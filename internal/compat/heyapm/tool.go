@@ -23,8 +23,11 @@ var Tool = compat.Tool{
 const differs = `
 Profiles are made anew by their descriptions, with fresh ids (--strict: one body
 again and again); the check of health is not fired. Of the shell there is
-  test <duration> <events> <spans> <frames> <concurrency>
-for a server that runs. The counts of 2023 are of
+  test <duration> <events> <spans> <frames> <concurrency> [-E name=value ...]
+       [--mem 4g]
+for a server that runs, or that -system-cmd starts. With -apm-es-url it counts
+documents, and with -system-pid or another of carronade's --system flags, which
+stand before test, it has the server's memory. The counts of 2023 are of
 what was sent and what the server accepted. -bench prints its results and leaves
 judging to carronade verify. See docs/coming-from/hey-apm.md.
 `
@@ -35,9 +38,12 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	var said bytes.Buffer
 	fs.SetOutput(&said)
 	fs.Usage = func() {
+		own := new(options).flags(p.Called)
+		own.SetOutput(&said)
 		fmt.Fprintf(&said, "Usage of %s:\n", p.Called)
-		fs.PrintDefaults()
+		own.PrintDefaults()
 	}
+	o.systemFlags(fs)
 	switch err := fs.Parse(p.Args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintf(p.Err, "%s\n%s%s", said.String(), compat.OursHelp, differs)
@@ -50,7 +56,13 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	test := fs.Arg(0) == "test" && generation == shot2018
+	test := fs.Arg(0) == "test"
+	if instead, ok := shell[fs.Arg(0)]; ok {
+		return 1, fmt.Errorf("%s is a command of the shell, which is not here: %s", fs.Arg(0), instead)
+	}
+	if len(o.system) > 0 && !test {
+		return 1, fmt.Errorf("%s is for test: carronade run apm+http://HOST:8200 has it for other loads", o.system[0].flag)
+	}
 	if fs.NArg() > 0 && !test {
 		fmt.Fprintf(p.Err, "warning: %s is left out: hey-apm has flags, and here the shell's test\n", strings.Join(fs.Args(), " "))
 	}
@@ -62,25 +74,47 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		if test {
 			return t.test(ctx, fs.Args()[1:], given)
 		}
-		return t.main(ctx)
+		return t.main(ctx, given)
 	}
 	return (&agents{options: &o, p: p, log: s, vault: v, given: given}).main(ctx)
 }
+
+// shell are the shell's other commands, and what does the same.
+var shell = map[string]string{
+	"apm":           "-system-cmd, -system-git, -system-checkout and -system-build before test",
+	"cancel":        "an interrupt ends a test",
+	"collate":       "carronade collate",
+	"define":        "files of workloads and the shell that this was typed in",
+	"dump":          "-dump",
+	"elasticsearch": "-apm-es-url URL -apm-es-auth USER:env:PASSWORD before test",
+	"help":          "--help",
+	"status":        "carronade run says what it finds",
+	"verify":        "carronade verify",
+}
+
+// besideTest are the flags of 2023 that go with test, of 2018.
+var besideTest = map[string]bool{"apm-es-url": true, "apm-es-auth": true}
 
 // choose tells the generation from the flags that were given.
 func choose(fs *flag.FlagSet, asked string) (generation string, given map[string]bool, err error) {
 	given = map[string]bool{}
 	var old, young string
+	test := fs.Arg(0) == "test"
 	fs.Visit(func(f *flag.Flag) {
 		given[f.Name] = true
 		switch {
 		case of2018[f.Name]:
 			old = f.Name
+		case test && besideTest[f.Name]:
 		case of2023[f.Name]:
 			young = f.Name
 		}
 	})
 	switch {
+	case test && young != "":
+		return "", nil, fmt.Errorf("test is of %s and -%s of %s: give what is of one of them", shot2018, young, agent2023)
+	case test && asked == agent2023:
+		return "", nil, fmt.Errorf("--generation %s has no test", asked)
 	case asked != "" && asked != shot2018 && asked != agent2023:
 		return "", nil, fmt.Errorf("--generation %s: hey-apm has %s and %s", asked, shot2018, agent2023)
 	case old != "" && young != "":

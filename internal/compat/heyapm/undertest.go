@@ -1,0 +1,148 @@
+package heyapm
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/internal/report"
+	"carronade/internal/workload"
+)
+
+// The shell knew the server's process and the Elasticsearch behind it from
+// commands that came before a test. Here they come as flags: those of 2023 for
+// Elasticsearch, and carronade's own for the system.
+
+// A setting is one of carronade's that was given as a flag.
+type setting struct{ name, flag, text string }
+
+// systemPrefix begins the names of what is said of a system under test.
+const systemPrefix = "system-"
+
+// systemFlags adds carronade's flags for the system under test, which test takes.
+func (o *options) systemFlags(fs *flag.FlagSet) {
+	for _, s := range workload.Table(nil) {
+		if !strings.HasPrefix(s.Name, systemPrefix) {
+			continue
+		}
+		add := func(text string) error {
+			o.system = append(o.system, setting{s.Name, "-" + s.Name, text})
+			return nil
+		}
+		if s.Placeholder() == "" { // it is on or off
+			fs.BoolFunc(s.Name, s.Help, add)
+		} else {
+			fs.Func(s.Name, s.Help, add)
+		}
+	}
+}
+
+// starts reports whether the flags are of a server that a test starts.
+func (o *options) starts() bool {
+	return slices.ContainsFunc(o.system, func(s setting) bool { return s.name == "system-cmd" || s.name == "system-image" })
+}
+
+// serverFlags takes what stands behind a test's arguments: settings of the server
+// that it starts, and the most memory that it may have.
+func (o *options) serverFlags(words []string) error {
+	if len(words) > 0 && !o.starts() {
+		return fmt.Errorf("%s: flags for the server, such as %s, are not taken, as no server is started: -system-cmd 'COMMAND' before test starts one", testForm, words[0])
+	}
+	for i := 0; i < len(words); i += 2 {
+		name := words[i]
+		if name != "-E" && name != "--mem" && name != "-mem" {
+			return fmt.Errorf("%s: %s is none of -E NAME=VALUE and --mem SIZE; other flags of the server stand in -system-cmd", testForm, name)
+		}
+		if i+1 == len(words) {
+			return fmt.Errorf("%s: %s has no value", testForm, name)
+		}
+		text := words[i+1]
+		if name == "-E" {
+			o.system = append(o.system, setting{"system-flag", "-E", text})
+			continue
+		}
+		bytes, err := decimalSize(text)
+		if err != nil {
+			return fmt.Errorf("%s: --mem: %w", testForm, err)
+		}
+		o.system = append(o.system, setting{"system-mem", "--mem", strconv.FormatInt(bytes, 10)})
+	}
+	return nil
+}
+
+// decimalSize reads a size as the shell did: powers of a thousand.
+func decimalSize(text string) (int64, error) {
+	number, by := strings.ToLower(text), int64(1)
+	for suffix, times := range map[string]int64{"k": 1e3, "m": 1e6, "g": 1e9} {
+		if rest, ok := strings.CutSuffix(number, suffix); ok {
+			number, by = rest, times
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n <= 0 || n > 1<<62/by {
+		return 0, errors.New("a size is a number with k, m or g behind it, such as 4g")
+	}
+	return n * by, nil
+}
+
+// underTest adds the server and its Elasticsearch to a workload.
+func (t *oneShot) underTest(d *workload.Document) {
+	for _, s := range t.system {
+		d.Add(s.name, s.flag, s.text)
+	}
+	if t.indexURL == "" {
+		return
+	}
+	d.Add("index", "-apm-es-url", t.indexURL)
+	d.Add("index-pattern", "-apm-es-url", "apm-*") // as the shell counted
+	if t.indexAuth != "" {
+		const flag = "-apm-es-auth"
+		user, password := login(t.vault, t.log, flag, t.indexAuth)
+		d.Add("index-user", flag, user)
+		d.Add("index-password", flag, password)
+	}
+}
+
+// indexedLine is how many documents there are of what was accepted.
+func indexedLine(x *report.Indexed, strict bool, elapsed float64) string {
+	perS, share := x.PerS, 0.0
+	if strict {
+		perS = rateOf(uint64(max(x.Docs, 0)), elapsed)
+	}
+	if x.Share != nil {
+		share = *x.Share
+	}
+	return fmt.Sprintf("%d docs indexed (%.2f / sec)  (%.2f%% of expected)\n", x.Docs, perS, 100*share)
+}
+
+// memoryLines are the most memory that the server had, and what went through it;
+// none where nobody watched. The tool took a kibibyte for a thousand bytes, and
+// all the time for the time of the load.
+func memoryLines(s *report.System, strict bool, accepted float64) string {
+	if s == nil || s.PeakRSSBytes == 0 {
+		return ""
+	}
+	peak, efficiency := float64(s.PeakRSSBytes), 0.0
+	if s.Efficiency != nil {
+		efficiency = *s.Efficiency
+	}
+	if strict {
+		peak *= 1000. / 1024
+		efficiency = 60 * accepted / peak
+	}
+	return fmt.Sprintf("%s (max RSS)\n%.3f memory efficiency (accepted data volume per minute / memory used)\n", decimal(peak), efficiency)
+}
+
+// branchOf is the branch that the server is of, where that is known.
+func branchOf(s *report.System) string {
+	if s != nil {
+		if name, ok := s.Facts["branch"].(string); ok && name != "" {
+			return name
+		}
+	}
+	return "unknown"
+}
