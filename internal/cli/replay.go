@@ -79,7 +79,7 @@ func (s *session) replayCommand() *cobra.Command {
 
 // stored gets a report from the store that flags or configuration name.
 func (s *session) stored(ctx context.Context, t *command.Settings, ref string) (d *report.Document, err error) {
-	from, err := s.stores(ctx, t.Last("store"))
+	from, err := s.existing(ctx, t.Last("store"))
 	if err != nil {
 		return nil, err
 	}

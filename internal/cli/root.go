@@ -51,7 +51,7 @@ func (s *session) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	judge := judging.Tools{Console: s.console(), Stores: s.stores, Err: s.Err, Interleave: s.interleave}
+	judge := judging.Tools{Console: s.console(), Stores: s.existing, Err: s.Err, Interleave: s.interleave}
 	add("start", s.demoCommand(), s.runCommand(), s.calibrateCommand())
 	add("tools", s.ownCommands()...)
 	add("reports", reports.Command(s.reportTools(), s.replayCommand()), judging.Collate(judge), judging.Compare(judge), judging.Verify(judge))

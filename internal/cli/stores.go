@@ -15,34 +15,49 @@ import (
 // A storeKind is a way to keep reports, by the scheme of its addresses.
 type storeKind struct {
 	scheme string
-	open   func(ctx context.Context, place string) (store.Store, error)
+	open   func(ctx context.Context, place string, existing bool) (store.Store, error)
 }
 
 // storeKinds are all of them. What has no scheme is a file.
 var storeKinds = []storeKind{
-	{"sqlite", func(ctx context.Context, place string) (store.Store, error) {
-		return openFile(ctx, strings.TrimPrefix(place, "sqlite://"))
+	{"sqlite", func(ctx context.Context, place string, existing bool) (store.Store, error) {
+		return openFile(ctx, strings.TrimPrefix(place, "sqlite://"), existing)
 	}},
 	{elastic.Schemes[0], openCluster},
 	{elastic.Schemes[1], openCluster},
 }
 
-// stores opens stores for commands.
+// stores opens stores for commands that keep something, and makes those that
+// are not there.
 func (s *session) stores(ctx context.Context, place string) (store.Store, error) {
+	return s.openStore(ctx, place, false)
+}
+
+// existing opens stores for commands that only read, or delete. One that is not
+// there is an error, since its name may have been typed wrong; but for the
+// user's own, which is nowhere named and empty until the first run.
+func (s *session) existing(ctx context.Context, place string) (store.Store, error) {
+	return s.openStore(ctx, place, true)
+}
+
+func (s *session) openStore(ctx context.Context, place string, existing bool) (store.Store, error) {
 	if place == "" {
 		var err error
 		if place, err = s.defaultStore(); err != nil {
 			return nil, err
 		}
+		if own, err := sqlite.Default(); err == nil && own == place {
+			existing = false
+		}
 	}
 	scheme, _, ok := strings.Cut(place, "://")
 	if !ok {
-		return openFile(ctx, place)
+		return openFile(ctx, place, existing)
 	}
 	names := make([]string, 0, len(storeKinds))
 	for _, k := range storeKinds {
 		if k.scheme == scheme {
-			return k.open(ctx, place)
+			return k.open(ctx, place, existing)
 		}
 		names = append(names, k.scheme)
 	}
@@ -56,8 +71,9 @@ func (s *session) stores(ctx context.Context, place string) (store.Store, error)
 	return nil, w
 }
 
-// openCluster opens the store in Elasticsearch or OpenSearch.
-func openCluster(ctx context.Context, place string) (store.Store, error) {
+// openCluster opens the store in Elasticsearch or OpenSearch, whose indices are
+// made when the first report is kept.
+func openCluster(ctx context.Context, place string, _ bool) (store.Store, error) {
 	s, err := elastic.Open(ctx, place)
 	if err != nil {
 		return nil, err // and no store, not one that is nil
@@ -66,8 +82,12 @@ func openCluster(ctx context.Context, place string) (store.Store, error) {
 }
 
 // openFile opens the store in a file.
-func openFile(ctx context.Context, path string) (store.Store, error) {
-	s, err := sqlite.Open(ctx, path)
+func openFile(ctx context.Context, path string, existing bool) (store.Store, error) {
+	open := sqlite.Open
+	if existing {
+		open = sqlite.OpenExisting
+	}
+	s, err := open(ctx, path)
 	if err != nil {
 		return nil, err // and no store, not one that is nil
 	}
@@ -76,25 +96,41 @@ func openFile(ctx context.Context, path string) (store.Store, error) {
 
 // reportTools are what the commands on reports need.
 func (s *session) reportTools() reports.Tools {
-	return reports.Tools{Console: s.console(), Stores: s.stores, Aside: s.aside}
+	return reports.Tools{Console: s.console(), Stores: s.existing, Make: s.stores, Aside: s.aside, Damaged: s.damaged}
 }
 
 // aside moves the file of a damaged store to another name.
-func (s *session) aside(ctx context.Context, place string) (to string, old store.Store, err error) {
+func (s *session) aside(_ context.Context, place string) (to string, err error) {
+	path, err := s.file(place)
+	if err != nil {
+		return "", err
+	}
+	return sqlite.MoveAside(path)
+}
+
+// damaged opens a store to read what is left of it.
+func (s *session) damaged(ctx context.Context, place string) (store.Store, error) {
+	path, err := s.file(place)
+	if err != nil {
+		return nil, err
+	}
+	left, err := sqlite.OpenDamaged(ctx, path)
+	if err != nil {
+		return nil, err // and no store, not one that is nil
+	}
+	return left, nil
+}
+
+// file is the path of a store that is a file.
+func (s *session) file(place string) (path string, err error) {
 	if place == "" {
 		if place, err = s.defaultStore(); err != nil {
-			return "", nil, err
+			return "", err
 		}
 	}
-	path := strings.TrimPrefix(place, "sqlite://")
+	path = strings.TrimPrefix(place, "sqlite://")
 	if strings.Contains(path, "://") {
-		return "", nil, &words{Err: fmt.Errorf("--move-aside: %s is no file", place), Hint: "only a file can be moved aside"}
+		return "", &words{Err: fmt.Errorf("--move-aside: %s is no file", place), Hint: "only a file can be moved aside"}
 	}
-	if to, err = sqlite.MoveAside(path); err != nil {
-		return "", nil, err
-	}
-	if left, err := sqlite.OpenDamaged(ctx, to); err == nil {
-		old = left
-	}
-	return to, old, nil
+	return path, nil
 }

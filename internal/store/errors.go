@@ -5,6 +5,7 @@ import "errors"
 // What may be wrong with a store. Errors for people wrap one of them, say which
 // store it is and what to do.
 var (
+	ErrAbsent   = errors.New("there is no store")
 	ErrMissing  = errors.New("there is no such report")
 	ErrExists   = errors.New("another report has the same id")
 	ErrRunning  = errors.New("its run is still going on")

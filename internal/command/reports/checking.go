@@ -30,31 +30,62 @@ func (c *commands) check() *cobra.Command {
 	cmd.RunE = command.Run(func(cmd *cobra.Command, _ []string) error {
 		ctx := cmd.Context()
 		s, err := open(ctx)
+		if errors.Is(err, store.ErrDamaged) && !aside {
+			return c.damaged(ctx, cmd.Flag("store").Value.String(), err)
+		}
 		switch {
 		case err == nil:
 		case aside && (errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrForeign)):
 			c.Note("%v", err)
-			return c.replace(ctx, open, cmd.Flag("store").Value.String())
+			return c.replace(ctx, cmd.Flag("store").Value.String())
 		default:
 			return err
 		}
-		faults, err := c.inspect(ctx, s)
+		faults, err := c.inspect(ctx, s, 0)
 		err = errors.Join(err, s.Close())
 		if err != nil || faults == 0 {
 			return err
 		}
 		if aside {
-			return c.replace(ctx, open, cmd.Flag("store").Value.String())
+			return c.replace(ctx, cmd.Flag("store").Value.String())
 		}
-		return command.Exit{Code: command.Broken, Err: &command.Words{
-			Err: fmt.Errorf("%s is damaged", s.Place()), Hint: "--move-aside keeps it under another name, and begins a new one with what can be read",
-		}}
+		return broken(s.Place())
 	})
 	return cmd
 }
 
-// inspect reads everything, says what is wrong, and counts it.
-func (c *commands) inspect(ctx context.Context, s store.Store) (faults int, err error) {
+// broken is the end of a check that found something.
+func broken(place string) error {
+	return command.Exit{Code: command.Broken, Err: &command.Words{
+		Err: fmt.Errorf("%s is damaged", place), Hint: "--move-aside keeps it under another name, and begins a new one with what can be read",
+	}}
+}
+
+// damaged checks a store that cannot be opened but to see what is left of it.
+func (c *commands) damaged(ctx context.Context, place string, why error) error {
+	c.Warn(why.Error())
+	s, err := c.Damaged(ctx, place)
+	if err != nil {
+		return broken(placeOr(place, "the store")) // of which nothing can be read
+	}
+	_, err = c.inspect(ctx, s, 1)
+	if err = errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	return broken(s.Place())
+}
+
+func placeOr(place, or string) string {
+	if place == "" {
+		return or
+	}
+	return place
+}
+
+// inspect reads everything, says what is wrong, and counts it; so many faults
+// were found before.
+func (c *commands) inspect(ctx context.Context, s store.Store, before int) (faults int, err error) {
+	faults = before
 	fault := func(err error) {
 		faults++
 		c.Warn(err.Error())
@@ -62,14 +93,14 @@ func (c *commands) inspect(ctx context.Context, s store.Store) (faults int, err 
 	if whole, ok := s.(store.Checker); ok {
 		if err := whole.Check(ctx); err != nil {
 			if !errors.Is(err, store.ErrDamaged) {
-				return 0, err
+				return faults, err
 			}
 			fault(err)
 		}
 	}
 	ids, err := s.Find(ctx, "", 1<<31-1)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
-		return 0, err
+		return faults, err
 	}
 	if err != nil {
 		fault(err)
@@ -89,42 +120,60 @@ func (c *commands) inspect(ctx context.Context, s store.Store) (faults int, err 
 	if faults == 0 {
 		_, err = fmt.Fprintf(c.Out, "%s: %s, all whole\n", s.Place(), plural(read, "report"))
 	} else {
-		_, err = fmt.Fprintf(c.Out, "%s: %s can be read\n", s.Place(), plural(read, "report"))
+		_, err = fmt.Fprintf(c.Out, "%s: %s of %d can be read\n", s.Place(), plural(read, "report"), len(ids))
 	}
 	return faults, err
 }
 
-// replace moves a damaged store aside and saves from it what can be read.
-func (c *commands) replace(ctx context.Context, open func(context.Context) (store.Store, error), place string) (err error) {
-	to, old, err := c.Aside(ctx, place)
+// replace moves a damaged store aside and saves from it what can be read. What
+// it loses it names, and makes the exit code 1.
+func (c *commands) replace(ctx context.Context, place string) (err error) {
+	to, err := c.Aside(ctx, place)
 	if err != nil {
 		return err
 	}
 	c.Note("the damaged store is now %s", to)
-	fresh, err := open(ctx)
+	fresh, err := c.Make(ctx, place)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, fresh.Close()) }()
+	old, err := c.Damaged(ctx, to)
+	if err != nil {
+		c.Warn(err.Error())
+		return lost(fresh.Place(), to)
+	}
+	defer old.Close()
+	ids, err := old.Find(ctx, "", 1<<31-1)
+	if err != nil {
+		c.Warn(err.Error())
+	}
 	saved := 0
-	if old != nil {
-		defer old.Close()
-		ids, err := old.Find(ctx, "", 1<<31-1)
+	for i := len(ids) - 1; i >= 0; i-- {
+		d, err := old.Get(ctx, ids[i])
 		if err != nil {
 			c.Warn(err.Error())
+			continue
 		}
-		for i := len(ids) - 1; i >= 0; i-- {
-			d, err := old.Get(ctx, ids[i])
-			if err != nil {
-				c.Warn(err.Error())
-				continue
-			}
-			if err := fresh.Put(ctx, d); err != nil {
-				return err
-			}
-			saved++
+		if err := fresh.Put(ctx, d); err != nil {
+			return err
 		}
+		saved++
 	}
-	_, err = fmt.Fprintf(c.Out, "%s: a new store, with %s of the old one\n", fresh.Place(), plural(saved, "report"))
-	return err
+	if saved == 0 {
+		return lost(fresh.Place(), to)
+	}
+	if _, err = fmt.Fprintf(c.Out, "%s: a new store, with %s of the %d that the old one tells of\n", fresh.Place(), plural(saved, "report"), len(ids)); err != nil || saved == len(ids) {
+		return err
+	}
+	return command.Exit{Code: command.Broken, Err: &command.Words{
+		Err: fmt.Errorf("%s could not be read", plural(len(ids)-saved, "report")), Hint: "keep " + to + " until you have them from elsewhere: carronade report pull, carronade report import",
+	}}
+}
+
+// lost is the end of a rescue that saved nothing.
+func lost(fresh, to string) error {
+	return command.Exit{Code: command.Broken, Err: &command.Words{
+		Err: fmt.Errorf("%s is a new store without a report: nothing could be read of the old one", fresh), Hint: "the old one is " + to + "; a copy of it from before may be whole",
+	}}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,7 +26,7 @@ report of the run takes its place.`,
 	}
 	cmd.Flags().String("to", "", "the store at `PLACE`, a file or an address")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
-		return c.between(ctx, cmd.Flags().Lookup("to"), func(other store.Store) error { return c.copyReports(ctx, s, other, args) })
+		return c.between(ctx, s, c.Make, cmd.Flags().Lookup("to"), func(other store.Store) error { return c.copyReports(ctx, s, other, args) })
 	})
 	return cmd
 }
@@ -37,25 +39,52 @@ not here. What is here already stays as it is, but for what a killed run left.`,
 		Example: "\n  carronade report pull branch=main --from elasticsearch://search:9200",
 	}
 	cmd.Flags().String("from", "", "the store at `PLACE`, a file or an address")
-	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
-		return c.between(ctx, cmd.Flags().Lookup("from"), func(other store.Store) error { return c.copyReports(ctx, other, s, args) })
+	c.into(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		return c.between(ctx, s, c.Stores, cmd.Flags().Lookup("from"), func(other store.Store) error { return c.copyReports(ctx, other, s, args) })
 	})
 	cmd.ValidArgsFunction = cobra.NoFileCompletions // ids are those of the other store
 	return cmd
 }
 
-// between opens the other store, which a flag names.
-func (c *commands) between(ctx context.Context, flag *pflag.Flag, do func(store.Store) error) (err error) {
+// into is on for a command that keeps reports: it makes the store where there is
+// none.
+func (c *commands) into(cmd *cobra.Command, do job) {
+	making := *c
+	making.Stores = c.Make
+	making.on(cmd, do)
+}
+
+// between opens the other store, which a flag names. The one that is open
+// already is refused before it is opened again: where a process has a file open
+// twice, closing either gives up the locks of both.
+func (c *commands) between(ctx context.Context, s store.Store, open command.Stores, flag *pflag.Flag, do func(store.Store) error) (err error) {
 	place := flag.Value.String()
 	if place == "" {
 		return &command.Words{Err: fmt.Errorf("--%s is missing: which store?", flag.Name), Hint: "a file, or an address such as elasticsearch://HOST:9200"}
 	}
-	other, err := c.Stores(ctx, place)
+	same := &command.Words{Err: fmt.Errorf("--%s is the store that is open: %s", flag.Name, s.Place()), Hint: "--" + flag.Name + " and --store are two places; without --store it is your own"}
+	if sameFile(s.Place(), place) {
+		return same
+	}
+	other, err := open(ctx, place)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, other.Close()) }()
+	if other.Place() == s.Place() {
+		return same
+	}
 	return do(other)
+}
+
+// sameFile reports whether two places are one file.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(strings.TrimPrefix(a, "sqlite://"))
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(strings.TrimPrefix(b, "sqlite://"))
+	return err == nil && os.SameFile(x, y)
 }
 
 // copyReports copies what words mean from one store to another, oldest first;

@@ -34,7 +34,7 @@ that is there already is left as it is. Prints the ids.`,
 			return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+	c.into(cmd, func(ctx context.Context, s store.Store, args []string) error {
 		var problems []error
 		for _, path := range args {
 			if err := c.importFile(ctx, s, path); err != nil {

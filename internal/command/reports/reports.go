@@ -40,9 +40,10 @@ type Tools struct {
 	command.Console
 	Stores command.Stores // opens what is there
 	Make   command.Stores // and makes what is not
-	// Aside moves the file of a damaged store to another name, and returns that
-	// and the store, to be read as far as it can be; nil when it cannot at all.
-	Aside func(ctx context.Context, place string) (to string, old store.Store, err error)
+	// Aside moves the file of a damaged store to another name, and returns that.
+	Aside func(ctx context.Context, place string) (to string, err error)
+	// Damaged opens a store that Stores refuses, to be read as far as it can be.
+	Damaged command.Stores
 }
 
 // Command returns the command with all below it; more are further ones.

@@ -42,22 +42,78 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// OpenDamaged opens a store that Open refuses, to read what can be read of it.
-// Nothing is written.
+// OpenDamaged opens a store that Open refuses, to read what can be read of it:
+// also of a file that was cut short, all that stands before the cut. Nothing is
+// written. Find has the ids that any table or index still tells of, and Get says
+// which of them are whole.
 func OpenDamaged(ctx context.Context, path string) (*Store, error) {
-	s := &Store{path: path, readOnly: true, patience: usualPatience}
+	s := &Store{path: path, readOnly: true, damaged: true, patience: usualPatience}
 	abs, err := filepath.Abs(path)
 	if err == nil {
-		s.db, err = s.connect(abs, "mode=ro")
+		// With a schema that may be written SQLite believes the file's length and
+		// not its header (btree.c, lockBtree). Nothing writes here: the mode is ro.
+		options := []string{"mode=ro", "_pragma=writable_schema(1)"}
+		if !exists(abs + "-wal") {
+			options = append(options, "immutable=1")
+		}
+		s.db, err = s.connect(abs, options...)
 	}
 	if err == nil {
-		err = s.db.PingContext(ctx)
+		var n int
+		err = s.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name IN ('reports', 'intervals')").Scan(&n)
+		if err == nil && n < 2 {
+			err = fmt.Errorf("%w: its tables cannot be found", store.ErrDamaged)
+		}
 	}
 	if err != nil {
 		s.Close()
 		return nil, s.fail("read what is left", err)
 	}
 	return s, nil
+}
+
+// left returns the ids of all reports that some part of the file tells of,
+// newest first as far as is known. The error is what ended the reading of a part;
+// others may have had what it has not.
+func (s *Store) left(ctx context.Context) (ids []string, err error) {
+	seen := make(map[string]bool)
+	for _, query := range []string{
+		"SELECT id FROM digests ORDER BY started DESC, n DESC", // by an index
+		"SELECT id FROM digests NOT INDEXED ORDER BY n DESC",
+		"SELECT id FROM digests NOT INDEXED ORDER BY n",
+		"SELECT id FROM reports NOT INDEXED ORDER BY n DESC",
+		"SELECT id FROM reports NOT INDEXED ORDER BY n", // from both ends, up to the damage
+		"SELECT id FROM reports INDEXED BY sqlite_autoindex_reports_1 ORDER BY id",
+	} {
+		found, ferr := s.ids(ctx, query)
+		for _, id := range found {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+		if err == nil {
+			err = ferr
+		}
+	}
+	return ids, err
+}
+
+// ids returns what a query finds, until an error.
+func (s *Store) ids(ctx context.Context, query string, args ...any) (out []string, err error) {
+	rows, err := s.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return out, err
+		}
+		out = append(out, id)
+	}
+	return out, rows.Err()
 }
 
 // Check implements store.Checker: the file's own structure is looked at whole.

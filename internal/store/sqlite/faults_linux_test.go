@@ -15,7 +15,6 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/storetest"
-	"carronade/target"
 )
 
 // mount mounts a file system in memory, of so many KiB, for the test.
@@ -133,14 +132,6 @@ func broken(w *writer) <-chan struct{} {
 		}
 	}()
 	return done
-}
-
-func hintOf(err error) string {
-	var e *target.Error
-	if errors.As(err, &e) {
-		return e.Hint
-	}
-	return ""
 }
 
 // A store that cannot be made since the disk is full.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -30,7 +31,9 @@ type Store struct {
 	path     string
 	patience time.Duration
 	db       *sql.DB
+	existing bool // to be opened where it is, and not made
 	readOnly bool
+	damaged  bool // see OpenDamaged
 
 	mu     sync.Mutex
 	series *sql.DB // for intervals of runs in progress; nil until the first
@@ -44,8 +47,17 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return openWith(ctx, path, usualPatience, steps)
 }
 
+// OpenExisting is Open for those who only read, or delete: where there is no
+// file the error is a store.ErrAbsent, and nothing is made.
+func OpenExisting(ctx context.Context, path string) (*Store, error) {
+	return (&Store{path: path, patience: usualPatience, existing: true}).opened(ctx, steps)
+}
+
 func openWith(ctx context.Context, path string, patience time.Duration, steps []string) (*Store, error) {
-	s := &Store{path: path, patience: patience}
+	return (&Store{path: path, patience: patience}).opened(ctx, steps)
+}
+
+func (s *Store) opened(ctx context.Context, steps []string) (*Store, error) {
 	if err := s.open(ctx, steps); err != nil {
 		s.Close()
 		return nil, s.fail("open the store", err)
@@ -58,10 +70,17 @@ func (s *Store) open(ctx context.Context, steps []string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
-		return err
+	mode := os.O_RDWR
+	if !s.existing {
+		if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
+			return err
+		}
+		mode |= os.O_CREATE
 	}
-	f, err := os.OpenFile(abs, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(abs, mode, 0o600)
+	if s.existing && errors.Is(err, fs.ErrNotExist) {
+		return store.ErrAbsent
+	}
 	if err != nil {
 		var cannot error
 		if f, cannot = os.Open(abs); cannot != nil {

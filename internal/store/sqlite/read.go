@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"carronade/internal/report"
 	"carronade/internal/store"
@@ -25,6 +27,11 @@ func (s *Store) get(ctx context.Context, id string) (*report.Document, error) {
 	return join(ctx, tx, id)
 }
 
+const (
+	oneReport          = "SELECT n, hash, owner, head FROM reports WHERE id = ?"
+	oneReportUnindexed = "SELECT n, hash, owner, head FROM reports NOT INDEXED WHERE id = ?"
+)
+
 // join makes a document of its parts. One whose run goes on, or was killed, is
 // assembled.
 func join(ctx context.Context, q querier, id string) (*report.Document, error) {
@@ -33,7 +40,10 @@ func join(ctx context.Context, q querier, id string) (*report.Document, error) {
 		hash, owner string
 		head        []byte
 	)
-	err := q.QueryRowContext(ctx, "SELECT n, hash, owner, head FROM reports WHERE id = ?", id).Scan(&n, &hash, &owner, &head)
+	err := q.QueryRowContext(ctx, oneReport, id).Scan(&n, &hash, &owner, &head)
+	if err != nil && errors.Is(cause(err), store.ErrDamaged) { // the index may be, and the table not
+		err = q.QueryRowContext(ctx, oneReportUnindexed, id).Scan(&n, &hash, &owner, &head)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, store.ErrMissing
 	}
@@ -87,22 +97,14 @@ func (s *Store) Find(ctx context.Context, prefix string, n int) ([]string, error
 	if n <= 0 {
 		return nil, nil
 	}
-	rows, err := s.db.QueryContext(ctx,
+	if s.damaged {
+		ids, err := s.left(ctx)
+		return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, prefix) }), s.fail("look for reports", err)
+	}
+	ids, err := s.ids(ctx,
 		"SELECT r.id FROM reports r JOIN digests d ON d.n = r.n WHERE r.id >= ? AND r.id < ? || char(1114111) ORDER BY d.started DESC, r.n DESC LIMIT ?",
 		prefix, prefix, n)
-	if err != nil {
-		return nil, s.fail("look for reports", err)
-	}
-	defer rows.Close()
-	var out []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, s.fail("look for reports", err)
-		}
-		out = append(out, id)
-	}
-	return out, s.fail("look for reports", rows.Err())
+	return ids, s.fail("look for reports", err)
 }
 
 // A querier is a connection or a transaction.

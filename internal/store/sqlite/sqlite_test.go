@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 
 	"carronade/internal/store"
 	"carronade/internal/store/storetest"
+	"carronade/target"
 )
 
 func open(t *testing.T, path string) *Store {
@@ -22,4 +24,12 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		return open(t, filepath.Join(t.TempDir(), "a folder", "reports ?#%.db"))
 	})
+}
+
+func hintOf(err error) string {
+	var e *target.Error
+	if errors.As(err, &e) {
+		return e.Hint
+	}
+	return ""
 }

@@ -68,6 +68,7 @@ var hints = []struct {
 	is   error
 	hint string
 }{
+	{store.ErrAbsent, "carronade config says which is your own; --store FILE with carronade run makes one"},
 	{store.ErrMissing, "carronade report list shows what is there"},
 	{store.ErrExists, "a run that was repeated has an id of its own; the file may have been changed"},
 	{store.ErrRunning, "wait for its end, or stop it"},

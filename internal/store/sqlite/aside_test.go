@@ -1,0 +1,101 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"carronade/internal/store"
+	"carronade/internal/store/storetest"
+)
+
+// page is the size of a page of a new store, in bytes.
+const page = 8192
+
+// What a damaged file still has is read, wherever it is damaged, and never a
+// report that is not whole.
+func TestOpenDamaged(t *testing.T) {
+	const n = 40
+	path := filled(t, n)
+	whole := read(t, path)
+	pages := len(whole) / page
+	for _, tt := range []struct {
+		name  string
+		wreck func(b []byte) []byte
+		least int // reports that are to be read
+	}{
+		{"nothing", func(b []byte) []byte { return b }, n},
+		{"the last page is lost", func(b []byte) []byte { return b[:len(b)-page] }, n - 2},
+		{"cut within a page", func(b []byte) []byte { return b[:len(b)-page-100] }, n - 4},
+		{"the last quarter is lost", func(b []byte) []byte { return b[:pages*3/4*page] }, n / 2},
+		{"a page of zeros in the middle", func(b []byte) []byte { clear(b[pages/2*page : (pages/2+1)*page]); return b }, n / 2},
+		{"a page of noise near the end", func(b []byte) []byte {
+			copy(b[(pages-3)*page:], bytes.Repeat([]byte("noise"), page/5))
+			return b
+		}, n / 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wrecked := tt.wreck(bytes.Clone(whole))
+			path := filepath.Join(t.TempDir(), "reports.db")
+			write(t, path, wrecked)
+			s, err := OpenDamaged(t.Context(), path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			ids, err := s.Find(t.Context(), "", 1<<20)
+			got := 0
+			for _, id := range ids {
+				d, err := s.Get(t.Context(), id)
+				switch {
+				case err == nil && d.Check() != nil:
+					t.Errorf("report %s is not whole: %v", id, d.Check())
+				case err == nil:
+					got++
+				case !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrMissing):
+					t.Errorf("report %s: %v", id, err)
+				}
+			}
+			t.Logf("%d of %d reports (%d ids, %v)", got, n, len(ids), err)
+			if got < tt.least {
+				t.Errorf("got %d reports of %d, want %d", got, n, tt.least)
+			}
+			if !bytes.Equal(read(t, path), wrecked) {
+				t.Error("the damaged file was changed")
+			}
+			if left, _ := filepath.Glob(path + "-*"); len(left) > 0 {
+				t.Errorf("reading left %v", left)
+			}
+		})
+	}
+}
+
+// Those who only read make nothing.
+func TestOpenExisting(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "none.db"), filepath.Join(dir, "no folder", "none.db")} {
+		s, err := OpenExisting(t.Context(), path)
+		if s != nil {
+			s.Close()
+		}
+		if !errors.Is(err, store.ErrAbsent) || hintOf(err) == "" {
+			t.Errorf("got %v with the hint %q, want %v and a way out", err, hintOf(err), store.ErrAbsent)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("got %v and %v, want nothing made", left, err)
+	}
+	s, err := OpenExisting(t.Context(), filled(t, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if ids, err := s.Find(t.Context(), storetest.Head(1).ID, 9); err != nil || len(ids) != 1 {
+		t.Errorf("got %v and %v, want a report", ids, err)
+	}
+	if err := s.Delete(t.Context(), storetest.Head(1).ID); err != nil {
+		t.Error(err)
+	}
+}
