@@ -15,7 +15,7 @@ func benchmarkGenerator(b *testing.B, s Spec) *Generator {
 }
 
 func BenchmarkAppendValue(b *testing.B) {
-	for _, kind := range []string{"random", "text", "compressible(0.25)", "zero", "monotonic"} {
+	for _, kind := range []string{"random", "text", "letters", "chars(a-zA-Z0-9!@#$^&*(){}][:<>.)", "compressible(0.25)", "zero", "monotonic"} {
 		for _, size := range []string{"100", "300", "1KiB"} {
 			b.Run(fmt.Sprintf("%s/%s", kind, size), func(b *testing.B) {
 				g := benchmarkGenerator(b, Spec{Seed: 1, Payload: kind, Size: size})

@@ -148,6 +148,8 @@ func (g *Generator) AppendValue(dst []byte, n uint64) []byte {
 			n %= g.values.few
 		}
 		fillLetters(b, mix(g.valueSeed, n))
+	case chars:
+		fillChars(b, mix(g.valueSeed, n), g.values.set)
 	case compressible:
 		fillCompressible(b, mix(g.valueSeed, n), g.values.ratio)
 	default:

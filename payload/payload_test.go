@@ -48,6 +48,7 @@ func TestBytesAreForever(t *testing.T) {
 	}{
 		{"random", Spec{Seed: 1, Size: "1-2000"}, 0xb018ce14},
 		{"text", Spec{Seed: 1, Payload: "text", Size: "300"}, 0xbb57e0a9},
+		{"characters", Spec{Seed: 1, Payload: "chars(a-zA-Z0-9.)", Size: "1-301"}, 0x2b3c35c0},
 		{"compressible", Spec{Seed: 1, Payload: "compressible(0.3)", Size: "1KiB"}, 0x4ece1eb1},
 		{"weighted", Spec{Seed: 1, Size: "weighted(1:1,20:2,300:1)"}, 0x3b674977},
 		{"uniform keys", Spec{Seed: 1, Key: "uniform(1000)"}, 0x51e80c16},
@@ -81,6 +82,7 @@ var specs = []Spec{
 	{Size: "0-600", Payload: "zero"},
 	{Size: "0-600", Payload: "letters"},
 	{Size: "0-600", Payload: "letters(3)"},
+	{Size: "0-600", Payload: "chars(a-z)"},
 	{Size: "weighted(100:70,1KiB:30)", Key: "seq"},
 	{Size: "lognormal(1KiB,0.5)", Key: "uniform(1000)"},
 	{Payload: "monotonic", Key: "zipf(1000,1.1)"},
@@ -245,6 +247,36 @@ func TestLetters(t *testing.T) {
 		if n < 40_000/26*0.8 || n > 40_000/26*1.2 {
 			t.Errorf("%c came %g times of 40,000", 'A'+i, n)
 		}
+	}
+}
+
+// Values have the characters of their set alone, each as often as it stands there.
+func TestChars(t *testing.T) {
+	for _, tt := range []struct{ name, form, set string }{
+		{"one", "chars(x)", "x"},
+		{"ranges", "chars(a-cX-Z)", "abcXYZ"},
+		{"a range of one", "chars(a-a)", "a"},
+		{"dashes at the ends", "chars(-a-)", "-a-"},
+		{"a dash behind a range", "chars(a-c-e)", "abc-e"},
+		{"what forms are made of", "chars((),:= )", "(),:= "},
+		{"weights", "chars(aab)", "aab"},
+		{"sangrenel's", "chars(a-zA-Z0-9!@#$^&*(){}][:<>.)", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$^&*(){}][:<>."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := generator(t, Spec{Payload: tt.form, Size: "301"})
+			var counts [256]float64
+			for n := range uint64(1000) {
+				for _, c := range g.AppendValue(nil, n) {
+					counts[c]++
+				}
+			}
+			for c, n := range counts {
+				want := 301_000 * float64(strings.Count(tt.set, string(rune(c)))) / float64(len(tt.set))
+				if n < 0.9*want || n > 1.1*want {
+					t.Errorf("%q came %g times, want %g", rune(c), n, want)
+				}
+			}
+		})
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	zero
 	compressible
 	letters   // capital ones, as kafka-producer-perf-test --record-size
+	chars     // of a set
 	monotonic // the decimal text of n, as kafka-producer-perf-test --payload-monotonic
 	lines     // of a file
 )
@@ -28,6 +29,7 @@ type values struct {
 	kind  valueKind
 	ratio float64 // of compressible
 	few   uint64  // of letters: how many different ones there are; 0: no two alike
+	set   charset // of chars
 	file  *file   // of lines
 }
 
@@ -96,6 +98,11 @@ func (v *values) parse(name string, called bool, args string) error {
 		}
 		v.kind, v.ratio = compressible, ratio
 		return nil
+	case "chars":
+		v.kind = chars
+		var err error
+		v.set, err = parseChars(args)
+		return err
 	case "file":
 		v.kind = lines // read when all is understood
 		return nil

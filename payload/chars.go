@@ -1,0 +1,74 @@
+package payload
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// mostChars bounds a set of characters, those that stand in it several times
+// counted each time.
+const mostChars = 256
+
+// A charset is a set of characters that values are drawn from, as all pairs of
+// them: two bytes a draw are twice as fast as one, and 16 bits of chance spread
+// evener over the pairs than 8 do over the characters.
+type charset []uint16
+
+// parseChars reads a set as it is typed: characters, and ranges such as a-z. A
+// dash at either end is a dash.
+func parseChars(s string) (charset, error) {
+	var set []byte
+	for i := 0; i < len(s); i++ {
+		from, to := s[i], s[i]
+		if i+2 < len(s) && s[i+1] == '-' {
+			to = s[i+2]
+			i += 2
+		}
+		if from < ' ' || from > '~' || to < ' ' || to > '~' {
+			return nil, errors.New("a set has characters of ASCII that can be seen, and blanks")
+		}
+		if to < from {
+			return nil, fmt.Errorf("the range %c-%c is empty: it is %c-%c, or a dash at the end of the set", from, to, to, from)
+		}
+		for c := int(from); c <= int(to); c++ {
+			set = append(set, byte(c))
+		}
+	}
+	switch {
+	case len(set) == 0:
+		return nil, errors.New("there is no character to draw")
+	case len(set) > mostChars:
+		return nil, fmt.Errorf("a set has %d characters at most, and not %d", mostChars, len(set))
+	}
+	out := make(charset, 0, len(set)*len(set))
+	for _, a := range set {
+		for _, b := range set {
+			out = append(out, uint16(a)|uint16(b)<<8)
+		}
+	}
+	return out, nil
+}
+
+// fillChars fills b with characters of the set, each about as likely as the
+// others.
+func fillChars(b []byte, x uint64, set charset) {
+	n := uint64(len(set))
+	four := func(x uint64) uint64 {
+		w := word(x)
+		return uint64(set[(w&0xffff)*n>>16]) |
+			uint64(set[(w>>16&0xffff)*n>>16])<<16 |
+			uint64(set[(w>>32&0xffff)*n>>16])<<32 |
+			uint64(set[(w>>48)*n>>16])<<48
+	}
+	for len(b) >= 8 {
+		binary.LittleEndian.PutUint64(b, four(x))
+		x += golden
+		b = b[8:]
+	}
+	if len(b) > 0 {
+		var last [8]byte
+		binary.LittleEndian.PutUint64(last[:], four(x))
+		copy(b, last[:])
+	}
+}
