@@ -93,5 +93,7 @@ type Snapshot struct {
 	Rows     []measure.Interval // the same, a row a phase, as the series keeps them
 	Total    measure.Counts     // so far, all phases
 
+	Unanswered bool // the plan's: nothing is acknowledged, and what was sent counts
+
 	Rebalance time.Duration // consuming: without an assignment so far, as the mean over the clients
 }

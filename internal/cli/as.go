@@ -125,7 +125,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 }
 
 // prepareAs makes runs of a tool's workloads. The caller closes what it returns.
-func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours) (o outputs, end func(), err error) {
+func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours, told func(error)) (o outputs, end func(), err error) {
 	var (
 		ws []*workload.Workload
 		t  command.Settings
@@ -146,7 +146,7 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 	if o, err = s.outputs(ctx, &t, ws...); err != nil {
 		return o, nil, err
 	}
-	if o.hub, err = s.publisher(&t); err != nil {
+	if o.hub, err = s.publisherTo(&t, told); err != nil {
 		o.keep.close()
 		return o, nil, err
 	}
@@ -158,7 +158,7 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 
 // fireAs runs the workload of a tool.
 func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.Document, ours compat.Ours, eyes compat.Eyes) (*report.Document, error) {
-	o, end, err := s.prepareAs(ctx, tool, []*workload.Document{doc}, ours)
+	o, end, err := s.prepareAs(ctx, tool, []*workload.Document{doc}, ours, eyes.Told)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.D
 // fireTogether runs several workloads of a tool at the same time. Others are told
 // of the first.
 func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours) ([]*report.Document, error) {
-	o, end, err := s.prepareAs(ctx, tool, docs, ours)
+	o, end, err := s.prepareAs(ctx, tool, docs, ours, nil)
 	if err != nil {
 		return nil, err
 	}

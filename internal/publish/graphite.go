@@ -44,7 +44,7 @@ func newGraphite(o Options) (*graphite, error) {
 		}
 	}
 	g := &graphite{addr: addr, prefix: node(prefix)}
-	g.sender = newSender("Graphite at "+addr, o.Logf, g.send)
+	g.sender = newSender("Graphite at "+addr, o.Logf, o.Told, g.send)
 	return g, nil
 }
 
@@ -109,7 +109,8 @@ func (g *graphite) close(ctx context.Context) string {
 }
 
 // lines are the figures of an interval. Four of them have the names and units
-// that sangrenel gave them, for dashboards that know those.
+// that sangrenel gave them, for dashboards that know those, and are there in each
+// interval: rate and output are of what was taken, as rates of reports are.
 func (g *graphite) lines(p *point) []byte {
 	var b strings.Builder
 	at := p.at.Unix()
@@ -120,19 +121,16 @@ func (g *graphite) lines(p *point) []byte {
 		}
 		return float64(n) / p.length
 	}
-	rate := perS(max(p.interval.Sent, p.interval.Consumed))
-	errorRate := 0.0
-	if p.interval.Sent > 0 {
-		errorRate = 100 * float64(p.interval.Failed+p.interval.Unknown) / float64(p.interval.Sent)
-	}
-	line("sangrenel.rate", rate)
-	line("sangrenel.error_rate", errorRate)
-	line("sangrenel.output", perS(p.interval.Bytes))
+	line("sangrenel.rate", perS(p.taken()))
+	line("sangrenel.error_rate", p.errorRate())
+	line("sangrenel.output", perS(p.takenBytes()))
+	p99 := 0.0
 	for _, q := range p.p99 {
 		if q.name == "service" {
-			line("sangrenel.p99", q.d.Seconds()*1e3)
+			p99 = q.d.Seconds() * 1e3
 		}
 	}
+	line("sangrenel.p99", p99)
 	for _, c := range counters {
 		line("carronade."+c.name+"_per_s", perS(c.of(&p.interval)))
 	}

@@ -22,6 +22,9 @@ type Options struct {
 	Headers []Header // for the collector
 
 	Version string // of the program
+	// Told is told of each interval whether Graphite was told of it, one call at a
+	// time; the error is why not. Nil: Logf takes the first such error.
+	Told func(error)
 	// Logf takes words for people, from several goroutines; nil: none.
 	Logf func(format string, args ...any)
 }
@@ -176,6 +179,7 @@ type sender struct {
 	done chan struct{}
 	stop context.CancelFunc
 	logf func(string, ...any)
+	told func(error) // takes what became of each; nil: nobody
 
 	dropped int // of the points, for want of room; the hub's lock is over it
 	lost    int // could not be told; the goroutine's
@@ -185,21 +189,25 @@ type sender struct {
 // queued is how many points wait at most.
 const queued = 30
 
-// newSender starts one; send tells a point.
-func newSender(name string, logf func(string, ...any), send func(context.Context, *point) error) *sender {
+// newSender starts one; send tells a point, and told takes what became of it. Nil:
+// nobody does, and the first error is said.
+func newSender(name string, logf func(string, ...any), told func(error), send func(context.Context, *point) error) *sender {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &sender{name: name, to: make(chan *point, queued), done: make(chan struct{}), stop: stop, logf: logf}
+	s := &sender{name: name, to: make(chan *point, queued), done: make(chan struct{}), stop: stop, logf: logf, told: told}
 	go func() {
 		defer close(s.done)
 		for p := range s.to {
 			err := send(ctx, p)
+			if s.told != nil && (err == nil || ctx.Err() == nil) {
+				s.told(err)
+			}
 			if err == nil {
 				continue
 			}
 			s.lost++
 			if s.first == nil {
 				s.first = err
-				if ctx.Err() == nil {
+				if ctx.Err() == nil && s.told == nil {
 					s.logf("%s is not told: %v", s.name, err)
 				}
 			}

@@ -44,7 +44,7 @@ func newCollector(o Options) (*collector, error) {
 	}
 	c := &collector{url: u.String(), headers: o.Headers, version: o.Version}
 	c.client = &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	c.sender = newSender("the OTLP collector at "+u.Redacted(), o.Logf, c.send)
+	c.sender = newSender("the OTLP collector at "+u.Redacted(), o.Logf, nil, c.send)
 	return c, nil
 }
 

@@ -198,9 +198,9 @@ func TestGraphite(t *testing.T) {
 		got[f[0]] = append(got[f[0]], f[1])
 	}
 	for name, want := range map[string]string{
-		"lab.node_1.sangrenel.rate":                    "1000.000000",
+		"lab.node_1.sangrenel.rate":                    "990.000000",
 		"lab.node_1.sangrenel.error_rate":              "1.000000",
-		"lab.node_1.sangrenel.output":                  "100000.000000",
+		"lab.node_1.sangrenel.output":                  "99000.000000",
 		"lab.node_1.carronade.acked_events_per_s":      "990.000000",
 		"lab.node_1.carronade.wire_bytes_per_s":        "120000.000000",
 		"lab.node_1.carronade.shots_shots_per_s":       "",

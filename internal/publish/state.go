@@ -63,6 +63,8 @@ type point struct {
 	behind   int64
 	usage    measure.Usage
 
+	unanswered bool // nothing is acknowledged
+
 	p50, p99 []quantile // of the interval
 	times    []exponential
 }
@@ -79,7 +81,7 @@ func (s *state) point(snap *load.Snapshot) *point {
 	p := &point{
 		at: time.Now(), began: s.began, run: s.run, length: iv.Length().Seconds(),
 		interval: iv.Counts, counts: s.counts, statuses: append(measure.Statuses(nil), s.statuses...),
-		inFlight: s.inFlight, behind: s.behind, usage: s.usage,
+		inFlight: s.inFlight, behind: s.behind, usage: s.usage, unanswered: snap.Unanswered,
 	}
 	for _, t := range told(&iv.Set) {
 		if t.h.Count() == 0 {
@@ -94,6 +96,37 @@ func (s *state) point(snap *load.Snapshot) *point {
 		}
 	}
 	return p
+}
+
+// taken are the events that the system took in the interval, or handed out: what
+// was sent and not refused where nothing is acknowledged.
+func (p *point) taken() uint64 {
+	if c := &p.interval; p.unanswered {
+		return c.Sent - min(c.Failed, c.Sent)
+	}
+	return max(p.interval.Acked, p.interval.Consumed)
+}
+
+// takenBytes are those of the events that were taken.
+func (p *point) takenBytes() uint64 {
+	if c := &p.interval; p.unanswered || c.Consumed > 0 && c.Acked == 0 {
+		return c.Bytes
+	}
+	return p.interval.AckedBytes
+}
+
+// errorRate is the share of the interval's events sent that were not taken, in
+// percent.
+func (p *point) errorRate() float64 {
+	c := &p.interval
+	if c.Sent == 0 {
+		return 0
+	}
+	lost := c.Failed
+	if !p.unanswered { // there nothing was to be known
+		lost += c.Unknown
+	}
+	return 100 * float64(lost) / float64(c.Sent)
 }
 
 // A counter is a number of a run that only grows.

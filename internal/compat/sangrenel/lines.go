@@ -3,7 +3,6 @@ package sangrenel
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"carronade/internal/compat"
@@ -14,43 +13,13 @@ import (
 // stamp is how Go's log package begins a line.
 const stamp = "2006/01/02 15:04:05 "
 
-// output is a rate of bytes as sangrenel writes it: mebibits, called Mb, from
-// 131,072 bytes a second on, and kibibytes below.
-func output(bytesPerS float64) string {
-	if bytesPerS >= 1<<17 {
-		return fmt.Sprintf("%.0fMb/sec", bytesPerS/(1<<17))
-	}
-	return fmt.Sprintf("%.0fKB/sec", bytesPerS/1024)
-}
-
-// taken is what an interval brought: what was acked, or where nothing is
-// acknowledged or sent, what was made.
-func taken(s *load.Snapshot, noop, unanswered bool) float64 {
-	n := s.Interval.Acked
-	if noop || unanswered {
-		n = s.Interval.Sent - s.Interval.Failed
-	}
-	if length := s.Interval.Length().Seconds(); length > 0 {
-		return float64(n) / length
-	}
-	return 0
-}
-
-// slowest is the mean of the slowest tenth of what was measured: of the samples
-// from int(0.9 n) on, as sangrenel of 2014 computed what it called the average.
-func slowest(h *measure.Histogram) time.Duration {
-	n := h.Count()
-	if n == 0 {
-		return 0
-	}
-	skip, seen, sum := uint64(0.9*float64(n)), uint64(0), 0.0
-	h.EachBucket(func(top time.Duration, c uint64) {
-		from := max(seen, skip)
-		if seen += c; seen > from {
-			sum += float64(min(top, h.Max())) * float64(seen-from)
-		}
-	})
-	return time.Duration(sum / float64(n-skip))
+// A printer prints the lines of a generation.
+type printer interface {
+	start()
+	opened()
+	interval(load.Snapshot)
+	told(error) // Graphite was told of an interval, or was not
+	end()
 }
 
 // lines2014 are the lines of the first generation.
@@ -77,13 +46,15 @@ func (l *lines2014) interval(s load.Snapshot) {
 		return
 	}
 	rate := taken(&s, l.o.noop, false)
-	ms := 0.0
-	if h := s.Interval.Service; h.Count() > 0 && !l.o.noop {
-		d := h.Mean()
-		if l.p.Strict {
-			d = slowest(h)
-		}
-		ms = d.Seconds() * 1e3
+	ms, h := 0.0, s.Interval.Service
+	switch {
+	case l.o.noop:
+	case h.Count() == 0 && l.p.Strict: // 0 divided by 0
+		ms = math.NaN()
+	case h.Count() > 0 && l.p.Strict:
+		ms = slowest(h).Seconds() * 1e3
+	case h.Count() > 0:
+		ms = h.Mean().Seconds() * 1e3
 	}
 	shown := math.Round(rate)
 	if l.p.Strict { // whole seconds of a whole interval
@@ -96,6 +67,8 @@ func (l *lines2014) interval(s load.Snapshot) {
 		time.Now().Format(time.RFC3339), output(shown*float64(l.o.size)), shown, l.o.topic, ms)
 }
 
+func (l *lines2014) told(error) {} // it knew no Graphite
+
 func (l *lines2014) end() {
 	fmt.Fprintln(l.p.Out)
 	for i := range l.o.workers {
@@ -105,7 +78,8 @@ func (l *lines2014) end() {
 	}
 }
 
-// lines2022 are the lines of the last one.
+// lines2022 are the lines of the last one. Those with a date are of Go's log
+// package, which writes to stderr.
 type lines2022 struct {
 	o *options
 	p *compat.Program
@@ -118,78 +92,72 @@ func (l *lines2022) start() {
 }
 
 func (l *lines2022) opened() {
-	for i := range l.o.workers {
-		fmt.Fprintf(l.p.Out, "%sworker_%d connected\n", time.Now().Format(stamp), i+1)
+	if l.o.noop {
+		return
 	}
+	for i := range l.o.workers {
+		l.logf("worker_%d connected", i+1)
+	}
+}
+
+// logf writes a line as Go's log package does.
+func (l *lines2022) logf(format string, args ...any) {
+	fmt.Fprintf(l.p.Err, "%s%s\n", time.Now().Format(stamp), fmt.Sprintf(format, args...))
 }
 
 func (l *lines2022) interval(s load.Snapshot) {
 	if s.Phase != measure.Hold {
 		return
 	}
-	rate := taken(&s, l.o.noop, l.o.acks == "none")
+	iv := &s.Interval
+	rate := taken(&s, l.o.noop, l.o.unanswered())
 	failed := 0.0
-	if n := s.Interval.Sent; n > 0 {
-		failed = 100 * float64(s.Interval.Failed+unknown(&s, l.o)) / float64(n)
+	if n := iv.Sent; n > 0 {
+		lost := iv.Failed
+		if !l.o.noop && !l.o.unanswered() {
+			lost += iv.Unknown
+		}
+		failed = 100 * float64(lost) / float64(n)
 	}
-	if l.p.Strict && s.Interval.Sent == 0 {
-		failed = math.NaN()
+	if l.p.Strict {
+		if iv.Sent == 0 {
+			failed = math.NaN()
+		}
+		rate = perSecond(iv, iv.Sent) // what failed was sent, too
 	}
-	if l.p.Strict { // what failed was sent, too
-		rate = float64(s.Interval.Sent) / s.Interval.Length().Seconds()
-	}
-	fmt.Fprintf(l.p.Out, "\n%s[ topic: %s ]\n", time.Now().Format(stamp), l.o.topic)
+	fmt.Fprintln(l.p.Out)
+	l.logf("[ topic: %s ]", l.o.topic)
 	fmt.Fprintf(l.p.Out, "> Messages: %s @ %.0f msgs/sec. | error rate %.2f%%\n", output(rate*float64(l.o.messageSize)), rate, failed)
-	h := s.Interval.Service
-	if l.o.noop || h.Count() == 0 {
+	if l.o.noop {
 		return
 	}
+	h := l.batches(iv)
+	count := h.Count()
+	if l.o.unanswered() {
+		count = iv.Shots
+	}
 	fmt.Fprintf(l.p.Out, "> Batches: %.2f batches/sec. | %s p99 | %s HMean | %s Min | %s Max\n",
-		float64(h.Count())/s.Interval.Length().Seconds(), micros(h.Percentile(99)), micros(harmonic(h)), micros(h.Min()), micros(h.Max()))
-	l.bins(h)
+		perSecond(iv, count), micros(h.Percentile(99)), micros(harmonic(h)), micros(h.Min()), micros(h.Max()))
+	fmt.Fprintln(l.p.Out, bins(h))
 }
 
-// unknown counts what has no certain answer as failed, where there are answers.
-func unknown(s *load.Snapshot, o *options) uint64 {
-	if o.acks == "none" || o.noop {
-		return 0
+// batches are the times of an interval's batches: those that were taken;
+// strictly those that were refused, too.
+func (l *lines2022) batches(iv *measure.Interval) *measure.Histogram {
+	h := measure.NewHistogram()
+	h.Merge(iv.Service)
+	if l.p.Strict {
+		h.Merge(iv.FailedService)
 	}
-	return s.Interval.Unknown
+	return h
+}
+
+func (l *lines2022) told(err error) {
+	if err != nil {
+		l.logf("Graphite unreachable: %s", err)
+		return
+	}
+	l.logf("Metrics flushed to Graphite")
 }
 
 func (l *lines2022) end() {}
-
-// micros is a duration in Go's form, without what is below a microsecond.
-func micros(d time.Duration) time.Duration { return d.Truncate(time.Microsecond) }
-
-// harmonic is the harmonic mean.
-func harmonic(h *measure.Histogram) time.Duration {
-	sum := 0.0
-	h.EachBucket(func(top time.Duration, n uint64) { sum += float64(n) / float64(max(min(top, h.Max()), 1)) })
-	if sum == 0 {
-		return 0
-	}
-	return time.Duration(float64(h.Count()) / sum)
-}
-
-// bins draws ten of equal width between the shortest and the longest, the
-// fullest fifty dashes long.
-func (l *lines2022) bins(h *measure.Histogram) {
-	const n, dashes = 10, 50
-	low, width := h.Min(), (h.Max()-h.Min())/n
-	if width <= 0 {
-		return
-	}
-	var counts [n]uint64
-	var most uint64
-	h.EachBucket(func(top time.Duration, c uint64) {
-		i := min(int((min(top, h.Max())-low)/width), n-1)
-		counts[max(i, 0)] += c
-		most = max(most, counts[max(i, 0)])
-	})
-	for i, c := range counts {
-		from := low + time.Duration(i)*width
-		label := fmt.Sprintf("%s - %s", micros(from), micros(from+width))
-		fmt.Fprintf(l.p.Out, "%22s %s\n", label, strings.Repeat("-", int(math.Round(float64(c)/float64(most)*dashes))))
-	}
-}

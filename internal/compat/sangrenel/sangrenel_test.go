@@ -3,7 +3,11 @@ package sangrenel
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,45 +19,81 @@ import (
 	"carronade/measure"
 )
 
-// fired runs the tool against a run that never was: 10,000 messages of shots
-// in five seconds, a tenth of them slower than the rest.
-func fired(t *testing.T, strict bool, args ...string) (out, errs string, code int, settings map[string]string) {
+// A fake is a run that never was: 10,000 messages of shots in five seconds, a
+// tenth of them slower than the rest, or what a test makes of it.
+type fake struct {
+	interval measure.Interval
+	report   report.Document
+	told     []error
+}
+
+func newFake() *fake {
+	h := measure.NewHistogram()
+	h.RecordN(time.Millisecond, 9000)
+	h.RecordN(11*time.Millisecond, 1000)
+	return &fake{
+		interval: measure.Interval{
+			Phase: "hold", End: 5 * time.Second, Set: measure.Set{Service: h},
+			Counts: measure.Counts{Sent: 10_002, Acked: 10_001, Failed: 1, Shots: 10_000, Answered: 10_000},
+		},
+		report: report.Document{Stopped: load.Interrupted, Trust: measure.Trust{OK: true}},
+	}
+}
+
+// A result is what the tool left behind.
+type result struct {
+	out, errs string
+	code      int
+	settings  map[string]string
+}
+
+// fired runs the tool against it.
+func (f *fake) fired(t *testing.T, strict bool, args ...string) result {
 	t.Helper()
-	settings = make(map[string]string)
+	r := result{settings: make(map[string]string)}
 	var o, e bytes.Buffer
 	p := &compat.Program{
 		Called: "sangrenel", Args: args, Strict: strict, Out: &o, Err: &e,
 		Fire: func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
 			for _, entry := range d.Entries {
-				settings[entry.Name] = strings.Join(entry.Values, " ")
+				r.settings[entry.Name] = strings.Join(entry.Values, " ")
 			}
 			eyes.Opened()
-			h := measure.NewHistogram()
-			h.RecordN(time.Millisecond, 9000)
-			h.RecordN(11*time.Millisecond, 1000)
-			iv := measure.Interval{
-				Phase: "hold", End: 5 * time.Second, Set: measure.Set{Service: h},
-				Counts: measure.Counts{Sent: 10_002, Acked: 10_001, Failed: 1, Shots: 10_000, Answered: 10_000},
+			eyes.Interval(load.Snapshot{Phase: "hold", Interval: f.interval})
+			for _, err := range f.told {
+				eyes.Told(err)
 			}
-			eyes.Interval(load.Snapshot{Phase: "hold", Interval: iv})
-			return &report.Document{Stopped: load.Interrupted}, nil
+			return &f.report, nil
 		},
 	}
-	code, err := Tool.Main(t.Context(), p)
-	if err != nil {
+	var err error
+	if r.code, err = Tool.Main(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	return o.String(), e.String(), code, settings
+	r.out, r.errs = o.String(), e.String()
+	return r
 }
 
+// whole tells whether a text is what a regular expression says, to its end.
+func whole(want, got string) bool { return regexp.MustCompile(`\A` + want + `\z`).MatchString(got) }
+
+const date = `\d{4}/\d\d/\d\d \d\d:\d\d:\d\d `
+
 func TestLines(t *testing.T) {
+	nothing := func(f *fake) { f.interval.Set, f.interval.Counts = measure.Set{}, measure.Counts{} }
+	refused := func(f *fake) {
+		f.interval.Set = measure.Set{FailedService: f.interval.Service}
+		f.interval.Acked, f.interval.Failed = 0, 10_002
+	}
 	for _, tt := range []struct {
 		name   string
 		strict bool
 		args   []string
-		want   string // a regular expression of all that is printed
+		bad    func(*fake)
+		want   string // regular expressions of all that is printed
+		errs   string
 	}{
-		{"2014", false, []string{"-size=1000", "-workers=2", "-topic=rep"}, `
+		{"2014", false, []string{"-size=1000", "-workers=2", "-topic=rep"}, nil, `
 ::: Sangrenel :::
 Starting 2 workers
 Message size 1000 bytes
@@ -64,8 +104,8 @@ client_2 connected
 
 client_1 shutting down
 client_2 shutting down
-`},
-		{"2014, with its average", true, []string{"-size", "10"}, `
+`, ``},
+		{"2014, with its average", true, []string{"-size", "10"}, nil, `
 ::: Sangrenel :::
 Starting 1 workers
 Message size 10 bytes
@@ -74,33 +114,117 @@ client_1 connected
 \S+ Producing 20KB/sec raw data @ 2000 messages/sec \| topic: sangrenel \| 11\.00ms avg latency
 
 client_1 shutting down
-`},
-		{"2014, nothing sent", false, []string{"--noop=true"}, `
+`, ``},
+		{"2014, nothing sent", false, []string{"--noop=true"}, nil, `
 ::: Sangrenel :::
 Starting 1 workers
 Message size 300 bytes
 
 \S+ Producing 5Mb/sec raw data @ 2000 messages/sec \| topic: sangrenel \| 0\.00ms avg latency
 
-`},
-		{"2022", false, []string{"-message-size", "1000", "-workers", "2", "-api-version", "2.8.0"}, `
+`, ``},
+		{"2014, nothing taken", false, nil, nothing, `(?s).* @ 0 messages/sec \| topic: sangrenel \| 0\.00ms avg latency\n.*`, ``},
+		{"2014, the average of nothing", true, nil, nothing, `(?s).* @ 0 messages/sec \| topic: sangrenel \| NaNms avg latency\n.*`, ``},
+		{"2022", false, []string{"-message-size", "1000", "-workers", "2", "-api-version", "2.8.0"}, nil, `
 Starting 2 client workers, 5 writers per worker
 Message size 1000 bytes, 500 message limit per batch
 API Version: 2\.8\.0, Compression: none, RequiredAcks: local
-\d{4}/\d\d/\d\d \d\d:\d\d:\d\d worker_1 connected
-\d{4}/\d\d/\d\d \d\d:\d\d:\d\d worker_2 connected
 
-\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[ topic: sangrenel \]
 > Messages: 15Mb/sec @ 2000 msgs/sec\. \| error rate 0\.01%
 > Batches: 2000\.00 batches/sec\. \| 11ms p99 \| 1\.1ms HMean \| 1ms Min \| 11ms Max
  {13}1ms - 2ms -{50}
-(.* \n){8} +10ms - 11ms -{6}
+( {13}\dms - \dms -\n){7}( {12}\dms - \d+ms -\n) {11}10ms - 11ms -{6}
+
+`, `warning: -api-version does nothing: .*
+` + date + `worker_1 connected
+` + date + `worker_2 connected
+` + date + `\[ topic: sangrenel \]
 `},
+		{"2022, nothing sent", false, []string{"-noop", "-message-size=300"}, nil, `
+Starting 1 client workers, 5 writers per worker
+Message size 300 bytes, 500 message limit per batch
+API Version: , Compression: none, RequiredAcks: local
+
+> Messages: 5Mb/sec @ 2000 msgs/sec\. \| error rate 0\.01%
+`, date + `\[ topic: sangrenel \]\n`},
+		{"2022, no answers", false, []string{"-required-acks=none"}, func(f *fake) {
+			f.interval.Set = measure.Set{}
+			f.interval.Acked, f.interval.Unknown, f.interval.Failed, f.interval.Answered = 0, 10_002, 0, 0
+		}, `(?s).*
+> Messages: 5Mb/sec @ 2000 msgs/sec\. \| error rate 0\.00%
+> Batches: 2000\.00 batches/sec\. \| 0s p99 \| 0s HMean \| 0s Min \| 0s Max
+
+`, `(?s).*note: with -required-acks none nothing is answered: .*\n`},
+		{"2022, all refused", false, []string{"-message-batch-size=1"}, refused, `(?s).*
+> Messages: 0KB/sec @ 0 msgs/sec\. \| error rate 100\.00%
+> Batches: 0\.00 batches/sec\. \| 0s p99 \| 0s HMean \| 0s Min \| 0s Max
+
+`, `(?s).*`},
+		{"2022, all refused and counted", true, []string{"-message-batch-size=1"}, refused, `(?s).*
+> Messages: 5Mb/sec @ 2000 msgs/sec\. \| error rate 100\.00%
+> Batches: 2000\.00 batches/sec\. \| 11ms p99 .*
+ {13}1ms - 2ms -{50}\n.*`, `(?s).*`},
+		{"2022, all took the same", false, []string{"-message-batch-size=1"}, func(f *fake) {
+			f.interval.Service = measure.NewHistogram()
+			f.interval.Service.RecordN(2*time.Millisecond, 7)
+		}, `(?s).* 2ms Max
+ {13}2ms - 2ms -{50}
+
+`, `(?s).*`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out, errs, code, _ := fired(t, tt.strict, tt.args...)
-			if !regexp.MustCompile(`\A`+tt.want+`\z`).MatchString(out) || errs != "" || code != 0 {
-				t.Errorf("exit %d, stderr %q, stdout:\n%s", code, errs, out)
+			f := newFake()
+			if tt.bad != nil {
+				tt.bad(f)
+			}
+			got := f.fired(t, tt.strict, tt.args...)
+			if !whole(tt.want, got.out) || !whole(tt.errs, got.errs) || got.code != 0 {
+				t.Errorf("exit %d, stderr:\n%s\nstdout:\n%s", got.code, got.errs, got.out)
+			}
+		})
+	}
+}
+
+// What Graphite was told, and was not, is said as Go's log package says it.
+func TestGraphiteLines(t *testing.T) {
+	f := newFake()
+	f.told = []error{nil, errors.New("dial tcp: refused")}
+	got := f.fired(t, false, "-graphite-ip=10.0.0.1")
+	if !whole(`(?s).*`+date+`Metrics flushed to Graphite\n`+date+`Graphite unreachable: dial tcp: refused\n`, got.errs) {
+		t.Errorf("stderr:\n%s", got.errs)
+	}
+}
+
+// A run is ended by an interrupt, which is no failure; what came of it may be.
+func TestExit(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		bad  func(*report.Document)
+		args []string
+		want int
+		errs string
+	}{
+		{"all is well", func(*report.Document) {}, nil, report.ExitDone, ""},
+		{"some failed", func(d *report.Document) {
+			d.Totals.Failed = 3
+			d.Failures = []measure.Failure{{Class: "rejected", Text: "INVALID_RECORD", Events: 3}}
+		}, nil, report.ExitCheck, "rejected: INVALID_RECORD (3 records)"},
+		{"of some nothing is known", func(d *report.Document) { d.Totals.Unknown = 3 }, nil, report.ExitCheck, ""},
+		{"of none it is asked", func(d *report.Document) { d.Totals.Unknown = 3 }, []string{"-required-acks=none"}, report.ExitDone, ""},
+		{"a problem", func(d *report.Document) { d.Problems = []string{"no disk"} }, nil, report.ExitProblem, "no disk"},
+		{"the target gave up", func(d *report.Document) { d.Stopped = load.ByTarget }, nil, report.ExitProblem, ""},
+		{"not trusted", func(d *report.Document) { d.Trust = measure.Trust{Reasons: []string{"too late"}} }, nil, report.ExitTrust, "not to be trusted: too late"},
+		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, report.ExitTrust, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake()
+			tt.bad(&f.report)
+			got := f.fired(t, false, tt.args...)
+			if got.code != tt.want || !strings.Contains(got.errs, tt.errs) {
+				t.Errorf("exit %d, want %d; stderr:\n%s", got.code, tt.want, got.errs)
+			}
+			if got := f.fired(t, true, tt.args...); got.code != report.ExitDone {
+				t.Errorf("strictly exit %d", got.code)
 			}
 		})
 	}
@@ -108,18 +232,25 @@ API Version: 2\.8\.0, Compression: none, RequiredAcks: local
 
 // The arguments are said in carronade's words.
 func TestWorkload(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name string
 		args []string
 		want map[string]string // "" is absent
 	}{
 		{"nothing", nil, map[string]string{
-			"target": "kafka://localhost:9092/sangrenel", "callers": "5", "clients": "1", "events-per-shot": "1", "size": "300", "acks": "1", "interval": "5s", "rate": "",
+			"target": "kafka://localhost:9092/sangrenel", "callers": "5", "clients": "1", "events-per-shot": "1", "size": "300", "payload": payload, "acks": "1", "interval": "5s", "rate": "",
 		}},
 		{"the seed's", []string{"--size=2500", "--workers=8", "--topic=rep", "--brokers=a:1, b:2"}, map[string]string{
 			"target": "kafka://a:1,b:2/rep", "callers": "40", "clients": "8", "size": "2500",
 		}},
-		{"noop", []string{"-noop"}, map[string]string{"target": "null://noop", "callers": "", "rate": ""}},
+		{"noop", []string{"-noop", "-tls", "-topic=a/b"}, map[string]string{"target": "null://noop", "callers": "", "rate": "", "tls": "", "payload": payload}},
+		{"half a certificate", []string{"-tls", "-tls-cert-file=c.pem"}, map[string]string{"tls": "true", "tls-cert": "", "tls-key": ""}},
+		{"a certificate", []string{"-tls", "-tls-cert-file=c.pem", "-tls-key-file=k.pem"}, map[string]string{"tls-cert": "c.pem", "tls-key": "k.pem"}},
+		{"this host's series", []string{"-graphite-ip=::1", "-graphite-port=2013"}, map[string]string{"graphite": "[::1]:2013", "graphite-prefix": host}},
 		{"the last one's", []string{
 			"-message-batch-size=100", "-produce-rate=5000", "-compression=gzip", "-required-acks=all", "-writers-per-worker=3", "-interval=2",
 			"-tls", "-tls-ca-cert=ca.pem", "-graphite-ip=10.0.0.1", "-graphite-metrics-prefix=lab",
@@ -129,11 +260,44 @@ func TestWorkload(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, _, got := fired(t, false, tt.args...)
+			got := newFake().fired(t, false, tt.args...).settings
 			for name, want := range tt.want {
 				if got[name] != want {
 					t.Errorf("%s is %q, want %q", name, got[name], want)
 				}
+			}
+		})
+	}
+}
+
+// Nothing that was given is passed over in silence.
+func TestIdleFlags(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		want []string // what warnings speak of
+	}{
+		{"all means something", []string{"-brokers=a:1", "-tls", "-tls-ca-cert=x", "-graphite-ip=h", "-graphite-port=1", "-produce-rate=5"}, nil},
+		{"a version", []string{"-api-version=0.10.2.0"}, []string{"-api-version"}},
+		{"no TLS", []string{"-tls-ca-cert=x", "-tls-insecure-skip-verify"}, []string{"-tls-ca-cert", "-tls-insecure-skip-verify"}},
+		{"no key", []string{"-tls", "-tls-cert-file=x"}, []string{"-tls-cert-file"}},
+		{"no certificate", []string{"-tls", "-tls-key-file=x"}, []string{"-tls-key-file"}},
+		{"no Graphite", []string{"-graphite-port=1", "-graphite-metrics-prefix=x"}, []string{"-graphite-port", "-graphite-metrics-prefix"}},
+		{"no network", []string{"-noop", "-brokers=a:1", "-compression=gzip", "-required-acks=all", "-produce-rate=1", "-tls"}, []string{"-brokers", "-compression", "-required-acks", "-tls", "-produce-rate"}},
+		{"words", []string{"-message-size=9", "stray", "-workers=9"}, []string{`"stray" is no flag`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := newFake().fired(t, false, tt.args...)
+			var said []string
+			for line := range strings.Lines(got.errs) {
+				if text, ok := strings.CutPrefix(line, "warning: "); ok {
+					what, _, _ := strings.Cut(text, " does nothing")
+					what, _, _ = strings.Cut(what, ":")
+					said = append(said, what)
+				}
+			}
+			if !slices.Equal(said, tt.want) {
+				t.Errorf("got %q, want %q", said, tt.want)
 			}
 		})
 	}
@@ -151,12 +315,16 @@ func TestUsage(t *testing.T) {
 		{"no such flag", []string{"-foo"}, "", "flag provided but not defined: -foo\nUsage of sangrenel:\n", 2},
 		{"a compression", []string{"-compression=brotli"}, "Invalid compression option: brotli\n", "", 1},
 		{"acks", []string{"-required-acks=some"}, "Invalid required-acks option: some\n", "", 1},
+		{"a topic that is none", []string{"-topic=cons?x=1"}, "Invalid topic option: cons?x=1\nTopic name is invalid: 'cons?x=1' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'\n", "", 1},
+		{"a broker that is none", []string{"-brokers=a:1,,b:2/x"}, "Invalid brokers option: a:1,,b:2/x\n", "", 1},
+		{"a version that is none", []string{"-api-version=nonsense"}, "Invalid API version option: nonsense\nOptions: " + fmt.Sprintf("%+q", versions) + "\n", "", 1},
+		{"half a version", []string{"-api-version=2.8"}, "Invalid API version option: 2.8\nOptions: " + fmt.Sprintf("%+q", versions) + "\n", "", 1},
 		{"no number", []string{"-workers=many"}, "", "invalid value \"many\" for flag -workers: parse error\n", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out, errs, code, settings := fired(t, false, tt.args...)
-			if out != tt.out || !strings.HasPrefix(errs, tt.errs) || code != tt.code || len(settings) > 0 {
-				t.Errorf("exit %d, stdout %q, stderr %q, settings %v", code, out, errs, settings)
+			got := newFake().fired(t, false, tt.args...)
+			if got.out != tt.out || !strings.HasPrefix(got.errs, tt.errs) || got.code != tt.code || len(got.settings) > 0 {
+				t.Errorf("exit %d, stdout %q, stderr %q, settings %v", got.code, got.out, got.errs, got.settings)
 			}
 		})
 	}

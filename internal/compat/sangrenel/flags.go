@@ -1,0 +1,250 @@
+package sangrenel
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"carronade/internal/compat"
+	"carronade/internal/compat/kafkaprops"
+	"carronade/internal/workload"
+)
+
+// options are the flags of both generations.
+type options struct {
+	brokers, topic string
+	noop           bool
+	workers        int
+
+	size int // 2014
+
+	messageSize, batch int // 2022
+	rate               uint64
+	compression, acks  string
+	writers            int
+	interval           int
+	version            string
+	tls                bool
+	ca, cert, key      string
+	insecure           bool
+	graphiteIP, prefix string
+	graphitePort       string
+
+	given map[string]bool // the flags, by their names
+	rest  []string        // what stands behind them
+}
+
+// unlimited is the rate that stands for none.
+const unlimited = 100_000_000
+
+// writersPerClient is how many messages a client of 2014 had on the way at
+// once: each of five goroutines sends one and waits for its answer.
+const writersPerClient = 5
+
+// payload is what messages are made of: characters drawn from a set of 79, anew
+// for each message. A codec saves the fifth of each byte that they do not need.
+const payload = `chars(a-zA-Z0-9!@#$^&*(){}][:<>.)`
+
+// flags binds them.
+func (o *options) flags(name string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.StringVar(&o.brokers, "brokers", "localhost:9092", "Kafka brokers, separated by commas")
+	fs.BoolVar(&o.noop, "noop", false, "make messages and send them nowhere")
+	fs.IntVar(&o.size, "size", 300, "bytes of a message (2014)")
+	fs.StringVar(&o.topic, "topic", "sangrenel", "topic to publish to")
+	fs.IntVar(&o.workers, "workers", 1, "Kafka clients")
+
+	fs.IntVar(&o.messageSize, "message-size", 300, "bytes of a message")
+	fs.IntVar(&o.batch, "message-batch-size", 500, "messages in a batch")
+	fs.Uint64Var(&o.rate, "produce-rate", unlimited, "messages/s of all workers together")
+	fs.StringVar(&o.compression, "compression", "none", "none, gzip or snappy; lz4 and zstd, too, here")
+	fs.StringVar(&o.acks, "required-acks", "local", "none, local or all")
+	fs.IntVar(&o.writers, "writers-per-worker", writersPerClient, "batches on the way at once, a worker")
+	fs.IntVar(&o.interval, "interval", 5, "seconds between lines")
+	fs.StringVar(&o.version, "api-version", "", "version of Kafka's protocol; brokers are asked here, so it is taken and means nothing")
+	fs.BoolVar(&o.tls, "tls", false, "speak TLS")
+	fs.StringVar(&o.ca, "tls-ca-cert", "", "file of the authorities to trust")
+	fs.StringVar(&o.cert, "tls-cert-file", "", "file of the client's certificate")
+	fs.StringVar(&o.key, "tls-key-file", "", "file of its key")
+	fs.BoolVar(&o.insecure, "tls-insecure-skip-verify", false, "believe any certificate")
+	fs.StringVar(&o.graphiteIP, "graphite-ip", "", "Graphite's address")
+	fs.StringVar(&o.graphitePort, "graphite-port", "", "Graphite's port (2003)")
+	fs.StringVar(&o.prefix, "graphite-metrics-prefix", "", "begins the series' names (this host's name)")
+	return fs
+}
+
+// parsed remembers what was given, once the flags are parsed.
+func (o *options) parsed(fs *flag.FlagSet) {
+	o.given = make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	o.rest = fs.Args()
+}
+
+// first are the flags of 2014. Any other asks for the lines of 2022.
+var first = map[string]bool{"brokers": true, "noop": true, "size": true, "topic": true, "workers": true}
+
+// unanswered tells whether brokers are asked for no answer.
+func (o *options) unanswered() bool { return o.acks == "none" }
+
+// versionForm is what sangrenel's client reads as a version: of four numbers
+// before 1.0.0, and of three from then on.
+var versionForm = regexp.MustCompile(`\A(0\.\d+\.\d+\.\d+|[1-9]\d*\.\d+\.\d+)\z`)
+
+// versions are those that sangrenel lists where it got none of them.
+var versions = strings.Fields(`0.8.2.0 0.8.2.1 0.8.2.2 0.9.0.0 0.9.0.1 0.10.0.0 0.10.0.1 0.10.1.0 0.10.2.0 0.11.0.0 ` +
+	`1.0.0 1.1.0 2.0.0 2.0.1 2.1.0 2.2.0 2.3.0 2.4.0 2.5.0 2.6.0 2.7.0 2.8.0`)
+
+// check returns sangrenel's own words about an option that has no meaning.
+func (o *options) check(last bool) string {
+	switch {
+	case o.workers < 1:
+		return fmt.Sprintf("Invalid workers option: %d", o.workers)
+	case !last && o.size < 1:
+		return fmt.Sprintf("Invalid size option: %d", o.size)
+	}
+	if !o.noop { // each is a part of an address here
+		if err := kafkaprops.CheckTopic(o.topic); err != nil {
+			return fmt.Sprintf("Invalid topic option: %s\n%v", o.topic, err)
+		}
+		for broker := range strings.SplitSeq(o.brokers, ",") {
+			if broker = strings.TrimSpace(broker); broker == "" || strings.ContainsAny(broker, "/?#@% \t") {
+				return fmt.Sprintf("Invalid brokers option: %s", o.brokers)
+			}
+		}
+	}
+	if !last {
+		return ""
+	}
+	switch o.compression {
+	case "none", "gzip", "snappy", "lz4", "zstd":
+	default:
+		return "Invalid compression option: " + o.compression
+	}
+	switch o.acks {
+	case "none", "local", "all":
+	default:
+		return "Invalid required-acks option: " + o.acks
+	}
+	switch {
+	case o.messageSize < 1:
+		return fmt.Sprintf("Invalid message-size option: %d", o.messageSize)
+	case o.batch < 1:
+		return fmt.Sprintf("Invalid message-batch-size option: %d", o.batch)
+	case o.writers < 1:
+		return fmt.Sprintf("Invalid writers-per-worker option: %d", o.writers)
+	case o.interval < 1:
+		return fmt.Sprintf("Invalid interval option: %d", o.interval)
+	case o.rate < 1:
+		return "Invalid produce-rate option: 0"
+	case o.version != "" && !versionForm.MatchString(o.version):
+		return fmt.Sprintf("Invalid API version option: %s\nOptions: %+q", o.version, versions)
+	}
+	return ""
+}
+
+// tlsFiles are the flags that mean something beside -tls only.
+var tlsFlags = []string{"tls-ca-cert", "tls-cert-file", "tls-key-file", "tls-insecure-skip-verify"}
+
+// warn says which flags that were given do nothing.
+func (o *options) warn(p *compat.Program) {
+	idle := func(why string, names ...string) {
+		for _, name := range names {
+			if o.given[name] {
+				fmt.Fprintf(p.Err, "warning: -%s does nothing: %s\n", name, why)
+			}
+		}
+	}
+	if o.version != "" {
+		idle("brokers are asked which versions they speak", "api-version")
+	}
+	switch {
+	case o.noop:
+		idle("-noop connects to nobody", append([]string{"brokers", "compression", "required-acks", "tls"}, tlsFlags...)...)
+		idle("-noop goes as fast as messages are made", "produce-rate")
+	case !o.tls:
+		idle("-tls is not given", tlsFlags...)
+	case o.cert != "" && o.key == "":
+		idle("a client's certificate needs its key, -tls-key-file", "tls-cert-file")
+	case o.key != "" && o.cert == "":
+		idle("a key needs its certificate, -tls-cert-file", "tls-key-file")
+	}
+	if o.graphiteIP == "" {
+		idle("-graphite-ip is not given", "graphite-port", "graphite-metrics-prefix")
+	}
+	if len(o.rest) > 0 {
+		fmt.Fprintf(p.Err, "warning: %q is no flag: it and all that stands behind it are left out\n", o.rest[0])
+	}
+}
+
+// workload says it in carronade's words.
+func (o *options) workload(last bool) *workload.Document {
+	var d compat.Draft
+	size, batch, writers := o.size, 1, writersPerClient
+	if last {
+		size, batch, writers = o.messageSize, o.batch, o.writers
+	}
+	if o.noop {
+		d.Set("target", "-noop", "null://noop")
+	} else {
+		d.Setf("target", "-brokers", "kafka://%s/%s", trimmed(o.brokers), o.topic)
+		d.Set("acks", "-required-acks", map[string]string{"none": "0", "local": "1", "all": "all"}[o.acks])
+		d.Set("compression", "-compression", o.compression)
+		d.Set("create-topic", "-topic", "partitions=2") // of the broker's own accord, then
+		o.secure(&d)
+	}
+	d.Set("size", "-message-size", strconv.Itoa(size))
+	d.Set("payload", "sangrenel", payload)
+	d.Set("events-per-shot", "-message-batch-size", strconv.Itoa(batch))
+	d.Set("clients", "-workers", strconv.Itoa(o.workers))
+	d.Set("max-in-flight", "-writers-per-worker", strconv.Itoa(writers))
+	d.Setf("interval", "-interval", "%ds", o.interval)
+	switch {
+	case last && o.rate < unlimited && !o.noop:
+		d.Setf("rate", "-produce-rate", "%d/s", o.rate)
+	case !o.noop:
+		d.Set("callers", "-writers-per-worker", strconv.Itoa(o.workers*writers))
+	}
+	if o.graphiteIP != "" {
+		d.Set("graphite", "-graphite-ip", net.JoinHostPort(o.graphiteIP, cmp.Or(o.graphitePort, "2003")))
+		prefix := o.prefix
+		if prefix == "" { // with its dots, which make levels: ours alone would have none
+			prefix, _ = os.Hostname()
+		}
+		if prefix != "" {
+			d.Set("graphite-prefix", "-graphite-metrics-prefix", prefix)
+		}
+	}
+	return &d.Document
+}
+
+// secure sets what TLS needs. A client's certificate counts with its key only.
+func (o *options) secure(d *compat.Draft) {
+	if !o.tls {
+		return
+	}
+	d.Set("tls", "-tls", "true")
+	if o.ca != "" {
+		d.Set("tls-ca", "-tls-ca-cert", o.ca)
+	}
+	if o.cert != "" && o.key != "" {
+		d.Set("tls-cert", "-tls-cert-file", o.cert)
+		d.Set("tls-key", "-tls-key-file", o.key)
+	}
+	if o.insecure {
+		d.Set("tls-insecure-skip-verify", "-tls-insecure-skip-verify", "true")
+	}
+}
+
+// trimmed parts a list and leaves blanks out.
+func trimmed(list string) string {
+	parts := strings.Split(list, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return strings.Join(parts, ",")
+}

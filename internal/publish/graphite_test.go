@@ -1,0 +1,76 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/measure"
+)
+
+// The series of sangrenel are of what was taken, and all four come with each
+// interval.
+func TestGraphiteTaken(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		counts     measure.Counts
+		unanswered bool
+		want       string // rate, error rate, output, p99
+	}{
+		{"nothing", measure.Counts{}, false, "0 0 0 0"},
+		{"all taken", measure.Counts{Sent: 10, Acked: 10, Bytes: 100, AckedBytes: 100}, false, "10 0 100 0"},
+		{"some refused", measure.Counts{Sent: 10, Acked: 6, Failed: 3, Unknown: 1, Bytes: 100, AckedBytes: 60}, false, "6 40 60 0"},
+		{"all refused", measure.Counts{Sent: 10, Failed: 10, Bytes: 100}, false, "0 100 0 0"},
+		{"no answers", measure.Counts{Sent: 10, Unknown: 10, Bytes: 100}, true, "10 0 100 0"},
+		{"no answers, some not sent", measure.Counts{Sent: 10, Unknown: 8, Failed: 2, Bytes: 100}, true, "8 20 100 0"},
+		{"read", measure.Counts{Consumed: 10, Bytes: 100}, false, "10 0 100 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &point{at: time.Unix(7, 0), length: 1, interval: tt.counts, unanswered: tt.unanswered}
+			var got []string
+			for line := range strings.Lines(string((&graphite{prefix: "a"}).lines(p))) {
+				var v float64
+				for _, name := range []string{"rate", "error_rate", "output", "p99"} {
+					if _, err := fmt.Sscanf(line, "a.sangrenel."+name+" %f 7\n", &v); err == nil {
+						got = append(got, fmt.Sprint(v))
+					}
+				}
+			}
+			if got := strings.Join(got, " "); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// Who wants to say what became of each interval is told, and nobody else says so.
+func TestTold(t *testing.T) {
+	addr, lines := listen(t)
+	go func() {
+		for range lines { // until it is closed
+		}
+	}()
+	for _, tt := range []struct {
+		name, addr string
+		failed     bool
+	}{{"there", addr, false}, {"absent", "127.0.0.1:1", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			told := make(chan error, 10)
+			h := shown(t, Options{
+				Graphite: tt.addr, Told: func(err error) { told <- err },
+				Logf: func(format string, args ...any) { t.Errorf("said: "+format, args...) },
+			})
+			h.Close(context.Background())
+			if len(told) != 3 {
+				t.Fatalf("it was told %d times of three intervals", len(told))
+			}
+			for range 3 {
+				if err := <-told; (err != nil) != tt.failed {
+					t.Errorf("told %v", err)
+				}
+			}
+		})
+	}
+}
