@@ -91,7 +91,7 @@ func TestVerify(t *testing.T) {
 		{name: "several clients, all types", road: "tcp", events: 3000, perShot: 1, given: []string{"clients=3", "metric-type=sint64", "time=us", "attribute=env=test", "ttl=120s"}},
 		{name: "floats, the server's time", road: "tcp", events: 1000, perShot: 10, given: []string{"metric-type=float", "time=none", "description=none"}},
 		{name: "loss", road: "tcp", standin: standinriemann.Options{Drop: 0.01, Seed: 3}, events: 20_000, perShot: 10},
-		{name: "refusals", road: "tcp", standin: standinriemann.Options{Errors: []standinriemann.ErrorRule{{Text: "no", Share: 0.1}}}, events: 2000, perShot: 1, schedule: true},
+		{name: "refusals", road: "tcp", standin: standinriemann.Options{Errors: []standinriemann.ErrorRule{{Name: "no", Share: 0.1}}}, events: 2000, perShot: 1, schedule: true},
 		{name: "UDP", road: "udp", events: 2000, perShot: 2, schedule: true},
 		{name: "UDP with loss", road: "udp", standin: standinriemann.Options{Drop: 0.05, Seed: 3}, events: 2000, perShot: 2, schedule: true},
 	} {

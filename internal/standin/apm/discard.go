@@ -15,6 +15,7 @@ import (
 
 	"carronade/internal/standin/drop"
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
 )
 
 // The discard server reads no more of a request than how long it is. It speaks
@@ -141,7 +142,7 @@ func (d *discard) ended(c *discardConn, err error) {
 	d.past.bytes += c.bytes.Load()
 	d.mu.Unlock()
 	if err != nil && d.ctx.Err() == nil && !fault.Gone(err) {
-		d.s.opts.logf("connection from %s: %v", c.RemoteAddr(), err)
+		setting.Logf(d.s.opts.Log, "connection from %s: %v", c.RemoteAddr(), err)
 	}
 	d.wg.Done()
 }

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"carronade/internal/standin/setting"
 )
 
 // Bounds of indexing.
@@ -38,7 +40,7 @@ type indexer struct {
 	base   string
 	auth   string
 	client *http.Client
-	logf   func(string, ...any)
+	log    io.Writer
 	done   func(events int) // called when so many no longer wait
 
 	nonce   string        // of this indexer's documents' ids
@@ -67,7 +69,7 @@ const (
 )
 
 func newIndexer(o Options, done func(int)) (*indexer, error) {
-	x := &indexer{base: strings.TrimSuffix(o.Index, "/"), logf: o.logf, done: done, docs: make(chan document, indexAhead), nonce: rand.Text()}
+	x := &indexer{base: strings.TrimSuffix(o.Index, "/"), log: o.Log, done: done, docs: make(chan document, indexAhead), nonce: rand.Text()}
 	switch a := string(o.IndexAuth); {
 	case strings.HasPrefix(a, "ApiKey "):
 		x.auth = a
@@ -148,7 +150,7 @@ func (x *indexer) fail(n int, why string) {
 	x.failed.Add(uint64(n))
 	x.done(n)
 	if x.said.Add(1) <= 32 {
-		x.logf("not indexed: %d events: %s", n, why)
+		setting.Logf(x.log, "not indexed: %d events: %s", n, why)
 	}
 }
 
@@ -210,7 +212,7 @@ func (x *indexer) bulk(batch []document) {
 			x.fail(len(left), fmt.Sprintf("the index answers %d: %.200s", status, text))
 			return
 		case x.said.Add(1) <= 32:
-			x.logf("indexing: trying again: %d %.200s %v", status, text, err)
+			setting.Logf(x.log, "indexing: trying again: %d %.200s %v", status, text, err)
 		}
 		if len(left) == 0 {
 			return

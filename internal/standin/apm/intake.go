@@ -103,11 +103,11 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, rum bool) (ok bool
 		return true
 	}
 	s.tally.injected.Add(1)
-	if s.rules[i].Status == statusReset {
+	if s.rules[i].What == statusReset {
 		panic(http.ErrAbortHandler)
 	}
 	s.readRest(w, r)
-	a := answer{status: s.rules[i].Status}
+	a := answer{status: s.rules[i].What}
 	message := strings.ToLower(http.StatusText(a.status))
 	if a.status == http.StatusServiceUnavailable {
 		message = errFull.Error()

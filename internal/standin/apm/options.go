@@ -101,8 +101,6 @@ func (o Options) Check() error {
 		return errors.New("a queue that is drained slowly needs a bound")
 	case o.Drain > 0 && o.Index != "":
 		return errors.New("a queue is drained by what indexes, or at a rate, and not by both")
-	case o.Delay < 0:
-		return fmt.Errorf("a delay of %v: want 0 or more", o.Delay)
 	case o.Index == "" && (o.IndexAuth != "" || o.IndexCA != "" || o.Lose > 0):
 		return errors.New("nothing is indexed: want the URL of Elasticsearch or OpenSearch too")
 	case o.Discard && (o.SecretToken != "" || len(o.APIKeys) > 0 || o.Index != "" || o.Queue > 0 || len(o.Errors) > 0 || o.NoRUM):
@@ -125,36 +123,28 @@ func (o Options) Check() error {
 	if a := string(o.IndexAuth); a != "" && !strings.Contains(a, ":") && !strings.HasPrefix(a, "ApiKey ") {
 		return errors.New("the login of the index: want USER:PASSWORD or ApiKey KEY where it is kept")
 	}
-	sum := [2]float64{}
-	for _, r := range o.Errors {
-		if r.Share < 0 || r.Share > 1 {
-			return fmt.Errorf("error %s in %s of the answers: want 0%% to 100%%", r.Name, units.FormatPercent(r.Share))
-		}
-		if r.Status == statusEvent {
-			sum[0] += r.Share
-		} else {
-			sum[1] += r.Share
-		}
-	}
-	if max(sum[0], sum[1]) > 1 {
-		return fmt.Errorf("errors in %s of the answers: want at most 100%% in sum", units.FormatPercent(max(sum[0], sum[1])))
+	requests, events := o.rules()
+	if err := fault.Check(o.Delay, requests, events); err != nil {
+		return err
 	}
 	return o.TLS.Check()
 }
 
-func (o Options) logf(format string, args ...any) {
-	if o.Log != nil {
-		fmt.Fprintf(o.Log, format+"\n", args...)
+// rules are those on whole requests, and those on the events in them.
+func (o Options) rules() (requests, events []ErrorRule) {
+	for _, r := range o.Errors {
+		if r.What == statusEvent {
+			events = append(events, r)
+		} else {
+			requests = append(requests, r)
+		}
 	}
+	return requests, events
 }
 
-// An ErrorRule answers a share of the requests, or refuses a share of the
-// events in them.
-type ErrorRule struct {
-	Name   string
-	Status int // of HTTP, or one of the below
-	Share  float64
-}
+// An ErrorRule answers a share of the requests with a status of HTTP, or does
+// one of the below to them or to a share of the events in them.
+type ErrorRule = fault.Rule[int]
 
 // What a rule does besides answering with a status.
 const (
@@ -173,25 +163,17 @@ var errorNames = map[string]int{
 // requests that get it; "event@1%" refuses a share of the events instead, and
 // "reset@1%" closes the connection.
 func ParseErrorRule(s string) (ErrorRule, error) {
-	name, share, ok := strings.Cut(s, "@")
-	if !ok {
-		return ErrorRule{}, fmt.Errorf("error rule %q: want NAME@SHARE, such as queue-full@1%%", s)
-	}
-	v, err := units.ParseShare(share)
-	if err != nil {
-		return ErrorRule{}, fmt.Errorf("error rule %q: %w", s, err)
-	}
-	status, ok := errorNames[name]
-	if !ok {
-		if status, err = strconv.Atoi(name); err != nil || status < 400 || status > 599 {
-			return ErrorRule{}, fmt.Errorf("error rule %q: want event, reset, bad-request, unauthorized, forbidden, too-large, throttled, internal, queue-full or a status from 400 to 599", s)
+	return fault.ParseRule(s, "NAME@SHARE, such as queue-full@1%", func(name string) (ErrorRule, error) {
+		status, ok := errorNames[name]
+		if !ok {
+			var err error
+			if status, err = strconv.Atoi(name); err != nil || status < 400 || status > 599 {
+				return ErrorRule{}, errors.New("want event, reset, bad-request, unauthorized, forbidden, too-large, throttled, internal, queue-full or a status from 400 to 599")
+			}
 		}
-	}
-	return ErrorRule{Name: name, Status: status, Share: v}, nil
+		return ErrorRule{Name: name, What: status}, nil
+	})
 }
-
-// String is how the rule is given.
-func (r ErrorRule) String() string { return r.Name + "@" + units.FormatPercent(r.Share) }
 
 // Bind adds the flags of a stand-in to fs; parsing sets o, whose values at the
 // time of the call are the defaults shown.

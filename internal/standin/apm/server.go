@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
 )
 
 // Version is what the stand-in says it is at "/".
@@ -55,16 +56,9 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opts: o, ended: make(chan struct{})}
-	var shares, events []float64
-	for _, r := range o.Errors {
-		if r.Status == statusEvent {
-			events = append(events, r.Share)
-			continue
-		}
-		s.rules = append(s.rules, r)
-		shares = append(shares, r.Share)
-	}
-	s.requests, s.events = fault.NewDice(o.Seed, shares...), fault.NewDice(o.Seed+1, events...)
+	var events []ErrorRule
+	s.rules, events = o.rules()
+	s.requests, s.events = fault.DiceOf(o.Seed, s.rules), fault.DiceOf(o.Seed+1, events)
 	if s.queue, err = newQueue(o); err != nil {
 		return nil, err
 	}
@@ -90,7 +84,7 @@ func Start(o Options) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
-		ErrorLog:          stdlog.New(logged{o}, "", 0),
+		ErrorLog:          stdlog.New(logged{o.Log}, "", 0),
 		Protocols:         new(http.Protocols),
 		ConnState: func(_ net.Conn, st http.ConnState) {
 			if st == http.StateNew {
@@ -108,7 +102,7 @@ func Start(o Options) (*Server, error) {
 	go func() {
 		defer close(s.ended)
 		if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
-			o.logf("serving: %v", err)
+			setting.Logf(o.Log, "serving: %v", err)
 		}
 	}()
 	return s, nil
@@ -127,10 +121,10 @@ func (o *oneAtATime) Write(p []byte) (int, error) {
 }
 
 // logged writes the words of net/http to the options' log.
-type logged struct{ o Options }
+type logged struct{ w io.Writer }
 
 func (l logged) Write(p []byte) (int, error) {
-	l.o.logf("%s", strings.TrimSpace(string(p)))
+	setting.Logf(l.w, "%s", strings.TrimSpace(string(p)))
 	return len(p), nil
 }
 

@@ -208,7 +208,7 @@ func TestOnlyPost(t *testing.T) {
 // can be or not at all.
 func TestBodyWithoutEnd(t *testing.T) {
 	for _, flood := range []bool{false, true} {
-		for _, rules := range [][]ErrorRule{nil, {{Name: "throttled", Status: 429, Share: 1}}} {
+		for _, rules := range [][]ErrorRule{nil, {{Name: "throttled", What: 429, Share: 1}}} {
 			s := start(t, Options{Errors: rules})
 			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
 			if err != nil {
@@ -393,7 +393,7 @@ func TestErrorRules(t *testing.T) {
 		})
 	}
 	t.Run("reset", func(t *testing.T) {
-		s := start(t, Options{Errors: []ErrorRule{{Name: "reset", Status: statusReset, Share: 1}}})
+		s := start(t, Options{Errors: []ErrorRule{{Name: "reset", What: statusReset, Share: 1}}})
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Addr()+"/intake/v2/events", strings.NewReader(meta))
 		if resp, err := http.DefaultClient.Do(r); err == nil {
 			resp.Body.Close()
@@ -401,7 +401,7 @@ func TestErrorRules(t *testing.T) {
 		}
 	})
 	t.Run("share", func(t *testing.T) {
-		s := start(t, Options{Errors: []ErrorRule{{Name: "event", Status: statusEvent, Share: 0.3}}})
+		s := start(t, Options{Errors: []ErrorRule{{Name: "event", What: statusEvent, Share: 0.3}}})
 		_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 2000)))
 		if c := s.Counts(); c.Invalid < 500 || c.Invalid > 700 || c.Invalid+c.Accepted != 2000 {
 			t.Errorf("got %+v, want about 600 of 2000 refused", c)

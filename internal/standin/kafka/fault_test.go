@@ -98,11 +98,11 @@ func TestParse(t *testing.T) {
 		want  any
 		err   string
 	}{
-		{"alias", rule, "timeout@1%", ErrorRule{"request-timed-out", 7, 0.01}, ""},
-		{"Kafka's name", rule, "not-leader-or-follower@100%", ErrorRule{"not-leader-or-follower", 6, 1}, ""},
-		{"upper case", rule, "Not-Enough-Replicas@0.5%", ErrorRule{"not-enough-replicas", 19, 0.005}, ""},
+		{"alias", rule, "timeout@1%", ErrorRule{Name: "request-timed-out", What: 7, Share: 0.01}, ""},
+		{"Kafka's name", rule, "not-leader-or-follower@100%", ErrorRule{Name: "not-leader-or-follower", What: 6, Share: 1}, ""},
+		{"upper case", rule, "Not-Enough-Replicas@0.5%", ErrorRule{Name: "not-enough-replicas", What: 19, Share: 0.005}, ""},
 		{"rule without share", rule, "timeout", nil, "want NAME@SHARE"},
-		{"share as a part of one", rule, "timeout@0.25", ErrorRule{"request-timed-out", 7, 0.25}, ""},
+		{"share as a part of one", rule, "timeout@0.25", ErrorRule{Name: "request-timed-out", What: 7, Share: 0.25}, ""},
 		{"share above all", rule, "timeout@101%", nil, "more than the whole"},
 		{"share that is no number", rule, "timeout@NaN%", nil, "a number"},
 		{"no such error", rule, "sleepy@1%", nil, `Kafka has no error "sleepy"`},
@@ -154,7 +154,7 @@ func TestCheck(t *testing.T) {
 		{"authority without certificate", Options{TLS: setting.TLS{ClientCA: "ca"}}, "needs TLS"},
 		{"login with discard", Options{Discard: true, SASL: []Login{{"PLAIN", "u", "p"}}}, "knows no logins"},
 		{"mechanism", Options{SASL: []Login{{"GSSAPI", "u", "p"}}}, "GSSAPI"},
-		{"errors", Options{Errors: []ErrorRule{{"a", 1, 0.6}, {"b", 2, 0.6}}}, "100% in sum"},
+		{"errors", Options{Errors: []ErrorRule{{Name: "a", What: 1, Share: 0.6}, {Name: "b", What: 2, Share: 0.6}}}, "100% in sum"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestFlags(t *testing.T) {
 		DataDir: "/d", InMemory: true, Retain: 10 << 20, MaxMessage: 2 << 20,
 		Events: 1e7, EventSize: 1024, BatchEvents: 7,
 		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second},
-		Errors: []ErrorRule{{"request-timed-out", 7, 0.01}, {"message-too-large", 10, 0.02}}, Seed: 9,
+		Errors: []ErrorRule{{Name: "request-timed-out", What: 7, Share: 0.01}, {Name: "message-too-large", What: 10, Share: 0.02}}, Seed: 9,
 		TLS: setting.TLS{Cert: "c", Key: "k", ClientCA: "ca"}, SASL: []Login{{"PLAIN", "u", "secret"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

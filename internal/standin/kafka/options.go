@@ -15,7 +15,6 @@ import (
 	"carronade/internal/secret"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/setting"
-	"carronade/units"
 )
 
 // Options says what a stand-in is. The zero value is a broker at
@@ -118,23 +117,14 @@ func (o Options) Check() error {
 		return fmt.Errorf("%d bytes kept per partition: want more than none", o.Retain)
 	case o.MaxMessage < 1 || o.MaxMessage > maxFrame:
 		return fmt.Errorf("record batches of at most %d bytes: want 1 B to 100 MiB", o.MaxMessage)
-	case o.Delay < 0:
-		return fmt.Errorf("a delay of %v: want 0 or more", o.Delay)
 	case o.Discard && len(o.SASL) > 0:
 		return errors.New("the discard broker knows no logins; use the broker that keeps its data")
 	}
 	if err := o.TLS.Check(); err != nil {
 		return err
 	}
-	total := 0.0
-	for _, r := range o.Errors {
-		if r.Share < 0 || r.Share > 1 {
-			return fmt.Errorf("error %s in %s of the answers: want 0%% to 100%%", r.Name, units.FormatPercent(r.Share))
-		}
-		total += r.Share
-	}
-	if total > 1 {
-		return fmt.Errorf("errors in %s of the answers: want at most 100%% in sum", units.FormatPercent(total))
+	if err := fault.Check(o.Delay, o.Errors); err != nil {
+		return err
 	}
 	for _, l := range o.SASL {
 		if !slices.Contains(mechanisms, l.Mechanism) {
@@ -146,18 +136,10 @@ func (o Options) Check() error {
 
 var mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
 
-func (o Options) logf(format string, args ...any) {
-	if o.Log != nil {
-		fmt.Fprintf(o.Log, format+"\n", args...)
-	}
-}
-
-// An ErrorRule refuses a share of what is produced, with an error of Kafka's.
-type ErrorRule struct {
-	Name  string // Kafka's name, lower case with dashes, such as not-leader-or-follower
-	Code  int16
-	Share float64 // 0 to 1, of the partitions in produce requests
-}
+// An ErrorRule refuses a share of the partitions in produce requests, with an
+// error of Kafka's: by its name, lower case with dashes, such as
+// not-leader-or-follower, and its code.
+type ErrorRule = fault.Rule[int16]
 
 // errorAliases are short names for the errors that are injected most.
 var errorAliases = map[string]string{
@@ -171,28 +153,22 @@ var errorAliases = map[string]string{
 // ParseErrorRule parses "timeout@1%": the error's name, and the share of
 // answers that carry it.
 func ParseErrorRule(s string) (ErrorRule, error) {
-	name, share, ok := strings.Cut(s, "@")
-	if !ok {
-		return ErrorRule{}, fmt.Errorf("error rule %q: want NAME@SHARE, such as timeout@1%%", s)
-	}
-	v, err := units.ParseShare(share)
-	if err != nil {
-		return ErrorRule{}, fmt.Errorf("error rule %q: %w", s, err)
-	}
-	full := strings.ToLower(name)
-	if a, ok := errorAliases[full]; ok {
-		full = a
-	}
-	for code := int16(1); code < 200; code++ {
-		e := kerr.TypedErrorForCode(code)
-		if e == nil || e == kerr.UnknownServerError {
-			continue
+	return fault.ParseRule(s, "NAME@SHARE, such as timeout@1%", func(name string) (ErrorRule, error) {
+		full := strings.ToLower(name)
+		if a, ok := errorAliases[full]; ok {
+			full = a
 		}
-		if errorName(e) == full {
-			return ErrorRule{Name: full, Code: code, Share: v}, nil
+		for code := int16(1); code < 200; code++ {
+			e := kerr.TypedErrorForCode(code)
+			if e == nil || e == kerr.UnknownServerError {
+				continue
+			}
+			if errorName(e) == full {
+				return ErrorRule{Name: full, What: code}, nil
+			}
 		}
-	}
-	return ErrorRule{}, fmt.Errorf("error rule %q: Kafka has no error %q: want a name such as timeout, not-leader, too-large, unauthorized or throttled, or any of Kafka's own in lower case with dashes", s, name)
+		return ErrorRule{}, fmt.Errorf("Kafka has no error %q: want a name such as timeout, not-leader, too-large, unauthorized or throttled, or any of Kafka's own in lower case with dashes", name)
+	})
 }
 
 // errorName is Kafka's name of an error as these rules write it.
@@ -201,10 +177,6 @@ func errorName(e *kerr.Error) string {
 		return "not-leader-or-follower" // its name since Kafka 2.6
 	}
 	return strings.ReplaceAll(strings.ToLower(e.Message), "_", "-")
-}
-
-func (r ErrorRule) String() string {
-	return r.Name + "@" + units.FormatPercent(r.Share)
 }
 
 // ParseTopic parses "NAME" or "NAME:PARTITIONS".

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
 )
 
 // A Server is a running stand-in.
@@ -122,7 +123,7 @@ func Start(opts Options) (Server, error) {
 	}
 	f := &front{opts: opts, broker: broker, conns: make(map[*conn]struct{}), patience: maxFetchWait}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.dice = dice(opts)
+	f.dice = fault.DiceOf(opts.Seed, opts.Errors)
 	if opts.Discard {
 		f.log = newDiscardLog(opts, broker)
 	}
@@ -136,20 +137,11 @@ func Start(opts Options) (Server, error) {
 	return f, nil
 }
 
-// dice draws the errors of produce requests.
-func dice(opts Options) *fault.Dice {
-	var shares []float64
-	for _, r := range opts.Errors {
-		shares = append(shares, r.Share)
-	}
-	return fault.NewDice(opts.Seed, shares...)
-}
-
 // produceError draws whether a partition's part of a produce request is
 // refused, and with which code; 0 takes it.
 func (f *front) produceError() int16 {
 	if i := f.dice.Draw(); i >= 0 {
-		return f.opts.Errors[i].Code
+		return f.opts.Errors[i].What
 	}
 	return 0
 }
@@ -235,7 +227,7 @@ func (f *front) accept() {
 			f.past.add(c.tally.counts())
 			f.mu.Unlock()
 			if err != nil && f.ctx.Err() == nil && !fault.Gone(err) {
-				f.opts.logf("connection from %s: %v", nc.RemoteAddr(), err)
+				setting.Logf(f.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
 			}
 		}()
 	}

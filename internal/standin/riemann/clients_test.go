@@ -150,7 +150,7 @@ func TestRubyClient(t *testing.T) {
 
 // TestClientsAreRefused has the clients see what a server says that will not.
 func TestClientsAreRefused(t *testing.T) {
-	s := start(t, Options{Listen: "127.0.0.1:0", Errors: []ErrorRule{{"no room", 1}}})
+	s := start(t, Options{Listen: "127.0.0.1:0", Errors: []ErrorRule{{Name: "no room", Share: 1}}})
 	if out, err := riemanntest.TryClient(t, s.Addr(), "send", "-S", "x"); err == nil || !strings.Contains(out, "no room") {
 		t.Errorf("got %q, %v; want a failure that says no room", out, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -29,11 +30,7 @@ type tally struct {
 
 func newCore(opts Options) *core {
 	c := &core{opts: opts, index: newIndex(opts.MaxIndex)}
-	var shares []float64
-	for _, r := range opts.Errors {
-		shares = append(shares, r.Share)
-	}
-	c.dice = fault.NewDice(opts.Seed, shares...)
+	c.dice = fault.DiceOf(opts.Seed, opts.Errors)
 	if opts.Drop > 0 {
 		c.drop = fault.NewDice(opts.Seed+1, opts.Drop)
 	}
@@ -79,12 +76,12 @@ func appendError(out []byte, text string) []byte {
 func (t *taker) take(events []wire.Event, now time.Time) string {
 	if i := t.dice.Draw(); i >= 0 {
 		t.tally.refused.Add(uint64(len(events)))
-		return t.opts.Errors[i].Text
+		return t.opts.Errors[i].Name
 	}
 	for i := range events {
 		if err := t.stream(&events[i], now); err != nil {
 			if !t.full.Swap(true) {
-				t.opts.logf("%v", err)
+				setting.Logf(t.opts.Log, "%v", err)
 			}
 			t.tally.events.Add(uint64(i))
 			t.tally.refused.Add(uint64(len(events) - i))

@@ -92,7 +92,7 @@ func (c *conn) sinkOne(msg []byte, now time.Time) error {
 		c.out = c.find(c.out, m.Query, now)
 	} else if i := c.dice.Draw(); i >= 0 {
 		c.tally.refused.Add(1)
-		c.out = appendError(c.out, c.opts.Errors[i].Text)
+		c.out = appendError(c.out, c.opts.Errors[i].Name)
 	} else {
 		c.out = append(c.out, wire.Ack...)
 	}

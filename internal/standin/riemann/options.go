@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -88,54 +87,26 @@ func (o Options) Check() error {
 		return fmt.Errorf("an index of at most %d bytes: want more than none", o.MaxIndex)
 	case o.Interval < time.Millisecond:
 		return fmt.Errorf("events about itself every %v: want 1 ms at least", o.Interval)
-	case o.Delay < 0:
-		return fmt.Errorf("a delay of %v: want 0 or more", o.Delay)
 	case o.Drop < 0 || o.Drop > 1:
 		return fmt.Errorf("dropping %s of the events: want 0%% to 100%%", units.FormatPercent(o.Drop))
 	}
 	if err := o.TLS.Check(); err != nil {
 		return err
 	}
-	total := 0.0
-	for _, r := range o.Errors {
-		if r.Share < 0 || r.Share > 1 {
-			return fmt.Errorf("error %s in %s of the answers: want 0%% to 100%%", r.Text, units.FormatPercent(r.Share))
-		}
-		total += r.Share
-	}
-	if total > 1 {
-		return fmt.Errorf("errors in %s of the answers: want at most 100%% in sum", units.FormatPercent(total))
-	}
-	return nil
+	return fault.Check(o.Delay, o.Errors)
 }
 
-func (o Options) logf(format string, args ...any) {
-	if o.Log != nil {
-		fmt.Fprintf(o.Log, format+"\n", args...)
-	}
-}
-
-// An ErrorRule refuses a share of the messages that bring events.
-type ErrorRule struct {
-	Text  string // told to the client
-	Share float64
-}
+// An ErrorRule refuses a share of the messages that bring events; its name is
+// the text that the client is told.
+type ErrorRule = fault.Rule[struct{}]
 
 // ParseErrorRule parses "disk full@1%": the text, and the share of messages
 // that are refused with it.
 func ParseErrorRule(s string) (ErrorRule, error) {
-	at := strings.LastIndexByte(s, '@')
-	if at <= 0 {
-		return ErrorRule{}, fmt.Errorf("error rule %q: want TEXT@SHARE, such as overloaded@1%%", s)
-	}
-	share, err := units.ParseShare(s[at+1:])
-	if err != nil {
-		return ErrorRule{}, fmt.Errorf("error rule %q: %w", s, err)
-	}
-	return ErrorRule{Text: s[:at], Share: share}, nil
+	return fault.ParseRule(s, "TEXT@SHARE, such as overloaded@1%", func(text string) (ErrorRule, error) {
+		return ErrorRule{Name: text}, nil
+	})
 }
-
-func (r ErrorRule) String() string { return r.Text + "@" + units.FormatPercent(r.Share) }
 
 // Bind adds the flags of a stand-in to fs; parsing sets o, whose values at the
 // time of the call are the defaults shown.

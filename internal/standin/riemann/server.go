@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
 )
 
 // Counts is what a stand-in took and gave.
@@ -84,7 +85,7 @@ func Start(opts Options) (*Server, error) {
 	for _, d := range s.doors {
 		s.wg.Go(func() {
 			if err := d.run(); err != nil && s.ctx.Err() == nil && !fault.Gone(err) {
-				opts.logf("%s: %v", d.name, err)
+				setting.Logf(opts.Log, "%s: %v", d.name, err)
 			}
 		})
 	}
@@ -241,7 +242,7 @@ func (s *Server) accept(ln net.Listener, d *door) error {
 			d.meter.conns.Add(-1)
 			s.leave(nc)
 			if err != nil && s.ctx.Err() == nil && !fault.Gone(err) {
-				s.core.opts.logf("connection from %s: %v", nc.RemoteAddr(), err)
+				setting.Logf(s.core.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
 			}
 		})
 	}

@@ -274,7 +274,7 @@ func TestBadFrames(t *testing.T) {
 // TestErrors refuses a share of messages: they are told so, and not kept.
 func TestErrors(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
-		opts.Errors, opts.Interval = []ErrorRule{{"overloaded", 0.2}, {"disk full", 0.1}}, time.Hour
+		opts.Errors, opts.Interval = []ErrorRule{{Name: "overloaded", Share: 0.2}, {Name: "disk full", Share: 0.1}}, time.Hour
 		s := start(t, opts)
 		p := dial(t, s.Addr())
 		const n = 2000
@@ -571,7 +571,7 @@ func TestCheck(t *testing.T) {
 		{"interval", Options{Interval: 1}, "1 ms at least"},
 		{"delay", Options{Delay: -1}, "a delay of"},
 		{"drop", Options{Drop: 2}, "dropping"},
-		{"errors", Options{Errors: []ErrorRule{{"a", 0.6}, {"b", 0.6}}}, "100% in sum"},
+		{"errors", Options{Errors: []ErrorRule{{Name: "a", Share: 0.6}, {Name: "b", Share: 0.6}}}, "100% in sum"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -611,7 +611,7 @@ func TestFlags(t *testing.T) {
 		Listen: "127.0.0.1:1", UDP: "127.0.0.1:2", TLSListen: "127.0.0.1:3", Web: "127.0.0.1:4", Discard: true,
 		MaxMessage: 1 << 20, MaxDatagram: 1 << 10, MaxIndex: 2 << 20, Interval: time.Second,
 		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second},
-		Errors: []ErrorRule{{"user@host is gone", 0.01}, {"b", 0.02}}, Drop: 0.005, Seed: 9, TLS: setting.TLS{Cert: "c", Key: "k", ClientCA: "ca"},
+		Errors: []ErrorRule{{Name: "user@host is gone", Share: 0.01}, {Name: "b", Share: 0.02}}, Drop: 0.005, Seed: 9, TLS: setting.TLS{Cert: "c", Key: "k", ClientCA: "ca"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"time"
 
+	"carronade/internal/standin/setting"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -37,7 +38,7 @@ func (c *core) serveUDP(pc *net.UDPConn, m *meter, start time.Time) error {
 				c.tally.lost.Add(1)
 				if now.Sub(failed) > time.Second {
 					failed = now // one line a second says it
-					c.opts.logf("datagram of %d bytes: %v", n, err)
+					setting.Logf(c.opts.Log, "datagram of %d bytes: %v", n, err)
 				}
 				continue
 			}

@@ -115,7 +115,7 @@ func TestEventLines(t *testing.T) {
 }
 
 func TestWebRefusals(t *testing.T) {
-	s := webServer(t, Options{Errors: []ErrorRule{{`no "room"`, 1}}})
+	s := webServer(t, Options{Errors: []ErrorRule{{Name: `no "room"`, Share: 1}}})
 	tests := []struct {
 		name, method, path, body string
 		code                     int

@@ -1,5 +1,6 @@
 // Package setting answers for what the options of all stand-ins share: flags
-// whose values are parsed by functions of their own, and TLS from files.
+// whose values are parsed by functions of their own, TLS from files, and the
+// words about what went badly.
 //
 // It refuses to know any stand-in. Its invariant: a flag shows what may be
 // given for it, and never a secret.
@@ -10,6 +11,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -89,6 +91,13 @@ func Duration(to *time.Duration) *Value[time.Duration] {
 		}
 		return units.FormatDuration(d)
 	}, "duration"}
+}
+
+// Logf writes one line of words about what went badly; to a nil w, none.
+func Logf(w io.Writer, format string, args ...any) {
+	if w != nil {
+		fmt.Fprintf(w, format+"\n", args...)
+	}
 }
 
 // TLS is what a stand-in speaks it with, by PEM files. The zero value is no

@@ -1,0 +1,70 @@
+package fault
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"carronade/units"
+)
+
+// A Rule makes a share of a stand-in's answers errors. What the error is to the
+// protocol, T, is the stand-in's.
+type Rule[T any] struct {
+	Name  string // of the error, as people write it
+	What  T
+	Share float64 // 0 to 1, of the answers that may carry it
+}
+
+// ParseRule parses "NAME@SHARE", such as "timeout@1%"; the name may have an @
+// itself. what makes the rule of its name, all but its share. form is what is
+// wanted, for the error of a rule that has no share or no name.
+func ParseRule[T any](s, form string, what func(name string) (Rule[T], error)) (Rule[T], error) {
+	at := strings.LastIndexByte(s, '@')
+	if at <= 0 {
+		return Rule[T]{}, fmt.Errorf("error rule %q: want %s", s, form)
+	}
+	share, err := units.ParseShare(s[at+1:])
+	if err != nil {
+		return Rule[T]{}, fmt.Errorf("error rule %q: %w", s, err)
+	}
+	r, err := what(s[:at])
+	if err != nil {
+		return Rule[T]{}, fmt.Errorf("error rule %q: %w", s, err)
+	}
+	r.Share = share
+	return r, nil
+}
+
+// String is how the rule is given.
+func (r Rule[T]) String() string { return r.Name + "@" + units.FormatPercent(r.Share) }
+
+// Check tells what is wrong with a delay and with rules, of which each list has
+// dice of its own.
+func Check[T any](delay time.Duration, lists ...[]Rule[T]) error {
+	if delay < 0 {
+		return fmt.Errorf("a delay of %v: want 0 or more", delay)
+	}
+	for _, rules := range lists {
+		total := 0.0
+		for _, r := range rules {
+			if r.Share < 0 || r.Share > 1 {
+				return fmt.Errorf("error %s in %s of the answers: want 0%% to 100%%", r.Name, units.FormatPercent(r.Share))
+			}
+			total += r.Share
+		}
+		if total > 1 {
+			return fmt.Errorf("errors in %s of the answers: want at most 100%% in sum", units.FormatPercent(total))
+		}
+	}
+	return nil
+}
+
+// DiceOf returns dice whose sides are the rules.
+func DiceOf[T any](seed uint64, rules []Rule[T]) *Dice {
+	shares := make([]float64, len(rules))
+	for i, r := range rules {
+		shares[i] = r.Share
+	}
+	return NewDice(seed, shares...)
+}
