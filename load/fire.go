@@ -70,7 +70,7 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 // the gate allowed none of them.
 func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) (n int, shut bool) {
 	p := &t.run.plan
-	due := min(t.run.deal.Before(s.id, p.Schedule.Count(now+1)), s.end)
+	due := min(t.run.deal.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
 	most := 1
 	if p.EventsPerShot > 0 {
 		most = min(t.room(ls), len(t.shots))
@@ -305,7 +305,7 @@ func (t *thread) drop(q *fifo, now time.Duration) {
 func (t *thread) give(s *stripe, now time.Duration) {
 	p := &t.run.plan
 	for s.ready <= now {
-		due := min(t.run.deal.Before(s.id, p.Schedule.Count(now+1)), s.end)
+		due := min(t.run.deal.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
 		if due <= s.next {
 			break
 		}

@@ -1,11 +1,8 @@
 package load
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
-
-	"carronade/measure"
 )
 
 // A thread drives some of the stripes and all lanes that serve them: it waits
@@ -28,6 +25,7 @@ type thread struct {
 	refires int           // shots waiting in all lanes to be fired again
 	turn    int           // where the next round over the lanes begins
 	left    int           // stripes of a schedule with events left
+	until   time.Duration // events due from here on are not fired; Never before a stop
 	ended   time.Duration // when there was nothing left to fire; 0 before
 	callers slots         // closed loop: this thread's callers
 	volley  bool          // shots may be fired in volleys
@@ -79,7 +77,7 @@ type laneState struct {
 }
 
 func newThread(r *Run, id, of int) *thread {
-	t := &thread{run: r, id: id, byID: map[int]*laneState{}}
+	t := &thread{run: r, id: id, byID: map[int]*laneState{}, until: Never}
 	t.flewAt.Store(int64(Never))
 	t.volley = t.volleys()
 	if r.plan.Schedule != nil && !r.plan.Portable {
@@ -125,6 +123,8 @@ func (t *thread) loop() {
 		if firing {
 			t.rouse(now)
 			t.serve(now)
+		} else if t.until == Never && t.scheduled() {
+			t.sweep(now)
 		}
 		t.refire()
 		t.content()
@@ -402,83 +402,5 @@ func (t *thread) handOver(now time.Duration) {
 	if i := int(now / t.rec.length); i > t.rec.oldest {
 		t.rec.turn(i, func(p *page) { t.run.pages.put(t.id, p) })
 		t.run.pages.mark(t.id, i)
-	}
-}
-
-// finish closes the lanes, settles what they settle, and counts what was due
-// and never sent.
-func (t *thread) finish() {
-	for _, ls := range t.lanes {
-		var out []Outcome // failed before, and not to be tried again
-		for _, s := range ls.refire {
-			out = append(out, Outcome{Shot: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
-			t.settle(&out[len(out)-1])
-		}
-		t.tell(out)
-		ls.refire = nil
-		if err := ls.Close(); err != nil {
-			t.run.pages.fault(fmt.Errorf("close lane %d: %w", ls.ID(), err))
-		}
-	}
-	now := t.run.Now()
-	t.drain(now)
-	for _, ls := range t.lanes {
-		ls.full = false
-		t.unblock(ls, now)
-	}
-	if t.flying != 0 {
-		t.run.pages.fault(fmt.Errorf("thread %d: %d shots were never settled", t.id, t.flying))
-	}
-	if t.scheduled() {
-		t.account(now)
-	}
-	t.rec.turn(1<<62, func(p *page) { t.run.pages.put(t.id, p) })
-	t.run.pages.leave(t.id)
-}
-
-// account counts the events that were due and never sent.
-func (t *thread) account(now time.Duration) {
-	r := t.run
-	stop := time.Duration(min(r.stopAt.Load(), r.spentAt.Load()))
-	due := uint64(noEnd)
-	if stop != Never {
-		due = r.plan.Schedule.Count(stop)
-	}
-	for _, s := range t.stripes {
-		for i := range r.phases {
-			ph := &r.phases[i]
-			from, to := r.deal.Before(s.id, ph.from), r.deal.Before(s.id, min(ph.to, max(due, ph.from)))
-			to = max(to, min(s.next, r.deal.Before(s.id, ph.to)))
-			t.offered[i] += to - from
-			k := max(from, s.next)
-			if k >= to {
-				continue
-			}
-			t.unsent[i] += to - k
-			if r.plan.Unanswered {
-				continue
-			}
-			t.censor(hist(&t.rec.at(now, i).Censored), s, k, to, now)
-		}
-	}
-}
-
-// mostAges is how many ages of unsent events are looked up for a stripe.
-const mostAges = 4096
-
-// censor records the ages of the events k..to-1 of a stripe, which were never
-// sent. There may be thousands of millions of them when a fast schedule met a
-// slow system; beyond a number they are recorded in groups, evenly from the
-// group's first to its last, which is exact at a constant rate.
-func (t *thread) censor(h *measure.Histogram, s *stripe, k, to uint64, now time.Duration) {
-	for per := max(1, (to-k+mostAges-1)/mostAges); k < to; {
-		n := min(per, to-k)
-		first := now - t.due(s, k)
-		if n == 1 {
-			h.Record(first)
-		} else {
-			h.RecordSpan(first, now-t.due(s, k+n-1), n)
-		}
-		k += n
 	}
 }

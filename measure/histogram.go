@@ -342,16 +342,18 @@ func (h *Histogram) Percentile(p float64) time.Duration {
 		return 0
 	}
 	var left [1]time.Duration
-	h.percentiles([]float64{p}, left[:])
+	h.percentiles([]float64{p}, h.count, left[:])
 	return left[0]
 }
 
-// percentiles fills out with the values at ps, which rise, in one pass.
-func (h *Histogram) percentiles(ps []float64, out []time.Duration) {
+// percentiles fills out with the values at ps, which rise, in one pass. of is how
+// many observations there are, of which h may lack some that are larger than its
+// own: percentiles among those are left as they are in out.
+func (h *Histogram) percentiles(ps []float64, of uint64, out []time.Duration) {
 	k, seen := 0, uint64(0)
 	h.EachBucket(func(top time.Duration, n uint64) {
 		seen += n
-		for k < len(ps) && rank(ps[k], h.count) <= seen {
+		for k < len(ps) && rank(ps[k], of) <= seen {
 			// The exact largest is closer than the top of its cell.
 			out[k] = min(top, max(h.max, 0))
 			k++

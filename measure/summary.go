@@ -24,40 +24,68 @@ type Value struct {
 	AtLeast bool // events without an answer are among what lies at or beyond: it is D or more
 }
 
+// tolerance is how far apart the least and the most that a percentile can be may
+// lie for it to be known: ten times the width of a cell.
+const tolerance = 0.01
+
 // Percentiles returns the values at ps over what was answered (h) and the ages
 // of what was not (censored; either may be nil). An age is a lower bound of
-// the time that the answer would have taken. So a percentile below the
-// smallest age is certain, and one that falls at or beyond it is marked
-// AtLeast, and read off the bottom of its cell and not the top. ps may come in
-// any order and the result keeps it.
+// the time that the answer would have taken. So a percentile lies between what
+// it is when those events took no longer than their ages, and what it is when
+// they took for ever. Where both are the same but for a hundredth, as below the
+// smallest age, or where a handful of many events went without an answer, it is
+// known, and the larger of the two. From the first on that is not it is marked
+// AtLeast, and the smaller, read off the bottom of its cell and not the top. ps
+// may come in any order and the result keeps it.
 func Percentiles(h, censored *Histogram, ps []float64) []Value {
-	both := h
-	if censored.Count() > 0 {
-		both = censored
-		if h.Count() > 0 {
-			both = h.Clone()
-			both.Merge(censored)
-		}
-	}
 	out := make([]Value, len(ps))
 	for i, p := range ps {
 		out[i].P = p
 	}
-	if both.Count() == 0 {
+	if h.Count()+censored.Count() == 0 {
 		return out
 	}
 	order := slices.Clone(ps)
 	slices.Sort(order)
 	at := make([]time.Duration, len(order))
-	both.percentiles(order, at)
+	bounds := len(order) // the first that is one
+	if censored.Count() == 0 {
+		h.percentiles(order, h.count, at)
+	} else {
+		bounds = between(h, censored, order, at)
+	}
 	for i := range out {
 		k, _ := slices.BinarySearch(order, out[i].P)
-		out[i].D = at[k]
-		if censored.Count() > 0 && at[k] >= censored.min {
-			out[i].D, out[i].AtLeast = atLeast(at[k], h, censored), true
-		}
+		out[i].D, out[i].AtLeast = at[k], k >= bounds
 	}
 	return out
+}
+
+// between fills at with the percentiles at ps, which rise, of answers and ages,
+// and returns the first of them that is a lower bound; all after it are.
+func between(h, censored *Histogram, ps []float64, at []time.Duration) int {
+	both := NewHistogram()
+	both.Merge(h)
+	both.Merge(censored)
+	least, most := make([]time.Duration, len(ps)), at
+	both.percentiles(ps, both.count, least)
+	for i := range most {
+		most[i] = math.MaxInt64 // where there are not so many answers
+	}
+	if h.Count() > 0 {
+		h.percentiles(ps, both.count, most)
+	}
+	first := 0
+	for first < len(ps) && float64(most[first]) <= (1+tolerance)*float64(least[first])+float64(Lowest) {
+		first++
+	}
+	for i := first; i < len(ps); i++ {
+		at[i] = atLeast(least[i], h, censored)
+	}
+	for i := 0; i < first && first < len(ps); i++ {
+		at[i] = min(at[i], at[first]) // percentiles rise
+	}
+	return first
 }
 
 // atLeast returns the lower end of the cell that top is the upper end of, or
@@ -100,9 +128,13 @@ type Summary struct {
 	Above    uint64 // longer than 1 h
 	Censored uint64 // events without an answer
 
-	// AtLeastFrom is the smallest age of an event without an answer:
-	// percentiles from here on are lower bounds. Only with Censored.
-	AtLeastFrom float64
+	// CensoredMin is the smallest age of an event without an answer. Only with
+	// Censored.
+	CensoredMin float64
+	// AtLeastFrom is the first percentile that those events make a lower bound:
+	// it and all beyond it are. 0 where they are too few to matter to any.
+	AtLeastFrom float64 // in percent
+	AtLeast     float64 // what it is
 }
 
 // Summarize returns the summary of h with the standard percentiles and extra
@@ -126,7 +158,13 @@ func Summarize(h, censored *Histogram, extra []float64) *Summary {
 		Censored:    censored.Count(),
 	}
 	if s.Censored > 0 {
-		s.AtLeastFrom = micros(censored.Min())
+		s.CensoredMin = micros(censored.Min())
+		for _, v := range s.Percentiles {
+			if v.AtLeast {
+				s.AtLeastFrom, s.AtLeast = v.P, micros(v.D)
+				break
+			}
+		}
 	}
 	return s
 }
@@ -204,7 +242,9 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	}
 	number("max_us", s.Max, s.Count > 0)
 	fmt.Fprintf(&b, `,"below_range":%d,"above_range":%d,"censored":%d`, s.Below, s.Above, s.Censored)
-	number("at_least_from_us", s.AtLeastFrom, s.Censored > 0)
+	number("censored_min_us", s.CensoredMin, s.Censored > 0)
+	number("at_least_from_p", s.AtLeastFrom, s.AtLeastFrom > 0)
+	number("at_least_from_us", s.AtLeast, s.AtLeastFrom > 0)
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }
@@ -226,14 +266,21 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 	s.Count = uint64(get("count"))
 	s.Mean, s.Min, s.Max = get("mean_us"), get("min_us"), get("max_us")
 	s.Below, s.Above = uint64(get("below_range")), uint64(get("above_range"))
-	s.Censored, s.AtLeastFrom = uint64(get("censored")), get("at_least_from_us")
+	s.Censored, s.CensoredMin = uint64(get("censored")), get("censored_min_us")
+	s.AtLeastFrom, s.AtLeast = get("at_least_from_p"), get("at_least_from_us")
+	// Older reports have one number for the smallest age and the first bound.
+	_, tells := fields["at_least_from_p"]
+	old := !tells && s.Censored > 0
+	if old {
+		s.CensoredMin = s.AtLeast
+	}
 	for name := range fields {
 		if p, ok := parsePercentileKey(name); ok {
 			us := get(name)
 			s.Percentiles = append(s.Percentiles, Value{
 				P:       p,
 				D:       time.Duration(math.Round(us * 1e3)),
-				AtLeast: s.Censored > 0 && us >= s.AtLeastFrom,
+				AtLeast: old && us >= s.AtLeast || !old && s.AtLeastFrom > 0 && p >= s.AtLeastFrom,
 			})
 		}
 	}
@@ -243,5 +290,13 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 		}
 		return 1
 	})
+	if old {
+		for _, v := range s.Percentiles {
+			if v.AtLeast {
+				s.AtLeastFrom = v.P
+				break
+			}
+		}
+	}
 	return nil
 }

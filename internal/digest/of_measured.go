@@ -136,7 +136,7 @@ func (b *builder) times(name string, s *measure.Summary, all bool) {
 		}
 		us := float64(p.D.Nanoseconds()) / 1e3
 		v := Value{Kind: Duration, Num: seconds(us)}
-		if s.Censored > 0 && seconds(us) >= seconds(s.AtLeastFrom) {
+		if p.AtLeast {
 			v.Text = ">= " + v.String()
 		}
 		b.put(name+"_p"+digits(p.P), v)

@@ -103,8 +103,8 @@ func appendTime(row []string, s *measure.Summary) []string {
 	if s.Count > 0 {
 		largest = number(s.Max)
 	}
-	if s.Censored > 0 {
-		atLeast = number(s.AtLeastFrom)
+	if s.AtLeastFrom > 0 {
+		atLeast = number(s.AtLeast)
 	}
 	return append(row, largest, atLeast)
 }

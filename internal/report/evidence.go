@@ -320,7 +320,7 @@ func (iv *Interval) Histogram(name string) *measure.Histogram {
 		// The smallest age decides which percentiles are lower bounds, and is
 		// kept exactly; of the others the cells are enough.
 		h.Refine(&measure.Summary{
-			Count: h.Count(), Min: r.AtLeastFrom,
+			Count: h.Count(), Min: r.CensoredMin,
 			Mean: float64(h.Mean()) / 1e3, Max: float64(h.Max()) / 1e3,
 		})
 	}

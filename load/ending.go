@@ -1,0 +1,117 @@
+package load
+
+import (
+	"fmt"
+	"time"
+
+	"carronade/measure"
+)
+
+// sweep fires what gathers when somebody ends the run, as a client does that is
+// closed: those events were due, and wait for company that does not come any
+// more. What the bound holds back is left: that is the system's doing, and
+// unsent.
+func (t *thread) sweep(now time.Duration) {
+	r := t.run
+	stop := time.Duration(r.stopAt.Load())
+	if stop > time.Duration(r.spentAt.Load()) || r.reason.Load() != Interrupted {
+		t.until = now // there is nothing to sweep, and no second look
+		return
+	}
+	t.until = stop
+	due := r.plan.Schedule.Count(stop)
+	for moved := true; moved; {
+		moved = false
+		asleep := t.asleep
+		t.asleep = nil
+		for _, s := range asleep {
+			if s.next >= min(r.deal.Before(s.id, due), s.end) {
+				t.asleep.push(s)
+				continue
+			}
+			t.enqueue(s, now)
+			moved = true
+		}
+		if moved {
+			t.serve(now)
+		}
+	}
+}
+
+// finish closes the lanes, settles what they settle, and counts what was due
+// and never sent.
+func (t *thread) finish() {
+	for _, ls := range t.lanes {
+		var out []Outcome // failed before, and not to be tried again
+		for _, s := range ls.refire {
+			out = append(out, Outcome{Shot: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
+			t.settle(&out[len(out)-1])
+		}
+		t.tell(out)
+		ls.refire = nil
+		if err := ls.Close(); err != nil {
+			t.run.pages.fault(fmt.Errorf("close lane %d: %w", ls.ID(), err))
+		}
+	}
+	now := t.run.Now()
+	t.drain(now)
+	for _, ls := range t.lanes {
+		ls.full = false
+		t.unblock(ls, now)
+	}
+	if t.flying != 0 {
+		t.run.pages.fault(fmt.Errorf("thread %d: %d shots were never settled", t.id, t.flying))
+	}
+	if t.scheduled() {
+		t.account(now)
+	}
+	t.rec.turn(1<<62, func(p *page) { t.run.pages.put(t.id, p) })
+	t.run.pages.leave(t.id)
+}
+
+// account counts the events that were due and never sent.
+func (t *thread) account(now time.Duration) {
+	r := t.run
+	stop := time.Duration(min(r.stopAt.Load(), r.spentAt.Load()))
+	due := uint64(noEnd)
+	if stop != Never {
+		due = r.plan.Schedule.Count(stop)
+	}
+	for _, s := range t.stripes {
+		for i := range r.phases {
+			ph := &r.phases[i]
+			from, to := r.deal.Before(s.id, ph.from), r.deal.Before(s.id, min(ph.to, max(due, ph.from)))
+			to = max(to, min(s.next, r.deal.Before(s.id, ph.to)))
+			t.offered[i] += to - from
+			k := max(from, s.next)
+			if k >= to {
+				continue
+			}
+			t.unsent[i] += to - k
+			if r.plan.Unanswered {
+				continue
+			}
+			t.censor(hist(&t.rec.at(now, i).Censored), s, k, to, now)
+		}
+	}
+}
+
+// mostAges is how many ages of unsent events are looked up for a stripe.
+const mostAges = 4096
+
+// censor records the ages of the events k..to-1 of a stripe, which were never
+// sent. There may be thousands of millions of them when a fast schedule met a
+// slow system; beyond a number they are recorded in groups, evenly from the
+// group's first to its last, which is exact at a constant rate.
+func (t *thread) censor(h *measure.Histogram, s *stripe, k, to uint64, now time.Duration) {
+	for per := max(1, (to-k+mostAges-1)/mostAges); k < to; {
+		n := min(per, to-k)
+		first := now - t.due(s, k)
+		if n == 1 {
+			h.Record(first)
+		} else {
+			h.RecordSpan(first, now-t.due(s, k+n-1), n)
+		}
+		k += n
+	}
+}
