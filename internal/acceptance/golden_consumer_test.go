@@ -207,13 +207,18 @@ func shareSets() []golden {
 	none.near = map[string]float64{"total.fetch": 3}
 	detailed := set("in detail", from+"--num-records 5000 --timeout 60000 --show-detailed-stats --reporting-interval 20")
 	detailed.forms, detailed.near = shareDetails, map[string]float64{"total.rate": 3, "total.mbs": 3, "row.messages": 3}
+	size := set("the size of an answer", from+"--num-records 5000 --timeout 60000 --fetch-size 20000")
+	// It is looked at as a record comes.
+	interval := wrong("no interval", from+"--num-records 5000 --timeout 60000 --reporting-interval 0", `Reporting interval must be greater than 0.`)
+	interval.before = size.before
 	metrics := set("metrics", from+"--num-records 5000 --timeout 60000 --threads 2 --print-metrics")
 	metrics.forms, metrics.among = shareMetrics, []string{"metric.name"}
 	return []golden{
-		set("all that is there", from+"--num-records 5000 --timeout 60000"), each, detailed, none, metrics,
+		set("all that is there", from+"--num-records 5000 --timeout 60000"), each, detailed, none, size, interval, metrics,
 		set("no header", from+"--messages 5000 --timeout 60000 --hide-header"),
 		wrong("no brokers", "--topic TOPIC --num-records 5", `Missing required argument "[bootstrap-server]"`),
 		wrong("no topic", "--bootstrap-server BROKER --num-records 5", `Missing required argument "[topic]"`),
+		wrong("no topic and no brokers", "--num-records 5", `Missing required argument "[topic]"`),
 		wrong("an empty topic", "--bootstrap-server BROKER --num-records 5 --topic=", `Topic collection to subscribe to cannot contain null or empty topic`),
 		wrong("no count", from, `Exactly one of the following arguments is required: [messages], [num-records]`),
 	}

@@ -129,6 +129,7 @@ type settings struct {
 	dates      dateFormat
 	props      *kafkaprops.Props
 	fileFlag   string
+	share      bool // a share group's
 }
 
 // check says what is wrong about the options, in the tool's words.
@@ -298,7 +299,11 @@ func (s *settings) warn(w io.Writer, v *jopt.Values) {
 		fmt.Fprintf(w, "warning: --reporting-interval %d: the shortest is 10 here\n", s.interval)
 	}
 	s.props.Warn(w, "consume")
-	for _, name := range []string{"bootstrap.servers", "group.id", "receive.buffer.bytes", "max.partition.fetch.bytes", "auto.offset.reset"} {
+	options := []string{"bootstrap.servers", "group.id", "receive.buffer.bytes", "max.partition.fetch.bytes", "auto.offset.reset"}
+	if s.share {
+		options = append(options, "fetch.max.bytes")
+	}
+	for _, name := range options {
 		if _, ok := s.props.Get(name); ok {
 			fmt.Fprintf(w, "warning: the client property %s gives way to the tool's option\n", name)
 		}

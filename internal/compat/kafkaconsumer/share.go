@@ -20,7 +20,7 @@ import (
 // Share is kafka-share-consumer-perf-test.
 var Share = compat.Tool{
 	Name: "kafka-share-consumer-perf-test", Calls: []string{"ShareConsumerPerformance", "org.apache.kafka.tools.ShareConsumerPerformance"},
-	Short: "Kafka: records consumed in a share group (4.1 and 4.3)", Kind: "kafka",
+	Short: "Kafka: records consumed in a share group (4.1, 4.2 and 4.3)", Kind: "kafka",
 	Main: runShare,
 }
 
@@ -61,6 +61,7 @@ func shareOptions() []jopt.Option {
 type shareSettings struct {
 	settings
 	each bool // a row a consumer
+	ids  bool // consumers have ids of their own, which the rows show: since 4.3
 }
 
 func runShare(ctx context.Context, p *compat.Program) (int, error) {
@@ -68,7 +69,7 @@ func runShare(ctx context.Context, p *compat.Program) (int, error) {
 	switch generation {
 	case "", of41, of43:
 	default:
-		return 1, fmt.Errorf("--generation %s: this tool has 4.1 and 4.3 (4.2 is the same)", p.Generation)
+		return 1, fmt.Errorf("--generation %s: this tool has 4.1, 4.2 and 4.3", p.Generation)
 	}
 	usage := func(text string) (int, error) {
 		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(shareOptions()), compat.OursHelp, shareDiffers)
@@ -95,6 +96,7 @@ func runShare(ctx context.Context, p *compat.Program) (int, error) {
 		fmt.Fprintln(p.Err, err)
 		return 1, nil
 	}
+	s.ids = s.generation == of43 && p.Generation != "4.2"
 	s.settings.warn(p.Err, v)
 	if s.detailed && s.threads > 1 {
 		fmt.Fprintln(p.Err, "warning: --show-detailed-stats: the rows are of all consumers together, and say share consumer 1")
@@ -133,15 +135,15 @@ func shareGeneration(wanted string, v *jopt.Values) (string, error) {
 	case wanted == of41 && since != "":
 		return "", fmt.Errorf("%s is not a recognized option", since)
 	case wanted == of41, wanted == "" && since == "" && (v.Has("messages") || v.Has("consumer.config")):
-		return of41, v.Missing("bootstrap-server", "topic", "messages")
+		return of41, v.Missing("topic", "messages", "bootstrap-server")
 	}
-	return of43, first(v.Missing("bootstrap-server", "topic"), v.OneOf("messages", "num-records"), v.Apart("consumer.config", "command-config"))
+	return of43, first(v.Missing("topic", "bootstrap-server"), v.OneOf("messages", "num-records"), v.Apart("consumer.config", "command-config"))
 }
 
 // read takes the options' values.
 func (s *shareSettings) read(v *jopt.Values) error {
 	s.latest, s.detailed, s.header, s.metrics = false, v.Has("show-detailed-stats"), !v.Has("hide-header"), v.Has("print-metrics")
-	s.from, s.fileFlag = "--bootstrap-server", "--command-config"
+	s.share, s.from, s.fileFlag = true, "--bootstrap-server", "--command-config"
 	file, pattern := "", ""
 	for name, to := range map[string]*string{"bootstrap-server": &s.brokers, "topic": &s.topic, "group": &s.group, "date-format": &pattern} {
 		text, err := v.Text(name)
@@ -182,9 +184,6 @@ func (s *shareSettings) read(v *jopt.Values) error {
 			file, s.fileFlag = text, "--"+name
 		}
 	}
-	if !s.detailed && s.interval <= 0 { // it is looked at where there are rows
-		s.interval = 5000
-	}
 	var err, bad error
 	s.dates, bad = parseDate(pattern)
 	if err = first(bad, s.check()); err != nil {
@@ -198,7 +197,9 @@ func (s *shareSettings) read(v *jopt.Values) error {
 // group.
 func (s *shareSettings) workload() *compat.Draft {
 	d := s.settings.workload(false)
-	d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "group" || e.Name == "from" })
+	d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains([]string{"group", "from", "fetch-max"}, e.Name) })
+	// --fetch-size is of a whole answer here, and so no part of it can be more.
+	d.Setf("fetch-max", "--fetch-size", "%d", s.fetch)
 	for i, e := range d.Entries {
 		if e.Name == "client-id" {
 			d.Entries[i].Values = []string{shareClientID}
@@ -259,7 +260,7 @@ func (l *shareLines) end(d *report.Document) {
 	if l.s.each {
 		id := ""
 		for i, m := range l.s.members(d) {
-			if l.s.generation == of43 {
+			if l.s.ids {
 				id = " having client id " + l.s.clientID(i)
 			}
 			fmt.Fprintf(l.w, "Share consumer %d%s consumption metrics- %s\n", i+1, id, row(m.bytes, m.events))
@@ -302,7 +303,7 @@ func (s *shareSettings) clientID(i int) string {
 	if !ok {
 		id = shareClientID
 	}
-	if s.generation == of43 {
+	if s.ids {
 		id = fmt.Sprintf("%s-%d", id, i+1)
 	}
 	return id

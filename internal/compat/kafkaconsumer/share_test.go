@@ -69,14 +69,24 @@ func TestShareLines(t *testing.T) {
 			"Share consumer 1 consumption metrics- 2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 0.6676, 0.0556, 583.3333, 7000, 12000\n" +
 				"Share consumer 2 consumption metrics- 2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 0.4768, 0.0397, 416.6667, 5000, 12000\n" + total,
 		},
+		{
+			"each consumer, 4.2", false, "--generation 4.2 --num-records 12000 --threads 2 --show-consumer-stats --hide-header", 0,
+			"Share consumer 1 consumption metrics- 2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 0.6676, 0.0556, 583.3333, 7000, 12000\n" +
+				"Share consumer 2 consumption metrics- 2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 0.4768, 0.0397, 416.6667, 5000, 12000\n" + total,
+		},
 		{"too few", false, "--num-records 12001", 1, head + late + total},
+		{"too few, 4.2", false, "--generation 4.2 --num-records 12001 --hide-header", 1, late + total},
 		{"too few, 4.1", false, "--messages 12001 --hide-header", 1, strings.Replace(late, "records", "messages", 1) + total},
 		{"too few, the wait included", true, "--num-records 12001 --hide-header", 0, late +
 			"2018-04-18 08:30:00:123, 2018-04-18 08:30:22:123, 1.1444, 0.0520, 545.4545, 12000, 22000\n"},
 		{"none asked for", false, "--num-records 0 --hide-header --date-format mm", 0, "30, 30, 0.0000, 0.0000, 0.0000, 0, 0\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := sayShare(t, compat.Program{Strict: tt.strict}, strings.Fields("--bootstrap-server h:1 --topic t "+tt.args)...)
+			args, o, err := compat.Split(strings.Fields("--bootstrap-server h:1 --topic t " + tt.args))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := sayShare(t, compat.Program{Strict: tt.strict, Generation: o.Generation}, args...)
 			if got.out != tt.out || got.code != tt.code {
 				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.code, got.errs, got.out, tt.out)
 			}
@@ -97,8 +107,9 @@ func TestShareWorkload(t *testing.T) {
 	}{
 		{"defaults", "--num-records 12000", map[string]string{
 			"target": "kafka://a:1,b:2/t", "op": "consume", "engine": "client", "count": "12000", "share-group": "perf-share-consumer", "group": "", "from": "",
-			"clients": "1", "client-id": "perf-share-consumer-client", "fetch-partition-max": "1048576", "recv-buffer": "2097152", "idle-timeout": "10000ms",
+			"clients": "1", "client-id": "perf-share-consumer-client", "fetch-max": "1048576", "fetch-partition-max": "1048576", "recv-buffer": "2097152", "idle-timeout": "10000ms",
 		}, ``},
+		{"the size of an answer", "--num-records 12000 --fetch-size 65536 --command-property fetch.max.bytes=5", map[string]string{"fetch-max": "65536", "fetch-partition-max": "65536"}, `warning: the client property fetch\.max\.bytes gives way to the tool's option\n`},
 		{"all of it", "--num-records 12000 --group g --threads 3 --fetch-size 9 --socket-buffer-size 8 --timeout 700 --reporting-interval 600 --print-metrics --show-detailed-stats --command-property a=b", map[string]string{
 			"share-group": "g", "clients": "3", "fetch-partition-max": "9", "recv-buffer": "8", "idle-timeout": "700ms", "interval": "600ms", "client-metrics": "true", "client-property": "a=b",
 		}, `warning: --show-detailed-stats: the rows are of all consumers together, and say share consumer 1\n`},
@@ -142,13 +153,17 @@ func TestShareUsage(t *testing.T) {
 		{"no number", "", b + "--num-records x", "Cannot parse argument 'x' of option num-records\n", false},
 		{"no threads", "", b + "--num-records 5 --threads 0", "--threads 0: there must be at least one\n", false},
 		{"no date", "", b + "--num-records 5 --date-format qqq", "Illegal pattern character 'q'\n", false},
+		{"no interval, and no rows", "", b + "--num-records 5 --reporting-interval 0", "Reporting interval must be greater than 0.\n", false},
+		{"no topic and no brokers", "", "--num-records 5", `Missing required argument "[topic]"` + "\n", true},
+		{"not yet, as it was called", "4.1", b + "--messages 5 --command-config x", "command-config is not a recognized option\n", true},
+		{"no count, 4.1", "4.1", b, `Missing required argument "[messages]"` + "\n", true},
 		{"no interval", "", b + "--num-records 5 --show-detailed-stats --reporting-interval 0", "Reporting interval must be greater than 0.\n", false},
 		{"an empty topic", "", "--bootstrap-server h:1 --topic= --num-records 5", "Topic collection to subscribe to cannot contain null or empty topic\n", false},
 		{"no broker", "", "--bootstrap-server h:1/x --topic t --num-records 5", "Invalid url in bootstrap.servers: h:1/x\n", false},
 		{"two topics", "", b + "--topic u --num-records 5", "Found multiple arguments for option topic, but you asked for only one\n", false},
 		{"no such file", "", b + "--num-records 5 --command-config /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
 		{"no topic's name", "", "--bootstrap-server h:1 --topic a?b --num-records 5", "Topic name is invalid: 'a?b' contains one or more characters", false},
-		{"no such generation", "2018", b + "--num-records 5", "--generation 2018: this tool has 4.1 and 4.3", false},
+		{"no such generation", "2018", b + "--num-records 5", "--generation 2018: this tool has 4.1, 4.2 and 4.3", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := sayShare(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
