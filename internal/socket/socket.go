@@ -1,7 +1,8 @@
 // Package socket writes to connections for lanes: many pieces in one system
 // call, without blocking where the system allows that, and with the time of
-// the first byte. It answers for the writev and its limits; it refuses to know
-// what the bytes mean, who waits for what, and in which order.
+// the first byte. It answers for the writev and its limits, and for ends without
+// goodbyes; it refuses to know what the bytes mean, who waits for what, and in
+// which order.
 //
 // Its invariant: what Write says was written has been taken by the system, and
 // nothing beyond it, unless the connection is over.

@@ -2,7 +2,6 @@ package apm
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -205,11 +204,7 @@ func (k *link) kill(cause error) {
 		k.shut()
 		return
 	}
-	if t, ok := k.nc.(*tls.Conn); ok {
-		t.NetConn().Close() // TLS would say goodbye first, and wait for a full socket with the lock held
-	} else {
-		k.nc.Close()
-	}
+	socket.Abort(k.nc)
 	k.cond.Broadcast()
 }
 

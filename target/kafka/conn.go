@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -345,10 +344,6 @@ func (k *link) kill(cause error) {
 		return
 	}
 	k.dead, k.cause = true, cause
-	if t, ok := k.nc.(*tls.Conn); ok {
-		t.NetConn().Close() // TLS would say goodbye first, and wait for a full socket with the lock held
-	} else {
-		k.nc.Close()
-	}
+	socket.Abort(k.nc)
 	k.cond.Broadcast()
 }

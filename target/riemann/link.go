@@ -2,7 +2,6 @@ package riemann
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -187,11 +186,7 @@ func (k *link) kill(cause error) {
 		return
 	}
 	k.dead, k.cause = true, cause
-	if t, ok := k.nc.(*tls.Conn); ok {
-		t.NetConn().Close() // TLS would say goodbye first, and wait for a full socket with the lock held
-	} else {
-		k.nc.Close()
-	}
+	socket.Abort(k.nc)
 	k.l.cond.Broadcast()
 }
 
