@@ -24,6 +24,7 @@ func Of(d *report.Document) Row {
 	b.system(d)
 	b.target(d)
 	b.host(d)
+	b.attachments(d)
 	return Row{ID: d.ID, At: d.StartedAt.UTC(), Fields: b.sorted()}
 }
 

@@ -1,6 +1,8 @@
 package digest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,8 +13,9 @@ import (
 
 // Bounds of what is taken from facts, which anybody may fill.
 const (
-	mostFacts = 80
-	mostText  = 160
+	mostFacts = 400 // in all
+	mostOwn   = 80  // of one nest, so that none takes the room of those behind it
+	mostText  = 160 // bytes of a text; of a longer one, the beginning and a sum of all
 )
 
 // unfit are facts of the system under test that are of one run alone, or stand
@@ -110,7 +113,43 @@ func (b *builder) machine(prefix string, m map[string]any) {
 	}
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+
+// summed is a text that is short enough for a row. What is too long keeps its
+// beginning, for people, and a sum of all of it, so that two that differ
+// anywhere are two.
+func summed(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	sum := sumOf(text)
+	cut := text[:mostText-len(sum)-len(" ... ")]
+	return strings.ToValidUTF8(cut, "") + " ... " + sum
+}
+
+// sumOf is a short sum of a text: equal of equal ones, and of others by a
+// chance of one in 2^48.
+func sumOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "#" + hex.EncodeToString(sum[:6])
+}
+
+// attachmentPrefix begins the names of fields that stand for attached files.
+const attachmentPrefix = "attachment."
+
+// attachments are the sums of the files that a report carries, so that two
+// reports with other servers' configurations are seen to have them.
+func (b *builder) attachments(d *report.Document) {
+	for _, a := range d.Attachments {
+		name := strings.Map(func(r rune) rune {
+			if r <= ' ' || strings.ContainsRune("=!<>~,", r) { // what filters are made of
+				return '_'
+			}
+			return r
+		}, a.Name)
+		b.text(attachmentPrefix+name, sumOf(a.Text))
+	}
+}
 
 // flatten adds what a nest of facts holds, under dotted names. A list gives how
 // long it is, and which versions its entries name.
@@ -118,10 +157,12 @@ func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
 	limit := len(b.fields) + mostFacts
 	var walk func(prefix string, m map[string]any, depth int)
 	walk = func(prefix string, m map[string]any, depth int) {
+		own := 0
 		for _, k := range sortedKeys(m) {
-			if !plainName.MatchString(k) || len(b.fields) >= limit {
+			if !plainName.MatchString(k) || own >= mostOwn || len(b.fields) >= limit {
 				continue
 			}
+			own++
 			name := prefix + k
 			switch v := m[k].(type) {
 			case map[string]any:
@@ -131,8 +172,8 @@ func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
 			case []any:
 				b.list(name, v)
 			case string:
-				if v != "" && len(v) <= mostText {
-					x := guess(v)
+				if v != "" {
+					x := guess(summed(v))
 					x.Independent = isIndependentFact(name)
 					b.put(name, x)
 				}

@@ -2,10 +2,12 @@ package digest
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -160,7 +162,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s is shown as %q, want %q", tt.name, got, tt.show)
 		}
 	}
-	for _, absent := range []string{"label", "system-flag", "flag.ignored", "system.pid", "target.long", "target.said", "consumed", "read", "target.said.a text with blanks"} {
+	for _, absent := range []string{"label", "system-flag", "flag.ignored", "system.pid", "target.said", "consumed", "read", "target.said.a text with blanks"} {
 		if v, ok := r.Get(absent); ok {
 			t.Errorf("%s is %v, want it absent", absent, v)
 		}
@@ -271,5 +273,43 @@ func BenchmarkOf(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Of(d)
+	}
+}
+
+// What is too long for a row is told apart all the same, and none of many facts
+// takes the room of others.
+func TestLongFactsAreTold(t *testing.T) {
+	facts := func(last string) *report.Document {
+		d := read()
+		own := map[string]any{}
+		for i := range 200 {
+			own[fmt.Sprintf("setting.%03d", i)] = "x"
+		}
+		d.Facts = map[string]any{"broker_settings": own, "topic": map[string]any{
+			"leaders": strings.Repeat("1: 0, ", 200) + last, "settings": map[string]any{"follower.replication.throttled.replicas": strings.Repeat("0:1,", 100) + last},
+		}}
+		d.Attachments = []report.Attachment{{Name: "server=1 .properties", Text: "num.io.threads=" + last}}
+		return d
+	}
+	a, b := Of(facts("1")), Of(facts("2"))
+	for _, name := range []string{"target.topic.leaders", "target.topic.settings.follower.replication.throttled.replicas", "attachment.server_1_.properties"} {
+		x, ok := a.Get(name)
+		y, _ := b.Get(name)
+		if !ok || x.Equal(y) || len(x.Text) > mostText {
+			t.Errorf("%s: got %v %q and %q", name, ok, x.Text, y.Text)
+		}
+		same := Of(facts("1"))
+		if again, _ := same.Get(name); !again.Equal(x) {
+			t.Errorf("%s: got %q of the same", name, again.Text)
+		}
+	}
+	if x, _ := a.Get("target.topic.settings.follower.replication.throttled.replicas"); !x.Independent {
+		t.Error("a long setting of a topic is not independent")
+	}
+	if n := len(a.Under("target.broker_settings.")); n != mostOwn {
+		t.Errorf("got %d settings of brokers, want %d", n, mostOwn)
+	}
+	if got := summed(strings.Repeat("\u00e9", 200)); len(got) > mostText || !utf8.ValidString(got) {
+		t.Errorf("got %q", got)
 	}
 }

@@ -36,6 +36,7 @@ func findings(base, candidate []digest.Row) []Finding {
 		return strings.HasPrefix(f.Name, "target.") && digest.OfRevision(f.Name)
 	})
 	add(true, "leaders", "", func(f digest.Field) bool { return f.Name == leaders })
+	out = append(out, attached(base, candidate)...)
 	add(true, "host", "the generator's", func(f digest.Field) bool { return hostFact(f.Name, "host.") })
 	add(true, "host", "the system's", func(f digest.Field) bool { return hostFact(f.Name, "system.host.") })
 	add(false, "target", "", func(f digest.Field) bool { return f.Name == "target" })
@@ -67,6 +68,27 @@ func severeFirst(a, b Finding) int {
 
 // leaders is the field that says which broker leads which partition.
 const leaders = "target.topic.leaders"
+
+// attachmentPrefix begins the names of fields that are sums of attached files.
+const attachmentPrefix = "attachment."
+
+// attached are the files that the sides carry, such as the servers'
+// configurations, and that are not the same. One that a side has not got says
+// nothing of its servers.
+func attached(base, candidate []digest.Row) []Finding {
+	var out []Finding
+	for _, d := range differing(base, candidate, func(f digest.Field) bool { return strings.HasPrefix(f.Name, attachmentPrefix) }) {
+		name := strings.TrimPrefix(d.Name, attachmentPrefix)
+		sums := slices.DeleteFunc(slices.Concat(d.Base, d.Candidate), func(s string) bool { return s == "" })
+		slices.Sort(sums)
+		if len(slices.Compact(sums)) > 1 {
+			out = append(out, Finding{true, "servers", "the attached " + name + " differs (report show --json has both)"})
+		} else {
+			out = append(out, Finding{false, "servers", name + " is not attached to all reports"})
+		}
+	}
+	return out
+}
 
 // ofRun are facts of targets that belong to one run.
 var ofRun = map[string]bool{

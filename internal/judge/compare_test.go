@@ -184,6 +184,8 @@ func TestFindings(t *testing.T) {
 		{"client", fields{"version": "2.0.0"}, 0, []string{"!client: version was 1.0.0 and is 2.0.0"}},
 		{"brokers", fields{"target.topic.settings.min.insync.replicas": "2"}, 0, []string{"!servers: topic settings min insync replicas was nothing and is 2"}},
 		{"broker version", fields{"target.brokers.version": "4.4.0"}, 0, []string{"servers: brokers version was nothing and is 4.4.0"}},
+		{"a broker's setting", fields{"target.broker_settings.num.io.threads": "64"}, 0, []string{"!servers: broker settings num io threads was nothing and is 64"}},
+		{"an attachment of one side", fields{"attachment.server.properties": "#1"}, 0, []string{"servers: server.properties is not attached to all reports"}},
 		{"leaders", fields{"target.topic.leaders": "1: 0 1, 2: 2"}, 0, []string{"!leaders: topic leaders was nothing and is 1: 0 1, 2: 2"}},
 		{"host", fields{"host.cpu": "another cpu", "host.name": "another"}, 0, []string{"!host: the generator's cpu was one cpu and is another cpu"}},
 		{"the system's host", fields{"system.host.cores": 64.0}, 0, []string{"!host: the system's cores was nothing and is 64"}},
@@ -204,6 +206,19 @@ func TestFindings(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// Another file of the same name is another configuration.
+func TestAttachmentsDiffer(t *testing.T) {
+	one, other := fields{"attachment.server.properties": "#1"}, fields{"attachment.server.properties": "#2"}
+	got := between(runs(1, "a", 6, 1, 1, 0.01, one), runs(2, "b", 6, 1, 1, 0.01, other))
+	want := []Finding{{true, "servers", "the attached server.properties differs (report show --json has both)"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := between(runs(1, "a", 6, 1, 1, 0.01, one), runs(2, "b", 6, 1, 1, 0.01, one)); len(got) != 0 {
+		t.Errorf("got %+v of equal ones", got)
 	}
 }
 

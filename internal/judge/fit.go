@@ -57,9 +57,10 @@ func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
 func died(r *digest.Row) bool { return r.Text("stopped") == string(load.BySystem) }
 
 // aborted is whether a run says nothing of what it measured, not even that it
-// could not be measured: it goes on, or somebody ended it.
+// could not be measured: it goes on, or somebody ended it before it was done.
 func aborted(r *digest.Row) bool {
-	return r.Running || r.Text("stopped") == string(load.Interrupted)
+	partial, known := r.Num("partial")
+	return r.Running || r.Text("stopped") == string(load.Interrupted) && (partial != 0 || !known)
 }
 
 // count counts rows that are so.

@@ -57,9 +57,10 @@ type cluster struct {
 	left       []int32  // the same when the run was over; nil: nobody asked, or was told
 	replicas   []int    // by partition
 	settings   map[string]string
-	madeBy     string       // who made the topic: "", "carronade", "the broker"
-	others     []otherTopic // that are consumed besides, by name
-	absent     bool         // there is no topic, after all the time of wait-topic
+	configured map[string]string // of the brokers: what is not their default
+	madeBy     string            // who made the topic: "", "carronade", "the broker"
+	others     []otherTopic      // that are consumed besides, by name
+	absent     bool              // there is no topic, after all the time of wait-topic
 	warnings   []string
 }
 
@@ -132,6 +133,7 @@ func (cl *cluster) look(ctx context.Context) error {
 		base += cl.others[i].partitions
 	}
 	cl.readSettings(ctx)
+	cl.readBrokerSettings(ctx)
 	return nil
 }
 

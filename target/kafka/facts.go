@@ -1,13 +1,19 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // discardID is the cluster id of our own discarding stand-in, which keeps
@@ -55,6 +61,9 @@ func (cl *cluster) facts() map[string]any {
 		"engine":     c.engine,
 		"security":   c.security.String(),
 	}
+	if len(cl.configured) > 0 {
+		f["broker_settings"] = maps.Clone(cl.configured)
+	}
 	if cl.id == discardID {
 		f["discards"] = true
 	}
@@ -95,6 +104,89 @@ func (cl *cluster) survey(ctx context.Context) error {
 	return nil
 }
 
+// settingsWait is how long brokers may take to tell their settings. A run does
+// without them.
+const settingsWait = 5 * time.Second
+
+// whoIsIt are settings that say which broker one is, and where it is to be
+// found: those of two clusters, or of two brokers, differ always.
+var whoIsIt = []string{
+	"broker.id", "node.id", "broker.rack", "advertised.listeners", "listeners", "advertised.host.name", "advertised.port", "host.name", "port",
+	"log.dir", "log.dirs", "metadata.log.dir", "zookeeper.connect", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
+}
+
+// readBrokerSettings asks every broker for its configuration, for the report:
+// two clusters of one version are two when it differs. It is no fault when the
+// user may not.
+func (cl *cluster) readBrokerSettings(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settingsWait)
+	defer cancel()
+	var who []int32
+	for _, b := range cl.brokers {
+		who = append(who, b.id)
+	}
+	if len(who) == 0 {
+		return
+	}
+	rs, _ := cl.admin.DescribeBrokerConfigs(ctx, who...) // those that answered, whatever became of others
+	told := map[string]map[string]string{}
+	for _, r := range rs {
+		if r.Err == nil {
+			told[r.Name] = configuredOf(r.Configs)
+		}
+	}
+	cl.configured = together(told)
+}
+
+// configuredOf are the settings of a broker that somebody made, but for secrets
+// and those that say who it is.
+func configuredOf(configs []kadm.Config) map[string]string {
+	set := map[string]string{}
+	for _, kv := range configs {
+		switch kv.Source {
+		case kmsg.ConfigSourceStaticBrokerConfig, kmsg.ConfigSourceDynamicBrokerConfig, kmsg.ConfigSourceDynamicDefaultBrokerConfig:
+			if !kv.Sensitive && kv.Value != nil && !slices.Contains(whoIsIt, kv.Key) {
+				set[kv.Key] = *kv.Value
+			}
+		}
+	}
+	return set
+}
+
+// together joins what brokers told: a value that all have, or which of them
+// have which, "8: 1 2, 64: 3".
+func together(told map[string]map[string]string) map[string]string {
+	names := map[string]bool{}
+	for _, set := range told {
+		for name := range set {
+			names[name] = true
+		}
+	}
+	out := map[string]string{}
+	brokers := slices.SortedFunc(maps.Keys(told), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	for name := range names {
+		var values []string // in the order of who has them
+		who := map[string][]string{}
+		for _, b := range brokers {
+			v, ok := told[b][name]
+			if !ok {
+				v = "its default"
+			}
+			if who[v] == nil {
+				values = append(values, v)
+			}
+			who[v] = append(who[v], b)
+		}
+		for i, v := range values {
+			if len(values) > 1 {
+				values[i] = v + ": " + strings.Join(who[v], " ")
+			}
+		}
+		out[name] = strings.Join(values, ", ")
+	}
+	return out
+}
+
 func count(list []int32, x int32) int {
 	n := 0
 	for _, v := range list {
@@ -106,7 +198,8 @@ func count(list []int32, x int32) int {
 }
 
 // layout writes which broker leads which partitions, in bounded space:
-// "1: 0 3 6, 2: 1 4 7, 3: 2 5 8".
+// "1: 0 3 6, 2: 1 4 7, 3: 2 5 8". Of many it shows the first, with a sum of all,
+// so that two layouts are the same only if they are.
 func layout(leaders []int32) string {
 	const shown = 64
 	led := map[int32][]string{}
@@ -126,7 +219,11 @@ func layout(leaders []int32) string {
 	}
 	text := strings.Join(parts, ", ")
 	if n := len(leaders); n > shown {
-		text += fmt.Sprintf(" (the first %d of %d)", shown, n)
+		sum := fnv.New64a()
+		for _, l := range leaders {
+			_ = binary.Write(sum, binary.BigEndian, l) // which cannot fail
+		}
+		text += fmt.Sprintf(" (the first %d of %d; #%012x of all)", shown, n, sum.Sum64()>>16)
 	}
 	return text
 }

@@ -1,0 +1,88 @@
+package kafka
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Two layouts differ wherever they do.
+func TestLayoutOfMany(t *testing.T) {
+	of := func(n int, change ...int) string {
+		leaders := make([]int32, n)
+		for i := range leaders {
+			leaders[i] = int32(i % 3)
+		}
+		for _, i := range change {
+			leaders[i] = 7
+		}
+		return layout(leaders)
+	}
+	if got, want := of(6), "0: 0 3, 1: 1 4, 2: 2 5"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	all := of(120)
+	if !strings.Contains(all, "(the first 64 of 120; #") {
+		t.Errorf("got %q", all)
+	}
+	if of(120) != all || of(120, 119) == all || of(121) == all {
+		t.Errorf("got %q, and %q of another, and %q of one more", all, of(120, 119), of(121))
+	}
+}
+
+func TestSettingsOfBrokers(t *testing.T) {
+	config := func(key, value string, source kmsg.ConfigSource) kadm.Config {
+		return kadm.Config{Key: key, Value: &value, Source: source}
+	}
+	secret := config("ssl.keystore.password", "canary", kmsg.ConfigSourceStaticBrokerConfig)
+	secret.Sensitive = true
+	one := configuredOf([]kadm.Config{
+		config("num.io.threads", "64", kmsg.ConfigSourceStaticBrokerConfig), config("num.network.threads", "3", kmsg.ConfigSourceDefaultConfig),
+		config("log.cleaner.threads", "2", kmsg.ConfigSourceDynamicDefaultBrokerConfig), config("node.id", "1", kmsg.ConfigSourceStaticBrokerConfig),
+		secret,
+		{Key: "unset", Source: kmsg.ConfigSourceStaticBrokerConfig},
+	})
+	if diff := cmp.Diff(map[string]string{"num.io.threads": "64", "log.cleaner.threads": "2"}, one); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, tt := range []struct {
+		name string
+		told map[string]map[string]string
+		want map[string]string
+	}{
+		{"nobody told", nil, map[string]string{}},
+		{"all the same", map[string]map[string]string{"1": {"a": "x"}, "2": {"a": "x"}}, map[string]string{"a": "x"}},
+		{
+			"one that differs, and one that has none",
+			map[string]map[string]string{"10": {"a": "x"}, "2": {"a": "y"}, "9": {}, "3": {"a": "y"}},
+			map[string]string{"a": "y: 2 3, its default: 9, x: 10"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, together(tt.told)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.NumBrokers(2), kfake.BrokerConfigs(map[string]string{"message.max.bytes": "123456"}))
+	s, err := open(t, spec(t, urlOf(c, "t"), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := s.Facts()["broker_settings"].(map[string]string)
+	if got["message.max.bytes"] != "123456" {
+		t.Errorf("got %v", got)
+	}
+	for _, name := range whoIsIt {
+		if got[name] != "" {
+			t.Errorf("%s is told", name)
+		}
+	}
+}
