@@ -33,21 +33,22 @@ func double(x float64) string {
 }
 
 // fixed is a number for a column of n characters: whole where only whole ones
-// fit, else cut.
+// fit, else cut, before its exponent where it has one.
 func fixed(x float64, n int) string {
-	top := math.Pow10(n)
-	switch s := double(x); {
-	case x > math.Pow10(n-2) && x < top:
+	s := double(x)
+	switch {
+	case x > math.Pow10(n-2) && x < math.Pow10(n):
 		return strconv.FormatInt(int64(x), 10)
-	case x >= top:
-		return s[:n-2] + s[len(s)-2:]
 	case x < math.Pow10(2-n):
 		return "0"
-	case len(s) > n:
-		return s[:n]
-	default:
+	case len(s) <= n:
 		return s
 	}
+	mantissa, exponent, has := strings.Cut(s, "E")
+	if !has {
+		return s[:n]
+	}
+	return mantissa[:n-1-len(exponent)] + "E" + exponent
 }
 
 // left and right pad to n characters, and cut what is longer: left keeps the end

@@ -51,7 +51,7 @@ func (t *table) row(m *metrics) {
 		left(strconv.FormatUint(m.current, 10), 10),
 		right(fixed(m.mean, 10), 10),
 		left(strconv.FormatUint(m.succ, 10), 12),
-		paint(failColor(m.succ, m.fail), left(strconv.FormatUint(m.fail, 10), 6)),
+		paint(failColor(m.succ, m.fail), left(t.s.failed(m.fail), 6)),
 		right(double(seconds(m)), 7),
 		right(fixed(m.lastRate, 8), 8),
 		right(fixed(m.lastBytes/mib, 7), 7),
@@ -60,6 +60,18 @@ func (t *table) row(m *metrics) {
 	}
 	b.WriteString(strings.Join(columns, "|") + "\n")
 	io.WriteString(t.w, b.String()) //nolint:errcheck // as other words to people
+}
+
+// failed is a count for a column of six digits: where it has more, as Java writes
+// large numbers, cut to fit. Strictly its last six digits are left of it.
+func (s *step) failed(n uint64) string {
+	const most = 6
+	text := strconv.FormatUint(n, 10)
+	if len(text) <= most || s.strict {
+		return text
+	}
+	exponent := "E" + strconv.Itoa(len(text)-1)
+	return text[:1] + "." + text[1:most-1-len(exponent)] + exponent
 }
 
 // failColor goes from green to red with the share of failures.

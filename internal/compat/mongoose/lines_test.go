@@ -126,32 +126,6 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// Numbers as Java writes them, and sizes as mongoose does.
-func TestNumbers(t *testing.T) {
-	for x, want := range map[float64]string{
-		0: "0.0", 1: "1.0", 93.913: "93.913", 21505.37634408602: "21505.37634408602", 1e7: "1.0E7", 8494458.703573164: "8494458.703573164",
-		3.5356e-4: "3.5356E-4", 1e-3: "0.001", 123456789: "1.23456789E8", -2.5: "-2.5",
-	} {
-		if got := double(x); got != want {
-			t.Errorf("%g is %s, want %s", x, got, want)
-		}
-	}
-	for n, want := range map[uint64]string{0: "0B", 1023: "1023B", 1024: "1KB", 2000000: "1.907MB", 10 << 20: "10MB", 102400 + 512: "100.5KB", 20<<30 + 1<<29: "20.50GB"} {
-		if got := bytesText(n); got != want {
-			t.Errorf("%d bytes are %s, want %s", n, got, want)
-		}
-	}
-	for _, tt := range []struct {
-		x    float64
-		n    int
-		want string
-	}{{1234.5678, 8, "1234.567"}, {12345678.9, 8, "12345678"}, {0.5, 7, "0.5"}, {1e-9, 7, "0"}, {31365.05, 8, "31365.05"}} {
-		if got := fixed(tt.x, tt.n); got != tt.want {
-			t.Errorf("%g in %d is %q, want %q", tt.x, tt.n, got, tt.want)
-		}
-	}
-}
-
 // value is what stands behind a label of the results.
 func value(t *testing.T, out, section, label string) string {
 	t.Helper()
@@ -464,36 +438,5 @@ func TestEnds(t *testing.T) {
 		if code, err := Tool.Main(t.Context(), p); code != tt.code || err != nil || !matches(tt.want, out.String()) || !strings.Contains(out.String(), "# Results") {
 			t.Errorf("%s: exit %d, %v:\n%s", tt.stopped, code, err, out.String())
 		}
-	}
-}
-
-// Names are those that mongoose would make: the first is the one after the seed,
-// in the radix, not padded.
-func TestNames(t *testing.T) {
-	name := func(args ...string) string {
-		v, err := parse(args, t.Logf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := newNamer(v, 7)
-		a, _ := n.next()
-		b, _ := n.next()
-		return a + " " + b
-	}
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--item-naming-type=serial"}, "0 1"},
-		{[]string{"--item-naming-type=serial", "--item-naming-seed=34", "--item-naming-prefix=t-"}, "t-z t-10"},
-		{[]string{"--item-naming-type=desc", "--item-naming-seed=3"}, "2 1"},
-		{[]string{"--item-naming-type=serial", "--item-naming-seed=98", "--item-naming-radix=10", "--item-naming-length=2"}, "99 0"},
-	} {
-		if got := name(tt.args...); got != tt.want {
-			t.Errorf("%v: %s, want %s", tt.args, got, tt.want)
-		}
-	}
-	if a, b := name("--item-naming-seed=1"), name("--item-naming-seed=2"); a == b || a != name("--item-naming-seed=1") || !matches(`^[0-9a-z]{1,12} [0-9a-z]{1,12}$`, a) {
-		t.Errorf("got %s and %s", a, b)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"carronade/internal/compat/kafkaprops"
 )
 
 // A work is what a step does: its operations, on records or on topics.
@@ -76,7 +78,7 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	if s.id == "" {
 		s.id = "linear_" + now.UTC().Format(stamp)
 	}
-	if strings.ContainsAny(s.id, `/\`) || s.id == ".." {
+	if strings.ContainsAny(s.id, `/\`) || s.id == "." || s.id == ".." { // "." is the folder of all steps
 		return nil, fmt.Errorf("--load-step-id: %q is no name of a folder", s.id)
 	}
 	if err := s.refuse(); err != nil {
@@ -86,7 +88,7 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 		return nil, err
 	}
 	s.warn(warn)
-	for _, check := range []func(*step, time.Time) error{(*step).where, (*step).limits, (*step).content, (*step).output} {
+	for _, check := range []func(*step, time.Time) error{(*step).where, (*step).ranges, (*step).limits, (*step).content, (*step).output} {
 		if err := check(s, now); err != nil {
 			return nil, err
 		}
@@ -100,7 +102,8 @@ func (s *step) refuse() error {
 	for i := range options {
 		o := &options[i]
 		value := s.v.text(o.name)
-		if o.use == refused && s.v.has(o.name) && value != o.def && value != "[]" && value != "false" {
+		nothing := value == o.def || o.kind == tBool && strings.EqualFold(value, "false") || o.kind == tList && value == "[]"
+		if o.use == refused && s.v.has(o.name) && !nothing {
 			return fmt.Errorf("--%s: %s", o.name, o.why)
 		}
 	}
@@ -156,7 +159,7 @@ func (s *step) warn(warn func(string, ...any)) {
 		switch {
 		case !given || o.use == refused:
 		case o.use == void:
-			if value != "false" {
+			if o.kind != tBool || !strings.EqualFold(value, "false") {
 				warn("--%s does nothing: %s", o.name, o.why)
 			}
 		case o.on != "" && !strings.Contains(o.on, string(s.work)):
@@ -171,6 +174,9 @@ func (s *step) where(now time.Time) error {
 	for _, addr := range s.v.list("storage-net-node-addrs") {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			addr = net.JoinHostPort(strings.Trim(addr, "[]"), port)
+		}
+		if strings.ContainsAny(addr, "/?#@% \t") { // it is a part of an address here
+			return fmt.Errorf("--storage-net-node-addrs: %q is no HOST or HOST:PORT", addr)
 		}
 		s.brokers = append(s.brokers, addr)
 	}
@@ -222,6 +228,18 @@ func (s *step) where(now time.Time) error {
 			return errors.New("there is nothing to read: --item-input-path=TOPIC, or a list of records, --item-input-file=FILE")
 		}
 		s.topic = plain(topics[0])
+	}
+	if s.work == creating || s.work == reading { // likewise
+		from := "item-output-path"
+		if s.work == reading {
+			from = "item-input-path"
+			if len(s.items) > 0 {
+				from = "item-input-file"
+			}
+		}
+		if err := kafkaprops.CheckTopic(s.topic); err != nil {
+			return fmt.Errorf("--%s: %w", from, err)
+		}
 	}
 	for i := range s.items {
 		if s.work == topical {
@@ -341,7 +359,7 @@ func (s *step) output(time.Time) (err error) {
 	if s.period, err = s.v.duration("output-metrics-average-period"); err != nil {
 		return err
 	}
-	if s.headerEach = int(s.v.number("output-metrics-average-table-header-period")); s.headerEach < 1 || s.strict {
+	if s.headerEach = int(s.v.number("output-metrics-average-table-header-period")); s.strict {
 		s.headerEach = 20 // a constant in mongoose
 	}
 	if s.threshold = s.v.float("output-metrics-threshold"); !(s.threshold >= 0) || s.threshold > 1 {

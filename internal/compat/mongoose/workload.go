@@ -128,7 +128,8 @@ func (s *step) writes(d *compat.Draft, trace string) {
 		seed, _ := strconv.ParseUint(v.text("item-data-input-seed"), 16, 64) // checked
 		d.Set("seed", "--item-data-input-seed", strconv.FormatUint(seed&math.MaxInt64, 10))
 	}
-	if n, ok := parseSize(v.text("item-data-input-layer-size")); ok && v.has("item-data-input-layer-size") {
+	if v.has("item-data-input-layer-size") {
+		n, _ := parseSize(v.text("item-data-input-layer-size")) // checked
 		d.Set("pool", "--item-data-input-layer-size", strconv.FormatInt(n, 10))
 	}
 	s.pace(d)
@@ -212,7 +213,7 @@ func (s *step) pace(d *compat.Draft) {
 	clients := max(int(s.v.number("storage-driver-threads")), 1)
 	if s.rate > 0 {
 		d.Set("rate", "--load-op-limit-rate", strconv.FormatFloat(s.rate, 'f', -1, 64)+"/s")
-		d.Setf("linger", "--storage-net-linger", "%dms", max(s.v.number("storage-net-linger"), 0))
+		d.Setf("linger", "--storage-net-linger", "%dms", s.v.number("storage-net-linger"))
 	}
 	if s.limitC > 0 {
 		d.Set("events-per-shot", limit, "1")

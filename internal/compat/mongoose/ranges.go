@@ -1,0 +1,51 @@
+package mongoose
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// leasts are the smallest values of options where a smaller one could not be had:
+// it is refused, as what it was meant for would be passed over else.
+var leasts = map[string]int64{
+	"load-op-timeoutMillis":                      1,
+	"output-metrics-average-table-header-period": 1,
+	"storage-driver-batch-size":                  1,
+	"storage-driver-buffer-memory":               1,
+	"storage-driver-request-size":                1,
+	"storage-driver-threads":                     0,
+	"storage-net-linger":                         0,
+	"storage-net-rcvBuf":                         -1,
+	"storage-net-sndBuf":                         -1,
+}
+
+// ranges checks numbers that were given and mean something for the work.
+func (s *step) ranges(time.Time) error {
+	for i := range options {
+		o := &options[i]
+		if !s.v.has(o.name) || o.on != "" && !strings.Contains(o.on, string(s.work)) {
+			continue
+		}
+		least, bound := leasts[o.name]
+		n := s.v.number(o.name)
+		switch {
+		case bound && n < least:
+			return fmt.Errorf("--%s: %d is below %d", o.name, n, least)
+		case bound && least < 0 && n == 0: // of a buffer
+			return fmt.Errorf("--%s: 0 is no size: -1 leaves it to the system", o.name)
+		}
+	}
+	if seed := s.v.text("item-naming-seed"); seed != "" {
+		if _, err := strconv.ParseInt(seed, 10, 64); err != nil {
+			return fmt.Errorf("--item-naming-seed: %q is no whole number of 64 bits", seed)
+		}
+	}
+	if n, err := s.v.size("item-data-input-layer-size"); err != nil {
+		return err
+	} else if n == 0 {
+		return fmt.Errorf("--item-data-input-layer-size: %q holds no record", s.v.text("item-data-input-layer-size"))
+	}
+	return nil
+}
