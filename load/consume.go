@@ -353,6 +353,11 @@ func (c *readCollector) finish() *Result {
 		res.Warmup = tally(0, measure.WarmUp, 0, holdAt)
 	}
 	res.Hold = tally(1, measure.Hold, holdAt, end)
+	select {
+	case <-r.abort:
+	default:
+		res.Whole = res.Stopped == Interrupted && r.plan.Hold.endless() && res.Hold.Length() > 0
+	}
 	res.Missing = r.plan.Hold.missing(res.Hold.Consumed, res.Stopped)
 	behind := r.src.Behind()
 	for i, name := range r.src.Logs() {

@@ -141,6 +141,9 @@ func TestDeafSource(t *testing.T) {
 				if res.Stopped != Interrupted || res.Hold.Length() != time.Second {
 					t.Errorf("stopped by %q after %v", res.Stopped, res.Hold.Length())
 				}
+				if res.Whole == tt.abort {
+					t.Errorf("whole: got %v of a reading without a limit", res.Whole)
+				}
 				<-s.closed
 			})
 		})

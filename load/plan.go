@@ -62,6 +62,9 @@ type Limits struct {
 	FailureRate float64 // stop when more than this share of answered events failed (after 100 of them)
 }
 
+// endless reports whether nothing but failures and somebody ends a hold.
+func (l *Limits) endless() bool { return l.Time == 0 && l.Events == 0 && l.Bytes == 0 }
+
 // Overload is what happens to an event that is due while the in-flight bound
 // is reached.
 type Overload uint8

@@ -15,6 +15,11 @@ type Result struct {
 	Stopped Reason // why the hold ended
 	Mode    Mode
 
+	// Whole says of a run that was interrupted that this was the only end it had,
+	// since nothing limited it, and that its answers were waited for: what was
+	// asked for is all there.
+	Whole bool
+
 	Unanswered bool // the plan's: nothing is acknowledged, and rates are of sent events
 
 	Warmup measure.Tally // zero when there was none
@@ -92,6 +97,11 @@ type Snapshot struct {
 	Interval measure.Interval   // the interval just closed, all phases together; its histograms are valid during the call
 	Rows     []measure.Interval // the same, a row a phase, as the series keeps them
 	Total    measure.Counts     // so far, all phases
+
+	// Whole says of a run that was interrupted that this was the only end it had,
+	// since nothing limited it, and that its answers were waited for: what was
+	// asked for is all there.
+	Whole bool
 
 	Unanswered bool // the plan's: nothing is acknowledged, and what was sent counts
 

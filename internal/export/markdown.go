@@ -84,6 +84,9 @@ func standing(d *report.Document) []string {
 	if d.Partial {
 		out = append(out, "partial: the run was cut short ("+string(d.Stopped)+")")
 	}
+	if text := d.EndedByHand(); text != "" {
+		out = append(out, "ended "+text)
+	}
 	if d.Trust.OK {
 		out = append(out, "trusted: nothing speaks against the generator and its clocks")
 	} else {

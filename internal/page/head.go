@@ -56,6 +56,9 @@ func (p *page) marks(d *report.Document) {
 	if d.Partial {
 		mark(mind, "!", "partial", "the run was cut short: "+string(d.Stopped))
 	}
+	if text := d.EndedByHand(); text != "" {
+		mark("", "·", "ended", text)
+	}
 	if d.Trust.OK {
 		mark(good, "✓", "trusted", "nothing speaks against the generator and its clocks")
 	} else {

@@ -60,7 +60,7 @@ func Build(in Input) *Document {
 		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1),
 		StartedAt: r.Started.Round(0), EndedAt: r.Ended.Round(0), // what JSON keeps of them: no monotonic clock
 		Stopped: r.Stopped,
-		Partial: r.Stopped == load.Interrupted || r.Stopped == load.ByTarget || r.Stopped == load.BySystem,
+		Partial: r.Stopped == load.Interrupted && !r.Whole || r.Stopped == load.ByTarget || r.Stopped == load.BySystem,
 		Trust:   in.Trust, Steady: r.Steady,
 		Checks: checks(in), Problems: orEmpty(in.Problems), Warnings: orEmpty(in.Warnings),
 		Workload: in.Workload, Settings: orEmpty(in.Settings),

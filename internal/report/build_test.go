@@ -309,3 +309,21 @@ func TestShotsHaveAboutSoManyEvents(t *testing.T) {
 		t.Errorf("ten events a shot, all but one:\n%s", text.String())
 	}
 }
+
+// TestEndedByHand: an interruption cuts a run that had another end, and is the end
+// of one that had none. Both leave with the same code.
+func TestEndedByHand(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		d := Build(Input{Result: &load.Result{Mode: load.OpenLoop, Stopped: load.Interrupted, Whole: whole}, Trust: measure.Trust{OK: true}})
+		if d.Partial == whole || d.ExitCode() != ExitInterrupted {
+			t.Errorf("whole %v: partial %v, exit %d", whole, d.Partial, d.ExitCode())
+		}
+		var b strings.Builder
+		if err := d.Text(&b, layout.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "  ended ") != whole || strings.Contains(b.String(), "  partial ") == whole {
+			t.Errorf("whole %v:\n%s", whole, b.String())
+		}
+	}
+}

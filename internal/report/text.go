@@ -56,6 +56,8 @@ func (d *Document) head(p *layout.Page) {
 
 	if d.Partial {
 		p.Pair(layout.Yellow, "partial", "the run was cut short after "+seconds(d.Totals.ElapsedS)+" of the hold ("+ended(d.Stopped)+"); this is what was measured until then")
+	} else if text := d.EndedByHand(); text != "" {
+		p.Pair("", "ended", text)
 	}
 	if d.Trust.OK {
 		p.Pair("", "trusted", "nothing speaks against the generator and its clocks")
@@ -99,6 +101,15 @@ func (d *Document) head(p *layout.Page) {
 	}
 }
 
+// EndedByHand says of a run that somebody ended that this was the only end that it
+// had; "" of others.
+func (d *Document) EndedByHand() string {
+	if d.Partial || d.Stopped != load.Interrupted {
+		return ""
+	}
+	return "by an interruption, since no limit was set: nothing is missing"
+}
+
 // Verdict is the run in one sentence.
 func (d *Document) Verdict() string {
 	t := d.Totals
@@ -138,6 +149,8 @@ func (d *Document) Verdict() string {
 	switch {
 	case len(bad) > 0:
 		parts = append(parts, bad...)
+	case d.Mode != load.Consuming && t.RateOf == RateAcked && t.Offered+t.Sent+t.Acked == 0:
+		parts = append(parts, "no event was counted")
 	case d.Mode != load.Consuming && t.RateOf == RateAcked:
 		parts = append(parts, "nothing failed")
 	case t.RateOf == RateSent:

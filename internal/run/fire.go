@@ -105,7 +105,7 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 		}
 		verdict, verr := back.finish(reading)
 		if reading.Err() != nil && e.system.ended() == "" {
-			out.result.Stopped = load.Interrupted
+			out.result.Stopped, out.result.Whole = load.Interrupted, false
 		}
 		if w.Verify() {
 			out.ledger = &verdict
