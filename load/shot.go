@@ -85,6 +85,15 @@ func (c Class) String() string {
 	return "invalid"
 }
 
+// Texts of outcomes for what happens in every protocol. Reports count failures
+// by their text, so equal ones have to be equal to the letter.
+const (
+	TextUnwritten  = "the run ended before it was written"  // Canceled
+	TextUnanswered = "the run ended before an answer came"  // Canceled
+	TextNoAnswer   = "no answer within the request timeout" // Timeout
+	TextHungUp     = "the server closed the connection"     // Refused
+)
+
 // A Lane is one independent sender: a connection, or a client. One goroutine,
 // the sending thread that owns it, makes all calls. Nothing here blocks.
 type Lane interface {

@@ -199,7 +199,7 @@ func (l *courier) run() {
 				select {
 				case e := <-l.work:
 					now := l.s.sink.Now()
-					l.finish(e, seen{sent: -1}, now, verdict{failed: e.shot.Events, class: load.Canceled, text: "the run ended before it was written"}, 0)
+					l.finish(e, seen{sent: -1}, now, verdict{failed: e.shot.Events, class: load.Canceled, text: load.TextUnwritten}, 0)
 				default:
 					return
 				}
@@ -327,7 +327,7 @@ func (l *courier) fault(e errand, saw seen, err error) verdict {
 	v := verdict{unknown: e.shot.Events, class: load.Refused, text: "connection lost: " + l.s.cfg.veil.line(err.Error())}
 	switch {
 	case l.ctx.Err() != nil:
-		v.class, v.text = load.Canceled, "the run ended before an answer came"
+		v.class, v.text = load.Canceled, load.TextUnanswered
 	case dial.IsTimeout(err):
 		v.class, v.text = load.Timeout, errTimeout.Error()
 	case dial.IsHangUp(err):

@@ -196,7 +196,7 @@ func (l *lane) Close() error {
 	}
 	l.closed = true
 	if l.s.sink != nil {
-		l.give(l.s.sink.Now(), load.Canceled, "the run ended before an answer came", true)
+		l.give(l.s.sink.Now(), load.Canceled, load.TextUnanswered, true)
 		l.deliver()
 	}
 	if l.link != nil {

@@ -46,8 +46,8 @@ type link struct {
 
 var (
 	errClosed  = errors.New("closed")
-	errTimeout = errors.New("no answer within the request timeout")
-	errHangUp  = errors.New("the server closed the connection")
+	errTimeout = errors.New(load.TextNoAnswer)
+	errHangUp  = errors.New(load.TextHungUp)
 	errGoodbye = errors.New("the server closed the connection after an answer that said so")
 	errEarly   = errors.New("an answer to a request of which only a part was written")
 	errStray   = errors.New("an answer to nothing")

@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
+	"carronade/load"
 )
 
 // A link is one connection to a broker: a queue of requests, of which the
@@ -70,7 +71,7 @@ type request struct {
 
 var (
 	errClosed  = errors.New("closed")
-	errTimeout = errors.New("no answer within the request timeout")
+	errTimeout = errors.New(load.TextNoAnswer)
 	errEarly   = &protocolError{errors.New("an answer to a request of which only a part was written")}
 	errAnew    = errors.New("the topic was deleted and made anew")
 )

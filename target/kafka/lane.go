@@ -132,11 +132,11 @@ func (l *lane) Close() error {
 		}
 		switch {
 		case sl.maybe || sl.flying && sl.sent >= 0:
-			s.unknown(sl, now, load.Canceled, "the run ended before an answer came")
+			s.unknown(sl, now, load.Canceled, load.TextUnanswered)
 		case sl.text != "": // refused for certain, and not tried again yet
 			s.failed(sl, now, sl.class, sl.text)
 		default:
-			s.failed(sl, now, load.Canceled, "the run ended before it was written")
+			s.failed(sl, now, load.Canceled, load.TextUnwritten)
 		}
 	}
 	s.forget()

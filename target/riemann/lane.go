@@ -251,8 +251,8 @@ func (l *lane) Close() error {
 	l.closed = true
 	now := l.sink.Now()
 	l.begin(l.upto) // what is in a writer's hands may be written by now
-	l.giveUp(now, load.Canceled, "the run ended before an answer came")
-	l.drop(now, load.Canceled, "the run ended before it was written")
+	l.giveUp(now, load.Canceled, load.TextUnanswered)
+	l.drop(now, load.Canceled, load.TextUnwritten)
 	l.deliver()
 	if l.link != nil {
 		l.link.kill(errClosed)

@@ -27,8 +27,8 @@ type link struct {
 
 var (
 	errClosed  = errors.New("closed")
-	errHangUp  = errors.New("the server closed the connection")
-	errTimeout = errors.New("no answer within the request timeout")
+	errHangUp  = errors.New(load.TextHungUp)
+	errTimeout = errors.New(load.TextNoAnswer)
 	errNeither = errors.New("an answer that says neither yes nor no")
 	errMany    = errors.New("an answer to a message that was not sent")
 	errLast    = errors.New("the server takes no more on this connection")

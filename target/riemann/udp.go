@@ -257,7 +257,7 @@ func (l *udpLane) account(n int, at time.Duration, err error) {
 func (l *udpLane) refusal(err error) (load.Class, string) {
 	var no syscall.Errno
 	if !errors.As(err, &no) {
-		return load.Canceled, "the run ended before it was written"
+		return load.Canceled, load.TextUnwritten
 	}
 	if no == syscall.EMSGSIZE {
 		return load.TooLarge, "larger than the way to the server takes: " + no.Error()
