@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ type keeping struct {
 	store store.Store // nil: nowhere
 	place string      // as it was asked for; "" is the user's own
 	quiet bool
+	// meanwhile is whether the store is one's own in place of another, which may
+	// take its reports later.
+	meanwhile bool
 }
 
 // keeping opens the store that flags and configuration name. One that cannot
@@ -50,7 +54,7 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 	}
 	if local, lerr := s.elsewhere(ctx, k.place); lerr == nil && local != nil {
 		s.warn(fmt.Sprintf("%v; reports go to %s meanwhile", err, local.Place()))
-		k.store = local
+		k.store, k.meanwhile = local, !errors.Is(err, store.ErrForeign)
 		return k, nil
 	}
 	s.beware(fmt.Errorf("reports are not kept: %w", err), hintOr(err, "they go to stdout all the same; --json-file FILE keeps one, --no-store says that none is to be kept"))
@@ -95,6 +99,9 @@ func (s *session) kept(k *keeping, d *report.Document, err error) {
 		if !k.quiet {
 			s.note("kept as %s in %s", d.ID, k.store.Place())
 		}
+		if k.meanwhile {
+			s.note("hint: %s", pushing(d.ID, k.store.Place(), k.place))
+		}
 		return
 	}
 	ctx := context.Background() // an interrupted run is kept, too
@@ -109,12 +116,17 @@ func (s *session) kept(k *keeping, d *report.Document, err error) {
 		defer local.Close()
 		if lerr = local.Put(ctx, d); lerr == nil {
 			s.beware(fmt.Errorf("report %s is not in %s: %w; it is kept in %s", d.ID, k.store.Place(), err, local.Place()),
-				fmt.Sprintf("carronade report push %s --store %s --to %s takes it there later", d.ID, local.Place(), k.place))
+				pushing(d.ID, local.Place(), k.place))
 			return
 		}
 	}
 	s.beware(fmt.Errorf("report %s is not kept: %w", d.ID, err),
 		hintOr(err, "what stands on stdout is whole; written as JSON (--json, --json-file), carronade report import FILE keeps it later"))
+}
+
+// pushing says how a report gets to the store that it was meant for.
+func pushing(id, from, to string) string {
+	return fmt.Sprintf("carronade report push %s --store %s --to %s takes it there later", id, report.Quote(from), report.Quote(to))
 }
 
 // close closes the store.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // Cite is the report in one line: what was measured, and what it takes to judge
 // the number and to measure it again.
 func Cite(d *Document) string {
-	parts := []string{layout.Clean(d.Verdict()), d.Op + " " + d.Target + d.given()}
+	parts := []string{layout.Clean(d.Verdict()), d.asked()}
 	if s := d.underTestCited(); s != "" {
 		parts = append(parts, s)
 	}
@@ -39,21 +40,54 @@ func Cite(d *Document) string {
 	return layout.Clean(strings.Join(parts, "; "))
 }
 
-// given are the settings that were chosen: what a run is asked to do and
-// somebody said.
-func (d *Document) given() string {
+// asked is what makes the run again, as it is typed after carronade run: the
+// target, and the settings that are part of what a run is asked to do and that
+// somebody chose. Operations on topics are no runs of a workload, and are named.
+func (d *Document) asked() string {
 	var b strings.Builder
+	of, _ := d.Workload.(map[string]any) // of a report that was read
+	if of == nil {
+		if text, err := json.Marshal(d.Workload); err == nil {
+			_ = json.Unmarshal(text, &of) // one that is no object has no values
+		}
+	}
 	for _, s := range d.Settings {
 		if !s.Independent || s.Default || s.Name == "target" || s.Name == "op" || s.Value == "" {
 			continue
 		}
-		fmt.Fprintf(&b, " --%s %s", s.Name, quoted(s.Value))
+		for _, value := range s.typed(of[s.Name]) {
+			fmt.Fprintf(&b, " --%s%s", s.Name, value)
+		}
 	}
-	return b.String()
+	if d.Workload == nil {
+		return d.Op + " " + Quote(d.Target) + b.String()
+	}
+	return Quote(d.Target) + " --op " + d.Op + b.String()
 }
 
-// quoted puts quotes around what a shell would take apart.
-func quoted(s string) string {
+// typed are a setting's values as they are typed after its flag, given its value
+// in the workload: a list has several, each of which wants the flag again, and a
+// switch that is on has none.
+func (s *Setting) typed(value any) []string {
+	switch v := value.(type) {
+	case []any:
+		var out []string
+		for _, one := range v {
+			out = append(out, " "+Quote(fmt.Sprint(one)))
+		}
+		return out
+	case bool:
+		if v {
+			return []string{""}
+		}
+		return []string{"=false"}
+	}
+	return []string{" " + Quote(s.Value)}
+}
+
+// Quote is an argument as it is typed: in quotes where a shell would take it
+// apart or for something else.
+func Quote(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$&|;<>()*?[]#~`{}!") {
 		return s
 	}

@@ -1,0 +1,56 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/internal/secret"
+)
+
+// What is cited can be typed again and is the same workload.
+func TestCiteIsACommand(t *testing.T) {
+	d := &Document{
+		Op: "produce", Target: "kafka://h:9092/t?x=1",
+		Workload: map[string]any{"header": []any{"a=1", "b=two words", "c=it's"}, "verify": true, "fresh": false, "rate": "10k", "partitions": "0,1"},
+		Settings: []Setting{
+			{Name: "target", Value: "kafka://h:9092/t?x=1", Independent: true},
+			{Name: "op", Value: "produce", Independent: true},
+			{Name: "rate", Value: "10k", Independent: true},
+			{Name: "header", Type: "list", Value: "a=1 b=two words c=it's", Independent: true},
+			{Name: "verify", Type: "boolean", Value: "true", Independent: true},
+			{Name: "fresh", Type: "boolean", Value: "false", Independent: true},
+			{Name: "partitions", Value: "0,1", Independent: true},
+			{Name: "linger", Value: "5ms", Independent: true, Default: true},
+			{Name: "quiet", Value: "true"},
+		},
+	}
+	want := []string{
+		"kafka://h:9092/t?x=1", "--op", "produce", "--rate", "10k",
+		"--header", "a=1", "--header", "b=two words", "--header", "c=it's", "--verify", "--fresh=false", "--partitions", "0,1",
+	}
+	got, err := secret.Split(d.asked()) // as a shell does
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got  %q (%v)\nwant %q", got, err, want)
+	}
+	d.Workload = struct {
+		Verify bool `json:"verify"`
+	}{true} // of a report that was just made
+	if got := d.asked(); !strings.Contains(got, " --verify --fresh") {
+		t.Errorf("got %s, want the switch alone", got)
+	}
+	d.Workload, d.Op = nil, "topics list" // no workload: nothing to be run
+	if got := d.asked(); !strings.HasPrefix(got, "topics list 'kafka://") {
+		t.Errorf("got %s, want the operation first", got)
+	}
+}
+
+// Of a run that was killed before its first interval nothing is known, also not
+// that nothing failed.
+func TestCiteOfNothing(t *testing.T) {
+	d := &Document{Op: "produce", Target: "null://"}
+	d.Totals.RateOf = RateAcked
+	if got := Cite(d); strings.Contains(got, "nothing failed") || !strings.Contains(got, "no event was counted") {
+		t.Errorf("got %s", got)
+	}
+}
