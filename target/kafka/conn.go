@@ -41,6 +41,10 @@ type link struct {
 	cause   error
 	dirty   bool // in sender.dirty
 
+	term term          // of the login
+	held bool          // logging in again: no produce request may be queued
+	over chan struct{} // closed when it is dead
+
 	waited      bool   // what is being written waited behind a full socket
 	slow        bool   // the last blocking write took long
 	marks       []mark // what is being written, by request
@@ -67,6 +71,7 @@ type request struct {
 	segs        [][]byte
 	size        int
 	sent        time.Duration // its first byte was written; -1
+	reply       chan []byte   // of a request that is not for producing; else nil
 }
 
 var (
@@ -77,7 +82,7 @@ var (
 )
 
 func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {
-	k := &link{l: l, nc: nc, format: f, ring: make([]*request, 16), cond: sync.NewCond(&l.s.mu)}
+	k := &link{l: l, nc: nc, format: f, ring: make([]*request, 16), cond: sync.NewCond(&l.s.mu), over: make(chan struct{})}
 	k.out = socket.NewWriter(nc, func() time.Duration { return l.s.p.sink.Now() }) // there is no sink before the run
 	return k
 }
@@ -89,16 +94,7 @@ func (k *link) push(r *request, slots []*slot) {
 	k.correlation++
 	r.correlation = k.correlation
 	k.assemble(r)
-	if k.tail-k.head == uint64(len(k.ring)) {
-		bigger := make([]*request, 2*len(k.ring))
-		for n := k.head; n < k.tail; n++ {
-			bigger[n%uint64(len(bigger))] = k.at(n)
-		}
-		k.ring = bigger
-	}
-	k.ring[k.tail%uint64(len(k.ring))] = r
-	k.tail++
-	k.unsent += r.size
+	k.enqueue(r)
 	m := &k.l.metrics
 	m.Requests++
 	m.Batches += uint64(len(slots))
@@ -114,6 +110,20 @@ func (k *link) push(r *request, slots []*slot) {
 	for _, sl := range slots {
 		slots[0].wire -= int64(kafka.HeaderSize + len(sl.recs))
 	}
+}
+
+// enqueue puts a request at the end of the queue.
+func (k *link) enqueue(r *request) {
+	if k.tail-k.head == uint64(len(k.ring)) {
+		bigger := make([]*request, 2*len(k.ring))
+		for n := k.head; n < k.tail; n++ {
+			bigger[n%uint64(len(bigger))] = k.at(n)
+		}
+		k.ring = bigger
+	}
+	k.ring[k.tail%uint64(len(k.ring))] = r
+	k.tail++
+	k.unsent += r.size
 }
 
 func (k *link) at(n uint64) *request { return k.ring[n%uint64(len(k.ring))] }
@@ -288,7 +298,7 @@ func (k *link) advance(n int) {
 		k.kill(errEarly)
 	}
 	if k.format.Acks == 0 {
-		for k.head < k.next {
+		for k.head < k.next && k.at(k.head).reply == nil {
 			r := k.pop()
 			for _, sl := range r.slots {
 				s.gone(sl)
@@ -322,6 +332,9 @@ func (k *link) pop() *request {
 	r := k.ring[i]
 	k.ring[i] = nil
 	k.head++
+	if k.held && k.head == k.tail {
+		k.cond.Broadcast() // whoever wants to end it waits for that
+	}
 	return r
 }
 
@@ -336,6 +349,7 @@ func (k *link) free(r *request) {
 	}
 	r.slots = r.slots[:0]
 	clear(r.segs)
+	r.reply = nil
 	s.freeRequests = append(s.freeRequests, r)
 }
 
@@ -345,6 +359,7 @@ func (k *link) kill(cause error) {
 		return
 	}
 	k.dead, k.cause = true, cause
+	close(k.over)
 	socket.Abort(k.nc)
 	k.cond.Broadcast()
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -73,6 +74,11 @@ func (k *link) take(b []byte, now time.Duration) (used int, err error) {
 			err = &protocolError{fmt.Errorf("answer %d where %d was due", f.Correlation, r.correlation)}
 			break
 		}
+		if r := k.at(k.head); r.reply != nil {
+			r.reply <- bytes.Clone(f.Body)
+			k.answered()
+			continue
+		}
 		if err = k.answer(f.Body, now); err != nil {
 			break
 		}
@@ -103,8 +109,7 @@ func (k *link) answer(body []byte, now time.Duration) error {
 	if err != nil {
 		return &protocolError{err}
 	}
-	number := k.head
-	r := k.at(number)
+	r := k.at(k.head)
 	if len(s.answers) != len(r.slots) {
 		return &protocolError{fmt.Errorf("an answer for %d partitions to a request for %d", len(s.answers), len(r.slots))}
 	}
@@ -120,7 +125,18 @@ func (k *link) answer(body []byte, now time.Duration) error {
 			k.judge(sl, &s.answers[i], now)
 		}
 	}
-	k.pop()
+	k.answered()
+	if throttle > 0 {
+		k.l.throttle(now, time.Duration(throttle)*time.Millisecond)
+	}
+	return nil
+}
+
+// answered takes the oldest request out of the queue, and back as soon as no
+// writer has its bytes.
+func (k *link) answered() {
+	number := k.head
+	r := k.pop()
 	if number >= k.next {
 		// The writer still has its bytes. Slots that go again belong to
 		// another request from now on.
@@ -133,10 +149,6 @@ func (k *link) answer(body []byte, now time.Duration) error {
 	} else {
 		k.free(r)
 	}
-	if throttle > 0 {
-		k.l.throttle(now, time.Duration(throttle)*time.Millisecond)
-	}
-	return nil
 }
 
 // match brings the slot of a partition to place i, where it most often is.

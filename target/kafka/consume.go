@@ -51,6 +51,7 @@ type wireSource struct {
 	written, read            atomic.Uint64
 	throttled                atomic.Int64 // ns
 	resets, moves, reconnect atomic.Uint64
+	renewed                  atomic.Uint64 // logins, on connections that went on
 	abortedBatches           atomic.Uint64
 	abortedEvents            atomic.Uint64
 }
@@ -363,6 +364,7 @@ func (s *wireSource) facts() map[string]any {
 	}
 	for name, n := range map[string]uint64{
 		"offset_resets": s.resets.Load(), "leader_moves": s.moves.Load(), "failed_connections": s.reconnect.Load(),
+		"fetch_logins_renewed":    s.renewed.Load(),
 		"aborted_batches_skipped": s.abortedBatches.Load(), "aborted_events_skipped": s.abortedEvents.Load(),
 	} {
 		if n > 0 {

@@ -33,6 +33,7 @@ type stream struct {
 	parts   []*part
 	turn    int // which partition comes first in the next request
 	conn    net.Conn
+	term    term // of the login
 	version int16
 	corr    int32
 	format  *kmsg.RequestFormatter
@@ -105,6 +106,11 @@ func (st *stream) serve(ctx context.Context) error {
 		if !st.takeIn() {
 			return nil
 		}
+		if st.term.due() {
+			if err := st.renew(ctx); err != nil {
+				return err
+			}
+		}
 		if err := st.ask(ctx); err != nil {
 			return err
 		}
@@ -150,11 +156,11 @@ func (st *stream) takeIn() bool {
 // connect dials and chooses the version to speak.
 func (st *stream) connect(ctx context.Context) error {
 	c := st.src.cl.cfg
-	conn, err := c.security.Dial(ctx, st.addr)
+	conn, term, err := c.security.dialFor(ctx, st.addr)
 	if err != nil {
 		return err
 	}
-	st.conn = conn
+	st.conn, st.term = conn, term
 	if err := conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
 		return err
 	}

@@ -82,12 +82,17 @@ func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil:
 		return l.downErr != nil && now-l.downAt > l.s.p.cfg.requestTimeout
-	case now < l.quiet:
+	case now < l.quiet || k.held:
 		return false
 	default:
 		// What waits behind a full socket is bounded by one request.
 		return !k.handed || k.unsent < l.s.p.cfg.maxRequest
 	}
+}
+
+// open reports whether requests may be written now.
+func (l *lane) open(now time.Duration) bool {
+	return l.link != nil && !l.link.dead && !l.link.held && now >= l.quiet
 }
 
 // Flush implements load.Lane.
@@ -199,7 +204,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	l.s.mu.Lock()
 	addr := l.addr
 	l.s.mu.Unlock()
-	nc, versions, err := dialVersions(ctx, cfg, addr)
+	nc, term, versions, err := dialVersions(ctx, cfg, addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect to broker %d at %s: %w", l.broker, addr, err)
 	}
@@ -218,6 +223,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 		TimeoutMillis: int32(min(cfg.requestTimeout.Milliseconds(), 1<<31-1)),
 		Topic:         cfg.topic, TopicID: topicID,
 	})
+	k.term = term
 	return k, nil
 }
 

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
 
 	"carronade/internal/dial"
 )
@@ -28,55 +30,80 @@ type authError struct {
 func (e *authError) Error() string { return "log in by " + e.mechanism + ": " + e.err.Error() }
 func (e *authError) Unwrap() error { return e.err }
 
-// login authenticates by SaslHandshake v1 and SaslAuthenticate (KIP-152).
-func (s *security) login(ctx context.Context, conn net.Conn, addr string) error {
-	refused := func(err error) error { return &authError{mechanism: s.mechanism.Name(), err: err} }
+// An exchange writes one request on a connection and waits for its answer.
+type exchange func(kmsg.Request) (kmsg.Response, error)
 
+// An opening is what a mechanism says first; it may have to be fetched.
+type opening func() (sasl.Session, []byte, error)
+
+// opening asks the mechanism for what it says to the broker at an address.
+func (s *security) opening(ctx context.Context, addr string) opening {
+	return func() (sasl.Session, []byte, error) {
+		session, out, err := s.mechanism.Authenticate(ctx, addr)
+		if err == nil && len(out) == 0 {
+			err = errors.New("the mechanism has nothing to say")
+		}
+		if err != nil {
+			return nil, nil, s.refused(err)
+		}
+		return session, out, nil
+	}
+}
+
+func (s *security) refused(err error) error {
+	return &authError{mechanism: s.mechanism.Name(), err: err}
+}
+
+// login authenticates by SaslHandshake v1 and SaslAuthenticate v1 (KIP-152). It
+// returns how long the broker takes the login for (KIP-368); 0: for ever.
+func (s *security) login(open opening, say exchange) (lifetime time.Duration, err error) {
 	hs := kmsg.NewPtrSASLHandshakeRequest()
 	hs.Version = 1
 	hs.Mechanism = s.mechanism.Name()
-	answer, err := roundTrip(conn, s.clientID, hs)
+	answer, err := say(hs)
 	if err != nil {
-		return fmt.Errorf("ask for a login: %w", err)
+		return 0, fmt.Errorf("ask for a login: %w", err)
 	}
 	shake := answer.(*kmsg.SASLHandshakeResponse)
 	if err := kerr.ErrorForCode(shake.ErrorCode); err != nil {
-		return &authError{mechanism: s.mechanism.Name(), err: err, offered: shake.SupportedMechanisms}
+		return 0, &authError{mechanism: s.mechanism.Name(), err: err, offered: shake.SupportedMechanisms}
 	}
-
-	session, out, err := s.mechanism.Authenticate(ctx, addr)
+	session, out, err := open()
 	if err != nil {
-		return refused(err)
-	}
-	if len(out) == 0 {
-		return refused(errors.New("the mechanism has nothing to say"))
+		return 0, err
 	}
 	for done := false; !done; {
 		req := kmsg.NewPtrSASLAuthenticateRequest()
 		req.Version = 1
 		req.SASLAuthBytes = out
-		answer, err := roundTrip(conn, s.clientID, req)
+		answer, err := say(req)
 		if err != nil && dial.IsHangUp(err) {
 			// Some brokers hang up instead of saying no.
-			return refused(fmt.Errorf("the broker hung up: %w", err))
+			return 0, s.refused(fmt.Errorf("the broker hung up: %w", err))
 		} else if err != nil {
-			return fmt.Errorf("log in by %s: %w", s.mechanism.Name(), err)
+			return 0, fmt.Errorf("log in by %s: %w", s.mechanism.Name(), err)
 		}
 		auth := answer.(*kmsg.SASLAuthenticateResponse)
 		if err := kerr.ErrorForCode(auth.ErrorCode); err != nil {
 			if auth.ErrorMessage != nil && *auth.ErrorMessage != "" {
 				err = fmt.Errorf("%w (%s)", err, *auth.ErrorMessage)
 			}
-			return refused(err)
+			return 0, s.refused(err)
 		}
+		lifetime = time.Duration(max(0, auth.SessionLifetimeMillis)) * time.Millisecond
 		if done, out, err = session.Challenge(auth.SASLAuthBytes); err != nil {
-			return refused(err)
+			return 0, s.refused(err)
 		}
 		if done && len(out) > 0 {
-			return refused(errors.New("the mechanism is done and has more to say"))
+			return 0, s.refused(errors.New("the mechanism is done and has more to say"))
 		}
 	}
-	return nil
+	return lifetime, nil
+}
+
+// exchangeOn exchanges requests on a connection without others in flight.
+func exchangeOn(conn net.Conn, clientID string) exchange {
+	return func(req kmsg.Request) (kmsg.Response, error) { return roundTrip(conn, clientID, req) }
 }
 
 // roundTrip writes one request of its version and waits for its answer. It is
@@ -102,7 +129,12 @@ func roundTrip(conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response,
 	if got := binary.BigEndian.Uint32(body); got != correlation {
 		return nil, fmt.Errorf("the answer is to request %d, not to %d", got, correlation)
 	}
-	body = body[4:]
+	return readAnswer(req, body[4:])
+}
+
+// readAnswer decodes what follows the correlation id of the answer to a
+// request.
+func readAnswer(req kmsg.Request, body []byte) (kmsg.Response, error) {
 	resp := req.ResponseKind()
 	resp.SetVersion(req.GetVersion())
 	// The header of ApiVersions' answer never has tags (KIP-511).

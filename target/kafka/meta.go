@@ -40,6 +40,7 @@ type metaBook struct {
 
 	// Of the refreshing goroutine (before it runs: of the opener):
 	conn     net.Conn
+	term     term
 	addr     string
 	versions versionRanges
 	turn     int
@@ -178,12 +179,15 @@ func (b *metaBook) fetch(ctx context.Context) (*view, error) {
 }
 
 func (b *metaBook) fetchOne(ctx context.Context) (*view, error) {
+	if b.conn != nil && b.term.due() {
+		b.hangUp() // rare requests are worth no second login on the same connection
+	}
 	if b.conn == nil {
-		conn, versions, err := dialVersions(ctx, b.cfg, b.addr)
+		conn, term, versions, err := dialVersions(ctx, b.cfg, b.addr)
 		if err != nil {
 			return nil, err
 		}
-		b.conn, b.versions = conn, versions
+		b.conn, b.term, b.versions = conn, term, versions
 	}
 	req := kmsg.NewPtrMetadataRequest()
 	version, ok := b.versions.pick(int16(kmsg.Metadata), 1, 12)
@@ -252,10 +256,10 @@ func (v versionRanges) pick(key, low, high int16) (int16, bool) {
 }
 
 // dialVersions connects to a broker and asks what it takes.
-func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, versionRanges, error) {
-	conn, err := cfg.security.Dial(ctx, addr)
+func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, term, versionRanges, error) {
+	conn, until, err := cfg.security.dialFor(ctx, addr)
 	if err != nil {
-		return nil, nil, err
+		return nil, term{}, nil, err
 	}
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.Version = 0 // the one that every broker knows
@@ -265,13 +269,13 @@ func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, vers
 	}
 	if err != nil {
 		conn.Close()
-		return nil, nil, fmt.Errorf("ask %s for its versions: %w", addr, err)
+		return nil, term{}, nil, fmt.Errorf("ask %s for its versions: %w", addr, err)
 	}
 	v := versionRanges{}
 	for _, k := range answer.(*kmsg.ApiVersionsResponse).ApiKeys {
 		v[k.ApiKey] = [2]int16{k.MinVersion, k.MaxVersion}
 	}
-	return conn, v, nil
+	return conn, until, v, nil
 }
 
 // ask is roundTrip, bounded by the context and by metaTimeout.
@@ -305,7 +309,7 @@ func newProducerID(ctx context.Context, cfg *config, v *view) (id int64, epoch i
 }
 
 func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16, error) {
-	conn, versions, err := dialVersions(ctx, cfg, addr)
+	conn, _, versions, err := dialVersions(ctx, cfg, addr)
 	if err != nil {
 		return -1, -1, err
 	}

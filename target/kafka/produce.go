@@ -36,6 +36,7 @@ type producer struct {
 	lanes atomic.Int32
 
 	written, read atomic.Uint64
+	renewed       atomic.Uint64 // logins, on connections that went on
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -204,6 +205,10 @@ func (p *producer) Start(sink load.Sink) {
 		s.mu.Lock()
 		s.started = true
 		for _, l := range s.lanes {
+			if k := l.link; k != nil && k.term.due() {
+				k.held = true // the first shots would come before the watch
+				k.renew()
+			}
 			p.tasks.Go(l.keep)
 		}
 		s.mu.Unlock()

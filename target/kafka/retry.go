@@ -36,7 +36,7 @@ func backoff(n int32) time.Duration {
 
 // launch sends slots just fired.
 func (s *sender) launch(l *lane, slots []*slot) {
-	up := l.link != nil && !l.link.dead && s.now >= l.quiet
+	up := l.open(s.now)
 	stray := false
 	if s.pid < 0 {
 		s.sending = s.sending[:0]
@@ -130,7 +130,7 @@ func (s *sender) dispatch() {
 	}
 	for _, l := range s.lanes {
 		k := l.link
-		if k == nil || k.dead || s.now < l.quiet {
+		if !l.open(s.now) {
 			continue
 		}
 		s.sending = s.sending[:0]
@@ -268,6 +268,9 @@ func (s *sender) watch() {
 		if k == nil || k.dead {
 			l.ready(now)
 			continue
+		}
+		if k.term.due() {
+			k.renew()
 		}
 		if k.head < k.next {
 			if r := k.at(k.head); r.sent >= 0 && now-r.sent > s.p.cfg.requestTimeout {

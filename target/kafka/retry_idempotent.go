@@ -72,7 +72,7 @@ func (s *sender) feed(sh *share) {
 	for !sh.recovering && sh.wired < mostWired && sh.wired < len(sh.queue) {
 		sl := sh.queue[sh.wired]
 		l := s.routes[sl.part].Load()
-		if l == nil || l.link == nil || l.link.dead || s.now < l.quiet {
+		if l == nil || !l.open(s.now) {
 			sh.recovering = true
 			return
 		}
@@ -98,7 +98,7 @@ func (s *sender) resolve(part int32) {
 		s.release(sl)
 	}
 	l := s.routes[part].Load()
-	if s.now < sh.after || l == nil || l.link == nil || l.link.dead || s.now < l.quiet {
+	if s.now < sh.after || l == nil || !l.open(s.now) {
 		return
 	}
 	if sh.bump && !s.renumber(sh) {

@@ -255,25 +255,32 @@ func verifyChainOnly(cfg *tls.Config) {
 // takes at most ten seconds, or until the context ends. An error is one of
 // those that explain tells people about.
 func (s *security) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, _, err := s.dialFor(ctx, addr)
+	return conn, err
+}
+
+// dialFor is Dial for a connection that is kept: it says, too, until when the
+// broker takes the login.
+func (s *security) dialFor(ctx context.Context, addr string) (net.Conn, term, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := s.dialTransport(ctx, addr)
 	if err != nil {
-		return nil, err
+		return nil, term{}, err
 	}
 	if s.mechanism == nil {
-		return conn, nil
+		return conn, term{}, nil
 	}
 	stop := dial.Interrupt(ctx, conn)
-	err = s.login(ctx, conn, addr)
+	lifetime, err := s.login(s.opening(ctx, addr), exchangeOn(conn, s.clientID))
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		conn.Close()
-		return nil, err
+		return nil, term{}, err
 	}
-	return conn, nil
+	return conn, newTerm(lifetime), nil
 }
 
 // dialTransport connects by TCP and, where asked for, TLS, without login.

@@ -116,6 +116,9 @@ func (w wireFiring) facts() map[string]any {
 	if n := w.Distinct(); n > 0 {
 		f["distinct_events"] = n
 	}
+	if n := w.renewed.Load(); n > 0 {
+		f["logins_renewed"] = n
+	}
 	return f
 }
 

@@ -1,0 +1,154 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
+)
+
+// A broker with connections.max.reauth.ms, or one that was shown a token which
+// ends, takes a login for some time only and then hangs up at the next request
+// (KIP-368). So a connection that is kept logs in again before, in order with
+// its other requests: what was sent before is answered first, and nothing is
+// sent until the new login is done.
+
+// A term is for how long a broker takes a login. The zero term has no end.
+type term struct{ renew, ends time.Time }
+
+const (
+	// A login is renewed at a random 85 to 95 % of its time, as Java's client
+	// does: the clocks differ, requests take their way, and connections that
+	// were made together should not all come at once.
+	renewFirst  = 0.85
+	renewSpread = 0.10
+	// renewPause is between attempts to get what a mechanism has to say.
+	renewPause = time.Second
+)
+
+func newTerm(lifetime time.Duration) term {
+	if lifetime <= 0 {
+		return term{}
+	}
+	now := time.Now()
+	return term{now.Add(time.Duration(float64(lifetime) * (renewFirst + renewSpread*rand.Float64()))), now.Add(lifetime)}
+}
+
+// due reports whether it is time to log in again.
+func (t term) due() bool { return !t.renew.IsZero() && time.Now().After(t.renew) }
+
+// renew begins to log in again, which takes a goroutine of its own: a token may
+// have to be fetched. The caller has the sender's lock.
+func (k *link) renew() {
+	k.term.renew = time.Time{} // once
+	k.l.s.p.tasks.Go(func() {
+		s := k.l.s
+		lifetime, again, err := k.relogin(s.p.ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch {
+		case k.dead:
+			return
+		case again:
+			k.term.renew = time.Now().Add(renewPause)
+			return
+		case err != nil:
+			// Another connection tells what is wrong, or does better. Nothing
+			// that was sent on this one is lost.
+			for k.head < k.tail && !k.dead {
+				k.cond.Wait()
+			}
+			k.kill(fmt.Errorf("the login was not renewed: %w", err))
+			return
+		}
+		k.term, k.held = newTerm(lifetime), false
+		s.p.renewed.Add(1)
+		s.now = s.p.sink.Now()
+		s.dispatch()
+		k.l.ready(s.now)
+		s.finish()
+	})
+}
+
+// relogin logs in again on the link's connection. With again nothing was said
+// yet, and there is time for another attempt.
+func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool, err error) {
+	s := k.l.s
+	sec := s.p.cfg.security
+	s.mu.Lock()
+	addr, ends := k.l.addr, k.term.ends
+	s.mu.Unlock()
+	// Requests go on while a token is fetched.
+	session, first, err := sec.opening(ctx, addr)()
+	if err != nil {
+		s.p.cfg.logf("connection to broker %d at %s: %v", k.l.broker, addr, err)
+		if time.Now().Add(renewPause).Before(ends) {
+			return 0, true, err
+		}
+	}
+	s.mu.Lock()
+	k.held = true
+	s.mu.Unlock()
+	if err != nil {
+		return 0, false, err
+	}
+	lifetime, err = sec.login(func() (sasl.Session, []byte, error) { return session, first, nil }, k.exchange)
+	return lifetime, false, err
+}
+
+// exchange queues a request behind all others and waits for its answer.
+func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
+	s := k.l.s
+	s.mu.Lock()
+	if k.dead {
+		defer s.mu.Unlock()
+		return nil, k.cause
+	}
+	r := s.newRequest()
+	r.sent = -1
+	r.reply = make(chan []byte, 1)
+	k.correlation++
+	r.correlation = k.correlation
+	r.glue = kmsg.NewRequestFormatter(kmsg.FormatterClientID(s.p.cfg.clientID)).AppendRequest(r.glue[:0], req, r.correlation)
+	r.segs = append(r.segs[:0], r.glue)
+	r.size = len(r.glue)
+	reply := r.reply
+	k.enqueue(r)
+	if !k.dirty {
+		k.dirty = true
+		s.dirty = append(s.dirty, k)
+	}
+	s.finish()
+	s.mu.Unlock()
+	select {
+	case body := <-reply:
+		return readAnswer(req, body)
+	case <-k.over:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return nil, k.cause
+	}
+}
+
+// renew logs in again between two requests.
+func (st *stream) renew(ctx context.Context) error {
+	c := st.src.cl.cfg
+	if err := st.conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err // its end may have set a deadline just before
+	}
+	lifetime, err := c.security.login(c.security.opening(ctx, st.addr), exchangeOn(st.conn, c.clientID))
+	if err != nil {
+		// Not a fault of the partitions: a new connection tells whether the
+		// login is refused, so the broker's word is not passed on.
+		return fmt.Errorf("the login was not renewed: %v", err) //nolint:errorlint // see above
+	}
+	st.term = newTerm(lifetime)
+	st.src.renewed.Add(1)
+	return nil
+}
