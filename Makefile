@@ -53,11 +53,11 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	@start=$$SECONDS; \
 	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
 	status=0; \
-	$(PLAIN) $(GO) build -o /dev/null . & built=$$!; \
-	CGO_ENABLED=1 $(GO) test -race -timeout 10m -p 3 $(LONG) $(QUICK) || status=1; \
+	{ $(PLAIN) $(GO) build -o /dev/null . && $(PLAIN) $(GO) vet ./...; } & built=$$!; \
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -p 3 $(LONG) $(QUICK) || status=1; \
 	wait $$built || status=1; \
-	$(PLAIN) $(GO) test -timeout 10m -p 3 $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
-	$(PLAIN) $(GO) test -count=1 -timeout 14m -parallel 6 $(SLOW) || status=1; \
+	$(PLAIN) $(GO) test -vet=off -timeout 10m -p 3 $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
+	$(PLAIN) $(GO) test -vet=off -count=1 -timeout 14m -parallel 6 $(SLOW) || status=1; \
 	exit $$status
 
 race: deps ## every test but those of real servers, all of it under the race detector
