@@ -3,6 +3,7 @@ package digest
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"carronade/units"
@@ -80,6 +81,10 @@ func (v Value) String() string {
 	}
 	return strconv.FormatFloat(v.Num, 'g', 4, 64)
 }
+
+// AtLeast is whether the value is only a lower bound: a percentile that fell
+// among events that were never answered. Num is the bound.
+func (v Value) AtLeast() bool { return strings.HasPrefix(v.Text, ">=") && v.Kind != Text }
 
 // Plain is the value for machines: a text, or the number in the kind's unit
 // with all its digits.

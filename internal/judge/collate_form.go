@@ -40,7 +40,7 @@ func (c *Collation) CSV(w io.Writer) error {
 	for _, col := range c.columns {
 		head = append(head, col.field, col.field+"_spread")
 	}
-	head = append(head, "best")
+	head = append(head, "best", "at_least")
 	if err := out.Write(head); err != nil {
 		return fmt.Errorf("write the collation: %w", err)
 	}
@@ -76,7 +76,7 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 	if flags {
 		r = append(r, safe(flagWords(l.Flags)))
 	}
-	var best []string
+	var best, bounds []string
 	for _, col := range c.columns {
 		cell, ok := l.Cells[col.field]
 		if !ok {
@@ -91,8 +91,11 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 		if cell.Best {
 			best = append(best, col.field)
 		}
+		if cell.AtLeast {
+			bounds = append(bounds, col.field)
+		}
 	}
-	return append(r, strings.Join(best, " "))
+	return append(r, strings.Join(best, " "), strings.Join(bounds, " "))
 }
 
 // safe is a text that a spreadsheet does not take for a formula.

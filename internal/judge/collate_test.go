@@ -570,6 +570,23 @@ func TestCollateCSV(t *testing.T) {
 	}
 }
 
+// A lower bound is one in every form.
+func TestCollateCSVOfLowerBounds(t *testing.T) {
+	var b bytes.Buffer
+	rows := append(bounded(runs(1, "a", 3, 50e3, 0.012, 0.02, fields{"flag.x": "1"})), runs(2, "b", 3, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
+	if err := collated(t, rows, "x").CSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	all, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := len(all[0]) - 1
+	if all[0][last] != "at_least" || all[1][last] != "response_p99" || all[2][last] != "" {
+		t.Errorf("got %q, %q, %q", all[0][last], all[1][last], all[2][last])
+	}
+}
+
 func TestCollateJSON(t *testing.T) {
 	c := collated(t, append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...), "x")
 	text, err := c.JSON()

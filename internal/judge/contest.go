@@ -2,7 +2,6 @@ package judge
 
 import (
 	"math"
-	"strings"
 
 	"carronade/internal/digest"
 	"carronade/internal/stats"
@@ -139,7 +138,7 @@ func raised(rows []digest.Row, field string, ceiling float64) []float64 {
 			continue
 		}
 		if ceiling > x { // seldom asked for
-			if v, _ := rows[i].Get(field); isBound(v) {
+			if v, _ := rows[i].Get(field); v.AtLeast() {
 				x = ceiling
 			}
 		}
@@ -157,16 +156,13 @@ func most(rows []digest.Row, field string) float64 {
 	return v
 }
 
-// isBound is whether a value is only a lower bound.
-func isBound(v digest.Value) bool { return strings.HasPrefix(v.Text, ">=") }
-
 // countBounds counts values of a field, and those that are lower bounds.
 func countBounds(field string, lists [][]digest.Row) (bounds, all int) {
 	for _, rows := range lists {
 		for i := range rows {
 			if v, ok := rows[i].Get(field); ok {
 				all++
-				if isBound(v) {
+				if v.AtLeast() {
 					bounds++
 				}
 			}

@@ -122,6 +122,10 @@ type Effects struct {
 // for.
 const DefaultEffect = 0.03
 
+// MostEffect is what every effect must be less than: who calls twice as much
+// the same asks nothing.
+const MostEffect = 1
+
 // of is the effect of a quantity.
 func (e Effects) of(q quantity) float64 {
 	if v, ok := e.Of[q.field]; ok {

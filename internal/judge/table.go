@@ -68,9 +68,12 @@ type TableRun struct {
 	P95MS  *float64  `json:"p95_ms,omitempty"`
 	P99MS  *float64  `json:"p99_ms,omitempty"`
 	P999MS *float64  `json:"p999_ms,omitempty"`
+	// AtLeast names the times that are lower bounds: they fell among events that
+	// were never answered.
+	AtLeast   []string `json:"at_least,omitempty"`
+	Untrusted bool     `json:"untrusted"` // the generator was the limit
 
-	untrusted bool
-	atLeast   [6]bool
+	atLeast [6]bool
 }
 
 // mb is what Kafka's tools call a megabyte.
@@ -120,7 +123,7 @@ func runOf(r *digest.Row, side string) TableRun {
 	num := func(name string) float64 { x, _ := r.Num(name); return x }
 	x := TableRun{ID: r.ID, Start: moment(r, "started"), End: moment(r, "ended")}
 	trusted, known := r.Num("trusted")
-	x.untrusted = known && trusted == 0
+	x.Untrusted = known && trusted == 0
 	elapsed := num("elapsed")
 	bytes := num("bytes_moved")
 	switch {
@@ -146,7 +149,10 @@ func runOf(r *digest.Row, side string) TableRun {
 		for i, to := range x.times() {
 			if v, ok := r.Get(of + "_" + tableTimes[i]); ok {
 				ms := v.Num * 1e3
-				*to, x.atLeast[i] = &ms, strings.HasPrefix(v.Text, ">=")
+				*to, x.atLeast[i] = &ms, v.AtLeast()
+				if v.AtLeast() {
+					x.AtLeast = append(x.AtLeast, tableTimes[i]+"_ms")
+				}
 			}
 		}
 		break
@@ -183,7 +189,7 @@ func (t *Table) note() string {
 	case of["service"]:
 		text += "; times are service times"
 	}
-	if slices.ContainsFunc(t.Runs, func(r TableRun) bool { return r.untrusted }) {
+	if slices.ContainsFunc(t.Runs, func(r TableRun) bool { return r.Untrusted }) {
 		text += "; !: the generator was the limit"
 	}
 	return text
@@ -201,7 +207,7 @@ func (t *Table) head() []string {
 func (t *Table) cells(r *TableRun) []string {
 	const clock = "2006-01-02 15:04:05.000"
 	sign := ""
-	if r.untrusted {
+	if r.Untrusted {
 		sign = "!"
 	}
 	count := units.FormatCount(uint64(r.Count)) + sign
@@ -267,7 +273,9 @@ func (t *Table) Markdown(w io.Writer) error {
 	return err
 }
 
-// CSV writes the table as CSV: numbers alone, times in milliseconds.
+// CSV writes the table as CSV: numbers alone, times in milliseconds, and last
+// what the text says by signs, which of them are lower bounds and whether the
+// run is to be trusted.
 func (t *Table) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	head := t.head()
@@ -276,7 +284,11 @@ func (t *Table) CSV(w io.Writer) error {
 			head[i] += " ms"
 		}
 	}
-	_ = out.Write(append(head, "report"))
+	head = append(head, "report", "untrusted")
+	if t.Side == Producing {
+		head = append(head, "at_least")
+	}
+	_ = out.Write(head)
 	for i := range t.Runs {
 		r := &t.Runs[i]
 		var cells []string
@@ -292,7 +304,17 @@ func (t *Table) CSV(w io.Writer) error {
 				cells = append(cells, text)
 			}
 		}
-		_ = out.Write(append(cells, r.ID))
+		cells = append(cells, r.ID, strconv.FormatBool(r.Untrusted))
+		if t.Side == Producing {
+			var bounds []string
+			for i, bound := range r.atLeast {
+				if bound {
+					bounds = append(bounds, t.head()[i+2])
+				}
+			}
+			cells = append(cells, strings.Join(bounds, " "))
+		}
+		_ = out.Write(cells)
 	}
 	out.Flush()
 	return out.Error() // of any of them

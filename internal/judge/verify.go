@@ -254,10 +254,11 @@ func (r *GateRow) noise(worst float64) string {
 		}
 		worst /= math.Abs(r.raw.Base.Median)
 	}
-	if math.IsInf(worst, 0) {
+	effect := math.Ceil(worst*100+0.5) / 100
+	if !(effect < MostEffect) {
 		return text + "more repetitions of this revision would do"
 	}
-	return fmt.Sprintf("%s--effect %s would do, or more repetitions of this revision", text, percent(math.Ceil(worst*100+0.5)/100))
+	return fmt.Sprintf("%s--effect %s would do, or more repetitions of this revision", text, percent(effect))
 }
 
 // littleHistory says how much there is and how much is wanted.

@@ -117,6 +117,23 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// Nothing is advised that is refused.
+func TestNoiseAdvisesWhatCanBeAsked(t *testing.T) {
+	for _, tt := range []struct {
+		noise float64
+		want  bool
+	}{{0.05, true}, {1, false}} {
+		v, err := Verify(history(1, 8, 1, tt.noise, level), VerifyOptions{Effects: Effects{All: 0.01}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := v.Groups[0].Rows[0].Reason
+		if strings.Contains(got, "--effect") != tt.want || !strings.Contains(got, "more repetitions of this revision") {
+			t.Errorf("noise of %v: got %q", tt.noise, got)
+		}
+	}
+}
+
 // boundLast has the p99 of the last rows as a lower bound.
 func boundLast(rows []digest.Row, n int) []digest.Row {
 	bounded(rows[len(rows)-n:])

@@ -29,7 +29,7 @@ func effects(texts []string) (judge.Effects, error) {
 		if err != nil {
 			return fail(text, err.Error(), "give a share, such as 3% or 0.03")
 		}
-		if x <= 0 || x >= 1 {
+		if x <= 0 || x >= judge.MostEffect {
 			return fail(text, "must lie between 0 and 100%", "3% calls whatever differs by less the same")
 		}
 		if !one {

@@ -296,6 +296,8 @@ func writeRows(w io.Writer, place string, rows []digest.Row) error {
 		Started time.Time      `json:"started_at"`
 		Running bool           `json:"running"`
 		Fields  map[string]any `json:"fields"`
+		// AtLeast names the fields that are lower bounds.
+		AtLeast []string `json:"at_least,omitempty"`
 	}
 	list := struct {
 		Schema  string  `json:"schema"`
@@ -304,8 +306,11 @@ func writeRows(w io.Writer, place string, rows []digest.Row) error {
 	}{listSchema, place, make([]entry, len(rows))}
 	for i := range rows {
 		r := &rows[i]
-		list.Reports[i] = entry{r.ID, r.At, r.Running, make(map[string]any, len(r.Fields))}
+		list.Reports[i] = entry{ID: r.ID, Started: r.At, Running: r.Running, Fields: make(map[string]any, len(r.Fields))}
 		for _, f := range r.Fields {
+			if f.Value.AtLeast() {
+				list.Reports[i].AtLeast = append(list.Reports[i].AtLeast, f.Name)
+			}
 			list.Reports[i].Fields[f.Name] = f.Value.Any()
 		}
 	}
