@@ -107,7 +107,7 @@ var Rooms = []Room{
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/query", "internal/command/reports", "internal/command/topics",
 		"internal/digest", "internal/export", "internal/judge", "internal/layout", "internal/publish", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
-		"internal/live", "internal/report", "internal/run", "internal/standin", "internal/system", "internal/trust", "internal/workload",
+		"internal/live", "internal/report", "internal/run", "internal/standin", "internal/system", "internal/workload",
 		"load", "measure", "payload", "target", "units",
 	}, Tests: []string{"target/all"}},
 

@@ -4,6 +4,6 @@
 //
 // Its invariant: it has no state of its own. A Program is a value and the tree
 // of commands is built by a function, so that any number of command lines run
-// in one process. Results go to Out, everything else to Err; whatever is said
-// to a person passes through words.go.
+// in one process. Results go to Out, everything else to Err; errors and what to
+// beware of are said by words.go.
 package cli

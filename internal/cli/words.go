@@ -13,8 +13,9 @@ import (
 	"carronade/target"
 )
 
-// Everything that is said to a person besides help and reports is said here,
-// in three forms: what went wrong, what to do about it, and what to beware of.
+// What went wrong, what to do about it and what to beware of is said here, in
+// words that whoever met it has found: words, target.Error and workload.Error.
+// Progress and the lines of old tools are said where they are made.
 
 // words is an error with its way out.
 type words = command.Words

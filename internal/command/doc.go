@@ -3,5 +3,6 @@
 // console that a command speaks to. It answers for nothing that is said; it
 // refuses to know which commands there are and which protocols.
 //
-// The packages below it are commands that only one protocol has.
+// The packages below it are commands that only one protocol has (query, topics),
+// and those on stored reports (reports, judging).
 package command

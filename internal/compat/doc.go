@@ -1,9 +1,10 @@
 // Package compat stands in for the tools that carronade replaces: it takes
-// their command lines, runs them as workloads like any other, and prints their
-// lines. It answers for the old tools' flags, defaults, units, forms of output
-// and usage errors, each tool in a directory of its own. It refuses to know how
-// to fire or to measure: a stand-in makes a workload of arguments and lines of
-// a report.
+// their command lines, runs them as workloads like any other, or as loads of
+// operations on topics, and prints their lines. It answers for the old tools'
+// flags, defaults, units, forms of output and usage errors, each tool in a
+// directory of its own; what several share is in jopt and kafkaprops. It refuses
+// to know how to fire or to measure: a stand-in makes a workload, or a TopicLoad,
+// of arguments, and lines of a report and of what it was told meanwhile.
 //
 // Its invariant: every number that a stand-in prints is one that stands in the
 // report, or is computed from what stands there; with --strict, too, where the

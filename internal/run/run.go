@@ -1,7 +1,8 @@
 // Package run turns a workload into a report: it opens the target, fires or
 // reads, checks what was delivered, judges the generator and builds the
-// document. All commands go through it. It knows no protocol, no terminal and
-// no flag.
+// document. All commands that measure go through it: workloads by Execute, and
+// operations on topics, which are no workload, by Topics. It knows no protocol,
+// no terminal and no flag.
 //
 // Its invariant: once firing has begun there is a report, whatever happens.
 package run

@@ -1,5 +1,5 @@
 // Package reports is the commands on stored reports: list, show, export,
-// import, delete, open, cite, push, pull and check. It turns references and
+// import, delete, open, cite, push, pull, check and table. It turns references and
 // filters into reports and reports into output, and refuses to know how a store
 // keeps them and what their numbers mean.
 //

@@ -33,7 +33,7 @@ type tabling struct {
 	last string
 }
 
-// forms are what --as takes.
+// tableForms are what --as takes.
 var tableForms = []string{"text", "md", "csv", "json"}
 
 // table is the command; see judge.TableOf.

@@ -1,0 +1,112 @@
+package run
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/internal/system"
+	"carronade/internal/trust"
+	"carronade/load"
+	"carronade/target"
+)
+
+// TopicsOp begins the operation of a report on topics, as it is typed.
+const TopicsOp = "topics "
+
+// topicsPatience is how long a store may take for the report of a load on topics.
+const topicsPatience = 30 * time.Second
+
+// A TopicsJob is a load of operations on topics. It is no workload: its events
+// are the operations, its shots the requests that carry them, and whoever speaks
+// the protocol makes them. Numbers of 0 were not asked for.
+type TopicsJob struct {
+	Version string // of the program
+
+	Op                   string // create, list, delete, delete-records or read
+	Count                int    // operations; below 0: without end
+	PerRequest           int
+	Concurrency          int
+	Partitions, Replicas int // of topics to create
+	Rate                 float64
+	For                  time.Duration
+
+	Labels map[string]string // of the report
+	Note   string            // likewise
+	// Store keeps the report when it is made; nil: none.
+	Store store.Store
+	// Kept is told what became of keeping the report, which is sealed by then; nil:
+	// nobody wants to know. It is not called without a store, but with the error of
+	// a report that cannot be sealed.
+	Kept func(d *report.Document, err error)
+
+	// Load makes the load, and returns its target, without secrets, and what became
+	// of it. It calls began when the brokers were reached: what that took is not the
+	// load's.
+	Load func(ctx context.Context, began func()) (target string, r *load.Result, err error)
+}
+
+// Topics makes a load of operations on topics and its report, judged as that of
+// any run. There is a report unless Load fails, whose error is returned as it is.
+func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
+	sampler := system.NewSampler()
+	where, r, err := job.Load(ctx, func() { sampler = system.NewSampler() })
+	if err != nil {
+		return nil, err
+	}
+	r.Usage = sampler.Sample()
+	d := job.report(where, r)
+	err = d.Seal()
+	if err == nil && job.Store != nil {
+		kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), topicsPatience)
+		defer cancel()
+		err = job.Store.Put(kept, d)
+	}
+	if job.Kept != nil && (job.Store != nil || err != nil) {
+		job.Kept(d, err)
+	}
+	return d, nil
+}
+
+// report builds the document. There is no workload that would be it, so that it
+// cannot be replayed.
+func (job *TopicsJob) report(where string, r *load.Result) *report.Document {
+	id := NewID()
+	op := TopicsOp + job.Op
+	in := report.Input{
+		Version: job.Version, RunID: strconv.FormatUint(id, 16), ID: report.IDOf(id),
+		Target: where, Op: op, Repetition: 1, Repetitions: 1, Labels: job.Labels, Note: job.Note,
+		Result: r, Processors: runtime.GOMAXPROCS(0),
+		Host: system.Describe(),
+	}
+	in.Trust = trust.Judge(trust.Input{Result: r, Processors: in.Processors})
+	r.Steady = trust.Steady(r)
+	settings := map[string]any{"target": where, "op": op}
+	add := func(name, kind, text string, value any) {
+		settings[name] = value
+		in.Settings = append(in.Settings, report.Setting{Name: name, Type: kind, Value: text, Independent: true})
+	}
+	number := func(name string, n int) {
+		if n > 0 {
+			add(name, target.Int.String(), strconv.Itoa(n), n)
+		}
+	}
+	add("op", target.String.String(), op, op)
+	number("count", job.Count)
+	number("per-request", job.PerRequest)
+	number("concurrency", job.Concurrency)
+	number("partitions", job.Partitions)
+	number("replicas", job.Replicas)
+	if job.Rate > 0 {
+		text := strconv.FormatFloat(job.Rate, 'f', -1, 64) + "/s"
+		add("rate", target.Rate.String(), text, text)
+	}
+	if job.For > 0 {
+		add("for", target.Duration.String(), job.For.String(), job.For.String())
+	}
+	in.Workload = settings
+	return report.Build(in)
+}
