@@ -90,9 +90,10 @@ var Rooms = []Room{
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/workload", "load"}},
 	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/export", "internal/report", "internal/trace", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure"}},
-	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/workload", "load", "measure"}},
-	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}},
+	{Name: "internal/compat/compattest", May: []string{"internal/compat", "internal/report", "internal/workload"}},
+	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure"}, Tests: []string{"internal/compat/compattest"}},
+	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/workload", "load", "measure"}, Tests: []string{"internal/compat/compattest"}},
+	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{

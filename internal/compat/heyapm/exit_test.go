@@ -68,17 +68,17 @@ func TestExit(t *testing.T) {
 		} {
 			t.Run(tt.name+"/"+mode, func(t *testing.T) {
 				got := triedWith(t, tt.became, tt.strict, args...)
-				if got.code != tt.want || got.err != nil {
-					t.Errorf("exit %d, %v, want %d", got.code, got.err, tt.want)
+				if got.Code != tt.want || got.Err != nil {
+					t.Errorf("exit %d, %v, want %d", got.Code, got.Err, tt.want)
 				}
-				if said := "were not accepted"; !strings.Contains(got.errs, tt.said) || tt.want == 0 && !tt.strict && strings.Contains(got.errs, said) {
-					t.Errorf("stderr has no %q:\n%s", tt.said, got.errs)
+				if said := "were not accepted"; !strings.Contains(got.Errs, tt.said) || tt.want == 0 && !tt.strict && strings.Contains(got.Errs, said) {
+					t.Errorf("stderr has no %q:\n%s", tt.said, got.Errs)
 				}
 			})
 		}
 	}
-	if got := tried(t, true, "-base-url", "http://nobody:1"); got.code != 1 || got.err == nil {
-		t.Errorf("nobody is there, strict: exit %d, %v", got.code, got.err)
+	if got := tried(t, true, "-base-url", "http://nobody:1"); got.Code != 1 || got.Err == nil {
+		t.Errorf("nobody is there, strict: exit %d, %v", got.Code, got.Err)
 	}
 }
 

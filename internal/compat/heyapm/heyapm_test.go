@@ -1,8 +1,6 @@
 package heyapm
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"flag"
 	"os"
@@ -11,6 +9,7 @@ import (
 	"testing"
 
 	"carronade/internal/compat"
+	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -19,12 +18,9 @@ import (
 
 // A trial is what came of a command line.
 type trial struct {
-	out, errs string
-	code      int
-	err       error
-	fired     []map[string]string // settings of each workload
-	said      []map[string]string // by which flag
-	secrets   []string            // what references meant while it was fired
+	compattest.Said
+	said    []map[string]string // which flag each workload's settings are by
+	secrets []string            // what references meant while it was fired
 }
 
 // answered is the report of 1,000 requests of twelve events in ten seconds, of
@@ -62,40 +58,22 @@ func tried(t *testing.T, strict bool, args ...string) (got trial) {
 // triedWith has runs that end with the reports that became makes.
 func triedWith(t *testing.T, became func() *report.Document, strict bool, args ...string) (got trial) {
 	t.Helper()
-	var o, e bytes.Buffer
-	p := &compat.Program{Called: "hey-apm", Args: args, Strict: strict, Out: &o, Err: &e}
-	one := func(d *workload.Document) *report.Document {
-		settings, said := map[string]string{}, map[string]string{}
+	got.Said = compattest.Main(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, _ compat.Eyes) (*report.Document, error) {
+		said := map[string]string{}
 		for _, entry := range d.Entries {
 			said[entry.Name] = entry.Where
-			settings[entry.Name] = strings.TrimSpace(settings[entry.Name] + " " + strings.Join(entry.Values, " "))
 			for _, v := range entry.Values {
 				if _, name, ok := strings.Cut(v, "env:"); ok && name != "ES" && name != "TOKEN" {
 					got.secrets = append(got.secrets, os.Getenv(name))
 				}
+				if v == "apm+http://nobody:1" {
+					return nil, errors.New("nobody is there")
+				}
 			}
 		}
-		got.fired, got.said = append(got.fired, settings), append(got.said, said)
-		return became()
-	}
-	p.Fire = func(_ context.Context, d *workload.Document, _ compat.Eyes) (*report.Document, error) {
-		doc := one(d)
-		if got.fired[0]["target"] == "apm+http://nobody:1" {
-			return nil, errors.New("nobody is there")
-		}
-		return doc, nil
-	}
-	p.Together = func(_ context.Context, ws []*workload.Document) (ds []*report.Document, err error) {
-		for _, w := range ws {
-			ds = append(ds, one(w))
-		}
-		if got.fired[0]["target"] == "apm+http://nobody:1" {
-			return nil, errors.New("nobody is there")
-		}
-		return ds, nil
-	}
-	got.code, got.err = Tool.Main(t.Context(), p)
-	got.out, got.errs = o.String(), e.String()
+		got.said = append(got.said, said)
+		return became(), nil
+	})
 	return got
 }
 
@@ -134,34 +112,34 @@ report indexed in elasticsearch
 
 func TestOneShot(t *testing.T) {
 	got := tried(t, false, "-base-url", "http://h:1/")
-	if !tablesForm.MatchString(got.out) {
-		t.Errorf("stdout has another form:\n%s", got.out)
+	if !tablesForm.MatchString(got.Out) {
+		t.Errorf("stdout has another form:\n%s", got.Out)
 	}
-	if !logForm.MatchString(got.errs) {
-		t.Errorf("stderr has another form:\n%s", got.errs)
+	if !logForm.MatchString(got.Errs) {
+		t.Errorf("stderr has another form:\n%s", got.Errs)
 	}
 	want := "http://h:1/v1/errors 1\n  [202]\t900 responses (90.00%) \n  [503]\t100 responses (10.00%) \n  total\t1000 responses (90.00 rps)\n" +
 		"\n  3 errors:\n  [2]\tread: connection reset by peer\n  [1]\tno answer within 3s\n\nhttp://h:1/v1/transactions 2\n"
-	if !strings.Contains(got.out, want) {
-		t.Errorf("no\n%s\nin\n%s", want, got.out)
+	if !strings.Contains(got.Out, want) {
+		t.Errorf("no\n%s\nin\n%s", want, got.Out)
 	}
-	if n := len(got.fired); n != 3 || got.code != 1 || got.err != nil {
-		t.Errorf("%d workloads, exit %d, %v", n, got.code, got.err)
+	if n := len(got.Fired); n != 3 || got.Code != 1 || got.Err != nil {
+		t.Errorf("%d workloads, exit %d, %v", n, got.Code, got.Err)
 	}
 	for _, said := range []string{
 		"[info] starting worker for http://h:1/v1/transactions\n", "healthcheck is not fired at", "[info] no more time left to make requests\n",
 		"[info] stopped cleanly after time expired\n",
 	} {
-		if !strings.Contains(got.errs, said) {
-			t.Errorf("stderr has no %q:\n%s", said, got.errs)
+		if !strings.Contains(got.Errs, said) {
+			t.Errorf("stderr has no %q:\n%s", said, got.Errs)
 		}
 	}
 }
 
 func TestAgents(t *testing.T) {
 	got := tried(t, false, "-apm-url", "http://h:1", "-sx", "5", "-sm", "5")
-	if !resultForm.MatchString(got.out) || got.err != nil || got.code != 1 {
-		t.Errorf("exit %d, %v, stdout of another form:\n%s", got.code, got.err, got.out)
+	if !resultForm.MatchString(got.Out) || got.Err != nil || got.Code != 1 {
+		t.Errorf("exit %d, %v, stdout of another form:\n%s", got.Code, got.Err, got.Out)
 	}
 	want := `transactions sent ............ 2006
 transactions dropped ......... 4
@@ -183,8 +161,8 @@ failed ....................... 6
 server errors ................ [503 Service Unavailable: queue is full]
 
 `
-	if got.out != want {
-		t.Errorf("got\n%swant\n%s", got.out, want)
+	if got.Out != want {
+		t.Errorf("got\n%swant\n%s", got.Out, want)
 	}
 	r := result{strict: true}
 	r.add(&stream{name: "transactions"}, answered())
@@ -274,21 +252,21 @@ func TestFlags(t *testing.T) {
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			got := tried(t, tt.strict, tt.args...)
-			if tt.want != nil && len(got.fired) == 0 {
-				t.Fatalf("nothing was fired: exit %d, %v, %s", got.code, got.err, got.errs)
+			if tt.want != nil && len(got.Fired) == 0 {
+				t.Fatalf("nothing was fired: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			}
 			for name, want := range tt.want {
-				if last := got.fired[len(got.fired)-1]; last[name] != want {
+				if last := got.Last(); last[name] != want {
 					t.Errorf("%s is %q, want %q", name, last[name], want)
 				}
 			}
-			if !strings.Contains(got.errs, tt.said) {
-				t.Errorf("stderr has no %q:\n%s", tt.said, got.errs)
+			if !strings.Contains(got.Errs, tt.said) {
+				t.Errorf("stderr has no %q:\n%s", tt.said, got.Errs)
 			}
-			if strings.Contains(got.errs+got.out, "hunter2") {
+			if strings.Contains(got.Errs+got.Out, "hunter2") {
 				t.Error("the secret is printed")
 			}
-			for _, settings := range got.fired {
+			for _, settings := range got.Fired {
 				for name, v := range settings {
 					if strings.Contains(v, "hunter2") {
 						t.Errorf("the secret stands in %s", name)
@@ -367,13 +345,13 @@ func TestUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tried(t, false, tt.args...)
 			said := ""
-			if got.err != nil {
-				said = got.err.Error()
+			if got.Err != nil {
+				said = got.Err.Error()
 			}
-			if !strings.Contains(got.errs, tt.errs) || got.code != tt.code || !strings.Contains(said, tt.err) || tt.err == "" && said != "" {
-				t.Errorf("exit %d, error %q, stderr %q", got.code, said, got.errs)
+			if !strings.Contains(got.Errs, tt.errs) || got.Code != tt.code || !strings.Contains(said, tt.err) || tt.err == "" && said != "" {
+				t.Errorf("exit %d, error %q, stderr %q", got.Code, said, got.Errs)
 			}
-			if strings.Contains(said+got.errs+got.out, "hunter2") {
+			if strings.Contains(said+got.Errs+got.Out, "hunter2") {
 				t.Error("the secret is printed")
 			}
 		})
@@ -385,11 +363,11 @@ func TestPayloads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	got := tried(t, false, "-describe", "-base-url", "http://h:1/")
 	form := regexp.MustCompile(`\A(?:(?:POST|GET) \S+ - \d+ \(\d+ gz\) bytes(?: - \d+ transactions with spans of length: (?:\d+ )+)?\n)+\z`)
-	if !form.MatchString(got.out) || len(got.fired) > 0 || got.code != 0 {
-		t.Errorf("exit %d, stdout of another form:\n%s", got.code, got.out)
+	if !form.MatchString(got.Out) || len(got.Fired) > 0 || got.Code != 0 {
+		t.Errorf("exit %d, stdout of another form:\n%s", got.Code, got.Out)
 	}
-	if got = tried(t, false, "-dump", "-profile", "tiny"); got.code != 0 || got.err != nil || len(got.fired) > 0 {
-		t.Fatalf("exit %d, %v", got.code, got.err)
+	if got = tried(t, false, "-dump", "-profile", "tiny"); got.Code != 0 || got.Err != nil || len(got.Fired) > 0 {
+		t.Fatalf("exit %d, %v", got.Code, got.Err)
 	}
 	data, err := os.ReadFile("tiny.yml")
 	if err != nil {
@@ -400,8 +378,8 @@ func TestPayloads(t *testing.T) {
 	if !dumped.Match(data) {
 		t.Errorf("tiny.yml has another form:\n%.2000s", data)
 	}
-	if got = tried(t, false, "-dump", "-profile", "rum"); got.code != 0 || got.err != nil {
-		t.Fatalf("exit %d, %v", got.code, got.err)
+	if got = tried(t, false, "-dump", "-profile", "rum"); got.Code != 0 || got.Err != nil {
+		t.Fatalf("exit %d, %v", got.Code, got.Err)
 	}
 	if data, err = os.ReadFile("rum.yml"); err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ func TestTested(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tried(t, tt.strict, "-base-url", "http://h:1", "test", "30s", "1", "2", "3", "4")
-			if !testedForm.MatchString(got.out) || !strings.Contains(got.out, tt.want) || got.err != nil {
-				t.Errorf("no %q, or another form: %v\n%s", tt.want, got.err, got.out)
+			if !testedForm.MatchString(got.Out) || !strings.Contains(got.Out, tt.want) || got.Err != nil {
+				t.Errorf("no %q, or another form: %v\n%s", tt.want, got.Err, got.Out)
 			}
 		})
 	}
@@ -66,8 +66,8 @@ func TestTested(t *testing.T) {
 	}
 	got := tried(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
 	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "callers": "4", "for": "30s", "intake": "v1"} {
-		if len(got.fired) != 1 || got.fired[0][name] != want {
-			t.Fatalf("%s is not %q: %v", name, want, got.fired)
+		if len(got.Fired) != 1 || got.Fired[0][name] != want {
+			t.Fatalf("%s is not %q: %v", name, want, got.Fired)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 var Share = compat.Tool{
 	Name: "kafka-share-consumer-perf-test", Calls: []string{"ShareConsumerPerformance", "org.apache.kafka.tools.ShareConsumerPerformance"},
 	Short: "Kafka: records consumed in a share group (4.1, 4.2 and 4.3)", Kind: "kafka",
-	Main: runShare,
+	Main: shareAt(time.Now),
 }
 
 const shareDiffers = `
@@ -64,7 +64,12 @@ type shareSettings struct {
 	ids  bool // consumers have ids of their own, which the rows show: since 4.3
 }
 
-func runShare(ctx context.Context, p *compat.Program) (int, error) {
+// shareAt is the tool by a clock.
+func shareAt(now clock) func(context.Context, *compat.Program) (int, error) {
+	return func(ctx context.Context, p *compat.Program) (int, error) { return runShare(ctx, p, now) }
+}
+
+func runShare(ctx context.Context, p *compat.Program, now clock) (int, error) {
 	generation := kafkaprops.Generation(p.Generation)
 	switch generation {
 	case "", of41, of43:
@@ -112,11 +117,11 @@ func runShare(ctx context.Context, p *compat.Program) (int, error) {
 	}
 	if s.count <= 0 {
 		fmt.Fprintln(p.Err, "no records were asked for, so that nothing was run")
-		l.started = clock()
+		l.started = now()
 		l.end(&report.Document{})
 		return 0, nil
 	}
-	d, code, err := fire(ctx, p, &s.workload().Document, l)
+	d, code, err := fire(ctx, p, &s.workload().Document, l, now)
 	if d != nil {
 		l.hint(p.Err, d)
 	}

@@ -1,7 +1,6 @@
 package kafkaconsumer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -9,39 +8,23 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
 )
 
-func sayShare(t *testing.T, p compat.Program, args ...string) said {
+func sayShare(t *testing.T, p compat.Program, args ...string) compattest.Said {
 	t.Helper()
-	clock = func() time.Time { return began }
-	defer func() { clock = time.Now }()
-	var s said
-	var out, errs bytes.Buffer
-	p.Args, p.Out, p.Err = args, &out, &errs
-	if p.Fire == nil {
-		p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
-			s.settings = make(map[string]string)
-			for _, e := range d.Entries {
-				s.settings[e.Name] = strings.TrimSpace(s.settings[e.Name] + " " + strings.Join(e.Values, " "))
-			}
-			doc := consumed(d, eyes)
-			// As a report that was written and read has it.
-			doc.Facts = map[string]any{"share_group": map[string]any{"member_events": []any{7000.0, 5000.0}, "member_bytes": []any{700_000.0, 500_000.0}}}
-			return doc, nil
-		}
-	}
-	code, err := Share.Main(t.Context(), &p)
-	if err != nil {
-		errs.WriteString(err.Error())
-	}
-	s.out, s.errs, s.code = out.String(), errs.String(), code
-	return s
+	_, share := then()
+	return told(t, share, p, args, func(d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+		doc := consumed(d, eyes)
+		// As a report that was written and read has it.
+		doc.Facts = map[string]any{"share_group": map[string]any{"member_events": []any{7000.0, 5000.0}, "member_bytes": []any{700_000.0, 500_000.0}}}
+		return doc, nil
+	})
 }
 
 func TestShareLines(t *testing.T) {
@@ -87,8 +70,8 @@ func TestShareLines(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := sayShare(t, compat.Program{Strict: tt.strict, Generation: o.Generation}, args...)
-			if got.out != tt.out || got.code != tt.code {
-				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.code, got.errs, got.out, tt.out)
+			if got.Out != tt.out || got.Code != tt.code {
+				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, tt.out)
 			}
 		})
 	}
@@ -121,19 +104,19 @@ func TestShareWorkload(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := sayShare(t, compat.Program{}, strings.Fields("--bootstrap-server a:1,b:2 --topic t "+tt.args)...)
 			for name, want := range tt.want {
-				if got.settings[name] != want {
-					t.Errorf("%s is %q, want %q", name, got.settings[name], want)
+				if got.Last()[name] != want {
+					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
 				}
 			}
-			errs := strings.ReplaceAll(got.errs, "warning: count: 1 event missing from the number asked for\n", "")
+			errs := strings.ReplaceAll(got.Errs, "warning: count: 1 event missing from the number asked for\n", "")
 			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(errs) {
-				t.Errorf("stderr %q, want %q", got.errs, tt.errs)
+				t.Errorf("stderr %q, want %q", got.Errs, tt.errs)
 			}
 		})
 	}
 	got := sayShare(t, compat.Program{Generation: of43}, strings.Fields("--bootstrap-server a:1 --topic t --messages 12000 --hide-header --consumer.config "+file)...)
-	if want := "Warning: --messages is deprecated. Use --num-records instead.\nWarning: --consumer.config is deprecated. Use --command-config instead.\n2018"; !strings.HasPrefix(got.out, want) {
-		t.Errorf("stdout %q", got.out)
+	if want := "Warning: --messages is deprecated. Use --num-records instead.\nWarning: --consumer.config is deprecated. Use --command-config instead.\n2018"; !strings.HasPrefix(got.Out, want) {
+		t.Errorf("stdout %q", got.Out)
 	}
 }
 
@@ -167,14 +150,14 @@ func TestShareUsage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := sayShare(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
-			table := strings.Contains(got.errs, "\nOption ") && strings.Contains(got.errs, "--strict") && strings.Contains(got.errs, "--show-consumer-stats")
-			if got.code != 1 || got.settings != nil || got.out != "" || !strings.HasPrefix(got.errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.code, got.settings, got.out, got.errs)
+			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--show-consumer-stats")
+			if got.Code != 1 || got.Fired != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
+				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
 			}
 		})
 	}
-	if got := sayShare(t, compat.Program{}, "--version"); got.code != 0 || got.out != "4.3.1\n" {
-		t.Errorf("--version: exit %d, %q", got.code, got.out)
+	if got := sayShare(t, compat.Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
+		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
 	}
 	data, err := os.ReadFile("share_test.go")
 	if err != nil {
@@ -207,16 +190,10 @@ func TestShareExit(t *testing.T) {
 		{"nothing came", true, t.Context(), &report.Document{Stopped: load.ByIdle}, nil, 0, 1, "hint: a share group begins at the end of its topics"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var out, errs bytes.Buffer
-			p := compat.Program{
-				Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --hide-header"), Strict: tt.strict, Out: &out, Err: &errs,
-				Fire: func(context.Context, *workload.Document, compat.Eyes) (*report.Document, error) {
-					return tt.doc, tt.err
-				},
-			}
-			code, err := Share.Main(tt.ctx, &p)
-			if code != tt.code || strings.Count(out.String(), "\n") != tt.rows || (err != nil) != (tt.err != nil && code == 0) || !strings.HasPrefix(errs.String(), tt.errs) {
-				t.Errorf("exit %d, error %v, stdout %q, stderr %q", code, err, out.String(), errs.String())
+			p := compat.Program{Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --hide-header"), Strict: tt.strict}
+			got := compattest.Main(tt.ctx, t, &Share, p, func(*workload.Document, compat.Eyes) (*report.Document, error) { return tt.doc, tt.err })
+			if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) || !strings.HasPrefix(got.Errs, tt.errs) {
+				t.Errorf("exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
 			}
 		})
 	}
@@ -225,9 +202,9 @@ func TestShareExit(t *testing.T) {
 // Each consumer of a share group has a table of its own, of groups of its own.
 func TestShareMetrics(t *testing.T) {
 	got := sayShare(t, compat.Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --threads 2 --print-metrics --hide-header")...)
-	tables := strings.Split(got.out, "\n\n")
+	tables := strings.Split(got.Out, "\n\n")
 	if len(tables) != 3 {
-		t.Fatalf("%d tables:\n%s", len(tables)-1, got.out)
+		t.Fatalf("%d tables:\n%s", len(tables)-1, got.Out)
 	}
 	for i, n := range []string{"7000", "5000"} {
 		id := "{client-id=perf-share-consumer-client-" + string(rune('1'+i)) + "}"

@@ -18,7 +18,7 @@ import (
 var Tool = compat.Tool{
 	Name: "kafka-consumer-perf-test", Calls: []string{"ConsumerPerformance", "org.apache.kafka.tools.ConsumerPerformance", "kafka.tools.ConsumerPerformance"},
 	Short: "Kafka: records consumed in a group (2018, 4.1 and 4.3)", Kind: "kafka",
-	Main: run,
+	Main: at(time.Now),
 }
 
 const differs = `
@@ -28,13 +28,18 @@ run that lacks records ends with 1 (--strict: as the tool has it). Bytes include
 headers of records. See docs/coming-from/kafka-consumer-tools.md.
 `
 
-// clock says when rows are, where no report says so yet.
-var clock = time.Now
-
 // version is that of the tool stood in for.
 const version = "4.3.1"
 
-func run(ctx context.Context, p *compat.Program) (int, error) {
+// A clock says when rows are, where no report says so yet.
+type clock func() time.Time
+
+// at is the tool by a clock.
+func at(now clock) func(context.Context, *compat.Program) (int, error) {
+	return func(ctx context.Context, p *compat.Program) (int, error) { return run(ctx, p, now) }
+}
+
+func run(ctx context.Context, p *compat.Program, now clock) (int, error) {
 	generation := kafkaprops.Generation(p.Generation)
 	switch generation {
 	case "", of2018, of41, of43:
@@ -84,11 +89,11 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	l.header()
 	if s.count <= 0 {
 		fmt.Fprintln(p.Err, "no records were asked for, so that nothing was run")
-		l.started = clock()
+		l.started = now()
 		l.end(&report.Document{})
 		return 0, nil
 	}
-	_, code, err := fire(ctx, p, &s.workload(p.Strict).Document, l)
+	_, code, err := fire(ctx, p, &s.workload(p.Strict).Document, l, now)
 	return code, err
 }
 
@@ -102,10 +107,10 @@ type teller interface {
 
 // fire runs a workload and has its lines told. Nil: there is no report, and the
 // code and the error say why.
-func fire(ctx context.Context, p *compat.Program, w *workload.Document, t teller) (d *report.Document, code int, err error) {
-	began := clock()
+func fire(ctx context.Context, p *compat.Program, w *workload.Document, t teller, now clock) (d *report.Document, code int, err error) {
+	began := now()
 	t.begun(began)
-	d, err = p.Fire(ctx, w, compat.Eyes{Opened: func() { t.begun(clock()) }, Interval: t.interval})
+	d, err = p.Fire(ctx, w, compat.Eyes{Opened: func() { t.begun(now()) }, Interval: t.interval})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, report.ExitInterrupted, nil

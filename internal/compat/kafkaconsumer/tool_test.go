@@ -1,7 +1,6 @@
 package kafkaconsumer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -12,18 +11,12 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
-
-// A said is what became of a command line.
-type said struct {
-	out, errs string
-	code      int
-	settings  map[string]string // nil: nothing was fired
-}
 
 // began is when the run that never was began.
 var began = time.Date(2018, 4, 18, 8, 30, 0, 123e6, time.Local)
@@ -76,27 +69,28 @@ func setTo(d *workload.Document, name string) (text string) {
 	return text
 }
 
-func say(t *testing.T, p compat.Program, args ...string) said {
+// then are the tools at that time.
+func then() (tool, share *compat.Tool) {
+	now := func() time.Time { return began }
+	t, s := Tool, Share
+	t.Main, s.Main = at(now), shareAt(now)
+	return &t, &s
+}
+
+func say(t *testing.T, p compat.Program, args ...string) compattest.Said {
 	t.Helper()
-	clock = func() time.Time { return began }
-	defer func() { clock = time.Now }()
-	var s said
-	var out, errs bytes.Buffer
-	p.Args, p.Out, p.Err = args, &out, &errs
-	if p.Fire == nil {
-		p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
-			s.settings = make(map[string]string)
-			for _, e := range d.Entries {
-				s.settings[e.Name] = strings.TrimSpace(s.settings[e.Name] + " " + strings.Join(e.Values, " "))
-			}
-			return consumed(d, eyes), nil
-		}
+	tool, _ := then()
+	return told(t, tool, p, args, func(d *workload.Document, eyes compat.Eyes) (*report.Document, error) { return consumed(d, eyes), nil })
+}
+
+// told has an error that is ours to print where it is printed.
+func told(t *testing.T, tool *compat.Tool, p compat.Program, args []string, run compattest.Run) compattest.Said {
+	t.Helper()
+	p.Args = args
+	s := compattest.Main(t.Context(), t, tool, p, run)
+	if s.Err != nil {
+		s.Errs += s.Err.Error()
 	}
-	code, err := Tool.Main(t.Context(), &p)
-	if err != nil {
-		errs.WriteString(err.Error())
-	}
-	s.out, s.errs, s.code = out.String(), errs.String(), code
 	return s
 }
 
@@ -161,8 +155,8 @@ func TestLines(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := say(t, compat.Program{Strict: tt.strict}, strings.Fields(tt.args)...)
 			want := tt.out
-			if tt.code != got.code || got.out != want && tt.out != "" {
-				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.code, got.errs, got.out, want)
+			if tt.code != got.Code || got.Out != want && tt.out != "" {
+				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, want)
 			}
 		})
 	}
@@ -226,21 +220,21 @@ func TestWorkload(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := say(t, compat.Program{}, strings.Fields(tt.args)...)
 			for name, want := range tt.want {
-				if got.settings[name] != want {
-					t.Errorf("%s is %q, want %q", name, got.settings[name], want)
+				if got.Last()[name] != want {
+					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
 				}
 			}
-			errs := strings.ReplaceAll(got.errs, "warning: count: 1 event missing from the number asked for\n", "")
+			errs := strings.ReplaceAll(got.Errs, "warning: count: 1 event missing from the number asked for\n", "")
 			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(errs) {
 				t.Errorf("stderr %q, want %q", errs, tt.errs)
 			}
 		})
 	}
-	if got := say(t, compat.Program{Strict: true}, strings.Fields("--zookeeper a:1 --topic t --messages 5 --threads 3")...); got.settings["count"] != "15" {
-		t.Errorf("three threads of five each count %q", got.settings["count"])
+	if got := say(t, compat.Program{Strict: true}, strings.Fields("--zookeeper a:1 --topic t --messages 5 --threads 3")...); got.Last()["count"] != "15" {
+		t.Errorf("three threads of five each count %q", got.Last()["count"])
 	}
-	if got := say(t, compat.Program{}, strings.Fields("--bootstrap-server a:1 --topic t --num-records 5")...); !regexp.MustCompile(`\Aperf-consumer-\d{1,5}\z`).MatchString(got.settings["group"]) {
-		t.Errorf("group %q", got.settings["group"])
+	if got := say(t, compat.Program{}, strings.Fields("--bootstrap-server a:1 --topic t --num-records 5")...); !regexp.MustCompile(`\Aperf-consumer-\d{1,5}\z`).MatchString(got.Last()["group"]) {
+		t.Errorf("group %q", got.Last()["group"])
 	}
 }
 
@@ -292,14 +286,14 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := say(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
-			table := strings.Contains(got.errs, "\nOption ") && strings.Contains(got.errs, "--strict") && strings.Contains(got.errs, "--hide-header")
-			if got.code != 1 || got.settings != nil || got.out != "" || !strings.HasPrefix(got.errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.code, got.settings, got.out, got.errs)
+			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--hide-header")
+			if got.Code != 1 || got.Fired != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
+				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
 			}
 		})
 	}
-	if got := say(t, compat.Program{}, "--version"); got.code != 0 || got.out != "4.3.1\n" {
-		t.Errorf("--version: exit %d, %q", got.code, got.out)
+	if got := say(t, compat.Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
+		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
 	}
 }
 
@@ -319,8 +313,8 @@ func TestEveryOptionIsTried(t *testing.T) {
 // What the 4.3 tool says of options that it has from before.
 func TestDeprecated(t *testing.T) {
 	got := say(t, compat.Program{Generation: of43}, strings.Fields("--bootstrap-server h:1 --topic t --messages 12000 --hide-header")...)
-	if want := "Warning: --messages is deprecated. Use --num-records instead.\n2018"; !strings.HasPrefix(got.out, want) {
-		t.Errorf("stdout %q", got.out)
+	if want := "Warning: --messages is deprecated. Use --num-records instead.\n2018"; !strings.HasPrefix(got.Out, want) {
+		t.Errorf("stdout %q", got.Out)
 	}
 }
 
@@ -348,16 +342,11 @@ func TestExit(t *testing.T) {
 		{"the brokers went away", true, t.Context(), &report.Document{Stopped: load.ByTarget}, nil, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var out, errs bytes.Buffer
-			p := compat.Program{
-				Args: append(args, "--hide-header"), Strict: tt.strict, Out: &out, Err: &errs,
-				Fire: func(context.Context, *workload.Document, compat.Eyes) (*report.Document, error) {
-					return tt.doc, tt.err
-				},
-			}
-			code, err := Tool.Main(tt.ctx, &p)
-			if code != tt.code || strings.Count(out.String(), "\n") != tt.rows || (err != nil) != (tt.err != nil && code == 0) {
-				t.Errorf("exit %d, error %v, stdout %q", code, err, out.String())
+			got := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: append(args, "--hide-header"), Strict: tt.strict}, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+				return tt.doc, tt.err
+			})
+			if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) {
+				t.Errorf("exit %d, error %v, stdout %q", got.Code, got.Err, got.Out)
 			}
 		})
 	}
@@ -366,10 +355,10 @@ func TestExit(t *testing.T) {
 // Metrics are in the order of their names, and their values under each other.
 func TestMetrics(t *testing.T) {
 	got := say(t, compat.Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --print-metrics --hide-header")...)
-	_, table, ok := strings.Cut(got.out, "\n\n")
+	_, table, ok := strings.Cut(got.Out, "\n\n")
 	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 	if !ok || len(lines) < 8 {
-		t.Fatalf("no table of metrics:\n%s", got.out)
+		t.Fatalf("no table of metrics:\n%s", got.Out)
 	}
 	value := strings.Index(lines[0], "Value")
 	for i, line := range lines[1:] {
@@ -395,8 +384,7 @@ func TestMetrics(t *testing.T) {
 // A topic that never was: nothing was consumed in the time of --timeout, which is
 // said with a row of zeros.
 func TestAbsentTopic(t *testing.T) {
-	clock = func() time.Time { return began }
-	defer func() { clock = time.Now }()
+	tool, share := then()
 	doc := &report.Document{
 		StartedAt: began.Add(2 * time.Second), Stopped: load.ByEnd, Trust: measure.Trust{OK: true}, Totals: report.Totals{Missing: 5},
 		Facts: map[string]any{"absent": true}, Checks: []report.Check{{Name: "count", Text: "5 events missing from the number asked for"}},
@@ -411,26 +399,20 @@ func TestAbsentTopic(t *testing.T) {
 		code   int
 		want   string
 	}{
-		{"consumer", &Tool, false, "", 1, warning + at + "0.0000, 0.0000, 0, 0.0000, 0, 0, 0.0000, 0.0000\n"},
-		{"consumer, strict", &Tool, true, "", 0, warning + later + "0.0000, 0.0000, 0, 0.0000, 0, 2000, 0.0000, 0.0000\n"},
-		{"consumer, in detail", &Tool, true, "--show-detailed-stats", 0, warning},
-		{"share", &Share, false, "", 1, warning + at + "0.0000, 0.0000, 0.0000, 0, 0\n"},
-		{"share, strict, each", &Share, true, "--show-consumer-stats", 0, "Share consumer 1 having client id perf-share-consumer-client-1 consumption metrics- " + later + "0.0000, 0.0000, 0.0000, 0, 2000\n" + warning + later + "0.0000, 0.0000, 0.0000, 0, 2000\n"},
+		{"consumer", tool, false, "", 1, warning + at + "0.0000, 0.0000, 0, 0.0000, 0, 0, 0.0000, 0.0000\n"},
+		{"consumer, strict", tool, true, "", 0, warning + later + "0.0000, 0.0000, 0, 0.0000, 0, 2000, 0.0000, 0.0000\n"},
+		{"consumer, in detail", tool, true, "--show-detailed-stats", 0, warning},
+		{"share", share, false, "", 1, warning + at + "0.0000, 0.0000, 0.0000, 0, 0\n"},
+		{"share, strict, each", share, true, "--show-consumer-stats", 0, "Share consumer 1 having client id perf-share-consumer-client-1 consumption metrics- " + later + "0.0000, 0.0000, 0.0000, 0, 2000\n" + warning + later + "0.0000, 0.0000, 0.0000, 0, 2000\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var out, errs bytes.Buffer
-			p := compat.Program{
-				Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --timeout 2000 --hide-header " + tt.more), Strict: tt.strict, Out: &out, Err: &errs,
-				Fire: func(_ context.Context, d *workload.Document, _ compat.Eyes) (*report.Document, error) {
-					if got := setTo(d, "wait-topic"); got != "2000ms" {
-						t.Errorf("wait-topic %q", got)
-					}
-					return doc, nil
-				},
+			p := compat.Program{Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --timeout 2000 --hide-header " + tt.more), Strict: tt.strict}
+			got := compattest.Main(t.Context(), t, tt.tool, p, func(*workload.Document, compat.Eyes) (*report.Document, error) { return doc, nil })
+			if wait := got.Last()["wait-topic"]; wait != "2000ms" {
+				t.Errorf("wait-topic %q", wait)
 			}
-			code, err := tt.tool.Main(t.Context(), &p)
-			if err != nil || code != tt.code || out.String() != tt.want || !strings.Contains(errs.String(), "warning: count: 5 events missing") {
-				t.Errorf("exit %d, error %v, stderr %q, stdout:\n%s\nwant:\n%s", code, err, errs.String(), out.String(), tt.want)
+			if got.Err != nil || got.Code != tt.code || got.Out != tt.want || !strings.Contains(got.Errs, "warning: count: 5 events missing") {
+				t.Errorf("exit %d, error %v, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Err, got.Errs, got.Out, tt.want)
 			}
 		})
 	}

@@ -1,8 +1,6 @@
 package kafkalatency
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,18 +10,12 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
-
-// A said is what became of a command line.
-type said struct {
-	out, errs string
-	code      int
-	settings  map[string]string // nil: nothing was fired
-}
 
 // tripped is a run that never was: 1,500 messages, of which 15 took 2.6 ms and
 // the others 0.75 ms, on a topic that was made for it.
@@ -44,25 +36,13 @@ func tripped(eyes compat.Eyes) *report.Document {
 	return d
 }
 
-func say(t *testing.T, p compat.Program, args ...string) said {
+func say(t *testing.T, p compat.Program, args ...string) compattest.Said {
 	t.Helper()
-	var s said
-	var out, errs bytes.Buffer
-	p.Args, p.Out, p.Err = args, &out, &errs
-	if p.Fire == nil {
-		p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
-			s.settings = make(map[string]string)
-			for _, e := range d.Entries {
-				s.settings[e.Name] = strings.TrimSpace(s.settings[e.Name] + " " + strings.Join(e.Values, " "))
-			}
-			return tripped(eyes), nil
-		}
+	p.Args = args
+	s := compattest.Main(t.Context(), t, &Tool, p, func(_ *workload.Document, eyes compat.Eyes) (*report.Document, error) { return tripped(eyes), nil })
+	if s.Err != nil { // ours to print
+		s.Errs += s.Err.Error()
 	}
-	code, err := Tool.Main(t.Context(), &p)
-	if err != nil {
-		errs.WriteString(err.Error())
-	}
-	s.out, s.errs, s.code = out.String(), errs.String(), code
 	return s
 }
 
@@ -82,8 +62,8 @@ func TestLines(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := say(t, compat.Program{Strict: tt.strict, Generation: tt.generation}, strings.Fields(tt.args)...)
-			if got.out != tt.out || got.code != 0 || got.errs != "" {
-				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.code, got.errs, got.out, tt.out)
+			if got.Out != tt.out || got.Code != 0 || got.Errs != "" {
+				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, tt.out)
 			}
 		})
 	}
@@ -129,12 +109,12 @@ func TestWorkload(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := say(t, compat.Program{}, strings.Fields(tt.args)...)
 			for name, want := range tt.want {
-				if got.settings[name] != want {
-					t.Errorf("%s is %q, want %q", name, got.settings[name], want)
+				if got.Last()[name] != want {
+					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
 				}
 			}
-			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(got.errs) {
-				t.Errorf("stderr %q, want %q", got.errs, tt.errs)
+			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(got.Errs) {
+				t.Errorf("stderr %q, want %q", got.Errs, tt.errs)
 			}
 		})
 	}
@@ -176,14 +156,14 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := say(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
-			table := strings.Contains(got.errs, "\nOption ") && strings.Contains(got.errs, "--strict") && strings.Contains(got.errs, "--num-headers")
-			if got.code != 1 || got.settings != nil || got.out != "" || !strings.HasPrefix(got.errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.code, got.settings, got.out, got.errs)
+			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--num-headers")
+			if got.Code != 1 || got.Fired != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
+				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
 			}
 		})
 	}
-	if got := say(t, compat.Program{}, "--version"); got.code != 0 || got.out != "4.3.1\n" {
-		t.Errorf("--version: exit %d, %q", got.code, got.out)
+	if got := say(t, compat.Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
+		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
 	}
 }
 
@@ -191,8 +171,8 @@ func TestUsage(t *testing.T) {
 func TestGenerations(t *testing.T) {
 	for generation, out := range map[string]string{"": "", "2018": "", "4.1": "", "4.2": deprecated, "4.3": deprecated} {
 		got := say(t, compat.Program{Generation: generation}, strings.Fields("a:1 t 5 all 20")...)
-		if got.settings["acks"] != "all" || got.settings["count"] != "5" || strings.HasPrefix(got.out, "WARNING") != (out != "") || !strings.HasPrefix(got.out, out) {
-			t.Errorf("%q: exit %d, fired %v, stdout %q, stderr %q", generation, got.code, got.settings, got.out, got.errs)
+		if got.Last()["acks"] != "all" || got.Last()["count"] != "5" || strings.HasPrefix(got.Out, "WARNING") != (out != "") || !strings.HasPrefix(got.Out, out) {
+			t.Errorf("%q: exit %d, fired %v, stdout %q, stderr %q", generation, got.Code, got.Fired, got.Out, got.Errs)
 		}
 	}
 }
@@ -233,16 +213,11 @@ func TestExit(t *testing.T) {
 		{"the generator, as the tool has it", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "warning: not to be trusted: pauses\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var out, errs bytes.Buffer
-			p := compat.Program{
-				Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict, Out: &out, Err: &errs,
-				Fire: func(context.Context, *workload.Document, compat.Eyes) (*report.Document, error) {
-					return tt.doc, tt.err
-				},
-			}
-			code, err := Tool.Main(t.Context(), &p)
-			if code != tt.code || (err != nil) != (tt.err != nil) || errs.String() != tt.errs || out.Len() > 0 {
-				t.Errorf("exit %d, error %v, stdout %q, stderr %q", code, err, out.String(), errs.String())
+			got := compattest.Main(t.Context(), t, &Tool, compat.Program{Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict}, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+				return tt.doc, tt.err
+			})
+			if got.Code != tt.code || (got.Err != nil) != (tt.err != nil) || got.Errs != tt.errs || got.Out != "" {
+				t.Errorf("exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
 			}
 		})
 	}

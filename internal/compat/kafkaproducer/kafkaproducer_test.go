@@ -1,48 +1,32 @@
 package kafkaproducer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
 
-// A said is what the tool did with a command line, against a run that never
-// was: five seconds of 10,000 records of 100 bytes, a tenth of them slower, and
-// a sixth second that the end cut short, in which one failed.
-type said struct {
-	out, errs string
-	code      int
-	err       error
-	settings  map[string]string // nil: nothing was fired
-}
-
-func fired(t *testing.T, p compat.Program) said {
+// fired is what the tool did with a command line, against a run that never was:
+// five seconds of 10,000 records of 100 bytes, a tenth of them slower, and a sixth
+// second that the end cut short, in which one failed.
+func fired(t *testing.T, p compat.Program) compattest.Said {
 	t.Helper()
-	var s said
-	var o, e bytes.Buffer
-	p.Called, p.Out, p.Err = "kafka-producer-perf-test", &o, &e
-	p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
-		s.settings = make(map[string]string)
-		for _, entry := range d.Entries {
-			if old := s.settings[entry.Name]; old != "" && entry.Name == "client-property" {
-				s.settings[entry.Name] = old + " " + entry.Values[0]
-				continue
-			}
-			s.settings[entry.Name] = strings.Join(entry.Values, " ")
-		}
+	return compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+		warmed := slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "warmup" })
 		phases := []report.Phase{{Name: measure.Hold, EndS: 5.5}, {Name: measure.Drain, StartS: 5.5, EndS: 6}}
 		show := func(phase string, from, to time.Duration, n, failed uint64) {
 			h := measure.NewHistogram()
@@ -59,7 +43,7 @@ func fired(t *testing.T, p compat.Program) said {
 			}
 			eyes.Interval(load.Snapshot{Phase: phase, Interval: iv, Rows: []measure.Interval{iv}})
 		}
-		if s.settings["warmup"] != "" {
+		if warmed {
 			phases = append([]report.Phase{{Name: measure.WarmUp, EndS: 5}}, phases...)
 			phases[1].StartS, phases[1].EndS, phases[2].StartS, phases[2].EndS = 5, 10.5, 10.5, 11
 			show(measure.WarmUp, 0, 5*time.Second, 2000, 0)
@@ -72,10 +56,7 @@ func fired(t *testing.T, p compat.Program) said {
 		d2 := &report.Document{Stopped: load.ByEvents, Phases: phases, Version: "1", Trust: measure.Trust{OK: true}}
 		d2.Failures = []measure.Failure{{Class: "too-large", Text: "no", Events: 1}}
 		return d2, nil
-	}
-	s.code, s.err = Tool.Main(t.Context(), &p)
-	s.out, s.errs = o.String(), e.String()
-	return s
+	})
 }
 
 // grammar is the lines of each generation, by their format alone: Java's %d,
@@ -157,11 +138,11 @@ func TestLines(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := fired(t, compat.Program{Args: args, Strict: tt.strict, Generation: o.Generation})
-			if !grammar[tt.generation].MatchString(s.out) || !strings.Contains(s.out, tt.want) {
-				t.Errorf("want lines of %s with\n%s\ngot\n%s", tt.generation, tt.want, s.out)
+			if !grammar[tt.generation].MatchString(s.Out) || !strings.Contains(s.Out, tt.want) {
+				t.Errorf("want lines of %s with\n%s\ngot\n%s", tt.generation, tt.want, s.Out)
 			}
-			if s.code != tt.code || s.err != nil || !strings.Contains(s.errs, "too-large: no (1 records)\n") {
-				t.Errorf("exit %d, %v, stderr %q; want exit %d", s.code, s.err, s.errs, tt.code)
+			if s.Code != tt.code || s.Err != nil || !strings.Contains(s.Errs, "too-large: no (1 records)\n") {
+				t.Errorf("exit %d, %v, stderr %q; want exit %d", s.Code, s.Err, s.Errs, tt.code)
 			}
 		})
 	}
@@ -237,16 +218,16 @@ func TestFlags(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := fired(t, compat.Program{Args: args, Generation: o.Generation})
-			if (s.settings == nil) != tt.refused || s.err != nil {
-				t.Fatalf("fired: %v, want %v (%v)\n%s%s", s.settings != nil, !tt.refused, s.err, s.out, s.errs)
+			if (s.Fired == nil) != tt.refused || s.Err != nil {
+				t.Fatalf("fired: %v, want %v (%v)\n%s%s", s.Fired != nil, !tt.refused, s.Err, s.Out, s.Errs)
 			}
 			for name, want := range tt.want {
-				if got := s.settings[name]; got != want {
+				if got := s.Last()[name]; got != want {
 					t.Errorf("%s is %q, want %q", name, got, want)
 				}
 			}
-			if !strings.Contains(strings.Join(strings.Fields(s.out+s.errs), " "), strings.Join(strings.Fields(tt.says), " ")) {
-				t.Errorf("it does not say %q:\n%s%s", tt.says, s.out, s.errs)
+			if !strings.Contains(strings.Join(strings.Fields(s.Out+s.Errs), " "), strings.Join(strings.Fields(tt.says), " ")) {
+				t.Errorf("it does not say %q:\n%s%s", tt.says, s.Out, s.Errs)
 			}
 		})
 	}
@@ -262,16 +243,16 @@ func TestFlags(t *testing.T) {
 func TestStrict(t *testing.T) {
 	args := strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1")
 	for generation, want := range map[string]string{"2018": "letters(1)", "": "letters", "4.1": "letters"} {
-		if got := fired(t, compat.Program{Args: args, Strict: true, Generation: generation}).settings["payload"]; got != want {
+		if got := fired(t, compat.Program{Args: args, Strict: true, Generation: generation}).Last()["payload"]; got != want {
 			t.Errorf("%q: payload is %q, want %q", generation, got, want)
 		}
 	}
 	args = strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1 sasl.jaas.config=hunter2=x")
-	if s := fired(t, compat.Program{Args: args}); s.settings == nil {
-		t.Errorf("refused: %s", s.errs)
+	if s := fired(t, compat.Program{Args: args}); s.Fired == nil {
+		t.Errorf("refused: %s", s.Errs)
 	}
-	if s := fired(t, compat.Program{Args: args, Strict: true}); s.settings != nil || s.code != 1 || !strings.Contains(s.errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.errs, "hunter2") {
-		t.Errorf("exit %d: %s", s.code, s.errs)
+	if s := fired(t, compat.Program{Args: args, Strict: true}); s.Fired != nil || s.Code != 1 || !strings.Contains(s.Errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.Errs, "hunter2") {
+		t.Errorf("exit %d: %s", s.Code, s.Errs)
 	}
 }
 
@@ -292,23 +273,23 @@ func TestUntold(t *testing.T) {
 		{"4.3 alone", "", "--bootstrap-server a:1", "java", false},
 	} {
 		s := fired(t, compat.Program{Args: strings.Fields(always + "--throughput -1 " + tt.args), Generation: tt.generation})
-		if got := s.settings["profile"]; got != tt.profile {
+		if got := s.Last()["profile"]; got != tt.profile {
 			t.Errorf("%s: the profile is %q, want %q", tt.name, got, tt.profile)
 		}
-		if strings.Contains(s.errs, note) != tt.noted {
-			t.Errorf("%s: stderr %q, want the note: %v", tt.name, s.errs, tt.noted)
+		if strings.Contains(s.Errs, note) != tt.noted {
+			t.Errorf("%s: stderr %q, want the note: %v", tt.name, s.Errs, tt.noted)
 		}
 		for _, generation := range []string{"2018", "4.1", "4.3"} {
-			if tt.noted && !strings.Contains(s.errs[strings.Index(s.errs, "--generation"):], generation) {
-				t.Errorf("%s: the note does not name %s: %s", tt.name, generation, s.errs)
+			if tt.noted && !strings.Contains(s.Errs[strings.Index(s.Errs, "--generation"):], generation) {
+				t.Errorf("%s: the note does not name %s: %s", tt.name, generation, s.Errs)
 			}
 		}
 	}
 }
 
 func TestGenerations(t *testing.T) {
-	if s := fired(t, compat.Program{Args: []string{"--help"}, Generation: "1999"}); s.err == nil || !strings.Contains(s.err.Error(), "2018, 4.1 and 4.3") {
-		t.Errorf("%v", s.err)
+	if s := fired(t, compat.Program{Args: []string{"--help"}, Generation: "1999"}); s.Err == nil || !strings.Contains(s.Err.Error(), "2018, 4.1 and 4.3") {
+		t.Errorf("%v", s.Err)
 	}
 	for _, tt := range []struct{ generation, args, says string }{
 		{"4.1", servers, "producer-performance: error: unrecognized arguments: '--bootstrap-server'"},
@@ -318,8 +299,8 @@ func TestGenerations(t *testing.T) {
 		{"4.1", "--topic t --num-records 5 --record-size 5 --throughput 1", "Either --producer-props or --producer.config must be specified."},
 	} {
 		s := fired(t, compat.Program{Args: strings.Fields(tt.args), Generation: tt.generation})
-		if s.code != 1 || !strings.Contains(strings.Join(strings.Fields(s.errs), " "), tt.says) || !strings.HasPrefix(s.errs, "usage: producer-performance [-h] --topic TOPIC --num-records NUM-RECORDS\n                            [--payload-delimiter PAYLOAD-DELIMITER]\n") {
-			t.Errorf("%s %s: exit %d:\n%s", tt.generation, tt.args, s.code, s.errs)
+		if s.Code != 1 || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), tt.says) || !strings.HasPrefix(s.Errs, "usage: producer-performance [-h] --topic TOPIC --num-records NUM-RECORDS\n                            [--payload-delimiter PAYLOAD-DELIMITER]\n") {
+			t.Errorf("%s %s: exit %d:\n%s", tt.generation, tt.args, s.Code, s.Errs)
 		}
 	}
 }
@@ -333,15 +314,11 @@ func TestNoReport(t *testing.T) {
 		ctx  context.Context
 		code int
 	}{{ctx, 130}, {t.Context(), 0}} { // an error and 0 are 2
-		var o, e bytes.Buffer
-		code, err := Tool.Main(tt.ctx, &compat.Program{
-			Args: strings.Fields(always + servers + "--throughput -1"), Out: &o, Err: &e,
-			Fire: func(context.Context, *workload.Document, compat.Eyes) (*report.Document, error) {
-				return nil, errors.New("nobody is there")
-			},
+		s := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: strings.Fields(always + servers + "--throughput -1")}, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+			return nil, errors.New("nobody is there")
 		})
-		if code != tt.code || (err == nil) != (tt.code == 130) || o.Len() > 0 {
-			t.Errorf("exit %d, %v, %q; want exit %d", code, err, o.String(), tt.code)
+		if s.Code != tt.code || (s.Err == nil) != (tt.code == 130) || s.Out != "" {
+			t.Errorf("exit %d, %v, %q; want exit %d", s.Code, s.Err, s.Out, tt.code)
 		}
 	}
 }
@@ -349,8 +326,8 @@ func TestNoReport(t *testing.T) {
 // What is said once on a good command line is not said of it when nothing is odd.
 func TestNothingToRemark(t *testing.T) {
 	s := fired(t, compat.Program{Args: strings.Fields(always + servers + "--throughput 50 --command-property acks=1")})
-	if strings.Contains(s.errs, "warning: --") || strings.Contains(s.errs, "without effect") {
-		t.Error(s.errs)
+	if strings.Contains(s.Errs, "warning: --") || strings.Contains(s.Errs, "without effect") {
+		t.Error(s.Errs)
 	}
 }
 
@@ -365,13 +342,13 @@ func TestTopicNames(t *testing.T) {
 		"a.B_c-1":                "",
 	} {
 		s := fired(t, compat.Program{Args: []string{"--topic", name, "--num-records", "5", "--record-size", "5", "--throughput", "5", "--bootstrap-server", "a:1"}})
-		refused := s.settings == nil && s.code == 1 && strings.Contains(s.errs, `Exception in thread "main" org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid: `) && strings.Contains(s.errs, want)
+		refused := s.Fired == nil && s.Code == 1 && strings.Contains(s.Errs, `Exception in thread "main" org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid: `) && strings.Contains(s.Errs, want)
 		if refused != (want != "") {
-			t.Errorf("%q: exit %d, %q, fired %v; want %q", name, s.code, s.errs, s.settings != nil, want)
+			t.Errorf("%q: exit %d, %q, fired %v; want %q", name, s.Code, s.Errs, s.Fired != nil, want)
 		}
 	}
-	if s := fired(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.settings != nil || s.code != 1 {
-		t.Errorf("a payload file without a name: exit %d, fired %v", s.code, s.settings != nil)
+	if s := fired(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.Fired != nil || s.Code != 1 {
+		t.Errorf("a payload file without a name: exit %d, fired %v", s.Code, s.Fired != nil)
 	}
 }
 
@@ -383,8 +360,8 @@ func TestDelimiterIsVerbatim(t *testing.T) {
 	}
 	for delimiter, want := range map[string]string{" ": "4", ", ": "3", ",": "3", `\x20`: "4", ",|b": "4"} {
 		s := fired(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", file, "--payload-delimiter", delimiter, "--throughput", "5", "--bootstrap-server", "a:1"}})
-		if !strings.Contains(s.out, "Number of records read: "+want+"\n") {
-			t.Errorf("%q: want %s records:\n%s%s", delimiter, want, s.out, s.errs)
+		if !strings.Contains(s.Out, "Number of records read: "+want+"\n") {
+			t.Errorf("%q: want %s records:\n%s%s", delimiter, want, s.Out, s.Errs)
 		}
 	}
 }
@@ -398,8 +375,8 @@ func TestSecretsStayUnsaid(t *testing.T) {
 		{"--command-property", "a=1", "--ssl.key.password=hunter2"},
 	} {
 		s := fired(t, compat.Program{Args: args})
-		if strings.Contains(s.out+s.errs, "hunter2") || !strings.Contains(strings.Join(strings.Fields(s.errs), " "), "unrecognized arguments: '") || s.code != 1 {
-			t.Errorf("%q: exit %d:\n%s", args, s.code, s.errs)
+		if strings.Contains(s.Out+s.Errs, "hunter2") || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), "unrecognized arguments: '") || s.Code != 1 {
+			t.Errorf("%q: exit %d:\n%s", args, s.Code, s.Errs)
 		}
 	}
 }
@@ -418,20 +395,17 @@ func TestDoubts(t *testing.T) {
 		{"interrupted, as the tool has it", load.Interrupted, true, 130},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var o, e bytes.Buffer
-			code, err := Tool.Main(t.Context(), &compat.Program{
-				Args: strings.Fields(always + servers + "--throughput -1"), Out: &o, Err: &e, Strict: tt.strict,
-				Fire: func(context.Context, *workload.Document, compat.Eyes) (*report.Document, error) {
-					return &report.Document{
-						Stopped: tt.stopped, Problems: []string{"the broker went away"}, Trust: measure.Trust{Reasons: []string{"pauses"}},
-						Checks:   []report.Check{{Name: "fail-above", Text: "too much"}},
-						Failures: []measure.Failure{{Class: "timeout", Text: "no answer", Events: 7}},
-					}, nil
-				},
+			p := compat.Program{Args: strings.Fields(always + servers + "--throughput -1"), Strict: tt.strict}
+			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+				return &report.Document{
+					Stopped: tt.stopped, Problems: []string{"the broker went away"}, Trust: measure.Trust{Reasons: []string{"pauses"}},
+					Checks:   []report.Check{{Name: "fail-above", Text: "too much"}},
+					Failures: []measure.Failure{{Class: "timeout", Text: "no answer", Events: 7}},
+				}, nil
 			})
 			const want = "timeout: no answer (7 records)\nwarning: the broker went away\nwarning: not to be trusted: pauses\nwarning: fail-above: too much\n"
-			if code != tt.code || err != nil || e.String() != want || (o.Len() == 0) != (tt.stopped == load.Interrupted) {
-				t.Errorf("exit %d, %v, stdout %q, stderr %q; want exit %d and %q", code, err, o.String(), e.String(), tt.code, want)
+			if s.Code != tt.code || s.Err != nil || s.Errs != want || (s.Out == "") != (tt.stopped == load.Interrupted) {
+				t.Errorf("exit %d, %v, stdout %q, stderr %q; want exit %d and %q", s.Code, s.Err, s.Out, s.Errs, tt.code, want)
 			}
 		})
 	}

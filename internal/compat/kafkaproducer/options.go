@@ -226,11 +226,12 @@ func (o *options) workload() *workload.Document {
 	d.Setf("interval", "--reporting-interval", "%dms", min(max(o.interval, shortest), longest))
 	// The tool ends when everything was answered or given up, however long that
 	// takes: what is due and not sent waits for as long as the run would.
-	d.Set("drain", "--num-records", "3m")
+	drain := "3m"
 	if o.paced() {
 		d.Set("rate", "--throughput", strconv.FormatFloat(o.throughput, 'f', -1, 64)+"/s")
-		d.Set("drain", "--num-records", "168h")
+		drain = "168h"
 	}
+	d.Set("drain", "--num-records", drain)
 	if o.transactional {
 		d.Set("engine", "--transactional-id", "client")
 		d.Set("transactions", "--transactional-id", "true")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -23,11 +24,8 @@ import (
 
 // A trial is what came of a command line.
 type trial struct {
-	out, errs string
-	code      int
-	err       error
-	settings  map[string]string // nil when nothing was fired
-	files     map[string]string // of the reports
+	compattest.Said
+	files map[string]string // of the reports
 }
 
 // tried runs the tool against a run that never was: three seconds, the second
@@ -35,42 +33,34 @@ type trial struct {
 func tried(t *testing.T, strict bool, args ...string) (got trial) {
 	t.Helper()
 	dir := t.TempDir()
-	var o, e bytes.Buffer
-	p := &compat.Program{
-		Called: "riemann-load.sh", Args: append([]string{"-r", dir}, args...), Strict: strict, Out: &o, Err: &e,
-		Fire: func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
-			got.settings = map[string]string{}
-			for _, entry := range d.Entries {
-				got.settings[entry.Name] = strings.Join(entry.Values, " ")
+	p := compat.Program{Called: "riemann-load.sh", Args: append([]string{"-r", dir}, args...), Strict: strict}
+	got.Said = compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+		if slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains(e.Values, "riemann://nobody:1") }) {
+			return nil, errors.New("nobody is there")
+		}
+		eyes.Opened()
+		var all measure.Counts
+		interval := func(start, end time.Duration, n, inFlight uint64, each time.Duration) {
+			h := measure.NewHistogram()
+			h.RecordN(each, n-n/10)
+			h.RecordN(10*each, n/10)
+			iv := measure.Interval{
+				Phase: "hold", Start: start, End: end, Set: measure.Set{Service: h}, InFlight: inFlight,
+				Counts: measure.Counts{Sent: n, Acked: n, Shots: n, Answered: n, WireBytes: 22 * n},
 			}
-			if got.settings["target"] == "riemann://nobody:1" {
-				return nil, errors.New("nobody is there")
-			}
-			eyes.Opened()
-			var all measure.Counts
-			interval := func(start, end time.Duration, n, inFlight uint64, each time.Duration) {
-				h := measure.NewHistogram()
-				h.RecordN(each, n-n/10)
-				h.RecordN(10*each, n/10)
-				iv := measure.Interval{
-					Phase: "hold", Start: start, End: end, Set: measure.Set{Service: h}, InFlight: inFlight,
-					Counts: measure.Counts{Sent: n, Acked: n, Shots: n, Answered: n, WireBytes: 22 * n},
-				}
-				all.Add(iv.Counts)
-				eyes.Interval(load.Snapshot{At: end, Phase: "hold", Interval: iv, Total: all})
-			}
-			interval(0, time.Second, 1000, 100, time.Millisecond)
-			interval(time.Second, 2*time.Second, 2000, 200, 2*time.Millisecond)
-			interval(2*time.Second, 3*time.Second, 1000, 300, time.Millisecond)
-			interval(3*time.Second, 3200*time.Millisecond, 200, 0, 3*time.Millisecond)
-			return &report.Document{
-				Stopped: load.Interrupted, Totals: report.Totals{Counts: all, ElapsedS: 3.2, EventsPerS: 4200 / 3.2},
-				Failures: []measure.Failure{{Class: "refused", Text: "overloaded", Events: 3, Shots: 3}},
-			}, nil
-		},
-	}
-	got.code, got.err = Tool.Main(t.Context(), p)
-	got.out, got.errs, got.files = o.String(), e.String(), map[string]string{}
+			all.Add(iv.Counts)
+			eyes.Interval(load.Snapshot{At: end, Phase: "hold", Interval: iv, Total: all})
+		}
+		interval(0, time.Second, 1000, 100, time.Millisecond)
+		interval(time.Second, 2*time.Second, 2000, 200, 2*time.Millisecond)
+		interval(2*time.Second, 3*time.Second, 1000, 300, time.Millisecond)
+		interval(3*time.Second, 3200*time.Millisecond, 200, 0, 3*time.Millisecond)
+		return &report.Document{
+			Stopped: load.Interrupted, Totals: report.Totals{Counts: all, ElapsedS: 3.2, EventsPerS: 4200 / 3.2},
+			Failures: []measure.Failure{{Class: "refused", Text: "overloaded", Events: 3, Shots: 3}},
+		}, nil
+	})
+	got.files = map[string]string{}
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +176,7 @@ func TestConsole(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tried(t, tt.strict)
-			all := blocks(t, got.out)
+			all := blocks(t, got.Out)
 			if len(all) != tt.count {
 				t.Fatalf("%d blocks, want %d", len(all), tt.count)
 			}
@@ -195,11 +185,11 @@ func TestConsole(t *testing.T) {
 					t.Errorf("the last block has no\n%s\nin\n%s", want, last)
 				}
 			}
-			if got.code != report.ExitInterrupted || got.err != nil {
-				t.Errorf("exit %d, %v", got.code, got.err)
+			if got.Code != report.ExitInterrupted || got.Err != nil {
+				t.Errorf("exit %d, %v", got.Code, got.Err)
 			}
-			if said := strings.Contains(got.errs, "3 messages were not acked: refused: overloaded\n"); said == tt.strict {
-				t.Errorf("stderr: %s", got.errs)
+			if said := strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n"); said == tt.strict {
+				t.Errorf("stderr: %s", got.Errs)
 			}
 		})
 	}
@@ -282,16 +272,16 @@ func TestFlags(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tried(t, tt.strict, tt.args...)
-			if got.settings == nil {
-				t.Fatalf("nothing was fired: exit %d, %v, %s", got.code, got.err, got.errs)
+			if got.Last() == nil {
+				t.Fatalf("nothing was fired: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			}
 			for name, want := range tt.want {
-				if got.settings[name] != want {
-					t.Errorf("%s is %q, want %q", name, got.settings[name], want)
+				if got.Last()[name] != want {
+					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
 				}
 			}
-			if !strings.Contains(got.errs, tt.said) || tt.said == "" && strings.Contains(got.errs, "warning") {
-				t.Errorf("stderr has no %q:\n%s", tt.said, got.errs)
+			if !strings.Contains(got.Errs, tt.said) || tt.said == "" && strings.Contains(got.Errs, "warning") {
+				t.Errorf("stderr has no %q:\n%s", tt.said, got.Errs)
 			}
 		})
 	}
@@ -316,16 +306,16 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tried(t, tt.strict, tt.args...)
-			if !strings.HasPrefix(got.out, tt.out) || tt.out == "" && got.out != "" || !strings.HasPrefix(got.errs, tt.errs) || got.code != tt.code || got.settings != nil {
-				t.Errorf("exit %d, stdout %q, stderr %q", got.code, got.out, got.errs)
+			if !strings.HasPrefix(got.Out, tt.out) || tt.out == "" && got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || got.Code != tt.code || got.Last() != nil {
+				t.Errorf("exit %d, stdout %q, stderr %q", got.Code, got.Out, got.Errs)
 			}
 		})
 	}
-	if got := tried(t, false, "nobody:1"); got.err == nil || got.code != report.ExitProblem || len(got.files) > 0 {
-		t.Errorf("nobody is there: exit %d, %v, files %v", got.code, got.err, got.files)
+	if got := tried(t, false, "nobody:1"); got.Err == nil || got.Code != report.ExitProblem || len(got.files) > 0 {
+		t.Errorf("nobody is there: exit %d, %v, files %v", got.Code, got.Err, got.files)
 	}
-	if got := tried(t, true, "nobody:1"); got.err == nil || got.code != 1 {
-		t.Errorf("nobody is there, strict: exit %d, %v", got.code, got.err)
+	if got := tried(t, true, "nobody:1"); got.Err == nil || got.Code != 1 {
+		t.Errorf("nobody is there, strict: exit %d, %v", got.Code, got.Err)
 	}
 }
 

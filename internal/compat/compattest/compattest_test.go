@@ -1,0 +1,48 @@
+package compattest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+)
+
+// What a tool prints, asks for and leaves with is what is told of it.
+func TestTold(t *testing.T) {
+	tool := &compat.Tool{Name: "tool", Main: func(ctx context.Context, p *compat.Program) (int, error) {
+		fmt.Fprintln(p.Out, "called", p.Called, p.Args)
+		var one, other compat.Draft
+		one.Set("label", "-l", "a=b")
+		one.Set("label", "-l", "c=d")
+		other.Set("count", "-n", "5")
+		if _, err := p.Fire(ctx, &one.Document, compat.Eyes{}); err != nil {
+			return 4, err
+		}
+		ds, err := p.Together(ctx, []*workload.Document{&one.Document, &other.Document})
+		fmt.Fprintln(p.Err, len(ds), "reports")
+		return 3, err
+	}}
+	given := 0
+	s := Main(t.Context(), t, tool, compat.Program{Args: []string{"-l"}}, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+		given++
+		return &report.Document{}, nil
+	})
+	if s.Out != "called tool [-l]\n" || s.Errs != "2 reports\n" || s.Code != 3 || s.Err != nil || given != 3 {
+		t.Errorf("%+v, after %d runs", s, given)
+	}
+	if len(s.Fired) != 3 || s.Fired[0]["label"] != "a=b c=d" || s.Last()["count"] != "5" || s.Last()["label"] != "" {
+		t.Errorf("fired %q", s.Fired)
+	}
+	nobody := errors.New("nobody is there")
+	s = Main(t.Context(), t, tool, compat.Program{Called: "link"}, func(*workload.Document, compat.Eyes) (*report.Document, error) { return nil, nobody })
+	if s.Code != 4 || !errors.Is(s.Err, nobody) || s.Out != "called link []\n" || len(s.Fired) != 1 {
+		t.Errorf("%+v", s)
+	}
+	if s = Main(t.Context(), t, &compat.Tool{Main: func(context.Context, *compat.Program) (int, error) { return 0, nil }}, compat.Program{}, nil); s.Last()["x"] != "" || s.Last() != nil {
+		t.Errorf("%+v", s)
+	}
+}
