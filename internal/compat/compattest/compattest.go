@@ -56,7 +56,9 @@ func Main(ctx context.Context, t testing.TB, tool *compat.Tool, p compat.Program
 		return run(d, eyes)
 	}
 	if p.Fire == nil {
-		p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) { return fire(d, eyes) }
+		p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+			return fire(d, eyes)
+		}
 	}
 	if p.Together == nil {
 		p.Together = func(_ context.Context, ws []*workload.Document) (ds []*report.Document, err error) {
