@@ -68,7 +68,7 @@ var table = []flag{
 	{name: "--transaction-duration-ms", meta: "TRANSACTION-DURATION", kind: long, help: "length of a transaction (3000; 2018: no transactions without it)"},
 	{name: "--warmup-records", meta: "WARMUP-RECORDS", kind: long, since: of43, help: "first records that a second summary leaves out (0)"},
 	{name: "--reporting-interval", meta: "INTERVAL-MS", kind: long, since: of43, help: "milliseconds between lines (5000)"},
-	{name: "--record-size", meta: "RECORD-SIZE", kind: small, oneOf: true, help: "bytes of a record: capital letters at random"},
+	{name: "--record-size", meta: "RECORD-SIZE", kind: small, oneOf: true, help: "bytes of a record: capital letters at random, new ones for each (2018 with --strict: one record's for all)"},
 	{name: "--payload-file", meta: "PAYLOAD-FILE", oneOf: true, help: "file of records, drawn at random"},
 	{name: "--payload-monotonic", kind: yes, since: of41, oneOf: true, help: "records are the numbers 0, 1, 2 ..."},
 }
