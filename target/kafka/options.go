@@ -85,7 +85,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "payload", Word: "KIND", Default: "random", Ops: firing, Group: groupEvents, Independent: true,
-			Help: "what values are made of: random, text, compressible(0.25), letters, monotonic, file(PATH)",
+			Help: "what values are made of: random, text, compressible(0.25), letters, chars(a-z0-9), monotonic, file(PATH)",
 		},
 		{
 			Name: "key", Word: "KEYS", Default: "none", Ops: firing, Group: groupEvents, Independent: true,
