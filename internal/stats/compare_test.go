@@ -179,3 +179,28 @@ func TestLargeSamples(t *testing.T) {
 		t.Errorf("got %v by %+v", c.Verdict, c.Difference)
 	}
 }
+
+// What is new is held against the level that is shown for what was before: one
+// level far off, or one repetition, widens the interval and does not turn it.
+func TestOutlookIsOfTheMediansThatAreShown(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		history   [][]float64
+		candidate []float64
+	}{
+		{"a level far off", [][]float64{{1.5}, {1.6}, {1.55}, {1.58}, {18.7}, {1.57}, {1.56}}, []float64{1.79}},
+		{"a repetition far off", [][]float64{{1.5, 1.51, 30}, {1.6}, {1.55}, {1.58}, {1.57, 1.55, 0.01}, {1.56}}, []float64{1.79, 1.78, 40}},
+		{"amounts", [][]float64{{0}, {1}, {0}, {2}, {90}, {1}}, []float64{3}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Family([]Row{{History: tt.history, Candidate: tt.candidate, Better: Less}}, Options{})[0]
+			want := c.Candidate.Median - c.Base.Median
+			if c.Difference.Relative {
+				want = c.Candidate.Median/c.Base.Median - 1
+			}
+			if got := c.Difference; !c.Outlook || math.Abs(got.Center-want) > 1e-12 || got.Lo > got.Center || got.Hi < got.Center {
+				t.Errorf("got %+v, want the difference %v of %v and %v", got, want, c.Base.Median, c.Candidate.Median)
+			}
+		})
+	}
+}

@@ -12,12 +12,14 @@ import (
 const Levels = 6
 
 // outlook compares a new sample with where the next level of a history is
-// expected: its levels (the mean of each one's repetitions) scatter, and a new
-// one scatters as they do, whatever its own repetitions say. The prediction is
-// Student's, which assumes that levels, in logarithms where they are positive,
-// are normal; an outlier among them makes it wide and not wrong. A new level of
-// fewer repetitions than those before it scatters more, by what repetitions
-// differ.
+// expected: its levels (the median of each one's repetitions) scatter about
+// their own median, and a new one scatters as they do, whatever its own
+// repetitions say. The difference is that of the two medians that are shown
+// beside it. The prediction is Student's, which assumes that levels, in
+// logarithms where they are positive, are normal; an outlier among them, or among
+// the repetitions of one, makes it wide and not wrong: where it would pull a
+// mean, it leaves the median where it is. A new level of fewer repetitions than
+// those before it scatters more, by what repetitions differ.
 //
 // A U-test of all repetitions before against all new ones would take those of
 // one level for independent, and call every level new.
@@ -27,9 +29,10 @@ func outlook(history [][]float64, candidate []float64, relative bool, confidence
 	if relative {
 		scale, back = math.Log, math.Expm1
 	}
-	var levels []float64
+	var levels []float64 // as they are
 	var squares, freedom, repetitions float64
-	level := func(sample []float64) (mean float64) {
+	level := func(sample []float64) float64 {
+		mean := 0.0
 		for _, v := range sample {
 			mean += scale(v) / float64(len(sample))
 		}
@@ -37,29 +40,26 @@ func outlook(history [][]float64, candidate []float64, relative bool, confidence
 			squares += (scale(v) - mean) * (scale(v) - mean)
 		}
 		freedom += float64(len(sample) - 1)
-		return mean
+		return median(sample)
 	}
 	for _, h := range history {
 		if len(h) > 0 {
 			levels = append(levels, level(h))
-			repetitions += 1 / float64(len(h))
+			repetitions += medianVariance(len(h))
 		}
 	}
 	k := float64(len(levels))
-	center := 0.0
-	for _, v := range levels {
-		center += v / k
-	}
+	center := scale(median(levels))
 	between := 0.0
 	for _, v := range levels {
-		between += (v - center) * (v - center) / (k - 1)
+		between += (scale(v) - center) * (scale(v) - center) / (k - 1)
 	}
-	shift := level(candidate) - center
+	shift := scale(level(candidate)) - center
 	within := 0.0
 	if freedom > 0 {
 		within = squares / freedom
 	}
-	scatter := math.Sqrt(between*(1+1/k) + within*max(0, 1/float64(len(candidate))-repetitions/k))
+	scatter := math.Sqrt(between*(1+1/k) + within*max(0, medianVariance(len(candidate))-repetitions/k))
 	t := moremath.TDist{V: k - 1}
 	d = Difference{Relative: relative, Center: back(shift), Lo: back(shift), Hi: back(shift)}
 	if scatter == 0 { // every level was the same, to the bit
@@ -71,6 +71,15 @@ func outlook(history [][]float64, candidate []float64, relative bool, confidence
 	reach := scatter * moremath.InvCDF(t)((1+confidence)/2)
 	d.Lo, d.Hi = back(shift-reach), back(shift+reach)
 	return d, 2 * (1 - t.CDF(math.Abs(shift)/scatter))
+}
+
+// medianVariance is the variance of the median of so many values, as a share of
+// theirs: that of a mean, of three and more by half of pi more.
+func medianVariance(n int) float64 {
+	if n <= 2 {
+		return 1 / float64(n)
+	}
+	return math.Pi / 2 / float64(n)
 }
 
 // levelled is whether a history has enough levels for an outlook.
