@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -37,6 +38,9 @@ func interactive(stream any) bool {
 // console is what commands speak to.
 func (s *session) console() command.Console {
 	c := command.Console{Out: s.out, Note: s.note, Warn: s.warn, Style: s.style(), Terminal: interactive(s.Program.Out), In: s.In}
+	if c.Terminal {
+		c.Columns = cmp.Or(terminal(s.Program.Out).Columns(), layout.Columns)
+	}
 	if interactive(s.In) && interactive(s.Err) {
 		c.Ask = s.ask
 	}

@@ -37,6 +37,9 @@ type Console struct {
 	// Terminal tells whether results go to a person, and not to a file or to
 	// another program.
 	Terminal bool
+	// Columns is how wide the terminal is that results go to; 0 where they go
+	// elsewhere: what reads them there wants them whole.
+	Columns int
 	In       io.Reader
 	// Ask puts a question to the person who types, who answers yes or no; nil:
 	// there is nobody.

@@ -67,6 +67,7 @@ func TestTable(t *testing.T) {
 		{"words to the left by themselves", Table{Headings: 1, Words: true, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
 		{"closer", Table{Headings: 1, Sparse: true}, 27, []string{"name          kind     p99", "a partition-0  log 1.20 ms", "b                x  850 us"}},
 		{"cut", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 22, []string{"name      kind     p99", "a part...  log 1.20 ms", "b            x  850 us"}},
+		{"cut no further than this", Table{Headings: 1, Elastic: []int{0}, Keep: []int{9}, Sparse: true}, 16, []string{"name      kind    p99", "a part...  log 1.20ms", "b            x  850us"}},
 		{"cut in the middle", Table{Headings: 1, Elastic: []int{0}, Middle: true, Sparse: true}, 22, []string{"name      kind     p99", "a p...n-0  log 1.20 ms", "b            x  850 us"}},
 		{"and tight", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 16, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},
 		{"no narrower than it can be", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 5, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},

@@ -14,6 +14,7 @@ type Table struct {
 	Left     []int // columns that stand to the left, too
 	Words    bool  // not the first, but columns with a cell that is no number, stand to the left
 	Elastic  []int // columns that may be cut, the one to be cut first first
+	Keep     []int // how many columns of width each of those keeps; left out: four
 	Middle   bool  // what is cut loses its middle, and not its end
 	Sparse   bool  // columns that are empty but for their headings are left out
 	Gap      int   // blanks between columns; 0: two, or one where that is needed
@@ -23,7 +24,7 @@ type Table struct {
 	colors map[[2]int]string // of cells, by row and column
 }
 
-// narrow is how many columns what is cut keeps.
+// narrow is how many columns what is cut keeps, unless Keep says it.
 const narrow = 4
 
 // Row adds a row.
@@ -152,9 +153,13 @@ func (t *Table) widths(rows [][]string) []int {
 
 // squeeze makes elastic columns narrower by so much in all, as far as they go.
 func (t *Table) squeeze(widths []int, over int) {
-	for _, i := range t.Elastic {
-		if over > 0 && i < len(widths) && widths[i] > narrow {
-			less := min(over, widths[i]-narrow)
+	for k, i := range t.Elastic {
+		keep := narrow
+		if k < len(t.Keep) {
+			keep = t.Keep[k]
+		}
+		if over > 0 && i < len(widths) && widths[i] > keep {
+			less := min(over, widths[i]-keep)
 			widths[i] -= less
 			over -= less
 		}

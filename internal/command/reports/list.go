@@ -145,12 +145,15 @@ func ofAge(l *listing) string {
 // usualFields are what usualTable shows.
 var usualFields = []string{
 	"target", "kind", "op", "rate", "shape", "callers", "mode", "throughput", "response_p99", "service_p99", "end_to_end_p99",
-	"exit", "partial", "stopped", "trusted", "label.", "note",
+	"exit", "partial", "stopped", "died", "trusted", "label.", "note",
 }
+
+// leastTarget is how much of a target a list keeps: the kind and a name.
+const leastTarget = 12
 
 // usualTable is the list as it is shown unless columns were asked for.
 func (c *commands) usualTable(rows []digest.Row, now time.Time) error {
-	t := &layout.Table{Headings: 1, Left: []int{1, 2, 3, 6, 7}, Elastic: []int{7, 2}, Sparse: true}
+	t := &layout.Table{Headings: 1, Left: []int{1, 2, 3, 6, 7}, Elastic: []int{7, 2}, Keep: []int{4, leastTarget}, Sparse: true}
 	t.Row("id", "started", "target", "load", "throughput", "p99", "", "")
 	for i := range rows {
 		r := &rows[i]
@@ -182,9 +185,9 @@ func (c *commands) chosenTable(rows []digest.Row, columns []string) error {
 	return c.print(t)
 }
 
-// print writes a table that keeps to the page.
+// print writes a table that keeps to the terminal's width, where there is one.
 func (c *commands) print(t *layout.Table) error {
-	for _, line := range t.Lines(layout.Columns, c.Style) {
+	for _, line := range t.Lines(c.Columns, c.Style) {
 		if _, err := fmt.Fprintln(c.Out, line); err != nil {
 			return err
 		}
@@ -201,7 +204,7 @@ func started(at, now time.Time) string {
 }
 
 // shortTarget is what was fired at, as short as it can be told from others: the
-// kind, and the path or the host.
+// kind, the path or the host, and an operation that is not the usual one.
 func shortTarget(r *digest.Row) string {
 	full := r.Text("target")
 	_, rest, ok := strings.Cut(full, "://")
@@ -213,13 +216,13 @@ func shortTarget(r *digest.Row) string {
 		path = host
 	}
 	name := r.Text("kind")
+	if path != "" {
+		name += " " + path
+	}
 	if op := r.Text("op"); op != "" && op != "produce" && op != "fire" {
-		name += " " + op
+		name += " " + op // last: where a line is too long it is cut first
 	}
-	if path == "" {
-		return name
-	}
-	return name + " " + path
+	return name
 }
 
 // pace is how events were made due.
@@ -258,18 +261,23 @@ func outcome(r *digest.Row) string {
 	if r.Text("stopped") == string(load.Killed) {
 		return "killed"
 	}
+	if v, _ := r.Num("died"); v != 0 {
+		return "system died"
+	}
 	switch code, _ := r.Num("exit"); int(code) {
 	case report.ExitInterrupted:
 		return "interrupted"
 	case report.ExitProblem:
 		return "failed"
+	}
+	if v, _ := r.Num("partial"); v != 0 {
+		return "partial" // of half a run it matters little whether it was trusted
+	}
+	switch code, _ := r.Num("exit"); int(code) {
 	case report.ExitTrust:
 		return "untrusted"
 	case report.ExitCheck:
 		return "broken limit"
-	}
-	if v, _ := r.Num("partial"); v != 0 {
-		return "partial"
 	}
 	return ""
 }

@@ -1,0 +1,89 @@
+package reports
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/command"
+	"carronade/internal/digest"
+	"carronade/internal/layout"
+	"carronade/internal/report"
+	"carronade/load"
+)
+
+// rowOf is the digest of a run that ended so.
+func rowOf(t *testing.T, change func(d *report.Document)) digest.Row {
+	t.Helper()
+	d := &report.Document{ID: "abcdefgh", Op: "produce", Target: "kafka://127.0.0.1:9092/orders-of-the-whole-company", Mode: load.OpenLoop, StartedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}
+	d.Trust.OK = true
+	change(d)
+	return digest.Of(d)
+}
+
+// A run is listed by what ended it; whether it was trusted is said of a whole
+// one.
+func TestOutcome(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(d *report.Document)
+		want   string
+	}{
+		{"well", func(*report.Document) {}, ""},
+		{"untrusted", func(d *report.Document) { d.Trust.OK = false }, "untrusted"},
+		{"the system died, and it was untrusted", func(d *report.Document) {
+			d.Trust.OK, d.Partial, d.System = false, true, &report.System{Died: true}
+		}, "system died"},
+		{"the system died, and that was a problem", func(d *report.Document) { d.Problems, d.System = []string{"it died"}, &report.System{Died: true} }, "system died"},
+		{"cut short, and untrusted", func(d *report.Document) { d.Trust.OK, d.Partial = false, true }, "partial"},
+		{"cut short, and over a limit", func(d *report.Document) { d.Checks, d.Partial = []report.Check{{}}, true }, "partial"},
+		{"killed", func(d *report.Document) { d.Partial, d.Stopped = true, load.Killed }, "killed"},
+		{"interrupted", func(d *report.Document) { d.Stopped, d.Partial = load.Interrupted, true }, "interrupted"},
+		{"a limit", func(d *report.Document) { d.Checks = []report.Check{{}} }, "broken limit"},
+		{"a problem", func(d *report.Document) { d.Problems = []string{"no"} }, "failed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			row := rowOf(t, tt.change)
+			if got := outcome(&row); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A list is whole where it goes to a file, and as wide as the terminal else; the
+// target keeps what tells it from others.
+func TestListWidth(t *testing.T) {
+	rows := []digest.Row{
+		rowOf(t, func(d *report.Document) {
+			d.Op, d.Labels = "roundtrip", map[string]string{"tool": "kafka-producer-perf-test", "team": "ingest"}
+		}),
+		rowOf(t, func(d *report.Document) { d.Trust.OK = false; d.Note = strings.Repeat("words ", 30) }),
+	}
+	lines := func(columns int) []string {
+		var out bytes.Buffer
+		c := &commands{Tools{Console: command.Console{Out: &out, Columns: columns}}}
+		if err := c.usualTable(rows, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	}
+	whole := strings.Join(lines(0), "\n")
+	for _, want := range []string{"kafka orders-of-the-whole-company roundtrip", "tool=kafka-producer-perf-test", strings.TrimSpace(rows[1].Text("note"))} {
+		if !strings.Contains(whole, want) {
+			t.Errorf("got\n%s\nwant %q in it, uncut", whole, want)
+		}
+	}
+	for _, columns := range []int{80, 120, 160} {
+		got := lines(columns)
+		for _, line := range got {
+			if n := layout.Width(line); n > columns {
+				t.Errorf("a line of %d columns in %d: %s", n, columns, line)
+			}
+		}
+		if !strings.Contains(got[1], " kafka ord") {
+			t.Errorf("got %s, want the topic's beginning in it", got[1])
+		}
+	}
+}
