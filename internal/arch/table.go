@@ -97,7 +97,7 @@ var Rooms = []Room{
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{
-		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/picture", "internal/report", "internal/store", "internal/workload", "target", "units",
+		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/picture", "internal/report", "internal/store", "internal/system", "internal/workload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest", "measure"}},
 	{Name: "internal/command/reports", May: []string{
 		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load",

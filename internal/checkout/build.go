@@ -241,7 +241,8 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 	out := bufio.NewWriter(log)
 	written := 0
 	var last []string
-	cmd := exec.Command(shell[0], append(shell[1:len(shell):len(shell)], o.Command)...) //nolint:gosec,noctx // what the user asked to run; ended below with all its group
+	words := system.Shell(o.Command)
+	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // what the user asked to run; ended below with all its group
 	cmd.Dir = b.Tree
 	cmd.Env = append(append(clean(os.Environ()), "CARRONADE_REVISION="+b.Revision, "CARRONADE_BRANCH="+b.Branch, "CARRONADE_IMAGE="+b.Image), o.Env...)
 	child, err := system.StartChild(cmd, func(line string) {

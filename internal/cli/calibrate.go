@@ -16,6 +16,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/units"
 )
@@ -140,18 +141,9 @@ func (c *calibration) text(w io.Writer, path string) {
 // calibrationPath is where this host's calibration is kept. Home folders are
 // shared between machines, so the host's name is part of it.
 func calibrationPath() (string, error) {
-	dir := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("finding the home folder: %w", err)
-		}
-		dir = filepath.Join(home, ".local", "share")
-		if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-			if dir, err = os.UserConfigDir(); err != nil {
-				return "", fmt.Errorf("finding the user's folder: %w", err)
-			}
-		}
+	dir, err := system.DataDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the user's data folder: %w", err)
 	}
 	return filepath.Join(dir, "carronade", "calibration", hostName()+".json"), nil
 }

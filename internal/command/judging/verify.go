@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"carronade/internal/export"
 	"carronade/internal/judge"
 	"carronade/internal/store"
+	"carronade/internal/system"
 )
 
 const verifyLong = `The gate: is the newest revision worse than what came before it? Reports are
@@ -199,11 +199,8 @@ func (c *verifying) confirmed(ctx context.Context, g *judge.Gate) error {
 	all := slices.Concat(newest.LeftOut, newest.Reports) // of a revision that always crashes none is judged
 	id := all[len(all)-1]
 	c.tools.Note("%s is worse: %s is to confirm it", id, c.confirm)
-	shell := []string{"sh", "-c"}
-	if runtime.GOOS == "windows" {
-		shell = []string{"cmd", "/c"}
-	}
-	cmd := exec.CommandContext(ctx, shell[0], append(shell[1:], c.confirm)...)
+	words := system.Shell(c.confirm)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), "CARRONADE_REPORT="+id, "CARRONADE_REVISION="+newest.Revision, "CARRONADE_BRANCH="+g.Branch)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, c.err(), c.err()
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, leave

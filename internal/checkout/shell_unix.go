@@ -1,6 +1,0 @@
-//go:build unix
-
-package checkout
-
-// shell runs a build's command.
-var shell = []string{"/bin/sh", "-c"}

@@ -1,0 +1,41 @@
+package system
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestDataDir(t *testing.T) {
+	given := filepath.Join(t.TempDir(), "data")
+	t.Setenv("XDG_DATA_HOME", given)
+	if got, err := DataDir(); err != nil || got != given {
+		t.Errorf("got %s, %v; want %s, which is given", got, err, given)
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, no := range []string{"", "not/absolute"} {
+		t.Setenv("XDG_DATA_HOME", no)
+		if got, err := DataDir(); err != nil || got != home+"/.local/share" {
+			t.Errorf("got %s, %v with XDG_DATA_HOME=%q; want the home's", got, err, no)
+		}
+	}
+	t.Setenv("HOME", "")
+	if got, err := DataDir(); err == nil {
+		t.Errorf("got %s without a home, want an error", got)
+	}
+}
+
+func TestShell(t *testing.T) {
+	words := Shell("echo one && echo two")
+	out, err := exec.Command(words[0], words[1:]...).Output()
+	if got := strings.Fields(string(out)); err != nil || len(got) != 2 || got[0] != "one" || got[1] != "two" {
+		t.Errorf("got %q, %v; want both words", out, err)
+	}
+}
