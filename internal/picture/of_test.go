@@ -147,6 +147,29 @@ func TestSlopeGoesThroughWhatIsDrawn(t *testing.T) {
 	}
 }
 
+// TestOutage: seconds without an answer are where the times rise, and no gap.
+func TestOutage(t *testing.T) {
+	d := measured("a", 12, 1)
+	for i := range d.Intervals {
+		iv := &d.Intervals[i]
+		iv.Offered = iv.Acked + iv.Failed
+		if i >= 5 && i < 10 {
+			iv.Acked, iv.Failed, iv.Response = 0, 0, measure.Summarize(measure.NewHistogram(), nil, nil)
+		}
+	}
+	f := figure(t, Of(d), "response")
+	i := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == "p99" })
+	s := f.Series[i]
+	for k := 6; k < 10; k++ {
+		if want := float64(k-5) * 1e6; s.Y[k] != want || !s.AtLeast[k] {
+			t.Errorf("second %d: got %v us (at least: %v), want at least %v", k+1, s.Y[k], s.AtLeast[k], want)
+		}
+	}
+	if s.AtLeast[4] || !strings.Contains(f.Note, "lower bounds") {
+		t.Errorf("a bound before it: %v; the note: %s", s.AtLeast[4], f.Note)
+	}
+}
+
 // An interval in which a teller did not answer is a hole and not a line.
 func TestHoles(t *testing.T) {
 	d := measured("a", 12, 1)

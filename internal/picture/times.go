@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"carronade/internal/report"
+	"carronade/load"
 	"carronade/measure"
 )
 
@@ -32,10 +34,11 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 	bounds := false
 	for i, r := range p.runs {
 		rows := r.paced()
+		waiting := name == "response" && r.Mode == load.OpenLoop && r.Totals.RateOf == report.RateAcked
 		if p.several() {
 			for _, o := range over {
 				if o.p == 50 || o.p == 99 {
-					s, b := percentileSeries(rows, o.p, of)
+					s, b := percentileSeries(rows, o.p, of, waiting)
 					s.Name, s.Tone, s.Report = p.named(i, o.name), toneOf(i), i
 					if o.p == 99 {
 						s.Dash = Dashed
@@ -47,7 +50,7 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 			continue
 		}
 		for _, o := range over {
-			s, b := percentileSeries(rows, o.p, of)
+			s, b := percentileSeries(rows, o.p, of, waiting)
 			s.Name, s.Tone, s.Dash, s.Report = o.name, o.tone, o.dash, i
 			bounds = bounds || b
 			f.Series = append(f.Series, s)
@@ -55,7 +58,7 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 	}
 	f.Series = used(f.Series)
 	if bounds {
-		f.Note += " Values marked >= are lower bounds: events without an answer are among them, at the age they had reached."
+		f.Note += " Values marked >= are lower bounds: events without an answer, or that were still waiting for one, are among them, at the age they had reached."
 	}
 	p.add(f)
 }
@@ -71,10 +74,18 @@ func used(all []Series) []Series {
 	return out
 }
 
-func percentileSeries(rows []row, p float64, of func(*row) summary) (s Series, bounds bool) {
+// percentileSeries is a percentile of rows. Waiting: what waited at a row's end is
+// among it, so that a stall is to be seen while it lasts.
+func percentileSeries(rows []row, p float64, of func(*row) summary, waiting bool) (s Series, bounds bool) {
+	var backlog report.Backlog
 	for i := range rows {
 		v, least := math.NaN(), false
-		if sum := of(&rows[i]); !sum.IsEmpty() {
+		if waiting {
+			backlog.Add(rows[i].to, &rows[i].Counts)
+			if x, ok := backlog.At(p, of(&rows[i])); ok {
+				v, least = micros(x.D), x.AtLeast
+			}
+		} else if sum := of(&rows[i]); !sum.IsEmpty() {
 			if p == 100 {
 				if sum.Count > 0 {
 					v = sum.Max

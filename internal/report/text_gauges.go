@@ -134,9 +134,10 @@ func (d *Document) course(p *layout.Page) {
 	}
 	t.Row(heads[0]...)
 	t.Row(heads[1]...)
+	responses := d.responses(99)
 	for i := 0; i < len(rows); i += per {
 		part := rows[i:min(i+per, len(rows))]
-		t.Row(d.stretch(part, answered)...)
+		t.Row(d.stretch(part, answered, responses)...)
 	}
 	p.Table(&t)
 	switch {
@@ -148,7 +149,7 @@ func (d *Document) course(p *layout.Page) {
 }
 
 // stretch is a row of the course.
-func (d *Document) stretch(part []Interval, answered bool) []string {
+func (d *Document) stretch(part []Interval, answered bool, responses map[float64]measure.Value) []string {
 	var rate, bytes, length float64
 	flying := uint64(0)
 	var p50, p99, response measure.Value
@@ -160,7 +161,11 @@ func (d *Document) stretch(part []Interval, answered bool) []string {
 		flying = max(flying, iv.InFlight)
 		largest(&p50, iv.Service, 50)
 		largest(&p99, iv.Service, 99)
-		largest(&response, iv.Response, 99)
+		if v, ok := responses[iv.StartS]; ok && v.D >= response.D {
+			response = v
+		} else if responses == nil {
+			largest(&response, iv.Response, 99)
+		}
 	}
 	cells := []string{seconds(part[len(part)-1].EndS), units.FormatRate(rate / length), units.FormatSize(int64(bytes/length)) + "/s"}
 	if !answered {

@@ -173,6 +173,23 @@ func (d *Document) series(p *layout.Page) {
 		}
 		return micros(v.D)
 	}
+	time := func(v float64) string { return tidy(clock(v)) }
+	responses := d.responses(99)
+	response := func(iv Interval) float64 {
+		if v, ok := responses[iv.StartS]; ok {
+			return micros(v.D)
+		}
+		return p99(iv.Response)
+	}
+	// A stretch of which the largest is known as a bound only says so.
+	bound := func(us float64) string {
+		for _, iv := range rows {
+			if v, ok := responses[iv.StartS]; ok && v.AtLeast && micros(v.D) == us {
+				return tidy(value(v))
+			}
+		}
+		return time(us)
+	}
 	graphs := []struct {
 		name string
 		of   func(Interval) float64
@@ -180,9 +197,9 @@ func (d *Document) series(p *layout.Page) {
 		show func(float64) string
 	}{
 		{d.Totals.RateOf, func(iv Interval) float64 { return iv.EventsPerS }, nil, units.FormatRate},
-		{"response p99", func(iv Interval) float64 { return p99(iv.Response) }, math.Max, func(v float64) string { return tidy(clock(v)) }},
-		{"service p99", func(iv Interval) float64 { return p99(iv.Service) }, math.Max, func(v float64) string { return tidy(clock(v)) }},
-		{"end to end", func(iv Interval) float64 { return p99(iv.EndToEnd) }, math.Max, func(v float64) string { return tidy(clock(v)) }},
+		{"response p99", response, math.Max, bound},
+		{"service p99", func(iv Interval) float64 { return p99(iv.Service) }, math.Max, time},
+		{"end to end", func(iv Interval) float64 { return p99(iv.EndToEnd) }, math.Max, time},
 		{"in flight", func(iv Interval) float64 { return float64(iv.InFlight) }, math.Max, func(v float64) string { return units.FormatCountShort(uint64(v)) }},
 		{"behind", func(iv Interval) float64 {
 			if iv.LagEvents < 0 {

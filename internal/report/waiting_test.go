@@ -1,0 +1,124 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"carronade/internal/layout"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// TestBacklogIsABound: whatever is done, and in whatever order, no percentile of
+// answers and of what waits is below the one that is told.
+func TestBacklogIsABound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const rate, rows = 50, 6
+		type event struct{ due, done time.Duration } // done beyond the run: never
+		events := make([]event, rate*rows)
+		for i := range events {
+			due := time.Duration(i) * time.Second / rate
+			took := time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "took"))
+			if rapid.Bool().Draw(t, "quick") {
+				took /= 1000
+			}
+			events[i] = event{due, due + took}
+		}
+		var b Backlog
+		for r := range rows {
+			start, end := time.Duration(r)*time.Second, time.Duration(r+1)*time.Second
+			var c measure.Counts
+			answers := measure.NewHistogram()
+			var seen []time.Duration // as somebody would see them at the end of the row
+			for _, e := range events {
+				if e.due >= start && e.due < end {
+					c.Offered++
+				}
+				switch {
+				case e.done >= start && e.done < end:
+					c.Acked++
+					answers.Record(e.done - e.due)
+					seen = append(seen, e.done-e.due)
+				case e.due < end && e.done >= end:
+					seen = append(seen, end-e.due)
+				}
+			}
+			b.Add(end.Seconds(), &c)
+			slices.Sort(seen)
+			for _, p := range []float64{50, 90, 99, 100} {
+				v, ok := b.At(p, measure.Summarize(answers, nil, []float64{100}))
+				if !ok || !v.AtLeast {
+					continue
+				}
+				rank := min(max(int(p/100*float64(len(seen))+0.9999999), 1), len(seen))
+				if truth := seen[rank-1]; v.D > truth {
+					t.Fatalf("row %d, p%v: at least %v, and it was %v", r, p, v.D, truth)
+				}
+			}
+		}
+	})
+}
+
+// outage is a run of eight seconds at a thousand a second, in which nothing was
+// answered from the third second to the end of the fifth.
+func outage() *Document {
+	d := &Document{Mode: load.OpenLoop, Totals: Totals{RateOf: RateAcked, ElapsedS: 8}, Phases: []Phase{{Name: measure.Hold, EndS: 8}}}
+	for i := range 8 {
+		iv := Interval{Phase: measure.Hold, StartS: float64(i), EndS: float64(i + 1), Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000}, EventsPerS: 1000}
+		h := measure.NewHistogram()
+		switch {
+		case i >= 2 && i < 5:
+			iv.Acked, iv.EventsPerS = 0, 0
+		case i == 5:
+			iv.Acked, iv.EventsPerS = 4000, 4000
+			h.RecordSpan(time.Millisecond, 3*time.Second, 4000)
+		default:
+			h.RecordN(5*time.Millisecond, 1000)
+		}
+		iv.Response = measure.Summarize(h, nil, nil)
+		d.Response = iv.Response
+		d.Intervals = append(d.Intervals, iv)
+	}
+	return d
+}
+
+func TestOutageIsSeen(t *testing.T) {
+	d := outage()
+	got := d.responses(99)
+	for at, want := range map[float64]measure.Value{
+		1: {P: 99, D: 5 * time.Millisecond},
+		3: {P: 99, D: time.Second, AtLeast: true},
+		4: {P: 99, D: 2 * time.Second, AtLeast: true},
+		6: {P: 99, D: 5 * time.Millisecond},
+	} {
+		if got[at] != want {
+			t.Errorf("at %v s: got %v, want %v", at, got[at], want)
+		}
+	}
+	if v, ok := got[2]; ok {
+		t.Errorf("at 2 s: got %v, want nothing: no answer came, and what waits is younger than a row", v)
+	}
+	var b strings.Builder
+	if err := d.Text(&b, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"  4 s", ">= 1.00  s", ">= 2.00  s"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in the text:\n%s", want, b.String())
+		}
+	}
+
+	// Where nothing is due, or nothing is answered, nothing waits.
+	d.Mode = load.ClosedLoop
+	if got := d.responses(99); got != nil {
+		t.Errorf("a closed loop: got %v", got)
+	}
+	d.Mode, d.Totals.RateOf = load.OpenLoop, RateSent
+	if got := d.responses(99); got != nil {
+		t.Errorf("nothing is acknowledged: got %v", got)
+	}
+}
