@@ -124,8 +124,8 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	return exitCode{Code: code, Err: err}
 }
 
-// prepareAs makes runs of a tool's workloads. The caller closes what it returns.
-func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours, told func(error)) (o outputs, end func(), err error) {
+// prepareAs makes runs of a tool's workloads. The caller ends what it returns.
+func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours, eyes compat.Eyes) (o outputs, end func(), err error) {
 	var (
 		ws []*workload.Workload
 		t  command.Settings
@@ -143,39 +143,27 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 		}
 		ws = append(ws, w...)
 	}
-	if o, err = s.outputs(ctx, &t, ws...); err != nil {
-		return o, nil, err
-	}
-	if o.hub, err = s.publisherTo(&t, told); err != nil {
-		o.keep.close()
-		return o, nil, err
-	}
-	return o, func() {
-		s.unpublish(o.hub)
-		o.keep.close()
-	}, nil
+	return s.prepare(ctx, &t, eyes, ws...)
 }
 
 // fireAs runs the workload of a tool.
 func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.Document, ours compat.Ours, eyes compat.Eyes) (*report.Document, error) {
-	o, end, err := s.prepareAs(ctx, tool, []*workload.Document{doc}, ours, eyes.Told)
+	o, end, err := s.prepareAs(ctx, tool, []*workload.Document{doc}, ours, eyes)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	o.eyes = eyes
 	return s.deliverAs(ctx, o, 0)
 }
 
 // fireTogether runs several workloads of a tool at the same time. Others are told
 // of the first.
 func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours) ([]*report.Document, error) {
-	o, end, err := s.prepareAs(ctx, tool, docs, ours, nil)
+	o, end, err := s.prepareAs(ctx, tool, docs, ours, compat.Eyes{Opened: func() {}})
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	o.eyes = compat.Eyes{Opened: func() {}}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var (

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/compat"
 	"carronade/internal/standin"
 	"carronade/internal/workload"
 )
@@ -111,16 +112,18 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 		d.Add("system-pid", "the demo's server", strconv.Itoa(child.Pid()))
 	}
 	var o outputs
+	// The configuration is about servers of the user's, and about who is to be told
+	// of runs against them: of it a demo has the store alone.
 	w, err := workload.Resolve(s.Kinds, &d, nil)
 	if err == nil {
-		o, err = s.outputs(ctx, t, w)
-		defer func() { o.keep.close() }()
-	}
-	if err == nil {
-		if !o.quiet {
-			s.note("an embedded %s listens on %s", demo.name, child.Addr())
+		var end func()
+		if o, end, err = s.prepare(ctx, t, compat.Eyes{}, w); err == nil {
+			defer end()
+			if !o.quiet {
+				s.note("an embedded %s listens on %s", demo.name, child.Addr())
+			}
+			err = s.fire(ctx, o)
 		}
-		err = s.fire(ctx, o)
 	}
 	if stopErr := child.Stop(); stopErr != nil && err == nil {
 		err = fmt.Errorf("the embedded %s: %w", demo.name, stopErr)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"carronade/internal/command"
+	"carronade/internal/compat"
 	"carronade/internal/workload"
 )
 
@@ -20,9 +22,12 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 		given.Doc.Add("store", "--store", place)
 	}
 	given.Doc.Add("repeat", "--repeat", strconv.Itoa(repeat))
-	var ws []*workload.Workload
+	var (
+		ws []*workload.Workload
+		t  command.Settings
+	)
 	for _, path := range []string{base, candidate} {
-		t := command.Settings{Doc: given.Doc}
+		t = command.Settings{Doc: given.Doc}
 		found, err := s.resolve(&t, nil, path)
 		if err != nil {
 			return nil, nil, err
@@ -35,11 +40,14 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 		}
 		ws = append(ws, found[0])
 	}
-	o, err := s.outputs(ctx, &given, ws...)
+	// What the configuration has added to t is the same for both. The comparison is
+	// what is printed and written.
+	t.Doc.Entries = slices.DeleteFunc(t.Doc.Entries, func(e workload.Entry) bool { return e.Name == "json" || e.Name == "json-file" })
+	o, end, err := s.prepare(ctx, &t, compat.Eyes{}, ws...)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer o.keep.close()
+	defer end()
 	if o.keep.store == nil {
 		return nil, nil, &words{
 			Err:  errors.New("the reports to compare would be kept nowhere"),

@@ -107,6 +107,25 @@ func TestInterleave(t *testing.T) {
 	}
 }
 
+// The configuration's collectors are told of these runs as of any.
+func TestInterleaveIsPublished(t *testing.T) {
+	s, _, path := turning(t, map[string]string{
+		"a.yaml":   "{target: 'null://', count: 10}",
+		"own.yaml": "metrics-addr: 127.0.0.1:0\njson-file: unused.json\n",
+	})
+	t.Chdir(path("."))
+	t.Setenv("CARRONADE_CONFIG", path("own.yaml"))
+	if _, _, err := s.interleave(t.Context(), path("reports.db"), path("a.yaml"), path("a.yaml"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if said := s.Err.(*bytes.Buffer).String(); !strings.Contains(said, "metrics for Prometheus at http://") {
+		t.Errorf("it said %q", said)
+	}
+	if found, err := filepath.Glob(path("unused*")); err != nil || len(found) > 0 {
+		t.Errorf("it left %v, %v", found, err)
+	}
+}
+
 // What nobody keeps cannot be compared, and that is said before it is measured.
 func TestInterleaveWithoutAStore(t *testing.T) {
 	s, _, path := turning(t, map[string]string{

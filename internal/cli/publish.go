@@ -13,18 +13,13 @@ import (
 )
 
 // publisher prepares to tell others of runs, where that was asked for; nil
-// where it was not.
-func (s *session) publisher(t *command.Settings) (*publish.Hub, error) {
-	return s.publisherTo(t, nil)
-}
-
-// publisherTo is publisher where somebody takes what became of each interval for
-// Graphite.
-func (s *session) publisherTo(t *command.Settings, told func(error)) (*publish.Hub, error) {
+// where it was not. told takes what became of each interval for Graphite, and may
+// be nil.
+func (s *session) publisher(t *command.Settings, told func(error)) (*publish.Hub, error) {
 	o := publish.Options{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
 		Version: version(), Told: told,
-		Logf:    func(format string, args ...any) { s.restore.Load().Say(fmt.Sprintf(format, args...)) },
+		Logf: func(format string, args ...any) { s.restore.Load().Say(fmt.Sprintf(format, args...)) },
 	}
 	for _, h := range t.All("otlp-header") {
 		name, ref, _ := strings.Cut(h, "=")

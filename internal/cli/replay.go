@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/store"
@@ -58,7 +59,7 @@ func (s *session) replayCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, err := s.outputs(cmd.Context(), &t, ws...)
+			o, end, err := s.prepare(cmd.Context(), &t, compat.Eyes{}, ws...)
 			if err != nil {
 				return err
 			}

@@ -55,15 +55,11 @@ func (s *session) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, err := s.outputs(cmd.Context(), &t, ws...)
+			o, end, err := s.prepare(cmd.Context(), &t, compat.Eyes{}, ws...)
 			if err != nil {
 				return err
 			}
-			defer o.keep.close()
-			if o.hub, err = s.publisher(&t); err != nil {
-				return err
-			}
-			defer s.unpublish(o.hub)
+			defer end()
 			return s.fire(cmd.Context(), o)
 		}),
 	}
@@ -152,10 +148,29 @@ type task struct {
 	kept error // why the report is not where it was to be kept
 }
 
+// prepare makes ready what runs of workloads need besides them, as the flags and
+// the configuration in t have it: their files, the store that keeps them, and
+// whoever is told of them while they go on. The caller ends it when all of them
+// are done.
+func (s *session) prepare(ctx context.Context, t *command.Settings, eyes compat.Eyes, ws ...*workload.Workload) (o outputs, end func(), err error) {
+	if o, err = s.outputs(ctx, t, ws...); err != nil {
+		return o, nil, err
+	}
+	if o.hub, err = s.publisher(t, eyes.Told); err != nil {
+		o.keep.close()
+		return o, nil, err
+	}
+	o.eyes = eyes
+	return o, func() {
+		s.unpublish(o.hub)
+		o.keep.close()
+	}, nil
+}
+
 // outputs reads the flags that say so, and tries the files before anything is
 // fired: a disk that cannot be written is better found now.
 func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
-	o = outputs{json: t.Last("json") == "true", quiet: t.Last("quiet") == "true", note: t.Last("note")}
+	o = outputs{json: t.Bool("json"), quiet: t.Bool("quiet"), note: t.Last("note")}
 	for _, w := range ws {
 		attached, err := run.Attach(w, t.All("attach"))
 		if err != nil {

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +17,8 @@ import (
 // for the kind and the operation it turns out to have.
 type Settings struct {
 	Doc workload.Document
+
+	bound []string // names of flags of kinds
 }
 
 // Bind makes a flag of each setting: of the load's, and of the kinds'.
@@ -36,14 +39,26 @@ func (t *Settings) BindOne(fs *pflag.FlagSet, name string) {
 
 // BindSetting makes a flag of one setting.
 func (t *Settings) BindSetting(fs *pflag.FlagSet, s *workload.Setting) {
+	if s.Kind != "" {
+		t.bound = append(t.bound, s.Name)
+	}
 	f := fs.VarPF(&setting{Setting: *s, into: t}, s.Name, "", s.Help)
 	if s.Type == target.Bool {
 		f.NoOptDefVal = "true"
 	}
 }
 
-// Last returns the last value typed for a flag.
+// Bool reports whether the last value typed for a flag is yes.
+func (t *Settings) Bool(name string) bool { return t.Last(name) == "true" }
+
+// Last returns the last value typed for a flag; "" is none. The name of no
+// setting is a mistake of the program, and panics.
 func (t *Settings) Last(name string) string {
+	t.check(name)
+	return t.last(name)
+}
+
+func (t *Settings) last(name string) string {
 	for _, e := range slices.Backward(t.Doc.Entries) {
 		if e.Name == name {
 			return e.Values[len(e.Values)-1]
@@ -55,6 +70,7 @@ func (t *Settings) Last(name string) string {
 // Where returns how the last value of a setting was given, such as "--rate"; ""
 // where none was.
 func (t *Settings) Where(name string) string {
+	t.check(name)
 	for _, e := range slices.Backward(t.Doc.Entries) {
 		if e.Name == name {
 			return e.Where
@@ -65,6 +81,7 @@ func (t *Settings) Where(name string) string {
 
 // All returns every value typed for a list.
 func (t *Settings) All(name string) []string {
+	t.check(name)
 	var all []string
 	for _, e := range t.Doc.Entries {
 		if e.Name == name {
@@ -72,6 +89,23 @@ func (t *Settings) All(name string) []string {
 		}
 	}
 	return all
+}
+
+// ofLoad are the names of the load's own settings.
+var ofLoad = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{"target": true} // which is no flag
+	for _, s := range workload.Table(nil) {
+		names[s.Name] = true
+	}
+	return names
+})
+
+// check panics where a setting is asked for that is neither the load's nor a
+// flag's: it would be empty for ever, and nobody would know.
+func (t *Settings) check(name string) {
+	if !ofLoad()[name] && !slices.Contains(t.bound, name) {
+		panic("no setting is called " + name)
+	}
 }
 
 // AllSettings is the union of the kinds' tables, each name once.
@@ -118,7 +152,7 @@ func (s *setting) String() string {
 	if s.into == nil {
 		return "" // pflag asks a zero value what its default is
 	}
-	return s.into.Last(s.Name)
+	return s.into.last(s.Name)
 }
 
 // CompleteTarget offers the beginnings of targets to the shell.

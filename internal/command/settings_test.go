@@ -1,0 +1,31 @@
+package command
+
+import "testing"
+
+// What flags say is asked for by name, and a name that no setting has is found
+// by the first test that comes by.
+func TestSettingsByName(t *testing.T) {
+	var s Settings
+	s.Doc.Add("quiet", "--quiet", "false")
+	s.Doc.Add("quiet", "quiet in a file", "true")
+	s.Doc.Add("label", "--label", "a=b")
+	s.Doc.Add("label", "--label", "c=d")
+	if !s.Bool("quiet") || s.Bool("json") || s.Last("quiet") != "true" || s.Where("quiet") != "quiet in a file" || s.Last("note") != "" {
+		t.Errorf("got %v, %v, %q, %q", s.Bool("quiet"), s.Bool("json"), s.Last("quiet"), s.Where("quiet"))
+	}
+	if all := s.All("label"); len(all) != 2 || all[1] != "c=d" {
+		t.Errorf("got %v", all)
+	}
+	for name, ask := range map[string]func(string){
+		"Last": func(n string) { s.Last(n) }, "Bool": func(n string) { s.Bool(n) }, "Where": func(n string) { s.Where(n) }, "All": func(n string) { s.All(n) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s of no setting: nothing happened", name)
+				}
+			}()
+			ask("metrics-adr")
+		}()
+	}
+}
