@@ -122,6 +122,9 @@ func (r *Row) measure(o Options) Comparison {
 		c.Difference = difference(base, r.Candidate, relative, o.Confidence)
 		if min(n, m) >= o.Least {
 			c.P = uTest(base, r.Candidate)
+			if c.P <= 1-o.Confidence {
+				c.Difference.deny()
+			}
 		}
 	}
 	if !r.Amount && n > 0 && m > 0 {

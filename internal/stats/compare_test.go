@@ -2,8 +2,11 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
+
+	moremath "github.com/aclements/go-moremath/stats"
 )
 
 // around is n values evenly around a level, a share apart from end to end.
@@ -202,5 +205,40 @@ func TestOutlookIsOfTheMediansThatAreShown(t *testing.T) {
 				t.Errorf("got %+v, want the difference %v of %v and %v", got, want, c.Base.Median, c.Candidate.Median)
 			}
 		})
+	}
+}
+
+// Values that are equal do not set the interval against the test: it may end at
+// nothing, and lies on no two sides of it.
+func TestTies(t *testing.T) {
+	base := []float64{5, 5, 5, 5, 5, 5}
+	c := Compare(base, []float64{5, 6, 6, 6, 6, 6}, Less, Options{})
+	if c.Verdict != Worse || c.Difference.Lo != 0 || c.Difference.Center <= 0 {
+		t.Errorf("got %v, p %v, %+v", c.Verdict, c.P, c.Difference)
+	}
+	rnd := rand.New(rand.NewPCG(7, 7))
+	for range 4000 {
+		n, values := 6+rnd.IntN(8), 2+rnd.IntN(6)
+		a, b := make([]float64, n), make([]float64, n)
+		for i := range a {
+			a[i], b[i] = 100+float64(rnd.IntN(values)), 100+float64(rnd.IntN(values)+rnd.IntN(values))
+		}
+		c := Compare(a, b, More, Options{})
+		d := c.Difference
+		if c.P <= 0.05 && d.Lo < 0 && d.Hi > 0 || c.P > 0.05 && (d.Lo > 0 || d.Hi < 0) {
+			t.Fatalf("p %v and %+v of %v and %v", c.P, d, a, b)
+		}
+	}
+}
+
+// The test and the interval count out samples of the same sizes.
+func TestExactIsTheTests(t *testing.T) {
+	if exact != moremath.MannWhitneyExactLimit {
+		t.Errorf("got %d, and the test's is %d", exact, moremath.MannWhitneyExactLimit)
+	}
+	for _, tt := range []struct{ n, want int }{{5, 3}, {6, 6}, {21, 143}, {30, 318}, {50, 966}} {
+		if got := rejected(tt.n, tt.n, 0.05); got != tt.want {
+			t.Errorf("of %d: got %d, want %d", tt.n, got, tt.want)
+		}
 	}
 }

@@ -6,8 +6,10 @@
 //
 // It answers for how often a verdict is wrong; it refuses to know what was
 // measured. Its invariant: a verdict never contradicts the interval and the
-// probability that stand beside it, and the same samples give the same answer,
-// to the bit, wherever and whenever they are compared.
+// probability that stand beside it (where values are equal the interval of a
+// difference may end at nothing itself, and never goes beyond), and the same
+// samples give the same answer, to the bit, wherever and whenever they are
+// compared.
 //
 // Nothing assumes how samples are distributed but Outlook, which says so.
 // Medians and their intervals are order statistics, two samples meet in the

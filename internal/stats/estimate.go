@@ -75,6 +75,19 @@ func (d *Difference) within(x float64) bool {
 	return d.Bounded() && d.Hi <= x && d.Lo >= -x
 }
 
+// deny takes out of the interval what lies on the other side of nothing: a test
+// that denies no difference denies those beyond it, too. Only values that are
+// equal (ties), which the interval is not counted with, leave any there.
+func (d *Difference) deny() {
+	switch {
+	case !d.Bounded():
+	case d.Center > 0:
+		d.Lo = max(d.Lo, 0)
+	case d.Center < 0:
+		d.Hi = min(d.Hi, 0)
+	}
+}
+
 // Worst is the effect at the worse end of the interval: the difference is worse
 // by no more than that, 0 if it is better for certain, infinite where there is
 // no bound.

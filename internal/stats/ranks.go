@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	moremath "github.com/aclements/go-moremath/stats"
@@ -18,9 +19,9 @@ func uTest(base, candidate []float64) float64 {
 	return benchmath.AssumeNothing.Compare(x, y).P
 }
 
-// exact is how many values a side are counted out; more meet the normal
-// distribution, which is right in the third digit there.
-const exact = 20
+// exact is how many values a side are counted out, by benchmath and so here;
+// more meet the normal distribution, with its correction for whole numbers.
+const exact = 50
 
 // rejects keeps what rejected found: the same few sizes are asked for again
 // and again.
@@ -43,13 +44,11 @@ func rejected(n, m int, alpha float64) int {
 	c := 0
 	if n <= exact && m <= exact {
 		u := moremath.UDist{N1: n, N2: m}
-		for c < n*m/2 && 2*u.CDF(float64(c)) <= alpha {
-			c++
-		}
+		c = sort.Search(n*m/2, func(c int) bool { return 2*u.CDF(float64(c)) > alpha })
 	} else {
 		nm := float64(n) * float64(m)
 		z := moremath.StdNormal.InvCDF(1 - alpha/2)
-		c = max(0, int(nm/2-z*math.Sqrt(nm*float64(n+m+1)/12)))
+		c = max(0, int(nm/2-z*math.Sqrt(nm*float64(n+m+1)/12)+0.5))
 	}
 	rejects.Store(key, c)
 	return c
