@@ -63,11 +63,7 @@ func (s *session) replayCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer o.keep.close()
-			if o.hub, err = s.publisher(&t); err != nil {
-				return err
-			}
-			defer s.unpublish(o.hub)
+			defer end()
 			if !o.quiet {
 				s.note("replaying %s of %s: %s", d.ID, d.StartedAt.UTC().Format("2006-01-02 15:04"), d.Verdict())
 			}
