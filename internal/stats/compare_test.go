@@ -218,10 +218,11 @@ func TestTies(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for range 4000 {
-		n, values := 6+rnd.IntN(8), 2+rnd.IntN(6)
+		n, values := 6+rnd.IntN(2), 3+rnd.IntN(8)
+		shift := rnd.Float64() * float64(values)
 		a, b := make([]float64, n), make([]float64, n)
 		for i := range a {
-			a[i], b[i] = 100+float64(rnd.IntN(values)), 100+float64(rnd.IntN(values)+rnd.IntN(values))
+			a[i], b[i] = 100+float64(rnd.IntN(values)), 100+math.Floor(rnd.Float64()*float64(values)+shift)
 		}
 		c := Compare(a, b, More, Options{})
 		d := c.Difference
