@@ -76,7 +76,7 @@ func (o *options) flags(name string) *flag.FlagSet {
 	fs.DurationVar(&o.run, "run", 0, "stop run after this duration (2018: 10s, 2023: 30s; 0: never)")
 
 	o.bases.list = []string{"http://localhost:8200/"}
-	fs.Var(&o.bases, "base-url", "2018: server, repeatable (default http://localhost:8200/)")
+	fs.Var(&o.bases, "base-url", "2018: server, repeatable")
 	fs.Var(&o.headers, "header", "2018: header(s) added to all requests")
 	fs.StringVar(&o.profile, "profile", "heavy", "2018: load profile: one of "+profileNames())
 	fs.IntVar(&o.requests, "requests", math.MaxInt32, "2018: maximum requests to make")

@@ -113,7 +113,7 @@ func fire(ctx context.Context, p *compat.Program, w *workload.Document, t teller
 	d, err = p.Fire(ctx, w, compat.Eyes{Opened: func() { t.begun(now()) }, Interval: t.interval})
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, report.ExitInterrupted, nil
+			return nil, report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
 		}
 		return nil, 0, err // ours is the exit code
 	}

@@ -35,7 +35,7 @@ func CheckTopic(name string) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("Topic name is invalid: %s", reason) //nolint:revive // Kafka's words
+	return fmt.Errorf("Topic name is invalid: %s", reason)
 }
 
 // CheckExpression is the error about a regular expression that a flag was given.
