@@ -81,13 +81,19 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil:
-		return l.downErr != nil && now-l.downAt > l.s.p.cfg.requestTimeout
+		return l.gone(now)
 	case now < l.quiet || k.held:
 		return false
 	default:
 		// What waits behind a full socket is bounded by one request.
 		return !k.handed || k.unsent < l.s.p.cfg.maxRequest
 	}
+}
+
+// gone reports whether there has been no connection for so long that shots are
+// taken only to fail.
+func (l *lane) gone(now time.Duration) bool {
+	return l.link == nil && l.downErr != nil && now-l.downAt > l.s.patience()
 }
 
 // open reports whether requests may be written now.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -255,6 +256,9 @@ func (p *producer) Close() error {
 	for _, s := range p.senders {
 		s.mu.Lock()
 		lanes := s.lanes
+		if s.nowhere != nil {
+			lanes = append(slices.Clone(lanes), s.nowhere)
+		}
 		s.mu.Unlock()
 		for _, l := range lanes {
 			l.Close()

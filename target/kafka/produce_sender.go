@@ -58,6 +58,8 @@ type sender struct {
 	shares   []share // by partition
 	live     []*slot // not settled
 	later    []*slot // waiting for a leader, a connection or a backoff
+	orphans  int     // partitions without a leader
+	nowhere  *lane   // of those that had none for too long; nil: none
 	marks    uint64
 	now      time.Duration // of the last look at the clock with the lock held
 
@@ -77,7 +79,7 @@ type sender struct {
 }
 
 // A share is one sender's part of a partition. Of a sender that is not
-// idempotent only mark is used.
+// idempotent only mark, after, orphan and since are used.
 type share struct {
 	mark uint64 // of the request being put together that has a batch for it
 
@@ -89,6 +91,8 @@ type share struct {
 	recovering bool    // waits until none is, to send all again in order
 	bump       bool    // there is a gap: begin a new epoch
 	after      time.Duration
+	orphan     bool          // it has no leader
+	since      time.Duration // for so long
 }
 
 func newSender(p *producer, id, partitions int) *sender {
@@ -125,9 +129,18 @@ func (s *sender) learn(v *view) {
 	found := false
 	for part := range min(len(s.routes), len(v.leaders)) {
 		id := v.leaders[part]
+		sh := &s.shares[part]
 		if id == noLeader {
-			s.left(s.routes[part].Swap(nil))
+			if !sh.orphan {
+				sh.orphan, sh.since = true, s.now
+				s.orphans++
+				s.left(s.routes[part].Swap(nil))
+			}
 			continue
+		}
+		if sh.orphan {
+			sh.orphan = false
+			s.orphans--
 		}
 		l := s.byBroker[id]
 		if l == nil {
@@ -141,7 +154,7 @@ func (s *sender) learn(v *view) {
 		if old := s.routes[part].Swap(l); old != l {
 			s.left(old)
 			found = found || old == nil
-			s.shares[part].after = 0 // a new leader is worth trying at once
+			sh.after = 0 // a new leader is worth trying at once
 		}
 	}
 	for id, l := range s.byBroker {

@@ -280,6 +280,7 @@ func (s *sender) watch() {
 			k.kill(errTimeout) // the broker does not read either
 		}
 	}
+	s.abandon(now)
 	s.expire(now)
 	s.dispatch()
 	s.finish()
@@ -289,7 +290,7 @@ func (s *sender) watch() {
 func (s *sender) expire(now time.Duration) {
 	keep := s.later[:0]
 	for _, sl := range s.later {
-		if now < sl.deadline && !s.hopeless(sl, now) {
+		if now < sl.deadline && !s.hopeless(sl.part, now) {
 			keep = append(keep, sl)
 			continue
 		}
@@ -300,12 +301,47 @@ func (s *sender) expire(now time.Duration) {
 	s.later = keep
 }
 
-// hopeless reports whether the slot's broker has been away for so long that
-// shots are taken only to fail.
-func (s *sender) hopeless(sl *slot, now time.Duration) bool {
-	l := s.routes[sl.part].Load()
-	return l != nil && l.link == nil && l.downErr != nil && now-l.downAt > s.p.cfg.requestTimeout
+// patience is how long a broker may be away, and a partition without a leader,
+// before its shots fail: an idempotent producer, which loses nothing by waiting,
+// waits for as long as it tries one again.
+func (s *sender) patience() time.Duration {
+	if s.pid >= 0 {
+		return s.p.cfg.deliveryTimeout
+	}
+	return s.p.cfg.requestTimeout
 }
+
+// hopeless reports whether nobody has served a partition for so long that its
+// shots are given up.
+func (s *sender) hopeless(part int32, now time.Duration) bool {
+	l := s.routes[part].Load()
+	return l != nil && l.gone(now)
+}
+
+// abandon routes partitions that had no leader for too long to a lane on which
+// shots fail: else a run that has to fire a number of events would never end.
+func (s *sender) abandon(now time.Duration) {
+	if s.orphans == 0 {
+		return
+	}
+	found := false
+	for part := range s.shares {
+		sh := &s.shares[part]
+		if !sh.orphan || now-sh.since <= s.patience() || s.routes[part].Load() != nil {
+			continue
+		}
+		if s.nowhere == nil {
+			s.nowhere = &lane{s: s, id: int(s.p.lanes.Add(1) - 1), broker: noLeader, downErr: errNoLeader, downAt: math.MinInt64 / 2}
+		}
+		s.routes[part].Store(s.nowhere)
+		found = true
+	}
+	if found {
+		s.p.sink.Ready(-1, now)
+	}
+}
+
+var errNoLeader = errors.New("the partition has no leader")
 
 func (s *sender) classFor(sl *slot) load.Class {
 	if sl.class != load.OK {
@@ -321,7 +357,7 @@ func (s *sender) textFor(sl *slot) string {
 	l := s.routes[sl.part].Load()
 	switch {
 	case l == nil:
-		return "the partition has no leader"
+		return errNoLeader.Error()
 	case l.downErr != nil:
 		return l.downErr.Error()
 	}

@@ -88,7 +88,7 @@ func (s *sender) resolve(part int32) {
 	if sh.wired > 0 {
 		return
 	}
-	for len(sh.queue) > 0 && s.now >= sh.queue[0].deadline {
+	for len(sh.queue) > 0 && (s.now >= sh.queue[0].deadline || s.hopeless(part, s.now)) {
 		sl := sh.queue[0]
 		sh.remove(sl)
 		if !sl.maybe {

@@ -1,0 +1,93 @@
+package kafka
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"carronade/load"
+)
+
+// A broker, or a leader, that is gone for good ends a run of a number of events
+// soon after the time that shots are given, and not that time for each of them.
+func TestGoneForGood(t *testing.T) {
+	const patience, events = 300 * time.Millisecond, 2000
+	for _, tt := range []struct {
+		name       string
+		idempotent bool
+		leader     bool // it is the leader alone that is gone
+	}{
+		{"a broker", false, false},
+		{"a broker, idempotent", true, false},
+		{"a leader", false, true},
+		{"a leader, idempotent", true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := fake(t, 2)
+			p := opened(t, c.ListenAddrs(), func(cfg *config) {
+				cfg.requestTimeout, cfg.deliveryTimeout = patience, patience
+				if tt.idempotent {
+					cfg.requestTimeout = time.Minute // the other limit decides
+				}
+			}, fmt.Sprintf("idempotent=%v", tt.idempotent))
+			r := newRig(t, p)
+			r.events = 10 // 100 shots a partition, 5 at a time: many rounds of patience
+			gone := false
+			began := time.Now()
+			out := r.fireAnd(events, func(fired int) {
+				if gone || fired < events/10 {
+					return
+				}
+				gone = true
+				if !tt.leader {
+					c.Close()
+					return
+				}
+				v := *p.book.view.Load()
+				v.leaders = []int32{noLeader, v.leaders[1]}
+				p.senders[0].update(&v)
+			})
+			if took := time.Since(began); took > 10*patience {
+				t.Errorf("it took %v, shots are given %v", took, patience)
+			}
+			got := tally(out)
+			if got.failed < events*4/10 || got.acked == 0 {
+				t.Errorf("%+v of %d events", got, events)
+			}
+			for _, o := range out {
+				if o.Failed > 0 && o.Class == load.OK || o.Failed > 0 && o.Text == "" {
+					t.Fatalf("failed without a reason: %+v", o)
+				}
+			}
+		})
+	}
+}
+
+// A partition whose leader comes back after shots failed is served by it again.
+func TestLeaderComesBack(t *testing.T) {
+	c := fake(t, 2)
+	p := opened(t, c.ListenAddrs(), func(cfg *config) { cfg.requestTimeout = 50 * time.Millisecond })
+	q := &told{quiet: quiet{start: time.Now(), settled: make(chan int, 10)}, ready: make(chan int, 10)}
+	p.Start(q)
+	before := p.Route(0)
+	v := *p.book.view.Load()
+	with := v.leaders
+	v.leaders = []int32{noLeader, with[1]}
+	p.senders[0].update(&v)
+	if l := <-q.ready; l != -1 {
+		t.Errorf("Ready(%d), want -1", l)
+	}
+	if l := p.Route(0); l == nil || l == before {
+		t.Errorf("lane %v serves a partition that had no leader for long", l)
+	}
+	v.leaders = with
+	p.senders[0].update(&v)
+	if l := p.Route(0); l != before {
+		t.Errorf("lane %v, want that of the leader", l)
+	}
+	for _, m := range p.Metrics() {
+		if m.Broker < 0 {
+			t.Errorf("a broker that is none: %+v", m)
+		}
+	}
+}
