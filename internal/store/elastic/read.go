@@ -92,11 +92,12 @@ var newestFirst = []map[string]any{{"started_ns": "desc"}, {"kept_ns": "desc"}, 
 // Rows implements store.Store. What a search of the cluster can leave out for
 // certain it leaves out; the filters themselves are those of every store.
 func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
-	if err := s.settle(ctx); err != nil {
+	killed, err := s.settle(ctx)
+	if err != nil {
 		return nil, s.fail("list the reports", err)
 	}
 	m := digest.NewMatcher(q.Filters)
-	rows, err := s.rows(ctx, q, m)
+	rows, err := s.rows(ctx, q, m, killed)
 	if err == nil {
 		err = m.Err()
 		return rows, err // in the words of filters
@@ -104,7 +105,7 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 	return nil, s.fail("list the reports", err)
 }
 
-func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher) ([]digest.Row, error) {
+func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher, killed map[string]*reportDoc) ([]digest.Row, error) {
 	query := object{"match_all": object{}}
 	if !q.Since.IsZero() {
 		query = object{"range": object{"started_ns": object{"gte": q.Since.UnixNano()}}}
@@ -115,6 +116,9 @@ func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher) ([]d
 		var k kept
 		if err := json.Unmarshal(h.Source, &k.reportDoc); err != nil {
 			return false, err
+		}
+		if made := killed[h.ID]; made != nil {
+			k.Digest, k.Version, k.Owner = made.Digest, made.Version, "" // what is kept was made when the run began
 		}
 		row, err := s.row(ctx, &k)
 		if err != nil {
@@ -175,12 +179,12 @@ func (s *Store) Find(ctx context.Context, prefix string, n int) ([]string, error
 // alive tells whether the process that writes a report is still there.
 func alive(k *kept) bool { return store.Alive(k.Owner, time.UnixMilli(k.BeatMS)) }
 
-// settle makes finished reports of those whose process is gone. Who may not
-// write, reads them as they are.
-func (s *Store) settle(ctx context.Context) error {
+// settle makes finished reports of those whose process is gone. It returns the
+// documents of those that could not be written: who may not write, reads.
+func (s *Store) settle(ctx context.Context) (unwritten map[string]*reportDoc, err error) {
 	query := object{"bool": object{"must": []object{{"exists": object{"field": "owner"}}}, "must_not": []object{{"term": object{"owner": ""}}}}}
 	var dead []*kept
-	err := s.search(ctx, s.reports(), query, newestFirst, nil, func(h *hit) (bool, error) {
+	err = s.search(ctx, s.reports(), query, newestFirst, nil, func(h *hit) (bool, error) {
 		k := &kept{version: h.version}
 		if err := json.Unmarshal(h.Source, &k.reportDoc); err != nil {
 			return false, err
@@ -191,22 +195,22 @@ func (s *Store) settle(ctx context.Context) error {
 		return true, nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(dead) > 0 { // what they wrote last is to be found, too
 		err := s.do(ctx, http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil)
 		if status(err) != http.StatusNotFound && ignoreRefused(err) != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, k := range dead {
 		d, err := s.load(ctx, k)
 		if err != nil {
-			return fmt.Errorf("assemble report %s, whose run was killed: %w", k.ID, err)
+			return nil, fmt.Errorf("assemble report %s, whose run was killed: %w", k.ID, err)
 		}
 		doc, err := reportDocOf(d)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		doc.KeptNS = k.KeptNS
 		claimed, err := s.claim(ctx, k)
@@ -216,11 +220,18 @@ func (s *Store) settle(ctx context.Context) error {
 		if err == nil {
 			err = s.bulk(ctx, true, action{verb: "index", index: s.reports(), id: k.ID, doc: doc, ifAt: claimed})
 		}
-		if err := ignoreRefused(err); err != nil && status(err) != http.StatusConflict { // another process was faster
-			return err
+		switch {
+		case err == nil, status(err) == http.StatusConflict: // another process was faster
+		case ignoreRefused(err) != nil:
+			return nil, err
+		default:
+			if unwritten == nil {
+				unwritten = make(map[string]*reportDoc)
+			}
+			unwritten[k.ID] = doc
 		}
 	}
-	return nil
+	return unwritten, nil
 }
 
 // ignoreRefused takes what a cluster does not allow for done: reading goes on.

@@ -19,6 +19,8 @@ import (
 	"carronade/internal/elastictest"
 	"carronade/internal/store"
 	"carronade/internal/store/storetest"
+	"carronade/internal/system"
+	"carronade/load"
 	"carronade/target"
 )
 
@@ -288,6 +290,55 @@ func TestRequests(t *testing.T) {
 	}
 	if strings.Contains(s.Place(), "canary") || strings.Contains(s.Place(), "STORE_KEY") {
 		t.Errorf("the place is %s", s.Place())
+	}
+}
+
+// Where nothing may be written a killed run is listed with its numbers all the
+// same.
+func TestKilledWhereNothingIsWritten(t *testing.T) {
+	var sealed atomic.Bool
+	s := open(t, address(t, gate(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if !sealed.Load() || r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/_search") {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, `{"error":{"type":"cluster_block_exception","reason":"index [x] blocked"},"status":403}`)
+		return true
+	})))
+	begun, err := s.Begin(t.Context(), storetest.Head(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := storetest.Document(0, 5)
+	for i := range whole.Intervals {
+		e, err := whole.Intervals[i].Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun.Interval(e)
+	}
+	storetest.Await(t, s, whole.ID, len(whole.Intervals))
+	begun.(*writer).queue.Close()
+	owner := system.Self()
+	owner.PID = 1 << 30
+	text, err := json.Marshal(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(object{"doc": object{"owner": string(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.do(t.Context(), http.MethodPost, "/"+s.reports()+"/_update/"+whole.ID+"?refresh=true", body, jsonType, nil); err != nil {
+		t.Fatal(err)
+	}
+	sealed.Store(true)
+	rows, err := s.Rows(t.Context(), store.Query{Fields: []string{"throughput", "stopped"}})
+	if err != nil || len(rows) != 1 || rows[0].Running {
+		t.Fatalf("got %+v and %v, want a row of a run that ended", rows, err)
+	}
+	if v, ok := rows[0].Num("throughput"); !ok || v != 10_000 || rows[0].Text("stopped") != string(load.Killed) {
+		t.Errorf("got a throughput of %v and %q, want 10,000 of a killed run", v, rows[0].Text("stopped"))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // Rows implements store.Store. Digests that an older or newer program made are
 // made anew on the way.
 func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
-	running, err := s.settle(ctx)
+	open, err := s.settle(ctx)
 	if err == nil {
 		err = s.refresh(ctx)
 	}
@@ -28,7 +28,7 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 	}
 	defer func() { _ = tx.Rollback() }()
 	m := digest.NewMatcher(q.Filters)
-	rows, err := scan(ctx, tx, q, m, running)
+	rows, err := scan(ctx, tx, q, m, open)
 	if err != nil {
 		return nil, s.fail("list the reports", err)
 	}
@@ -39,12 +39,15 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 }
 
 // scan reads the rows that a query asks for.
-func scan(ctx context.Context, q querier, query store.Query, m *digest.Matcher, running []string) ([]digest.Row, error) {
+func scan(ctx context.Context, q querier, query store.Query, m *digest.Matcher, open unended) ([]digest.Row, error) {
 	// What the filters look at is decoded first: most rows end there.
 	asked := digest.NewDecoder(query.Filters.Fields([]string{}))
 	kept := digest.NewDecoder(query.Fields)
 	var out []digest.Row
 	err := each(ctx, q, query, func(id string, b []byte) (bool, error) {
+		if made, ok := open.killed[id]; ok {
+			b = made // what is kept was made when the run began
+		}
 		if len(query.Filters) > 0 {
 			row, err := asked.Row(b)
 			if err != nil {
@@ -58,7 +61,7 @@ func scan(ctx context.Context, q querier, query store.Query, m *digest.Matcher, 
 		if err != nil {
 			return false, err
 		}
-		row.Running = slices.Contains(running, id)
+		row.Running = slices.Contains(open.running, id)
 		out = append(out, row)
 		return query.Limit <= 0 || len(out) < query.Limit, nil
 	})

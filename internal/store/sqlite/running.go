@@ -80,10 +80,16 @@ func (s *Store) unhurried() (*sql.DB, error) {
 	return s.series, nil
 }
 
+// unended are the reports whose runs had not ended when they were last written.
+type unended struct {
+	running []string          // they go on
+	killed  map[string][]byte // and these do not: their digests, of what was kept
+}
+
 // settle looks after reports whose runs had not ended: those whose process is
-// gone become finished ones, made of what was kept. It returns the ids of those
-// that go on. In a store that cannot be written nothing is settled.
-func (s *Store) settle(ctx context.Context) (running []string, err error) {
+// gone become finished ones, made of what was kept. In a store that cannot be
+// written, or is full, nothing is settled: their digests are in killed then.
+func (s *Store) settle(ctx context.Context) (u unended, err error) {
 	type entry struct {
 		id, owner string
 		beat      int64
@@ -91,30 +97,48 @@ func (s *Store) settle(ctx context.Context) (running []string, err error) {
 	var open []entry
 	rows, err := s.db.QueryContext(ctx, "SELECT id, owner, beat FROM reports WHERE owner <> ''")
 	if err != nil {
-		return nil, err
+		return u, err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var e entry
 		if err := rows.Scan(&e.id, &e.owner, &e.beat); err != nil {
-			return nil, err
+			return u, err
 		}
 		open = append(open, e)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return u, err
 	}
 	rows.Close()
 	for _, e := range open {
 		if store.Alive(e.owner, time.Unix(e.beat, 0)) {
-			running = append(running, e.id)
+			u.running = append(u.running, e.id)
 			continue
 		}
-		if err := s.settleOne(ctx, e.id, e.owner); err != nil && !s.readOnly && !later(err) {
-			return nil, err
+		err := s.settleOne(ctx, e.id, e.owner)
+		if err != nil && !s.readOnly && !later(err) {
+			return u, err
+		}
+		if err == nil {
+			continue
+		}
+		d, err := s.get(ctx, e.id)
+		if errors.Is(err, store.ErrMissing) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return u, err
+		}
+		row := digest.Of(d)
+		if u.killed == nil {
+			u.killed = make(map[string][]byte)
+		}
+		if u.killed[e.id], err = row.MarshalBinary(); err != nil {
+			return u, err
 		}
 	}
-	return running, nil
+	return u, nil
 }
 
 // settleOne makes the report of a run that was killed a finished one.

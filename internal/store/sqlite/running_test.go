@@ -122,6 +122,27 @@ func TestKilledIsSettled(t *testing.T) {
 	}
 }
 
+// Where nothing can be settled a killed run is listed with its numbers all the
+// same, and found by them.
+func TestKilledInAReadOnlyStore(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
+	orphan(t, s, 1, 5, gone, time.Now())
+	s.readOnly = true
+	filters, err := digest.ParseFilters([]string{"throughput=10k/s", "stopped=" + string(load.Killed)}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []store.Query{{Fields: []string{"throughput"}}, {Filters: filters}} {
+		rows, err := s.Rows(t.Context(), q)
+		if err != nil || len(rows) != 1 || rows[0].Running {
+			t.Fatalf("got %+v and %v, want a row of a run that ended", rows, err)
+		}
+		if v, ok := rows[0].Num("throughput"); !ok || v != 10_000 {
+			t.Errorf("got a throughput of %v, want 10,000", v)
+		}
+	}
+}
+
 // Digests that another version made are made anew.
 func TestDigestsAreMadeAnew(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))

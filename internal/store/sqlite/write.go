@@ -168,12 +168,12 @@ func (p *part) insertIntervals(ctx context.Context, tx *sql.Tx, n int64) error {
 
 // Delete implements store.Store: all of the reports, or with an error none.
 func (s *Store) Delete(ctx context.Context, ids ...string) error {
-	running, err := s.settle(ctx)
+	open, err := s.settle(ctx)
 	if err != nil {
 		return s.fail("delete reports", err)
 	}
 	alive := make(map[string]bool)
-	for _, id := range running {
+	for _, id := range open.running {
 		alive[id] = true
 	}
 	for _, id := range ids {
