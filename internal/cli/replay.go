@@ -22,8 +22,10 @@ const replayLong = `Runs the workload of a stored report again, once, as it was 
 target, seed, load, settings of the system under test and labels. Flags and
 another target that are given outrank what the report says. Files that the
 first run wrote (--hdr, --trace) are not written again unless they are asked
-for. Secrets are not in a report, only where they were: env:NAME and file:PATH
-are read anew, and a command line with a secret in it has to be given again.`
+for. Files that the report carries (--attach) were so then and are not carried
+on: give them again. Secrets are not in a report, only where they were: env:NAME
+and file:PATH are read anew, and a command line with a secret in it has to be
+given again.`
 
 // notReplayed are settings of a first run that are about its own output.
 var notReplayed = []string{"hdr", "trace", "trace-events", "repeat"}
@@ -67,12 +69,24 @@ func (s *session) replayCommand() *cobra.Command {
 			if !o.quiet {
 				s.note("replaying %s of %s: %s", d.ID, d.StartedAt.UTC().Format("2006-01-02 15:04"), d.Verdict())
 			}
+			if len(d.Attachments) > 0 && len(t.All("attach")) == 0 {
+				s.note("report %s carries %s, and the new one does not: --attach FILE puts in what is so today", d.ID, attached(d))
+			}
 			return s.fire(cmd.Context(), o)
 		}),
 	}
 	t.Bind(cmd.Flags(), s.Kinds)
 	complete(cmd, s.Kinds)
 	return cmd
+}
+
+// attached names the files that a report carries.
+func attached(d *report.Document) string {
+	names := make([]string, len(d.Attachments))
+	for i, a := range d.Attachments {
+		names[i] = a.Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // stored gets a report from the store that flags or configuration name.
