@@ -81,7 +81,7 @@ var Rooms = []Room{
 	{Name: "internal/picture", May: []string{"internal/layout", "internal/markup", "internal/report", "load", "measure", "units"}},
 	{Name: "internal/page", May: []string{"internal/layout", "internal/markup", "internal/picture", "internal/report", "load", "measure", "units"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/page", "internal/picture", "internal/report", "load", "measure", "units"}},
-	{Name: "internal/trace", May: []string{"load", "measure", "units"}},
+	{Name: "internal/trace", May: []string{"internal/system", "load", "measure", "units"}},
 	{Name: "internal/publish", May: []string{"internal/dial", "internal/secret", "load", "measure", "target", "units"}},
 	{Name: "internal/live", May: []string{"internal/layout", "load", "measure", "units"}},
 	{Name: "internal/run", May: []string{
@@ -95,7 +95,7 @@ var Rooms = []Room{
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/workload", "load", "measure"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},
-	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/workload", "target"}},
+	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{
 		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/picture", "internal/report", "internal/store", "internal/system", "internal/workload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest", "measure"}},

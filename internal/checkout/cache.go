@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"carronade/internal/system"
 	"carronade/target"
 )
 
@@ -58,7 +59,7 @@ func cacheFolder(dir string) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", &target.Error{Doing: "make the cache " + dir, Err: plain(err), Hint: "builds of systems under test are kept there; it must be writable"}
+		return "", &target.Error{Doing: "make the cache " + dir, Err: system.Reason(err), Hint: "builds of systems under test are kept there; it must be writable"}
 	}
 	return dir, nil
 }

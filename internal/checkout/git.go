@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/secret"
+	"carronade/internal/system"
 	"carronade/target"
 )
 
@@ -82,7 +83,7 @@ func Read(ctx context.Context, dir string) (Facts, error) {
 		}
 	}
 	if err != nil {
-		return fail(plain(err), "give the folder of a git repository: --system-git DIR")
+		return fail(system.Reason(err), "give the folder of a git repository: --system-git DIR")
 	}
 	out, err := git(ctx, f.Dir, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignore-submodules=none")
 	if err != nil {
@@ -111,15 +112,6 @@ func Read(ctx context.Context, dir string) (Facts, error) {
 		return fail(err, "")
 	}
 	return f, nil
-}
-
-// plain is an error of a file without the path, which the message has already.
-func plain(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func dateOf(ctx context.Context, dir, revision string) (time.Time, error) {

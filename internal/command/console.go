@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"carronade/internal/layout"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -155,14 +154,4 @@ func WriteJSON(w io.Writer, v any) error {
 }
 
 // Reason is the cause of a file's error alone: the path was named before.
-func Reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err.Error()
-	}
-	var call *os.SyscallError
-	if errors.As(err, &call) {
-		return call.Err.Error()
-	}
-	return err.Error()
-}
+func Reason(err error) string { return system.Reason(err).Error() }

@@ -2,16 +2,15 @@ package report
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"carronade/internal/layout"
+	"carronade/internal/system"
 	"carronade/measure"
 )
 
@@ -102,11 +101,8 @@ func (l *Log) flush() {
 }
 
 func (l *Log) fail(err error) {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err // the name is told already
-	}
 	if l.err == nil {
-		l.err = fmt.Errorf("write the HDR log %s: %w", l.name, err)
+		l.err = fmt.Errorf("write the HDR log %s: %w", l.name, system.Reason(err))
 	}
 }
 

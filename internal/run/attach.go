@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/secret"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -66,28 +66,20 @@ var (
 func readText(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", cause(err)
+		return "", system.Reason(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, mostAttached+1))
 	text := string(data)
 	switch {
 	case err != nil:
-		return "", cause(err)
+		return "", system.Reason(err)
 	case len(data) > mostAttached:
 		return "", errTooLarge
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return "", errNoText
 	}
 	return text, nil
-}
-
-// cause is a file's error without its name, which was said.
-func cause(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return path.Err
-	}
-	return err
 }
 
 // maskOf knows the secrets that a workload refers to.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carronade/internal/system"
 )
 
 // limits are a control group of version 2 (Documentation/admin-guide/cgroup-v2)
@@ -105,7 +107,7 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 	}
 	there, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
 	if err != nil {
-		return nil, fmt.Errorf("the group %s cannot be read: %w", parent, reason(err))
+		return nil, fmt.Errorf("the group %s cannot be read: %w", parent, system.Reason(err))
 	}
 	down, _ := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
 	for _, c := range need {
@@ -116,12 +118,12 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 			continue
 		}
 		if err := put(filepath.Join(parent, "cgroup.subtree_control"), "+"+c); err != nil {
-			return nil, fmt.Errorf("the group %s does not hand %s down: %w", parent, c, reason(err))
+			return nil, fmt.Errorf("the group %s does not hand %s down: %w", parent, c, system.Reason(err))
 		}
 	}
 	l := &limits{dir: filepath.Join(parent, name), fd: -1}
 	if err := os.Mkdir(l.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("no group can be made in %s: %w", parent, reason(err))
+		return nil, fmt.Errorf("no group can be made in %s: %w", parent, system.Reason(err))
 	}
 	madeGroup(l.dir)
 	err = func() error {
@@ -145,21 +147,13 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 	}()
 	if err != nil {
 		_ = os.Remove(l.dir)
-		return nil, fmt.Errorf("the group %s does not take the limit: %w", l.dir, reason(err))
+		return nil, fmt.Errorf("the group %s does not take the limit: %w", l.dir, system.Reason(err))
 	}
 	return l, nil
 }
 
 // madeGroup is where tests put the files that a kernel makes in a new group.
 var madeGroup = func(string) {}
-
-func reason(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
 
 // put writes to a file that is there.
 func put(name, text string) error {

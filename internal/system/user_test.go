@@ -1,7 +1,6 @@
 package system
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"

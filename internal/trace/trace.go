@@ -3,7 +3,6 @@ package trace
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
 
+	"carronade/internal/system"
 	"carronade/load"
 )
 
@@ -255,8 +255,5 @@ func (t *Trace) Close() Result {
 
 // told says what failed, with the file's name once.
 func (t *Trace) told(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err
-	}
-	return fmt.Errorf("write %s: %w", t.o.Path, err)
+	return fmt.Errorf("write %s: %w", t.o.Path, system.Reason(err))
 }

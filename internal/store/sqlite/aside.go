@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
+	"carronade/internal/system"
 	"carronade/target"
 )
 
@@ -18,7 +18,7 @@ import (
 // beside it goes along.
 func MoveAside(path string) (to string, err error) {
 	fail := func(err error) error {
-		return &target.Error{Doing: "move the store " + path + " aside", Err: errors.New(reason(err)), Hint: "move it yourself, with the files beside it that end in -wal and -shm"}
+		return &target.Error{Doing: "move the store " + path + " aside", Err: system.Reason(err), Hint: "move it yourself, with the files beside it that end in -wal and -shm"}
 	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fail(err)

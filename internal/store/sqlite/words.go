@@ -11,6 +11,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"carronade/internal/store"
+	"carronade/internal/system"
 	"carronade/target"
 )
 
@@ -40,7 +41,7 @@ func cause(err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return store.ErrFull
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %s", store.ErrReadOnly, reason(err))
+		return fmt.Errorf("%w: %s", store.ErrReadOnly, system.Reason(err))
 	}
 	return err
 }
@@ -53,15 +54,6 @@ func cannotOpen(err error) bool {
 
 // sayOf is what SQLite found wrong, in its own words.
 func sayOf(e *sqlite.Error) string { return e.Error() }
-
-// reason is the cause of a file's error alone.
-func reason(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
-}
 
 // hints say what to do about what is wrong.
 var hints = []struct {
