@@ -112,13 +112,13 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 		}
 	}
 	code, err := tool.Main(ctx, p)
-	if err != nil && code == exitOK {
-		code = exitFailed
+	if err != nil && code == command.OK {
+		code = command.Failed
 	}
-	if s.unwritten.Load() && code != exitInterrupted { // as run has it; with --strict, too: the flag is ours
-		code = exitFailed
+	if s.unwritten.Load() && code != command.Interrupted { // as run has it; with --strict, too: the flag is ours
+		code = command.Failed
 	}
-	if code == exitOK {
+	if code == command.OK {
 		return nil
 	}
 	return exitCode{Code: code, Err: err}

@@ -132,7 +132,7 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 	// shares and that may be busy with anything: the report says when its
 	// times are not to be trusted, the exit code does not.
 	var c exitCode
-	if errors.As(err, &c) && c.Code == exitUntrusted {
+	if errors.As(err, &c) && c.Code == command.Untrusted {
 		err = nil
 	}
 	if err == nil && !o.quiet && !o.json {

@@ -62,8 +62,8 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 			return nil, nil, err
 		}
 		s.kept(o.keep, d, o.tasks[i].kept)
-		if d.ExitCode() == exitInterrupted {
-			return nil, nil, exitCode{Code: exitInterrupted, Err: &words{
+		if d.ExitCode() == command.Interrupted {
+			return nil, nil, exitCode{Code: command.Interrupted, Err: &words{
 				Err: fmt.Errorf("interrupted in run %d of %d: nothing is compared", i+1, len(o.tasks)), Quiet: true,
 			}}
 		}

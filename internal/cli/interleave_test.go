@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
@@ -168,8 +169,8 @@ func TestInterleaveEndsEarly(t *testing.T) {
 	defer stop()
 	base, candidate, err := s.interleave(ctx, path("reports.db"), path("long.yaml"), path("one.yaml"), 3)
 	var code exitCode
-	if !errors.As(err, &code) || code.Code != exitInterrupted || len(base)+len(candidate) > 0 {
-		t.Errorf("interrupted: got %v, %v and %v; want code %d", base, candidate, err, exitInterrupted)
+	if !errors.As(err, &code) || code.Code != command.Interrupted || len(base)+len(candidate) > 0 {
+		t.Errorf("interrupted: got %v, %v and %v; want code %d", base, candidate, err, command.Interrupted)
 	}
 	if want := "interrupted in run 1 of 6"; err == nil || !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("interrupted: got %v, want %q", err, want)

@@ -32,15 +32,6 @@ type Program struct {
 	Exit func(code int)
 }
 
-// Exit codes.
-const (
-	exitOK          = command.OK
-	exitBroken      = command.Broken
-	exitFailed      = command.Failed
-	exitUntrusted   = command.Untrusted
-	exitInterrupted = command.Interrupted
-)
-
 // OS returns the program as the operating system started it.
 func OS(kinds []target.Kind) *Program {
 	// A reader that leaves early (`| head`) must not kill a run: its report
@@ -74,10 +65,10 @@ func (p *Program) Main() int {
 	if problem := s.profile.stop(); problem != nil {
 		s.say(problem)
 		if err == nil {
-			err = exitCode{Code: exitFailed}
+			err = exitCode{Code: command.Failed}
 		}
 	}
-	code := exitOK
+	code := command.OK
 	var c exitCode
 	switch {
 	case err == nil:
@@ -87,12 +78,12 @@ func (p *Program) Main() int {
 			s.say(c.Err)
 		}
 	default:
-		code = exitFailed
+		code = command.Failed
 		s.say(err)
 	}
 	if out.err != nil {
 		s.say(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: "what was measured is lost unless it also went to a file (--json-file)"})
-		code = exitFailed
+		code = command.Failed
 	}
 	return code
 }
@@ -145,7 +136,7 @@ func (s *session) watchSignals() func() {
 			if exit == nil {
 				exit = os.Exit
 			}
-			exit(exitInterrupted)
+			exit(command.Interrupted)
 		}
 	}()
 	return func() { close(done) }

@@ -268,13 +268,13 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	}
 	s.kept(o.keep, d, o.tasks[i].kept)
 	code := d.ExitCode()
-	if len(problems) > 0 && code != exitInterrupted {
-		code = exitFailed
+	if len(problems) > 0 && code != command.Interrupted {
+		code = command.Failed
 	}
 	for _, p := range d.Problems {
 		problems = append(problems, errors.New(p))
 	}
-	if code == exitOK {
+	if code == command.OK {
 		return nil
 	}
 	return exitCode{Code: code, Err: errors.Join(problems...)}
@@ -305,7 +305,7 @@ func worst(a, b error) error {
 		case !errors.As(err, &c):
 			return 3
 		}
-		return map[int]int{exitBroken: 1, exitUntrusted: 2, exitFailed: 3, exitInterrupted: 4}[c.Code]
+		return map[int]int{command.Broken: 1, command.Untrusted: 2, command.Failed: 3, command.Interrupted: 4}[c.Code]
 	}
 	if rank(b) > rank(a) {
 		return b

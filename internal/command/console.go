@@ -12,17 +12,18 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/system"
+	"carronade/internal/report"
 	"carronade/internal/workload"
 )
 
-// Exit codes. What each means is product-wide and part of `help exit-codes`.
+// The exit codes, which are those of reports.
 const (
-	OK          = 0
-	Broken      = 1   // done, but a limit that was asked for does not hold
-	Failed      = 2   // could not be done
-	Untrusted   = 3   // done, but the generator was the limit
-	CannotTell  = 4   // a gate cannot tell: too little history, or too noisy
-	Interrupted = 130 // interrupted; the partial report is kept and marked
+	OK          = report.ExitOK
+	Broken      = report.ExitBroken
+	Failed      = report.ExitFailed
+	Untrusted   = report.ExitUntrusted
+	CannotTell  = report.ExitCannotTell
+	Interrupted = report.ExitInterrupted
 )
 
 // A Console is whom a command speaks to.
@@ -39,7 +40,7 @@ type Console struct {
 	// Columns is how wide the terminal is that results go to; 0 where they go
 	// elsewhere: what reads them there wants them whole.
 	Columns int
-	In       io.Reader
+	In      io.Reader
 	// Ask puts a question to the person who types, who answers yes or no; nil:
 	// there is nobody.
 	Ask func(question string) bool

@@ -145,19 +145,19 @@ func TestExitCode(t *testing.T) {
 		alter func(*Input)
 		want  int
 	}{
-		{"done", func(*Input) {}, ExitDone},
-		{"failures are results", func(in *Input) { in.Result.Hold.Failed = 5 }, ExitDone},
-		{"not steady is a result", func(in *Input) { in.Result.Steady = measure.Steady{Known: true} }, ExitDone},
-		{"a limit that holds", func(in *Input) { in.Checks = []Check{{OK: true}} }, ExitDone},
-		{"a limit that does not", func(in *Input) { in.Checks = []Check{{OK: true}, {}} }, ExitCheck},
-		{"fewer than asked for", func(in *Input) { in.Result.Missing = 1 }, ExitCheck},
-		{"verified, and lost", func(in *Input) { in.Ledger = &measure.Ledger{Lost: 1} }, ExitCheck},
-		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, ExitCheck},
-		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, ExitDone},
-		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, ExitTrust},
-		{"not trusted outranks a limit", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitTrust},
-		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, ExitProblem},
-		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, ExitProblem},
+		{"done", func(*Input) {}, ExitOK},
+		{"failures are results", func(in *Input) { in.Result.Hold.Failed = 5 }, ExitOK},
+		{"not steady is a result", func(in *Input) { in.Result.Steady = measure.Steady{Known: true} }, ExitOK},
+		{"a limit that holds", func(in *Input) { in.Checks = []Check{{OK: true}} }, ExitOK},
+		{"a limit that does not", func(in *Input) { in.Checks = []Check{{OK: true}, {}} }, ExitBroken},
+		{"fewer than asked for", func(in *Input) { in.Result.Missing = 1 }, ExitBroken},
+		{"verified, and lost", func(in *Input) { in.Ledger = &measure.Ledger{Lost: 1} }, ExitBroken},
+		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, ExitBroken},
+		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, ExitOK},
+		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, ExitUntrusted},
+		{"not trusted outranks a limit", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitUntrusted},
+		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, ExitFailed},
+		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, ExitFailed},
 		{"interrupted outranks all", func(in *Input) {
 			in.Result.Stopped = load.Interrupted
 			in.Trust.OK = false

@@ -240,13 +240,15 @@ type Calibration struct {
 	CarronadeAtThat string    `json:"version"`
 }
 
-// Exit codes of the program, as product words give them.
+// The exit codes of the program. What each means is product-wide and part of
+// `help exit-codes`; commands have them as command.OK and so on.
 const (
-	ExitDone        = 0
-	ExitCheck       = 1
-	ExitProblem     = 2
-	ExitTrust       = 3
-	ExitInterrupted = 130
+	ExitOK          = 0
+	ExitBroken      = 1   // done, but a limit that was asked for does not hold
+	ExitFailed      = 2   // could not be done
+	ExitUntrusted   = 3   // done, but the generator was the limit
+	ExitCannotTell  = 4   // a gate cannot tell: too little history, or too noisy
+	ExitInterrupted = 130 // interrupted; the partial report is kept and marked
 )
 
 // ExitCode is what the program leaves with after this run. An interruption
@@ -258,16 +260,16 @@ func (d *Document) ExitCode() int {
 	case d.Stopped == load.Interrupted:
 		return ExitInterrupted
 	case len(d.Problems) > 0 || d.Stopped == load.ByTarget:
-		return ExitProblem
+		return ExitFailed
 	case !d.Trust.OK:
-		return ExitTrust
+		return ExitUntrusted
 	}
 	for _, c := range d.Checks {
 		if !c.OK {
-			return ExitCheck
+			return ExitBroken
 		}
 	}
-	return ExitDone
+	return ExitOK
 }
 
 // WriteJSON writes the document as indented JSON: one that was read, with

@@ -271,7 +271,7 @@ func TestAssemble(t *testing.T) {
 	if err := d.Check(); err != nil {
 		t.Error(err)
 	}
-	if d.Stopped != load.Killed || !d.Partial || d.Trust.OK || d.ID != whole.ID || d.ExitCode() == ExitDone {
+	if d.Stopped != load.Killed || !d.Partial || d.Trust.OK || d.ID != whole.ID || d.ExitCode() == ExitOK {
 		t.Errorf("got %q, partial %v, trusted %v, id %q", d.Stopped, d.Partial, d.Trust.OK, d.ID)
 	}
 	if want := whole.Totals.Counts; d.Totals.Counts != want {

@@ -267,16 +267,16 @@ func outcome(r *digest.Row) string {
 	switch code, _ := r.Num("exit"); int(code) {
 	case report.ExitInterrupted:
 		return "interrupted"
-	case report.ExitProblem:
+	case report.ExitFailed:
 		return "failed"
 	}
 	if v, _ := r.Num("partial"); v != 0 {
 		return "partial" // of half a run it matters little whether it was trusted
 	}
 	switch code, _ := r.Num("exit"); int(code) {
-	case report.ExitTrust:
+	case report.ExitUntrusted:
 		return "untrusted"
-	case report.ExitCheck:
+	case report.ExitBroken:
 		return "broken limit"
 	}
 	return ""

@@ -22,16 +22,16 @@ func unfired(strict bool) int {
 	if strict {
 		return 1
 	}
-	return report.ExitProblem
+	return report.ExitFailed
 }
 
 // outcome is the exit code of a run: the report's, and where that finds nothing,
 // a failed check if anything was refused or not answered for certain.
 func outcome(d *report.Document) int {
-	if code := d.ExitCode(); code != report.ExitDone || refused(d) == 0 {
+	if code := d.ExitCode(); code != report.ExitOK || refused(d) == 0 {
 		return code
 	}
-	return report.ExitCheck
+	return report.ExitBroken
 }
 
 // refused are the events that were sent and not accepted.
@@ -48,7 +48,7 @@ func doubts(w io.Writer, d *report.Document) {
 // worse is the exit code that counts of two: an interruption before what could
 // not be done, that before an untrustworthy run, that before a broken limit.
 func worse(a, b int) int {
-	order := []int{report.ExitDone, report.ExitCheck, report.ExitTrust, report.ExitProblem, report.ExitInterrupted}
+	order := []int{report.ExitOK, report.ExitBroken, report.ExitUntrusted, report.ExitFailed, report.ExitInterrupted}
 	if slices.Index(order, b) > slices.Index(order, a) {
 		return b
 	}
@@ -57,7 +57,7 @@ func worse(a, b int) int {
 
 // worst is the exit code of several runs.
 func worst(ds []*report.Document) int {
-	code := report.ExitDone
+	code := report.ExitOK
 	for _, d := range ds {
 		code = worse(code, outcome(d))
 	}

@@ -389,7 +389,7 @@ func TestDoubts(t *testing.T) {
 		strict  bool
 		code    int
 	}{
-		{"whole", load.ByEvents, false, report.ExitProblem},
+		{"whole", load.ByEvents, false, report.ExitFailed},
 		{"whole, as the tool has it", load.ByEvents, true, 0},
 		{"interrupted", load.Interrupted, false, 130},
 		{"interrupted, as the tool has it", load.Interrupted, true, 130},

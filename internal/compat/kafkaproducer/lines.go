@@ -149,8 +149,8 @@ func (l *lines) end(d *report.Document) int {
 	switch {
 	case l.o.strict:
 		return 0
-	case code == report.ExitDone && lost > 0:
-		return report.ExitCheck
+	case code == report.ExitOK && lost > 0:
+		return report.ExitBroken
 	}
 	return code
 }

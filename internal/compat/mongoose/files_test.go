@@ -39,7 +39,7 @@ func TestUnwritten(t *testing.T) {
 		{"--item-output-file=gone/items.csv"},
 		{"--item-output-file=gone/topics.csv", "--item-type=path", "--load-op-limit-count=3"},
 	} {
-		if got := try(t, compat.Program{}, args...); got.code != report.ExitProblem || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
+		if got := try(t, compat.Program{}, args...); got.code != report.ExitFailed || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
 			got.err.Error() != "--item-output-file: cannot write "+args[0][len("--item-output-file="):]+": no such file or directory" {
 			t.Errorf("%v: exit %d, %v, %v", args, got.code, got.err, got.settings)
 		}

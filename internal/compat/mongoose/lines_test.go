@@ -165,10 +165,10 @@ func TestWrongNumbers(t *testing.T) {
 			t.Errorf("strictly %s %s is %s, want %s", tt.section, tt.label, got, tt.strict)
 		}
 	}
-	if right.code != report.ExitCheck || strict.code != report.ExitDone {
+	if right.code != report.ExitBroken || strict.code != report.ExitOK {
 		t.Errorf("twelve failed: exit %d, strictly %d", right.code, strict.code)
 	}
-	if got := try(t, compat.Program{}, "--load-op-limit-fail-count=20"); got.code != report.ExitDone {
+	if got := try(t, compat.Program{}, "--load-op-limit-fail-count=20"); got.code != report.ExitOK {
 		t.Errorf("twelve failures of twenty allowed: exit %d", got.code)
 	}
 
@@ -417,8 +417,8 @@ func TestEnds(t *testing.T) {
 		code    int
 		want    string
 	}{
-		{load.ByFailures, false, report.ExitCheck, `W LoadStepContextImpl {12}main {27}s: failure count \(1\) is more than the configured limit \(100000\), stopping the step\n`},
-		{load.ByFailureRate, true, report.ExitDone, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
+		{load.ByFailures, false, report.ExitBroken, `W LoadStepContextImpl {12}main {27}s: failure count \(1\) is more than the configured limit \(100000\), stopping the step\n`},
+		{load.ByFailureRate, true, report.ExitOK, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
 		{load.Interrupted, true, report.ExitInterrupted, `\| +7500\| +1\|`},
 	} {
 		t.Setenv("HOME", t.TempDir())

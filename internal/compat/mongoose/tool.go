@@ -36,7 +36,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	for _, arg := range p.Args {
 		if arg == "--help" || arg == "-h" || arg == "-help" {
 			help(p)
-			return report.ExitDone, nil
+			return report.ExitOK, nil
 		}
 	}
 	warn := func(format string, args ...any) {
@@ -51,18 +51,18 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 			text += "\nThe list of all possible args:\n" + list()
 		}
 		io.WriteString(p.Out, logLine(time.Now(), 'F', "", "main", text)) //nolint:errcheck // as other words to people
-		return report.ExitProblem, nil
+		return report.ExitFailed, nil
 	case err != nil:
-		return report.ExitProblem, err
+		return report.ExitFailed, err
 	}
 	began := time.Now()
 	s, err := newStep(v, p.Strict, p.Generation, began, warn)
 	if err != nil {
-		return report.ExitProblem, err
+		return report.ExitFailed, err
 	}
 	f, again, err := openFiles(s, p.Args)
 	if err != nil {
-		return report.ExitProblem, err
+		return report.ExitFailed, err
 	}
 	if again {
 		warn("a step %s was there before: rows are put behind its rows in %s", s.id, f.dir)
@@ -78,7 +78,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	if f.err != nil {
 		warn("not all files of the step could be written: %v", f.err)
 		if !s.strict && code != report.ExitInterrupted {
-			code = report.ExitProblem
+			code = report.ExitFailed
 		}
 	}
 	return code, err
@@ -92,7 +92,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		if !s.trace {
 			dir, err := os.MkdirTemp("", "mongoose-")
 			if err != nil {
-				return report.ExitProblem, fmt.Errorf("make a folder for the rows of single records: %w", err)
+				return report.ExitFailed, fmt.Errorf("make a folder for the rows of single records: %w", err)
 			}
 			defer os.RemoveAll(dir)
 			rows = filepath.Join(dir, "op.trace.parquet")
@@ -119,7 +119,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil
 		}
-		return report.ExitProblem, err
+		return report.ExitFailed, err
 	}
 	if s.work == reading {
 		fmt.Fprintf(p.Err, "%s: reading has no times of single operations: a record was there before it was asked for, and the columns of times are 0\n", p.Called)
@@ -156,9 +156,9 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	code := d.ExitCode()
 	switch {
 	case s.strict && code != report.ExitInterrupted:
-		code = report.ExitDone
-	case code == report.ExitDone && last.fail > 0 && !s.v.has("load-op-limit-fail-count"):
-		code = report.ExitCheck
+		code = report.ExitOK
+	case code == report.ExitOK && last.fail > 0 && !s.v.has("load-op-limit-fail-count"):
+		code = report.ExitBroken
 	}
 	return code, nil
 }

@@ -183,7 +183,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 		m.items = open(list, os.O_TRUNC)
 	}
 	if m.err != nil {
-		return report.ExitProblem, m.err
+		return report.ExitFailed, m.err
 	}
 	var mu sync.Mutex
 	load := s.topicLoad(names)
@@ -237,7 +237,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	case r == nil && ctx.Err() != nil:
 		return report.ExitInterrupted, nil
 	case err != nil:
-		return report.ExitProblem, err
+		return report.ExitFailed, err
 	}
 	m.tick(max(r.Elapsed, m.at))
 	m.close()
@@ -258,7 +258,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	case r.Interrupted:
 		return report.ExitInterrupted, nil
 	case s.strict || failed == 0:
-		return report.ExitDone, nil
+		return report.ExitOK, nil
 	}
-	return report.ExitCheck, nil
+	return report.ExitBroken, nil
 }

@@ -311,7 +311,7 @@ func TestUsage(t *testing.T) {
 			}
 		})
 	}
-	if got := tried(t, false, "nobody:1"); got.Err == nil || got.Code != report.ExitProblem || len(got.files) > 0 {
+	if got := tried(t, false, "nobody:1"); got.Err == nil || got.Code != report.ExitFailed || len(got.files) > 0 {
 		t.Errorf("nobody is there: exit %d, %v, files %v", got.Code, got.Err, got.files)
 	}
 	if got := tried(t, true, "nobody:1"); got.Err == nil || got.Code != 1 {
@@ -321,7 +321,7 @@ func TestUsage(t *testing.T) {
 
 // Reports that could not be written are said, and no success.
 func TestReportsLost(t *testing.T) {
-	for strict, want := range map[bool]int{false: report.ExitProblem, true: 0} {
+	for strict, want := range map[bool]int{false: report.ExitFailed, true: 0} {
 		dir := t.TempDir()
 		var o, e bytes.Buffer
 		p := &compat.Program{

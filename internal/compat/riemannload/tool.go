@@ -89,7 +89,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		if p.Strict { // as Java leaves after an exception
 			return 1, err
 		}
-		return report.ExitProblem, err
+		return report.ExitFailed, err
 	}
 	if !p.Strict {
 		compat.Doubts(p.Err, d)
@@ -103,7 +103,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	if err := errors.Join(files.close(), draw(dir, drawn)); err != nil {
 		fmt.Fprintf(p.Err, "the reports are not whole: %v\n", err)
 		if !p.Strict && code != report.ExitInterrupted {
-			code = report.ExitProblem
+			code = report.ExitFailed
 		}
 	}
 	return code, nil

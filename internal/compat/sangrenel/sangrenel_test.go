@@ -204,17 +204,17 @@ func TestExit(t *testing.T) {
 		want int
 		errs string
 	}{
-		{"all is well", func(*report.Document) {}, nil, report.ExitDone, ""},
+		{"all is well", func(*report.Document) {}, nil, report.ExitOK, ""},
 		{"some failed", func(d *report.Document) {
 			d.Totals.Failed = 3
 			d.Failures = []measure.Failure{{Class: "rejected", Text: "INVALID_RECORD", Events: 3}}
-		}, nil, report.ExitCheck, "rejected: INVALID_RECORD (3 records)"},
-		{"of some nothing is known", func(d *report.Document) { d.Totals.Unknown = 3 }, nil, report.ExitCheck, ""},
-		{"of none it is asked", func(d *report.Document) { d.Totals.Unknown = 3 }, []string{"-required-acks=none"}, report.ExitDone, ""},
-		{"a problem", func(d *report.Document) { d.Problems = []string{"no disk"} }, nil, report.ExitProblem, "no disk"},
-		{"the target gave up", func(d *report.Document) { d.Stopped = load.ByTarget }, nil, report.ExitProblem, ""},
-		{"not trusted", func(d *report.Document) { d.Trust = measure.Trust{Reasons: []string{"too late"}} }, nil, report.ExitTrust, "not to be trusted: too late"},
-		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, report.ExitTrust, ""},
+		}, nil, report.ExitBroken, "rejected: INVALID_RECORD (3 records)"},
+		{"of some nothing is known", func(d *report.Document) { d.Totals.Unknown = 3 }, nil, report.ExitBroken, ""},
+		{"of none it is asked", func(d *report.Document) { d.Totals.Unknown = 3 }, []string{"-required-acks=none"}, report.ExitOK, ""},
+		{"a problem", func(d *report.Document) { d.Problems = []string{"no disk"} }, nil, report.ExitFailed, "no disk"},
+		{"the target gave up", func(d *report.Document) { d.Stopped = load.ByTarget }, nil, report.ExitFailed, ""},
+		{"not trusted", func(d *report.Document) { d.Trust = measure.Trust{Reasons: []string{"too late"}} }, nil, report.ExitUntrusted, "not to be trusted: too late"},
+		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, report.ExitUntrusted, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()
@@ -223,7 +223,7 @@ func TestExit(t *testing.T) {
 			if got.code != tt.want || !strings.Contains(got.errs, tt.errs) {
 				t.Errorf("exit %d, want %d; stderr:\n%s", got.code, tt.want, got.errs)
 			}
-			if got := f.fired(t, true, tt.args...); got.code != report.ExitDone {
+			if got := f.fired(t, true, tt.args...); got.code != report.ExitOK {
 				t.Errorf("strictly exit %d", got.code)
 			}
 		})

@@ -99,7 +99,7 @@ func (o *options) generation(name string) (last bool, err error) {
 // failure: what was fired until then is judged like any other run.
 func (o *options) exit(d *report.Document, strict bool) int {
 	if strict {
-		return report.ExitDone
+		return report.ExitOK
 	}
 	judged := *d
 	if judged.Stopped == load.Interrupted {
@@ -109,8 +109,8 @@ func (o *options) exit(d *report.Document, strict bool) int {
 	if !o.unanswered() && !o.noop { // there nothing was to be known
 		lost += d.Totals.Unknown
 	}
-	if code := judged.ExitCode(); code != report.ExitDone || lost == 0 {
+	if code := judged.ExitCode(); code != report.ExitOK || lost == 0 {
 		return code
 	}
-	return report.ExitCheck
+	return report.ExitBroken
 }
