@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 type keeping struct {
 	store store.Store // nil: nowhere
 	place string      // as it was asked for; "" is the user's own
+	at    string      // where it is, as it is typed
 	quiet bool
 	// meanwhile is whether the store is one's own in place of another, which may
 	// take its reports later.
@@ -46,6 +48,7 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 		return nil, err
 	}
 	if k.store, err = s.stores(ctx, k.place); err == nil {
+		k.at = cmp.Or(k.place, k.store.Place())
 		return k, nil
 	}
 	k.store = nil
@@ -54,7 +57,7 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 	}
 	if local, lerr := s.elsewhere(ctx, k.place); lerr == nil && local != nil {
 		s.warn(fmt.Sprintf("%v; reports go to %s meanwhile", err, local.Place()))
-		k.store, k.meanwhile = local, !errors.Is(err, store.ErrForeign)
+		k.store, k.at, k.meanwhile = local, local.Place(), !errors.Is(err, store.ErrForeign)
 		return k, nil
 	}
 	s.beware(fmt.Errorf("reports are not kept: %w", err), hintOr(err, "they go to stdout all the same; --json-file FILE keeps one, --no-store says that none is to be kept"))
@@ -94,13 +97,15 @@ func hintOr(err error, hint string) string {
 func (s *session) kept(k *keeping, d *report.Document, err error) {
 	switch {
 	case k.store == nil:
+		s.unsafe = true
 		return
 	case err == nil:
+		s.safe = showing(d.ID, k.at)
 		if !k.quiet {
 			s.note("kept as %s in %s", d.ID, k.store.Place())
 		}
 		if k.meanwhile {
-			s.note("hint: %s", pushing(d.ID, k.store.Place(), k.place))
+			s.note("hint: %s", pushing(d.ID, k.at, k.place))
 		}
 		return
 	}
@@ -115,13 +120,35 @@ func (s *session) kept(k *keeping, d *report.Document, err error) {
 	if lerr == nil && local != nil {
 		defer local.Close()
 		if lerr = local.Put(ctx, d); lerr == nil {
+			s.safe = showing(d.ID, local.Place())
 			s.beware(fmt.Errorf("report %s is not in %s: %w; it is kept in %s", d.ID, k.store.Place(), err, local.Place()),
 				pushing(d.ID, local.Place(), k.place))
 			return
 		}
 	}
+	s.unsafe = true
 	s.beware(fmt.Errorf("report %s is not kept: %w", d.ID, err),
 		hintOr(err, "what stands on stdout is whole; written as JSON (--json, --json-file), carronade report import FILE keeps it later"))
+}
+
+// showing is the command that shows a report.
+func showing(id, place string) string {
+	cmd := "carronade report show " + id
+	if own, err := sqlite.Default(); err != nil || own != place {
+		cmd += " --store " + report.Quote(place)
+	}
+	return cmd
+}
+
+// lost is what to do where stdout took no more.
+func (s *session) lost() string {
+	switch {
+	case s.unsafe:
+		return "what was measured is lost unless it also went to a file (--json-file)"
+	case s.safe != "":
+		return "the report is kept: " + s.safe
+	}
+	return "see that there is room where it goes, or give it another place"
 }
 
 // pushing says how a report gets to the store that it was meant for.

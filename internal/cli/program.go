@@ -82,7 +82,7 @@ func (p *Program) Main() int {
 		s.say(err)
 	}
 	if out.err != nil {
-		s.say(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: "what was measured is lost unless it also went to a file (--json-file)"})
+		s.say(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
 		code = command.Failed
 	}
 	return code
@@ -104,6 +104,11 @@ type session struct {
 	// unhelped is why no help was printed that was asked for: the parser of the
 	// command line takes no error for it.
 	unhelped error
+
+	// safe is how the report of a finished run is shown again, "" where there is
+	// none that is kept; unsafe is set when one is not.
+	safe   string
+	unsafe bool
 
 	// unwritten is set when a report of an old tool's run was not written.
 	unwritten atomic.Bool
