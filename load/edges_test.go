@@ -146,16 +146,25 @@ func TestRetriesCutShortAreObserved(t *testing.T) {
 }
 
 // TestUnansweredAreNoFailures: where nothing is acknowledged, a limit on
-// failures counts what failed and not what is unknown.
+// failures counts what failed and not what is unknown, and watchers know of it.
 func TestUnansweredAreNoFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		shown, known := 0, 0
+		watch := func(s Snapshot) {
+			if shown++; s.Unanswered {
+				known++
+			}
+		}
 		r := fireTest(t, Plan{
-			EventsPerShot: 1, Unanswered: true, Hold: Limits{Time: time.Second, Failures: 10, FailureRate: 0.1},
+			EventsPerShot: 1, Unanswered: true, Hold: Limits{Time: time.Second, Failures: 10, FailureRate: 0.1}, Watch: watch,
 		}, newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
 			return at + time.Millisecond, Outcome{Unknown: s.Events}
 		}))
 		if r.Stopped != ByTime || r.Hold.Unknown < 1000 {
 			t.Errorf("stopped by %q after %d events", r.Stopped, r.Hold.Unknown)
+		}
+		if shown == 0 || known != shown {
+			t.Errorf("%d of %d snapshots know that nothing is acknowledged", known, shown)
 		}
 	})
 }

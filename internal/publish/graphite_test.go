@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/load"
 	"carronade/measure"
 )
 
@@ -28,7 +29,9 @@ func TestGraphiteTaken(t *testing.T) {
 		{"read", measure.Counts{Consumed: 10, Bytes: 100}, false, "10 0 100 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &point{at: time.Unix(7, 0), length: 1, interval: tt.counts, unanswered: tt.unanswered}
+			var s state
+			p := s.point(&load.Snapshot{Interval: measure.Interval{End: time.Second, Counts: tt.counts}, Unanswered: tt.unanswered})
+			p.at = time.Unix(7, 0)
 			var got []string
 			for line := range strings.Lines(string((&graphite{prefix: "a"}).lines(p))) {
 				var v float64

@@ -1,6 +1,9 @@
 package mongoose
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Numbers as Java writes them, and sizes as mongoose does.
 func TestNumbers(t *testing.T) {
@@ -39,6 +42,11 @@ func TestManyFailures(t *testing.T) {
 		}
 		if got := left((&step{strict: true}).failed(tt.n), 6); got != tt.strict {
 			t.Errorf("strictly %d is %q, want %q", tt.n, got, tt.strict)
+		}
+		var b strings.Builder
+		(&table{w: &b, s: &step{headerEach: 20}}).row(&metrics{fail: tt.n})
+		if !strings.Contains(b.String(), "|           0|"+tt.right+"|") {
+			t.Errorf("%d is not in the row:\n%s", tt.n, b.String())
 		}
 	}
 }

@@ -185,6 +185,30 @@ API Version: , Compression: none, RequiredAcks: local
 	}
 }
 
+// Labels of bins are of their ends, the last one's of the longest of all.
+func TestBins(t *testing.T) {
+	h := measure.NewHistogram()
+	h.Record(time.Millisecond + 1) // so that ten bins end 9 ns before the longest
+	h.RecordN(2*time.Millisecond+time.Microsecond, 3)
+	h.RecordN(3*time.Millisecond, 5)
+	want := strings.Join([]string{
+		"           1ms - 1.2ms ----------",
+		"       1.2ms - 1.399ms -",
+		"     1.399ms - 1.599ms -",
+		"     1.599ms - 1.799ms -",
+		"     1.799ms - 1.999ms -",
+		"     1.999ms - 2.199ms ------------------------------",
+		"     2.199ms - 2.399ms -",
+		"     2.399ms - 2.599ms -",
+		"     2.599ms - 2.799ms -",
+		"         2.799ms - 3ms --------------------------------------------------",
+		"",
+	}, "\n")
+	if got := bins(h); got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 // What Graphite was told, and was not, is said as Go's log package says it.
 func TestGraphiteLines(t *testing.T) {
 	f := newFake()
