@@ -1,9 +1,6 @@
 package kafkaproducer
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // A generation is a version of the tool.
 type generation uint8
@@ -15,13 +12,6 @@ const (
 )
 
 var generations = map[string]generation{"2018": of2018, "4.1": of41, "4.2": of43, "4.3": of43}
-
-// A reading is how a command line is understood.
-type reading struct {
-	lines generation // whose flags, lines and words
-	sends generation // whose client, payloads and transactions
-	told  bool       // --generation said so
-}
 
 // program is what the tool calls itself.
 func (g generation) program() string {
@@ -84,26 +74,4 @@ func (g generation) flags() []flag {
 		}
 	}
 	return out
-}
-
-// tell is how arguments are read: as the generation that is asked for, or else as
-// one that they are of. Servers that come by properties, and nothing newer, are of
-// every generation, the newest of which says that they are deprecated. The lines
-// are then those of the oldest, which is the only one whose own printed examples
-// are of no other; what is sent, with how many acks, is today's: who replaces a
-// tool replaces the one that runs now.
-func tell(asked string, args []string) (reading, error) {
-	if asked != "" {
-		g, ok := generations[asked]
-		if !ok {
-			return reading{}, fmt.Errorf("--generation %s: kafka-producer-perf-test has 2018, 4.1 and 4.3 (4.2 is the same)", asked)
-		}
-		return reading{lines: g, sends: g, told: true}, nil
-	}
-	given, wrong := parse(of2018.flags(), args)
-	old := wrong == nil && missing(of2018.flags(), given) == nil
-	if old && (has(given, "--producer-props") || has(given, "--producer.config")) {
-		return reading{lines: of2018, sends: of41}, nil
-	}
-	return reading{lines: of43, sends: of43}, nil
 }

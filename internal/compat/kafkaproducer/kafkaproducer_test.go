@@ -196,7 +196,7 @@ func TestFlags(t *testing.T) {
 		{"--command-config", always + rate + "--command-config " + none, nil, "no such file", true},
 		{"--print-metrics", always + servers + rate + "--print-metrics", map[string]string{}, "\nproducer-metrics:record-send-total:{client-id=perf-producer-client} ", false},
 		{"--transactional-id", always + servers + rate + "--transactional-id x", map[string]string{"engine": "client", "transactions": "true", "transactional-id": "x", "transaction-interval": "3000ms"}, "", false},
-		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": "true", "transactional-id": "x"}, "note: these flags fit", false},
+		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": "true", "transactional-id": "x"}, "note: these flags fit Kafka 2.0 to 4.1", false},
 		{"--transactional-id", always + servers + rate + "--transactional-id x --command-property transactional.id=y", map[string]string{"transactional-id": "x"}, "warning: the client property transactional.id is without effect: --transactional-id wins\n", false},
 		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 250", map[string]string{"transactions": "true", "transaction-interval": "250ms"}, "", false},
 		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250 --generation 2018", map[string]string{"transactional-id": oldTransactionalID, "profile": "java1"}, "", false},
@@ -253,37 +253,6 @@ func TestStrict(t *testing.T) {
 	}
 	if s := fired(t, compat.Program{Args: args, Strict: true}); s.Fired != nil || s.Code != 1 || !strings.Contains(s.Errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.Errs, "hunter2") {
 		t.Errorf("exit %d: %s", s.Code, s.Errs)
-	}
-}
-
-// Flags that fit every generation have 2018's form of lines, which is that of the
-// examples of then, and today's client; a note names all that they fit.
-func TestUntold(t *testing.T) {
-	const note = "note: these flags fit Kafka 0.10 to 1.1, 2.0 to 4.1, and, deprecated, 4.2 and later"
-	for _, tt := range []struct {
-		name, generation, args string
-		profile                string
-		noted                  bool
-	}{
-		{"untold", "", "--producer-props bootstrap.servers=a:1 acks=1", "java", true},
-		{"2018", "2018", "--producer-props bootstrap.servers=a:1", "java1", false},
-		{"4.1", "4.1", "--producer-props bootstrap.servers=a:1", "java", false},
-		{"4.3", "4.3", "--producer-props bootstrap.servers=a:1", "java", false},
-		{"a flag of 4.3", "", "--producer-props bootstrap.servers=a:1 --warmup-records 5", "java", false},
-		{"4.3 alone", "", "--bootstrap-server a:1", "java", false},
-	} {
-		s := fired(t, compat.Program{Args: strings.Fields(always + "--throughput -1 " + tt.args), Generation: tt.generation})
-		if got := s.Last()["profile"]; got != tt.profile {
-			t.Errorf("%s: the profile is %q, want %q", tt.name, got, tt.profile)
-		}
-		if strings.Contains(s.Errs, note) != tt.noted {
-			t.Errorf("%s: stderr %q, want the note: %v", tt.name, s.Errs, tt.noted)
-		}
-		for _, generation := range []string{"2018", "4.1", "4.3"} {
-			if tt.noted && !strings.Contains(s.Errs[strings.Index(s.Errs, "--generation"):], generation) {
-				t.Errorf("%s: the note does not name %s: %s", tt.name, generation, s.Errs)
-			}
-		}
 	}
 }
 

@@ -47,9 +47,8 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		wrong.say(p.Err, g)
 		return 1, nil
 	}
-	if !read.told && read.lines != read.sends {
-		fmt.Fprintln(p.Err, "note: these flags fit Kafka 0.10 to 1.1, 2.0 to 4.1, and, deprecated, 4.2 and later: lines have the form of the first, and properties that are not given are the Java client's of today (acks=all, linger.ms=5, idempotent); "+
-			"--generation 2018, 4.1 or 4.3 has the lines and the client of one")
+	if read.note != "" {
+		fmt.Fprintln(p.Err, read.note)
 	}
 	if err := o.begin(p); err != nil {
 		fmt.Fprintln(p.Err, err)

@@ -161,9 +161,9 @@ flags:`)
 const differs = `
 Generations are 2018, 4.1 and 4.3 (or 4.2, the same): lines and the client's
 defaults are those of then. Without --generation it is 4.3; where the servers
-come by --producer-props or --producer.config and no flag is newer, which fits
-all of them, lines have the form of 2018, and the client's defaults are
-today's.
+come by --producer-props or --producer.config and no flag is of 4.2, it is 4.1
+if something came after 2018; if nothing did, lines have the form of 2018, and
+the client's defaults are today's.
 
 Here percentiles are of every record and the nearest millisecond (--strict:
 int(p*n) of 500,000 samples, cut), with --throughput above zero times begin
