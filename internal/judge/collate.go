@@ -300,7 +300,7 @@ func (c *Collation) remark(v *variable) {
 		add("* better than every other row of its group (U-test, all comparisons of a group together at %g)", stats.Defaults.Alpha)
 	}
 	if untrusted > 0 {
-		add("! not trustworthy: the generator was the limit of that run; such runs are in the row and never make it the best")
+		add("! not trustworthy: the generator was the limit of that run (!3: of three of the row's); such runs are in the row's numbers and never make it the best, and compare and verify leave them out")
 	}
 	if c.Without > 0 {
 		add("%s without %s", reports(c.Without), v.shown())

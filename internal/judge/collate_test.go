@@ -474,7 +474,7 @@ bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s    174 ms       
 
 func TestCollateText(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, seed(tracing, false), tracing, "branch=trace-apm-server").Text(&b, layout.Style{}); err != nil {
+	if err := collated(t, seed(tracing, false), tracing, "branch=trace-apm-server").Text(&b, layout.Style{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(seedTable, b.String()); diff != "" {
@@ -483,7 +483,7 @@ func TestCollateText(t *testing.T) {
 	both := func(style layout.Style) string {
 		rows := append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
 		var b bytes.Buffer
-		if err := collated(t, rows, "x").Text(&b, style); err != nil {
+		if err := collated(t, rows, "x").Text(&b, style, 0); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -514,7 +514,7 @@ func plainText(s string) string {
 // above the table.
 func TestCollateFlags(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "callers=1", "-n=1").Text(&b, layout.Style{}); err != nil {
+	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "callers=1", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
@@ -527,7 +527,7 @@ func TestCollateFlags(t *testing.T) {
 		t.Errorf("the last columns:\n%s", b.String())
 	}
 	b.Reset()
-	if err := collated(t, seed(tracing, false), "callers", "-n=1").Text(&b, layout.Style{}); err != nil {
+	if err := collated(t, seed(tracing, false), "callers", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); strings.Contains(text, "flags") || !strings.Contains(text, tracing+" true") {
@@ -661,7 +661,7 @@ func TestCollateFields(t *testing.T) {
 		}
 		text := func(rows []digest.Row) string {
 			var b bytes.Buffer
-			if err := collated(t, rows, words...).Text(&b, layout.Style{}); err != nil {
+			if err := collated(t, rows, words...).Text(&b, layout.Style{}, 0); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()

@@ -14,14 +14,16 @@ import (
 )
 
 // Text writes the collation for people: of each group what its rows share, and
-// a table. It is as wide as it has to be.
-func (c *Collation) Text(w io.Writer, style layout.Style) error {
+// a table. Where it is wider than so many columns (0 is no bound), the table is
+// several below each other, which all begin with VAR.
+func (c *Collation) Text(w io.Writer, style layout.Style, columns int) error {
 	p := &layout.Page{Style: style}
 	for i := range c.Groups {
 		if i > 0 {
 			p.Line("")
 		}
-		c.group(p, &c.Groups[i])
+		c.head(p, &c.Groups[i])
+		c.sheet(&c.Groups[i], style).write(p, columns)
 	}
 	if len(c.Notes) > 0 {
 		p.Line("")
@@ -33,84 +35,167 @@ func (c *Collation) Text(w io.Writer, style layout.Style) error {
 	return p.To(w)
 }
 
-func (c *Collation) group(p *layout.Page, g *Group) {
-	c.head(p, g)
-	t := layout.Table{Headings: 1, Left: []int{0, 1}, Words: true}
+// A sheet is a group's table before it is laid out.
+type sheet struct {
+	head     []string
+	rows     []sheetRow
+	variable int // VAR's column
+}
+
+// A sheetRow is a row of values, and below it their spreads.
+type sheetRow struct {
+	cells, spread []string
+	colors        map[int]string
+}
+
+func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 	dates := slices.ContainsFunc(g.Rows, func(l Line) bool { return l.RevisionDate != nil })
 	flags := g.flagsDiffer()
 	revisions := slices.ContainsFunc(g.Follows, func(d Differing) bool { return d.Name == "revision" })
 	joined := slices.ContainsFunc(g.Rows, func(l Line) bool { return len(l.Reports) > 1 })
 	cols := slices.DeleteFunc(slices.Clone(c.columns), func(col column) bool { return !g.some(col.field) })
 
-	head := []string{"report id", "started"}
+	s := &sheet{head: []string{"report id", "started"}}
 	if dates {
-		head[1] = "revision date"
+		s.head[1] = "revision date"
 	}
 	if joined {
-		head = append(head, "runs")
+		s.head = append(s.head, "runs")
 	}
 	for _, col := range cols {
-		head = append(head, col.title)
+		s.head = append(s.head, col.title)
 	}
-	head = append(head, shownField(c.Variable))
+	s.variable = len(s.head)
+	s.head = append(s.head, shownField(c.Variable))
 	if revisions {
-		head = append(head, "revision")
+		s.head = append(s.head, "revision")
 	}
 	if flags {
-		head = append(head, "flags")
+		s.head = append(s.head, "flags")
 	}
-	t.Row(head...)
 	for i := range g.Rows {
 		l := &g.Rows[i]
-		id, at := l.Reports[0], l.At
-		if l.Untrusted > 0 {
-			id += "!"
-		}
+		at := l.At
 		if dates {
 			at = time.Time{}
 			if l.RevisionDate != nil {
 				at = *l.RevisionDate
 			}
 		}
-		cells, colors := []string{id, minute(at)}, map[int]string{}
-		spread, several := []string{"", ""}, false
+		r := sheetRow{cells: []string{l.id(), minute(at)}, spread: []string{"", ""}, colors: map[int]string{s.variable: layout.Bold}}
 		if joined {
-			cells = append(cells, fmt.Sprint(len(l.Reports)))
-			spread = append(spread, "")
+			r.cells, r.spread = append(r.cells, fmt.Sprint(len(l.Reports))), append(r.spread, "")
 		}
 		for _, col := range cols {
 			cell, ok := l.Cells[col.field]
 			text, dev := "-", ""
 			if ok {
-				text, dev = cell.text(), cell.deviation(p.Style.ASCII)
+				text, dev = cell.text(), cell.deviation(style.ASCII)
 			}
 			if cell.Best {
 				text += "*"
-				colors[len(cells)] = layout.Green
+				r.colors[len(r.cells)] = layout.Green
 			}
-			several = several || dev != ""
-			cells, spread = append(cells, text), append(spread, dev)
+			r.cells, r.spread = append(r.cells, text), append(r.spread, dev)
 		}
-		cells = append(cells, layout.Cut(l.Value, 60))
-		colors[len(cells)-1] = layout.Bold
+		r.cells = append(r.cells, layout.Cut(l.Value, 60))
 		if revisions {
-			cells = append(cells, layout.Cut(l.Revision, 15))
+			r.cells = append(r.cells, layout.Cut(l.Revision, 15))
 		}
 		if flags {
-			cells = append(cells, flagWords(l.Flags))
+			r.cells = append(r.cells, flagWords(l.Flags))
 		}
-		t.Row(cells...)
-		for k, code := range colors {
-			t.Paint(k, code)
-		}
-		if several {
-			t.Row(spread...)
-			for k := range spread {
-				t.Paint(k, layout.Dim)
+		s.rows = append(s.rows, r)
+	}
+	return s
+}
+
+// id is the newest report of a row, with a sign where the generator was the
+// limit of it, or of how many of them.
+func (l *Line) id() string {
+	switch {
+	case l.Untrusted == 0:
+		return l.Reports[0]
+	case len(l.Reports) == 1:
+		return l.Reports[0] + "!"
+	}
+	return fmt.Sprintf("%s !%d", l.Reports[0], l.Untrusted)
+}
+
+// blanks is how many of them lie between columns.
+const blanks = 2
+
+// write lays the sheet out.
+func (s *sheet) write(p *layout.Page, columns int) {
+	width := func(i int) int {
+		n := layout.Width(s.head[i])
+		for _, r := range s.rows {
+			n = max(n, layout.Width(r.cells[i]))
+			if i < len(r.spread) {
+				n = max(n, layout.Width(r.spread[i]))
 			}
 		}
+		return n
 	}
-	for _, line := range t.Lines(0, p.Style) { // as wide as it has to be
+	all, total := make([]int, len(s.head)), -blanks
+	for i := range all {
+		all[i] = i
+		total += width(i) + blanks
+	}
+	if columns <= 0 || total <= columns {
+		s.part(p, all, 0)
+		return
+	}
+	part, used := []int{s.variable}, width(s.variable)
+	for _, i := range all {
+		switch {
+		case i == s.variable:
+			continue
+		case len(part) > 1 && used+blanks+width(i) > columns:
+			s.part(p, part, columns)
+			part, used = []int{s.variable}, width(s.variable)
+		}
+		part, used = append(part, i), used+blanks+width(i)
+	}
+	s.part(p, part, columns)
+}
+
+// part writes some of the columns.
+func (s *sheet) part(p *layout.Page, which []int, columns int) {
+	of := func(cells []string) (out []string) {
+		for _, i := range which {
+			if i < len(cells) {
+				out = append(out, cells[i])
+			} else {
+				out = append(out, "")
+			}
+		}
+		return out
+	}
+	t := layout.Table{Headings: 1, Words: true, Elastic: []int{0, len(which) - 1}, Keep: []int{12, 12}}
+	for k, i := range which {
+		if i < 2 {
+			t.Left = append(t.Left, k)
+		}
+	}
+	t.Row(of(s.head)...)
+	for _, r := range s.rows {
+		t.Row(of(r.cells)...)
+		for k, i := range which {
+			if code := r.colors[i]; code != "" {
+				t.Paint(k, code)
+			}
+		}
+		spread := of(r.spread)
+		if !slices.ContainsFunc(spread, func(text string) bool { return text != "" }) {
+			continue
+		}
+		t.Row(spread...)
+		for k := range spread {
+			t.Paint(k, layout.Dim)
+		}
+	}
+	for _, line := range t.Lines(columns, p.Style) {
 		p.Line(line)
 	}
 }

@@ -57,6 +57,8 @@ func survival(base, candidate []digest.Row, untrusted bool, of, before string) S
 		if stats.MoreOften(b.Died, b.Runs, c.Died, c.Runs) <= newAlpha {
 			s.Gate = Worse
 		}
+	case c.Judged == 0 && len(candidate) == 1:
+		s.Gate, s.Reason = CannotTell, fmt.Sprintf("the only report %s cannot be judged: %s", of, why)
 	case c.Judged == 0:
 		s.Gate, s.Reason = CannotTell, fmt.Sprintf("none of %s %s can be judged: %s", reports(len(candidate)), of, why)
 	case c.Runs-c.Judged > c.Judged:

@@ -99,5 +99,5 @@ func (c *collating) run(ctx context.Context, s store.Store, args []string) error
 	case c.json:
 		return command.WriteJSON(c.tools.Out, found)
 	}
-	return found.Text(c.tools.Out, c.tools.Style)
+	return found.Text(c.tools.Out, c.tools.Style, c.tools.Columns)
 }
