@@ -35,9 +35,9 @@ type readback struct {
 	over    atomic.Bool  // what arrives now is not looked at any more
 	counts  []counted
 
-	gate    *gate    // closed-loop round trips only
-	samples *samples // round trips only
-	rows    *tracing // nil: none, or nothing is met
+	returner *returner // closed-loop round trips only
+	samples  *samples  // round trips only
+	rows     *tracing  // nil: none, or nothing is met
 }
 
 type counted struct{ events, bytes atomic.Int64 }
@@ -45,7 +45,7 @@ type counted struct{ events, bytes atomic.Int64 }
 // fired takes the outcomes of the run.
 func (b *readback) fired(out []load.Outcome) {
 	b.book.Fired(out)
-	if b.pair != nil && b.gate == nil {
+	if b.pair != nil && b.returner == nil {
 		b.pair.Fired(out)
 	}
 }
@@ -53,7 +53,7 @@ func (b *readback) fired(out []load.Outcome) {
 // meets reports whether the join is told of a shot, and so tells what became of
 // each of its events. With callers it is told of what was acked alone.
 func (b *readback) meets(o *load.Outcome) bool {
-	return b.pair.Takes(o) && (b.gate == nil || o.Acked > 0)
+	return b.pair.Takes(o) && (b.returner == nil || o.Acked > 0)
 }
 
 // start begins to read; later calls do nothing.
@@ -228,8 +228,8 @@ func (b *readback) join(t load.Target, callers bool) load.Target {
 		b.run.Consumed(&o, at)
 		b.samples.add(&o, at)
 		b.rows.consumed(&o, at)
-		if b.gate != nil {
-			b.gate.release(o)
+		if b.returner != nil {
+			b.returner.release(o)
 		}
 	})
 	if b.stamp != nil {
@@ -238,6 +238,6 @@ func (b *readback) join(t load.Target, callers bool) load.Target {
 	if !callers {
 		return t
 	}
-	b.gate = &gate{Target: t, b: b, held: map[gateKey]heldOutcome{}, lanes: map[load.Lane]*gateLane{}}
-	return b.gate
+	b.returner = &returner{Target: t, b: b, held: map[shotKey]heldOutcome{}, lanes: map[load.Lane]*returnerLane{}}
+	return b.returner
 }
