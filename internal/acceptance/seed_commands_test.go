@@ -59,6 +59,7 @@ func TestPrintedCommands(t *testing.T) {
 	list := func(n int) string { return repeat(addr, n) }
 	// Answers that are held back make a run last for longer than a window.
 	slow := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--partitions", "1", "--delay", "15ms").addr
+	refuses := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--error", "invalid-record@100%", "--delay", "20ms").addr
 	// One that keeps nothing takes as many records as were printed.
 	bottomless := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--discard").addr
 	for _, p := range []printed{
@@ -66,6 +67,11 @@ func TestPrintedCommands(t *testing.T) {
 			name: "sangrenel, to brokers",
 			line: "./sangrenel --size=2500 --workers=8 --topic=rep --brokers=" + brokers2014, swaps: []string{brokers2014, list(3), "=rep", "=" + topic()},
 			lasts: 6 * time.Second, forms: sangrenelForms, want: []string{"title.", "producing.rate"}, same: map[string]string{"workers.n": "8", "size.bytes": "2500"},
+		},
+		{
+			name: "sangrenel, to a broker that takes nothing",
+			line: "./sangrenel --size=2500 --topic=rep --brokers=" + brokers2014, swaps: []string{brokers2014, refuses},
+			lasts: 6 * time.Second, forms: sangrenelForms, same: map[string]string{"producing.rate": "0"}, code: 1,
 		},
 		{
 			name:  "sangrenel, to nowhere",
