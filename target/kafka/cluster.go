@@ -406,3 +406,17 @@ func (cl *cluster) readSettings(ctx context.Context) {
 	}
 	cl.settings = settingsOf(rs[0].Configs)
 }
+
+// repacks reports whether brokers compress anew what is fired: the topic has a
+// codec of its own, which is another one. Where settings may not be read it is
+// believed not to.
+func (cl *cluster) repacks() bool {
+	switch codec := cl.settings["compression.type"]; codec {
+	case "", "producer":
+		return false
+	case "uncompressed":
+		return cl.cfg.compression != "none"
+	default:
+		return codec != cl.cfg.compression
+	}
+}

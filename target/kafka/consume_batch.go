@@ -127,7 +127,7 @@ func isAbort(b *kafka.Batch) bool {
 func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 	a := load.Arrival{
 		Log: p.id, Base: b.BaseOffset, Events: b.NumRecords, Wire: int64(len(b.Raw)), Bytes: -1,
-		Sum: b.CRC, ProducerID: b.ProducerID, Epoch: b.ProducerEpoch, Sequence: b.BaseSequence,
+		Sum: b.SentCRC(), ProducerID: b.ProducerID, Epoch: b.ProducerEpoch, Sequence: b.BaseSequence,
 	}
 	if d.check && b.Check() != nil {
 		a.Corrupt = true

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/dial"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/payload"
@@ -31,6 +32,9 @@ type producer struct {
 	book    *metaBook
 	senders []*sender
 	codec   kafka.Codec
+	// repacked says that the broker compresses batches anew, so that they do
+	// not lie in the log with the checksums that they were sent with.
+	repacked bool
 
 	sink  load.Sink
 	wall  time.Time // when the run began
@@ -38,6 +42,7 @@ type producer struct {
 
 	written, read atomic.Uint64
 	renewed       atomic.Uint64 // logins, on connections that went on
+	absent        dial.Absence  // of brokers, during the run
 
 	ctx   context.Context
 	stop  context.CancelFunc

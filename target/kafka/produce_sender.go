@@ -237,7 +237,9 @@ func (s *sender) settle(sl *slot, done time.Duration, o load.Outcome) {
 	o.Sent, o.Done = sl.sent, done
 	o.Retries = max(0, sl.attempts-1)
 	o.Wire = sl.wire
-	o.Sum = sl.crc
+	if !s.p.repacked {
+		o.Sum = sl.crc
+	}
 	if o.Acked == 0 || o.Place < 0 {
 		o.Place = -1
 	}

@@ -90,6 +90,7 @@ func newFiring(ctx context.Context, cl *cluster) (firing, error) {
 	if err != nil {
 		return nil, cl.cfg.explain("open the wire engine", err)
 	}
+	p.repacked = cl.repacks()
 	return wireFiring{p}, nil
 }
 
@@ -122,7 +123,7 @@ func (w wireFiring) facts() map[string]any {
 	return f
 }
 
-func (wireFiring) warnings() []string { return nil }
+func (w wireFiring) warnings() []string { return w.absent.Warnings() }
 
 // Target implements target.Session.
 func (s *session) Target() load.Target {

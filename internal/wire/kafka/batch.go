@@ -150,6 +150,24 @@ func (b *Batch) Check() error {
 	return nil
 }
 
+// SentCRC is the checksum that the batch was sent with, by a producer whose
+// records all have the batch's one time. Where a topic wants the time of
+// appending, the broker writes that into the header as the largest time, says so
+// in the attributes, and computes the checksum anew (DefaultRecordBatch's
+// setMaxTimestamp). CRCs are linear, so that the records need not be read.
+func (b *Batch) SentCRC() uint32 {
+	if b.Attributes&AttrLogAppendTime == 0 {
+		return b.CRC
+	}
+	sent := b.Header
+	sent.Attributes &^= AttrLogAppendTime
+	sent.MaxTimestamp = sent.BaseTimestamp
+	var head [HeaderSize]byte
+	sent.Put(head[:])
+	change := crc32.Checksum(head[atAttributes:], castagnoli) ^ crc32.Checksum(b.Raw[atAttributes:HeaderSize], castagnoli)
+	return b.CRC ^ field.Multiply(field.Shift(len(b.Raw)-HeaderSize), change)
+}
+
 // ForEachBatch calls f with every whole batch in records, the record set of
 // one partition of a fetch answer, in order. Nothing is decoded or checked but
 // the headers. A last batch that is cut off, as brokers send when a fetch's

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -247,5 +248,46 @@ func BenchmarkAppendRecord(b *testing.B) {
 		}
 		buf = AppendRecord(buf, n, nil, value, headers)
 		n++
+	}
+}
+
+// What a broker that sets the time makes of a batch is known by the checksum
+// that the batch was sent with.
+func TestSentCRC(t *testing.T) {
+	records := bytes.Repeat([]byte("records "), 1000)
+	for _, n := range []int{0, 1, 100, len(records)} {
+		b := make([]byte, HeaderSize, HeaderSize+n)
+		h := Header{Length: int32(HeaderSize - 12 + n), Attributes: int16(LZ4), BaseTimestamp: 1_000_000, MaxTimestamp: 1_000_000, ProducerID: 5, NumRecords: 3}
+		h.Put(b)
+		b = append(b, records[:n]...)
+		sent := Seal(b, SumOf(b[HeaderSize:]))
+		read := func() Batch {
+			var got Batch
+			if _, err := ForEachBatch(b, func(x Batch) error { got = x; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		if x := read(); x.SentCRC() != sent {
+			t.Errorf("%d bytes, as sent: %#x, want %#x", n, x.SentCRC(), sent)
+		}
+		// As the broker does it: attributes, the largest time, the checksum.
+		b[22] |= AttrLogAppendTime
+		binary.BigEndian.PutUint64(b[35:], 2_000_123)
+		Seal(b, SumOf(b[HeaderSize:]))
+		x := read()
+		if err := x.Check(); err != nil || x.CRC == sent {
+			t.Fatalf("%d bytes: the batch is not as a broker makes it: %v", n, err)
+		}
+		if x.SentCRC() != sent {
+			t.Errorf("%d bytes, with the broker's time: %#x, want %#x", n, x.SentCRC(), sent)
+		}
+		if n > 0 {
+			b[HeaderSize] ^= 1 // damaged, and sealed by whoever did it
+			Seal(b, SumOf(b[HeaderSize:]))
+			if x := read(); x.SentCRC() == sent {
+				t.Errorf("%d bytes: damage is not seen", n)
+			}
+		}
 	}
 }
