@@ -31,18 +31,6 @@ func Canonical(name string) string {
 	return name
 }
 
-// Aliases lists the other names by which a field is known, sorted.
-func Aliases(name string) []string {
-	var out []string
-	for alias, of := range aliases {
-		if of == name {
-			out = append(out, alias)
-		}
-	}
-	sortTexts(out)
-	return out
-}
-
 // ofRevision are the fields that say which revision of a system it was.
 var ofRevision = map[string]bool{
 	"branch": true, "revision": true, "revision_date": true, "unstaged_changes": true,

@@ -24,12 +24,24 @@ func fieldsTable() string {
 	b.WriteString("| field | kind | what it is | also called |\n|---|---|---|---|\n")
 	for _, f := range Fields() {
 		also := ""
-		if names := Aliases(f.Name); len(names) > 0 {
+		if names := aliasesOf(f.Name); len(names) > 0 {
 			also = "`" + strings.Join(names, "`, `") + "`"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, f.Help, also)
 	}
 	return b.String()
+}
+
+// aliasesOf lists the other names by which a field is known, sorted.
+func aliasesOf(name string) []string {
+	var out []string
+	for alias, of := range aliases {
+		if of == name {
+			out = append(out, alias)
+		}
+	}
+	sortTexts(out)
+	return out
 }
 
 // independentTable is which fields are independent variables, by target.

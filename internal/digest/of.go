@@ -103,7 +103,9 @@ func (b *builder) target(d *report.Document) {
 	address, scheme := d.Target, ""
 	if u, err := url.Parse(d.Target); err == nil && u.Scheme != "" {
 		u.User, u.RawQuery, u.Fragment = nil, "", ""
-		address = u.String()
+		if address = u.String(); u.Host == "" && u.Path == "" {
+			address = u.Scheme + "://" // as it is typed, and as reports show it
+		}
 		scheme, _, _ = strings.Cut(u.Scheme, "+")
 	}
 	b.text("target", address)

@@ -276,6 +276,27 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
+// A target is called what it was typed as, but for what is secret or of one run.
+func TestTargetIsCalledWhatWasTyped(t *testing.T) {
+	for typed, want := range map[string]string{
+		"null://": "null://", "null://?size=1": "null://", "kafka://h:9092/t": "kafka://h:9092/t", "apm+http://user:pw@h:8200/?x=y": "apm+http://h:8200/", "riemann://h:5555": "riemann://h:5555",
+	} {
+		d := read()
+		d.Target = typed
+		r := Of(d)
+		if got := r.Text("target"); got != want {
+			t.Errorf("%s: got %q, want %q", typed, got, want)
+		}
+		f, err := ParseFilters([]string{"target=" + want}, began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !f.Match(&r) {
+			t.Errorf("%s does not meet target=%s", typed, want)
+		}
+	}
+}
+
 // What is too long for a row is told apart all the same, and none of many facts
 // takes the room of others.
 func TestLongFactsAreTold(t *testing.T) {
