@@ -373,6 +373,9 @@ func TestGone(t *testing.T) {
 	if d := time.Since(began); d > 10*time.Second {
 		t.Errorf("it took %v", d)
 	}
+	if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "there was no connection to ") || !strings.Contains(got, "refused") {
+		t.Errorf("the report is not told why: %q", got)
+	}
 }
 
 // Retry-After is heeded where somebody asked for that, and only there.

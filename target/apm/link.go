@@ -319,6 +319,7 @@ func (l *lane) keep(ctx context.Context, nc net.Conn) {
 				if ctx.Err() != nil {
 					return
 				}
+				l.s.absent.Note(l.base, l.s.sink.Now(), l.s.cfg.veil.line(err.Error()))
 				l.down(fmt.Errorf("connect to %s: %w", l.base, err))
 				pause = min(max(2*pause, reconnectFirst), reconnectMost)
 				select {

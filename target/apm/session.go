@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/dial"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
@@ -36,6 +38,7 @@ type session struct {
 	client  *http.Client // for questions; not for shots
 	indexed *index       // nil: nothing is counted
 	errors  tally        // what servers said was wrong
+	absent  dial.Absence // of servers, during the run
 
 	ctx     context.Context // of the lanes' goroutines
 	cancel  context.CancelFunc
@@ -138,7 +141,9 @@ func (s *session) Target() load.Target { return s }
 func (s *session) Source() load.Source { return nil }
 
 // Warnings implements target.Session.
-func (s *session) Warnings() []string { return s.cfg.warnings }
+func (s *session) Warnings() []string {
+	return append(slices.Clone(s.cfg.warnings), s.absent.Warnings()...)
+}
 
 // Close implements target.Session.
 func (s *session) Close() error {

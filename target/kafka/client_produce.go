@@ -123,7 +123,7 @@ func (p *clientProducer) opts(i int) []kgo.Opt {
 		kgo.ProducerBatchMaxBytes(int32(batch)),
 		kgo.BrokerMaxWriteBytes(int32(min(1<<30, request))), // more it does not take
 		kgo.ProducerLinger(c.linger),
-		kgo.ProducerBatchCompression(codecOf(c.compression)),
+		compressionOf(c.compression),
 		kgo.MaxBufferedRecords(math.MaxInt32), // bounded here, without blocking
 		kgo.ProduceRequestTimeout(max(c.requestTimeout, 100*time.Millisecond)),
 		kgo.RecordDeliveryTimeout(max(c.deliveryTimeout, time.Second)),
@@ -144,20 +144,6 @@ func (p *clientProducer) opts(i int) []kgo.Opt {
 		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", c.txn.id, i)))
 	}
 	return opts
-}
-
-func codecOf(name string) kgo.CompressionCodec {
-	switch name {
-	case "gzip":
-		return kgo.GzipCompression()
-	case "snappy":
-		return kgo.SnappyCompression()
-	case "lz4":
-		return kgo.Lz4Compression()
-	case "zstd":
-		return kgo.ZstdCompression()
-	}
-	return kgo.NoCompression()
 }
 
 // open makes the client ready, so that the first event does not pay for it.
@@ -232,6 +218,9 @@ func (p *clientProducer) Metrics() []BrokerMetrics { return p.traffic.metrics() 
 // Start implements load.Target.
 func (p *clientProducer) Start(sink load.Sink) {
 	p.sink = sink
+	p.traffic.mu.Lock()
+	p.traffic.sink = sink
+	p.traffic.mu.Unlock()
 	for _, s := range p.senders {
 		if s.txn != nil {
 			s.txn.start()
@@ -273,7 +262,7 @@ func (p *clientProducer) facts() map[string]any {
 }
 
 func (p *clientProducer) warnings() []string {
-	var w []string
+	w := p.traffic.absent.Warnings()
 	for _, s := range p.senders {
 		if s.txn == nil {
 			continue

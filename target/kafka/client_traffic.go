@@ -9,6 +9,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/dial"
+	"carronade/load"
 )
 
 // A traffic counts what franz-go clients write and read, by its hooks. Safe
@@ -17,6 +20,8 @@ type traffic struct {
 	written, read atomic.Uint64
 
 	mu      sync.Mutex
+	sink    load.Sink    // nil before the run, and where nothing is fired
+	absent  dial.Absence // of brokers, during it
 	brokers map[int32]*BrokerMetrics
 	before  map[int32]bool // brokers that were connected to before
 }
@@ -65,6 +70,12 @@ func (t *traffic) OnBrokerRead(_ kgo.BrokerMetadata, _ int16, n int, _, _ time.D
 
 // OnBrokerConnect implements kgo.HookBrokerConnect.
 func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	t.mu.Lock()
+	sink := t.sink
+	t.mu.Unlock()
+	if err != nil && sink != nil {
+		t.absent.Note(joinAddr(meta.Host, meta.Port), sink.Now(), err.Error())
+	}
 	if err != nil || meta.NodeID < 0 {
 		return
 	}

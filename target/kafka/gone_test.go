@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,9 @@ func TestGoneForGood(t *testing.T) {
 			})
 			if took := time.Since(began); took > 10*patience {
 				t.Errorf("it took %v, shots are given %v", took, patience)
+			}
+			if got := strings.Join(p.absent.Warnings(), "\n"); tt.leader == strings.Contains(got, "there was no connection to ") {
+				t.Errorf("what the report is told: %q", got)
 			}
 			got := tally(out)
 			if got.failed < events*4/10 || got.acked == 0 {

@@ -212,6 +212,9 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	l.s.mu.Unlock()
 	nc, term, versions, err := dialVersions(ctx, cfg, addr)
 	if err != nil {
+		if sink := l.s.p.sink; sink != nil && ctx.Err() == nil { // else it is opened, or ends
+			l.s.p.absent.Note(addr, sink.Now(), err.Error())
+		}
 		return nil, fmt.Errorf("connect to broker %d at %s: %w", l.broker, addr, err)
 	}
 	most := int16(kafka.MaxProduceVersion)

@@ -28,6 +28,7 @@ type config struct {
 	inFlight      int // shots in flight on a connection; 0: not said
 
 	dialer         dial.Dialer
+	absent         *dial.Absence // of the server, during the run
 	skipVerify     bool
 	requestTimeout time.Duration
 	backoff        time.Duration
@@ -53,6 +54,7 @@ const mostMessage = 64 << 20
 func parseConfig(s target.Spec) (*config, error) {
 	v := s.Options
 	c := &config{
+		absent:         new(dial.Absence),
 		url:            s.URL,
 		clients:        max(1, s.Clients, v.Int("clients")),
 		eventsPerShot:  s.EventsPerShot,

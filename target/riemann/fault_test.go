@@ -131,6 +131,9 @@ func TestResets(t *testing.T) {
 			if len(r.Failures) > 5 {
 				t.Errorf("failures %+v", r.Failures)
 			}
+			if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "there was no connection to "+f.addr) || !strings.Contains(got, "refused") {
+				t.Errorf("the report is not told why: %q", got)
+			}
 		})
 	}
 }

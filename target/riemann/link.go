@@ -79,6 +79,9 @@ func (l *lane) keep() {
 			orderly = false
 			var err error
 			if k, err = l.dial(l.ctx); err != nil {
+				if l.ctx.Err() == nil {
+					l.cfg.absent.Note(l.addr, l.sink.Now(), err.Error())
+				}
 				l.down(err)
 				continue
 			}

@@ -124,7 +124,7 @@ func (s *session) Warnings() []string {
 			}
 		}
 	}
-	return w
+	return append(w, s.cfg.absent.Warnings()...)
 }
 
 // Brokers implements target.Metered: what each connection carried.

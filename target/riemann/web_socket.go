@@ -38,7 +38,6 @@ type socketTongue struct {
 // Frames of RFC 6455, section 5.2.
 const (
 	finalText   = 0x81
-	finalBinary = 0x82
 	opClose     = 0x8
 	opPing      = 0x9
 	opPong      = 0xa

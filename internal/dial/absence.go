@@ -1,0 +1,67 @@
+package dial
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// An Absence counts attempts to connect that failed during a run. Where a server
+// is gone nothing is sent, so that no event fails: without it a report would not
+// say why. The zero value has none. It is safe for concurrent use.
+type Absence struct {
+	mu sync.Mutex
+	of map[string]*failed
+}
+
+// failed is what became of attempts to connect to one address.
+type failed struct {
+	attempts    int
+	first, last time.Duration
+	err         string // of the last one
+}
+
+// Note counts a failed attempt to connect to an address, at an offset from the
+// start of the run. What the error says goes into the report.
+func (a *Absence) Note(addr string, at time.Duration, err string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f := a.of[addr]
+	if f == nil {
+		if a.of == nil {
+			a.of = map[string]*failed{}
+		}
+		f = &failed{first: at}
+		a.of[addr] = f
+	}
+	f.attempts++
+	f.last, f.err = max(f.last, at), err
+}
+
+// mostAbsent bounds the addresses that are named.
+const mostAbsent = 8
+
+// Warnings are a sentence an address, in their order.
+func (a *Absence) Warnings() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []string
+	for i, addr := range slices.Sorted(maps.Keys(a.of)) {
+		if i == mostAbsent {
+			out = append(out, fmt.Sprintf("nor to %d other addresses", len(a.of)-mostAbsent))
+			break
+		}
+		f := a.of[addr]
+		if f.attempts == 1 {
+			out = append(out, fmt.Sprintf("there was no connection to %s, %s after the start: %s", addr, seconds(f.first), f.err))
+			continue
+		}
+		out = append(out, fmt.Sprintf("there was no connection to %s: %d attempts failed, from %s to %s after the start, the last one so: %s",
+			addr, f.attempts, seconds(f.first), seconds(f.last), f.err))
+	}
+	return out
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3g s", d.Seconds()) }
