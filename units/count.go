@@ -118,3 +118,12 @@ func FormatPercent(share float64) string {
 	text, _ := significant(p)
 	return text + "%"
 }
+
+// Plural prints a count of things, each of which is a what: "1 event",
+// "12,345 events". What takes an s in the plural.
+func Plural[N int | int64 | uint64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return FormatCount(uint64(n)) + " " + what + "s"
+}

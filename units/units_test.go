@@ -239,6 +239,9 @@ func TestFormat(t *testing.T) {
 		{"three digit count", FormatCount(999), "999"},
 		{"four digit count", FormatCount(1000), "1,000"},
 		{"none", FormatCount(0), "0"},
+		{"no things", Plural(0, "event"), "0 events"},
+		{"one thing", Plural(uint64(1), "whole interval"), "1 whole interval"},
+		{"many things", Plural(int64(12345), "event"), "12,345 events"},
 		{"short count", FormatCountShort(12345678), "12.3 M"},
 		{"short small count", FormatCountShort(850), "850"},
 

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/units"
 )
 
 // CollateSchema names the form of a collation's JSON.
@@ -234,16 +235,16 @@ func starting(all []*entry, filters digest.Filters, o CollateOptions) error {
 		}
 		return noMatch(rows, filters)
 	}
-	return fault("choose reports", fmt.Errorf("none of %s is young enough", reports(len(all))), "-n takes an age such as 168h, or a number of groups")
+	return fault("choose reports", fmt.Errorf("none of %s is young enough", units.Plural(len(all), "report")), "-n takes an age such as 168h, or a number of groups")
 }
 
 // nothing is why there is no group.
 func (c *Collation) nothing(o CollateOptions) error {
 	switch {
 	case c.Without > 0:
-		return fault("collate "+o.Var, fmt.Errorf("none of %s has %s", reports(c.Without), c.Variable), "another filter may let those through that have it")
+		return fault("collate "+o.Var, fmt.Errorf("none of %s has %s", units.Plural(c.Without, "report"), c.Variable), "another filter may let those through that have it")
 	case len(c.LeftOut) > 0:
-		return fault("collate "+o.Var, fmt.Errorf("none of %s can be used: %s", reports(len(c.LeftOut)), c.LeftOut[0].Why), "")
+		return fault("collate "+o.Var, fmt.Errorf("none of %s can be used: %s", units.Plural(len(c.LeftOut), "report"), c.LeftOut[0].Why), "")
 	}
 	return fault("collate "+o.Var, errors.New("there are no reports"), "carronade run keeps one of every run")
 }
@@ -303,19 +304,12 @@ func (c *Collation) remark(v *variable) {
 		add("! not trustworthy: the generator was the limit of that run (!3: of three of the row's); such runs are in the row's numbers and never make it the best, and compare and verify leave them out")
 	}
 	if c.Without > 0 {
-		add("%s without %s", reports(c.Without), v.shown())
+		add("%s without %s", units.Plural(c.Without, "report"), v.shown())
 	}
 	if c.Alone > 0 {
-		add("%s in which %s has one value: --all shows them", plural(c.Alone, "more group"), v.shown())
+		add("%s in which %s has one value: --all shows them", units.Plural(c.Alone, "more group"), v.shown())
 	}
 	if c.More > 0 {
-		add("%s: -n shows more", plural(c.More, "more group"))
+		add("%s: -n shows more", units.Plural(c.More, "more group"))
 	}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

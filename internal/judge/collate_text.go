@@ -241,7 +241,7 @@ func (c *Collation) head(p *layout.Page, g *Group) {
 		older += g.Rows[i].Older
 	}
 	if older > 0 {
-		p.Line(p.Paint(layout.Dim, fmt.Sprintf("of each row the newest revision; %s of others", reports(older))))
+		p.Line(p.Paint(layout.Dim, fmt.Sprintf("of each row the newest revision; %s of others", units.Plural(older, "report"))))
 	}
 }
 

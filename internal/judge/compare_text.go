@@ -50,21 +50,14 @@ func leftOut(p *layout.Page, out []LeftOut) {
 
 // words are how many reports a side has, and which.
 func (s *Side) words() string {
-	text := fmt.Sprintf("%s: %s", reports(len(s.Reports)), list(s.Reports, 12))
+	text := fmt.Sprintf("%s: %s", units.Plural(len(s.Reports), "report"), list(s.Reports, 12))
 	if len(s.Reports) == 0 {
 		text = "no report that can be judged"
 	}
 	if s.Older > 0 {
-		text += fmt.Sprintf("; %s of older revisions not judged (--revisions judges all)", reports(s.Older))
+		text += fmt.Sprintf("; %s of older revisions not judged (--revisions judges all)", units.Plural(s.Older, "report"))
 	}
 	return text
-}
-
-func reports(n int) string {
-	if n == 1 {
-		return "1 report"
-	}
-	return fmt.Sprintf("%d reports", n)
 }
 
 // list joins names, at most so many.
@@ -346,7 +339,7 @@ func (pr *Pair) Words() string { return pr.Op + " " + pr.Target + ", " + workloa
 
 // Words tell a workload that one side alone has in one line.
 func (u *Unpaired) Words() string {
-	return fmt.Sprintf("the %s alone has %s of %s", u.Side, reports(len(u.Reports)), workloadWords(u.Workload))
+	return fmt.Sprintf("the %s alone has %s of %s", u.Side, units.Plural(len(u.Reports), "report"), workloadWords(u.Workload))
 }
 
 // Words tell a row in one line: both medians, the difference with its interval,

@@ -6,6 +6,7 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/units"
 )
 
 // Survival is how many runs of two sides came to an end that can be judged. Of
@@ -60,9 +61,9 @@ func survival(base, candidate []digest.Row, untrusted bool, of, before string) S
 	case c.Judged == 0 && len(candidate) == 1:
 		s.Gate, s.Reason = CannotTell, fmt.Sprintf("the only report %s cannot be judged: %s", of, why)
 	case c.Judged == 0:
-		s.Gate, s.Reason = CannotTell, fmt.Sprintf("none of %s %s can be judged: %s", reports(len(candidate)), of, why)
+		s.Gate, s.Reason = CannotTell, fmt.Sprintf("none of %s %s can be judged: %s", units.Plural(len(candidate), "report"), of, why)
 	case c.Runs-c.Judged > c.Judged:
-		s.Gate, s.Reason = CannotTell, fmt.Sprintf("only %d of %s %s can be judged: %s", c.Judged, reports(c.Runs), of, why)
+		s.Gate, s.Reason = CannotTell, fmt.Sprintf("only %d of %s %s can be judged: %s", c.Judged, units.Plural(c.Runs, "report"), of, why)
 	}
 	return s
 }

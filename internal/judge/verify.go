@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/units"
 )
 
 // VerificationSchema names the form of the JSON of a verification.
@@ -272,7 +273,7 @@ func (c *contest) littleHistory() string {
 		return "too little history: nothing came before it"
 	}
 	return fmt.Sprintf("too little history: %s of %d revisions before it and %d of its own; it takes %d revisions, or %d reports on both sides",
-		reports(n), len(row.History), len(row.Candidate), stats.Levels, stats.Least)
+		units.Plural(n, "report"), len(row.History), len(row.Candidate), stats.Levels, stats.Least)
 }
 
 // at tells a step's place.

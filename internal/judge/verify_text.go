@@ -9,6 +9,7 @@ import (
 	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/units"
 )
 
 // Text writes the verification for people: the verdict, then each workload with
@@ -79,7 +80,7 @@ func (g *Gate) text(p *layout.Page) {
 		if newest.Revision == "" {
 			what = "runs or their repetitions (reports that tell no revision are told apart by time)"
 		}
-		text := fmt.Sprintf("%d %s, %s, since %s", len(before), what, reports(n), before[0].words())
+		text := fmt.Sprintf("%d %s, %s, since %s", len(before), what, units.Plural(n, "report"), before[0].words())
 		if g.Older > 0 {
 			text += fmt.Sprintf("; %d older ones were not looked at", g.Older)
 		}
@@ -141,7 +142,7 @@ func (l *Level) words() string {
 
 // reports tell which reports a level has, and which of them are judged.
 func (l *Level) reports() string {
-	text := reports(len(l.Reports)) + ": " + list(l.Reports, 8)
+	text := units.Plural(len(l.Reports), "report") + ": " + list(l.Reports, 8)
 	if len(l.Reports) == 0 {
 		text = "no report that can be judged"
 	}

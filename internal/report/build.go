@@ -129,10 +129,10 @@ func checks(in Input) []Check {
 		c := Check{Name: "verify", OK: l.Lost == 0 && l.Corrupted == 0, Text: "nothing was lost or altered"}
 		if missing := r.Warmup.Unknown + r.Hold.Unknown - min(l.Recovered, r.Warmup.Unknown+r.Hold.Unknown); c.OK && r.Unanswered && missing > 0 {
 			// Lost is what was acked and is not there: here nothing was.
-			c.Text = fmt.Sprintf("nothing was altered; %s not found, of which nothing said that they were taken", plural(missing, "event"))
+			c.Text = fmt.Sprintf("nothing was altered; %s not found, of which nothing said that they were taken", units.Plural(missing, "event"))
 		}
 		if !c.OK {
-			c.Text = fmt.Sprintf("%s lost, %s corrupted", plural(l.Lost, "event"), plural(l.Corrupted, "event"))
+			c.Text = fmt.Sprintf("%s lost, %s corrupted", units.Plural(l.Lost, "event"), units.Plural(l.Corrupted, "event"))
 		}
 		out = append(out, c)
 	}
@@ -230,11 +230,4 @@ func orEmpty[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-func plural(n uint64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return units.FormatCount(n) + " " + what + "s"
 }

@@ -31,7 +31,7 @@ type Trace struct {
 
 // text is what a person is told of a trace.
 func (t *Trace) text() string {
-	what := plural(t.Rows, "row")
+	what := units.Plural(t.Rows, "row")
 	switch {
 	case t.Every == 1:
 		what += ", one an event"

@@ -136,7 +136,7 @@ func (d *Document) indexedText(p *layout.Page) {
 	if x.Queued != nil {
 		held := "nothing"
 		if *x.Queued > 0 {
-			held = plural(uint64(*x.Queued), "event")
+			held = units.Plural(uint64(*x.Queued), "event")
 		}
 		waited += "; by its own count the system still held " + held
 	}
@@ -185,7 +185,7 @@ func (d *Document) underTest(p *layout.Page) {
 		p.Pair("", "efficiency", fmt.Sprintf("%s of memory: %s a minute accepted, before compression, over its peak", ratio(*s.Efficiency), size(uint64(a))))
 	}
 	if s.GCPauses > 0 {
-		p.Pair("", "collector", fmt.Sprintf("%s, %s in all, the longest %s", plural(uint64(s.GCPauses), "pause"), seconds(s.GCPauseS), seconds(s.GCPauseMaxS)))
+		p.Pair("", "collector", fmt.Sprintf("%s, %s in all, the longest %s", units.Plural(s.GCPauses, "pause"), seconds(s.GCPauseS), seconds(s.GCPauseMaxS)))
 	}
 }
 

@@ -58,10 +58,10 @@ func (d *Document) ledger(p *layout.Page) {
 		said = append(said, "read to the end")
 	}
 	if l.Inexact > 0 {
-		said = append(said, plural(l.Inexact, "event")+" could not be checked one by one")
+		said = append(said, units.Plural(l.Inexact, "event")+" could not be checked one by one")
 	}
 	if l.Foreign > 0 {
-		said = append(said, plural(l.Foreign, "event")+" of others found and left out")
+		said = append(said, units.Plural(l.Foreign, "event")+" of others found and left out")
 	}
 	if !l.Complete {
 		said = append(said, "the read-back did not reach the end: what is missing may still be there")
@@ -228,14 +228,14 @@ func (d *Document) generator(p *layout.Page) {
 	p.Section("Generator")
 	cpu := seconds(g.CPUS)
 	if g.Processors > 0 {
-		cpu += fmt.Sprintf(", %s of %s", units.FormatPercent(g.CPUShare), plural(uint64(g.Processors), "processor"))
+		cpu += fmt.Sprintf(", %s of %s", units.FormatPercent(g.CPUShare), units.Plural(g.Processors, "processor"))
 	}
 	if g.CPUUSPerEvent > 0 {
 		cpu += ", " + tidy(clock(g.CPUUSPerEvent)) + " an event"
 	}
 	p.Pair("", "CPU", cpu)
 	p.Pair("", "memory", units.FormatSize(int64(g.MaxRSSBytes))+" at most")
-	p.Pair("", "collector", joinNonEmpty(plural(g.GCPauses, "pause"), "the longest "+tidy(clock(g.GCPauseMaxUS)), seconds(g.GCCPUS)+" of CPU"))
+	p.Pair("", "collector", joinNonEmpty(units.Plural(g.GCPauses, "pause"), "the longest "+tidy(clock(g.GCPauseMaxUS)), seconds(g.GCCPUS)+" of CPU"))
 	threads := ""
 	if g.Busy > 0 && d.Mode != load.Consuming {
 		threads = "the busiest was at work for " + units.FormatPercent(g.Busy) + " of the hold"

@@ -78,7 +78,7 @@ func (d *Document) times(p *layout.Page) {
 
 	if n := d.Response; n != nil && n.Censored > 0 {
 		p.Note(fmt.Sprintf("%s without an answer %s in the response percentiles at the age that was reached; >= marks what is known as a lower bound only; mean, min and max are of acked ones",
-			plural(n.Censored, "event"), verb(n.Censored, "stands", "stand")))
+			units.Plural(n.Censored, "event"), verb(n.Censored, "stands", "stand")))
 	}
 	for _, c := range cols {
 		if c.s.Above > 0 {
@@ -264,7 +264,7 @@ func (d *Document) failures(p *layout.Page) {
 	p.Section("Failures")
 	classes := map[string]bool{}
 	for _, f := range d.Failures {
-		head := fmt.Sprintf("%s in %s", plural(f.Events, "event"), plural(f.Shots, "shot"))
+		head := fmt.Sprintf("%s in %s", units.Plural(f.Events, "event"), units.Plural(f.Shots, "shot"))
 		if f.Text != "" {
 			head += ": " + f.Text
 		}
@@ -273,7 +273,7 @@ func (d *Document) failures(p *layout.Page) {
 	}
 	for _, class := range sortedKeys(d.Classes) {
 		if !classes[class] && d.Classes[class] > 0 {
-			p.Pair("", class, plural(d.Classes[class], "event"))
+			p.Pair("", class, units.Plural(d.Classes[class], "event"))
 		}
 	}
 	if s := d.FailedService; !s.IsEmpty() {

@@ -99,7 +99,7 @@ func steady(in []measure.Interval, mode load.Mode, perShot float64) measure.Stea
 		}
 	}
 	if len(in) < LeastSeries {
-		return measure.Steady{OK: true, Text: fmt.Sprintf("the hold was too short to tell (%s; it takes %d)", plural(len(in), "whole interval"), LeastSeries)}
+		return measure.Steady{OK: true, Text: fmt.Sprintf("the hold was too short to tell (%s; it takes %d)", units.Plural(len(in), "whole interval"), LeastSeries)}
 	}
 	span := in[len(in)-1].End - in[0].Start
 	if mode == load.OpenLoop {

@@ -158,7 +158,7 @@ func idleThreads(r *load.Result) string {
 		return ""
 	}
 	return fmt.Sprintf("of %d --threads %d sent: a client is driven by one thread, and the run had %s",
-		r.MostThreads, r.Threads, plural(r.Clients, "client"))
+		r.MostThreads, r.Threads, units.Plural(r.Clients, "client"))
 }
 
 // late judges the generator's own lateness against what a user would see.
@@ -217,7 +217,7 @@ func saturated(r *load.Result, processors int) string {
 		who, so = "clients", "the rate is what they could take; use a machine with more processors"
 	}
 	return fmt.Sprintf("the %s used %s of %s (at most %s): %s",
-		who, units.FormatPercent(share), plural(processors, "processor"), units.FormatPercent(MostBusy), so)
+		who, units.FormatPercent(share), units.Plural(processors, "processor"), units.FormatPercent(MostBusy), so)
 }
 
 // paused judges the collector's pauses: they stop every thread, so they stand
@@ -264,11 +264,4 @@ func parted(wall, monotonic time.Duration) string {
 	}
 	return fmt.Sprintf("the wall clock and the monotonic clock differ by %s over the run: the machine slept or was moved, or its clock was set; run again, with time synchronization settled",
 		units.FormatDuration(off))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

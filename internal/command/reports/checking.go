@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/store"
+	"carronade/units"
 )
 
 const checkLong = `Reads every report of the store and compares it with its hash. What cannot be
@@ -118,9 +119,9 @@ func (c *commands) inspect(ctx context.Context, s store.Store, before int) (faul
 		}
 	}
 	if faults == 0 {
-		_, err = fmt.Fprintf(c.Out, "%s: %s, all whole\n", s.Place(), plural(read, "report"))
+		_, err = fmt.Fprintf(c.Out, "%s: %s, all whole\n", s.Place(), units.Plural(read, "report"))
 	} else {
-		_, err = fmt.Fprintf(c.Out, "%s: %s of %d can be read\n", s.Place(), plural(read, "report"), len(ids))
+		_, err = fmt.Fprintf(c.Out, "%s: %s of %s can be read\n", s.Place(), units.Plural(read, "report"), units.FormatCount(uint64(len(ids))))
 	}
 	return faults, err
 }
@@ -163,11 +164,11 @@ func (c *commands) replace(ctx context.Context, place string) (err error) {
 	if saved == 0 {
 		return lost(fresh.Place(), to)
 	}
-	if _, err = fmt.Fprintf(c.Out, "%s: a new store, with %s of the %d that the old one tells of\n", fresh.Place(), plural(saved, "report"), len(ids)); err != nil || saved == len(ids) {
+	if _, err = fmt.Fprintf(c.Out, "%s: a new store, with %s of the %s that the old one tells of\n", fresh.Place(), units.Plural(saved, "report"), units.FormatCount(uint64(len(ids)))); err != nil || saved == len(ids) {
 		return err
 	}
 	return command.Exit{Code: command.Broken, Err: &command.Words{
-		Err: fmt.Errorf("%s could not be read", plural(len(ids)-saved, "report")), Hint: "keep " + to + " until you have them from elsewhere: carronade report pull, carronade report import",
+		Err: fmt.Errorf("%s could not be read", units.Plural(len(ids)-saved, "report")), Hint: "keep " + to + " until you have them from elsewhere: carronade report pull, carronade report import",
 	}}
 }
 

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/digest"
 	"carronade/internal/store"
 	"carronade/load"
+	"carronade/units"
 )
 
 func (c *commands) push() *cobra.Command {
@@ -101,7 +102,7 @@ func (c *commands) copyReports(ctx context.Context, from, to store.Store, words 
 		}
 		if err != nil {
 			if k > 0 {
-				c.Note("copied %s to %s before that", plural(k, "report"), to.Place())
+				c.Note("copied %s to %s before that", units.Plural(k, "report"), to.Place())
 			}
 			return err
 		}
@@ -109,9 +110,9 @@ func (c *commands) copyReports(ctx context.Context, from, to store.Store, words 
 			return err
 		}
 	}
-	c.Note("copied %s to %s", plural(len(ids), "report"), to.Place())
+	c.Note("copied %s to %s", units.Plural(len(ids), "report"), to.Place())
 	if running > 0 {
-		c.Note("left out %s: their runs go on", plural(running, "report"))
+		c.Note("left out %s: their runs go on", units.Plural(running, "report"))
 	}
 	return nil
 }

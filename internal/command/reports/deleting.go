@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/store"
+	"carronade/units"
 )
 
 const deleteExample = `
@@ -31,10 +32,10 @@ choose after a question, or with --yes where nobody can be asked.`,
 			return err
 		}
 		if !store.IsReference(args[0]) && !yes {
-			question := fmt.Sprintf("delete %s that %s from %s?", plural(len(ids), "report"), meets(len(ids), join(args)), s.Place())
+			question := fmt.Sprintf("delete %s that %s from %s?", units.Plural(len(ids), "report"), meets(len(ids), join(args)), s.Place())
 			if c.Ask == nil {
 				return &command.Words{
-					Err:  fmt.Errorf("%s: %s would be deleted, and nobody can be asked", join(args), plural(len(ids), "report")),
+					Err:  fmt.Errorf("%s: %s would be deleted, and nobody can be asked", join(args), units.Plural(len(ids), "report")),
 					Hint: "carronade report list shows which; --yes deletes them",
 				}
 			}
@@ -45,7 +46,7 @@ choose after a question, or with --yes where nobody can be asked.`,
 		if err := s.Delete(ctx, ids...); err != nil {
 			return err
 		}
-		c.Note("deleted %s", plural(len(ids), "report"))
+		c.Note("deleted %s", units.Plural(len(ids), "report"))
 		return nil
 	})
 	return cmd
@@ -56,11 +57,4 @@ func meets(n int, filters string) string {
 		return "meets " + filters
 	}
 	return "meet " + filters
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
