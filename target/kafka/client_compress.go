@@ -1,0 +1,49 @@
+package kafka
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/wire/kafka"
+)
+
+// A clientCompressor compresses the batches of the client engine as those of the
+// wire engine are, so that a codec leaves the same of the same records by either
+// way. It is safe for concurrent use.
+type clientCompressor struct {
+	codec kafka.Codec
+	spare sync.Pool // of *kafka.Compressor
+}
+
+// compressionOf is the setting of a codec by its name.
+func compressionOf(name string) kgo.ProducerOpt {
+	codec, err := kafka.ParseCodec(name)
+	if err != nil || codec == kafka.None { // no other name comes this far
+		return kgo.ProducerBatchCompression(kgo.NoCompression())
+	}
+	return kgo.WithCompressor(&clientCompressor{codec: codec})
+}
+
+// Compress implements kgo.Compressor. What cannot be compressed goes as it is.
+func (c *clientCompressor) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
+	if c.codec == kafka.Zstd && slices.Contains(flags, kgo.CompressDisableZstd) {
+		return src, kgo.CodecNone
+	}
+	z, ok := c.spare.Get().(*kafka.Compressor)
+	if !ok {
+		var err error
+		if z, err = kafka.NewCompressor(c.codec); err != nil {
+			return src, kgo.CodecNone
+		}
+	}
+	defer c.spare.Put(z)
+	out, err := z.Append(dst.AvailableBuffer(), src)
+	if err != nil {
+		return src, kgo.CodecNone
+	}
+	dst.Write(out) // which keeps the memory for the next batch
+	return dst.Bytes(), kgo.CompressionCodecType(c.codec)
+}
