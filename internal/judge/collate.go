@@ -67,7 +67,7 @@ type Collation struct {
 	LeftOut  []LeftOut `json:"left_out"`
 	Notes    []string  `json:"notes"`
 
-	columns []column
+	columns []quantity
 	filters bool
 }
 

@@ -6,47 +6,12 @@ import (
 	"strings"
 
 	"carronade/internal/digest"
-	"carronade/internal/stats"
 )
-
-// A column is a measured quantity of a collation.
-type column struct {
-	field  string
-	title  string
-	better stats.Direction // of those that are judged; 0: not judged
-}
-
-// columns are those of hey-apm's table, in its order, and the percentiles.
-var columns = []column{
-	{field: "pushed", title: "pushed"},
-	{field: "accepted", title: "accepted"},
-	{field: "read", title: "read"},
-	{field: "throughput", title: "throughput", better: stats.More},
-	{field: "per_shot", title: "per shot"},
-	{field: "response_p50", title: "response p50"},
-	{field: "response_p95", title: "p95"},
-	{field: "response_p99", title: "p99", better: stats.Less},
-	{field: "response_p999", title: "p99.9"},
-	{field: "service_p50", title: "service p50"},
-	{field: "service_p95", title: "p95"},
-	{field: "service_p99", title: "p99", better: stats.Less},
-	{field: "service_p999", title: "p99.9"},
-	{field: "end_to_end_p50", title: "end to end p50"},
-	{field: "end_to_end_p95", title: "p95"},
-	{field: "end_to_end_p99", title: "p99", better: stats.Less},
-	{field: "end_to_end_p999", title: "p99.9"},
-	{field: "failure_share", title: "failed"},
-	{field: "indexed", title: "indexed"},
-	{field: "index_share", title: "index"},
-	{field: "max_rss", title: "max rss"},
-	{field: "system_cores", title: "cpu"},
-	{field: "efficiency", title: "effic", better: stats.More},
-}
 
 // columnsOf are the columns that some row has. Of the times, the first that
 // there is stands for all: the service time of a scheduled run says less. What
 // never failed has no column.
-func columnsOf(groups []Group) []column {
+func columnsOf(groups []Group) []quantity {
 	has := func(field string) bool {
 		for _, g := range groups {
 			for _, l := range g.Rows {
@@ -60,7 +25,7 @@ func columnsOf(groups []Group) []column {
 		return false
 	}
 	response := has("response_p50")
-	var out []column
+	var out []quantity
 	for _, c := range columns {
 		if !has(c.field) || response && strings.HasPrefix(c.field, "service_") {
 			continue
@@ -75,10 +40,6 @@ type sorter struct {
 	field string // "": by VAR
 	down  bool
 }
-
-// rising are fields that begin with the smallest when they are sorted by, since
-// that is the best.
-var rising = map[string]bool{"max_rss": true, "system_cores": true, "system_cpu": true, "failure_share": true, "unknown_share": true}
 
 // sorterOf reads --sort: a field of any report, with the best or the newest
 // first, or with "-" before it the other way round.
@@ -97,7 +58,7 @@ func sorterOf(rows []digest.Row, text, variable string) (sorter, error) {
 			}
 			continue
 		}
-		up := field == variable || v.Kind == digest.Text || v.Kind == digest.Duration && !v.Independent || rising[field]
+		up := field == variable || v.Kind == digest.Text || v.Kind == digest.Duration && !v.Independent || rising(field)
 		return sorter{field: field, down: up == reverse}, nil
 	}
 	if isColumn(field) {
@@ -107,7 +68,7 @@ func sorterOf(rows []digest.Row, text, variable string) (sorter, error) {
 }
 
 func isColumn(field string) bool {
-	return field == "revision_date" || slices.ContainsFunc(columns, func(c column) bool { return c.field == field })
+	return field == "revision_date" || slices.ContainsFunc(columns, func(c quantity) bool { return c.field == field })
 }
 
 // of is the line's value, the median of numbers.

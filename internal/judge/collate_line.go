@@ -95,7 +95,7 @@ func (g *Group) about(v *variable) {
 }
 
 // measure fills in the cells.
-func (g *Group) measure(columns []column) {
+func (g *Group) measure(columns []quantity) {
 	for i := range g.Rows {
 		l := &g.Rows[i]
 		l.Cells = make(map[string]Cell, len(columns))
@@ -129,10 +129,10 @@ func mark(groups []Group) {
 		if len(g.Rows) < 2 {
 			continue
 		}
-		var judged []column
+		var judged []quantity
 		percentile := false
 		for _, c := range columns {
-			if c.better == 0 || percentile && strings.HasSuffix(c.field, "_p99") || !g.all(c.field) {
+			if !c.marked || percentile && strings.HasSuffix(c.field, "_p99") || !g.all(c.field) {
 				continue
 			}
 			percentile = percentile || strings.HasSuffix(c.field, "_p99")
@@ -152,7 +152,7 @@ func mark(groups []Group) {
 
 // best is the row that is the best of a column, and whether that is certain. It
 // must be the best still were its lower bounds as bad as can be.
-func (g *Group) best(c *column, o stats.Options) (best int, sure bool) {
+func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 	samples := make([][]float64, len(g.Rows))
 	worst := 0.0
 	for i := range g.Rows {

@@ -53,7 +53,7 @@ func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 	flags := g.flagsDiffer()
 	revisions := slices.ContainsFunc(g.Follows, func(d Differing) bool { return d.Name == "revision" })
 	joined := slices.ContainsFunc(g.Rows, func(l Line) bool { return len(l.Reports) > 1 })
-	cols := slices.DeleteFunc(slices.Clone(c.columns), func(col column) bool { return !g.some(col.field) })
+	cols := slices.DeleteFunc(slices.Clone(c.columns), func(col quantity) bool { return !g.some(col.field) })
 
 	s := &sheet{head: []string{"report id", "started"}}
 	if dates {
@@ -63,7 +63,7 @@ func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 		s.head = append(s.head, "runs")
 	}
 	for _, col := range cols {
-		s.head = append(s.head, col.title)
+		s.head = append(s.head, col.column)
 	}
 	s.variable = len(s.head)
 	s.head = append(s.head, shownField(c.Variable))

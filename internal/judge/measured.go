@@ -1,44 +1,80 @@
 package judge
 
 import (
+	"slices"
 	"strings"
 
 	"carronade/internal/digest"
 	"carronade/internal/stats"
 )
 
-// A quantity is something measured that runs are compared by.
+// A quantity is something measured: a row of comparisons, a column of
+// collations, or both.
 type quantity struct {
 	field  string // of digests
-	title  string
+	title  string // in comparisons
+	column string // in collations; "": it is none
 	better stats.Direction
 	amount float64 // it is compared in its own unit, and this is the smallest amount worth naming
+	marked bool    // the best of a group is marked in its column
 }
 
 // throughput is the first of the two rows that verdicts stand on.
-var throughput = quantity{field: "throughput", title: "throughput", better: stats.More}
+var throughput = quantity{field: "throughput", title: "throughput", column: "throughput", better: stats.More, marked: true}
 
 // times are the times by which runs are compared, the first that both sides
 // have: what a user waits; without a schedule, what the system takes; of runs
 // that only read, how long events travelled.
 var times = []string{"response", "service", "end_to_end"}
 
-// timeAt is a percentile of a time.
+// timeAt is a percentile of a time. The column of its median names the time for
+// those beside it.
 func timeAt(name, p string) quantity {
-	return quantity{
-		field: timeField(name, "p"+p),
-		title: strings.ReplaceAll(name, "_", " ") + " p" + p, better: stats.Less,
+	q := quantity{
+		field: timeField(name, "p"+p), title: strings.ReplaceAll(name, "_", " ") + " p" + p, column: "p" + p,
+		better: stats.Less, marked: p == "99",
 	}
+	if p == "50" {
+		q.column = q.title
+	}
+	return q
 }
 
-// consumed are the rows on what the system used and refused.
-var consumed = []quantity{
-	{field: "system_cores", title: "CPU", better: stats.Less},
-	{field: "max_rss", title: "memory", better: stats.Less},
-	{field: "events_per_core", title: "events per core", better: stats.More},
-	{field: "efficiency", title: "memory efficiency", better: stats.More},
-	{field: "failure_share", title: "failures", better: stats.Less, amount: 0.001},
-	{field: "unknown_share", title: "unknown", better: stats.Less, amount: 0.001},
+// What the system used and refused.
+var (
+	cores      = quantity{field: "system_cores", title: "CPU", column: "cpu", better: stats.Less}
+	memory     = quantity{field: "max_rss", title: "memory", column: "max rss", better: stats.Less}
+	perCore    = quantity{field: "events_per_core", title: "events per core", better: stats.More}
+	efficiency = quantity{field: "efficiency", title: "memory efficiency", column: "effic", better: stats.More, marked: true}
+	failures   = quantity{field: "failure_share", title: "failures", column: "failed", better: stats.Less, amount: 0.001}
+	unknown    = quantity{field: "unknown_share", title: "unknown", better: stats.Less, amount: 0.001}
+)
+
+// consumed are the rows of comparisons on what the system used and refused.
+var consumed = []quantity{cores, memory, perCore, efficiency, failures, unknown}
+
+// columns are those of hey-apm's table, in its order, and the percentiles.
+var columns = func() []quantity {
+	out := []quantity{
+		{field: "pushed", column: "pushed"},
+		{field: "accepted", column: "accepted"},
+		{field: "read", column: "read"},
+		throughput,
+		{field: "per_shot", column: "per shot", better: stats.Less},
+	}
+	for _, t := range times {
+		for _, p := range []string{"50", "95", "99", "99.9"} {
+			out = append(out, timeAt(t, p))
+		}
+	}
+	return append(out, failures, quantity{field: "indexed", column: "indexed"}, quantity{field: "index_share", column: "index"}, memory, cores, efficiency)
+}()
+
+// rising is whether a field begins with the smallest when it is sorted by,
+// since that is the best.
+func rising(field string) bool {
+	less := func(q quantity) bool { return q.field == field && q.better == stats.Less }
+	return field == "system_cpu" || slices.ContainsFunc(columns, less) || slices.ContainsFunc(consumed, less)
 }
 
 // primary are the two rows that verdicts stand on: throughput, and the 99th
