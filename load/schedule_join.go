@@ -116,7 +116,7 @@ func stepsOf(s Schedule, from time.Duration) []Step {
 func stepName(s Schedule) string {
 	switch x := s.(type) {
 	case constant:
-		return RateName(x.rate)
+		return rateName(x.rate)
 	case *until:
 		return stepName(x.of)
 	case *limit:

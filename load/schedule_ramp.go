@@ -49,7 +49,7 @@ func Steps(steps []Step) Stepped {
 		pieces[i] = piece{d, r, r}
 		s.named[i] = Step{Name: p.Name, Rate: p.Rate, Start: at, End: at + d}
 		if p.Name == "" {
-			s.named[i].Name = RateName(p.Rate)
+			s.named[i].Name = rateName(p.Rate)
 		}
 		at += d
 	}
@@ -72,8 +72,8 @@ func (s stepped) String() string {
 	return "steps(" + strings.Join(parts, ",") + ")"
 }
 
-// RateName returns a rate as steps are named, such as "20,000/s".
-func RateName(rate float64) string {
+// rateName returns a rate as steps are named, such as "20,000/s".
+func rateName(rate float64) string {
 	s := strconv.FormatFloat(rate, 'f', -1, 64)
 	whole, frac, dotted := strings.Cut(s, ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {

@@ -28,7 +28,7 @@ type Order struct {
 	Command string
 	Env     []string // NAME=VALUE besides those of this process
 
-	Cache  string        // folder that is kept; "" is DefaultCache
+	Cache  string        // folder that is kept; "" is the user's own
 	Bound  Bound         // of the cache; zero fields are DefaultBound's
 	Within time.Duration // how long a build may take; 0 is DefaultWithin
 

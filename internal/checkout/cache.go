@@ -43,9 +43,6 @@ var DefaultBound = Bound{Builds: 20, Bytes: 20 << 30}
 
 const entryFile = "build.json"
 
-// DefaultCache is the folder of builds in the user's cache folder.
-func DefaultCache() (string, error) { return cacheFolder("") }
-
 func cacheFolder(dir string) (string, error) {
 	if dir == "" {
 		user, err := os.UserCacheDir()
@@ -103,7 +100,7 @@ func (e *Entry) touch() {
 }
 
 // List tells what is in the cache, what was used last first. An empty cache
-// folder, "", is DefaultCache.
+// folder, "", is the user's own.
 func List(cache string) ([]Entry, error) {
 	cache, err := cacheFolder(cache)
 	if err != nil {

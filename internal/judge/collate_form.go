@@ -2,7 +2,6 @@ package judge
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,9 +9,6 @@ import (
 	"strings"
 	"time"
 )
-
-// JSON is the collation as one document.
-func (c *Collation) JSON() ([]byte, error) { return json.MarshalIndent(c, "", "  ") }
 
 // CSV writes a line a row: which group it is of, what its group shares where
 // groups differ, VAR, and of each quantity the median in the unit of its kind

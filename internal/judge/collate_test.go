@@ -589,7 +589,7 @@ func TestCollateCSVOfLowerBounds(t *testing.T) {
 
 func TestCollateJSON(t *testing.T) {
 	c := collated(t, append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...), "x")
-	text, err := c.JSON()
+	text, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -447,6 +446,3 @@ func (c *Comparison) verdict() string {
 	}
 	return string(stats.Same)
 }
-
-// JSON is the comparison as a document.
-func (c *Comparison) JSON() ([]byte, error) { return json.MarshalIndent(c, "", "  ") }

@@ -3,7 +3,6 @@ package judge
 import (
 	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -319,6 +318,3 @@ func (t *Table) CSV(w io.Writer) error {
 	out.Flush()
 	return out.Error() // of any of them
 }
-
-// JSON is the table as one document.
-func (t *Table) JSON() ([]byte, error) { return json.MarshalIndent(t, "", "  ") }

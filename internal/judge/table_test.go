@@ -173,7 +173,7 @@ func TestTableFormsSayWhatIsDoubtful(t *testing.T) {
 	if !strings.HasSuffix(b.String(), ",bound,true,p99\n") {
 		t.Errorf("got %s", b.String())
 	}
-	text, err := table.JSON()
+	text, err := json.Marshal(table)
 	if err != nil {
 		t.Fatal(err)
 	}

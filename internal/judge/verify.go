@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -380,6 +379,3 @@ func (g *Gate) again(fresh []digest.Row) (again, unknown bool) {
 	}
 	return false, unknown
 }
-
-// JSON is the verification as a document.
-func (v *Verification) JSON() ([]byte, error) { return json.MarshalIndent(v, "", "  ") }

@@ -118,9 +118,9 @@ func (j *Join) Rest() {
 	}
 }
 
-// GivenUp returns how many events were acked or sent and are no longer waited
+// gone returns how many events were acked or sent and are no longer waited
 // for, because too many were.
-func (j *Join) GivenUp() uint64 { return j.givenUp.Load() }
+func (j *Join) gone() uint64 { return j.givenUp.Load() }
 
 // Waiting returns how many shots have not arrived, parts counted each.
 func (j *Join) Waiting() int { return int(j.waiting.Load()) }

@@ -183,8 +183,8 @@ func TestJoinPairsEverything(t *testing.T) {
 		if slices.Contains(seen, false) {
 			t.Fatal("an event is not paired")
 		}
-		if j.Waiting() != 0 || j.GivenUp() != 0 {
-			t.Fatalf("%d wait and %d are given up", j.Waiting(), j.GivenUp())
+		if j.Waiting() != 0 || j.gone() != 0 {
+			t.Fatalf("%d wait and %d are given up", j.Waiting(), j.gone())
 		}
 	})
 }
@@ -195,8 +195,8 @@ func TestJoinIsBounded(t *testing.T) {
 	for i := range int64(250) {
 		j.Fired([]load.Outcome{ackedShot(uint64(i), uint64(i), 1, 10*i)})
 	}
-	if j.Waiting() != 100 || j.GivenUp() != 150 {
-		t.Errorf("%d wait and %d are given up, want 100 and 150", j.Waiting(), j.GivenUp())
+	if j.Waiting() != 100 || j.gone() != 150 {
+		t.Errorf("%d wait and %d are given up, want 100 and 150", j.Waiting(), j.gone())
 	}
 	for i := range int64(mostReads + 1000) {
 		j.Arrived([]load.Arrival{{Base: 10*i + 5, Events: 1}})
@@ -219,8 +219,8 @@ func TestJoinOfALogThatBeganAnew(t *testing.T) {
 	if diff := cmp.Diff(want, *got); diff != "" {
 		t.Error(diff)
 	}
-	if j.GivenUp() != 10 {
-		t.Errorf("%d given up, want 10", j.GivenUp())
+	if j.gone() != 10 {
+		t.Errorf("%d given up, want 10", j.gone())
 	}
 }
 

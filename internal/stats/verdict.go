@@ -16,14 +16,13 @@ const (
 // A Reason is why a comparison cannot tell.
 type Reason string
 
-// The reasons. The zero Reason goes with every other verdict.
+// The reasons; "" goes with every other verdict.
 const (
-	NoReason Reason = ""
-	Missing  Reason = "missing"   // one side has no values
-	TooFew   Reason = "too few"   // repetitions
-	Noisy    Reason = "too noisy" // the interval holds both no difference and one that is worth naming
-	Small    Reason = "small"     // there is a difference, which may be below what is worth naming
-	Crowded  Reason = "crowded"   // alone it would differ; with so many rows judged, one such is chance
+	Missing Reason = "missing"   // one side has no values
+	TooFew  Reason = "too few"   // repetitions
+	Noisy   Reason = "too noisy" // the interval holds both no difference and one that is worth naming
+	Small   Reason = "small"     // there is a difference, which may be below what is worth naming
+	Crowded Reason = "crowded"   // alone it would differ; with so many rows judged, one such is chance
 )
 
 // A Doubt is a reason and the numbers that go with it.

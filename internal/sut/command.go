@@ -23,7 +23,7 @@ func (s *System) prepared(command string) (words, env []string, err error) {
 	if b := s.spec.Build; b != nil {
 		command = b.Expand(command)
 	}
-	if words, err = Split(command); err == nil && len(words) == 0 {
+	if words, err = secret.Split(command); err == nil && len(words) == 0 {
 		err = errors.New("it is empty")
 	}
 	if err != nil {

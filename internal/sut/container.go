@@ -325,19 +325,3 @@ func (c *container) readLog(t *tail) {
 		}
 	})
 }
-
-// RemoveImage removes an image that a pruned build had made. One that is not
-// there is no error; one that is in use stays, which is.
-func RemoveImage(ctx context.Context, engine, image string) error {
-	box, err := findEngine(ctx, engine)
-	if err != nil {
-		return err
-	}
-	if _, err := box.ask(ctx, "image", "inspect", image); err != nil {
-		return nil //nolint:nilerr // it is not there
-	}
-	if _, err := box.ask(ctx, "image", "rm", image); err != nil {
-		return &target.Error{Doing: "remove the image " + image, Err: err, Hint: "see " + box.kind() + " ps --all: a container may use it"}
-	}
-	return nil
-}

@@ -191,22 +191,6 @@ func TestEngineFails(t *testing.T) {
 	}
 }
 
-func TestRemoveImage(t *testing.T) {
-	dir := fakeEngine(t)
-	for _, image := range []string{"server:1", "gone:1"} {
-		if err := RemoveImage(t.Context(), "", image); err != nil {
-			t.Error(err)
-		}
-	}
-	if log := calls(t, dir); !strings.Contains(log, "image rm server:1\n") || strings.Contains(log, "image rm gone:1") {
-		t.Errorf("got the calls\n%swant the image removed that is there", log)
-	}
-	t.Setenv("FAKE_BROKEN", "1")
-	if err := RemoveImage(t.Context(), "", "server:1"); err == nil {
-		t.Error("got no error of an engine that does not work")
-	}
-}
-
 // TestPodman runs a real container where podman works: an image of this
 // binary's own, without anything from a network.
 func TestPodman(t *testing.T) {

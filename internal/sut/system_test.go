@@ -594,44 +594,6 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
-	tests := []struct {
-		name, line string
-		want       []string
-		err        string
-	}{
-		{"words", "  a b\tc\n", []string{"a", "b", "c"}, ""},
-		{"single", `a 'b "c" \n' d`, []string{"a", `b "c" \n`, "d"}, ""},
-		{"double", `a "b 'c' \" \\ \$ \n" d`, []string{"a", `b 'c' " \ $ \n`, "d"}, ""},
-		{"joined", `a"b c"'d e'\ f`, []string{"ab cd e f"}, ""},
-		{"empty words", `'' ""`, []string{"", ""}, ""},
-		{"nothing", "", nil, ""},
-		{"no expansion", "$HOME *", []string{"$HOME", "*"}, ""},
-		{"open single", "'a", nil, "has no end"},
-		{"open double", `"a`, nil, "has no end"},
-		{"last backslash", `a\`, nil, "nothing follows"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := Split(test.line)
-			if !slices.Equal(got, test.want) || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
-				t.Errorf("got %q, %v, want %q, %q", got, err, test.want, test.err)
-			}
-		})
-	}
-}
-
-func TestParseFlag(t *testing.T) {
-	if f, err := ParseFlag("a.b=c=d"); err != nil || f != (Flag{"a.b", "c=d"}) {
-		t.Errorf("got %+v, %v", f, err)
-	}
-	for _, bad := range []string{"", "a", "=b"} {
-		if _, err := ParseFlag(bad); err == nil {
-			t.Errorf("%q is taken", bad)
-		}
-	}
-}
-
 func TestEfficiency(t *testing.T) {
 	// The output in hey-apm's README: 1.6 MB/s accepted, 157.7 MB at most; its
 	// 0.596 was computed before both were rounded.
@@ -675,7 +637,6 @@ func FuzzWords(f *testing.F) {
 	f.Add(`a "b c" 'd' \e`, "-E {name}={value}", "port:1")
 	f.Add(`'`, "{name}", "http://x")
 	f.Fuzz(func(_ *testing.T, a, b, c string) {
-		_, _ = Split(a)
 		_, _ = formed(b, Flag{a, c})
 		_, _ = parseReady(c, nil)
 		tail := newTail(c)

@@ -2,14 +2,10 @@ package sut
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"carronade/internal/secret"
 )
-
-// Split parts a command line into words: see secret.Split.
-func Split(s string) ([]string, error) { return secret.Split(s) }
 
 // flagsWord is where flags stand in a command that says so; else they follow.
 const flagsWord = "{flags}"
@@ -35,7 +31,7 @@ func withFlags(words []string, flags []string) []string {
 // formed is one flag in the form somebody gave: the form is parted into words
 // first, so that a value with blanks stays one argument.
 func formed(format string, f Flag) ([]string, error) {
-	words, err := Split(format)
+	words, err := secret.Split(format)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +43,4 @@ func formed(format string, f Flag) ([]string, error) {
 		words[i] = r.Replace(w)
 	}
 	return words, nil
-}
-
-// ParseFlag reads NAME=VALUE.
-func ParseFlag(s string) (Flag, error) {
-	name, value, ok := strings.Cut(s, "=")
-	if !ok || name == "" {
-		var m secret.Mask
-		return Flag{}, fmt.Errorf("%q is not NAME=VALUE", m.Text(s))
-	}
-	return Flag{name, value}, nil
 }

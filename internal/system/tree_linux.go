@@ -284,9 +284,6 @@ func (t *Tree) Signal(pid int, kill bool) {
 // Alive tells whether any process of the tree was alive at the last look.
 func (t *Tree) Alive() bool { return len(t.members) > 0 }
 
-// RootAlive tells whether the root was alive at the last look.
-func (t *Tree) RootAlive() bool { return t.known[t.root] }
-
 // Look reads every member and looks for new ones. A look at a tree of 20 costs
 // a fifth of a millisecond.
 func (t *Tree) Look() Look { return t.look(false) }

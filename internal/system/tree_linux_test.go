@@ -164,7 +164,7 @@ func TestTree(t *testing.T) {
 	if got := len(tree.Members()); got != 4 {
 		t.Errorf("got %d members, want 4", got)
 	}
-	if !tree.Alive() || !tree.RootAlive() {
+	if !tree.Alive() || !tree.known[tree.root] {
 		t.Error("the tree is not alive")
 	}
 	p.in.Close()
@@ -175,7 +175,7 @@ func TestTree(t *testing.T) {
 			t.Fatalf("%v are alive yet", tree.Members())
 		}
 	}
-	if l := tree.Look(); l.Processes != 0 || l.RSS != 0 || l.Peak == 0 || tree.RootAlive() {
+	if l := tree.Look(); l.Processes != 0 || l.RSS != 0 || l.Peak == 0 || tree.known[tree.root] {
 		t.Errorf("got %+v when all ended, want nothing but the peak", l)
 	}
 }
@@ -249,7 +249,7 @@ func TestTreeFollowsADaemon(t *testing.T) {
 		t.Skip("it ended before it could be watched")
 	}
 	defer tree.Close()
-	for deadline := time.Now().Add(10 * time.Second); tree.RootAlive() || !tree.Alive(); tree.Look() {
+	for deadline := time.Now().Add(10 * time.Second); tree.known[tree.root] || !tree.Alive(); tree.Look() {
 		if time.Now().After(deadline) {
 			t.Fatalf("got members %v, want the daemon %d alone", tree.Members(), pid)
 		}

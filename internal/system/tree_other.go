@@ -17,9 +17,6 @@ func (*Tree) Final() Look { return Look{} }
 // Alive is false here.
 func (*Tree) Alive() bool { return false }
 
-// RootAlive is false here.
-func (*Tree) RootAlive() bool { return false }
-
 // RootEnded is true here.
 func (*Tree) RootEnded() bool { return true }
 

@@ -176,17 +176,3 @@ func contains(list [][]byte, b []byte) bool {
 	}
 	return false
 }
-
-// GeneratorFigures are what this process consumed over a span, by the names
-// that a system's have.
-func GeneratorFigures(u measure.Usage, span time.Duration) []measure.Figure {
-	out := []measure.Figure{{Name: "RSS", Unit: "bytes", Value: float64(u.RSS)}}
-	if s := span.Seconds(); s > 0 {
-		out = append(out, measure.Figure{Name: "CPU", Unit: "cores", Value: u.CPU.Seconds() / s})
-	}
-	return append(
-		out,
-		measure.Figure{Name: "GC pauses", Value: float64(u.GCPauses)},
-		measure.Figure{Name: "GC pause longest", Unit: "ms", Value: float64(u.GCPauseMax) / float64(time.Millisecond)},
-	)
-}

@@ -75,13 +75,6 @@ func TestVitalsHere(t *testing.T) {
 	}
 }
 
-func TestGeneratorFigures(t *testing.T) {
-	got := asMap(GeneratorFigures(measure.Usage{CPU: 3 * time.Second, RSS: 5, GCPauses: 2, GCPauseMax: time.Millisecond}, 2*time.Second))
-	if diff := cmp.Diff(map[string]float64{"RSS bytes": 5, "CPU cores": 1.5, "GC pauses ": 2, "GC pause longest ms": 1}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func BenchmarkVitals(b *testing.B) {
 	v := NewVitals()
 	defer v.Close()

@@ -219,7 +219,7 @@ func shortTarget(r *digest.Row) string {
 	if path != "" {
 		name += " " + path
 	}
-	if op := r.Text("op"); op != "" && op != "produce" && op != "fire" {
+	if op := r.Text("op"); op != "" && op != "produce" {
 		name += " " + op // last: where a line is too long it is cut first
 	}
 	return name

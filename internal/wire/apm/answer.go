@@ -63,9 +63,6 @@ func (a *Answer) Reset() {
 	*a = Answer{head: a.head[:0], keep: a.keep[:0], length: -1, Retry: -1}
 }
 
-// Pending reports whether an answer has begun and not ended.
-func (a *Answer) Pending() bool { return a.state != isDone && (a.state != inHead || len(a.head) > 0) }
-
 // Feed reads p, which follows what was fed before, up to the end of the answer,
 // and returns how many bytes belonged to it. done: the answer is whole. After
 // an error the connection is of no more use.

@@ -26,9 +26,6 @@ func (b *Body) Events() int { return b.Counts.Events() }
 // none.
 func (b *Body) Ratio() float64 { return float64(len(b.Bytes)) / float64(b.Plain) }
 
-// Fresh reports whether the body has anything to stamp.
-func (b *Body) Fresh() bool { return len(b.places) > 0 }
-
 // Clone is a body of the same make-up with bytes of its own.
 func (b *Body) Clone() *Body {
 	c := *b

@@ -45,7 +45,6 @@ const (
 	lowNibble = 0x0f0f0f0f0f0f0f0f // the low halves of eight bytes
 	hexCarry  = 0x0606060606060606 // carries a nibble above 9 into the high half
 	ones      = 0x0101010101010101 // eight times 1
-	idMask    = uint64(1)<<idBits - 1
 )
 
 // A Run is what the ids of all shots of a run are made from. Runs of different

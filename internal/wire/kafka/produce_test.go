@@ -201,7 +201,7 @@ func TestStamp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := Stamp{
 			Run:    rapid.Uint32().Draw(t, "run"),
-			Stripe: rapid.Int32Range(0, MaxStampStripe).Draw(t, "stripe"),
+			Stripe: rapid.Int32Range(0, maxStampStripe).Draw(t, "stripe"),
 			Index:  rapid.Uint64Range(0, MaxStampIndex).Draw(t, "index"),
 			Due:    time.Duration(rapid.Int64Min(0).Draw(t, "due")),
 		}

@@ -24,9 +24,6 @@ type Record struct {
 	Size           int // encoded, with its own length
 }
 
-// NumHeaders is how many headers the record has.
-func (r *Record) NumHeaders() int { return r.numHeaders }
-
 // EventBytes is the size of the record's key, value and headers (their keys
 // and values), which is what a run counts as an event's bytes.
 func (r *Record) EventBytes() int {
@@ -60,15 +57,6 @@ func varintLen(v int64) int {
 }
 
 func appendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
-
-// HeadersSize is the encoded size of a record's headers with their count.
-func HeadersSize(hs []RecordHeader) int {
-	n := varintLen(int64(len(hs)))
-	for _, h := range hs {
-		n += varintLen(int64(len(h.Key))) + len(h.Key) + varintLen(int64(len(h.Value))) + len(h.Value)
-	}
-	return n
-}
 
 // AppendHeaders appends a record's headers with their count, as AppendRecord
 // wants them. Headers that are the same for every record are encoded once.

@@ -30,7 +30,7 @@ type Stamp struct {
 
 // Limits of what a stamp can hold.
 const (
-	MaxStampStripe = 1<<24 - 1
+	maxStampStripe = 1<<24 - 1
 	MaxStampIndex  = 1<<40 - 1
 )
 

@@ -73,15 +73,6 @@ func DecodeMsg(b []byte) (m Msg, err error) {
 	return m, nil
 }
 
-// CountEvents returns how many events the message holds, without reading them.
-func CountEvents(b []byte) (int, error) {
-	n, err := countEvents(b)
-	if err != nil {
-		return 0, fmt.Errorf("count events: %w", err)
-	}
-	return n, nil
-}
-
 func countEvents(b []byte) (events int, err error) {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeField(b)

@@ -83,7 +83,7 @@ func TestGolden(t *testing.T) {
 			if diff := cmp.Diff(test.msg, got); diff != "" {
 				t.Errorf("decoded, -want +got\n%s", diff)
 			}
-			if n, err := CountEvents(want); n != len(test.msg.Events) || err != nil {
+			if n, err := countEvents(want); n != len(test.msg.Events) || err != nil {
 				t.Errorf("count: got %d, %v, want %d", n, err, len(test.msg.Events))
 			}
 		})
@@ -303,7 +303,7 @@ func FuzzDecodeMsg(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n, err := CountEvents(b); n != len(m.Events) || err != nil {
+		if n, err := countEvents(b); n != len(m.Events) || err != nil {
 			t.Errorf("count: got %d, %v, want %d", n, err, len(m.Events))
 		}
 		if events := d.Fields().ByName("events"); ref.IsValid() && proto.Unmarshal(b, ref) == nil {
