@@ -3,6 +3,7 @@ package units
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 	"time"
@@ -123,3 +124,7 @@ func FormatDuration(d time.Duration) string {
 	h := d.Round(time.Hour)
 	return fmt.Sprintf("%dd%02dh", h/day, h%day/time.Hour)
 }
+
+// Seconds is the time of so many seconds, as documents have it, to the nearest
+// nanosecond.
+func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }

@@ -67,7 +67,7 @@ func (v Value) String() string {
 	case Share:
 		return units.FormatPercent(v.Num)
 	case Duration:
-		return units.FormatDuration(time.Duration(math.Round(v.Num * 1e9)))
+		return units.FormatDuration(units.Seconds(v.Num))
 	case Size:
 		return units.FormatSize(int64(v.Num))
 	case Speed:

@@ -3,12 +3,11 @@ package export
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"time"
 
 	"carronade/internal/report"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // noHistograms says that the report is of a program that kept summaries alone.
@@ -27,7 +26,7 @@ func writeHDR(w io.Writer, ds []*report.Document, _ Options) error {
 	lines := 0
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]
-		row := measure.Interval{Phase: iv.Phase, Start: duration(iv.StartS), End: duration(iv.EndS)}
+		row := measure.Interval{Phase: iv.Phase, Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS)}
 		for name, to := range map[string]**measure.Histogram{
 			"response": &row.Response, "service": &row.Service, "lag": &row.Lag, "end_to_end": &row.EndToEnd,
 		} {
@@ -42,9 +41,6 @@ func writeHDR(w io.Writer, ds []*report.Document, _ Options) error {
 	}
 	return log.Err()
 }
-
-// duration is an offset in seconds, to the nanosecond.
-func duration(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
 // times are the names of the times that a report has histograms of, the ones
 // that people ask for first.

@@ -231,7 +231,7 @@ func (m *markdown) times(d *report.Document) {
 			if s.Count == 0 {
 				return ""
 			}
-			return units.FormatDuration(duration(e.us(s) / 1e6))
+			return units.FormatDuration(units.Seconds(e.us(s) / 1e6))
 		})
 	}
 	m.table(numbers, head, rows)

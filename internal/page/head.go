@@ -204,4 +204,4 @@ func (p *page) compared() {
 	p.prose(head, rows)
 }
 
-func seconds(s float64) string { return units.FormatDuration(time.Duration(s * float64(time.Second))) }
+func seconds(s float64) string { return units.FormatDuration(units.Seconds(s)) }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"carronade/load"
 	"carronade/measure"
@@ -31,7 +30,7 @@ func Assemble(head *Document, intervals []Interval) *Document {
 	d.Stopped, d.Partial = load.Killed, true
 	d.EndedAt = d.StartedAt
 	if n := len(d.Intervals); n > 0 {
-		d.EndedAt = d.StartedAt.Add(time.Duration(d.Intervals[n-1].EndS * float64(time.Second)))
+		d.EndedAt = d.StartedAt.Add(units.Seconds(d.Intervals[n-1].EndS))
 	}
 	d.Trust = measure.Trust{Reasons: []string{killedTrust}, Notes: []string{}}
 	d.Steady = measure.Steady{Text: "the run did not come to its end"}
@@ -118,7 +117,7 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	case RateConsumed:
 		events, bytes = t.Consumed, t.Bytes
 	}
-	elapsed := time.Duration(t.ElapsedS * float64(time.Second))
+	elapsed := units.Seconds(t.ElapsedS)
 	t.EventsPerS, t.BytesPerS = perSecond(events, elapsed), perSecond(bytes, elapsed)
 	ph.Times = assembleTimes(rows)
 	return ph, true

@@ -58,7 +58,7 @@ func value(v measure.Value) string {
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // seconds prints seconds in words.
-func seconds(s float64) string { return units.FormatDuration(time.Duration(s * float64(time.Second))) }
+func seconds(s float64) string { return units.FormatDuration(units.Seconds(s)) }
 
 // percentileName is a row's name: "p99.9".
 func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }

@@ -7,6 +7,7 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // A Backlog follows, over the rows of a series, the events that were due and not
@@ -58,7 +59,7 @@ func (b *Backlog) At(p float64, row *measure.Summary) (measure.Value, bool) {
 	number := b.done + beyond - 1
 	i, _ := slices.BinarySearch(b.offered, number+1)
 	age := b.ends[last] - b.ends[min(i, last)]
-	if d := time.Duration(age * float64(time.Second)); d > v.D {
+	if d := units.Seconds(age); d > v.D {
 		return measure.Value{P: p, D: d, AtLeast: true}, true
 	}
 	return v, ok

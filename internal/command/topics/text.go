@@ -176,7 +176,7 @@ func (d *topicsReport) table(w io.Writer) {
 }
 
 func took(seconds float64) string {
-	return units.FormatDuration(time.Duration(seconds * float64(time.Second)))
+	return units.FormatDuration(units.Seconds(seconds))
 }
 
 func perSecond(n uint64, seconds float64) float64 {

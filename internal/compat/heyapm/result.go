@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // A result is what the tool of 2023 prints at the end.
@@ -53,7 +54,7 @@ func (r *result) add(s *stream, d *report.Document) {
 	for _, ph := range d.Phases {
 		switch ph.Name {
 		case measure.Drain:
-			r.drained = max(r.drained, seconds(ph.EndS-ph.StartS))
+			r.drained = max(r.drained, units.Seconds(ph.EndS-ph.StartS))
 			length += ph.EndS - ph.StartS
 		case measure.Hold:
 			length += ph.EndS - ph.StartS
@@ -62,10 +63,8 @@ func (r *result) add(s *stream, d *report.Document) {
 	if length == 0 {
 		length = t.ElapsedS
 	}
-	r.elapsed = max(r.elapsed, seconds(length))
+	r.elapsed = max(r.elapsed, units.Seconds(length))
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // share is the part of a report's events that are transactions; the others are
 // their spans.

@@ -3,11 +3,11 @@ package kafkaconsumer
 import (
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"carronade/internal/report"
 	"carronade/load"
+	"carronade/units"
 )
 
 // Headers. The last four columns came after 2018.
@@ -111,7 +111,7 @@ func per(n float64, d time.Duration) float64 {
 
 // end prints what is left when the run is over.
 func (l *lines) end(d *report.Document) {
-	length := seconds(d.Totals.ElapsedS)
+	length := units.Seconds(d.Totals.ElapsedS)
 	if l.s.detailed && !l.strict && l.last != nil && length > l.before.At && l.last.Total.Consumed > l.before.Total.Consumed {
 		l.row(*l.last, length)
 	}
@@ -137,7 +137,5 @@ func (l *lines) end(d *report.Document) {
 	mbs, n := float64(d.Totals.Bytes)/mb, float64(d.Totals.Consumed)
 	fmt.Fprintf(l.w, "%s, %s, %.4f, %.4f, %d, %.4f", l.s.dates.format(l.started), l.s.dates.format(l.started.Add(length)),
 		mbs, per(mbs, length), d.Totals.Consumed, per(n, length))
-	l.fetching(seconds(d.Totals.RebalanceS), length, mbs, n)
+	l.fetching(units.Seconds(d.Totals.RebalanceS), length, mbs, n)
 }
-
-func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

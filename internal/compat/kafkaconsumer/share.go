@@ -15,6 +15,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/units"
 )
 
 // Share is kafka-share-consumer-perf-test.
@@ -254,7 +255,7 @@ func (l *shareLines) interval(s load.Snapshot) {
 
 // end prints the consumers' rows and that of all.
 func (l *shareLines) end(d *report.Document) {
-	length := seconds(d.Totals.ElapsedS)
+	length := units.Seconds(d.Totals.ElapsedS)
 	if tooFew(d) && l.strict {
 		length += time.Duration(l.s.timeout) * time.Millisecond // the wait was part of the time
 	}

@@ -16,6 +16,7 @@ import (
 	"carronade/internal/system"
 	"carronade/measure"
 	"carronade/target"
+	"carronade/units"
 )
 
 // A Store keeps reports in a cluster. It implements store.Store.
@@ -132,7 +133,7 @@ func intervalDocOf(id string, started time.Time, n int, e *report.Encoded) (*int
 		return nil, err
 	}
 	doc := &intervalDoc{
-		Schema: schemaVersion, At: started.Add(time.Duration(iv.EndS * float64(time.Second))).UTC().Format(time.RFC3339Nano),
+		Schema: schemaVersion, At: started.Add(units.Seconds(iv.EndS)).UTC().Format(time.RFC3339Nano),
 		Report: id, N: n, Phase: iv.Phase, StartS: iv.StartS, EndS: iv.EndS, Sum: fmt.Sprintf("%x", e.Sum),
 		Acked: iv.Acked, Failed: iv.Failed, Unknown: iv.Unknown, Sent: iv.Sent, Consumed: iv.Consumed,
 		EventsPerS: iv.EventsPerS, InFlight: iv.InFlight, JSON: string(e.JSON),
