@@ -6,6 +6,8 @@ import (
 
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
+	"carronade/target"
+	"carronade/units"
 )
 
 // A stock is the record batches encoded ahead of a run. Their records are
@@ -23,6 +25,7 @@ type stock struct {
 	stamped bool      // every value has room for a stamp
 	events  int
 	raw     int64 // bytes of records
+	warning string
 
 	codec  kafka.Codec
 	packed int64 // bytes of all drafts whole, compressed
@@ -82,6 +85,9 @@ func newStock(c stockConfig) (*stock, error) {
 	}
 	// Keys choose the partition, so each partition has batches of its own: at
 	// least one, which may be more than the pool was meant to hold.
+	if err := s.bound(&c, headerBytes); err != nil {
+		return nil, err
+	}
 	s.byPart = make([][]draft, len(c.cycle.events))
 	for p, events := range c.cycle.events {
 		if len(events) == 0 {
@@ -94,6 +100,42 @@ func newStock(c stockConfig) (*stock, error) {
 		}
 	}
 	return s, nil
+}
+
+// mostAhead bounds the batches of many partitions, of which each has one at
+// least, where the pool is no larger.
+const mostAhead = 256 << 20
+
+// bound makes batches smaller where one for each partition would be too much
+// memory, and refuses where that does not help.
+func (s *stock) bound(c *stockConfig, headerBytes int) error {
+	parts := int64(0)
+	for _, events := range c.cycle.events {
+		if len(events) > 0 {
+			parts++
+		}
+	}
+	if s.codec != kafka.None {
+		parts *= 2 // each is kept compressed, too
+	}
+	most := max(c.pool, mostAhead)
+	per := int(most/parts) + kafka.HeaderSize
+	if per >= c.batchSize {
+		return nil
+	}
+	least := float64(max(1, c.eventsPerShot)) * (c.gen.MeanSize() + float64(headerBytes))
+	if float64(per) < least {
+		return &target.Error{
+			Doing: "encode batches ahead",
+			Err: fmt.Errorf("keys choose the partition, so that each has batches of its own, and the smallest for all of them take %s, of %s",
+				units.FormatSize(int64(least)*parts), units.FormatSize(most)),
+			Hint: fmt.Sprintf("add --fresh, which encodes events as they go, or --pool %s", units.FormatSize(int64(least*1.1)*parts)),
+		}
+	}
+	s.warning = fmt.Sprintf("batches hold %s at most, not --batch-size: keys choose the partition, so that each has batches of its own, and all of them have %s; --pool %s has room for whole ones, and --fresh needs none",
+		units.FormatSize(int64(per)), units.FormatSize(most), units.FormatSize(int64(c.batchSize)*parts))
+	c.batchSize = per
+	return nil
 }
 
 // fill makes drafts of the events that next gives until they have the bytes

@@ -2,13 +2,16 @@ package kafka
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
+	"carronade/target"
 )
 
 func generator(t testing.TB, s payload.Spec) *payload.Generator {
@@ -181,5 +184,78 @@ func TestStripes(t *testing.T) {
 				t.Errorf("%d events dealt, want %d", total, events)
 			}
 		})
+	}
+}
+
+// Where keys choose among very many partitions, the batches of all of them have
+// a bound.
+func TestStockOfManyPartitions(t *testing.T) {
+	const partitions = 4000
+	for _, tt := range []struct {
+		name  string
+		size  string
+		codec kafka.Codec
+		pool  int64
+		shot  int
+		most  int64 // bytes held
+		warns bool
+		fails bool
+	}{
+		{name: "small events", size: "100", pool: 1 << 20, most: mostAhead, warns: true},
+		{name: "compressed", size: "100", codec: kafka.LZ4, pool: 1 << 20, most: mostAhead, warns: true},
+		{name: "a larger pool", size: "100", pool: 300 << 20, most: 300 << 20, warns: true},
+		{name: "large events", size: "100KiB", pool: 1 << 20, fails: true},
+		{name: "shots of many events", size: "100", pool: 1 << 20, shot: 1000, fails: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
+			s, err := newStock(stockConfig{
+				gen: gen, codec: tt.codec, batchSize: 256 << 10, eventsPerShot: tt.shot, pool: tt.pool, cycle: newKeyCycle(gen, partitions),
+			})
+			if tt.fails {
+				var told *target.Error
+				if !errors.As(err, &told) || !strings.Contains(told.Hint, "--fresh") {
+					t.Fatalf("got %v, want a refusal with the way out", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.free()
+			if held := s.raw + s.packed; held > tt.most || held < tt.most/4 {
+				t.Errorf("%d bytes are kept, want %d at most, and not much less", held, tt.most)
+			}
+			if (s.warning != "") != tt.warns {
+				t.Errorf("got the warning %q", s.warning)
+			}
+			for p, ds := range s.byPart {
+				if len(ds) == 0 {
+					t.Fatalf("partition %d has no batch", p)
+				}
+			}
+		})
+	}
+	gen := generator(t, payload.Spec{Size: "100", Key: "seq"})
+	s, err := newStock(stockConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: newKeyCycle(gen, 12)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.free()
+	if s.warning != "" || s.byPart[0][0].size(s.byPart[0][0].events()) < 255<<10 {
+		t.Errorf("12 partitions: batches of %d bytes, %q; want whole ones", s.byPart[0][0].size(s.byPart[0][0].events()), s.warning)
+	}
+}
+
+// What is encoded as it goes needs no batches ahead, however many partitions
+// there are.
+func TestFreshStock(t *testing.T) {
+	c := fake(t, 200)
+	p := opened(t, c.ListenAddrs(), nil, "fresh=true", "partitioner=murmur2", "key=seq")
+	if p.stock.raw > 256<<10 {
+		t.Errorf("%d bytes are kept, and none are sent", p.stock.raw)
+	}
+	if got := tally(newRig(t, p).fire(3000)); got.acked != 3000 {
+		t.Errorf("%+v, want all acked", got)
 	}
 }

@@ -114,7 +114,7 @@ func (p *producer) prepare(partitions int) error {
 	p.stripes = newStripes(cfg.partitioner, cfg.clients, partitions, p.gen, perBatch)
 	c.cycle = p.stripes.cycle
 	if cfg.fresh {
-		c.pool, c.codec = 0, kafka.None // one batch a partition, to learn whether stamps fit
+		c.pool, c.codec, c.cycle = 0, kafka.None, nil // one batch, to learn whether stamps fit
 	}
 	var err error
 	p.stock, err = newStock(c)

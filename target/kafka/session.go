@@ -123,7 +123,13 @@ func (w wireFiring) facts() map[string]any {
 	return f
 }
 
-func (w wireFiring) warnings() []string { return w.absent.Warnings() }
+func (w wireFiring) warnings() []string {
+	all := w.absent.Warnings()
+	if w.stock.warning != "" {
+		all = append(all, w.stock.warning)
+	}
+	return all
+}
 
 // Target implements target.Session.
 func (s *session) Target() load.Target {
