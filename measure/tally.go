@@ -169,18 +169,21 @@ type Steady struct {
 
 // Ledger is the verdict on what was read back.
 type Ledger struct {
-	Acked      uint64      `json:"acked"`
-	Read       uint64      `json:"read"`
-	Lost       uint64      `json:"lost"`
-	Duplicated uint64      `json:"duplicated"`
-	Reordered  uint64      `json:"reordered"`
-	Corrupted  uint64      `json:"corrupted"`
-	Recovered  uint64      `json:"recovered"`
-	Inexact    uint64      `json:"inexact"`        // events that bounded memory could not check one by one
-	Foreign    uint64      `json:"foreign"`        // found, and not ours
-	Complete   bool        `json:"complete"`       // everything up to the logs' ends was read
-	Method     string      `json:"method"`         // how events were told apart: "batches", "stamps", ...
-	Logs       []LedgerLog `json:"logs,omitempty"` // per partition
+	Acked      uint64 `json:"acked"`
+	Read       uint64 `json:"read"`
+	Lost       uint64 `json:"lost"`
+	Duplicated uint64 `json:"duplicated"`
+	Reordered  uint64 `json:"reordered"`
+	Corrupted  uint64 `json:"corrupted"`
+	Recovered  uint64 `json:"recovered"`
+	// Contradicted is the part of Recovered that had been refused for certain.
+	Contradicted uint64 `json:"contradicted"`
+
+	Inexact  uint64      `json:"inexact"`        // events that bounded memory could not check one by one
+	Foreign  uint64      `json:"foreign"`        // found, and not ours
+	Complete bool        `json:"complete"`       // everything up to the logs' ends was read
+	Method   string      `json:"method"`         // how events were told apart: "batches", "stamps", ...
+	Logs     []LedgerLog `json:"logs,omitempty"` // per partition
 }
 
 // LedgerLog is the ledger of one log (a partition).

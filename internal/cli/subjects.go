@@ -215,4 +215,5 @@ const wordsText = `  lane            one independent sender: a connection or a c
   duplicated, reordered, corrupted
                   found twice, out of order, altered
   recovered       unknown, and found after all
+  contradicted    of these, refused for certain
 `

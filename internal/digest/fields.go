@@ -85,6 +85,7 @@ var measuredFields = []Known{
 	{"reordered", Count, "events out of order"},
 	{"corrupted", Count, "events altered"},
 	{"recovered", Count, "events unknown and found after all"},
+	{"contradicted", Count, "of these, refused for certain"},
 	{"documents", Count, "that the store behind the system came to hold"},
 	{"indexed", Rate, "documents over the hold"},
 	{"index_share", Share, "documents of those expected"},

@@ -56,6 +56,7 @@ func (b *builder) measured(d *report.Document) {
 		b.count("reordered", l.Reordered)
 		b.count("corrupted", l.Corrupted)
 		b.count("recovered", l.Recovered)
+		b.count("contradicted", l.Contradicted)
 	}
 	if x := d.Indexed; x != nil {
 		b.number("documents", Count, float64(x.Docs))

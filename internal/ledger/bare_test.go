@@ -86,7 +86,7 @@ func TestWithoutChecksums(t *testing.T) {
 				if diff := cmp.Diff(w.truth, totals(got)); diff != "" {
 					t.Fatalf("truth, verdict:\n%s", diff)
 				}
-				if got := l.Contradicted(); got != w.contradicted {
+				if got := got.Contradicted; got != w.contradicted {
 					t.Fatalf("%d events were refused and found, want %d", got, w.contradicted)
 				}
 				if got.Acked > 0 && got.Method != tt.method {

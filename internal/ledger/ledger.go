@@ -29,7 +29,7 @@
 //     read, so that a log has to be read in order).
 //   - Recovered: without a certain answer, and found. Events which the system
 //     had refused for certain and which are found all the same count here,
-//     too; Contradicted says how many there are.
+//     too, and as Contradicted beside.
 //   - Foreign: found, and not of this run: stamped by another run, or, without
 //     stamps, like nothing that was fired.
 //   - Inexact: not checked one by one: beyond what memory holds, beyond where
@@ -288,7 +288,7 @@ func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
 		case ends != nil:
 			end = min(end, ends[i])
 		}
-		r, foreign, _ := g.verdict(end)
+		r, foreign, refused := g.verdict(end)
 		bare = bare || g.bare
 		g.mu.Unlock()
 		r.Log = l.name(i)
@@ -299,24 +299,11 @@ func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
 		v.Reordered += r.Reordered
 		v.Corrupted += r.Corrupted
 		v.Recovered += r.Recovered
+		v.Contradicted += refused
 		v.Inexact += r.Inexact
 		v.Foreign += foreign
 		v.Logs = append(v.Logs, r)
 	}
 	v.Method = l.method(bare)
 	return v
-}
-
-// Contradicted returns how many of the recovered events the system had refused
-// for certain.
-func (l *Ledger) Contradicted() uint64 {
-	var sum uint64
-	for i := range l.logs {
-		g := &l.logs[i]
-		g.mu.Lock()
-		_, _, refused := g.verdict(g.readEnd)
-		g.mu.Unlock()
-		sum += refused
-	}
-	return sum
 }

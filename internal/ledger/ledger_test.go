@@ -209,7 +209,7 @@ func TestNothingAcknowledged(t *testing.T) {
 			if l.logs[0].recovered == 0 {
 				t.Error("memory was not short: nothing is tested")
 			}
-			if got := l.Contradicted(); got != 3*n/100 {
+			if got := l.Verdict(true, nil).Contradicted; got != 3*n/100 {
 				t.Errorf("%d events were refused and found, want %d", got, 3*n/100)
 			}
 			want := measure.Ledger{Complete: true, Read: 3 * n, Recovered: 3 * n}

@@ -57,6 +57,10 @@ func (d *Document) ledger(p *layout.Page) {
 	if l.Complete {
 		said = append(said, "read to the end")
 	}
+	if l.Contradicted > 0 {
+		p.Pair(layout.Yellow, "beware", fmt.Sprintf("%s that %s refused for certain %s found all the same (among the recovered)",
+			units.Plural(l.Contradicted, "event"), verb(l.Contradicted, "was", "were"), verb(l.Contradicted, "was", "were")))
+	}
 	if l.Inexact > 0 {
 		said = append(said, units.Plural(l.Inexact, "event")+" could not be checked one by one")
 	}

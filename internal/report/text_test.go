@@ -138,7 +138,7 @@ func overloaded() Input {
 	in.Problems = []string{"write the HDR log /full/run.hlog: no space left on device"}
 	in.Warnings = []string{"topic bench was made by the broker, with 1 partition and 1 replica"}
 	in.Ledger = &measure.Ledger{
-		Acked: 970_000, Read: 971_010, Lost: 10, Duplicated: 1000, Reordered: 3, Recovered: 20, Inexact: 5, Foreign: 12, Method: "batches",
+		Acked: 970_000, Read: 971_010, Lost: 10, Duplicated: 1000, Reordered: 3, Recovered: 20, Contradicted: 5, Inexact: 5, Foreign: 12, Method: "batches",
 		Logs: []measure.LedgerLog{{Log: "bench-0", Acked: 500_000, Read: 500_000}, {Log: "bench-1", Acked: 470_000, Read: 471_010, Lost: 10, Duplicated: 1000, Reordered: 3, Recovered: 20, Inexact: 5}},
 	}
 	in.Clients = []measure.Client{
