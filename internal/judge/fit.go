@@ -87,12 +87,16 @@ func gathered(rows []digest.Row, free func(string) bool, untrusted bool) []bundl
 		}
 	}
 	out := bundles(good, free)
+	of := make(map[string]int, len(out))
+	for i := range out {
+		of[out[i].key] = i
+	}
 	home := func(r *digest.Row) int {
-		k, at := key(r, free), -1
+		if i, ok := of[key(r, free)]; ok {
+			return i
+		}
+		at := -1
 		for i := range out {
-			if out[i].key == k {
-				return i
-			}
 			last := out[i].rows[len(out[i].rows)-1]
 			if alike(r, &last, free) && (at < 0 || last.At.After(out[at].rows[len(out[at].rows)-1].At)) {
 				at = i

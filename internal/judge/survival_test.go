@@ -2,6 +2,8 @@ package judge
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +89,36 @@ func TestVerifyOfRunsThatDied(t *testing.T) {
 			checkJSON(t, v)
 		})
 	}
+}
+
+// A workload that was not run at the newest revision says so, and is judged by
+// its own newest; revisions of something else are none of its business.
+func TestVerifyOfAWorkloadThatIsBehind(t *testing.T) {
+	one := history(1, 4, 6, 0.005, level)
+	other := renamed("o", history(2, 3, 6, 0.005, level, fields{"acks": "1"}))
+	elsewhere := renamed("e", history(3, 2, 6, 0.005, level, fields{"acks": "0"}))
+	for i := range elsewhere {
+		for k, f := range elsewhere[i].Fields {
+			if f.Name == "revision" {
+				elsewhere[i].Fields[k].Value.Text = "of another system " + f.Value.Text
+			}
+		}
+	}
+	v, err := Verify(slices.Concat(one, other, elsewhere), VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, g := range v.Groups {
+		acks := g.like.Text("acks")
+		if got[acks] = ""; g.Behind != nil {
+			got[acks] = g.Behind.Short()
+		}
+	}
+	if want := map[string]string{"all": "", "1": "0000000000", "0": ""}; !maps.Equal(got, want) || v.Verdict != NotWorse {
+		t.Errorf("got %v, %q; want %v", got, v.Verdict, want)
+	}
+	checkPage(t, v.Text)
 }
 
 // A step that stands fails the gate, whatever became of the newest revision.

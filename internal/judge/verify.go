@@ -74,6 +74,9 @@ type Gate struct {
 	Steps     []DatedStep `json:"steps"`
 	Verdict   string      `json:"verdict"`
 	Confirmed *Confirmed  `json:"confirmed,omitempty"`
+	// Behind is a later revision of the branch, which another workload was run
+	// at and this one was not: it is judged by its own newest.
+	Behind *Level `json:"behind,omitempty"`
 
 	key  string
 	like digest.Row // one of its reports
@@ -122,9 +125,39 @@ func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 			v.Groups = append(v.Groups, g)
 		}
 	}
+	for i := range v.Groups {
+		v.Groups[i].Behind = v.later(&v.Groups[i])
+	}
 	v.Verdict = v.worst()
 	return v, nil
 }
+
+// later is the newest revision that is later than a workload's own, of another
+// workload of the same branch and system: such have a revision in common.
+func (v *Verification) later(g *Gate) (found *Level) {
+	own := g.newest()
+	if own.Revision == "" {
+		return nil
+	}
+	common := func(h *Gate) bool {
+		return slices.ContainsFunc(h.Revisions, func(l Level) bool {
+			return l.Revision != "" && slices.ContainsFunc(g.Revisions, func(o Level) bool { return o.Revision == l.Revision })
+		})
+	}
+	for i := range v.Groups {
+		h := &v.Groups[i]
+		n := h.newest()
+		if h.Branch != g.Branch || n.Revision == "" || n.Revision == own.Revision || !n.Date.After(own.Date) || found != nil && !n.Date.After(found.Date) {
+			continue
+		}
+		if common(h) {
+			found = n
+		}
+	}
+	return found
+}
+
+func (g *Gate) newest() *Level { return &g.Revisions[len(g.Revisions)-1] }
 
 // notHistory is what may differ within a history: the revision, on one branch.
 func notHistory(name string) bool { return name != "branch" && digest.OfRevision(name) }

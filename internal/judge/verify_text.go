@@ -65,10 +65,13 @@ func (g *Gate) text(p *layout.Page) {
 	if g.Branch != "" {
 		p.Pair("", "branch", g.Branch)
 	}
-	newest := g.Revisions[len(g.Revisions)-1]
+	newest := g.newest()
 	p.Pair("", "newest", newest.words()+", "+newest.reports())
 	if g.Survival.Reason != "" {
 		p.Pair(gateColor(g.Survival.Gate), "", g.Survival.Gate+": "+g.Survival.Reason)
+	}
+	if g.Behind != nil {
+		p.Pair(layout.Yellow, "beware", g.BehindWords())
 	}
 	before := g.Revisions[:len(g.Revisions)-1]
 	if len(before) > 0 {
@@ -242,6 +245,11 @@ func strip(series []float64, marks map[int]bool, cells int, ascii bool) (line st
 		b.WriteRune(shades[min(int(level*float64(len(shades))), len(shades)-1)])
 	}
 	return b.String(), lo, hi
+}
+
+// BehindWords tell that a workload was not run at the newest revision.
+func (g *Gate) BehindWords() string {
+	return "no report of " + g.Behind.words() + " is of this workload, so that it is not judged at it"
 }
 
 // Words tell a workload that was verified in one line.

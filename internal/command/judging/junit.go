@@ -124,6 +124,9 @@ func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 		for k := range g.Rows {
 			add(export.Case{Name: g.Rows[k].Title, Text: g.Rows[k].Words()}, g.Rows[k].Gate)
 		}
+		if g.Behind != nil {
+			s.Cases = append(s.Cases, export.Case{Name: "newest revision", Text: g.BehindWords(), Skipped: true})
+		}
 		if c := g.Confirmed; c != nil {
 			s.Cases = append(s.Cases, export.Case{Name: "confirmed", Text: c.Words(), Failed: !failed && g.Verdict == judge.Worse})
 		}
