@@ -42,7 +42,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 0, nil
 	case err != nil:
 		p.Err.Write(said.Bytes()) //nolint:errcheck // nobody reads
-		return 2, nil
+		return 2, nil //nolint:nilerr // it is said, in the words of Go's flag package
 	}
 	o.parsed(fs)
 	last, err := o.generation(p.Generation)
@@ -62,7 +62,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	d, err := p.Fire(ctx, o.workload(last), compat.Eyes{Opened: pr.opened, Interval: pr.interval, Told: pr.told})
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0, nil
+			return 0, nil //nolint:nilerr // it was interrupted, which is no error
 		}
 		return 1, err
 	}
