@@ -61,15 +61,11 @@ func (s *session) listTools() error {
 }
 
 func unknownTool(name string) error {
-	w := &words{Err: fmt.Errorf("carronade stands in for no %q", name), Hint: "carronade as lists the tools"}
 	var names []string
 	for _, tool := range oldTools() {
 		names = append(names, tool.Name)
 	}
-	if near := workload.Nearest(name, names); near != "" {
-		w.Hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	return w
+	return &words{Err: fmt.Errorf("carronade stands in for no %q", name), Hint: command.DidYouMean(name, names, "%s", "carronade as lists the tools")}
 }
 
 // called makes the command line of a program that was called by a tool's name.

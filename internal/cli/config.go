@@ -85,11 +85,10 @@ func readConfig(kinds []target.Kind) (*workload.Document, error) {
 }
 
 func unknownSetting(e workload.Entry, kinds []target.Kind) error {
-	err := &workload.Error{Where: e.Where, Err: errors.New("there is no such setting"), Hint: "the keys are flags of carronade run, without the dashes"}
-	if near := workload.Nearest(e.Name, workload.Names(kinds)); near != "" {
-		err.Hint = "did you mean " + near + "?"
+	return &workload.Error{
+		Where: e.Where, Err: errors.New("there is no such setting"),
+		Hint: command.DidYouMean(e.Name, workload.Names(kinds), "%s", "the keys are flags of carronade run, without the dashes"),
 	}
-	return err
 }
 
 // underlay puts the configuration under what was typed and what a file says:

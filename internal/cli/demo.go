@@ -89,11 +89,10 @@ func (s *session) noDemo(args, names []string) error {
 	if len(names) == 0 {
 		return &words{Err: errors.New("this program has no demo"), Hint: "carronade run --help shows what it fires at"}
 	}
-	w := &words{Err: fmt.Errorf("there is no demo of %q", args[0]), Hint: "the demos are: " + strings.Join(names, ", ")}
-	if near := workload.Nearest(args[0], names); near != "" {
-		w.Hint = fmt.Sprintf("did you mean carronade demo %s?", near)
+	return &words{
+		Err:  fmt.Errorf("there is no demo of %q", args[0]),
+		Hint: command.DidYouMean(args[0], names, "carronade demo %s", "the demos are: "+strings.Join(names, ", ")),
 	}
-	return w
 }
 
 func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) error {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,16 +90,15 @@ func attached(d *report.Document) string {
 
 // stored gets a report from the store that flags or configuration name.
 func (s *session) stored(ctx context.Context, t *command.Settings, ref string) (d *report.Document, err error) {
-	from, err := s.existing(ctx, t.Last("store"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	id, err := store.Resolve(ctx, from, ref)
-	if err != nil {
-		return nil, err
-	}
-	return from.Get(ctx, id)
+	from := command.Opening(func(ctx context.Context) (store.Store, error) { return s.existing(ctx, t.Last("store")) })
+	err = from.Do(ctx, func(kept store.Store) error {
+		id, err := store.Resolve(ctx, kept, ref)
+		if err == nil {
+			d, err = kept.Get(ctx, id)
+		}
+		return err
+	})
+	return d, err
 }
 
 // replayed is the workload of a report as a file would have it.

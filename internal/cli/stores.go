@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"carronade/internal/command"
 	"carronade/internal/command/reports"
 	"carronade/internal/store"
 	"carronade/internal/store/elastic"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/workload"
 )
 
 // A storeKind is a way to keep reports, by the scheme of its addresses.
@@ -61,14 +61,10 @@ func (s *session) openStore(ctx context.Context, place string, existing bool) (s
 		}
 		names = append(names, k.scheme)
 	}
-	w := &words{
+	return nil, &words{
 		Err:  fmt.Errorf("--store: no store has addresses that begin with %s://", scheme),
-		Hint: "give a file, or an address that begins with " + strings.Join(names, "://, ") + "://",
+		Hint: command.DidYouMean(scheme, names, "%s://", "give a file, or an address that begins with "+strings.Join(names, "://, ")+"://"),
 	}
-	if near := workload.Nearest(scheme, names); near != "" {
-		w.Hint = fmt.Sprintf("did you mean %s://?", near)
-	}
-	return nil, w
 }
 
 // openCluster opens the store in Elasticsearch or OpenSearch, whose indices are

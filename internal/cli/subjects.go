@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/command"
 	"carronade/internal/layout"
-	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
 )
@@ -72,14 +72,14 @@ func (s *session) helpCommand() *cobra.Command {
 			if err == nil && len(rest) == 0 {
 				return at.Help()
 			}
-			w := &words{Err: fmt.Errorf("%q is no command and no subject of help", strings.Join(args, " ")), Hint: "the subjects are " + strings.Join(names, ", ")}
+			otherwise := "the subjects are " + strings.Join(names, ", ")
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
 			}
-			if near := workload.Nearest(args[0], names); near != "" {
-				w.Hint = "did you mean carronade help " + near + "?"
+			return &words{
+				Err:  fmt.Errorf("%q is no command and no subject of help", strings.Join(args, " ")),
+				Hint: command.DidYouMean(args[0], names, "carronade help %s", otherwise),
 			}
-			return w
 		},
 	}
 }

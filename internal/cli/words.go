@@ -96,20 +96,16 @@ func flagFault(cmd *cobra.Command, err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			dashes = "-"
 		}
-		w := &words{
-			Err:  fmt.Errorf("%s%s: there is no such flag", dashes, name),
-			Hint: fmt.Sprintf("%s --help lists them all", cmd.CommandPath()),
-		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
 				names = append(names, f.Name)
 			}
 		})
-		if near := workload.Nearest(name, names); near != "" {
-			w.Hint = fmt.Sprintf("did you mean --%s?", near)
+		return &words{
+			Err:  fmt.Errorf("%s%s: there is no such flag", dashes, name),
+			Hint: command.DidYouMean(name, names, "--%s", cmd.CommandPath()+" --help lists them all"),
 		}
-		return w
 	case errors.As(err, &bare):
 		return &words{
 			Err:  fmt.Errorf("--%s needs a value", bare.GetFlag().Name),

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/layout"
-	"carronade/internal/system"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -131,16 +131,24 @@ func Unknown(cmd *cobra.Command, word string) error {
 			names = append(names, c.Name())
 		}
 	}
-	w := &Words{
+	otherwise := cmd.CommandPath() + " --help lists them"
+	if cmd.Parent() == nil && strings.Contains(word, "://") {
+		otherwise = fmt.Sprintf("did you mean carronade run %s?", word)
+	}
+	return &Words{
 		Err:  fmt.Errorf("%q is no command of %s", word, cmd.CommandPath()),
-		Hint: fmt.Sprintf("%s --help lists them", cmd.CommandPath()),
+		Hint: DidYouMean(word, names, cmd.CommandPath()+" %s", otherwise),
 	}
-	if near := workload.Nearest(word, names); near != "" {
-		w.Hint = fmt.Sprintf("did you mean %s %s?", cmd.CommandPath(), near)
-	} else if cmd.Parent() == nil && strings.Contains(word, "://") {
-		w.Hint = fmt.Sprintf("did you mean carronade run %s?", word)
+}
+
+// DidYouMean is the hint at the word of a list that somebody who typed another
+// most likely meant, in the form in which it is to be typed, such as "--%s"; or
+// the other hint where none is near.
+func DidYouMean(typed string, among []string, form, otherwise string) string {
+	if near := workload.Nearest(typed, among); near != "" {
+		return "did you mean " + fmt.Sprintf(form, near) + "?"
 	}
-	return w
+	return otherwise
 }
 
 // WriteJSON writes v as one indented document.

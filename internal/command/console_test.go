@@ -122,3 +122,14 @@ func TestReason(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestDidYouMean(t *testing.T) {
+	for _, tt := range []struct{ typed, want string }{
+		{"colate", "did you mean carronade collate?"},
+		{"xyzzy", "there are two"},
+	} {
+		if got := DidYouMean(tt.typed, []string{"collate", "compare"}, "carronade %s", "there are two"); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.typed, got, tt.want)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/digest"
 	"carronade/internal/judge"
-	"carronade/internal/workload"
 	"carronade/units"
 )
 
@@ -37,11 +36,8 @@ func effects(texts []string) (judge.Effects, error) {
 			continue
 		}
 		if name = digest.Canonical(name); !slices.Contains(judge.Judged(), name) {
-			hint := "it is one of " + strings.Join(judge.Judged(), ", ")
-			if near := workload.Nearest(name, judge.Judged()); near != "" {
-				hint = fmt.Sprintf("did you mean %s?", near)
-			}
-			return fail(text, fmt.Sprintf("%q is not compared", name), hint)
+			return fail(text, fmt.Sprintf("%q is not compared", name),
+				command.DidYouMean(name, judge.Judged(), "%s", "it is one of "+strings.Join(judge.Judged(), ", ")))
 		}
 		e.Of[name] = x
 	}

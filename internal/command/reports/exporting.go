@@ -16,7 +16,6 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/workload"
 )
 
 const exportExample = `
@@ -120,11 +119,10 @@ func (e *exporting) format() (*export.Format, error) {
 	}
 	f, err := export.Named(e.as)
 	if err != nil {
-		w := &command.Words{Err: fmt.Errorf("--as: %w", err), Hint: "carronade report export --help says what each is"}
-		if near := workload.Nearest(e.as, formatNames()); near != "" {
-			w.Hint = fmt.Sprintf("did you mean --as %s?", near)
+		return nil, &command.Words{
+			Err:  fmt.Errorf("--as: %w", err),
+			Hint: command.DidYouMean(e.as, formatNames(), "--as %s", "carronade report export --help says what each is"),
 		}
-		return nil, w
 	}
 	return f, nil
 }
