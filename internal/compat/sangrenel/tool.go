@@ -42,7 +42,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 0, nil
 	case err != nil:
 		p.Err.Write(said.Bytes()) //nolint:errcheck // nobody reads
-		return 2, nil //nolint:nilerr // it is said, in the words of Go's flag package
+		return 2, nil             //nolint:nilerr // it is said, in the words of Go's flag package
 	}
 	o.parsed(fs)
 	last, err := o.generation(p.Generation)
