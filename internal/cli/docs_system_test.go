@@ -17,6 +17,9 @@ import (
 // exampleStore stands for Elasticsearch in the examples.
 const exampleStore = "127.0.0.1:9200"
 
+// exampleCluster stands for a real one, which keeps reports.
+const exampleCluster = "search.example:9200"
+
 // startStore starts what takes documents and counts them, and does nothing else
 // of Elasticsearch.
 func startStore(t *testing.T) (addr string) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/elastictest"
 	"carronade/internal/standin"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -69,6 +70,11 @@ func addresses(t *testing.T, text string) []string {
 	}
 	if strings.Contains(text, exampleStore) {
 		pairs = append(pairs, exampleStore, startStore(t))
+	}
+	if strings.Contains(text, exampleCluster) {
+		node := elastictest.Shared(t)
+		t.Cleanup(elastictest.EndShared) // no other document has one
+		pairs = append(pairs, exampleCluster, strings.TrimPrefix(node.URL, "http://"))
 	}
 	for _, s := range exampleServers {
 		if !strings.Contains(text, s.addr) {
@@ -218,7 +224,11 @@ func (e *example) server() (args []string, ok bool) {
 func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 	t.Helper()
 	if name, ok := strings.CutPrefix(e.command, "cat "); ok {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(swap.Replace(strings.Join(e.want, "\n"))+"\n"), 0o644); err != nil {
+		path := filepath.Join(dir, strings.TrimPrefix(name, "~/"))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(swap.Replace(strings.Join(e.want, "\n"))+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -227,7 +237,7 @@ func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 	defer stop()
 	cmd := exec.CommandContext(ctx, "sh", "-c", swap.Replace(e.command))
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir+"/data", "NO_COLOR=1", "LANG=C.UTF-8")
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir+"/data", "XDG_CONFIG_HOME="+dir+"/.config", "NO_COLOR=1", "LANG=C.UTF-8")
 	var out, words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &words
 	err := cmd.Run()
