@@ -10,25 +10,6 @@ import (
 	"carronade/target"
 )
 
-// Options are the rows of a kind's table that say how its connections are
-// secured, under a heading of help. Whose is the server in words: "the
-// broker's".
-func Options(group, whose string) []target.Option {
-	return []target.Option{
-		{Name: "tls-ca", Word: "FILE", Group: group, Help: "PEM file of the authorities to trust; without it, the system's"},
-		{Name: "tls-cert", Word: "FILE", Group: group, Help: "PEM file of the client's certificate"},
-		{Name: "tls-key", Word: "FILE", Group: group, Help: "PEM file of its private key"},
-		{Name: "tls-server-name", Word: "NAME", Group: group, Help: "name to expect in " + whose + " certificate, instead of its address"},
-		{Name: "tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: group, Help: "believe any certificate; the report says so"},
-	}
-}
-
-// Asked reports whether one of those options has a value that only TLS has a
-// use for.
-func Asked(v target.Values) bool {
-	return v.Has("tls-ca") || v.Has("tls-cert") || v.Has("tls-key") || v.Has("tls-server-name") || v.Bool("tls-insecure-skip-verify")
-}
-
 // A Text is a PEM text and where it came from, in words for errors.
 type Text struct {
 	Data []byte

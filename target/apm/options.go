@@ -1,6 +1,8 @@
 package apm
 
 import (
+	"slices"
+
 	"carronade/internal/dial"
 	"carronade/internal/wire/apm"
 	"carronade/target"
@@ -99,17 +101,12 @@ func options() []target.Option {
 			Name: "max-in-flight", Type: target.Int, Default: "1", Group: groupConn, Independent: true,
 			Help: "requests in flight per connection; more than 1 are pipelined (HTTP/1.1) or streams (HTTP/2)",
 		},
-		{Name: "request-timeout", Type: target.Duration, Default: "30s", Group: groupConn, Independent: true, Help: "how long an answer may take"},
-		{Name: "connect-timeout", Type: target.Duration, Default: "10s", Group: groupConn, Help: "how long connecting may take, TLS included"},
 		{Name: "proxy", Word: "URL", Group: groupConn, Independent: true, Help: "HTTP proxy to go through"},
-		{Name: "send-buffer", Type: target.Size, Group: groupConn, Independent: true, Help: "the connections' send buffer (SO_SNDBUF)"},
-		{Name: "recv-buffer", Type: target.Size, Group: groupConn, Independent: true, Help: "the connections' receive buffer (SO_RCVBUF)"},
 
 		{Name: "secret-token", Word: "REF", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of the server's secret token"},
 		{Name: "api-key", Word: "REF", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of an API key (the encoded form)"},
 	}
-	table = append(table, dial.Options(groupSecurity, "the server's")...)
-	return append(table, []target.Option{
+	index := []target.Option{
 		{Name: "index", Word: "URL", Group: groupIndex, Help: "Elasticsearch or OpenSearch behind the server: its documents are counted before and after"},
 		{Name: "index-pattern", Word: "P,P", Default: defaultPattern, Group: groupIndex, Help: "indices and data streams to count in"},
 		{Name: "index-user", Word: "NAME", Group: groupIndex, Help: "name to log in there with"},
@@ -119,5 +116,6 @@ func options() []target.Option {
 		{Name: "index-tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: groupIndex, Help: "believe any certificate of it; the report says so"},
 		{Name: "index-wait", Type: target.Duration, Default: "1m", Group: groupIndex, Help: "longest wait after the firing for the count to stand still"},
 		{Name: "index-still", Type: target.Duration, Default: "5s", Group: groupIndex, Help: "how long it must stand still"},
-	}...)
+	}
+	return slices.Concat(table, dial.ConnOptions(groupConn, "10s"), dial.Options(groupSecurity, "the server's"), index)
 }

@@ -71,10 +71,6 @@ func options() []target.Option {
 			Help: partitionerForms,
 		},
 		{
-			Name: "request-timeout", Type: target.Duration, Default: "30s", Group: groupConn, Independent: true,
-			Help: "how long an answer may take",
-		},
-		{
 			Name: "delivery-timeout", Type: target.Duration, Default: "2m", Ops: firing, Group: groupProduce, Independent: true,
 			Help: "how long a shot is retried, where retrying is safe",
 		},
@@ -174,9 +170,7 @@ func options() []target.Option {
 			Name: "create-topic", Word: "SPEC", Group: groupTopic, Independent: true,
 			Help: "make the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: as the broker likes",
 		},
-
-		{Name: "send-buffer", Type: target.Size, Group: groupConn, Independent: true, Help: "the connections' send buffer (SO_SNDBUF)"},
-		{Name: "recv-buffer", Type: target.Size, Group: groupConn, Independent: true, Help: "the connections' receive buffer (SO_RCVBUF)"},
+	}, dial.ConnOptions(groupConn, ""), []target.Option{
 		{Name: "client-id", Word: "NAME", Default: "carronade", Group: groupConn, Help: "name under which the clients connect"},
 		{Name: "rack", Word: "NAME", Group: groupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (engine client)"},
 		{Name: "client-config", Word: "FILE", Group: groupConn, Help: "a Java client's properties file"},

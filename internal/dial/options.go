@@ -1,0 +1,43 @@
+package dial
+
+import "carronade/target"
+
+// ConnOptions are the rows of a kind's table that say how its connections are
+// made and how long they wait, under a heading of help. connect is the default
+// of connect-timeout; empty: the kind has no such option.
+//
+// All are independent: also where connections last, those that are made anew
+// during a run are part of what is measured.
+func ConnOptions(group, connect string) []target.Option {
+	rows := []target.Option{
+		{Name: "request-timeout", Type: target.Duration, Default: "30s", Group: group, Independent: true, Help: "how long an answer may take"},
+	}
+	if connect != "" {
+		rows = append(rows, target.Option{
+			Name: "connect-timeout", Type: target.Duration, Default: connect, Group: group, Independent: true, Help: "how long connecting may take, TLS included",
+		})
+	}
+	return append(rows,
+		target.Option{Name: "send-buffer", Type: target.Size, Group: group, Independent: true, Help: "the connections' send buffer (SO_SNDBUF)"},
+		target.Option{Name: "recv-buffer", Type: target.Size, Group: group, Independent: true, Help: "the connections' receive buffer (SO_RCVBUF)"},
+	)
+}
+
+// Options are the rows of a kind's table that say how its connections are
+// secured, under a heading of help. Whose is the server in words: "the
+// broker's".
+func Options(group, whose string) []target.Option {
+	return []target.Option{
+		{Name: "tls-ca", Word: "FILE", Group: group, Help: "PEM file of the authorities to trust; without it, the system's"},
+		{Name: "tls-cert", Word: "FILE", Group: group, Help: "PEM file of the client's certificate"},
+		{Name: "tls-key", Word: "FILE", Group: group, Help: "PEM file of its private key"},
+		{Name: "tls-server-name", Word: "NAME", Group: group, Help: "name to expect in " + whose + " certificate, instead of its address"},
+		{Name: "tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: group, Help: "believe any certificate; the report says so"},
+	}
+}
+
+// Asked reports whether one of those options has a value that only TLS has a
+// use for.
+func Asked(v target.Values) bool {
+	return v.Has("tls-ca") || v.Has("tls-cert") || v.Has("tls-key") || v.Has("tls-server-name") || v.Bool("tls-insecure-skip-verify")
+}
