@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/ledger"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
 )
@@ -20,39 +21,84 @@ const readbackIdle = 10 * time.Second
 const lookBack = 2 * time.Second
 
 // fire runs a firing workload: produce, or a round trip.
-func (e *execution) fire(ctx context.Context) (outcome, error) {
-	var out outcome
-	w := e.Workload
-	plan, err := w.Plan()
+func (e *execution) fire(ctx context.Context) (out outcome, err error) {
+	f, err := e.prepared(ctx)
 	if err != nil {
 		return out, err
 	}
+	r, err := load.New(f.plan, f.tgt)
+	if err != nil {
+		return out, err
+	}
+	if f.back != nil {
+		f.back.run = r
+	}
+	if err := e.openHDR(); err != nil {
+		return out, err
+	}
+	if err := f.rows.open(e, r, &f.plan, f.tgt); err != nil {
+		return out, err
+	}
+	e.keep(ctx, r.Mode(), f.plan.Unanswered)
+	q := newInquiry(e.tellers(), f.plan.Interval)
+	q.before(ctx)
+	e.system.begin(ctx)
+	r.Start()
+	q.begin(r.Now)
+	if f.readsMeanwhile(e.Workload.Op) {
+		f.back.start()
+	}
+	e.await(ctx, r)
+	out.result, err = r.Wait()
+	e.told(ctx, q, &out)
+	out.confirm(ctx, e)
+	if f.back != nil {
+		e.readBack(ctx, f.back, &out)
+	}
+	f.rows.close(&out)
+	return out, err
+}
+
+// A firing is what a run is made of.
+type firing struct {
+	plan load.Plan
+	tgt  load.Target
+	back *readback // nil: nothing is read back
+	rows *tracing  // nil: none
+}
+
+// prepared makes the plan of a firing workload, with whoever reads back and
+// whoever looks on.
+func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
+	w := e.Workload
+	f = &firing{tgt: e.session.Target()}
+	if f.plan, err = w.Plan(); err != nil {
+		return nil, err
+	}
+	plan := &f.plan
 	plan.Usage, plan.Watch = e.usage, e.watch
-	tgt := e.session.Target()
 	if u, ok := e.session.(target.Unanswered); ok {
 		plan.Unanswered = u.Unanswered()
 	}
-
-	var back *readback
-	cut := false // the waiting for a round trip's events was interrupted
 	if src := e.session.Source(); src != nil {
-		if back, err = e.newReadback(tgt, src); err != nil {
-			return out, err
+		back, err := e.newReadback(f.tgt, src)
+		if err != nil {
+			return nil, err
 		}
-		plan.Observe = back.fired
-		if w.Op == "roundtrip" {
-			tgt = back.join(tgt, plan.Callers > 0)
-			back.samples = newSamples(e.spec.Seed, dueOf(&plan, tgt.Deal()))
+		f.back, plan.Observe = back, back.fired
+		if w.Op == workload.RoundTrip {
+			f.tgt = back.join(f.tgt, plan.Callers > 0)
+			back.samples = newSamples(e.spec.Seed, dueOf(plan, f.tgt.Deal()))
 			back.samples.met = e.Met
 			plan.Settled = func() {
 				waiting, cancel := e.waiting(ctx)
 				defer cancel()
 				back.catchUp(waiting, plan.Drain)
-				cut = waiting.Err() != nil
+				back.cut = waiting.Err() != nil
 			}
 		}
 	}
-	rows := e.traced(&plan, back)
+	f.rows = e.traced(plan, f.back)
 	if e.Fired != nil {
 		kept := plan.Trace
 		plan.Trace = func(thread int, out []load.Outcome) {
@@ -62,64 +108,45 @@ func (e *execution) fire(ctx context.Context) (outcome, error) {
 			e.Fired(out)
 		}
 	}
-	r, err := load.New(plan, tgt)
-	if err != nil {
-		return out, err
+	return f, nil
+}
+
+// readsMeanwhile reports whether events are read back while others are fired. At
+// full speed that would cost what is measured, so there it is done afterwards,
+// and by a schedule where all can be kept in mind for so long.
+func (f *firing) readsMeanwhile(op string) bool {
+	return f.back != nil && (op == workload.RoundTrip || f.plan.Schedule != nil && !readAfter(&f.plan, f.tgt.Deal().Stripes()))
+}
+
+// readBack reads what was not read back while it was fired, and says what became
+// of all of it.
+func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) {
+	reading, cancel := e.waiting(ctx)
+	defer cancel()
+	if back.cut {
+		cancel()
 	}
-	if back != nil {
-		back.run = r
-	}
-	if err := e.openHDR(); err != nil {
-		return out, err
-	}
-	if err := rows.open(e, r, &plan, tgt); err != nil {
-		return out, err
-	}
-	e.keep(ctx, r.Mode(), plan.Unanswered)
-	q := newInquiry(e.tellers(), plan.Interval)
-	q.before(ctx)
-	e.system.begin(ctx)
-	r.Start()
-	q.begin(r.Now)
-	// At full speed reading would cost what is measured, so there it is done
-	// afterwards, and by a schedule where all can be kept in mind for so long.
-	if back != nil && (w.Op == "roundtrip" || plan.Schedule != nil && !readAfter(&plan, tgt.Deal().Stripes())) {
+	if e.Workload.Op == workload.Produce {
+		// Also after a scheduled run, whose newest events may not have
+		// been read yet.
+		e.Logf("reading back what was fired")
 		back.start()
+		back.catchUp(reading, readbackIdle)
 	}
-	e.await(ctx, r)
-	out.result, err = r.Wait()
-	e.told(ctx, q, &out)
-	out.confirm(ctx, e)
-	if back != nil {
-		reading, cancel := e.waiting(ctx)
-		defer cancel()
-		if cut {
-			cancel()
-		}
-		if w.Op == "produce" {
-			// Also after a scheduled run, whose newest events may not have
-			// been read yet.
-			e.Logf("reading back what was fired")
-			back.start()
-			back.catchUp(reading, readbackIdle)
-		}
-		verdict, verr := back.finish(reading)
-		if reading.Err() != nil && e.system.ended() == "" {
-			out.result.Stopped, out.result.Whole = load.Interrupted, false
-		}
-		if w.Verify() {
-			out.ledger = &verdict
-		}
-		if verr != nil {
-			out.warnings = append(out.warnings, "reading back failed: "+verr.Error())
-		}
-		out.result.Logs = back.logs()
-		if back.samples != nil {
-			out.samples = back.samples.report(back.src.Logs(), back.logOf)
-		}
+	verdict, err := back.finish(reading)
+	if reading.Err() != nil && e.system.ended() == "" {
+		out.result.Stopped = load.Interrupted
 	}
-	rows.close(&out)
-	return out, err
+	if e.Workload.Verify() {
+		out.ledger = &verdict
+	}
+	if err != nil {
+		out.warnings = append(out.warnings, "reading back failed: "+err.Error())
+	}
+	out.result.Logs = back.logs()
+	if back.samples != nil {
+		out.samples = back.samples.report(back.src.Logs(), back.logOf)
+	}
 }
 
 // dueOf says when an event of a stripe is due, nil where nothing schedules the

@@ -33,6 +33,7 @@ type readback struct {
 	err     error
 	last    atomic.Int64 // when something arrived, since began
 	over    atomic.Bool  // what arrives now is not looked at any more
+	cut     bool         // the waiting for a round trip's events was interrupted
 	counts  []counted
 
 	returner *returner // closed-loop round trips only

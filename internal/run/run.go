@@ -132,7 +132,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	}
 	e.sampler.Sample() // what opening took, pauses of its collections included, is not the run's
 	var out outcome
-	if w.Op == "consume" {
+	if w.Op == workload.Consume {
 		out, err = e.consume(ctx)
 	} else {
 		out, err = e.fire(ctx)
