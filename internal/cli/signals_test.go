@@ -83,25 +83,41 @@ func (p *process) end(t *testing.T) int {
 	return p.ProcessState.ExitCode()
 }
 
+// An interruption ends a run and leaves a report, which is a part where there was
+// to be more, and whole where nothing else was to end it.
 func TestInterruptStopsAndReports(t *testing.T) {
 	t.Parallel()
-	p := start(t, "run", "null://", "--rate", "1k/s", "--interval", "50ms", "--json")
-	p.until(t, "until Ctrl-C")
-	p.until(t, "hold")
-	p.interrupt(t)
-	if got := p.end(t); got != 130 {
-		t.Errorf("exit code: got %d, want 130", got)
-	}
-	var d struct {
-		Partial bool
-		Stopped string
-		Totals  struct{ Offered, Sent, Acked uint64 }
-	}
-	if err := json.Unmarshal(p.out.Bytes(), &d); err != nil {
-		t.Fatalf("the report: %v\n%s", err, p.out.String())
-	}
-	if !d.Partial || d.Stopped != "interrupted" || d.Totals.Acked == 0 || d.Totals.Sent != d.Totals.Acked {
-		t.Errorf("got %+v, want a partial report whose events were acked", d)
+	for _, tt := range []struct {
+		name    string
+		flags   []string
+		partial bool
+	}{
+		{"without a limit", nil, false},
+		{"before its time", []string{"--for", "10m"}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, append([]string{"run", "null://", "--rate", "1k/s", "--interval", "50ms", "--json"}, tt.flags...)...)
+			if !tt.partial {
+				p.until(t, "until Ctrl-C")
+			}
+			p.until(t, "hold")
+			p.interrupt(t)
+			if got := p.end(t); got != 130 {
+				t.Errorf("exit code: got %d, want 130", got)
+			}
+			var d struct {
+				Partial bool
+				Stopped string
+				Totals  struct{ Offered, Sent, Acked uint64 }
+			}
+			if err := json.Unmarshal(p.out.Bytes(), &d); err != nil {
+				t.Fatalf("the report: %v\n%s", err, p.out.String())
+			}
+			if d.Partial != tt.partial || d.Stopped != "interrupted" || d.Totals.Acked == 0 || d.Totals.Sent != d.Totals.Acked {
+				t.Errorf("got %+v, want a report whose events were acked, partial: %v", d, tt.partial)
+			}
+		})
 	}
 }
 

@@ -135,7 +135,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	}
 	verdict, err := back.finish(reading)
 	if reading.Err() != nil && e.system.ended() == "" {
-		out.result.Stopped = load.Interrupted
+		out.result.Stopped, out.result.Whole = load.Interrupted, false
 	}
 	if e.Workload.Verify() {
 		out.ledger = &verdict
