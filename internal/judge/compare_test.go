@@ -209,6 +209,18 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// The port of a server on this machine is none of its properties.
+func TestTargetsOfThisMachine(t *testing.T) {
+	for typed, want := range map[string]string{
+		"kafka://127.0.0.1:4711/t": "kafka://127.0.0.1/t", "riemann://[::1]:5555": "riemann://[::1]", "kafka://localhost/t": "kafka://localhost/t",
+		"kafka://h:9092/t": "kafka://h:9092/t", "null://": "null://",
+	} {
+		if got := settled(digest.Field{Name: "target", Value: digest.Value{Text: typed}}); got != want {
+			t.Errorf("%s: got %q, want %q", typed, got, want)
+		}
+	}
+}
+
 // Another file of the same name is another configuration.
 func TestAttachmentsDiffer(t *testing.T) {
 	one, other := fields{"attachment.server.properties": "#1"}, fields{"attachment.server.properties": "#2"}

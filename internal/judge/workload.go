@@ -47,7 +47,7 @@ func settled(f digest.Field) string {
 		return text
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
-		u.Host = u.Hostname()
+		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port()) // an address of IPv6 keeps its brackets
 		return u.String()
 	}
 	return text
