@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -126,40 +125,28 @@ func (m *magazine) sizes() string {
 
 // parseBases reads host:port,host,... and fills in the default port.
 func parseBases(list string) ([]string, error) {
-	var bases []string
-	for s := range strings.SplitSeq(list, ",") {
-		s = strings.TrimSpace(s)
-		if s == "" {
-			continue
-		}
-		host, port, err := net.SplitHostPort(s)
-		if err != nil {
-			host, port = strings.Trim(s, "[]"), defaultPort
-		}
-		if host == "" {
-			return nil, &target.Error{Doing: "read the target", Err: fmt.Errorf("the address %q has no host", s), Hint: "type apm+http://host:8200"}
-		}
-		bases = append(bases, net.JoinHostPort(host, cmp.Or(port, defaultPort)))
+	fail := func(err error) ([]string, error) {
+		return nil, &target.Error{Doing: "read the target", Err: err, Hint: "type apm+http://host:8200"}
 	}
-	if len(bases) == 0 {
-		return nil, &target.Error{Doing: "read the target", Err: errors.New("no server's address"), Hint: "type apm+http://host:8200"}
+	if list == "" {
+		return fail(errors.New("no server's address"))
+	}
+	bases, err := dial.Hosts(list, defaultPort)
+	if err != nil {
+		return fail(err)
 	}
 	return bases, nil
 }
 
 func parsePrefix(u *url.URL) (string, error) {
-	fail := func(what, hint string) (string, error) {
-		return "", &target.Error{Doing: "read the target", Err: errors.New(what), Hint: hint}
-	}
-	if u.User != nil {
-		return fail("a URL with a user or a password in it is not taken", "give --secret-token env:NAME, --api-key env:NAME or --header 'Authorization: env:NAME'")
-	}
-	if u.RawQuery != "" {
-		return fail("settings behind a question mark are not taken", "settings are flags; the server's own are --verbose and --header")
+	const doing = "read the target"
+	if err := dial.CheckURL(u, doing, "give --secret-token env:NAME, --api-key env:NAME or --header 'Authorization: env:NAME'",
+		"settings are flags; the server's own are --verbose and --header"); err != nil {
+		return "", err
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	if strings.Contains(path, "/intake/") || strings.HasSuffix(path, "/v1/transactions") || strings.HasSuffix(path, "/v1/errors") {
-		return fail("the path of an intake is not part of the target", "leave it out: --intake chooses it")
+		return "", &target.Error{Doing: doing, Err: errors.New("the path of an intake is not part of the target"), Hint: "leave it out: --intake chooses it"}
 	}
 	return path, nil
 }

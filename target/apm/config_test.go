@@ -26,6 +26,8 @@ func TestBadOptions(t *testing.T) {
 		hint    string // in its way out
 	}{
 		{"no host", "apm+http://", nil, "no server's address", "apm+http://host:8200"},
+		{"half an address", "apm+http://[::1]:x", nil, "no port x", "apm+http://host:8200"},
+		{"an index with a query", plain, map[string]string{"index": "http://h:9200/?q=kestrel-9271"}, "means nothing", "--index http"},
 		{"a path of an intake", plain + "/intake/v2/events", nil, "not part of the target", "--intake"},
 		{"no events", plain, map[string]string{"events": "0"}, "one event at least", "--help"},
 		{"a range the wrong way", plain, map[string]string{"events": "9-2"}, "smaller number", "--help"},

@@ -70,10 +70,9 @@ func parseIndex(v target.Values) (*indexConfig, error) {
 	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
 		// The text may hold a password, so it is not repeated.
 		return refuse("it is no URL of http or https", "give --index http://127.0.0.1:9200")
-	case u.User != nil:
-		return refuse("a URL with a user or a password in it is not taken", "give --index-user NAME --index-password env:NAME")
-	case u.RawQuery != "" || u.Fragment != "":
-		return refuse("a query or a fragment has no meaning there", "give --index http://127.0.0.1:9200")
+	}
+	if err := dial.CheckURL(u, "read --index", "give --index-user NAME --index-password env:NAME", "give --index http://127.0.0.1:9200"); err != nil {
+		return nil, err
 	}
 	c := &indexConfig{
 		url: strings.TrimRight(u.String(), "/"), pattern: cmp.Or(v.String("index-pattern"), defaultPattern), user: v.String("index-user"),

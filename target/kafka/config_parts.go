@@ -3,13 +3,12 @@ package kafka
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"carronade/internal/dial"
 	"carronade/target"
 )
 
@@ -94,24 +93,15 @@ func parseAcks(s string) (int16, error) {
 
 // parseTarget reads kafka://host:port,host/topic.
 func parseTarget(u *url.URL) (seeds []string, topic string, err error) {
-	if u.User != nil {
-		// The URL is part of the report: a password in it would be, too.
-		return nil, "", &target.Error{
-			Doing: "read the target",
-			Err:   fmt.Errorf("a URL with a user or a password in it is not taken"),
-			Hint:  "give --user NAME --password env:NAME (or file:PATH) and --sasl-mechanism",
-		}
-	}
-	if u.RawQuery != "" {
-		return nil, "", &target.Error{
-			Doing: "read the target",
-			Err:   fmt.Errorf("unexpected ?%s", u.RawQuery),
-			Hint:  "settings are flags; a client's own properties are given by --client-property k=v",
-		}
-	}
-	seeds, err = parseSeeds(u.Host)
-	if err != nil {
+	const doing = "read the target"
+	if err := dial.CheckURL(u, doing, "give --user NAME --password env:NAME (or file:PATH) and --sasl-mechanism",
+		"settings are flags; a client's own properties are given by --client-property k=v"); err != nil {
 		return nil, "", err
+	}
+	if u.Host != "" { // else a property names the brokers
+		if seeds, err = dial.Hosts(u.Host, defaultPort); err != nil {
+			return nil, "", &target.Error{Doing: doing, Err: err, Hint: "a target is kafka://host:9092/topic, several hosts with commas between"}
+		}
 	}
 	topic = strings.Trim(u.Path, "/")
 	topic = cmp.Or(topic, defaultTopic)
@@ -121,33 +111,20 @@ func parseTarget(u *url.URL) (seeds []string, topic string, err error) {
 	return seeds, topic, nil
 }
 
-// parseSeeds reads host:port,host,... and fills in the default port.
+// parseSeeds reads the property bootstrap.servers. As Java's clients do, it
+// passes over what is empty between commas
+// (org.apache.kafka.clients.ClientUtils.parseAndValidateAddresses).
 func parseSeeds(list string) ([]string, error) {
-	var seeds []string
+	var named []string
 	for s := range strings.SplitSeq(list, ",") {
-		s = strings.TrimSpace(s)
-		if s == "" {
-			continue
+		if s = strings.TrimSpace(s); s != "" {
+			named = append(named, s)
 		}
-		host, port, err := net.SplitHostPort(s)
-		if err != nil {
-			host, port = strings.Trim(s, "[]"), defaultPort
-			if strings.Contains(host, ":") && net.ParseIP(host) == nil {
-				return nil, fmt.Errorf("broker address %q: %w", s, err)
-			}
-		}
-		if port == "" {
-			port = defaultPort
-		}
-		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > math.MaxUint16 {
-			return nil, fmt.Errorf("broker address %q: the port must be a number from 1 to 65535", s)
-		}
-		if host == "" {
-			return nil, fmt.Errorf("broker address %q has no host", s)
-		}
-		seeds = append(seeds, net.JoinHostPort(host, port))
 	}
-	return seeds, nil
+	if len(named) == 0 {
+		return nil, nil
+	}
+	return dial.Hosts(strings.Join(named, ","), defaultPort)
 }
 
 // checkTopic applies Kafka's own rule for names of topics

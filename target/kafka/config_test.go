@@ -80,7 +80,8 @@ func TestParseTarget(t *testing.T) {
 		{name: "topic too long", url: "kafka://a/" + strings.Repeat("x", 250), wrong: "250"},
 		{name: "dots", url: "kafka://a/..", wrong: "dot"},
 		{name: "password in the URL", url: "kafka://u:canary@a/t", wrong: "user or a password"},
-		{name: "query", url: "kafka://a/t?acks=1", wrong: "unexpected"},
+		{name: "query", url: "kafka://a/t?token=canary", wrong: "means nothing"},
+		{name: "fragment", url: "kafka://a/t#canary", wrong: "means nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u, err := url.Parse(tt.url)
@@ -105,6 +106,28 @@ func TestParseTarget(t *testing.T) {
 			}
 			if topic != tt.topic {
 				t.Errorf("got topic %q, want %q", topic, tt.topic)
+			}
+		})
+	}
+}
+
+func TestParseSeeds(t *testing.T) {
+	for _, tt := range []struct {
+		name, list string
+		want       []string
+		wrong      string // part of the error
+	}{
+		{name: "none", list: " , "},
+		{name: "as people write it", list: "a:1, b,", want: []string{"a:1", "b:9092"}},
+		{name: "bad port", list: "a:70000", wrong: "no port 70000"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parseSeeds(tt.list)
+			if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
+				t.Fatalf("got error %v, want %q", err, tt.wrong)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -137,45 +135,15 @@ func parseTarget(u *url.URL) (r *road, hosts []string, path string, err error) {
 		return wrong("no scheme "+u.Scheme, "a target is "+roads[0].scheme+"://HOST:"+roads[0].port)
 	}
 	r = &roads[i]
-	if u.User != nil {
-		// The URL is part of the report: a password in it would be, too.
-		return wrong("a URL with a user or a password in it is not taken", "Riemann knows clients by their certificates: riemann+tls and --tls-cert")
-	}
-	if u.RawQuery != "" || u.Fragment != "" {
-		return wrong("what follows ? or # in the target means nothing here", "settings are flags")
+	if err := dial.CheckURL(u, "read the target", "Riemann knows clients by their certificates: riemann+tls and --tls-cert", "settings are flags"); err != nil {
+		return nil, nil, "", err
 	}
 	path = cmp.Or(u.Path, r.path)
 	if r.path == "" && strings.Trim(path, "/") != "" {
 		return wrong(fmt.Sprintf("the path %s means nothing to %s", u.Path, r.scheme), "leave it out: services and hosts are options of the events")
 	}
-	for _, h := range strings.Split(u.Host, ",") {
-		addr, err := hostPort(strings.TrimSpace(h), r.port)
-		if err != nil {
-			return wrong(fmt.Sprintf("%q: %v", h, err), "a target is "+r.scheme+"://HOST:"+r.port+", several with commas between")
-		}
-		hosts = append(hosts, addr)
+	if hosts, err = dial.Hosts(u.Host, r.port); err != nil {
+		return wrong(err.Error(), "a target is "+r.scheme+"://HOST:"+r.port+", several with commas between")
 	}
 	return r, hosts, path, nil
-}
-
-// hostPort completes an address with a port.
-func hostPort(text, port string) (string, error) {
-	if text == "" {
-		return "", errors.New("no address")
-	}
-	host, p, err := net.SplitHostPort(text)
-	if err != nil {
-		// A name, or an IPv6 address, without a port.
-		host, p = strings.Trim(text, "[]"), port
-		if strings.Contains(host, ":") && net.ParseIP(host) == nil {
-			return "", err
-		}
-	}
-	if host == "" {
-		return "", errors.New("no host's name")
-	}
-	if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
-		return "", fmt.Errorf("no port %s: want 1 to 65535", p)
-	}
-	return net.JoinHostPort(host, p), nil
 }

@@ -203,7 +203,7 @@ func parseTell(text string) (*road, string, error) {
 	err := fmt.Errorf("the scheme %s does not answer queries", scheme)
 	if r != nil {
 		var addr string
-		if addr, err = hostPort(host, r.port); err == nil {
+		if addr, err = dial.Host(host, r.port); err == nil {
 			return r, addr, nil
 		}
 	}

@@ -1,0 +1,63 @@
+package dial
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"carronade/target"
+)
+
+// Hosts reads the hosts of a target, host,host:port,... and gives each without
+// a port the usual one.
+func Hosts(list, port string) ([]string, error) {
+	var hosts []string
+	for h := range strings.SplitSeq(list, ",") {
+		addr, err := Host(strings.TrimSpace(h), port)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", h, err)
+		}
+		hosts = append(hosts, addr)
+	}
+	return hosts, nil
+}
+
+// Host completes an address with a port. An IPv6 address may stand without
+// brackets where it has none.
+func Host(text, port string) (string, error) {
+	if text == "" {
+		return "", errors.New("no address")
+	}
+	host, p, err := net.SplitHostPort(text)
+	if err != nil {
+		// A name, or an IPv6 address, without a port.
+		host, p = strings.Trim(text, "[]"), port
+		if strings.Contains(host, ":") && net.ParseIP(host) == nil {
+			return "", err
+		}
+	}
+	if host == "" {
+		return "", errors.New("no host's name")
+	}
+	if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("no port %s: want 1 to 65535", p)
+	}
+	return net.JoinHostPort(host, p), nil
+}
+
+// CheckURL refuses what the URL of a target, or of something beside it, must
+// not carry. It is part of the report: a password in it would be, too, so that
+// nothing of it is repeated in the error. The hints say how to log in instead,
+// and where settings are given.
+func CheckURL(u *url.URL, doing, login, settings string) error {
+	switch {
+	case u.User != nil:
+		return &target.Error{Doing: doing, Err: errors.New("a URL with a user or a password in it is not taken"), Hint: login}
+	case u.RawQuery != "" || u.Fragment != "":
+		return &target.Error{Doing: doing, Err: errors.New("what follows ? or # in the URL means nothing here"), Hint: settings}
+	}
+	return nil
+}
