@@ -49,7 +49,7 @@ func TestProgramSignals(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	var out, words bytes.Buffer
 	p := &cli.Program{
-		Kinds: all.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--interval", "20ms", "--json"},
+		Kinds: all.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "20ms", "--json"},
 		In: strings.NewReader(""), Out: &out, Err: writer(func(b []byte) {
 			words.Write(b)
 			if bytes.Contains(b, []byte("hold")) {
