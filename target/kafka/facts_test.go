@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/kafkatest"
 )
 
 // Two layouts differ wherever they do.
@@ -83,6 +86,27 @@ func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 	for _, name := range whoIsIt {
 		if got[name] != "" {
 			t.Errorf("%s is told", name)
+		}
+	}
+}
+
+// TestRealBrokersTellTheirSettings: what a real broker says was set, is what its
+// properties have, without what is of this one alone.
+func TestRealBrokersTellTheirSettings(t *testing.T) {
+	needsKafka(t)
+	c := kafkatest.Shared(t)
+	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := s.Facts()["broker_settings"].(map[string]string)
+	t.Log(got)
+	if got["process.roles"] == "" {
+		t.Errorf("got %v, want the settings of a broker", got)
+	}
+	for name, value := range got {
+		if slices.Contains(whoIsIt, name) || strings.Contains(value, c.Bootstrap()) {
+			t.Errorf("%s=%s is of this broker alone", name, value)
 		}
 	}
 }
