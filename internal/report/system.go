@@ -192,88 +192,126 @@ func (d *Document) underTest(p *layout.Page) {
 // what says what the system is: what is known of every system in words, and
 // whatever else there is by its name.
 func (s *System) what(p *layout.Page) {
-	f := maps.Clone(s.Facts)
-	take := func(name string) (string, bool) {
-		v, ok := f[name]
-		delete(f, name)
-		if !ok {
-			return "", false
-		}
-		return fact(v), true
-	}
-	number := func(name string) (float64, bool) {
-		v, ok := f[name]
-		delete(f, name)
-		switch x := v.(type) {
-		case int:
-			return float64(x), ok
-		case int64:
-			return float64(x), ok
-		case float64: // of a report that was read
-			return x, ok
-		}
-		return 0, false
-	}
+	f := facts(maps.Clone(s.Facts))
 	for _, name := range []string{"command", "engine", "image", "container"} {
-		if text, ok := take(name); ok {
+		if text, ok := f.take(name); ok {
 			p.Pair("", name, text)
 		}
 	}
-	if flags, ok := f["flags"].(map[string]any); ok {
-		delete(f, "flags")
-		var parts []string
-		for _, k := range sortedKeys(flags) {
-			parts = append(parts, fmt.Sprintf("%s=%v", k, flags[k]))
+	for _, row := range []struct{ name, text string }{
+		{"flags", f.flags()}, {"branch", f.text("branch")}, {"revision", f.revision()}, {"build", f.build()}, {"limits", f.limits()}, {"process", f.process()},
+	} {
+		if row.text != "" {
+			p.Pair("", row.name, row.text)
 		}
-		p.Pair("", "flags", strings.Join(parts, ", "))
-	}
-	if text, ok := take("branch"); ok {
-		p.Pair("", "branch", text)
-	}
-	if text, ok := take("revision"); ok {
-		if date, ok := take("revision_date"); ok {
-			if at, err := time.Parse(time.RFC3339, date); err == nil {
-				date = at.UTC().Format(time.DateTime) + " UTC"
-			}
-			text += " of " + date
-		}
-		if dirty, _ := f["unstaged_changes"].(bool); dirty {
-			text += ", and unstaged changes"
-		}
-		delete(f, "unstaged_changes")
-		p.Pair("", "revision", text)
-	}
-	if took, ok := number("build_s"); ok {
-		text := "took " + seconds(took)
-		if cached, _ := f["build_cached"].(bool); cached {
-			text = "was kept from an earlier run"
-		}
-		delete(f, "build_cached")
-		p.Pair("", "build", text)
-	}
-	var limits []string
-	if n, ok := number("memory_limit_bytes"); ok {
-		limits = append(limits, size(uint64(n))+" of memory")
-	}
-	if n, ok := number("cpu_limit"); ok {
-		limits = append(limits, strconv.FormatFloat(n, 'g', -1, 64)+" processors")
-	}
-	if len(limits) > 0 {
-		p.Pair("", "limits", strings.Join(limits, ", "))
-	}
-	process, _ := take("process")
-	if pid, ok := number("pid"); ok {
-		process = joinNonEmpty(process, fmt.Sprintf("pid %.0f", pid))
-	}
-	if after, ok := number("ready_after_s"); ok && after >= 0.001 {
-		process = joinNonEmpty(process, "ready after "+seconds(after))
-	}
-	if process != "" {
-		p.Pair("", "process", process)
 	}
 	for _, k := range sortedKeys(f) {
 		p.Pair("", strings.ReplaceAll(k, "_", " "), fact(f[k]))
 	}
+}
+
+// facts are what is known of a system and was not said so far.
+type facts map[string]any
+
+// take takes one out, in words.
+func (f facts) take(name string) (text string, ok bool) {
+	v, ok := f[name]
+	if !ok {
+		return "", false
+	}
+	delete(f, name)
+	return fact(v), true
+}
+
+func (f facts) text(name string) string {
+	text, _ := f.take(name)
+	return text
+}
+
+// number takes one out that is a number; else it is taken out and nothing.
+func (f facts) number(name string) (n float64, ok bool) {
+	v, ok := f[name]
+	delete(f, name)
+	switch x := v.(type) {
+	case int:
+		return float64(x), ok
+	case int64:
+		return float64(x), ok
+	case float64: // of a report that was read
+		return x, ok
+	}
+	return 0, false
+}
+
+// yes takes one out that is yes or no.
+func (f facts) yes(name string) bool {
+	is, _ := f[name].(bool)
+	delete(f, name)
+	return is
+}
+
+func (f facts) flags() string {
+	flags, ok := f["flags"].(map[string]any)
+	if !ok {
+		return ""
+	}
+	delete(f, "flags")
+	var parts []string
+	for _, k := range sortedKeys(flags) {
+		parts = append(parts, fmt.Sprintf("%s=%v", k, flags[k]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// revision is what was checked out, with its date and what is not of it.
+func (f facts) revision() string {
+	text, ok := f.take("revision")
+	if !ok {
+		return ""
+	}
+	if date, ok := f.take("revision_date"); ok {
+		if at, err := time.Parse(time.RFC3339, date); err == nil {
+			date = at.UTC().Format(time.DateTime) + " UTC"
+		}
+		text += " of " + date
+	}
+	if f.yes("unstaged_changes") {
+		text += ", and unstaged changes"
+	}
+	return text
+}
+
+func (f facts) build() string {
+	took, ok := f.number("build_s")
+	switch {
+	case !ok:
+		return ""
+	case f.yes("build_cached"):
+		return "was kept from an earlier run"
+	}
+	return "took " + seconds(took)
+}
+
+func (f facts) limits() string {
+	var limits []string
+	if n, ok := f.number("memory_limit_bytes"); ok {
+		limits = append(limits, size(uint64(n))+" of memory")
+	}
+	if n, ok := f.number("cpu_limit"); ok {
+		limits = append(limits, strconv.FormatFloat(n, 'g', -1, 64)+" processors")
+	}
+	return strings.Join(limits, ", ")
+}
+
+func (f facts) process() string {
+	text := f.text("process")
+	if pid, ok := f.number("pid"); ok {
+		text = joinNonEmpty(text, fmt.Sprintf("pid %.0f", pid))
+	}
+	if after, ok := f.number("ready_after_s"); ok && after >= 0.001 {
+		text = joinNonEmpty(text, "ready after "+seconds(after))
+	}
+	return text
 }
 
 // ratio prints a plain number with three significant digits.
