@@ -140,6 +140,15 @@ type Seekable interface {
 	Heads(ctx context.Context) ([]int64, error)
 }
 
+// Lasting is implemented by sources that can tell whether what they delivered
+// is still there.
+type Lasting interface {
+	// Gone asks the system, once Receive has returned, how many of the events
+	// that were delivered from each log are not in it any more, by another way
+	// than retention: 0 of those of which nothing is known.
+	Gone(ctx context.Context) ([]uint64, error)
+}
+
 // Metered is implemented by sessions that count by broker.
 type Metered interface {
 	Brokers() []measure.Client

@@ -16,7 +16,8 @@
 //   - Read: found in the logs, whoever wrote them. Where nothing is inexact,
 //     Read = Acked - Lost + Recovered + Duplicated + Foreign.
 //   - Lost: acked, and not found although the log was read to where they should
-//     be. A piece that is found elsewhere than the system said is not lost.
+//     be, or found and not there any more at the end (Gone). A piece that is
+//     found elsewhere than the system said is not lost.
 //   - Duplicated: found once more, whatever the answer was; every copy beyond
 //     the first counts.
 //   - Corrupted: found where the system said, with another checksum or another
@@ -91,8 +92,9 @@ type log struct {
 	ledger  *Ledger
 	mu      sync.Mutex
 	start   int64
-	deleted int64 // offsets below are gone for a reason of their own
-	next    int64 // all offsets from start to here are settled
+	deleted int64  // offsets below are gone for a reason of their own
+	gone    uint64 // events that were read and are not there any more
+	next    int64  // all offsets from start to here are settled
 
 	windows []*window // by number
 	ackAt   *window   // the window used last, for either side
@@ -244,6 +246,26 @@ func (l *Ledger) Deleted(log int32, before int64) {
 	g.mu.Unlock()
 }
 
+// Gone tells that so many events that were read from a log are not in it any
+// more, by another way than deletion. They count as lost, and not as read; where
+// not all that was read was acked, so that they may be something else, those
+// that may be count as inexact.
+func (l *Ledger) Gone(log int32, events uint64) {
+	g := &l.logs[log]
+	g.mu.Lock()
+	g.gone = events
+	g.mu.Unlock()
+}
+
+// withdraw takes back what was found and is not there any more.
+func withdraw(r *measure.LedgerLog, gone, foreign uint64) {
+	gone = min(gone, r.Read)
+	r.Read -= gone
+	lost := min(gone-min(gone, r.Duplicated+r.Recovered+r.Inexact+foreign), r.Acked-min(r.Acked, r.Lost))
+	r.Lost += lost
+	r.Inexact += gone - lost
+}
+
 // Bytes returns about how much memory is in use.
 func (l *Ledger) Bytes() int64 { return l.used.Load() }
 
@@ -290,6 +312,7 @@ func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
 		}
 		r, foreign, refused := g.verdict(end)
 		bare = bare || g.bare
+		withdraw(&r, g.gone, foreign)
 		g.mu.Unlock()
 		r.Log = l.name(i)
 		v.Acked += r.Acked

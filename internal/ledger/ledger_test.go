@@ -376,3 +376,41 @@ func TestNames(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// What was read and is not there any more at the end is lost, as far as that can
+// be said.
+func TestGone(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		copies        int // of the first piece, read besides
+		gone          uint64
+		lost, inexact uint64
+	}{
+		{name: "nothing"},
+		{name: "some", gone: 30, lost: 30},
+		{name: "all", gone: 100, lost: 100},
+		{name: "more than there was", gone: 1000, lost: 100},
+		{name: "copies may be meant", copies: 2, gone: 50, lost: 30, inexact: 20},
+		{name: "all, with copies", copies: 1, gone: 110, lost: 100, inexact: 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }})
+			at := int64(0)
+			for i := range 10 {
+				o := load.Outcome{Shot: load.Shot{First: uint64(10 * i), Events: 10}, Acked: 10, Place: at, Sum: uint32(i + 1)}
+				l.Fired([]load.Outcome{o})
+				l.Arrived([]load.Arrival{{Base: at, Events: 10, Sum: uint32(i + 1)}})
+				at += 10
+			}
+			for range tt.copies {
+				l.Arrived([]load.Arrival{{Base: at, Events: 10, Sum: 1}})
+				at += 10
+			}
+			l.Gone(0, tt.gone)
+			v := l.Verdict(true, nil)
+			if v.Lost != tt.lost || v.Inexact != tt.inexact || v.Read != uint64(at)-min(tt.gone, uint64(at)) {
+				t.Errorf("got %+v, want %d lost, %d inexact", v, tt.lost, tt.inexact)
+			}
+		})
+	}
+}

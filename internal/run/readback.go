@@ -162,6 +162,25 @@ func (b *readback) deleted(ctx context.Context) {
 	}
 }
 
+// lasting tells the ledger what was read and is not there any more: of a run that
+// is read as it goes most was read long before its end.
+func (b *readback) lasting(ctx context.Context) error {
+	l, ok := b.src.(target.Lasting)
+	if !ok || !b.started.Load() || b.over.Load() || ctx.Err() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	gone, err := l.Gone(ctx)
+	if err != nil {
+		return fmt.Errorf("whether what was read is still there is not known: %w", err)
+	}
+	for i, n := range gone {
+		b.book.Gone(int32(i), n)
+	}
+	return nil
+}
+
 // finish stops reading and asks for the verdict; with a context that has ended,
 // over what was read.
 func (b *readback) finish(ctx context.Context) (measure.Ledger, error) {
@@ -173,6 +192,7 @@ func (b *readback) finish(ctx context.Context) (measure.Ledger, error) {
 	} else {
 		b.deleted(ctx)
 	}
+	err = errors.Join(err, b.lasting(ctx))
 	v := b.book.Verdict(complete, ends)
 	names := b.src.Logs()
 	for i := range v.Logs {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,8 @@ type wireSource struct {
 
 	mu      sync.Mutex
 	topicID [16]byte
+	made    int32            // how often the topic was made anew
+	missing []string         // what Gone found, for people
 	addrs   map[int32]string // brokers
 	streams map[streamKey]*stream
 	seq     int // streams made
@@ -75,6 +78,7 @@ type part struct {
 	fails  int   // in a row
 	held   bool  // by a stream; guarded by wireSource.mu
 	txn    openTransactions
+	read   []stretch // what was delivered
 
 	delivered atomic.Int64 // next to be delivered
 	high      atomic.Int64 // end of what may be read, as last told; -1
@@ -314,7 +318,10 @@ func (s *wireSource) refresh(ctx context.Context) error {
 	for _, b := range meta.Brokers {
 		s.addrs[b.NodeID] = joinAddr(b.Host, b.Port)
 	}
-	s.topicID = t.TopicID
+	if s.topicID != t.TopicID {
+		s.topicID = t.TopicID
+		s.made++
+	}
 	for _, tp := range t.Partitions {
 		if tp.Partition < 0 || int(tp.Partition) >= len(s.parts) {
 			continue // added since the run began: not read
@@ -378,10 +385,13 @@ func (s *wireSource) facts() map[string]any {
 }
 
 func (s *wireSource) warnings() []string {
+	s.mu.Lock()
+	w := slices.Clone(s.missing)
+	s.mu.Unlock()
 	if n := s.resets.Load(); n > 0 {
-		return []string{fmt.Sprintf("%d times an offset was out of its log's range (retention overtook the reader, or the log was cut): what lay between was not read", n)}
+		w = append(w, fmt.Sprintf("%d times an offset was out of its log's range (retention overtook the reader, or the log was cut): what lay between was not read", n))
 	}
-	return nil
+	return w
 }
 
 func (s *wireSource) close() error { return nil }

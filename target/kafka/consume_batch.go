@@ -29,6 +29,7 @@ type decoder struct {
 	stamps    bool // look for stamps when decoding
 	check     bool // every checksum
 	committed bool
+	made      int32 // how often the topic was made anew
 
 	plain []byte // decompressed records
 	marks []load.Stamp
@@ -58,6 +59,7 @@ func (d *decoder) take(p *part, fp *kafka.FetchPartition, at time.Duration, to [
 		if last < p.offset || p.done() {
 			return nil // a broker sends from the start of a segment's index entry
 		}
+		before := p.offset
 		if d.committed && d.skip(p, &b, &aborted) || b.Control() {
 			p.offset = last + 1
 			return nil
@@ -71,6 +73,7 @@ func (d *decoder) take(p *part, fp *kafka.FetchPartition, at time.Duration, to [
 			to = append(to, a)
 		}
 		p.offset = last + 1
+		p.note(d.made, b.LeaderEpoch, max(before, b.BaseOffset), p.offset, a.Events)
 		return nil
 	})
 	switch {

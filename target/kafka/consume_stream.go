@@ -149,6 +149,7 @@ func (st *stream) takeIn() bool {
 	}
 	t := kmsg.NewFetchRequestTopic()
 	t.Topic, t.TopicID = s.cl.cfg.topic, s.topicID
+	st.decoder.made = s.made
 	st.req.Topics = append(st.req.Topics, t)
 	return true
 }

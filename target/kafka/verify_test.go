@@ -2,9 +2,13 @@ package kafka
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/kafkatest"
 	"carronade/internal/ledger"
@@ -75,6 +79,118 @@ func TestRealVerifyChanged(t *testing.T) {
 			}
 			if v.Method != tt.method {
 				t.Errorf("got the method %q, want %q", v.Method, tt.method)
+			}
+		})
+	}
+}
+
+// What was read, and is gone at the end, is told: a topic that was made anew.
+func TestRealGone(t *testing.T) {
+	needsKafka(t)
+	c := kafkatest.Shared(t)
+	const events = 4000
+	topic := c.CreateTopic(t, 2, 1)
+	given := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, nil)
+	given.Verify = true
+	s, err := open(t, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := s.Source().(*wireSource)
+	r := newRig(t, s.(*session).out.(wireFiring).producer)
+	r.fire(events)
+	if got := drain(t, src, func(r *read) bool { return r.events == events }); got.events != events {
+		t.Fatalf("%d events were read, want %d", got.events, events)
+	}
+	gone := func() (sum uint64) {
+		t.Helper()
+		ns, err := src.Gone(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range ns {
+			sum += n
+		}
+		return sum
+	}
+	if n := gone(); n != 0 {
+		t.Errorf("%d events are gone, and all are there", n)
+	}
+	adm := c.Admin(t)
+	if _, err := adm.DeleteRecords(t.Context(), kadm.Offsets{topic: {0: {Topic: topic, Partition: 0, At: 1000}}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := gone(); n != 0 {
+		t.Errorf("%d events are gone after others were deleted as retention does", n)
+	}
+	if _, err := adm.DeleteTopics(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; { // it takes the broker a moment
+		resp, err := adm.CreateTopic(t.Context(), 2, 1, nil, topic)
+		if err == nil && resp.Err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err, resp.Err)
+		}
+	}
+	if n := gone(); n != events {
+		t.Errorf("%d events are gone, want all %d", n, events)
+	}
+	if w := strings.Join(src.warnings(), " "); !strings.Contains(w, "not in its log any more") {
+		t.Errorf("got the warnings %q", w)
+	}
+}
+
+// A log that was cut, and has grown again, is known by its epochs.
+func TestGoneByEpoch(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		epoch int32 // as the leader answers
+		end   int64
+		want  uint64
+	}{
+		{"whole", 0, 1000, 0},
+		{"cut", 0, 700, 300},
+		{"an epoch before", -2, 400, 600},
+		{"all", 0, 0, 1000},
+		{"not known", -1, -1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := fake(t, 1)
+			given := spec(t, fakeURL(c.ListenAddrs()), nil)
+			given.Verify = true
+			s, err := open(t, given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src := s.Source().(*wireSource)
+			newRig(t, s.(*session).out.(wireFiring).producer).fire(1000)
+			drain(t, src, func(r *read) bool { return r.events == 1000 })
+			if n := len(src.parts[0].read); n != 1 {
+				t.Fatalf("%d stretches, want one: %+v", n, src.parts[0].read)
+			}
+			if ns, err := src.Gone(t.Context()); err != nil || ns[0] != 0 {
+				t.Fatalf("got %v, %v of a log that is whole", ns, err)
+			}
+			c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				asked := req.(*kmsg.OffsetForLeaderEpochRequest)
+				resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+				rt := kmsg.NewOffsetForLeaderEpochResponseTopic()
+				rt.Topic = asked.Topics[0].Topic
+				rp := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+				rp.LeaderEpoch, rp.EndOffset = max(-1, asked.Topics[0].Partitions[0].LeaderEpoch+tt.epoch), tt.end
+				if tt.epoch == -2 {
+					rp.LeaderEpoch = 0
+				}
+				rt.Partitions = append(rt.Partitions, rp)
+				resp.Topics = append(resp.Topics, rt)
+				return resp, nil, true
+			})
+			if ns, err := src.Gone(t.Context()); err != nil || ns[0] != tt.want {
+				t.Errorf("got %v, %v, want %d", ns, err, tt.want)
 			}
 		})
 	}

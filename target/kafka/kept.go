@@ -1,0 +1,160 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// What was read may be lost after: a broker's disk is wiped, a leader that
+// lacks the end of the log is elected, the topic is made anew. New records then
+// take the same offsets, so that the log's end tells nothing. Its epochs do:
+// each batch bears that of the leader which appended it, and a leader says
+// where an epoch ended in its log (KIP-101, KIP-320).
+
+// A stretch is what was read of a partition in one epoch of its leader.
+type stretch struct {
+	made     int32 // how often the topic had been made anew
+	epoch    int32
+	from, to int64 // offsets
+	events   int64
+}
+
+// mostStretches bounds them for each partition: leaders that change more often
+// are not looked after.
+const mostStretches = 1000
+
+// note adds a batch that was read.
+func (p *part) note(made, epoch int32, from, to int64, events int32) {
+	if n := len(p.read); n > 0 {
+		if last := &p.read[n-1]; last.made == made && last.epoch == epoch && last.to <= from {
+			last.to = to
+			last.events += int64(events)
+			return
+		}
+	}
+	if len(p.read) < mostStretches {
+		p.read = append(p.read, stretch{made, epoch, from, to, int64(events)})
+	}
+}
+
+const (
+	// A new leader may know less for a moment than what was read (KIP-207), so
+	// that something missing is looked for again.
+	goneLooks = 4
+	gonePause = 500 * time.Millisecond
+)
+
+// Gone implements target.Lasting.
+func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
+	var gone []uint64
+	var err error
+	for look := range goneLooks {
+		if look > 0 {
+			select {
+			case <-ctx.Done():
+				return nil, cmp.Or(err, ctx.Err())
+			case <-time.After(gonePause):
+			}
+		}
+		var now []uint64
+		if now, err = s.goneNow(ctx); err != nil {
+			continue
+		}
+		some := false
+		for i := range now {
+			if gone != nil {
+				now[i] = min(now[i], gone[i])
+			}
+			some = some || now[i] > 0
+		}
+		if gone = now; !some {
+			break
+		}
+	}
+	if gone == nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.missing = nil
+	for i, n := range gone {
+		if n > 0 {
+			s.missing = append(s.missing, fmt.Sprintf("partition %d: %d events that had been read are not in its log any more (it was cut, wiped or made anew)", i, n))
+		}
+	}
+	return gone, nil
+}
+
+func (s *wireSource) goneNow(ctx context.Context) ([]uint64, error) {
+	if err := s.refresh(ctx); err != nil {
+		return nil, fmt.Errorf("ask who leads the partitions: %w", err)
+	}
+	ends, err := s.cl.ends(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	made := s.made
+	s.mu.Unlock()
+	gone := make([]uint64, len(s.parts))
+	rounds := 0
+	for _, p := range s.parts {
+		rounds = max(rounds, len(p.read))
+	}
+	for round := range rounds {
+		cut := slices.Clone(ends)
+		if err := s.epochEnds(ctx, round, made, cut); err != nil {
+			return nil, err
+		}
+		for i, p := range s.parts {
+			if round < len(p.read) {
+				gone[i] += p.read[round].beyond(made, cut[i])
+			}
+		}
+	}
+	return gone, nil
+}
+
+// epochEnds asks where the epochs of each partition's stretch of a round end, and
+// lowers the ends to that.
+func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends []int64) error {
+	topic := s.cl.cfg.topic
+	var ask kadm.OffsetForLeaderEpochRequest
+	for _, p := range s.parts {
+		if round < len(p.read) && p.read[round].made == made && p.read[round].epoch >= 0 {
+			ask.Add(topic, p.id, p.read[round].epoch)
+		}
+	}
+	if ask == nil {
+		return nil
+	}
+	told, err := s.cl.admin.OffsetForLeaderEpoch(ctx, ask)
+	if err != nil {
+		return fmt.Errorf("ask where epochs end: %w", err)
+	}
+	for id, end := range told[topic] {
+		switch {
+		case int(id) >= len(ends):
+		case end.Err != nil:
+			return fmt.Errorf("ask where an epoch of partition %d ends: %w", id, end.Err)
+		case end.EndOffset < 0 || end.LeaderEpoch < 0: // it does not know the epoch
+		default:
+			ends[id] = min(ends[id], end.EndOffset)
+		}
+	}
+	return nil
+}
+
+// beyond is how many events of a stretch lie from an offset on, at most; all of
+// them where the topic was made anew since.
+func (x *stretch) beyond(made int32, end int64) uint64 {
+	if x.made != made {
+		end = x.from
+	}
+	return uint64(max(0, min(x.events, x.to-max(x.from, end))))
+}
