@@ -137,6 +137,10 @@ func TestVerifyStepBeforeWhatCannotBeJudged(t *testing.T) {
 // Where no revision is told, a run that somebody ended is none; one that died is.
 func TestVerifyWithoutRevisionsOfRunsThatDied(t *testing.T) {
 	rows := without(history(1, 8, 1, 0.005, level), "revision")
+	ended := slices.Concat(rows[:7], ending(rows[7:], "interrupted", fields{"partial": false}))
+	if v, err := Verify(ended, VerifyOptions{}); err != nil || len(v.Groups[0].Revisions) != 8 {
+		t.Errorf("what was to go on until somebody ends it is none: %v, %+v", err, v)
+	}
 	for stopped, want := range map[string]string{"interrupted": NotWorse, "system ended": Worse, "killed": CannotTell} {
 		last := ending(rows[7:], stopped)
 		v, err := Verify(append(rows[:7:7], last...), VerifyOptions{Effects: Effects{All: 0.1}})
