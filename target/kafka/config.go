@@ -3,6 +3,7 @@ package kafka
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"regexp"
 	"time"
 
@@ -110,6 +111,20 @@ func parseConfig(s target.Spec) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
+	c := newConfig(&s, v, warnings)
+	c.boundRequest = s.Given["max-request"] || props["max.request.size"] != "" || v.Has("profile")
+	if err := c.parse(&s, v, props); err != nil {
+		return nil, err
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.idle(s)
+	return c, nil
+}
+
+// newConfig takes what needs no reading.
+func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 	c := &config{
 		op:            s.Op,
 		engine:        v.String("engine"),
@@ -152,71 +167,88 @@ func parseConfig(s target.Spec) (*config, error) {
 		c.logf = func(string, ...any) {}
 	}
 	c.op = cmp.Or(c.op, opProduce)
-	c.boundRequest = s.Given["max-request"] || props["max.request.size"] != "" || v.Has("profile")
-	if c.seeds, c.topic, err = parseTarget(s.URL); err != nil {
-		return nil, err
-	}
-	if len(c.seeds) == 0 {
-		if c.seeds, err = parseSeeds(props["bootstrap.servers"]); err != nil {
-			return nil, fmt.Errorf("read the property bootstrap.servers: %w", err)
-		}
-	}
-	if len(c.seeds) == 0 {
-		return nil, &target.Error{
-			Doing: "read the target", Err: fmt.Errorf("no broker's address"),
-			Hint: "type kafka://host:9092/topic, or set bootstrap.servers in --client-config",
-		}
+	return c
+}
+
+// parse reads the rest, and says what is wrong with it.
+func (c *config) parse(s *target.Spec, v target.Values, props map[string]string) (err error) {
+	if err := c.parseServers(s.URL, props); err != nil {
+		return err
 	}
 	if c.acks, err = parseAcks(v.String("acks")); err != nil {
-		return nil, err
+		return err
 	}
 	if c.partitioner, err = parsePartitioner(v.String("partitioner")); err != nil {
-		return nil, err
+		return err
 	}
 	if c.from, err = parsePosition(v.String("from")); err != nil {
-		return nil, err
-	}
-	if text := v.String("topics"); text != "" {
-		if c.topics, err = regexp.Compile("^(?:" + text + ")$"); err != nil {
-			return nil, &target.Error{Doing: "read the option topics", Err: err, Hint: `give a regular expression, such as orders-\d+`}
-		}
+		return err
 	}
 	if c.shareGroup != "" && s.Given["from"] {
-		return nil, &target.Error{
+		return &target.Error{
 			Doing: "read the options", Err: fmt.Errorf("a share group begins where its own setting share.auto.offset.reset says"),
 			Hint: "leave out --from, and set that",
 		}
 	}
 	if err := c.parseSizes(v); err != nil {
-		return nil, err
+		return err
 	}
 	if c.op != opConsume {
 		// Only to find here what is wrong with them, before anybody is called.
 		if _, err := payload.New(payload.Spec{Seed: c.seed, Size: c.size, Payload: c.payload, Key: c.key, Headers: c.headers}); err != nil {
-			return nil, err
+			return err
+		}
+	}
+	if err := c.parseTopics(v); err != nil {
+		return err
+	}
+	if err := c.parseTransactions(v); err != nil {
+		return err
+	}
+	if c.security, err = parseSecurity(v, props); err != nil {
+		return err
+	}
+	c.security.timeout = c.requestTimeout
+	c.security.clientID = c.clientID
+	return nil
+}
+
+// parseServers reads whom to ask first and for which topic.
+func (c *config) parseServers(u *url.URL, props map[string]string) (err error) {
+	if c.seeds, c.topic, err = parseTarget(u); err != nil {
+		return err
+	}
+	if len(c.seeds) == 0 {
+		if c.seeds, err = parseSeeds(props["bootstrap.servers"]); err != nil {
+			return fmt.Errorf("read the property bootstrap.servers: %w", err)
+		}
+	}
+	if len(c.seeds) == 0 {
+		return &target.Error{
+			Doing: "read the target", Err: fmt.Errorf("no broker's address"),
+			Hint: "type kafka://host:9092/topic, or set bootstrap.servers in --client-config",
+		}
+	}
+	return nil
+}
+
+// parseTopics reads which topics are meant by an expression, and how one is
+// made.
+func (c *config) parseTopics(v target.Values) (err error) {
+	if text := v.String("topics"); text != "" {
+		if c.topics, err = regexp.Compile("^(?:" + text + ")$"); err != nil {
+			return &target.Error{Doing: "read the option topics", Err: err, Hint: `give a regular expression, such as orders-\d+`}
 		}
 	}
 	if text := v.String("create-topic"); text != "" {
 		spec, err := ParseTopicSpec(text)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		spec.Name = c.topic
 		c.create = &spec
 	}
-	if err := c.parseTransactions(v); err != nil {
-		return nil, err
-	}
-	if c.security, err = parseSecurity(v, props); err != nil {
-		return nil, err
-	}
-	c.security.timeout = c.requestTimeout
-	c.security.clientID = c.clientID
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	c.idle(s)
-	return c, nil
+	return nil
 }
 
 // idle warns of settings that somebody gave and that the engine chosen has no
