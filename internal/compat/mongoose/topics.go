@@ -82,6 +82,7 @@ func (s *step) topicLoad(names *namer) compat.TopicLoad {
 
 // A topicMeter counts operations on topics.
 type topicMeter struct {
+	mu sync.Mutex // while the load goes on, held by whoever counts or samples
 	*meter
 	succ, fail, bytes uint64        // since the last tick
 	flying, each      int           // requests on the way, and operations in each
@@ -166,26 +167,10 @@ func (t *topicMeter) close() {
 // topics makes a step on topics and returns the exit code.
 func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
 	m := &topicMeter{meter: newMeter(s), faults: make(map[string]int)}
-	open := func(path string, flags int) *bufio.Writer {
-		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
-		if err != nil {
-			m.keep(err)
-			return nil
-		}
-		m.closers = append(m.closers, file.Close)
-		return bufio.NewWriter(file)
-	}
 	defer m.close()
-	if s.trace {
-		m.trace = open(f.path("op.trace.csv"), os.O_APPEND)
-	}
-	if list := s.v.text("item-output-file"); list != "" {
-		m.items = open(list, os.O_TRUNC)
-	}
-	if m.err != nil {
+	if m.open(s, f); m.err != nil {
 		return report.ExitFailed, m.err
 	}
-	var mu sync.Mutex
 	load := s.topicLoad(names)
 	m.each = load.PerRequest
 	load.Labels, load.Note = map[string]string{"mongoose.step": s.id}, s.v.text("run-comment")
@@ -193,8 +178,8 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 		load.Labels["mongoose.run"] = s.v.text("run-id")
 	}
 	load.Each = func(d compat.TopicDone) {
-		mu.Lock()
-		defer mu.Unlock()
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		m.done(d)
 	}
 	started, ended, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -206,25 +191,8 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 		defer close(gone)
 		select {
 		case <-ended:
-			return
 		case <-started:
-		}
-		second := time.NewTicker(time.Second)
-		defer second.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-second.C:
-			}
-			mu.Lock()
-			m.tick(time.Since(m.began))
-			if m.due() {
-				now := m.metrics(time.Now())
-				t.row(now)
-				f.row(now)
-			}
-			mu.Unlock()
+			m.sample(ended, t, f)
 		}
 	}()
 	var d compat.Draft
@@ -239,6 +207,53 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	case err != nil:
 		return report.ExitFailed, err
 	}
+	return s.ended(p, f, t, m, r), nil
+}
+
+// open makes the files of a step that were asked for.
+func (t *topicMeter) open(s *step, f *files) {
+	open := func(path string, flags int) *bufio.Writer {
+		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			t.keep(err)
+			return nil
+		}
+		t.closers = append(t.closers, file.Close)
+		return bufio.NewWriter(file)
+	}
+	if s.trace {
+		t.trace = open(f.path("op.trace.csv"), os.O_APPEND)
+	}
+	if list := s.v.text("item-output-file"); list != "" {
+		t.items = open(list, os.O_TRUNC)
+	}
+}
+
+// sample writes a row of the table and of the file whenever one is due, until the
+// load has ended.
+func (t *topicMeter) sample(ended <-chan struct{}, rows *table, f *files) {
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-second.C:
+		}
+		t.mu.Lock()
+		t.tick(time.Since(t.began))
+		if t.due() {
+			now := t.metrics(time.Now())
+			rows.row(now)
+			f.row(now)
+		}
+		t.mu.Unlock()
+	}
+}
+
+// ended writes what there is to say of a load that has ended, and returns the
+// exit code.
+func (s *step) ended(p *compat.Program, f *files, t *table, m *topicMeter, r *compat.TopicResult) int {
 	m.tick(max(r.Elapsed, m.at))
 	m.close()
 	f.keep(m.err)
@@ -256,9 +271,9 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	}
 	switch {
 	case r.Interrupted:
-		return report.ExitInterrupted, nil
+		return report.ExitInterrupted
 	case s.strict || failed == 0:
-		return report.ExitOK, nil
+		return report.ExitOK
 	}
-	return report.ExitBroken, nil
+	return report.ExitBroken
 }
