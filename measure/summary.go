@@ -24,6 +24,21 @@ type Value struct {
 	AtLeast bool // events without an answer are among what lies at or beyond: it is D or more
 }
 
+// Text prints a percentile, of says how a time is printed: as a lower bound
+// where it is one, and as more than an hour where no more is known.
+func (v Value) Text(of func(time.Duration) string) string {
+	switch {
+	case v.D >= Over:
+		return "> 1 h"
+	case v.AtLeast:
+		return ">= " + of(v.D)
+	}
+	return of(v.D)
+}
+
+// PercentileName is what percentile p is called: "p99.9".
+func PercentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
+
 // tolerance is how far apart the least and the most that a percentile can be may
 // lie for it to be known: ten times the width of a cell.
 const tolerance = 0.01
@@ -150,18 +165,18 @@ func Summarize(h, censored *Histogram, extra []float64) *Summary {
 	s := &Summary{
 		Count:       h.Count(),
 		Mean:        h.mean() / 1e3,
-		Min:         micros(h.Min()),
-		Max:         micros(h.Max()),
+		Min:         Micros(h.Min()),
+		Max:         Micros(h.Max()),
 		Percentiles: Percentiles(h, censored, ps),
 		Below:       h.Below(),
 		Above:       h.Above(),
 		Censored:    censored.Count(),
 	}
 	if s.Censored > 0 {
-		s.CensoredMin = micros(censored.Min())
+		s.CensoredMin = Micros(censored.Min())
 		for _, v := range s.Percentiles {
 			if v.AtLeast {
-				s.AtLeastFrom, s.AtLeast = v.P, micros(v.D)
+				s.AtLeastFrom, s.AtLeast = v.P, Micros(v.D)
 				break
 			}
 		}
@@ -185,19 +200,20 @@ func (s *Summary) At(p float64) (Value, bool) {
 	return Value{}, false
 }
 
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+// Micros returns d in microseconds, the unit of reports.
+func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // percentileKey is the JSON name of percentile p: p50_us, p999_us for 99.9.
 // Below ten per cent the point has to stay visible: p0_1_us.
 func percentileKey(p float64) string {
-	whole, rest, fraction := strings.Cut(strconv.FormatFloat(p, 'f', -1, 64), ".")
+	whole, rest, fraction := strings.Cut(PercentileName(p), ".")
 	switch {
 	case !fraction:
-		return "p" + whole + "_us"
-	case len(whole) == 2:
-		return "p" + whole + rest + "_us"
+		return whole + "_us"
+	case len(whole) == len("p99"):
+		return whole + rest + "_us"
 	}
-	return "p" + whole + "_" + rest + "_us"
+	return whole + "_" + rest + "_us"
 }
 
 // parsePercentileKey is the inverse of percentileKey.
@@ -238,7 +254,7 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	number("mean_us", s.Mean, s.Count > 0)
 	number("min_us", s.Min, s.Count > 0)
 	for _, v := range s.Percentiles {
-		number(percentileKey(v.P), micros(v.D), !s.IsEmpty())
+		number(percentileKey(v.P), Micros(v.D), !s.IsEmpty())
 	}
 	number("max_us", s.Max, s.Count > 0)
 	fmt.Fprintf(&b, `,"below_range":%d,"above_range":%d,"censored":%d`, s.Below, s.Above, s.Censored)

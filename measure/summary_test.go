@@ -56,11 +56,11 @@ func TestOneWithoutAnAnswer(t *testing.T) {
 		us      float64 // within a hundredth
 	}{{50, false, 3490}, {90, false, 5482}, {99, false, 5930}, {99.9, true, 5976}, {99.99, true, 1e6}} {
 		v, _ := s.At(tt.p)
-		if us := micros(v.D); v.AtLeast != tt.atLeast || us < 0.99*tt.us || us > 1.01*tt.us {
+		if us := Micros(v.D); v.AtLeast != tt.atLeast || us < 0.99*tt.us || us > 1.01*tt.us {
 			t.Errorf("p%v: got %v us (at least: %v), want %v us (%v)", tt.p, us, v.AtLeast, tt.us, tt.atLeast)
 		}
 	}
-	if v, _ := s.At(99.9); s.AtLeastFrom != 99.9 || s.AtLeast != micros(v.D) || s.CensoredMin != 500 {
+	if v, _ := s.At(99.9); s.AtLeastFrom != 99.9 || s.AtLeast != Micros(v.D) || s.CensoredMin != 500 {
 		t.Errorf("bounds from %v us, the smallest age %v us", s.AtLeastFrom, s.CensoredMin)
 	}
 

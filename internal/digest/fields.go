@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -27,10 +28,7 @@ var independent = map[string]bool{
 	"system.host.cpu": true, "system.host.cores": true, "system.host.cpu_limit": true,
 }
 
-// timeNames are the times of a run that have percentiles.
-var timeNames = []string{"response", "service", "end_to_end", "lag", "gather", "held", "failed_service"}
-
-func isTime(name string) bool { return slices.Contains(timeNames, name) }
+func isTime(name string) bool { return slices.Contains(report.TimeNames(), name) }
 
 // measuredFields are those that Of makes itself, in the order of documents.
 var measuredFields = []Known{
@@ -115,13 +113,13 @@ var measuredFields = []Known{
 // flags' names.
 func Fields() []Known {
 	out := slices.Clone(measuredFields)
-	for _, t := range timeNames {
+	for _, t := range new(report.Times).All() {
 		ps := []string{"p50", "p99", "max"}
-		if t == "response" || t == "service" || t == "end_to_end" {
+		if t.Main {
 			ps = []string{"mean", "min", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
 		}
 		for _, p := range ps {
-			out = append(out, Known{t + "_" + p, Duration, strings.ReplaceAll(t, "_", " ") + " time, " + p})
+			out = append(out, Known{t.Name + "_" + p, Duration, t.Title + " time, " + p})
 		}
 	}
 	for _, f := range hostFields {

@@ -36,13 +36,9 @@ func (b *builder) measured(d *report.Document) {
 		b.number("rebalance", Duration, t.RebalanceS)
 		b.number("fetch", Duration, t.FetchS)
 	}
-	b.times("response", d.Response, true)
-	b.times("service", d.Service, true)
-	b.times("end_to_end", d.EndToEnd, true)
-	b.times("lag", d.Lag, false)
-	b.times("gather", d.Gather, false)
-	b.times("held", d.Held, false)
-	b.times("failed_service", d.FailedService, false)
+	for _, t := range d.All() {
+		b.times(t.Name, t.Sum, t.Main)
+	}
 	b.number("stall", Duration, d.Stall.LongestS)
 	for _, s := range t.Statuses {
 		b.count("status."+strconv.Itoa(s.Code), s.Shots)

@@ -9,16 +9,9 @@ import (
 	"carronade/measure"
 )
 
-// seriesTimes are the times that the series has a summary of.
-var seriesTimes = []struct {
-	name string
-	of   func(*report.Interval) *measure.Summary
-}{
-	{"response", func(iv *report.Interval) *measure.Summary { return iv.Response }},
-	{"service", func(iv *report.Interval) *measure.Summary { return iv.Service }},
-	{"lag", func(iv *report.Interval) *measure.Summary { return iv.Lag }},
-	{"end_to_end", func(iv *report.Interval) *measure.Summary { return iv.EndToEnd }},
-}
+// seriesTimes are the times that the series has a summary of, in the order that
+// its columns have.
+var seriesTimes = []string{"response", "service", "lag", "end_to_end"}
 
 // seriesColumns are the columns of the series, in their order. It is a promise:
 // columns may be added at the end, and none moves or goes.
@@ -30,11 +23,11 @@ func seriesColumns() []string {
 		"events_per_s", "in_flight", "lag_events",
 	}
 	for _, t := range seriesTimes {
-		cols = append(cols, t.name+"_count", t.name+"_mean_us", t.name+"_min_us")
+		cols = append(cols, t+"_count", t+"_mean_us", t+"_min_us")
 		for _, p := range []string{"p50", "p90", "p95", "p99", "p999", "p9999"} {
-			cols = append(cols, t.name+"_"+p+"_us")
+			cols = append(cols, t+"_"+p+"_us")
 		}
-		cols = append(cols, t.name+"_max_us", t.name+"_at_least_from_us")
+		cols = append(cols, t+"_max_us", t+"_at_least_from_us")
 	}
 	return append(cols,
 		"generator_cpu_s", "generator_rss_bytes", "generator_gc_pauses", "generator_gc_pause_max_us", "generator_gc_cpu_s")
@@ -74,7 +67,7 @@ func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 	}
 	row = append(row, number(iv.EventsPerS), count(iv.InFlight), behind)
 	for _, t := range seriesTimes {
-		row = appendTime(row, t.of(iv))
+		row = appendTime(row, iv.Time(t))
 	}
 	g := &iv.Generator
 	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS))

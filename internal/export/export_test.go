@@ -219,7 +219,7 @@ func TestDocumented(t *testing.T) {
 	}
 	for i, c := range seriesColumns() {
 		for _, t := range seriesTimes {
-			if rest, ok := strings.CutPrefix(c, t.name); ok && i > slices.Index(seriesColumns(), "lag_events") {
+			if rest, ok := strings.CutPrefix(c, t); ok && i > slices.Index(seriesColumns(), "lag_events") {
 				c = rest // the same for each time
 			}
 		}

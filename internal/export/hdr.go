@@ -27,13 +27,14 @@ func writeHDR(w io.Writer, ds []*report.Document, _ Options) error {
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]
 		row := measure.Interval{Phase: iv.Phase, Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS)}
-		for name, to := range map[string]**measure.Histogram{
-			"response": &row.Response, "service": &row.Service, "lag": &row.Lag, "end_to_end": &row.EndToEnd,
-		} {
+		row.Each(func(name string, to **measure.Histogram) {
+			if !slices.Contains(seriesTimes, name) {
+				return
+			}
 			if *to = iv.Histogram(name); *to != nil {
 				lines++
 			}
-		}
+		})
 		log.Interval(&row)
 	}
 	if lines == 0 {
@@ -41,13 +42,6 @@ func writeHDR(w io.Writer, ds []*report.Document, _ Options) error {
 	}
 	return log.Err()
 }
-
-// times are the names of the times that a report has histograms of, the ones
-// that people ask for first.
-var times = []string{"response", "service", "end_to_end", "lag", "gather", "held", "failed_service"}
-
-// usual are those that stand in for a time that was not named.
-const usual = 3
 
 // timed returns the histogram of a time over the hold. With that of response
 // times come the ages of events without an answer, nil where there are none.
@@ -60,12 +54,14 @@ func timed(d *report.Document, name string) (h, ages *measure.Histogram, err err
 		return h.Count()+ages.Count() > 0
 	}
 	if name == "" {
-		if slices.ContainsFunc(times[:usual], find) {
-			return h, ages, nil
+		for _, t := range d.All() { // the first of those that people ask for
+			if t.Main && find(t.Name) {
+				return h, ages, nil
+			}
 		}
 		return nil, nil, &Lacking{ID: d.ID, What: "it has no histogram of a response, service or end-to-end time"}
 	}
-	if !slices.Contains(times, name) {
+	if times := report.TimeNames(); !slices.Contains(times, name) {
 		return nil, nil, fmt.Errorf("there is no time %q; there are %s", name, list(times))
 	}
 	if !find(name) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -191,20 +190,8 @@ func (m *markdown) steps(d *report.Document) {
 func (m *markdown) times(d *report.Document) {
 	head := []string{"time"}
 	var of []*measure.Summary
-	for _, c := range []struct {
-		name string
-		s    *measure.Summary
-	}{
-		{"response", d.Response},
-		{"service", d.Service},
-		{"lag", d.Lag},
-		{"gather", d.Gather},
-		{"held", d.Held},
-		{"end to end", d.EndToEnd},
-	} {
-		if !c.s.IsEmpty() {
-			head, of = append(head, c.name), append(of, c.s)
-		}
+	for _, t := range d.Measured() {
+		head, of = append(head, t.Title), append(of, t.Sum)
 	}
 	if len(of) == 0 {
 		return
@@ -219,7 +206,7 @@ func (m *markdown) times(d *report.Document) {
 		rows = append(rows, r)
 	}
 	for _, p := range of[0].Percentiles {
-		row("p"+strconv.FormatFloat(p.P, 'f', -1, 64), func(s *measure.Summary) string { return value(s.At(p.P)) })
+		row(measure.PercentileName(p.P), func(s *measure.Summary) string { return value(s.At(p.P)) })
 	}
 	for _, e := range []struct {
 		name string
@@ -249,17 +236,12 @@ func (m *markdown) failures(d *report.Document) {
 	m.table(numbers, []string{"failure", "events", "shots"}, rows)
 }
 
-// value is a percentile, as a lower bound where it is one.
+// value is a percentile, "" where there is none.
 func value(v measure.Value, ok bool) string {
-	switch {
-	case !ok:
+	if !ok {
 		return ""
-	case v.D >= measure.Over:
-		return "> 1 h"
-	case v.AtLeast:
-		return "≥ " + units.FormatDuration(v.D)
 	}
-	return units.FormatDuration(rounded(v.D))
+	return v.Text(func(d time.Duration) string { return units.FormatDuration(rounded(d)) })
 }
 
 // rounded has three digits, as a cell has.

@@ -117,15 +117,7 @@ func roundLeft(d time.Duration) time.Duration {
 	return d.Round(100 * time.Millisecond)
 }
 
-func value(v measure.Value) string {
-	switch {
-	case v.D >= measure.Over:
-		return "> 1 h"
-	case v.AtLeast:
-		return ">= " + units.FormatDuration(v.D)
-	}
-	return units.FormatDuration(v.D)
-}
+func value(v measure.Value) string { return v.Text(units.FormatDuration) }
 
 // line is the status as one plain line.
 func (st *status) line() string {

@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 
 	"carronade/internal/layout"
 	"carronade/internal/picture"
@@ -106,18 +105,8 @@ func (p *page) times() {
 		}
 	} else {
 		d := p.ds[0]
-		for _, c := range []column{
-			{"response", d.Response},
-			{"service", d.Service},
-			{"end to end", d.EndToEnd},
-			{"lag", d.Lag},
-			{"gather", d.Gather},
-			{"held", d.Held},
-			{"failed", d.FailedService},
-		} {
-			if !c.s.IsEmpty() {
-				cols = append(cols, c)
-			}
+		for _, t := range d.Measured() {
+			cols = append(cols, column{t.Title, t.Sum})
 		}
 	}
 	if len(cols) == 0 {
@@ -146,7 +135,7 @@ func (p *page) times() {
 	row("mean", exact(func(s *measure.Summary) float64 { return s.Mean }))
 	row("min", exact(func(s *measure.Summary) float64 { return s.Min }))
 	for _, v := range cols[0].s.Percentiles {
-		row("p"+strconv.FormatFloat(v.P, 'f', -1, 64), func(s *measure.Summary) string { return percentile(s, v.P) })
+		row(measure.PercentileName(v.P), func(s *measure.Summary) string { return percentile(s, v.P) })
 	}
 	row("max", exact(func(s *measure.Summary) float64 { return s.Max }))
 	row("count", func(s *measure.Summary) string { return units.FormatCount(s.Count) })
@@ -155,17 +144,10 @@ func (p *page) times() {
 
 func percentile(s *measure.Summary, at float64) string {
 	v, ok := s.At(at)
-	switch {
-	case !ok:
+	if !ok {
 		return "-"
-	case v.D >= measure.Over:
-		return "> 1 h"
 	}
-	text := units.FormatDuration(v.D)
-	if v.AtLeast {
-		return ">= " + text
-	}
-	return text
+	return v.Text(units.FormatDuration)
 }
 
 // rest is everything else: failures in their own words, what others told, the

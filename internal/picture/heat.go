@@ -75,7 +75,7 @@ func (p *plot) heat(name, key, title string) {
 // heatValue is where an observation stands: the top of its cell, at most the
 // largest, and at least a microsecond, since the axis is logarithmic.
 func heatValue(top time.Duration, h *measure.Histogram) float64 {
-	return max(micros(min(top, h.Max(), measure.Highest)), 1)
+	return max(measure.Micros(min(top, h.Max(), measure.Highest)), 1)
 }
 
 // heatEdges are the bounds of the rows from lo to hi. Where all are alike there

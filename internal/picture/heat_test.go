@@ -105,12 +105,12 @@ func TestCurve(t *testing.T) {
 			t.Fatalf("point %d of the curve falls: %v after %v at %v after %v", i, s.Y[i], s.Y[i-1], s.X[i], s.X[i-1])
 		}
 	}
-	if got, want := s.Y[len(s.Y)-1], micros(h.Max()); got != want {
+	if got, want := s.Y[len(s.Y)-1], measure.Micros(h.Max()); got != want {
 		t.Errorf("end of the curve: got %v, want %v", got, want)
 	}
 	for _, p := range []float64{50, 90, 99, 99.9} {
 		got, ok := s.stepAt(1 / (1 - p/100))
-		want := micros(h.Percentile(p))
+		want := measure.Micros(h.Percentile(p))
 		if !ok || math.Abs(got-want) > want*0.02 {
 			t.Errorf("p%v on the curve: got %v, want %v within 2 %%", p, got, want)
 		}

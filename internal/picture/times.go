@@ -83,7 +83,7 @@ func percentileSeries(rows []row, p float64, of func(*row) summary, waiting bool
 		if waiting {
 			backlog.Add(rows[i].to, &rows[i].Counts)
 			if x, ok := backlog.At(p, of(&rows[i])); ok {
-				v, least = micros(x.D), x.AtLeast
+				v, least = measure.Micros(x.D), x.AtLeast
 			}
 		} else if sum := of(&rows[i]); !sum.IsEmpty() {
 			if p == 100 {
@@ -91,7 +91,7 @@ func percentileSeries(rows []row, p float64, of func(*row) summary, waiting bool
 					v = sum.Max
 				}
 			} else if x, ok := sum.At(p); ok {
-				v, least = micros(x.D), x.AtLeast
+				v, least = measure.Micros(x.D), x.AtLeast
 			}
 		}
 		s.X, s.Y = append(s.X, rows[i].middle()), append(s.Y, v)
@@ -104,8 +104,6 @@ func percentileSeries(rows []row, p float64, of func(*row) summary, waiting bool
 	}
 	return s, bounds
 }
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // shown are the times that have a curve and a distribution.
 var shown = []struct {
@@ -170,7 +168,7 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 		if c := r.histogram("censored"); c.Count() > 0 {
 			both := h.Clone()
 			both.Merge(c)
-			h, certain = both, micros(c.Min())
+			h, certain = both, measure.Micros(c.Min())
 		}
 	}
 	n := float64(h.Count())
@@ -178,11 +176,11 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 	s := Series{Name: name, Tone: tone, Dash: dash, Style: Steps, Report: report}
 	least := Series{Name: name + ", at least", Tone: tone, Dash: Dotted, Style: Steps, Report: report}
 	seen, last := 0.0, math.Inf(-1)
-	most := micros(h.Max())
+	most := measure.Micros(h.Max())
 	h.EachBucket(func(top time.Duration, k uint64) {
 		from := min(1/(1-seen/n), n)
 		seen += float64(k)
-		v := min(micros(top), most)
+		v := min(measure.Micros(top), most)
 		line := &s
 		if v >= certain {
 			line = &least
@@ -242,10 +240,10 @@ func distributionOf(h *measure.Histogram, name string, tone Tone, dash Dash, rep
 		return nil
 	}
 	bar := func(us float64) int { return int(math.Floor(math.Log10(max(us, 1)) * perDecade)) }
-	lo, hi := bar(micros(h.Min())), bar(micros(min(h.Max(), measure.Highest)))
+	lo, hi := bar(measure.Micros(h.Min())), bar(measure.Micros(min(h.Max(), measure.Highest)))
 	counts := make([]float64, hi-lo+1)
 	h.EachBucket(func(top time.Duration, n uint64) {
-		counts[min(max(bar(micros(min(top, h.Max())))-lo, 0), hi-lo)] += float64(n)
+		counts[min(max(bar(measure.Micros(min(top, h.Max())))-lo, 0), hi-lo)] += float64(n)
 	})
 	s := Series{Name: name, Tone: tone, Dash: dash, Style: Steps, Report: report}
 	edge := func(i int) float64 { return math.Pow(10, float64(lo+i)/perDecade) }
@@ -276,7 +274,7 @@ func (p *plot) steps() {
 			order := stepOrder(r)
 			for _, k := range order {
 				if v, ok := of(k); ok {
-					s.X, s.Y = append(s.X, r.Steps[k].Rate), append(s.Y, micros(v.D))
+					s.X, s.Y = append(s.X, r.Steps[k].Rate), append(s.Y, measure.Micros(v.D))
 				}
 			}
 			f.Series = append(f.Series, s)

@@ -150,7 +150,7 @@ func assembleTimes(rows []Interval) Times {
 			}
 			(*h).Merge(part)
 		}
-		if *h == nil && slices.ContainsFunc(rows, func(iv Interval) bool { return iv.named(name) != nil }) {
+		if *h == nil && slices.ContainsFunc(rows, func(iv Interval) bool { return iv.Time(name) != nil }) {
 			*h = measure.NewHistogram()
 		}
 	})

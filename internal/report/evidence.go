@@ -324,30 +324,6 @@ func (iv *Interval) Histogram(name string) *measure.Histogram {
 			Mean: float64(h.Mean()) / 1e3, Max: float64(h.Max()) / 1e3,
 		})
 	}
-	h.Refine(iv.named(name))
+	h.Refine(iv.Time(name))
 	return h
-}
-
-// named returns a time by the name of its histogram, where the interval has a
-// summary of it.
-func (iv *Interval) named(name string) *measure.Summary {
-	switch name {
-	case "response":
-		return iv.Response
-	case "service":
-		return iv.Service
-	case "lag":
-		return iv.Lag
-	case "end_to_end":
-		return iv.EndToEnd
-	}
-	return nil
-}
-
-// named returns a time by the name of its histogram.
-func (t *Times) named(name string) *measure.Summary {
-	return map[string]*measure.Summary{
-		"response": t.Response, "service": t.Service, "lag": t.Lag, "gather": t.Gather, "held": t.Held,
-		"failed_service": t.FailedService, "end_to_end": t.EndToEnd,
-	}[name]
 }

@@ -44,24 +44,13 @@ func clock(us float64) string {
 	return units.FormatDuration(time.Duration(us * 1e3))
 }
 
-// value prints a percentile, as a lower bound where it is one.
+// value prints a percentile for a column.
 func value(v measure.Value) string {
-	switch {
-	case v.D >= measure.Over:
-		return "> 1 h"
-	case v.AtLeast:
-		return ">= " + clock(micros(v.D))
-	}
-	return clock(micros(v.D))
+	return v.Text(func(d time.Duration) string { return clock(measure.Micros(d)) })
 }
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // seconds prints seconds in words.
 func seconds(s float64) string { return units.FormatDuration(units.Seconds(s)) }
-
-// percentileName is a row's name: "p99.9".
-func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
 
 // share prints n's share of the whole; none is left blank, so that the rows
 // with something in them stand out.

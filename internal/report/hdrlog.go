@@ -84,7 +84,7 @@ func (l *Log) Interval(iv *measure.Interval) {
 			continue
 		}
 		fmt.Fprintf(&l.buf, "Tag=%s%s,%.3f,%.3f,%.3f,%s\n", prefix, h.tag,
-			iv.Start.Seconds(), iv.Length().Seconds(), micros(h.h.Max())/1e3, h.h.EncodeHDR())
+			iv.Start.Seconds(), iv.Length().Seconds(), measure.Micros(h.h.Max())/1e3, h.h.EncodeHDR())
 	}
 	l.flush()
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"carronade/internal/layout"
@@ -13,23 +14,7 @@ import (
 
 // times is the table of all times side by side, a row a percentile.
 func (d *Document) times(p *layout.Page) {
-	type column struct {
-		name, of string
-		s        *measure.Summary
-	}
-	var cols []column
-	for _, c := range []column{
-		{"response", "an event", d.Response},
-		{"service", "a shot", d.Service},
-		{"lag", "a shot", d.Lag},
-		{"gather", "an event", d.Gather},
-		{"held", "a shot", d.Held},
-		{"end to end", "an event", d.EndToEnd},
-	} {
-		if !c.s.IsEmpty() {
-			cols = append(cols, c)
-		}
-	}
+	cols := slices.DeleteFunc(d.Measured(), func(t Time) bool { return t.Name == failedService })
 	if len(cols) == 0 && d.Mode == load.Consuming {
 		return // a reader has none but in a round trip
 	}
@@ -43,7 +28,7 @@ func (d *Document) times(p *layout.Page) {
 	}
 
 	t := layout.Table{Headings: 2, Gap: 1, Least: 10}
-	line := func(name string, cell func(c column) string) {
+	line := func(name string, cell func(c Time) string) {
 		row := []string{name}
 		for _, c := range cols {
 			row = append(row, cell(c))
@@ -52,28 +37,28 @@ func (d *Document) times(p *layout.Page) {
 	}
 	// A mean, smallest and largest of answered ones does not exist where
 	// nothing was answered.
-	exact := func(us func(s *measure.Summary) float64) func(column) string {
-		return func(c column) string {
-			if c.s.Count == 0 {
+	exact := func(us func(s *measure.Summary) float64) func(Time) string {
+		return func(c Time) string {
+			if c.Sum.Count == 0 {
 				return "-"
 			}
-			return clock(us(c.s))
+			return clock(us(c.Sum))
 		}
 	}
-	line("", func(c column) string { return c.name })
-	line("", func(c column) string { return c.of })
+	line("", func(c Time) string { return c.Title })
+	line("", func(c Time) string { return c.Of })
 	line("mean", exact(func(s *measure.Summary) float64 { return s.Mean }))
 	line("min", exact(func(s *measure.Summary) float64 { return s.Min }))
-	for _, v := range cols[0].s.Percentiles {
-		line(percentileName(v.P), func(c column) string {
-			if v, ok := c.s.At(v.P); ok {
+	for _, v := range cols[0].Sum.Percentiles {
+		line(measure.PercentileName(v.P), func(c Time) string {
+			if v, ok := c.Sum.At(v.P); ok {
 				return value(v)
 			}
 			return "-"
 		})
 	}
 	line("max", exact(func(s *measure.Summary) float64 { return s.Max }))
-	line("count", func(c column) string { return units.FormatCountShort(c.s.Count) })
+	line("count", func(c Time) string { return units.FormatCountShort(c.Sum.Count) })
 	p.Table(&t)
 
 	if n := d.Response; n != nil && n.Censored > 0 {
@@ -81,11 +66,11 @@ func (d *Document) times(p *layout.Page) {
 			units.Plural(n.Censored, "event"), verb(n.Censored, "stands", "stand")))
 	}
 	for _, c := range cols {
-		if c.s.Above > 0 {
-			p.Note(fmt.Sprintf("%s: %s beyond 1 h", c.name, units.FormatCount(c.s.Above)))
+		if c.Sum.Above > 0 {
+			p.Note(fmt.Sprintf("%s: %s beyond 1 h", c.Title, units.FormatCount(c.Sum.Above)))
 		}
-		if c.s.Below > 0 && c.name != "lag" && c.name != "held" && c.name != "gather" {
-			p.Note(fmt.Sprintf("%s: %s under 1 us, where the histogram's cells end", c.name, units.FormatCount(c.s.Below)))
+		if c.Sum.Below > 0 && c.Main {
+			p.Note(fmt.Sprintf("%s: %s under 1 us, where the histogram's cells end", c.Title, units.FormatCount(c.Sum.Below)))
 		}
 	}
 	switch {
@@ -171,20 +156,20 @@ func (d *Document) series(p *layout.Page) {
 		if !ok {
 			return math.NaN()
 		}
-		return micros(v.D)
+		return measure.Micros(v.D)
 	}
 	time := func(v float64) string { return tidy(clock(v)) }
 	responses := d.responses(99)
 	response := func(iv Interval) float64 {
 		if v, ok := responses[iv.StartS]; ok {
-			return micros(v.D)
+			return measure.Micros(v.D)
 		}
 		return p99(iv.Response)
 	}
 	// A stretch of which the largest is known as a bound only says so.
 	bound := func(us float64) string {
 		for _, iv := range rows {
-			if v, ok := responses[iv.StartS]; ok && v.AtLeast && micros(v.D) == us {
+			if v, ok := responses[iv.StartS]; ok && v.AtLeast && measure.Micros(v.D) == us {
 				return tidy(value(v))
 			}
 		}
