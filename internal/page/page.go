@@ -34,7 +34,7 @@ const (
 	wholePage = 1200
 )
 
-// style is the page's style sheet: the colours of both themes, the rules of the
+// style is the page's style sheet: the colors of both themes, the rules of the
 // pictures and those of the page.
 var style = sync.OnceValue(func() string {
 	light, dark := picture.Properties(picture.Light), picture.Properties(picture.Dark)

@@ -655,12 +655,12 @@
   let theme = 'auto';
   try { theme = localStorage.getItem('carronade-theme') || 'auto'; } catch { /* not allowed here */ }
   if (!themes.includes(theme)) theme = 'auto';
-  const button = press('', 'Change the colours', () => paint(themes[(themes.indexOf(theme) + 1) % 3], true));
+  const button = press('', 'Change the colors', () => paint(themes[(themes.indexOf(theme) + 1) % 3], true));
   function paint(to, keep) {
     theme = to;
     if (to === 'auto') delete root.dataset.theme; else root.dataset.theme = to;
     button.textContent = 'Theme: ' + to;
-    button.setAttribute('aria-label', 'Theme: ' + to + '. Press to change the colours');
+    button.setAttribute('aria-label', 'Theme: ' + to + '. Press to change the colors');
     if (keep) try { localStorage.setItem('carronade-theme', to); } catch { /* not allowed here */ }
   }
   paint(theme, false);

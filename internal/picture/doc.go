@@ -3,7 +3,7 @@
 // report, or of several laid over each other. Figures are drawn as SVG, with
 // words for those who do not see it, and as PNG by a rasteriser of our own, and
 // package page draws the same data anew in a browser. It answers for what is
-// shown and how it looks, in both themes and to the colour-blind, and refuses
+// shown and how it looks, in both themes and to the color-blind, and refuses
 // to know where reports come from and what is concluded from them.
 //
 // Its invariant: nothing measured is left out of a figure. Points that are

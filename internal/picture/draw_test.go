@@ -126,11 +126,11 @@ func TestPNG(t *testing.T) {
 			if got := m.Bounds().Dx(); got != c.wide {
 				t.Errorf("%s: got %d pixels wide, want %d", f.Name, got, c.wide)
 			}
-			background := rgba(ColoursOf(c.theme).Background)
+			background := rgba(ColorsOf(c.theme).Background)
 			if got := m.At(1, 1); got != background {
 				t.Errorf("%s: got %v in the corner, want the background %v", f.Name, got, background)
 			}
-			// Each line left its colour somewhere.
+			// Each line left its color somewhere.
 			seen := map[color.RGBA]bool{}
 			switch m := m.(type) {
 			case *image.RGBA:
@@ -141,11 +141,11 @@ func TestPNG(t *testing.T) {
 				t.Fatalf("%s is a %T", f.Name, m)
 			}
 			for _, s := range f.Series {
-				if tone := ColoursOf(c.theme).Tones[s.Tone]; !seen[rgba(tone)] {
-					t.Errorf("%s: no pixel of %s, the colour of %q", f.Name, tone, s.Name)
+				if tone := ColorsOf(c.theme).Tones[s.Tone]; !seen[rgba(tone)] {
+					t.Errorf("%s: no pixel of %s, the color of %q", f.Name, tone, s.Name)
 				}
 			}
-			if f.Heat != nil && !seen[rgba(ColoursOf(c.theme).Heat[heatLevels-1])] {
+			if f.Heat != nil && !seen[rgba(ColorsOf(c.theme).Heat[heatLevels-1])] {
 				t.Errorf("%s: no pixel of the highest level", f.Name)
 			}
 		}

@@ -66,7 +66,7 @@ type Series struct {
 	AtLeast []bool
 }
 
-// A Tone is a colour of a series, in both themes.
+// A Tone is a color of a series, in both themes.
 type Tone uint8
 
 // The tones, in the order in which they are given to reports laid over each
@@ -83,7 +83,7 @@ const (
 	tones
 )
 
-// A Dash is how a line is broken, so that colour is never alone in telling
+// A Dash is how a line is broken, so that color is never alone in telling
 // series apart.
 type Dash uint8
 

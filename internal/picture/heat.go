@@ -145,12 +145,12 @@ func (h *Heat) sort() {
 	})
 }
 
-// HeatLevels is how many colours a heat map has.
+// HeatLevels is how many colors a heat map has.
 const HeatLevels = heatLevels
 
 const heatLevels = 10
 
-// level is the colour of a count, from 0: the logarithm of its part of the most
+// level is the color of a count, from 0: the logarithm of its part of the most
 // there are, so that a single one is seen beside a million.
 func (h *Heat) level(n uint64) int {
 	if h.Most <= 1 || n == 0 {

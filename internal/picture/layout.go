@@ -115,7 +115,7 @@ func (d *drawing) line(class string, a, b point) {
 	d.add(shape{kind: stroke, class: class, paths: [][]point{{a, b}}})
 }
 
-// legend names the series, or the colours of a heat map, and returns where it
+// legend names the series, or the colors of a heat map, and returns where it
 // ends.
 func (d *drawing) legend(f *Figure, y float64) float64 {
 	if h := f.Heat; h != nil {

@@ -35,7 +35,7 @@ func level(rows []row, of func(*row) (float64, bool)) (x, y []float64) {
 }
 
 // counted is a line of a count a second. Where reports are laid over each other
-// the report chooses the colour.
+// the report chooses the color.
 type counted struct {
 	name   string
 	tone   Tone

@@ -91,7 +91,7 @@ func (p *plot) named(i int, series string) string {
 	return p.runs[i].name + ": " + series
 }
 
-// ToneOf is the colour of a report among several, counted from 0.
+// ToneOf is the color of a report among several, counted from 0.
 func ToneOf(i int) Tone { return toneOf(i) }
 
 func toneOf(i int) Tone { return Tone(i % int(Grey)) }

@@ -54,7 +54,7 @@ func bounded(scale float64) float64 {
 }
 
 func (f *Figure) png(w io.Writer, t Theme, scale float64, d *drawing, size image.Point) error {
-	c, whole := ColoursOf(t), d.pixels(scale)
+	c, whole := ColorsOf(t), d.pixels(scale)
 	r := &raster{scale: scale, c: c, img: image.NewRGBA(image.Rect(0, 0, max(size.X, whole.X), max(size.Y, whole.Y)))}
 	draw.Draw(r.img, r.img.Bounds(), image.NewUniform(rgba(c.Background)), image.Point{}, draw.Src)
 	for i := range d.shapes {
@@ -73,7 +73,7 @@ func (f *Figure) png(w io.Writer, t Theme, scale float64, d *drawing, size image
 type raster struct {
 	img   *image.RGBA
 	scale float64
-	c     Colours
+	c     Colors
 	v     vector.Rasterizer
 	faces map[string]font.Face
 }

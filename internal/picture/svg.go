@@ -36,7 +36,7 @@ func (f *Figure) SVG(w io.Writer, t Theme) error {
 const inlineGrain = 3
 
 // Inline returns the figure as an element of a page of so many pixels: without
-// title, legend and colours, which the page has (see Rules). id makes its
+// title, legend and colors, which the page has (see Rules). id makes its
 // identifiers unique there.
 func (f *Figure) Inline(id string, w float64) string {
 	d := f.lay(w, parts{grain: inlineGrain})
@@ -138,9 +138,9 @@ func shapeRules() string {
 	return b.String()
 }
 
-// colourRules gives shapes their colours: literal ones, which every program
+// colorRules gives shapes their colors: literal ones, which every program
 // that shows SVG knows.
-func colourRules(c Colours) string {
+func colorRules(c Colors) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".background{fill:%s}.title,.label{fill:%s}.note{fill:%s}.grid{stroke:%s}.axis,.mark{stroke:%s}.band{fill:%s}",
 		c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band)
@@ -154,24 +154,24 @@ func colourRules(c Colours) string {
 }
 
 func styleOf(t Theme) string {
-	s := shapeRules() + colourRules(ColoursOf(t))
+	s := shapeRules() + colorRules(ColorsOf(t))
 	if t == Auto {
-		s += "@media(prefers-color-scheme:dark){" + colourRules(dark) + "}"
+		s += "@media(prefers-color-scheme:dark){" + colorRules(dark) + "}"
 	}
 	return s
 }
 
 // Rules are the rules of a page's style sheet for the figures that Inline
-// returns, with the theme's colours as custom properties: --background, --ink,
+// returns, with the theme's colors as custom properties: --background, --ink,
 // --muted, --grid, --axis, --band, --t0 and so on, --h0 and so on.
 func Rules() string {
-	return shapeRules() + colourRules(eachColour(func(name string) string { return "var(--" + name + ")" }))
+	return shapeRules() + colorRules(eachColor(func(name string) string { return "var(--" + name + ")" }))
 }
 
 // Properties are the custom properties that Rules speaks of, in a theme.
 func Properties(t Theme) string {
 	var b strings.Builder
-	c := ColoursOf(t)
+	c := ColorsOf(t)
 	for _, p := range []struct{ name, value string }{
 		{"background", c.Background},
 		{"ink", c.Ink},
@@ -191,7 +191,7 @@ func Properties(t Theme) string {
 	return b.String()
 }
 
-func eachColour(of func(name string) string) (c Colours) {
+func eachColor(of func(name string) string) (c Colors) {
 	c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band = of("background"), of("ink"), of("muted"), of("grid"), of("axis"), of("band")
 	for i := range c.Tones {
 		c.Tones[i] = of(fmt.Sprintf("t%d", i))

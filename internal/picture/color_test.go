@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// contrast is WCAG's ratio of two colours.
+// contrast is WCAG's ratio of two colors.
 func contrast(a, b string) float64 {
 	l := func(hex string) float64 {
 		c := rgb(hex)
@@ -16,13 +16,13 @@ func contrast(a, b string) float64 {
 }
 
 // blindness is what those see who lack a kind of cones (Machado, Oliveira and
-// Fernandes, 2009, severity 1), on linear colours.
+// Fernandes, 2009, severity 1), on linear colors.
 var blindness = map[string][9]float64{
-	"everybody":      {1, 0, 0, 0, 1, 0, 0, 0, 1},
-	"without red":    {0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998},
-	"without green":  {0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881},
-	"without blue":   {1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900},
-	"without colour": {0.2126, 0.7152, 0.0722, 0.2126, 0.7152, 0.0722, 0.2126, 0.7152, 0.0722},
+	"everybody":     {1, 0, 0, 0, 1, 0, 0, 0, 1},
+	"without red":   {0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998},
+	"without green": {0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881},
+	"without blue":  {1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900},
+	"without color": {0.2126, 0.7152, 0.0722, 0.2126, 0.7152, 0.0722, 0.2126, 0.7152, 0.0722},
 }
 
 func seenBy(m [9]float64, hex string) [3]float64 {
@@ -41,12 +41,12 @@ func distance(a, b [3]float64) float64 {
 }
 
 func TestContrast(t *testing.T) {
-	for name, c := range map[string]Colours{"light": light, "dark": dark} {
+	for name, c := range map[string]Colors{"light": light, "dark": dark} {
 		for _, x := range []struct {
-			what, colour string
-			least        float64
+			what, color string
+			least       float64
 		}{{"ink", c.Ink, 7}, {"muted", c.Muted, 4.5}, {"axis", c.Axis, 2.9}} {
-			if got := contrast(x.colour, c.Background); got < x.least {
+			if got := contrast(x.color, c.Background); got < x.least {
 				t.Errorf("%s %s: got a contrast of %.2f, want %.1f", name, x.what, got, x.least)
 			}
 		}
@@ -60,12 +60,12 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// The first five colours, which most pictures have, and the pairs of them can be
-// told apart by everybody; dashes tell apart those who see no colour at all.
-func TestColoursForTheColourBlind(t *testing.T) {
-	for name, c := range map[string]Colours{"light": light, "dark": dark} {
+// The first five colors, which most pictures have, and the pairs of them can be
+// told apart by everybody; dashes tell apart those who see no color at all.
+func TestColorsForTheColorBlind(t *testing.T) {
+	for name, c := range map[string]Colors{"light": light, "dark": dark} {
 		for who, m := range blindness {
-			if who == "without colour" {
+			if who == "without color" {
 				continue
 			}
 			for i := range Red + 1 {
@@ -89,9 +89,9 @@ func TestColoursForTheColourBlind(t *testing.T) {
 }
 
 // More is darker on white and lighter on black, step by step, also without
-// colour, and a single one is seen.
+// color, and a single one is seen.
 func TestHeatIsOrdered(t *testing.T) {
-	for name, c := range map[string]Colours{"light": light, "dark": dark} {
+	for name, c := range map[string]Colors{"light": light, "dark": dark} {
 		for who, m := range blindness {
 			last := math.NaN()
 			for i, h := range c.Heat {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// A Theme is the colours of a picture.
+// A Theme is the colors of a picture.
 type Theme uint8
 
 // The themes. Auto is what the reader's screen is set to; a PNG, which cannot
@@ -17,8 +17,8 @@ const (
 	Dark
 )
 
-// Colours are those of a theme, as #rrggbb.
-type Colours struct {
+// Colors are those of a theme, as #rrggbb.
+type Colors struct {
 	Background, Ink, Muted, Grid, Axis, Band string
 
 	Tones [tones]string
@@ -30,7 +30,7 @@ type Colours struct {
 // measure both. They began as those of M. Okabe and K. Ito, whose light ones
 // vanish on white and whose dark ones do on black.
 var (
-	light = Colours{
+	light = Colors{
 		Background: "#ffffff", Ink: "#1b1f23", Muted: "#57606a", Grid: "#e4e7eb", Axis: "#8c959f", Band: "#f2f4f6",
 		Tones: [tones]string{
 			Blue: "#0060a8", Orange: "#cb7400", Green: "#009270", Purple: "#8f2d7a", Red: "#d1242f",
@@ -38,7 +38,7 @@ var (
 		},
 		Heat: ramp("#bfe3d6", "#4fb0ae", "#2a6a9e", "#2b1650"),
 	}
-	dark = Colours{
+	dark = Colors{
 		Background: "#12161b", Ink: "#e6e9ec", Muted: "#a2abb5", Grid: "#272d34", Axis: "#69727d", Band: "#1b2128",
 		Tones: [tones]string{
 			Blue: "#4a9dff", Orange: "#f2a03d", Green: "#2fd1a2", Purple: "#d47ad1", Red: "#ff6b63",
@@ -48,8 +48,8 @@ var (
 	}
 )
 
-// ColoursOf returns the colours of a theme; Auto's are the light ones.
-func ColoursOf(t Theme) Colours {
+// ColorsOf returns the colors of a theme; Auto's are the light ones.
+func ColorsOf(t Theme) Colors {
 	if t == Dark {
 		return dark
 	}
@@ -73,7 +73,7 @@ func DashArray(d Dash) string {
 	return out
 }
 
-// ramp makes the colours of a heat map, evenly along the given ones in OKLab
+// ramp makes the colors of a heat map, evenly along the given ones in OKLab
 // (B. Ottosson, 2020), in which equal steps look equal.
 func ramp(stops ...string) (out [heatLevels]string) {
 	for i := range out {
