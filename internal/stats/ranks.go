@@ -41,7 +41,7 @@ func rejected(n, m int, alpha float64) int {
 	if v, ok := rejects.Load(key); ok {
 		return v.(int)
 	}
-	c := 0
+	var c int
 	if n <= exact && m <= exact {
 		u := moremath.UDist{N1: n, N2: m}
 		c = sort.Search(n*m/2, func(c int) bool { return 2*u.CDF(float64(c)) > alpha })
