@@ -2,9 +2,13 @@ package judge
 
 import (
 	"bytes"
+	"encoding/csv"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/layout"
 )
@@ -39,5 +43,173 @@ func TestCollateFitsItsTerminal(t *testing.T) {
 		if !strings.Contains(text, "b2 !2") {
 			t.Errorf("it is not said that two of three are not to be trusted:\n%s", text)
 		}
+	}
+}
+
+// The seed's table, with the percentiles that it lacks.
+const seedTable = `for 30s  events 10  spans 10  frames 10  callers 20  branch trace-apm-server
+revision c961d664fbe5
+report id  revision date         pushed    accepted  throughput  per shot  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
+v5yruht0   2018-05-18 10:21  7.15 MiB/s  4.58 MiB/s       435/s    185 ms       185 ms  370 ms  73.3%  413 MiB  0.669  false
+958l1oly   2018-05-18 10:21  7.34 MiB/s  3.81 MiB/s       350/s    222 ms       222 ms  444 ms  70.6%  408 MiB  0.564  true
+
+for 30s  events 10  spans 10  frames 10  callers 1  branch trace-apm-server
+revision c961d664fbe5
+report id  revision date         pushed    accepted  throughput  per shot  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
+xmlob0sh   2018-05-18 10:21  4.96 MiB/s  5.05 MiB/s       491/s    169 ms       169 ms  338 ms  75.7%  403 MiB  0.750  false
+bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s    174 ms       174 ms  348 ms  78.4%  338 MiB  0.868  true
+
+  one repetition of each: nothing says what is chance and what is not, and no
+  row is called the best; --repeat 6 makes as many as that takes
+`
+
+func TestCollateText(t *testing.T) {
+	var b bytes.Buffer
+	if err := collated(t, seed(tracing, false), tracing, "branch=trace-apm-server").Text(&b, layout.Style{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(seedTable, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	both := func(style layout.Style) string {
+		rows := append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
+		var b bytes.Buffer
+		if err := collated(t, rows, "x").Text(&b, style, 0); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if text := both(layout.Style{ASCII: true}); strings.ContainsRune(text, '\u00b1') || !strings.Contains(text, "+-") || strings.Contains(text, "\x1b") {
+		t.Errorf("in ASCII, without color:\n%s", text)
+	}
+	if text := both(layout.Style{}); !strings.Contains(text, "k/s*") || !strings.Contains(text, "* better than every other row") {
+		t.Errorf("the best has no sign:\n%s", text)
+	}
+	if text := both(layout.Style{Color: true}); !strings.Contains(text, layout.Green) || plainText(text) != both(layout.Style{}) {
+		t.Errorf("color moves columns, or the best has none:\n%s", text)
+	}
+}
+
+func plainText(s string) string {
+	for _, code := range []string{layout.Bold, layout.Dim, layout.Red, layout.Green, layout.Yellow, layout.Plain} {
+		s = strings.ReplaceAll(s, code, "")
+	}
+	var lines []string
+	for l := range strings.SplitSeq(s, "\n") {
+		lines = append(lines, strings.TrimRight(l, " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestCollateFlags: flags that differ stand in a last column, those that do not
+// above the table.
+func TestCollateFlags(t *testing.T) {
+	var b bytes.Buffer
+	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "callers=1", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, want := range []string{"for 30s ", "report id ", "bcl41bfu ", "master01 "} {
+		if !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("line %d is %q, want it to begin with %q", i+1, lines[i], want)
+		}
+	}
+	if !strings.HasSuffix(lines[1], "branch            revision      flags") || !strings.HasSuffix(lines[2], "trace-apm-server  c961d664fbe5  "+tracing+"=true") || !strings.HasSuffix(lines[3], "master            d7722eb8de3e") {
+		t.Errorf("the last columns:\n%s", b.String())
+	}
+	b.Reset()
+	if err := collated(t, seed(tracing, false), "callers", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); strings.Contains(text, "flags") || !strings.Contains(text, tracing+" true") {
+		t.Errorf("flags that do not differ:\n%s", text)
+	}
+}
+
+func TestCollateCSV(t *testing.T) {
+	var b bytes.Buffer
+	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server").CSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	all, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 9 { // a head, four groups of two
+		t.Fatalf("%d lines, want 9", len(all))
+	}
+	at := func(line int, name string) string {
+		i := slices.Index(all[0], name)
+		if i < 0 {
+			t.Fatalf("no column %s in %v", name, all[0])
+		}
+		return all[line][i]
+	}
+	for name, want := range map[string]string{
+		"group": "1", "callers": "20", "branch": "trace-apm-server", "reports": "1", "report_id": "958l1oly", "revision": "c961d664fbe5",
+		"revision_date": "2018-05-18T10:21:00Z", "flags": tracing + "=true", "throughput": "349.6", "throughput_spread": "", "efficiency": "0.564", "best": "",
+	} {
+		if got := at(1, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if got := safe("=cmd()"); got != "'=cmd()" {
+		t.Errorf("a formula is written as %q", got)
+	}
+	if got := safe("-1.5"); got != "-1.5" {
+		t.Errorf("a number is written as %q", got)
+	}
+}
+
+// A lower bound is one in every form.
+func TestCollateCSVOfLowerBounds(t *testing.T) {
+	var b bytes.Buffer
+	rows := append(bounded(runs(1, "a", 3, 50e3, 0.012, 0.02, fields{"flag.x": "1"})), runs(2, "b", 3, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
+	if err := collated(t, rows, "x").CSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	all, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := len(all[0]) - 1
+	if all[0][last] != "at_least" || all[1][last] != "response_p99" || all[2][last] != "" {
+		t.Errorf("got %q, %q, %q", all[0][last], all[1][last], all[2][last])
+	}
+}
+
+func TestCollateJSON(t *testing.T) {
+	c := collated(t, append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...), "x")
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Schema   string
+		Variable string
+		Groups   []struct {
+			Equal []struct{ Name, Value string }
+			Rows  []struct {
+				Value    string
+				Reports  []string
+				Measured map[string]struct {
+					N      int
+					Median float64
+					Lo, Hi *float64
+					Best   bool
+					Unit   string
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Schema != CollateSchema || got.Variable != "flag.x" || len(got.Groups) != 1 || len(got.Groups[0].Rows) != 2 || len(got.Groups[0].Equal) == 0 {
+		t.Fatalf("got %+v", got)
+	}
+	cell := got.Groups[0].Rows[1].Measured["throughput"]
+	if cell.N != 8 || !cell.Best || cell.Unit != "/s" || cell.Lo == nil || *cell.Lo > cell.Median || *cell.Hi < cell.Median {
+		t.Errorf("the throughput of the second row is %+v", cell)
 	}
 }
