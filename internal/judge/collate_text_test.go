@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/digest"
 	"carronade/internal/layout"
 )
 
@@ -211,5 +212,54 @@ func TestCollateJSON(t *testing.T) {
 	cell := got.Groups[0].Rows[1].Measured["throughput"]
 	if cell.N != 8 || !cell.Best || cell.Unit != "/s" || cell.Lo == nil || *cell.Lo > cell.Median || *cell.Hi < cell.Median {
 		t.Errorf("the throughput of the second row is %+v", cell)
+	}
+}
+
+// TestCollateFields: what Collate asks a store for is all that it looks at.
+func TestCollateFields(t *testing.T) {
+	rows := append(seed(tracing, true), runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"label.who": "me", "gc_pauses": 3.0})...)
+	for _, words := range [][]string{{tracing, "branch=trace-apm-server"}, {"branch", "branch=trace-apm-server"}, {"callers", "--sort=efficiency"}, {"who", "--sort=gc_pauses", "gc_pauses>1"}, {"revision", "revision=c961d664fbe5"}, {"callers", "branch=master"}} {
+		o := CollateOptions{Var: words[0]}
+		var filters []string
+		for _, w := range words[1:] {
+			if text, ok := strings.CutPrefix(w, "--sort="); ok {
+				o.Sort = text
+			} else {
+				filters = append(filters, w)
+			}
+		}
+		var err error
+		if o.Filters, err = digest.ParseFilters(filters, start); err != nil {
+			t.Fatal(err)
+		}
+		d := digest.NewDecoder(CollateFields(o))
+		first := CollateFilters(o) // which a store may apply before
+		var few []digest.Row
+		for i := range rows {
+			b, err := rows[i].MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := d.Row(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first.Match(&r) {
+				few = append(few, r)
+			}
+		}
+		if len(first) > 0 && len(few) == len(rows) {
+			t.Errorf("%v: no filter goes before", words)
+		}
+		text := func(rows []digest.Row) string {
+			var b bytes.Buffer
+			if err := collated(t, rows, words...).Text(&b, layout.Style{}, 0); err != nil {
+				t.Fatal(err)
+			}
+			return b.String()
+		}
+		if diff := cmp.Diff(text(rows), text(few)); diff != "" {
+			t.Errorf("%v (-all fields +those asked for):\n%s", words, diff)
+		}
 	}
 }
