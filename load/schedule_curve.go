@@ -3,7 +3,6 @@ package load
 import (
 	"math"
 	"math/big"
-	"sort"
 	"time"
 )
 
@@ -17,12 +16,14 @@ import (
 // exact, and event n+k is due at the last nanosecond x with
 // c + a*x + b*x^2 <= k*m: the floor of the moment when F passes n+k. Due is
 // thereby the exact inverse of Count, and while the rate is zero nothing is
-// due. Floating point only guesses; whole numbers decide.
+// due. Floating point decides only where its error cannot matter, which is
+// nearly always; else whole numbers do.
 type segment struct {
 	start, d   uint64 // nanoseconds
 	n          uint64 // whole events before it
 	c, a, b, m wide
-	cf, af, bf float64 // c/m, a/m, b/m: for guesses
+	cf, af, bf float64 // c/m, a/m, b/m
+	mf         float64 // m
 	r0, r1     float64 // events/s
 }
 
@@ -69,6 +70,7 @@ func newSegment(start, d uint64, f, r0, r1 *big.Rat, factors ...*big.Int) (segme
 	s.cf, _ = c.Float64()
 	s.af, _ = a.Float64()
 	s.bf, _ = b.Float64()
+	s.mf = s.m.float()
 	perSecond := new(big.Rat).SetInt64(1e9)
 	s.r0, _ = new(big.Rat).Mul(r0, perSecond).Float64()
 	s.r1, _ = new(big.Rat).Mul(r1, perSecond).Float64()
@@ -88,14 +90,62 @@ func (s *segment) over(x uint64, extra wide) wide {
 	return s.b.times(x).plus(s.a).times(x).plus(s.c).plus(extra)
 }
 
+// slack is more than all roundings of the sums below together, as a share of
+// what is added: there are fewer than 32, of 2^-53 each.
+const slack = 1.0 / (1 << 48)
+
+// part is extra in events.
+func (s *segment) part(extra wide) float64 {
+	if extra.zero() {
+		return 0
+	}
+	return extra.float() / s.mf
+}
+
 // count returns how many events beyond n are due before x.
 func (s *segment) count(x uint64, extra wide) uint64 {
+	k, known := s.countFast(x, extra)
+	switch {
+	case known == sure:
+		return k
+	case known == unsure:
+		return s.countExact(x, extra)
+	case s.over(x, extra).atMost(s.m.times(k)):
+		return k
+	}
+	return k + 1
+}
+
+// What floating point knows: the answer; that it is the number given or the one
+// beside it, since the value is next to a whole number; or neither.
+const (
+	unsure = iota
+	sure
+	near
+)
+
+// countFast guesses at count. Near: k, or k+1.
+func (s *segment) countFast(x uint64, extra wide) (k uint64, known int) {
+	c, at := s.cf+s.part(extra), float64(x)
+	v := c + at*(s.af+s.bf*at)
+	off := slack * (c + at*(s.af+math.Abs(s.bf)*at))
+	up := math.Ceil(v)
+	switch {
+	case v+off <= up && v-off > up-1:
+		return uint64(up), sure
+	case off < 0.25:
+		return uint64(math.Floor(v + 0.5)), near
+	}
+	return 0, unsure
+}
+
+func (s *segment) countExact(x uint64, extra wide) uint64 {
 	v := s.over(x, extra)
-	k := uint64(max(0, v.float()/s.m.float()))
+	k := uint64(max(0, v.float()/s.mf))
 	rest := v.minus(s.m.times(k)) // wanted: the k with -m < rest <= 0
 	for range 4 {
 		// The guess is good to 53 bits, which for a large k are some events.
-		far := rest.float() / s.m.float()
+		far := rest.float() / s.mf
 		if math.Abs(far) < 2 {
 			break
 		}
@@ -120,14 +170,54 @@ func (s *segment) count(x uint64, extra wide) uint64 {
 // due returns the last x up to d-1 by which no more than k events beyond n are
 // due. The caller has made sure that this holds for x = 0.
 func (s *segment) due(k uint64, extra wide) uint64 {
+	x, known := s.dueFast(k, extra)
+	switch {
+	case known == sure:
+		return x
+	case known == unsure:
+		return s.dueExact(k, extra)
+	case s.over(x, extra).atMost(s.m.times(k)):
+		return x
+	}
+	return x - 1
+}
+
+// dueFast guesses at due. Near: x, or x-1. An error in F is one in x divided by
+// the rate there.
+func (s *segment) dueFast(k uint64, extra wide) (x uint64, known int) {
+	part := s.part(extra)
+	want := float64(k) - s.cf - part
+	if !(want >= 0) {
+		return 0, unsure
+	}
+	b := math.Abs(s.bf)
+	// Written so that nothing cancels but under the root, where it is reckoned
+	// with. The root is the rate at x.
+	rate := math.Sqrt(s.af*s.af + 4*s.bf*want)
+	root := s.af + rate
+	at := 2 * want / root
+	off := slack * ((at*(s.af+b*at)+float64(k)+s.cf+part)/rate + at*(s.af*s.af+4*b*want)/(rate*root) + at)
+	if !(4*b < rate) { // it changes within a nanosecond
+		return 0, unsure
+	}
+	whole, last := math.Floor(at), float64(s.d-1)
+	switch {
+	case at-off >= last:
+		return s.d - 1, sure
+	case at-off >= whole && at+off < whole+1:
+		return uint64(whole), sure
+	case off < 0.25 && at >= 0.5 && at < last-1:
+		return uint64(math.Floor(at + 0.5)), near
+	}
+	return 0, unsure
+}
+
+func (s *segment) dueExact(k uint64, extra wide) uint64 {
 	bound := s.m.times(k)
 	fits := func(x uint64) bool { return s.over(x, extra).atMost(bound) }
 
 	// The root of bf*x^2 + af*x = want, written so that nothing cancels.
-	want := float64(k) - s.cf
-	if !extra.zero() {
-		want -= extra.float() / s.m.float()
-	}
+	want := float64(k) - s.cf - s.part(extra)
 	last := s.d - 1
 	x := last
 	if root := s.af + math.Sqrt(max(0, s.af*s.af+4*s.bf*want)); root > 0 {
@@ -222,7 +312,29 @@ func (c *curve) index(x uint64) int {
 	if len(c.segments) == 1 {
 		return 0
 	}
-	return sort.Search(len(c.segments), func(i int) bool { return c.segments[i].start > x }) - 1
+	lo, hi := 0, len(c.segments) // sort.Search, without a call for each step
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); c.segments[mid].start > x {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return lo
+}
+
+// holding returns the last segment that starts with no more than n events due
+// before it.
+func (c *curve) holding(n uint64) int {
+	lo, hi := 0, len(c.firsts)
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); c.firsts[mid] > n {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return lo
 }
 
 func (c *curve) Count(t time.Duration) uint64 {
@@ -240,12 +352,7 @@ func (c *curve) Due(n uint64) time.Duration {
 	if n >= c.total {
 		return Never
 	}
-	// The last segment that starts with no more than n events due before it.
-	i := 0
-	if len(c.segments) > 1 {
-		i = sort.Search(len(c.firsts), func(i int) bool { return c.firsts[i] > n }) - 1
-	}
-	s := &c.segments[i]
+	s := &c.segments[c.holding(n)]
 	return time.Duration(s.start + s.due(n-s.n, wide{}))
 }
 

@@ -70,6 +70,61 @@ func TestSegmentIsExact(t *testing.T) {
 	})
 }
 
+// Where floating point decides it decides as whole numbers do, and it nearly
+// always can.
+func TestSegmentFast(t *testing.T) {
+	var asked, decided int
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := perNanosecond(drawRate(t, "from")), perNanosecond(drawRate(t, "to"))
+		switch rapid.IntRange(0, 3).Draw(t, "zero") {
+		case 1:
+			from = new(big.Rat)
+		case 2:
+			to = new(big.Rat)
+		}
+		over := rapid.Uint64Range(1, uint64(200*time.Hour)).Draw(t, "over")
+		before := big.NewRat(rapid.Int64Range(0, 1<<40).Draw(t, "before"), rapid.Int64Range(1, 1000).Draw(t, "parts"))
+		s, _ := newSegment(0, over, before, from, to, big.NewInt(1000))
+		var extra wide
+		if rapid.Bool().Draw(t, "extra") {
+			extra = wideOf(new(big.Int).Quo(s.m.big(), big.NewInt(1000))).times(rapid.Uint64Range(1, 999).Draw(t, "thousandths"))
+		}
+		count := func(x uint64) {
+			asked++
+			want := s.countExact(x, extra)
+			if got := s.count(x, extra); got != want {
+				t.Fatalf("count(%d) = %d, want %d", x, got, want)
+			}
+			if _, known := s.countFast(x, extra); known != unsure {
+				decided++
+			}
+		}
+		due := func(k uint64) {
+			asked++
+			want := s.dueExact(k, extra)
+			if got := s.due(k, extra); got != want {
+				t.Fatalf("due(%d) = %d, want %d", k, got, want)
+			}
+			if _, known := s.dueFast(k, extra); known != unsure {
+				decided++
+			}
+			if want > 0 {
+				count(want - 1)
+			}
+			count(want)
+			count(want + 1) // where one event more is due, or nearly
+		}
+		count(rapid.Uint64Range(0, over-1).Draw(t, "x"))
+		all, first := s.countExact(over-1, extra), s.countExact(0, extra)
+		for _, k := range []uint64{first, first + 1, rapid.Uint64Range(first, max(first, all)).Draw(t, "k"), all, max(first, all-min(all, 1))} {
+			due(k)
+		}
+	})
+	if decided < asked/2 {
+		t.Errorf("%d of %d were decided", decided, asked)
+	}
+}
+
 func TestStepsProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "steps")

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
-	"sort"
 	"time"
 )
 
@@ -119,13 +118,25 @@ func (s *sine) before(k uint64) (whole, part uint64) {
 	return k*s.whole + q, part
 }
 
+// index finds the segment of x, a place in a period: they are all as long as
+// each other, but for roundings.
+func (s *sine) index(x uint64) int {
+	hi, lo := bits.Mul64(x, uint64(len(s.curve.segments)))
+	q, _ := bits.Div64(hi, lo, s.period)
+	i := int(q)
+	if i+1 < len(s.curve.segments) && s.curve.segments[i+1].start <= x {
+		i++
+	}
+	return i
+}
+
 func (s *sine) Count(t time.Duration) uint64 {
 	if t <= 0 {
 		return 0
 	}
 	k, x := uint64(t)/s.period, uint64(t)%s.period
 	whole, part := s.before(k)
-	i := s.curve.index(x)
+	i := s.index(x)
 	g := &s.curve.segments[i]
 	return whole + g.n + g.count(x-g.start, s.parts[i].times(part))
 }
@@ -149,10 +160,10 @@ func (s *sine) Due(n uint64) time.Duration {
 	}
 	whole, part := s.before(k)
 	n -= whole
-	i := sort.Search(len(s.curve.firsts), func(i int) bool { return s.curve.firsts[i] > n }) - 1
+	i := s.curve.holding(n)
 	// With the part of an event left over from earlier periods, segments may
 	// begin with one event more.
-	for i > 0 && s.curve.segments[i].n+s.curve.segments[i].count(0, s.parts[i].times(part)) > n {
+	for part > 0 && i > 0 && s.curve.segments[i].n+s.curve.segments[i].count(0, s.parts[i].times(part)) > n {
 		i--
 	}
 	g := &s.curve.segments[i]
