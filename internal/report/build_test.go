@@ -327,3 +327,21 @@ func TestEndedByHand(t *testing.T) {
 		}
 	}
 }
+
+// TestShareOfAMoment: a hold shorter than an interval has the processor time of
+// what went on around it; a share above all there is is not printed.
+func TestShareOfAMoment(t *testing.T) {
+	for _, tt := range []struct {
+		hold time.Duration
+		want string
+	}{{time.Second, "CPU           10 ms, 0.5% of 2 processors\n"}, {4 * time.Millisecond, "CPU           10 ms\n"}} {
+		r := &load.Result{Mode: load.Consuming, Hold: measure.Tally{Name: measure.Hold, End: tt.hold}, Usage: measure.Usage{CPU: 10 * time.Millisecond}}
+		var b strings.Builder
+		if err := Build(Input{Result: r, Processors: 2}).Text(&b, layout.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), tt.want) {
+			t.Errorf("a hold of %v: no %q in\n%s", tt.hold, tt.want, b.String())
+		}
+	}
+}
