@@ -12,6 +12,9 @@ type Figure struct {
 	// beside what was sent where nothing is acknowledged. Those of one session
 	// with the same unit add up.
 	Counts bool
+	// Total marks a number that only rises, of all since its owner began: its
+	// mean says nothing.
+	Total bool
 }
 
 // A Gauge is one figure over a run, on the run's own time axis.
@@ -20,6 +23,7 @@ type Gauge struct {
 	Name   string   // Figure.Name
 	Unit   string   // Figure.Unit
 	Counts bool     // Figure.Counts
+	Total  bool     // Figure.Total
 	Before *float64 // told before anything was fired; nil: it was not told then
 	After  *float64 // told when everything was settled; nil likewise
 	Points []Point  // once an interval, in order of time; an interval without an answer has none

@@ -194,10 +194,10 @@ func (b *builder) inFlightMax(t *measure.Tally) uint64 {
 // gauge is a gauge with what it was over the hold.
 func gauge(g *measure.Gauge, hold *measure.Tally) Gauge {
 	out := Gauge{
-		From: g.From, Name: g.Name, Unit: g.Unit, Counts: g.Counts,
+		From: g.From, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total,
 		Before: g.Before, After: g.After, Missed: g.Missed, Points: make([]Point, 0, len(g.Points)),
 	}
-	if mean, most, ok := g.Within(hold.Start, hold.End); ok {
+	if mean, most, ok := g.Within(hold.Start, hold.End); ok && !g.Total {
 		out.Mean, out.Max = &mean, &most
 	}
 	for _, p := range g.Points {

@@ -345,3 +345,18 @@ func TestShareOfAMoment(t *testing.T) {
 		}
 	}
 }
+
+// TestTotalsHaveNoMean: the mean of a number that only rises says nothing.
+func TestTotalsHaveNoMean(t *testing.T) {
+	points := []measure.Point{{At: time.Second, Value: 5}, {At: 2 * time.Second, Value: 7}}
+	d := Build(Input{
+		Result: &load.Result{Hold: measure.Tally{Name: measure.Hold, End: 3 * time.Second}},
+		Gauges: []measure.Gauge{{From: "server", Name: "requests", Total: true, Points: points}, {From: "server", Name: "heap", Points: points}},
+	})
+	if g := d.Gauges[0]; g.Mean != nil || g.Max != nil || !g.Total || len(g.Points) != 2 {
+		t.Errorf("a total: got %+v", g)
+	}
+	if g := d.Gauges[1]; g.Mean == nil || *g.Mean != 6 || *g.Max != 7 || g.Total {
+		t.Errorf("a level: got %+v", g)
+	}
+}

@@ -188,6 +188,7 @@ type Gauge struct {
 	Name   string   `json:"name"`
 	Unit   string   `json:"unit"`
 	Counts bool     `json:"counts"`
+	Total  bool     `json:"total"`
 	Before *float64 `json:"before"`
 	Mean   *float64 `json:"mean"`
 	Max    *float64 `json:"max"`

@@ -255,7 +255,7 @@ func (a *asked) gauge(f measure.Figure, ask int) *told {
 
 func (g *told) gauge(a *asked) measure.Gauge {
 	out := measure.Gauge{
-		From: a.from, Name: g.Name, Unit: g.Unit, Counts: g.Counts,
+		From: a.from, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total,
 		Before: g.before, After: g.after, Missed: uint64(a.asks - g.since - g.count),
 	}
 	for _, c := range g.points {

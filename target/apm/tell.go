@@ -16,23 +16,24 @@ import (
 // Both nested and flat forms were in use.
 var told = []struct {
 	path, name, unit string
+	total            bool // of all since the server began
 }{
-	{"apm-server.server.response.count", "answers", "shots"},
-	{"apm-server.server.response.valid.count", "answers that accept", "shots"},
-	{"apm-server.server.response.errors.count", "answers that refuse", "shots"},
-	{"apm-server.server.request.count", "requests", "shots"},
-	{"apm-server.processor.stream.accepted", "accepted", "events"},
-	{"apm-server.processor.stream.errors.invalid", "invalid", "events"},
-	{"apm-server.processor.stream.errors.toolarge", "too large", "events"},
-	{"apm-server.processor.stream.errors.queue", "queue was full", "events"},
-	{"libbeat.output.events.acked", "output acked", "events"},
-	{"libbeat.output.events.failed", "output failed", "events"},
-	{"libbeat.output.events.active", "output active", "events"},
-	{"libbeat.pipeline.events.active", "pipeline active", "events"},
-	{"output.elasticsearch.indexers.active", "indexers active", ""},
-	{"memstats.HeapAlloc", "heap", "bytes"},
-	{"memstats.Sys", "memory of the runtime", "bytes"},
-	{"memstats.NumGC", "collections", ""},
+	{"apm-server.server.response.count", "answers", "shots", true},
+	{"apm-server.server.response.valid.count", "answers that accept", "shots", true},
+	{"apm-server.server.response.errors.count", "answers that refuse", "shots", true},
+	{"apm-server.server.request.count", "requests", "shots", true},
+	{"apm-server.processor.stream.accepted", "accepted", "events", true},
+	{"apm-server.processor.stream.errors.invalid", "invalid", "events", true},
+	{"apm-server.processor.stream.errors.toolarge", "too large", "events", true},
+	{"apm-server.processor.stream.errors.queue", "queue was full", "events", true},
+	{"libbeat.output.events.acked", "output acked", "events", true},
+	{"libbeat.output.events.failed", "output failed", "events", true},
+	{"libbeat.output.events.active", "output active", "events", false},
+	{"libbeat.pipeline.events.active", "pipeline active", "events", false},
+	{"output.elasticsearch.indexers.active", "indexers active", "", false},
+	{"memstats.HeapAlloc", "heap", "bytes", false},
+	{"memstats.Sys", "memory of the runtime", "bytes", false},
+	{"memstats.NumGC", "collections", "", true},
 }
 
 // vars reads a server's /debug/vars; nil where it is not served.
@@ -92,7 +93,7 @@ func (s *session) Tell(ctx context.Context) ([]measure.Figure, error) {
 	var figures []measure.Figure
 	for i, t := range told {
 		if known[i] {
-			figures = append(figures, measure.Figure{Name: t.name, Unit: t.unit, Value: sums[i]})
+			figures = append(figures, measure.Figure{Name: t.name, Unit: t.unit, Value: sums[i], Total: t.total})
 		}
 	}
 	return figures, nil
