@@ -88,7 +88,7 @@ func makePage(cmd *cobra.Command, kinds []target.Kind) page {
 	case cmd.HasAvailableSubCommands():
 		p.usage = cmd.CommandPath() + " COMMAND"
 		p.sections = commandSections(cmd)
-	case cmd.HasAvailableLocalFlags():
+	case hasFlags(cmd):
 		p.usage += " [FLAGS]"
 	}
 	switch {
@@ -98,6 +98,12 @@ func makePage(cmd *cobra.Command, kinds []target.Kind) page {
 		p.sections = append(p.sections, flagSections(cmd.LocalFlags())...)
 	}
 	return p
+}
+
+// hasFlags reports whether a command has flags that help shows, besides --help.
+func hasFlags(cmd *cobra.Command) (has bool) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { has = has || shown(f) })
+	return has
 }
 
 // pick returns the kinds whose options the help shows: that of a target given
