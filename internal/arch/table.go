@@ -41,7 +41,7 @@ var Rooms = []Room{
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "payload", "units"}},
 	{Name: "target/targettest", May: []string{"load", "measure", "payload", "target", "units"}},
-	{Name: "target/kafka", May: append([]string{"internal/dial", "internal/socket", "internal/wire/kafka"}, protocol...)},
+	{Name: "target/kafka", May: append([]string{"internal/dial", "internal/socket", "internal/wire/kafka"}, protocol...), Tests: []string{"internal/ledger"}},
 	{Name: "target/apm", May: append([]string{"internal/dial", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm"}, protocol...)},
 	{Name: "target/riemann", May: append([]string{"internal/dial", "internal/socket", "internal/wire/riemann"}, protocol...), Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: append([]string{"internal/wire/kafka"}, protocol...)},

@@ -10,7 +10,7 @@ import (
 // that may be in the log already is given up as unknown; under new numbers the
 // broker could not know it again.
 func TestNewEpochSendsNothingTwice(t *testing.T) {
-	s := &sender{pid: 7, epoch: 3}
+	s := &sender{p: &producer{}, pid: 7, epoch: 3}
 	home := &lane{s: s}
 	made := func(seq int32, maybe bool) *slot {
 		sl := &slot{home: home, shot: load.Shot{Seq: uint64(seq), Events: 10}, count: 10, seq: seq, maybe: maybe, live: len(s.live), sent: -1, class: load.Refused, text: "lost"}
