@@ -41,7 +41,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 CALM        := internal/compat/riemannload internal/export internal/judge internal/page internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
-.PHONY: help build test race bench microbench lint fmt docs cross fuzz deps clean
+.PHONY: help build test race stores bench microbench lint fmt docs cross fuzz deps clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,10 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 
 race: deps ## every test but those of real servers, all of it under the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(QUICK) $(HEAVY) $(addprefix ./,$(CALM))
+
+stores: deps ## the team's store against Elasticsearch 7, 8 and 9 and OpenSearch 2 and 3 (the newest want Java 21)
+	@for r in opensearch-2 opensearch-3 elasticsearch-7 elasticsearch-8 elasticsearch-9; do echo "$$r"; \
+	CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 10m ./internal/store/elastic; done
 
 soak: deps ## what make test does briefly, for long: 200 kills of what keeps reports
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/acceptance

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,16 +25,22 @@ type Node struct {
 	// URL is its address, such as "http://127.0.0.1:9201".
 	URL string
 
-	dir  string
-	cmd  *exec.Cmd
-	done chan struct{}
+	release *release
+	dir     string
+	cmd     *exec.Cmd
+	done    chan struct{}
+	root    *httptest.Server // before it, nil: nothing
 }
 
 var (
 	sharedMu  sync.Mutex
 	sharedOne *Node
 	shared    = sync.OnceValues(func() (*Node, error) {
-		n, err := start()
+		r, err := chosen()
+		if err != nil {
+			return nil, err
+		}
+		n, err := start(r)
 		if err == nil {
 			sharedMu.Lock()
 			sharedOne = n
@@ -51,6 +58,22 @@ func Shared(t testing.TB) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return n
+}
+
+// Start starts a node of another release, by the beginning of its name, for one
+// test alone.
+func Start(t testing.TB, name string) *Node {
+	t.Helper()
+	r, err := releaseOf(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := start(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.close)
 	return n
 }
 
@@ -127,40 +150,41 @@ var errPort = errors.New("its port was taken meanwhile")
 
 // start starts a node; where another one took the same port at the same moment,
 // once more.
-func start() (*Node, error) {
+func start(r *release) (*Node, error) {
 	for try := 1; ; try++ {
-		if n, err := startOnce(); try == 5 || !errors.Is(err, errPort) {
+		if n, err := startOnce(r); try == 5 || !errors.Is(err, errPort) {
 			return n, err
 		}
 	}
 }
 
-func startOnce() (*Node, error) {
-	dir, err := jars()
+func startOnce(r *release) (*Node, error) {
+	java, err := java(r.java)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{done: make(chan struct{})}
+	dir, err := r.fetch()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{release: r, done: make(chan struct{})}
 	if n.dir, err = os.MkdirTemp("", "elastictest-*"); err != nil {
 		return nil, fmt.Errorf("elastictest: make a directory: %w", err)
 	}
-	config := filepath.Join(n.dir, "node_1", "config")
-	if err := os.MkdirAll(config, 0o755); err != nil {
-		return nil, fmt.Errorf("elastictest: make a directory: %w", err)
+	if r.runner == "" {
+		n.cmd, err = n.command(java, dir)
+	} else {
+		n.cmd, err = n.running(java, dir)
 	}
-	if err := os.WriteFile(filepath.Join(config, "opensearch.yml"), []byte(settings), 0o644); err != nil {
-		return nil, fmt.Errorf("elastictest: write the settings: %w", err)
+	if err != nil {
+		os.RemoveAll(n.dir)
+		return nil, fmt.Errorf("elastictest: prepare %s: %w", r.name, err)
 	}
 	log, err := os.Create(filepath.Join(n.dir, "log"))
 	if err != nil {
 		return nil, fmt.Errorf("elastictest: make the log: %w", err)
 	}
 	defer log.Close()
-	// The runner looks for a free port from the base on, up to 9299. A name of
-	// its own keeps a node from those of other processes.
-	n.cmd = exec.Command("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(dir, "*"),
-		"org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", n.dir, "-numOfNode", "1",
-		"-clusterName", fmt.Sprintf("elastictest-%d", os.Getpid()), "-baseHttpPort", fmt.Sprint(9200+rand.IntN(80)))
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	n.cmd.SysProcAttr = attributes()
 	if err := launch(n.cmd); err != nil {
@@ -176,10 +200,29 @@ func startOnce() (*Node, error) {
 		if inUse(text) {
 			err = errPort
 		}
-		return nil, fmt.Errorf("elastictest: start OpenSearch: %w\n%s", err, text[max(0, len(text)-4000):])
+		return nil, fmt.Errorf("elastictest: start %s: %w\n%s", r.name, err, text[max(0, len(text)-4000):])
 	}
 	return n, nil
 }
+
+// running makes the process of a node that a runner starts in n.dir.
+func (n *Node) running(java, jars string) (*exec.Cmd, error) {
+	config := filepath.Join(n.dir, "node_1", "config")
+	if err := os.MkdirAll(config, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(config, n.release.config), []byte(settings), 0o644); err != nil {
+		return nil, err
+	}
+	// The runner looks for a free port from the base on, up to 9299. A name of
+	// its own keeps a node from those of other processes.
+	return exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(jars, "*"),
+		n.release.runner, "-basePath", n.dir, "-numOfNode", "1",
+		"-clusterName", fmt.Sprintf("elastictest-%d-%d", os.Getpid(), clusters.Add(1)), "-baseHttpPort", fmt.Sprint(9200+rand.IntN(80))), nil
+}
+
+// clusters counts those of this process.
+var clusters atomic.Int64
 
 // await waits until the node answers.
 func (n *Node) await(log string) error {
@@ -202,25 +245,34 @@ func (n *Node) await(log string) error {
 		if inUse(text) {
 			return errPort
 		}
-		m := published.FindSubmatch(text)
-		if m == nil {
-			continue
+		if n.release.runner != "" {
+			m := published.FindSubmatch(text)
+			if m == nil {
+				continue
+			}
+			n.URL = "http://" + string(m[1])
 		}
-		n.URL = "http://" + string(m[1])
 		res, err := http.Get(n.URL + "/_cluster/health?wait_for_status=yellow&timeout=30s")
 		if err != nil {
 			continue
 		}
 		res.Body.Close()
-		if res.StatusCode == http.StatusOK {
-			return nil
+		if res.StatusCode != http.StatusOK {
+			continue
 		}
+		if n.release.runner == "" {
+			return n.front()
+		}
+		return nil
 	}
 }
 
 func inUse(log []byte) bool { return bytes.Contains(log, []byte("Address already in use")) }
 
 func (n *Node) close() {
+	if n.root != nil {
+		n.root.Close()
+	}
 	if n.cmd != nil && n.cmd.Process != nil {
 		_ = n.cmd.Process.Kill() // it may have ended
 		<-n.done

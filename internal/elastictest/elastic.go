@@ -1,0 +1,156 @@
+package elastictest
+
+import (
+	"archive/zip"
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+//go:embed Start.java
+var starter8 []byte
+
+// module is where a jar of Elasticsearch's modules says what it is.
+const module = "META-INF/es-plugins/transport-netty4/plugin-descriptor.properties"
+
+// command makes the process of a node of Elasticsearch 8 or later in n.dir, at a
+// port that is free now. A module is a folder with jars and a descriptor; the
+// class that starts the node is compiled at each start, in 2 s.
+func (n *Node) command(java, jars string) (*exec.Cmd, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	n.URL = "http://" + l.Addr().String()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	transport := filepath.Join(n.dir, "modules", "transport-netty4")
+	for _, dir := range []string{"config", "plugins", "lib", "logs", "modules/transport-netty4"} {
+		if err := os.MkdirAll(filepath.Join(n.dir, dir), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	text := settings + "http.port: " + port + "\n"
+	if err := os.WriteFile(filepath.Join(n.dir, "config", n.release.config), []byte(text), 0o644); err != nil {
+		return nil, err
+	}
+	all, err := os.ReadDir(jars)
+	if err != nil {
+		return nil, err
+	}
+	var path []string
+	for _, e := range all {
+		jar := filepath.Join(jars, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "ecj-"):
+		case strings.HasPrefix(e.Name(), "netty-"), strings.HasPrefix(e.Name(), "transport-netty4-"):
+			if err := os.Symlink(jar, filepath.Join(transport, e.Name())); err != nil {
+				return nil, err
+			}
+		default:
+			path = append(path, jar)
+		}
+	}
+	descriptor, err := describe(filepath.Join(jars, file(n.release.jars[1])))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(transport, "plugin-descriptor.properties"), descriptor, 0o644); err != nil {
+		return nil, err
+	}
+	source := filepath.Join(n.dir, "Start.java")
+	if err := os.WriteFile(source, starter8, 0o644); err != nil {
+		return nil, err
+	}
+	class := strings.Join(path, string(os.PathListSeparator))
+	compile := exec.Command(java, "-jar", filepath.Join(jars, file(compiler)), "-source", "17", "-target", "17", "-proc:none", "-nowarn", "-cp", class, "-d", n.dir, source)
+	if out, err := compile.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("compile Start.java: %w\n%s", err, out)
+	}
+	return exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Des.path.home="+n.dir,
+		"-cp", n.dir+string(os.PathListSeparator)+class, "Start", n.dir), nil
+}
+
+// describe reads what a module says of itself. What it says of Java's modules is
+// left out: here all is on the class path.
+func describe(jar string) ([]byte, error) {
+	r, err := zip.OpenReader(jar)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	f, err := r.Open(module)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	return named.ReplaceAll(text, nil), nil
+}
+
+var named = regexp.MustCompile(`(?m)^modulename=.*$`)
+
+// front stands before a node of jars alone. They do not have what answers at the
+// root: it answers there as a distribution does (Elasticsearch's "Root API").
+// Nor has version 9 the native library for its best compression: it asks for the
+// usual one instead.
+func (n *Node) front() error {
+	res, err := http.Get(n.URL + "/_nodes/_local?filter_path=nodes.*.version")
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	var found struct {
+		Nodes map[string]struct{ Version string }
+	}
+	if err := json.NewDecoder(res.Body).Decode(&found); err != nil {
+		return err
+	}
+	version := ""
+	for _, node := range found.Nodes {
+		version = node.Version
+	}
+	if "elasticsearch-"+version != n.release.name {
+		return errors.New("what was started is version " + version)
+	}
+	to, err := url.Parse(n.URL)
+	if err != nil {
+		return err
+	}
+	pass := httputil.NewSingleHostReverseProxy(to)
+	n.root = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" || r.Method != http.MethodGet {
+			if r.Method == http.MethodPut && strings.HasPrefix(version, "9.") { // settings; documents are posted
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return // who asked is gone
+				}
+				body = bytes.ReplaceAll(body, []byte(`"best_compression"`), []byte(`"default"`))
+				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			}
+			pass.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+		fmt.Fprintf(w, `{"name":"node","cluster_name":"test","version":{"number":%q},"tagline":"You Know, for Search"}`, version)
+	}))
+	n.URL = n.root.URL
+	return nil
+}
