@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"image/png"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -503,18 +502,5 @@ func TestHTML(t *testing.T) {
 	got := written(t, "html", Options{}, document(t, nil))
 	if !strings.HasPrefix(strings.ToLower(got), "<!doctype html>") || !strings.Contains(got, "k3v9x2ab") || strings.Contains(got, " <b>") {
 		t.Errorf("got %.300s", got)
-	}
-}
-
-func TestRounded(t *testing.T) {
-	for _, tt := range []struct{ d, want time.Duration }{
-		{0, 0}, {999, 999}, {1234, 1230}, {1_501_183_000, 1_500_000_000}, {99_950, 100_000},
-	} {
-		if got := rounded(tt.d); got != tt.want {
-			t.Errorf("%v: got %v, want %v", tt.d, got, tt.want)
-		}
-	}
-	if got := math.Abs(float64(rounded(time.Hour)-time.Hour)) / float64(time.Hour); got > 0.005 {
-		t.Errorf("an hour is %v off", got)
 	}
 }

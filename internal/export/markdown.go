@@ -3,7 +3,6 @@ package export
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 
@@ -241,16 +240,7 @@ func value(v measure.Value, ok bool) string {
 	if !ok {
 		return ""
 	}
-	return v.Text(func(d time.Duration) string { return units.FormatDuration(rounded(d)) })
-}
-
-// rounded has three digits, as a cell has.
-func rounded(d time.Duration) time.Duration {
-	if d <= 0 {
-		return d
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(float64(d)))-2)
-	return time.Duration(math.Round(float64(d)/unit) * unit)
+	return report.Percentile(v)
 }
 
 // specials are what has a meaning in Markdown within a line of a table.

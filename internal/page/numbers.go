@@ -129,7 +129,7 @@ func (p *page) times() {
 			if s.Count == 0 {
 				return "-"
 			}
-			return picture.Format(of(s), picture.Micros)
+			return report.Clock(of(s))
 		}
 	}
 	row("mean", exact(func(s *measure.Summary) float64 { return s.Mean }))
@@ -147,7 +147,7 @@ func percentile(s *measure.Summary, at float64) string {
 	if !ok {
 		return "-"
 	}
-	return v.Text(units.FormatDuration)
+	return report.Percentile(v)
 }
 
 // rest is everything else: failures in their own words, what others told, the

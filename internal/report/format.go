@@ -44,6 +44,13 @@ func clock(us float64) string {
 	return units.FormatDuration(time.Duration(us * 1e3))
 }
 
+// Clock prints a time in microseconds with three significant digits, as texts
+// have it: "5.00 ms".
+func Clock(us float64) string { return tidy(clock(us)) }
+
+// Percentile prints a percentile likewise, as a lower bound where it is one.
+func Percentile(v measure.Value) string { return tidy(value(v)) }
+
 // value prints a percentile for a column.
 func value(v measure.Value) string {
 	return v.Text(func(d time.Duration) string { return clock(measure.Micros(d)) })

@@ -129,12 +129,12 @@ func (d *Document) Verdict() string {
 	}
 	if len(d.Steps) == 0 { // else each step has its own
 		if v, ok := d.Response.At(99); ok {
-			parts = append(parts, "response p99 "+tidy(value(v)))
+			parts = append(parts, "response p99 "+Percentile(v))
 		} else if v, ok := d.Service.At(99); ok {
-			parts = append(parts, "service p99 "+tidy(value(v)))
+			parts = append(parts, "service p99 "+Percentile(v))
 		}
 		if v, ok := d.EndToEnd.At(99); ok {
-			parts = append(parts, "end to end p99 "+tidy(value(v)))
+			parts = append(parts, "end to end p99 "+Percentile(v))
 		}
 	}
 	var bad []string

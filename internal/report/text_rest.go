@@ -235,11 +235,11 @@ func (d *Document) generator(p *layout.Page) {
 		cpu += fmt.Sprintf(", %s of %s", units.FormatPercent(g.CPUShare), units.Plural(g.Processors, "processor"))
 	}
 	if g.CPUUSPerEvent > 0 {
-		cpu += ", " + tidy(clock(g.CPUUSPerEvent)) + " an event"
+		cpu += ", " + Clock(g.CPUUSPerEvent) + " an event"
 	}
 	p.Pair("", "CPU", cpu)
 	p.Pair("", "memory", units.FormatSize(int64(g.MaxRSSBytes))+" at most")
-	p.Pair("", "collector", joinNonEmpty(units.Plural(g.GCPauses, "pause"), "the longest "+tidy(clock(g.GCPauseMaxUS)), seconds(g.GCCPUS)+" of CPU"))
+	p.Pair("", "collector", joinNonEmpty(units.Plural(g.GCPauses, "pause"), "the longest "+Clock(g.GCPauseMaxUS), seconds(g.GCCPUS)+" of CPU"))
 	threads := ""
 	if g.Busy > 0 && d.Mode != load.Consuming {
 		threads = "the busiest was at work for " + units.FormatPercent(g.Busy) + " of the hold"

@@ -158,7 +158,7 @@ func (d *Document) series(p *layout.Page) {
 		}
 		return measure.Micros(v.D)
 	}
-	time := func(v float64) string { return tidy(clock(v)) }
+	time := Clock
 	responses := d.responses(99)
 	response := func(iv Interval) float64 {
 		if v, ok := responses[iv.StartS]; ok {
@@ -170,7 +170,7 @@ func (d *Document) series(p *layout.Page) {
 	bound := func(us float64) string {
 		for _, iv := range rows {
 			if v, ok := responses[iv.StartS]; ok && v.AtLeast && measure.Micros(v.D) == us {
-				return tidy(value(v))
+				return Percentile(v)
 			}
 		}
 		return time(us)
@@ -264,7 +264,7 @@ func (d *Document) failures(p *layout.Page) {
 	if s := d.FailedService; !s.IsEmpty() {
 		p50, _ := s.At(50)
 		p99, _ := s.At(99)
-		p.Note(fmt.Sprintf("shots that failed took %s at p50, %s at p99, %s at most", tidy(value(p50)), tidy(value(p99)), tidy(clock(s.Max))))
+		p.Note(fmt.Sprintf("shots that failed took %s at p50, %s at p99, %s at most", Percentile(p50), Percentile(p99), Clock(s.Max)))
 	}
 	p.Note("counted over the whole run, warm-up and drain included")
 }
