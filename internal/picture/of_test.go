@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"carronade/internal/report"
 	"carronade/load"
@@ -167,6 +168,38 @@ func TestOutage(t *testing.T) {
 	}
 	if s.AtLeast[4] || !strings.Contains(f.Note, "lower bounds") {
 		t.Errorf("a bound before it: %v; the note: %s", s.AtLeast[4], f.Note)
+	}
+}
+
+// TestUnanswered: a system that took half of the events is not drawn as one that
+// was fast, and one that took none is drawn, too.
+func TestUnanswered(t *testing.T) {
+	d := measured("a", 12, 1)
+	answered := uint64(0)
+	for i := range d.Intervals {
+		if d.Intervals[i].Phase == measure.Hold {
+			answered += d.Intervals[i].Response.Count
+		}
+	}
+	ages := measure.NewHistogram()
+	ages.RecordSpan(time.Second, 3*time.Second, answered)
+	last := &d.Intervals[len(d.Intervals)-1]
+	last.Histograms["censored"] = ages.EncodeHDR()
+	last.Response = measure.Summarize(last.Histogram("response"), ages, nil)
+	f := figure(t, Of(d), "distribution")
+	sum := 0.0
+	for _, y := range f.Series[0].Y {
+		sum += y
+	}
+	if f.Series[0].Name != "response" || math.Abs(sum-50) > 0.1 || !strings.Contains(f.Note, "in no bar") {
+		t.Errorf("%s: the bars have %v%%, want half; the note: %s", f.Series[0].Name, sum, f.Note)
+	}
+	for i := range d.Intervals {
+		delete(d.Intervals[i].Histograms, "response")
+	}
+	curve := figure(t, Of(d), "percentiles")
+	if got := curve.Series[0].Name; got != "response, at least" {
+		t.Errorf("nothing was answered: the first line is %q, want the bounds", got)
 	}
 }
 

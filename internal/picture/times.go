@@ -122,7 +122,7 @@ var shown = []struct {
 func (p *plot) mainTime() (key, name string) {
 	for _, t := range shown[:3] {
 		for _, r := range p.runs {
-			if r.histogram(t.key).Count() > 0 {
+			if r.histogram(t.key).Count()+r.ages(t.key).Count() > 0 {
 				return t.key, t.name
 			}
 		}
@@ -152,6 +152,14 @@ func (p *plot) curve() {
 	p.add(f)
 }
 
+// ages are those of events without an answer, of the one time that has such.
+func (r *run) ages(key string) *measure.Histogram {
+	if key != "response" {
+		return nil
+	}
+	return r.histogram("censored")
+}
+
 // curvePoints is about how many points a curve has at most: the eye sees no
 // more.
 const curvePoints = 400
@@ -159,17 +167,15 @@ const curvePoints = 400
 // curveOf is the curve of a time, and where events without an answer take part
 // from some percentile on, that part apart, as a lower bound.
 func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Series {
-	h := r.histogram(key)
+	h, certain := r.histogram(key), math.Inf(1)
+	if c := r.ages(key); c.Count() > 0 {
+		both := measure.NewHistogram()
+		both.Merge(h)
+		both.Merge(c)
+		h, certain = both, measure.Micros(c.Min())
+	}
 	if h.Count() == 0 {
 		return nil
-	}
-	certain := math.Inf(1)
-	if key == "response" {
-		if c := r.histogram("censored"); c.Count() > 0 {
-			both := h.Clone()
-			both.Merge(c)
-			h, certain = both, measure.Micros(c.Min())
-		}
 	}
 	n := float64(h.Count())
 	step := math.Log(max(n, 2)) / curvePoints
@@ -217,28 +223,36 @@ func (p *plot) distribution() {
 		Note: "Of the hold: the share of all that took so long, in bars of a twentieth of a power of ten.",
 		X:    Axis{Label: "time", Unit: Micros, Log: true}, Y: Axis{Label: "share", Unit: Share, Zero: true},
 	}
+	unanswered := false
 	if p.several() {
 		key, name := p.mainTime()
 		f.Title = "Distribution: " + name
 		for i, r := range p.runs {
-			f.Series = append(f.Series, distributionOf(r.histogram(key), p.named(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
+			f.Series = append(f.Series, r.distributionOf(key, p.named(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
+			unanswered = unanswered || r.ages(key).Count() > 0
 		}
 	} else {
 		for _, t := range shown {
 			if t.key != "lag" {
-				f.Series = append(f.Series, distributionOf(p.runs[0].histogram(t.key), t.name, t.tone, t.dash, 0)...)
+				f.Series = append(f.Series, p.runs[0].distributionOf(t.key, t.name, t.tone, t.dash, 0)...)
+				unanswered = unanswered || p.runs[0].ages(t.key).Count() > 0
 			}
 		}
+	}
+	if unanswered {
+		f.Note += " Events without an answer are among all, and in no bar."
 	}
 	p.add(f)
 }
 
 // distributionOf counts in bars whose edges are the same for all. Every
-// observation is in one of them.
-func distributionOf(h *measure.Histogram, name string, tone Tone, dash Dash, report int) []Series {
+// observation is in one of them, as a share of all that there should have been.
+func (r *run) distributionOf(key, name string, tone Tone, dash Dash, report int) []Series {
+	h := r.histogram(key)
 	if h.Count() == 0 {
 		return nil
 	}
+	all := float64(h.Count() + r.ages(key).Count())
 	bar := func(us float64) int { return int(math.Floor(math.Log10(max(us, 1)) * perDecade)) }
 	lo, hi := bar(measure.Micros(h.Min())), bar(measure.Micros(min(h.Max(), measure.Highest)))
 	counts := make([]float64, hi-lo+1)
@@ -249,7 +263,7 @@ func distributionOf(h *measure.Histogram, name string, tone Tone, dash Dash, rep
 	edge := func(i int) float64 { return math.Pow(10, float64(lo+i)/perDecade) }
 	s.X, s.Y = append(s.X, edge(0)), append(s.Y, 0)
 	for i, c := range counts {
-		s.X, s.Y = append(s.X, edge(i)), append(s.Y, 100*c/float64(h.Count()))
+		s.X, s.Y = append(s.X, edge(i)), append(s.Y, 100*c/all)
 	}
 	s.X, s.Y = append(s.X, edge(len(counts))), append(s.Y, 0)
 	return []Series{s}
