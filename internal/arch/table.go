@@ -113,7 +113,8 @@ var Rooms = []Room{
 	}, Tests: []string{"target/all"}},
 
 	{Name: "internal/arch"},
-	{Name: "internal/kafkatest"},
+	{Name: "internal/javatest"},
+	{Name: "internal/kafkatest", May: []string{"internal/javatest"}},
 	{Name: "internal/elastictest"},
 	{Name: "internal/riemanntest"},
 	{Name: "internal/parquettest"},

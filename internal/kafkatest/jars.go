@@ -5,14 +5,14 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"carronade/internal/javatest"
 )
 
 // Version is the release of Apache Kafka that is run.
@@ -51,71 +51,15 @@ func jars() (string, error) {
 		if errJars = checkJava(ctx); errJars != nil {
 			return
 		}
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			errJars = fmt.Errorf("kafkatest: find the user's cache directory: %w", err)
-			return
-		}
-		jarsDir, errJars = fetch(ctx, filepath.Join(cache, "carronade"), "kafka-"+Version)
+		jarsDir, errJars = bundle.Fetch(ctx)
 	})
 	return jarsDir, errJars
 }
 
-// fetch returns parent/name, made by Maven when it is not there. The directory
-// appears by a rename, so it is whole or absent; the lock only saves several
-// processes from fetching the same.
-func fetch(ctx context.Context, parent, name string) (string, error) {
-	dir := filepath.Join(parent, name)
-	if whole(dir) {
-		return dir, nil
-	}
-	mvn, err := exec.LookPath("mvn")
-	if err != nil {
-		return "", errors.New("kafkatest: Maven (mvn) is missing, and with it the way to fetch Kafka; install it: apt-get install maven, or run scripts/deps as root")
-	}
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", fmt.Errorf("kafkatest: make the cache: %w", err)
-	}
-	unlock, err := lock(filepath.Join(parent, name+".lock"))
-	if err != nil {
-		return "", fmt.Errorf("kafkatest: lock the cache: %w", err)
-	}
-	defer unlock()
-	if whole(dir) { // somebody else was first
-		return dir, nil
-	}
-	stage, err := os.MkdirTemp(parent, name+".part-*")
-	if err != nil {
-		return "", fmt.Errorf("kafkatest: make room in the cache: %w", err)
-	}
-	defer os.RemoveAll(stage)
-	if err := os.WriteFile(filepath.Join(stage, "pom.xml"), pom, 0o644); err != nil {
-		return "", fmt.Errorf("kafkatest: write the list of jars: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, mvn, "-B", "-ntp", "-C", "-q",
-		"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars")
-	cmd.Dir = stage
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("kafkatest: fetch Kafka %s with Maven (a network or a mirror in Maven's settings is needed once): %w\n%s", Version, err, out)
-	}
-	os.RemoveAll(dir) // a directory that is not whole
-	if err := os.Rename(filepath.Join(stage, "jars"), dir); err != nil {
-		return "", fmt.Errorf("kafkatest: put Kafka into the cache: %w", err)
-	}
-	if !whole(dir) {
-		return "", fmt.Errorf("kafkatest: Maven left no Kafka in %s", dir)
-	}
-	return dir, nil
-}
-
-// whole tells whether dir holds what a broker and the tools need.
-func whole(dir string) bool {
-	for _, jar := range []string{"kafka_2.13-" + Version, "kafka-tools-" + Version, "log4j-slf4j-impl-2.25.4"} {
-		if _, err := os.Stat(filepath.Join(dir, jar+".jar")); err != nil {
-			return false
-		}
-	}
-	return true
+// bundle is what a broker and the tools need.
+var bundle = javatest.Bundle{
+	Name: "kafka-" + Version, Project: pom,
+	Needs: []string{"kafka_2.13-" + Version + ".jar", "kafka-tools-" + Version + ".jar", "log4j-slf4j-impl-2.25.4.jar"},
 }
 
 var javaVersion = regexp.MustCompile(`version "(?:1\.)?(\d+)`)

@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
-	"sync"
 	"time"
+
+	"carronade/internal/javatest"
 )
 
 // A process is a child in a process group of its own, which the kernel ends
@@ -19,19 +19,6 @@ type process struct {
 	err  error         // how; valid after done
 }
 
-// starter starts children on one thread that never ends: a parent-death signal
-// is sent when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG).
-var starter = sync.OnceValue(func() chan<- func() {
-	c := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range c {
-			f()
-		}
-	}()
-	return c
-})
-
 // launch starts a command with its output in a file, which is appended to.
 func launch(logFile, name string, args ...string) (*process, error) {
 	out, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -41,7 +28,7 @@ func launch(logFile, name string, args ...string) (*process, error) {
 	defer out.Close()
 	p := &process{cmd: exec.Command(name, args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	if err := startHere(p.cmd); err != nil {
+	if err := javatest.Launch(p.cmd); err != nil {
 		return nil, err
 	}
 	go func() {
@@ -49,14 +36,6 @@ func launch(logFile, name string, args ...string) (*process, error) {
 		close(p.done)
 	}()
 	return p, nil
-}
-
-// startHere starts cmd so that it ends with this process.
-func startHere(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = attributes()
-	started := make(chan error)
-	starter() <- func() { started <- cmd.Start() }
-	return <-started
 }
 
 // ended tells whether the process is gone.

@@ -5,10 +5,7 @@ package kafkatest
 import (
 	"errors"
 	"os"
-	"syscall"
 )
-
-func attributes() *syscall.SysProcAttr { return nil }
 
 func killGroup(p *os.Process) { _ = p.Kill() }
 

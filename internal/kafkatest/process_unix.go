@@ -7,12 +7,6 @@ import (
 	"syscall"
 )
 
-func attributes() *syscall.SysProcAttr {
-	a := &syscall.SysProcAttr{Setpgid: true}
-	endWithParent(a)
-	return a
-}
-
 func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

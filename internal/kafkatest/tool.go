@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/javatest"
 )
 
 // brief are options for a JVM that is not measured and lives for seconds: it
@@ -53,7 +55,7 @@ func Tool(t testing.TB, class string, args ...string) string {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, "java", javaArgs(brief, Jars(t), "512m", className(class), args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := startHere(cmd); err != nil {
+	if err := javatest.Launch(cmd); err != nil {
 		t.Fatalf("kafkatest: start %s: %v", class, err)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -85,4 +87,4 @@ func (c *Cluster) Tool(t testing.TB, class string, args ...string) string {
 }
 
 // Launch starts a command so that it ends with this process, however that ends.
-func Launch(cmd *exec.Cmd) error { return startHere(cmd) }
+func Launch(cmd *exec.Cmd) error { return javatest.Launch(cmd) }

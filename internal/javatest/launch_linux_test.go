@@ -1,0 +1,77 @@
+package javatest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// parentEnv makes the test's binary a parent that launches a child, tells its
+// process id, and waits to be killed.
+const parentEnv = "JAVATEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(parentEnv) == "" {
+		os.Exit(m.Run())
+	}
+	cmd := exec.Command("sleep", "600")
+	if err := Launch(cmd); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(cmd.Process.Pid)
+	select {}
+}
+
+// TestLaunchEndsWithParent kills a parent without warning: its child, in a
+// group of its own, goes with it.
+func TestLaunchEndsWithParent(t *testing.T) {
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), parentEnv+"=1")
+	parent.Stderr = os.Stderr
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var child int
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
+	}
+	if group, err := syscall.Getpgid(child); err != nil || group != child {
+		t.Errorf("got group %d, %v; want one of its own, %d", group, err, child)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // how a killed process ends
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !gone(child) {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			_ = syscall.Kill(child, syscall.SIGKILL)
+			t.Fatal("the child outlives its parent")
+		}
+	}
+}
+
+// gone tells whether a process has ended, waited for by its new parent or not.
+func gone(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	var n int
+	var name, state string
+	_, _ = fmt.Sscan(string(stat), &n, &name, &state)
+	return err != nil || state == "Z"
+}
