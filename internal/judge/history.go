@@ -22,12 +22,16 @@ type revision struct {
 	date time.Time // of the revision where it is known, else of its first report
 	rows []digest.Row
 	out  []digest.Row // reports that cannot be judged
+	// earlier are the reports of revisions since the one before it in a history,
+	// none of which can be judged: their runs count where systems died.
+	earlier []digest.Row
 }
 
 // historyOf are the revisions of which some report can be judged, and the
 // newest, whatever became of its runs.
 func historyOf(rows []digest.Row, untrusted bool) []revision {
 	var out []revision
+	var passed []digest.Row
 	all := revisionsOf(rows)
 	for i, v := range all {
 		var judged []digest.Row
@@ -38,9 +42,13 @@ func historyOf(rows []digest.Row, untrusted bool) []revision {
 				v.out = append(v.out, r)
 			}
 		}
-		if v.rows = judged; len(judged) > 0 || i == len(all)-1 {
-			out = append(out, v)
+		v.rows = judged
+		if len(judged) == 0 && i < len(all)-1 {
+			passed = append(passed, v.out...)
+			continue
 		}
+		v.earlier, passed = passed, nil
+		out = append(out, v)
 	}
 	return out
 }

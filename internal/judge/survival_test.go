@@ -63,6 +63,14 @@ func TestVerifyOfRunsThatDied(t *testing.T) {
 			why: "the system died in 6 of 6 runs of the newest revision, and in 1 of 12 before it",
 		},
 		{name: "died, and nothing came before", rows: died(good(1), n), want: CannotTell, why: "the system died in 6 of 6 runs of the newest revision, and there is nothing before it"},
+		{
+			name: "one died, as all of one revision did before", rows: slices.Concat(good(4)[:2*n], ending(good(4)[2*n:3*n], "system ended"), good(4)[3*n:4*n-1], ending(good(4)[4*n-1:], "system ended")),
+			want: CannotTell, why: "the system died in 1 of 6 runs of the newest revision, and in 6 of 18 before it",
+		},
+		{
+			name: "one died, as all did before", rows: slices.Concat(ending(good(3)[:2*n], "system ended"), good(3)[2*n:3*n-1], ending(good(3)[3*n-1:], "system ended")),
+			want: CannotTell, why: "the system died in 1 of 6 runs of the newest revision, and in 12 of 12 before it",
+		},
 		{name: "died long ago", rows: append(ending(good(1), "system ended"), good(3)[n:]...), want: NotWorse},
 		{name: "killed", rows: append(good(3)[:2*n], ending(good(3)[2*n:], "killed")...), want: CannotTell, why: "none of 6 reports of the newest revision can be judged: r2n0 is cut short (killed)"},
 		{name: "most killed", rows: append(good(3)[:3*n-4], ending(good(3)[3*n-4:], "killed")...), want: CannotTell, why: "only 2 of 6 reports of the newest revision can be judged: r2n2 is cut short (killed)"},
@@ -184,6 +192,44 @@ func TestConfirmOfRunsThatDied(t *testing.T) {
 				t.Errorf("got %q, %+v", v.Verdict, c)
 			}
 			checkPage(t, v.Text)
+		})
+	}
+}
+
+// It has confirmed another alarm, too, though systems died before: to die is as
+// bad as to be slow.
+func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
+	rows := history(1, 3, 6, 0.005, fallAt(2, 0.8))
+	rows = append(ending(rows[:1], "system ended"), rows[1:]...)
+	first, err := Verify(rows, VerifyOptions{})
+	if err != nil || first.Verdict != Worse || first.Groups[0].Survival.Gate != NotWorse {
+		t.Fatalf("%v, %v", first, err)
+	}
+	fresh := history(9, 3, 6, 0.005, level)[12:14]
+	for i := range fresh {
+		fresh[i].ID, fresh[i].At = fmt.Sprintf("new%d", i), fresh[i].At.Add(time.Hour)
+	}
+	for _, tt := range []struct {
+		name    string
+		fresh   []digest.Row
+		want    string
+		reports []string
+	}{
+		{"died", ending(fresh[:1], "system ended"), Worse, []string{"new0"}},
+		{"one died, one lived", append(ending(fresh[:1], "system ended"), fresh[1:]...), Worse, []string{"new0", "new1"}},
+		{"lived", fresh, CannotTell, []string{"new0", "new1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v, err := first.Confirm(slices.Concat(rows, tt.fresh), VerifyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := v.Groups[0]
+			if c := g.Confirmed; v.Verdict != tt.want || g.Verdict != tt.want || c == nil || c.Again != (tt.want == Worse) || !slices.Equal(c.Reports, tt.reports) {
+				t.Errorf("got %q, %q, %+v", v.Verdict, g.Verdict, c)
+			}
+			checkPage(t, v.Text)
+			checkJSON(t, v)
 		})
 	}
 }

@@ -199,10 +199,11 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 		g.Older, revisions = n, revisions[n:]
 	}
 	newest := revisions[len(revisions)-1]
-	var before, earlier []digest.Row // those that are judged; all
+	var before []digest.Row // those that are judged
+	earlier := slices.Clone(newest.earlier)
 	for _, r := range revisions[:len(revisions)-1] {
 		before = append(before, r.rows...)
-		earlier = append(append(earlier, r.rows...), r.out...)
+		earlier = append(append(append(earlier, r.earlier...), r.rows...), r.out...)
 	}
 	g.Survival = survival(earlier, slices.Concat(newest.rows, newest.out), o.Untrusted, "of the newest revision", "before it")
 	g.Verdict = g.Survival.Gate
@@ -322,6 +323,7 @@ type Confirmed struct {
 	Reports []string `json:"reports"`
 	Again   bool     `json:"again"`   // it was as bad again
 	Unknown bool     `json:"unknown"` // it may have been: the new times are lower bounds
+	Died    int      `json:"died"`    // of these runs, those whose system died, which is as bad
 }
 
 // Know tells of reports that are there before a confirming run: Confirm takes
@@ -337,8 +339,9 @@ func (v *Verification) Know(rows []digest.Row) {
 // were made: rows are all reports, those and the new ones. Only the new ones
 // say whether it was as bad again, since those that raised the alarm were
 // picked by it. Where it was not, the verdict is that of all reports together,
-// and cannot tell if that is worse still. A run whose system died is as bad. A
-// workload that has no new report makes an error.
+// and cannot tell if that is worse still. A run whose system died is as bad as
+// any, though systems died before. A workload that has no new report makes an
+// error.
 func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	again, err := Verify(rows, o)
 	if err != nil {
@@ -357,8 +360,11 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 			}
 		}
 		fresh, out := fit(made, o.Untrusted)
-		if i >= 0 && count(made, died) > 0 && again.Groups[i].Survival.Gate == Worse {
-			again.Groups[i].Confirmed = &Confirmed{Reports: ids(made), Again: true}
+		if i >= 0 && count(made, died) > 0 {
+			spoke := func(r digest.Row) bool { return died(&r) || unfit(&r, o.Untrusted) == "" }
+			made = slices.DeleteFunc(made, func(r digest.Row) bool { return !spoke(r) })
+			again.Groups[i].Confirmed = &Confirmed{Reports: ids(made), Again: true, Died: count(made, died)}
+			again.Groups[i].Verdict = Worse
 			continue
 		}
 		if len(fresh) == 0 || i < 0 {

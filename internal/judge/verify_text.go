@@ -271,6 +271,8 @@ func (r *GateRow) Words() string {
 func (c *Confirmed) Words() string {
 	text := "it was not as bad again"
 	switch {
+	case c.Died > 0:
+		text = fmt.Sprintf("the system died in %d of %s, which is as bad", c.Died, runsWord(len(c.Reports)))
 	case c.Again:
 		text = "it was as bad again"
 	case c.Unknown:
