@@ -22,9 +22,9 @@ const (
 	commandColumn = 14
 )
 
-// A page is the help of a command before it is laid out: as text here, as a
+// A manual is the help of a command before it is laid out: as text here, as a
 // man page in man.go.
-type page struct {
+type manual struct {
 	about    string // paragraphs
 	usage    string
 	sections []section
@@ -59,7 +59,7 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 		}
 	}
 	var b strings.Builder
-	p := makePage(cmd, s.pick(args))
+	p := makeManual(cmd, s.pick(args))
 	fmt.Fprintf(&b, "%s\n\nusage: %s\n", p.about, p.usage)
 	for _, sec := range p.sections {
 		fmt.Fprintf(&b, "\n%s\n", sec.title)
@@ -73,10 +73,10 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String()) // a closed stdout is told at the end
 }
 
-// makePage gathers what there is to say about a command, with the options of
+// makeManual gathers what there is to say about a command, with the options of
 // the kinds.
-func makePage(cmd *cobra.Command, kinds []target.Kind) page {
-	p := page{
+func makeManual(cmd *cobra.Command, kinds []target.Kind) manual {
+	p := manual{
 		about:    strings.TrimSpace(cmd.Long),
 		usage:    cmd.UseLine(),
 		examples: strings.Trim(cmd.Example, "\n"),

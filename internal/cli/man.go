@@ -41,7 +41,7 @@ func manHead(b *strings.Builder, name, section, short string) {
 }
 
 func manPage(name string, cmd *cobra.Command, kinds []target.Kind) string {
-	p := makePage(cmd, kinds)
+	p := makeManual(cmd, kinds)
 	short := cmd.Short
 	if short == "" {
 		short = "fires events at the systems that take events in"

@@ -13,6 +13,27 @@ import (
 	"carronade/target"
 )
 
+// A protocol is what the command line has of one kind.
+type protocol struct {
+	kind  string // target.Kind.Name
+	form  string // how a target is written
+	about string // what it is, in a sentence or two
+	event string // what its events and shots are; "" where they are any
+	shot  string
+	demo  *demo
+	sink  *server // that discards, to calibrate with
+	// own makes the command that only this protocol has; nil: none.
+	own func(command.Console, target.Kind) *cobra.Command
+	// topics makes loads of operations on topics for old tools; nil: it has none.
+	topics topicLoad
+}
+
+// A server is a stand-in to start, and how it is fired at.
+type server struct {
+	args []string // of `carronade standin`
+	to   string   // the target, ADDR standing for the address it listens on
+}
+
 // protocolOf returns what the list of protocols has of a kind, nil when it has
 // nothing: a kind from outside.
 func protocolOf(k target.Kind) *protocol {

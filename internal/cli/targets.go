@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"github.com/spf13/cobra"
-
-	"carronade/internal/command"
 	"carronade/internal/command/query"
 	"carronade/internal/command/topics"
 	"carronade/internal/compat"
@@ -15,7 +12,6 @@ import (
 	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/sangrenel"
 	"carronade/internal/workload"
-	"carronade/target"
 )
 
 // This file is the one list of protocols that the command line names: what it
@@ -23,27 +19,6 @@ import (
 // each, and the commands that only one has. Nothing else in this package, in
 // the engine or in reports names one (a test in internal/arch looks), so that
 // another protocol is another entry.
-
-// A protocol is what the command line has of one kind.
-type protocol struct {
-	kind  string // target.Kind.Name
-	form  string // how a target is written
-	about string // what it is, in a sentence or two
-	event string // what its events and shots are; "" where they are any
-	shot  string
-	demo  *demo
-	sink  *server // that discards, to calibrate with
-	// own makes the command that only this protocol has; nil: none.
-	own func(command.Console, target.Kind) *cobra.Command
-	// topics makes loads of operations on topics for old tools; nil: it has none.
-	topics topicLoad
-}
-
-// A server is a stand-in to start, and how it is fired at.
-type server struct {
-	args []string // of `carronade standin`
-	to   string   // the target, ADDR standing for the address it listens on
-}
 
 // protocols are the list, in the order of help; the first demo is the one that
 // runs when none is named.
