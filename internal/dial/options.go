@@ -2,19 +2,32 @@ package dial
 
 import "carronade/target"
 
+// A Connect is a kind's option connect-timeout. The zero value is no option.
+type Connect struct {
+	Default string
+	// Independent is whether reports are grouped by it. It is a part of what is
+	// measured wherever connections are made anew during a run; but every
+	// independent setting is a part of the key by which stored reports are
+	// found again, with its default too. So a kind whose reports were stored
+	// without it stays without it: to set it would part each new report from
+	// all that were stored before, for everybody who never gave the flag.
+	Independent bool
+}
+
 // ConnOptions are the rows of a kind's table that say how its connections are
-// made and how long they wait, under a heading of help. connect is the default
-// of connect-timeout; empty: the kind has no such option.
+// made and how long they wait, under a heading of help.
 //
-// All are independent: also where connections last, those that are made anew
-// during a run are part of what is measured.
-func ConnOptions(group, connect string) []target.Option {
+// All but connect-timeout are independent for every kind: also where
+// connections last, those that are made anew during a run are part of what is
+// measured.
+func ConnOptions(group string, connect Connect) []target.Option {
 	rows := []target.Option{
 		{Name: "request-timeout", Type: target.Duration, Default: "30s", Group: group, Independent: true, Help: "how long an answer may take"},
 	}
-	if connect != "" {
+	if connect.Default != "" {
 		rows = append(rows, target.Option{
-			Name: "connect-timeout", Type: target.Duration, Default: connect, Group: group, Independent: true, Help: "how long connecting may take, TLS included",
+			Name: "connect-timeout", Type: target.Duration, Default: connect.Default, Group: group, Independent: connect.Independent,
+			Help: "how long connecting may take, TLS included",
 		})
 	}
 	return append(rows,

@@ -2,27 +2,35 @@ package dial
 
 import "testing"
 
-// TestConnOptions holds what no table may decide for itself: reports are
-// grouped by how connections are made.
+// TestConnOptions holds what reports are grouped by: how connections are made,
+// but for connect-timeout, of which each kind has its own history.
 func TestConnOptions(t *testing.T) {
 	for _, tt := range []struct {
-		connect string
+		name    string
+		connect Connect
 		want    []string
 	}{
-		{"", []string{"request-timeout", "send-buffer", "recv-buffer"}},
-		{"5s", []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
+		{"none", Connect{}, []string{"request-timeout", "send-buffer", "recv-buffer"}},
+		{"dependent", Connect{Default: "10s"}, []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
+		{"independent", Connect{Default: "5s", Independent: true}, []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
 	} {
-		rows := ConnOptions("connections", tt.connect)
-		if len(rows) != len(tt.want) {
-			t.Fatalf("got %d rows, want %v", len(rows), tt.want)
-		}
-		for i, row := range rows {
-			if row.Name != tt.want[i] || !row.Independent || row.Group != "connections" || row.Help == "" {
-				t.Errorf("got %+v, want %s, independent and explained", row, tt.want[i])
+		t.Run(tt.name, func(t *testing.T) {
+			rows := ConnOptions("connections", tt.connect)
+			if len(rows) != len(tt.want) {
+				t.Fatalf("got %d rows, want %v", len(rows), tt.want)
 			}
-			if row.Name == "connect-timeout" && row.Default != tt.connect {
-				t.Errorf("got the default %s, want %s", row.Default, tt.connect)
+			for i, row := range rows {
+				independent := true
+				if row.Name == "connect-timeout" {
+					independent = tt.connect.Independent
+					if row.Default != tt.connect.Default {
+						t.Errorf("got the default %s, want %s", row.Default, tt.connect.Default)
+					}
+				}
+				if row.Name != tt.want[i] || row.Independent != independent || row.Group != "connections" || row.Help == "" {
+					t.Errorf("got %+v, want %s, independent %v and explained", row, tt.want[i], independent)
+				}
 			}
-		}
+		})
 	}
 }

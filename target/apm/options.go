@@ -117,5 +117,5 @@ func options() []target.Option {
 		{Name: "index-wait", Type: target.Duration, Default: "1m", Group: groupIndex, Help: "longest wait after the firing for the count to stand still"},
 		{Name: "index-still", Type: target.Duration, Default: "5s", Group: groupIndex, Help: "how long it must stand still"},
 	}
-	return slices.Concat(table, dial.ConnOptions(groupConn, "10s"), dial.Options(groupSecurity, "the server's"), index)
+	return slices.Concat(table, dial.ConnOptions(groupConn, dial.Connect{Default: "10s"}), dial.Options(groupSecurity, "the server's"), index)
 }

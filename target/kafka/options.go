@@ -170,7 +170,7 @@ func options() []target.Option {
 			Name: "create-topic", Word: "SPEC", Group: groupTopic, Independent: true,
 			Help: "make the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: as the broker likes",
 		},
-	}, dial.ConnOptions(groupConn, ""), []target.Option{
+	}, dial.ConnOptions(groupConn, dial.Connect{}), []target.Option{
 		{Name: "client-id", Word: "NAME", Default: "carronade", Group: groupConn, Help: "name under which the clients connect"},
 		{Name: "rack", Word: "NAME", Group: groupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (engine client)"},
 		{Name: "client-config", Word: "FILE", Group: groupConn, Help: "a Java client's properties file"},

@@ -1,0 +1,188 @@
+package digest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/workload"
+	"carronade/target/all"
+)
+
+// history is what reports are grouped by, and what stored ones are found again
+// by: the independent settings of each kind, with what they are where nobody
+// gave them, since a default is a part of the key as a given value is.
+//
+// It is written by hand, and no flag of the test writes it: a line that is
+// added with a default, changed, renamed or taken away parts every report that
+// is made from then on from all that are stored, for everybody who never gave
+// the flag. A new setting that is empty unless given harms nobody.
+var history = map[string][]string{
+	"": {
+		"bytes=",
+		"callers=",
+		"count=",
+		"events-per-shot=",
+		"for=",
+		"linger=5ms",
+		"max-in-flight=5",
+		"op=",
+		"overload=queue",
+		"rate=",
+		"retry=0",
+		"shape=",
+		"system-checkout=",
+		"system-cmd=",
+		"system-cpus=",
+		"system-flag=",
+		"system-image=",
+		"system-mem=",
+		"threads=",
+		"verify=",
+		"warmup=",
+	},
+	"kafka": {
+		"acks=1",
+		"batch-size=256KiB",
+		"buffer-memory=",
+		"clients=1",
+		"compression=none",
+		"create-topic=",
+		"decode=false",
+		"delivery-timeout=2m",
+		"engine=wire",
+		"fetch-max=4MiB",
+		"fetch-min=1",
+		"fetch-partition-max=1MiB",
+		"fetch-wait=500ms",
+		"fresh=false",
+		"from=earliest",
+		"group=",
+		"header=",
+		"idempotent=false",
+		"isolation=uncommitted",
+		"key=none",
+		"max-request=1MiB",
+		"partitioner=roundrobin",
+		"payload=random",
+		"pool=1MiB",
+		"profile=",
+		"rack=",
+		"recv-buffer=",
+		"request-timeout=30s",
+		"sasl-mechanism=",
+		"send-buffer=",
+		"share-group=",
+		"size=100",
+		"tls=false",
+		"topics=",
+		"transaction-abort=0%",
+		"transaction-interval=100ms",
+		"transactions=false",
+		"until-end=false",
+		"wait-topic=0s",
+	},
+	"riemann": {
+		"attribute=",
+		"clients=1",
+		"connect-timeout=5s",
+		"description=sampled by carronade",
+		"host=web-{uniform(20)}",
+		"max-datagram=16KiB",
+		"metric-type=double",
+		"metric=walk(50,1)",
+		"pool=256KiB",
+		"reconnect-backoff=50ms",
+		"recv-buffer=",
+		"request-timeout=30s",
+		"send-buffer=",
+		"service={service}",
+		"state={weighted(ok:97,warning:2,critical:1)}",
+		"tag=carronade,{pick(eu,us)}",
+		"time=s",
+		"ttl=60s",
+	},
+	"apm": {
+		"agents=",
+		"clients=",
+		"corpus=",
+		"durations=lognormal(5ms,250ms)",
+		"events=10",
+		"frames=3",
+		"gzip=none",
+		"hosts=4",
+		"http-version=1.1",
+		"intake=v2",
+		"keep-alive=true",
+		"mix=",
+		"outcomes=success=97,failure=3",
+		"pool=2MiB",
+		"proxy=",
+		"recv-buffer=",
+		"repeat-body=false",
+		"request-timeout=30s",
+		"retry-after=false",
+		"send-buffer=",
+		"services=4",
+		"spans=3",
+		"trace-hops=1",
+		"verbose=false",
+	},
+	"null": {
+		"batch-size=256KiB",
+		"clients=1",
+		"fresh=false",
+		"header=",
+		"key=none",
+		"payload=random",
+		"pool=1MiB",
+		"size=100",
+	},
+	"facts": {
+		"branch",
+		"host.cores",
+		"host.cpu",
+		"host.cpu_limit",
+		"op",
+		"revision",
+		"system.host.cores",
+		"system.host.cpu",
+		"system.host.cpu_limit",
+		"system.image_id",
+		"target",
+		"target.brokers",
+		"target.brokers.version",
+		"target.servers",
+		"target.servers.version",
+		"target.topic.partitions",
+		"target.topic.replicas",
+		"target.version",
+		"unstaged_changes",
+	},
+}
+
+// TestIndependentSettings fails where a change breaks with stored reports.
+func TestIndependentSettings(t *testing.T) {
+	settings := func(table []workload.Setting, kind string) []string {
+		var out []string
+		for _, s := range table {
+			if s.Kind == kind && s.Independent {
+				out = append(out, s.Name+"="+s.Default)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	got := map[string][]string{"": settings(workload.Table(nil), "")}
+	for _, k := range all.Kinds() {
+		got[k.Name()] = settings(workload.Table(k), k.Name())
+	}
+	for name := range independent {
+		got["facts"] = append(got["facts"], name)
+	}
+	slices.Sort(got["facts"])
+	if diff := cmp.Diff(history, got); diff != "" {
+		t.Errorf("stored reports are not found again by what is independent now (-stored +now):\n%s", diff)
+	}
+}
