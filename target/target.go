@@ -33,9 +33,10 @@ type Kind interface {
 // somebody gave and the defaults, and may be an option of the kind or a
 // setting of any workload (linger, max-in-flight). Whoever resolves a workload
 // asks for them before it makes a plan; secrets are not among them. Open
-// applies those that are options by itself.
+// applies those that are options by itself. given names the options that
+// somebody gave a value: what is preset may depend on it.
 type Presetter interface {
-	Presets(u *url.URL, v Values) (set map[string]string, warnings []string, err error)
+	Presets(u *url.URL, v Values, given map[string]bool) (set map[string]string, warnings []string, err error)
 }
 
 // A Verifier is a Kind whose events can be read back though no operation of its

@@ -128,7 +128,7 @@ func (w *Workload) preset() error {
 	if !ok {
 		return nil
 	}
-	presets, warnings, err := p.Presets(w.URL, w.options())
+	presets, warnings, err := p.Presets(w.URL, w.options(), w.given())
 	if err != nil {
 		return err
 	}
@@ -144,6 +144,15 @@ func (w *Workload) preset() error {
 		w.values[name] = value{texts: []string{presets[name]}, from: FromPreset}
 	}
 	return nil
+}
+
+// given names what has a value that somebody gave.
+func (w *Workload) given() map[string]bool {
+	given := make(map[string]bool, len(w.values))
+	for name, v := range w.values {
+		given[name] = v.from > FromPreset
+	}
+	return given
 }
 
 // options are the values of the kind's options so far, with the defaults of

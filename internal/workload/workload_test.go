@@ -40,7 +40,7 @@ func (cannon) Options() []target.Option {
 }
 
 // Presets makes of a password of "env:JAVA" what a client's file would say.
-func (cannon) Presets(_ *url.URL, v target.Values) (map[string]string, []string, error) {
+func (cannon) Presets(_ *url.URL, v target.Values, _ map[string]bool) (map[string]string, []string, error) {
 	if v.String("password") != "env:JAVA" {
 		return nil, nil, nil
 	}

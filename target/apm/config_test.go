@@ -102,7 +102,7 @@ func TestPresets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "apm+http://127.0.0.1:1", tt.options)
-			set, _, err := Kind{}.Presets(s.URL, s.Options)
+			set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
 			if got := set["events-per-shot"]; err != nil || got != tt.want {
 				t.Errorf("got %q, %v; want %q", got, err, tt.want)
 			}

@@ -33,7 +33,7 @@ func (Kind) Options() []target.Option { return options() }
 
 // Presets implements target.Presetter: how many events a shot has follows from
 // what a request is made of.
-func (Kind) Presets(_ *url.URL, v target.Values) (set map[string]string, warnings []string, err error) {
+func (Kind) Presets(_ *url.URL, v target.Values, _ map[string]bool) (set map[string]string, warnings []string, err error) {
 	m, err := newMagazine(v, 1)
 	if err != nil {
 		return nil, nil, err

@@ -204,7 +204,7 @@ func TestConfigPrecedence(t *testing.T) {
 	if diff := cmp.Diff(want, c.warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	set, _, err := Kind{}.Presets(s.URL, s.Options)
+	set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,12 +246,39 @@ func TestPresetsOfIdempotence(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "kafka://a/t", tt.given)
-			set, _, err := Kind{}.Presets(s.URL, s.Options)
+			set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if set["acks"] != tt.want {
 				t.Errorf("got acks %q, want %q", set["acks"], tt.want)
+			}
+		})
+	}
+}
+
+// What gives way is told by the presets, too, so that a report's settings are
+// what ran, and its workload can be fired again.
+func TestPresetsGiveWay(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		given            map[string][]string
+		idempotent, acks string
+	}{
+		{"to acks", map[string][]string{"profile": {"java"}, "acks": {"1"}}, "false", "all"},
+		{"to acks by property", map[string][]string{"profile": {"java"}, "client-property": {"acks=1"}}, "false", "1"},
+		{"not to the same", map[string][]string{"profile": {"java"}, "acks": {"all"}}, "true", "all"},
+		{"to idempotence by property", map[string][]string{"profile": {"java1"}, "client-property": {"enable.idempotence=true"}}, "true", "all"},
+		{"not where both are given", map[string][]string{"client-property": {"enable.idempotence=true", "acks=1"}}, "true", "1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := spec(t, "kafka://a/t", tt.given)
+			set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if set["idempotent"] != tt.idempotent || set["acks"] != tt.acks {
+				t.Errorf("got idempotent %q with acks %q, want %q with %q", set["idempotent"], set["acks"], tt.idempotent, tt.acks)
 			}
 		})
 	}

@@ -232,10 +232,14 @@ func presets(v target.Values) (set, props map[string]string, warnings []string, 
 // set in place of defaults: options of this kind, and the settings linger and
 // max-in-flight of any workload. What somebody set explicitly wins over them.
 // Secrets are not among them. It implements target.Presetter.
-func (Kind) Presets(_ *url.URL, v target.Values) (map[string]string, []string, error) {
+func (Kind) Presets(_ *url.URL, v target.Values, given map[string]bool) (map[string]string, []string, error) {
 	set, props, warnings, err := presets(v)
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings = append(warnings, giveWay(set, props, v, given)...)
 	asked := v.Bool("idempotent") || set["idempotent"] == "true" || v.Bool("transactions") || v.Has("transactional-id") || set["transactional-id"] != ""
-	if err == nil && asked {
+	if asked {
 		// What the protocol asks of an idempotent producer holds unless
 		// somebody says otherwise, and is refused when he does.
 		for name, text := range map[string]string{"acks": "all", "max-in-flight": "5"} {
@@ -244,7 +248,33 @@ func (Kind) Presets(_ *url.URL, v target.Values) (map[string]string, []string, e
 			}
 		}
 	}
-	return set, warnings, err
+	return set, warnings, nil
+}
+
+// giveWay makes what is set hold together, as the Java client does: idempotence
+// that nobody asked for gives way to acks that somebody asked for, and the other
+// way round.
+func giveWay(set, props map[string]string, v target.Values, given map[string]bool) (warnings []string) {
+	value := func(name string) string {
+		if text := set[name]; text != "" && !given[name] {
+			return text
+		}
+		return v.String(name)
+	}
+	said := func(option, property string) bool {
+		_, is := props[property]
+		return is || given[option]
+	}
+	switch {
+	case value("idempotent") != "true" || value("acks") == "all":
+	case !said("idempotent", "enable.idempotence"):
+		set["idempotent"] = "false"
+		return []string{"not idempotent, though the profile is: acks=" + value("acks") + " was asked for (the Java client does the same)"}
+	case !said("acks", "acks"):
+		set["acks"] = "all"
+		return []string{"acks is all: an idempotent producer needs it"}
+	}
+	return nil
 }
 
 // presetValues returns the spec's options with presets filled in where nothing
@@ -272,25 +302,10 @@ func presetValues(s target.Spec) (v target.Values, props map[string]string, warn
 			v[name] = text
 		}
 	}
+	warnings = append(warnings, giveWay(set, props, v, s.Given)...)
 	for name, text := range set {
 		if !s.Given[name] {
 			v[name] = []string{text}
-		}
-	}
-	// As in the Java client: idempotence that nobody asked for gives way to
-	// acks that somebody asked for, and the other way round.
-	_, asked := props["enable.idempotence"]
-	asked = asked || s.Given["idempotent"]
-	_, acksAsked := props["acks"]
-	acksAsked = acksAsked || s.Given["acks"]
-	if v.Bool("idempotent") && v.String("acks") != "all" {
-		switch {
-		case !asked:
-			v["idempotent"] = []string{"false"}
-			warnings = append(warnings, "not idempotent, though the profile is: acks="+v.String("acks")+" was asked for (the Java client does the same)")
-		case !acksAsked:
-			v["acks"] = []string{"all"}
-			warnings = append(warnings, "acks is all: an idempotent producer needs it")
 		}
 	}
 	return v, props, warnings, nil

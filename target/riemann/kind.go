@@ -55,7 +55,7 @@ const (
 )
 
 // Presets implements target.Presetter: what a workload for Riemann starts from.
-func (Kind) Presets(*url.URL, target.Values) (map[string]string, []string, error) {
+func (Kind) Presets(*url.URL, target.Values, map[string]bool) (map[string]string, []string, error) {
 	return map[string]string{"events-per-shot": defaultEventsPerShot, "max-in-flight": defaultInFlight}, nil, nil
 }
 
