@@ -9,8 +9,8 @@ import (
 
 // sweep fires what gathers when somebody ends the run, as a client does that is
 // closed: those events were due, and wait for company that does not come any
-// more. What the bound holds back is left: that is the system's doing, and
-// unsent.
+// more. What the bound holds back is left, whatever the plan says of overload:
+// that is the system's doing, and unsent.
 func (t *thread) sweep(now time.Duration) {
 	r := t.run
 	stop := time.Duration(r.stopAt.Load())
@@ -20,15 +20,20 @@ func (t *thread) sweep(now time.Duration) {
 	}
 	t.until = stop
 	due := r.plan.Schedule.Count(stop)
+	tried := make(map[*stripe]uint64) // the event that the stripe began with when it was last served
 	for moved := true; moved; {
 		moved = false
 		asleep := t.asleep
 		t.asleep = nil
 		for _, s := range asleep {
-			if s.next >= min(r.deal.Before(s.id, due), s.end) {
+			// One that comes back with the event that it went with found no room:
+			// answers make room, and they are taken only after this.
+			at, again := tried[s]
+			if s.next >= min(r.deal.Before(s.id, due), s.end) || again && at == s.next {
 				t.asleep.push(s)
 				continue
 			}
+			tried[s] = s.next
 			t.enqueue(s, now)
 			moved = true
 		}

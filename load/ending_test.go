@@ -10,28 +10,59 @@ import (
 	"carronade/measure"
 )
 
+// roomless is a target whose stripes have no lane, or whose lane has no room for
+// them, as while it logs in.
+type roomless struct {
+	*fake
+	lanes bool
+}
+
+func (r roomless) Route(s int32) Lane {
+	if !r.lanes {
+		return nil
+	}
+	return heldLane{r.fake.lanes[r.Client(s)]}
+}
+
+type heldLane struct{ *fakeLane }
+
+func (heldLane) Room(int32, uint64) int { return 0 }
+
 // TestStopFiresWhatGathers: events that linger when somebody ends the run are
-// fired and answered; those that the bound holds back are not.
+// fired and answered; those that the bound holds back are not, nor are those of
+// stripes that nothing can be fired for, and they keep nobody from the end.
 func TestStopFiresWhatGathers(t *testing.T) {
+	room := func(f *fake) Target { return f }
+	held := func(f *fake) Target { return roomless{f, true} }
+	nowhere := func(f *fake) Target { return roomless{f, false} }
+	wide := Plan{MaxInFlight: 1000}
 	for _, tt := range []struct {
 		name    string
 		plan    Plan
 		stripes int
 		service time.Duration
+		of      func(*fake) Target
 		why     Reason
 		want    measure.Counts
 		whole   bool
 	}{
-		{"one stripe", Plan{MaxInFlight: 1000}, 1, time.Millisecond, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
-		{"stripes that gather each for itself", Plan{MaxInFlight: 1000}, 7, time.Millisecond, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
-		{"held back", Plan{}, 1, time.Second, Interrupted, measure.Counts{Offered: 996, Sent: 11, Acked: 11, Unsent: 985}, true},
-		{"ended by a limit", Plan{MaxInFlight: 1000}, 1, time.Millisecond, ByFailures, measure.Counts{Offered: 996, Sent: 990, Acked: 990, Unsent: 6}, false},
+		{"one stripe", wide, 1, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
+		{"stripes that gather each for itself", wide, 7, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
+		{"held back", Plan{}, 1, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 11, Acked: 11, Unsent: 985}, true},
+		{"ended by a limit", wide, 1, time.Millisecond, room, ByFailures, measure.Counts{Offered: 996, Sent: 990, Acked: 990, Unsent: 6}, false},
+		{"no lane", wide, 3, time.Millisecond, nowhere, Interrupted, measure.Counts{Offered: 996, Unsent: 996}, true},
+		{"a lane that is held", wide, 3, time.Millisecond, held, Interrupted, measure.Counts{Offered: 996, Unsent: 996}, true},
+		{"one stripe, drop", Plan{MaxInFlight: 1000, Overload: Drop}, 1, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
+		{"held back, drop", Plan{Overload: Drop}, 1, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 11, Acked: 11, Dropped: 979, Unsent: 6}, true},
+		{"stripes held back, drop", Plan{Overload: Drop}, 7, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 2, Acked: 2, Dropped: 990, Unsent: 4}, true},
+		{"no lane, drop", Plan{Overload: Drop}, 3, time.Millisecond, nowhere, Interrupted, measure.Counts{Offered: 996, Dropped: 992, Unsent: 4}, true},
+		{"a lane that is held, drop", Plan{Overload: Drop}, 3, time.Millisecond, held, Interrupted, measure.Counts{Offered: 996, Dropped: 992, Unsent: 4}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := tt.plan
 				p.Schedule, p.Linger, p.Portable, p.MaxInFlight = Constant(1000), 10*time.Millisecond, true, max(p.MaxInFlight, 1)
-				r, err := New(p, newFake(RoundRobin(tt.stripes), 1, constantly(tt.service)))
+				r, err := New(p, tt.of(newFake(RoundRobin(tt.stripes), 1, constantly(tt.service))))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -43,15 +74,58 @@ func TestStopFiresWhatGathers(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := &res.Hold
-				got := measure.Counts{Offered: h.Offered, Sent: h.Sent, Acked: h.Acked, Unsent: h.Unsent}
+				got := measure.Counts{Offered: h.Offered, Sent: h.Sent, Acked: h.Acked, Dropped: h.Dropped, Unsent: h.Unsent}
 				if d := cmp.Diff(tt.want, got); d != "" {
 					t.Errorf("(-want +got):\n%s", d)
 				}
 				if res.Whole != tt.whole {
 					t.Errorf("whole: got %v", res.Whole)
 				}
-				if h.Censored.Count() != h.Unsent || h.Gather.Max() > 10*time.Millisecond {
+				if h.Censored.Count() != h.Unsent || h.Sent > 0 && h.Gather.Max() > 10*time.Millisecond {
 					t.Errorf("%d ages of %d unsent events, gathered for at most %v", h.Censored.Count(), h.Unsent, h.Gather.Max())
+				}
+			})
+		})
+	}
+}
+
+// TestStopEndsWithItsDrain: what is in flight when the sweep finds no room is
+// still waited for, as long as the drain goes on and nobody ends it.
+func TestStopEndsWithItsDrain(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		abort time.Duration // after the stop; 0: nobody does
+		took  time.Duration
+		acked uint64
+	}{
+		{"answered in it", 0, 1490 * time.Millisecond, 1},
+		{"aborted", 100 * time.Millisecond, 595500 * time.Microsecond, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := Plan{Schedule: Constant(1000), Linger: 490 * time.Millisecond, MaxInFlight: 1, Overload: Drop, Portable: true, Drain: 5 * time.Second}
+				f := newFake(RoundRobin(2), 1, constantly(time.Second))
+				r, err := New(p, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				r.Start()
+				time.Sleep(495*time.Millisecond + 500*time.Microsecond)
+				r.Stop(Interrupted)
+				if tt.abort > 0 {
+					time.Sleep(tt.abort)
+					r.Abort()
+				}
+				res, err := r.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took != tt.took {
+					t.Errorf("it ended after %v, want %v", took, tt.took)
+				}
+				if got := min(1, res.Hold.Acked); got != tt.acked {
+					t.Errorf("%d events were answered", res.Hold.Acked)
 				}
 			})
 		})
