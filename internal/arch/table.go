@@ -115,7 +115,7 @@ var Rooms = []Room{
 	{Name: "internal/arch"},
 	{Name: "internal/javatest"},
 	{Name: "internal/kafkatest", May: []string{"internal/javatest"}},
-	{Name: "internal/elastictest"},
+	{Name: "internal/elastictest", May: []string{"internal/javatest"}},
 	{Name: "internal/riemanntest"},
 	{Name: "internal/parquettest"},
 	{Name: "internal/browsertest"},

@@ -11,12 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"carronade/internal/javatest"
 )
 
 // A Node is a running OpenSearch. Its methods may be called from several
@@ -186,8 +187,7 @@ func startOnce(r *release) (*Node, error) {
 	}
 	defer log.Close()
 	n.cmd.Stdout, n.cmd.Stderr = log, log
-	n.cmd.SysProcAttr = attributes()
-	if err := launch(n.cmd); err != nil {
+	if err := javatest.Launch(n.cmd); err != nil {
 		return nil, fmt.Errorf("elastictest: start Java: %w", err)
 	}
 	go func() {
@@ -278,23 +278,4 @@ func (n *Node) close() {
 		<-n.done
 	}
 	os.RemoveAll(n.dir)
-}
-
-// starter starts children on one thread that never ends: a parent-death signal
-// is sent when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG).
-var starter = sync.OnceValue(func() chan<- func() {
-	c := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range c {
-			f()
-		}
-	}()
-	return c
-})
-
-func launch(cmd *exec.Cmd) error {
-	started := make(chan error)
-	starter() <- func() { started <- cmd.Start() }
-	return <-started
 }

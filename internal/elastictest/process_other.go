@@ -1,7 +1,0 @@
-//go:build !linux
-
-package elastictest
-
-import "syscall"
-
-func attributes() *syscall.SysProcAttr { return nil }
