@@ -147,7 +147,9 @@ func (s *session) defaultStore() (string, error) {
 }
 
 const configLong = `The configuration: defaults for the flags that say where reports go, who is told
-of a run and how servers are reached, in a file with lines such as
+of a run and how servers are reached. It is carronade/config.yaml in your folder
+of configurations (~/.config where XDG_CONFIG_HOME names no other), or the file
+that CARRONADE_CONFIG names, with lines such as
 
     store: /srv/carronade/reports.db
     metrics-addr: 9464

@@ -69,8 +69,12 @@ func (s *session) openStore(ctx context.Context, place string, existing bool) (s
 
 // openCluster opens the store in Elasticsearch or OpenSearch, whose indices are
 // made when the first report is kept.
-func openCluster(ctx context.Context, place string, _ bool) (store.Store, error) {
-	s, err := elastic.Open(ctx, place)
+func openCluster(ctx context.Context, place string, existing bool) (store.Store, error) {
+	open := elastic.Open
+	if existing {
+		open = elastic.OpenExisting
+	}
+	s, err := open(ctx, place)
 	if err != nil {
 		return nil, err // and no store, not one that is nil
 	}

@@ -52,6 +52,21 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	return s, nil
 }
 
+// OpenExisting is Open for those who only read, or delete: where nobody has kept
+// a report yet the error is a store.ErrAbsent. Who may not ask for the index is
+// not told.
+func OpenExisting(ctx context.Context, address string) (*Store, error) {
+	s, err := Open(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.do(ctx, http.MethodHead, "/"+s.reports(), nil, "", nil); status(err) == http.StatusNotFound {
+		s.Close()
+		return nil, s.fail("open the store", store.ErrAbsent)
+	}
+	return s, nil
+}
+
 // Place implements store.Store.
 func (s *Store) Place() string { return s.place }
 
@@ -285,6 +300,7 @@ var hints = []struct {
 	is   error
 	hint string
 }{
+	{store.ErrAbsent, "see that the prefix at the address's end is right; the first run, or report push, makes the store"},
 	{store.ErrMissing, "carronade report list shows what is there"},
 	{store.ErrExists, "a run that was repeated has an id of its own; the file may have been changed"},
 	{store.ErrRunning, "wait for its end, or stop it"},

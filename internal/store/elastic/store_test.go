@@ -97,6 +97,33 @@ func empty(t *testing.T, s *Store) {
 	}
 }
 
+// Those who only read are told where nobody has kept anything.
+func TestOpenExisting(t *testing.T) {
+	at := address(t, elastictest.Shared(t).URL)
+	s, err := OpenExisting(t.Context(), at)
+	said, _ := errors.AsType[*target.Error](err)
+	if s != nil || !errors.Is(err, store.ErrAbsent) || !strings.Contains(said.Hint, "prefix") {
+		t.Fatalf("got %v (%+v), want %v", err, said, store.ErrAbsent)
+	}
+	if err := open(t, at).Put(t.Context(), storetest.Document(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = OpenExisting(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	forbidden := gate(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		return r.Method == http.MethodHead
+	})
+	if s, err = OpenExisting(t.Context(), address(t, forbidden)); err != nil {
+		t.Fatalf("got %v for one who may not ask", err)
+	}
+	s.Close()
+}
+
 // A gate stands before the real cluster, and does to a request what a test
 // wants: handled is true when it answered itself.
 func gate(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (handled bool)) string {

@@ -41,7 +41,7 @@ func cause(err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return store.ErrFull
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %s", store.ErrReadOnly, system.Reason(err))
+		return fmt.Errorf("%w: %w", store.ErrReadOnly, system.Reason(err))
 	}
 	return err
 }
