@@ -1,7 +1,8 @@
-// Package dial makes connections for targets: TCP with the buffers that were
-// asked for, TLS with the certificates that were given, and words about what
-// went wrong and what to do about it. It refuses to know any protocol that is
-// then spoken, logins, and retries.
+// Package dial makes connections for targets: the options that say how, the
+// hosts of a URL, TCP with the buffers that were asked for, TLS with the
+// certificates that were given, and words about what went wrong and what to do
+// about it. It refuses to know any protocol that is then spoken, logins, and
+// retries.
 //
 // Its invariant: without being told otherwise, a certificate is verified, chain
 // and name.
