@@ -16,12 +16,16 @@ type ReadPlan struct {
 	Warmup   time.Duration // excluded from the hold
 	Hold     Limits        // Time, Events and Bytes end it
 	Idle     time.Duration // ends when nothing arrived for so long; 0: never
+	Ends     bool          // the source ends by itself, at the end of what there is
 	Interval time.Duration // 0 means 1 s
 
 	Observe func(lane int, a []Arrival)
 	Usage   func() measure.Usage
 	Watch   func(Snapshot)
 }
+
+// Endless is as of a Plan.
+func (p *ReadPlan) Endless() bool { return p.Hold.endless() && p.Idle == 0 && !p.Ends }
 
 // A Reading is a consuming run. Like a Run it is a value, and its methods are
 // safe for concurrent use.
@@ -356,7 +360,7 @@ func (c *readCollector) finish() *Result {
 	select {
 	case <-r.abort:
 	default:
-		res.Whole = res.Stopped == Interrupted && r.plan.Hold.endless() && res.Hold.Length() > 0
+		res.Whole = res.Stopped == Interrupted && r.plan.Hold.endless() && r.plan.Idle == 0 && res.Hold.Length() > 0
 	}
 	res.Missing = r.plan.Hold.missing(res.Hold.Consumed, res.Stopped)
 	behind := r.src.Behind()

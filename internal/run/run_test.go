@@ -159,20 +159,23 @@ func TestInterruptions(t *testing.T) {
 		abort       time.Duration
 		most        time.Duration // until there is a report
 		interrupted bool
+		whole       bool // nothing but an interruption was to end it, and its answers were waited for
 	}{
-		{"firing", mortar{echo: time.Millisecond}, []string{"verify=true"}, time.Second, 0, 1100 * time.Millisecond, true},
-		{"reading back", mortar{}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true},
-		{"reading back a dead one", mortar{dead: true}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true},
-		{"a dead one, nobody interrupts", mortar{dead: true}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false},
-		{"firing, and then reading back a dead one", mortar{dead: true}, []string{"verify=true"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true},
-		{"a deaf source", mortar{deaf: time.Hour}, []string{"verify=true", "count=10"}, time.Second, 0, 3 * time.Second, true},
-		{"a deaf source, nobody interrupts", mortar{deaf: time.Hour}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false},
-		{"a round trip that waits", mortar{}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true},
-		{"a round trip that waits for the dead", mortar{dead: true}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true},
-		{"a round trip's firing, and then its waiting", mortar{dead: true}, []string{"op=roundtrip"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true},
-		{"callers that wait", mortar{}, []string{"op=roundtrip", "callers=3"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true},
-		{"consuming", mortar{}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true},
-		{"consuming from a deaf source", mortar{deaf: time.Hour}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true},
+		{"firing", mortar{echo: time.Millisecond}, []string{"verify=true"}, time.Second, 0, 1100 * time.Millisecond, true, true},
+		{"reading back", mortar{}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"reading back a dead one", mortar{dead: true}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"a dead one, nobody interrupts", mortar{dead: true}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
+		{"firing, and then reading back a dead one", mortar{dead: true}, []string{"verify=true"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"a deaf source", mortar{deaf: time.Hour}, []string{"verify=true", "count=10"}, time.Second, 0, 3 * time.Second, true, false},
+		{"a deaf source, nobody interrupts", mortar{deaf: time.Hour}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
+		{"a round trip that waits", mortar{}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"a round trip that waits for the dead", mortar{dead: true}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"a round trip's firing, and then its waiting", mortar{dead: true}, []string{"op=roundtrip"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"callers that wait", mortar{}, []string{"op=roundtrip", "callers=3"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"consuming", mortar{}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"consuming from a deaf source", mortar{deaf: time.Hour}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"reading", mortar{}, []string{"op=consume"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"reading until nothing comes", mortar{}, []string{"op=consume", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -195,6 +198,9 @@ func TestInterruptions(t *testing.T) {
 				}
 				if got := doc.Stopped == load.Interrupted; got != tt.interrupted {
 					t.Errorf("stopped by %q", doc.Stopped)
+				}
+				if tt.interrupted && doc.Partial == tt.whole {
+					t.Errorf("partial: got %v", doc.Partial)
 				}
 				<-tt.m.session.ended
 			})
