@@ -66,3 +66,40 @@ func BenchmarkShot(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDropHeld is a look at a lane that takes no more, where thousands of
+// stripes have events waiting that the buffer still holds.
+func BenchmarkDropHeld(b *testing.B) {
+	const stripes = 4096
+	for _, s := range []struct {
+		name string
+		of   Schedule
+	}{{"constant", Constant(1e6)}, {"sine", Sine(1e6, 5e5, time.Minute)}} {
+		b.Run(s.name, func(b *testing.B) {
+			f := newFake(RoundRobin(stripes), 1, nil)
+			r, err := New(Plan{Schedule: s.of, EventsPerShot: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 1 << 30, EventBytes: 100, Hold: Limits{Time: time.Hour}}, f)
+			if err != nil {
+				b.Fatal(err)
+			}
+			t := newThread(r, 0, 1)
+			ls := &laneState{Lane: f.lanes[0], full: true}
+			t.byID[0], t.lanes = ls, append(t.lanes, ls)
+			for i := range int32(stripes) {
+				s := &stripe{id: i, end: 1 << 40}
+				s.ready = t.readyAt(s)
+				t.enqueue(s, 0)
+			}
+			now := time.Second
+			b.ReportAllocs()
+			for b.Loop() {
+				if now += time.Microsecond; now == 2*time.Second {
+					now = time.Second // before anything is too much
+				}
+				t.drop(ls, now)
+			}
+			if ls.queue.n != stripes {
+				b.Fatalf("%d stripes wait, want %d", ls.queue.n, stripes)
+			}
+		})
+	}
+}

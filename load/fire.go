@@ -1,6 +1,9 @@
 package load
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // fire fires the next shot of a stripe (or, where shots have a fixed make-up,
 // as many of them as are due and the bound allows) and sends the stripe to
@@ -24,7 +27,7 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 	}
 	if n == 0 {
 		t.refused(ls, now) // no room for this stripe: Ready will come
-		ls.queue.push(s)
+		t.line(ls, s)
 		return false
 	}
 	taken := ls.Fire(t.shots[:n])
@@ -49,7 +52,7 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 			g.settle(fired, rest)
 		}
 		t.refused(ls, now)
-		ls.queue.push(s)
+		t.line(ls, s)
 		return false
 	}
 	if g := t.run.plan.Gate; g != nil {
@@ -61,7 +64,7 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 	if t.scheduled() {
 		t.sleep(s)
 	} else {
-		ls.queue.push(s)
+		t.line(ls, s)
 	}
 	return true
 }
@@ -294,11 +297,46 @@ func (t *thread) refire() {
 	}
 }
 
-// drop gives up the shots of queued stripes for which the bound has no room.
-func (t *thread) drop(q *fifo, now time.Duration) {
-	for range q.n {
-		t.give(q.pop(), now)
+// drop gives up the shots of queued stripes for which the bound has no room. It
+// looks at none before the buffer is too small for one of them: a lane that
+// takes no more is looked at many thousand times a second.
+func (t *thread) drop(ls *laneState, now time.Duration) {
+	if now < ls.spills {
+		return
 	}
+	ls.spills = Never
+	for range ls.queue.n {
+		t.give(ls.queue.pop(), now)
+	}
+}
+
+// holds is how many events of each stripe the buffer holds, which all share
+// evenly; 0 where there is none.
+func (p *Plan) holds(stripes int) uint64 {
+	if p.BufferBytes <= 0 || p.Overload != Drop || p.Schedule == nil {
+		return 0
+	}
+	each := p.EventBytes * float64(stripes)
+	if each <= 0 || float64(p.BufferBytes)/each >= 1<<62 {
+		return 1 << 62
+	}
+	return uint64(max(1, math.Ceil(float64(p.BufferBytes)/each)))
+}
+
+// spillsAt is when as many events of a stripe are due as the buffer holds, so
+// that the next shot of it is given up; Never where they do not come.
+func (t *thread) spillsAt(s *stripe) time.Duration {
+	if t.holds == 0 {
+		return 0
+	}
+	if s.end-s.next < t.holds {
+		return Never
+	}
+	at := t.due(s, s.next+t.holds-1)
+	if at >= t.until {
+		return Never
+	}
+	return at
 }
 
 // give drops what a stripe has due, unless the buffer may still hold it.
@@ -313,13 +351,9 @@ func (t *thread) give(s *stripe, now time.Duration) {
 		if p.EventsPerShot > 0 {
 			events = min(uint64(p.EventsPerShot), s.end-s.next)
 		}
-		if p.BufferBytes > 0 {
-			// The buffer is shared evenly by the run's stripes.
-			waiting := float64(due-s.next) * p.EventBytes * float64(t.run.deal.Stripes())
-			if waiting < float64(p.BufferBytes) {
-				t.enqueue(s, now)
-				return
-			}
+		if due-s.next < t.holds {
+			t.enqueue(s, now)
+			return
 		}
 		t.rec.at(now, s.phase).Dropped += events
 		s.next += events

@@ -146,3 +146,26 @@ func TestBuffer(t *testing.T) {
 		}
 	})
 }
+
+// TestBufferOfStripes: the buffer is shared evenly, and a lane that takes no more
+// is looked at again when it is too small for one of them.
+func TestBufferOfStripes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(RoundRobin(4), 1, frozen(time.Second))
+		r, err := Fire(t.Context(), Plan{
+			Schedule: Ramp(100, 300, 3*time.Second), EventsPerShot: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 500, EventBytes: 10,
+			Hold: Limits{Time: 3 * time.Second}, Portable: true,
+		}, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// From 1 s on to 1.5 s 92 events are due while one is frozen; each of four
+		// stripes has room for 12.5.
+		if d := r.Hold.Dropped; d < 38 || d > 44 {
+			t.Errorf("dropped %d, want about the 42 that the buffer does not hold", d)
+		}
+		if sum := r.Hold.Acked + r.Hold.Dropped + r.Hold.Failed + r.Hold.Unknown + r.Hold.Unsent; sum != 600 {
+			t.Errorf("%d events are accounted for, want 600", sum)
+		}
+	})
+}

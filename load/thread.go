@@ -16,10 +16,12 @@ type thread struct {
 	wait    waiter
 	rec     recorder
 	stripes []*stripe
-	asleep  heap         // scheduled stripes whose shot is not ready
-	lost    []*stripe    // ready, and served by no lane at the moment
-	gated   []*stripe    // waiting for the run's gate
-	lanes   []*laneState // met so far
+	asleep  heap          // scheduled stripes whose shot is not ready
+	lost    []*stripe     // ready, and served by no lane at the moment
+	spills  time.Duration // when the first of them has more waiting than the buffer holds
+	holds   uint64        // events of a stripe that the buffer holds; 0: there is none
+	gated   []*stripe     // waiting for the run's gate
+	lanes   []*laneState  // met so far
 	byID    map[int]*laneState
 	dirty   []*laneState  // with something to write
 	refires int           // shots waiting in all lanes to be fired again
@@ -68,6 +70,7 @@ type laneState struct {
 	full       bool          // the lane took less than it was given
 	again      time.Duration // when it last said that it may be tried again
 	queue      fifo          // stripes with a shot ready
+	spills     time.Duration // when the first of them has more waiting than the buffer holds
 	refire     []Shot
 	dirty      bool
 	blocked    bool // bound full, or lane full
@@ -90,6 +93,7 @@ func newThread(r *Run, id, of int) *thread {
 	} else {
 		t.wait = newTimed(r.start)
 	}
+	t.holds = r.plan.holds(r.deal.Stripes())
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
 	n := len(r.phases) + 1
 	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
@@ -272,10 +276,21 @@ func (t *thread) rouse(now time.Duration) {
 func (t *thread) enqueue(s *stripe, now time.Duration) {
 	l := t.run.target.Route(s.id)
 	if l == nil {
+		if at := t.spillsAt(s); len(t.lost) == 0 || at < t.spills {
+			t.spills = at
+		}
 		t.lost = append(t.lost, s)
 		return
 	}
-	t.lane(l, now).queue.push(s)
+	t.line(t.lane(l, now), s)
+}
+
+// line puts a stripe at the end of a lane's queue.
+func (t *thread) line(ls *laneState, s *stripe) {
+	if at := t.spillsAt(s); ls.queue.n == 0 || at < ls.spills {
+		ls.spills = at
+	}
+	ls.queue.push(s)
 }
 
 // lane returns the engine's side of a lane.
@@ -330,11 +345,11 @@ func (t *thread) serve(now time.Duration) {
 			}
 		}
 		if t.run.plan.Overload == Drop && t.scheduled() {
-			t.drop(&ls.queue, now)
+			t.drop(ls, now)
 		}
 	}
 	t.turn = turn
-	if len(t.lost) > 0 && t.run.plan.Overload == Drop && t.scheduled() {
+	if len(t.lost) > 0 && t.run.plan.Overload == Drop && t.scheduled() && now >= t.spills {
 		lost := t.lost
 		t.lost = nil
 		for _, s := range lost {
