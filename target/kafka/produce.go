@@ -212,7 +212,9 @@ func (p *producer) Start(sink load.Sink) {
 		s.started = true
 		for _, l := range s.lanes {
 			if k := l.link; k != nil && k.term.due() {
-				k.held = true // the first shots would come before the watch
+				// Not left to the watch, before which the first shots come. They
+				// wait only where the old login may be over when they arrive.
+				k.held = k.term.late()
 				k.renew()
 			}
 			p.tasks.Go(l.keep)

@@ -40,6 +40,10 @@ func newTerm(lifetime time.Duration) term {
 // due reports whether it is time to log in again.
 func (t term) due() bool { return !t.renew.IsZero() && time.Now().After(t.renew) }
 
+// late reports whether a login that is due ends before another attempt to
+// renew it could be made.
+func (t term) late() bool { return !time.Now().Add(renewPause).Before(t.ends) }
+
 // renew begins to log in again, which takes a goroutine of its own: a token may
 // have to be fetched. The caller has the sender's lock.
 func (k *link) renew() {
@@ -79,13 +83,13 @@ func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool,
 	s := k.l.s
 	sec := s.p.cfg.security
 	s.mu.Lock()
-	addr, ends := k.l.addr, k.term.ends
+	addr, current := k.l.addr, k.term
 	s.mu.Unlock()
 	// Requests go on while a token is fetched.
 	session, first, err := sec.opening(ctx, addr)()
 	if err != nil {
 		s.p.cfg.logf("connection to broker %d at %s: %v", k.l.broker, addr, err)
-		if time.Now().Add(renewPause).Before(ends) {
+		if !current.late() {
 			return 0, true, err
 		}
 	}

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
 
 	"carronade/internal/kafkatest"
 	"carronade/load"
@@ -105,6 +107,61 @@ func TestRenewLogin(t *testing.T) {
 				t.Error("no login was renewed")
 			}
 		})
+	}
+}
+
+// A moody mechanism has nothing to say while a test wants it so.
+type moody struct {
+	sasl.Mechanism
+	silent *atomic.Bool
+}
+
+func (m moody) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	if m.silent.Load() {
+		return nil, nil, errors.New("the token's server is away")
+	}
+	return m.Mechanism.Authenticate(ctx, host)
+}
+
+// A login that is due when a run starts holds nothing up while what it takes to
+// renew it cannot be had, as long as the old one is good.
+func TestRenewLoginAtTheStart(t *testing.T) {
+	t.Setenv("TEST_SECRET", "canary")
+	c := fake(t, 1)
+	var silent atomic.Bool
+	logins, wrong := strictly(c, time.Hour, func(int64) bool { return false })
+	p := opened(t, c.ListenAddrs(), func(cfg *config) {
+		cfg.security.mechanism = moody{cfg.security.mechanism, &silent}
+	}, "sasl-mechanism=PLAIN", "user=a", "password=env:TEST_SECRET")
+	first := logins.Load()
+	silent.Store(true)
+	due := time.Now()
+	for _, s := range p.senders {
+		s.mu.Lock()
+		for _, l := range s.lanes {
+			l.link.term.renew = due
+		}
+		s.mu.Unlock()
+	}
+	r := newRig(t, p)
+	const total = 1000
+	if got := tally(r.fire(total)); got.acked != total {
+		t.Errorf("%+v of %d events, want all acked", got, total)
+	}
+	if n := logins.Load() - first; n != 0 {
+		t.Errorf("%d logins while there was nothing to say, want none", n)
+	}
+	silent.Store(false)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(10 * time.Second); p.renewed.Load() == 0 && time.Now().Before(deadline); {
+		<-tick.C
+	}
+	if p.renewed.Load() == 0 || wrong.Load() > 0 {
+		t.Errorf("%d logins were renewed with %d requests between their parts, want one and none", p.renewed.Load(), wrong.Load())
+	}
+	if lost := p.Metrics()[0].Reconnects; lost != 0 {
+		t.Errorf("%d connections ended, want none", lost)
 	}
 }
 
