@@ -360,7 +360,7 @@ func (c *readCollector) finish() *Result {
 	select {
 	case <-r.abort:
 	default:
-		res.Whole = res.Stopped == Interrupted && r.plan.Hold.endless() && r.plan.Idle == 0 && res.Hold.Length() > 0
+		res.Whole = res.Stopped == Interrupted && r.plan.Endless() && res.Hold.Length() > 0
 	}
 	res.Missing = r.plan.Hold.missing(res.Hold.Consumed, res.Stopped)
 	behind := r.src.Behind()

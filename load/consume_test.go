@@ -149,3 +149,38 @@ func TestDeafSource(t *testing.T) {
 		})
 	}
 }
+
+// TestWholeReading: an interruption is the end of a reading that has no other,
+// and cuts one that has.
+func TestWholeReading(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		plan ReadPlan
+		want bool
+	}{
+		{"no limit", ReadPlan{}, true},
+		{"no limit, and a warm-up", ReadPlan{Warmup: time.Second / 2}, true},
+		{"in the warm-up", ReadPlan{Warmup: time.Minute}, false},
+		{"a time", ReadPlan{Hold: Limits{Time: time.Minute}}, false},
+		{"a number", ReadPlan{Hold: Limits{Events: 1e9}}, false},
+		{"bytes", ReadPlan{Hold: Limits{Bytes: 1 << 40}}, false},
+		{"until nothing comes", ReadPlan{Idle: time.Minute}, false},
+		{"until the end of what there is", ReadPlan{Ends: true}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := NewReading(tt.plan, &spring{tick: time.Millisecond, closed: make(chan struct{})})
+				r.Start()
+				time.Sleep(time.Second)
+				r.Stop(Interrupted)
+				res, err := r.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Whole != tt.want || res.Stopped != Interrupted {
+					t.Errorf("whole: got %v, stopped by %q", res.Whole, res.Stopped)
+				}
+			})
+		})
+	}
+}

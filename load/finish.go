@@ -68,8 +68,7 @@ func (c *collector) finish(started time.Time) *Result {
 	}
 	res.Intervals = c.series.Intervals()
 	slices.SortStableFunc(res.Intervals, func(a, b measure.Interval) int { return cmp.Compare(a.Start, b.Start) })
-	endless := r.plan.Hold.endless() && (r.plan.Schedule == nil || r.plan.Schedule.End() == Never)
-	res.Whole = res.Stopped == Interrupted && endless && hold.Length() > 0 && r.abortAt.Load() == int64(Never)
+	res.Whole = res.Stopped == Interrupted && r.plan.Endless() && hold.Length() > 0 && r.abortAt.Load() == int64(Never)
 	c.failures(res)
 	c.machine(res)
 	res.Missing = r.plan.Hold.missing(hold.Sent, res.Stopped)

@@ -65,6 +65,12 @@ type Limits struct {
 // endless reports whether nothing but failures and somebody ends a hold.
 func (l *Limits) endless() bool { return l.Time == 0 && l.Events == 0 && l.Bytes == 0 }
 
+// Endless reports whether nothing but failures and somebody ends a run: an
+// interruption is the only end that was meant.
+func (p *Plan) Endless() bool {
+	return p.Hold.endless() && (p.Schedule == nil || p.Schedule.End() == Never)
+}
+
 // Overload is what happens to an event that is due while the in-flight bound
 // is reached.
 type Overload uint8

@@ -98,11 +98,6 @@ type Snapshot struct {
 	Rows     []measure.Interval // the same, a row a phase, as the series keeps them
 	Total    measure.Counts     // so far, all phases
 
-	// Whole says of a run that was interrupted that this was the only end it had,
-	// since nothing limited it, and that its answers were waited for: what was
-	// asked for is all there.
-	Whole bool
-
 	Unanswered bool // the plan's: nothing is acknowledged, and what was sent counts
 
 	Rebalance time.Duration // consuming: without an assignment so far, as the mean over the clients

@@ -11,14 +11,11 @@ import (
 func (e *execution) consume(ctx context.Context) (outcome, error) {
 	var out outcome
 	w := e.Workload
-	p, err := w.Plan()
+	plan, err := w.ReadPlan()
 	if err != nil {
 		return out, err
 	}
-	plan := load.ReadPlan{
-		Warmup: p.WarmupTime, Hold: p.Hold, Idle: w.IdleTimeout(), Interval: p.Interval,
-		Usage: e.usage, Watch: e.watch,
-	}
+	plan.Usage, plan.Watch = e.usage, e.watch
 	r := load.NewReading(plan, e.session.Source())
 	if err := e.openHDR(); err != nil {
 		return out, err

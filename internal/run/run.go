@@ -231,7 +231,6 @@ func (e *execution) openHDR() error {
 func (e *execution) report(out outcome, failure error) *report.Document {
 	w, r := e.Workload, out.result
 	r.Steady = trust.Steady(r)
-	r.Whole = r.Whole && w.OpenEnded() // the engine does not know that a log's end was to end it
 	if e.hdr != nil {
 		if err := e.hdr.Close(); err != nil {
 			out.problems = append(out.problems, fmt.Sprintf("--hdr: %v", err))

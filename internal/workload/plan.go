@@ -128,6 +128,18 @@ func (w *Workload) Plan() (load.Plan, error) {
 	return p, nil
 }
 
+// ReadPlan is what the engine needs to know to consume.
+func (w *Workload) ReadPlan() (load.ReadPlan, error) {
+	p, err := w.Plan()
+	if err != nil {
+		return load.ReadPlan{}, err
+	}
+	return load.ReadPlan{
+		Warmup: p.WarmupTime, Hold: p.Hold, Interval: p.Interval,
+		Idle: w.IdleTimeout(), Ends: w.Bool("until-end"),
+	}, nil
+}
+
 // Spec is what the target needs to know. The caller sets RunID and Logf.
 func (w *Workload) Spec() (target.Spec, error) {
 	p, err := w.Plan()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"carronade/internal/secret"
-	"carronade/load"
 	"carronade/target"
 	"carronade/units"
 )
@@ -236,14 +235,12 @@ func (w *Workload) Seed() uint64 { return w.Count("seed") }
 
 // OpenEnded reports whether nothing but a signal, or the target, ends the run.
 func (w *Workload) OpenEnded() bool {
-	if w.Has("for") || w.Has("count") || w.Has("bytes") {
-		return false
-	}
 	if w.Op == Consume {
-		return !w.Bool("until-end") && w.IdleTimeout() == 0
+		p, err := w.ReadPlan()
+		return err != nil || p.Endless()
 	}
-	s, _, err := w.schedule()
-	return err != nil || s == nil || s.End() == load.Never
+	p, err := w.Plan()
+	return err != nil || p.Endless()
 }
 
 // List returns the values of a setting that may be given several times.
