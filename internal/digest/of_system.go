@@ -3,6 +3,7 @@ package digest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,9 +15,13 @@ import (
 // Bounds of what is taken from facts, which anybody may fill.
 const (
 	mostFacts = 400 // in all
-	mostOwn   = 80  // of one nest, so that none takes the room of those behind it
+	mostOwn   = 80  // of one nest, so that none takes the room of those behind it; Rest stands for more
 	mostText  = 160 // bytes of a text; of a longer one, the beginning and a sum of all
 )
+
+// Rest is the name, within a nest of facts, of the sum of those that are beyond
+// the bounds: two nests that differ in any of them are two. No fact is called so.
+const Rest = "#rest"
 
 // unfit are facts of the system under test that are of one run alone, or stand
 // elsewhere.
@@ -152,14 +157,20 @@ func (b *builder) attachments(d *report.Document) {
 }
 
 // flatten adds what a nest of facts holds, under dotted names. A list gives how
-// long it is, and which versions its entries name.
+// long it is, and which versions its entries name. Of what is beyond the bounds
+// there is a sum.
 func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
 	limit := len(b.fields) + mostFacts
 	var walk func(prefix string, m map[string]any, depth int)
 	walk = func(prefix string, m map[string]any, depth int) {
 		own := 0
+		rest := map[string]any{}
 		for _, k := range sortedKeys(m) {
-			if !plainName.MatchString(k) || own >= mostOwn || len(b.fields) >= limit {
+			if !plainName.MatchString(k) {
+				continue
+			}
+			if own >= mostOwn || len(b.fields) >= limit {
+				rest[k] = m[k]
 				continue
 			}
 			own++
@@ -182,6 +193,9 @@ func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
 			case float64:
 				b.put(name, Value{Kind: Number, Num: v, Independent: isIndependentFact(name)})
 			}
+		}
+		if text, err := json.Marshal(rest); err == nil && len(rest) > 0 { // of JSON, which it was
+			b.put(prefix+Rest, Value{Kind: Text, Text: sumOf(string(text)), Independent: isIndependentFact(prefix + Rest)})
 		}
 	}
 	walk(prefix, facts, depth)

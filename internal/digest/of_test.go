@@ -297,6 +297,46 @@ func TestTargetIsCalledWhatWasTyped(t *testing.T) {
 	}
 }
 
+// Of what is beyond the bounds there is a sum, which is another one wherever two
+// nests differ.
+func TestFactsBeyondTheBoundsAreSummed(t *testing.T) {
+	settings := func(n int, last string) *report.Document {
+		d := read()
+		own := map[string]any{}
+		for i := range n {
+			own[fmt.Sprintf("setting.%03d", i)] = "x"
+		}
+		own[fmt.Sprintf("setting.%03d", n-1)] = last
+		d.Facts = map[string]any{"broker_settings": own, "topic": map[string]any{"settings": own}}
+		return d
+	}
+	for _, tt := range []struct {
+		name string
+		n    int
+		want bool // a sum
+	}{{"as many as there is room for", mostOwn, false}, {"one more", mostOwn + 1, true}, {"many", mostOwn + 120, true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, nest := range []string{"target.broker_settings.", "target.topic.settings."} {
+				sum := func(last string) Value {
+					r := Of(settings(tt.n, last))
+					v, ok := r.Get(nest + Rest)
+					if ok != tt.want {
+						t.Errorf("%s: a sum is %v, want %v", nest, ok, tt.want)
+					}
+					return v
+				}
+				a, again, b := sum("1"), sum("1"), sum("2")
+				if !a.Equal(again) || a.Equal(b) == tt.want {
+					t.Errorf("%s: got %q, %q of the same, and %q", nest, a.Text, again.Text, b.Text)
+				}
+				if tt.want && a.Independent != isIndependentFact(nest+"x") {
+					t.Errorf("%s: the sum is independent: %v", nest, a.Independent)
+				}
+			}
+		})
+	}
+}
+
 // What is too long for a row is told apart all the same, and none of many facts
 // takes the room of others.
 func TestLongFactsAreTold(t *testing.T) {
@@ -327,8 +367,8 @@ func TestLongFactsAreTold(t *testing.T) {
 	if x, _ := a.Get("target.topic.settings.follower.replication.throttled.replicas"); !x.Independent {
 		t.Error("a long setting of a topic is not independent")
 	}
-	if n := len(a.Under("target.broker_settings.")); n != mostOwn {
-		t.Errorf("got %d settings of brokers, want %d", n, mostOwn)
+	if n := len(a.Under("target.broker_settings.")); n != mostOwn+1 {
+		t.Errorf("got %d settings of brokers, want %d and a sum of the rest", n, mostOwn)
 	}
 	if got := summed(strings.Repeat("\u00e9", 200)); len(got) > mostText || !utf8.ValidString(got) {
 		t.Errorf("got %q", got)

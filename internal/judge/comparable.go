@@ -18,8 +18,9 @@ type Finding struct {
 	Text   string `json:"text"`
 }
 
-// findings are what speaks against holding candidate against base. What the sides are meant to differ in (the revision; and, of two
-// workloads, their settings) is said where the workload is.
+// findings are what speaks against holding candidate against base. What the
+// sides are meant to differ in (the revision; and, of two workloads, their
+// settings) is said where the workload is.
 func findings(base, candidate []digest.Row) []Finding {
 	var out []Finding
 	add := func(severe bool, about, subject string, wanted func(digest.Field) bool) {
@@ -29,8 +30,9 @@ func findings(base, candidate []digest.Row) []Finding {
 	}
 	add(true, "client", "", func(f digest.Field) bool { return f.Name == "version" })
 	add(true, "servers", "", func(f digest.Field) bool {
-		return strings.HasPrefix(f.Name, "target.") && !ofRun[f.Name] && f.Name != leaders && !digest.OfRevision(f.Name)
+		return strings.HasPrefix(f.Name, "target.") && !ofRun[f.Name] && f.Name != leaders && !isBrokerSetting(f) && !digest.OfRevision(f.Name)
 	})
+	out = append(out, brokers(base, candidate)...)
 	// A version of the server is what a comparison may be about.
 	add(false, "servers", "", func(f digest.Field) bool {
 		return strings.HasPrefix(f.Name, "target.") && digest.OfRevision(f.Name)
@@ -92,7 +94,7 @@ func attached(base, candidate []digest.Row) []Finding {
 
 // ofRun are facts of targets that belong to one run.
 var ofRun = map[string]bool{
-	"target.controller": true, "target.topic.name": true, "target.topic.created_by": true, "target.acks": true,
+	brokersTold: true, "target.controller": true, "target.topic.name": true, "target.topic.created_by": true, "target.acks": true,
 	"target.idempotent": true, "target.engine": true, "target.address": true,
 	"target.request.bytes": true, "target.request.compressed_to": true, "target.request.distinct": true,
 }

@@ -184,7 +184,7 @@ func TestFindings(t *testing.T) {
 		{"client", fields{"version": "2.0.0"}, 0, []string{"!client: version was 1.0.0 and is 2.0.0"}},
 		{"brokers", fields{"target.topic.settings.min.insync.replicas": "2"}, 0, []string{"!servers: topic settings min insync replicas was nothing and is 2"}},
 		{"broker version", fields{"target.brokers.version": "4.4.0"}, 0, []string{"servers: brokers version was nothing and is 4.4.0"}},
-		{"a broker's setting", fields{"target.broker_settings.num.io.threads": "64"}, 0, []string{"!servers: broker settings num io threads was nothing and is 64"}},
+		{"a broker's setting", fields{"target.broker_settings.num.io.threads": "64"}, 0, []string{"servers: the base does not know its brokers' settings"}},
 		{"an attachment of one side", fields{"attachment.server.properties": "#1"}, 0, []string{"servers: server.properties is not attached to all reports"}},
 		{"leaders", fields{"target.topic.leaders": "1: 0 1, 2: 2"}, 0, []string{"!leaders: topic leaders was nothing and is 1: 0 1, 2: 2"}},
 		{"host", fields{"host.cpu": "another cpu", "host.name": "another"}, 0, []string{"!host: the generator's cpu was one cpu and is another cpu"}},

@@ -64,6 +64,7 @@ func (cl *cluster) facts() map[string]any {
 	if len(cl.configured) > 0 {
 		f["broker_settings"] = maps.Clone(cl.configured)
 	}
+	f["brokers_told"] = cl.told
 	if cl.id == discardID {
 		f["discards"] = true
 	}
@@ -135,7 +136,7 @@ func (cl *cluster) readBrokerSettings(ctx context.Context) {
 			told[r.Name] = configuredOf(r.Configs)
 		}
 	}
-	cl.configured = together(told)
+	cl.configured, cl.told = together(told), len(told)
 }
 
 // configuredOf are the settings of a broker that somebody made, but for secrets

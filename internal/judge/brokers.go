@@ -1,0 +1,110 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"carronade/internal/digest"
+)
+
+// What Kafka's brokers have set, and how many of them told it.
+const (
+	brokerSettings = "target.broker_settings."
+	brokersTold    = "target.brokers_told"
+	brokersAll     = "target.brokers"
+)
+
+func isBrokerSetting(f digest.Field) bool { return strings.HasPrefix(f.Name, brokerSettings) }
+
+// toldOf is how many of how many brokers told their settings to a run. Reports
+// of before these were counted have settings of all, or of none.
+func toldOf(r *digest.Row) (told, of float64) {
+	told, counted := r.Num(brokersTold)
+	of, ok := r.Num(brokersAll)
+	if !ok {
+		of = 1
+	}
+	if !counted && len(r.Under(brokerSettings)) > 0 {
+		told = of
+	}
+	return told, of
+}
+
+// brokers are the settings of the servers that differ. A run that could not ask
+// all brokers for them (it takes a right, and an answer in time) says nothing of
+// those that it has not got: that is one finding a side, which is to be known.
+func brokers(base, candidate []digest.Row) []Finding {
+	silent := func(r *digest.Row) bool { n, _ := toldOf(r); return n == 0 }
+	if count(base, silent) == len(base) && count(candidate, silent) == len(candidate) { // also of what has no brokers
+		return nil
+	}
+	a, text := telling("base", base)
+	b, other := telling("candidate", candidate)
+	var out []Finding
+	for _, t := range []string{text, other} {
+		if t != "" {
+			out = append(out, Finding{false, "servers", t})
+		}
+	}
+	if len(a) == 0 || len(b) == 0 {
+		return out
+	}
+	lastA, cutA := lastSetting(a)
+	lastB, cutB := lastSetting(b)
+	for _, d := range differing(a, b, isBrokerSetting) {
+		name := strings.TrimPrefix(d.Name, brokerSettings)
+		switch {
+		case name == digest.Rest:
+			out = append(out, Finding{true, "servers", "broker settings differ that are too many to name (report show --json has both)"})
+		case cutA && d.Name > lastA && !told(d.Base), cutB && d.Name > lastB && !told(d.Candidate): // it is in the rest
+		default:
+			out = append(out, Finding{true, "servers", plainField(d.Name) + " " + d.words()})
+		}
+	}
+	return out
+}
+
+// telling are the runs of a side that know the settings of all brokers, and what
+// is to be said of the others.
+func telling(side string, rows []digest.Row) (all []digest.Row, text string) {
+	var least, of float64
+	for i := range rows {
+		n, m := toldOf(&rows[i])
+		switch {
+		case n >= m:
+			all = append(all, rows[i])
+		case of == 0 || n < least:
+			least, of = n, m
+		}
+	}
+	switch missing := len(rows) - len(all); {
+	case missing == 0:
+		return all, ""
+	case missing < len(rows):
+		return all, fmt.Sprintf("%d of the %s's %d runs do not know all brokers' settings", missing, side, len(rows))
+	case least > 0:
+		return nil, fmt.Sprintf("only %d of %d brokers of the %s told their settings", int(least), int(of), side)
+	}
+	return nil, "the " + side + " does not know its brokers' settings"
+}
+
+// lastSetting is the last of the settings that a side has by name, and whether
+// there are more.
+func lastSetting(rows []digest.Row) (last string, cut bool) {
+	for i := range rows {
+		for _, f := range rows[i].Under(brokerSettings) {
+			if f.Name == brokerSettings+digest.Rest {
+				cut = true
+			} else {
+				last = max(last, f.Name)
+			}
+		}
+	}
+	return last, cut
+}
+
+// told is whether any report of a side has a field.
+func told(values []string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return v != "" })
+}

@@ -1,0 +1,93 @@
+package judge
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/digest"
+)
+
+// What brokers have set and what is not known of them are two things.
+func TestBrokersThatDoNotTell(t *testing.T) {
+	set := func(told float64, more ...string) fields {
+		f := fields{"target.brokers": 3.0, brokersTold: told}
+		for i := 0; i < len(more); i += 2 {
+			f[brokerSettings+more[i]] = more[i+1]
+		}
+		return f
+	}
+	// many are nine settings, from the one called so on, and a sum of the rest.
+	many := func(sum, last string) fields {
+		f := set(3, digest.Rest, sum)
+		for c := last[0] - 8; c <= last[0]; c++ {
+			f[brokerSettings+string(c)] = "1"
+		}
+		return f
+	}
+	unasked := fields{"target.brokers": 3.0}
+	older := fields{"target.brokers": 3.0, brokerSettings + "num.io.threads": "8", brokerSettings + "num.network.threads": "3"}
+	two := set(3, "num.io.threads", "8", "num.network.threads", "3")
+	for _, tt := range []struct {
+		name            string
+		base, candidate fields
+		some            fields // of the first two runs of the candidate, where they are others
+		want            []string
+	}{
+		{name: "nobody tells", base: set(0), candidate: set(0)},
+		{name: "nothing has brokers"},
+		{name: "the same", base: two, candidate: two},
+		{name: "the base does not tell", base: set(0), candidate: two, want: []string{"the base does not know its brokers' settings"}},
+		{name: "a base of before they were asked", base: unasked, candidate: two, want: []string{"the base does not know its brokers' settings"}},
+		{name: "a base of before they were counted", base: older, candidate: two},
+		{name: "the candidate does not tell", base: two, candidate: set(0), want: []string{"the candidate does not know its brokers' settings"}},
+		{
+			name: "one of several told", base: two, candidate: set(1, "num.io.threads", "64"),
+			want: []string{"only 1 of 3 brokers of the candidate told their settings"},
+		},
+		{
+			name: "some runs were told nothing", base: two, candidate: two, some: set(0),
+			want: []string{"2 of the candidate's 6 runs do not know all brokers' settings"},
+		},
+		{
+			name: "some runs were told nothing, and the others differ", base: two, candidate: set(3, "num.io.threads", "64", "num.network.threads", "3"), some: set(0),
+			want: []string{"2 of the candidate's 6 runs do not know all brokers' settings", "!broker settings num io threads was 8 and is 64"},
+		},
+		{
+			name: "nothing is set, and something is", base: set(3), candidate: set(3, "num.io.threads", "64"),
+			want: []string{"!broker settings num io threads was nothing and is 64"},
+		},
+		{
+			name: "more than can be named", base: many("#1", "k"), candidate: many("#2", "k"),
+			want: []string{"!broker settings differ that are too many to name (report show --json has both)"},
+		},
+		{
+			name: "one more takes the place of the last", base: many("#1", "k"), candidate: many("#2", "j"),
+			want: []string{"!broker settings differ that are too many to name (report show --json has both)", "!broker settings b was nothing and is 1"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base, candidate := runs(1, "a", 6, 1, 1, 0.01, tt.base), runs(2, "b", 6, 1, 1, 0.01, tt.candidate)
+			if tt.some != nil {
+				copy(candidate, runs(2, "b", 2, 1, 1, 0.01, tt.some))
+			}
+			var got []string
+			for _, f := range between(base, candidate) {
+				text := f.Text
+				if f.Severe {
+					text = "!" + text
+				}
+				if f.About != "servers" {
+					t.Errorf("got a finding about %s: %s", f.About, f.Text)
+				}
+				got = append(got, text)
+			}
+			slices.Sort(got)
+			slices.Sort(tt.want)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
