@@ -38,15 +38,16 @@ const (
 //
 // A lane is one partition of one client. It implements load.Target.
 type clientProducer struct {
-	cl      *cluster
-	cfg     *config
-	gen     *payload.Generator
-	stripes stripes
-	content content
-	perShot int // most events of a shot
-	senders []*clientSender
-	sink    load.Sink
-	traffic traffic
+	cl       *cluster
+	cfg      *config
+	gen      *payload.Generator
+	stripes  stripes
+	content  content
+	perShot  int // most events of a shot
+	senders  []*clientSender
+	sink     load.Sink
+	traffic  traffic
+	attempts attempts
 }
 
 // A clientSender is one franz-go client with its lanes. The engine's thread
@@ -128,6 +129,7 @@ func (p *clientProducer) opts(i int) []kgo.Opt {
 		kgo.ProduceRequestTimeout(max(c.requestTimeout, 100*time.Millisecond)),
 		kgo.RecordDeliveryTimeout(max(c.deliveryTimeout, time.Second)),
 		kgo.WithHooks(&p.traffic),
+		p.attempts.dialer(c.security),
 	)
 	switch c.acks {
 	case 0:
@@ -251,6 +253,7 @@ func (p *clientProducer) facts() map[string]any {
 	if r := p.traffic.ratio(); r > 0 && p.cfg.compression != "none" {
 		f["compressed_to"] = r
 	}
+	p.attempts.facts(f)
 	if p.cfg.txn.on {
 		var t transactionCounts
 		for _, s := range p.senders {

@@ -289,12 +289,17 @@ func (s *security) dialTransport(ctx context.Context, addr string) (net.Conn, er
 	return d.Dial(ctx, addr)
 }
 
+// dialForClient connects for a franz-go client, which logs in by itself.
+func (s *security) dialForClient(ctx context.Context, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return s.dialTransport(ctx, addr)
+}
+
 // kgoOpts returns the same settings for a franz-go client.
 func (s *security) kgoOpts() []kgo.Opt {
 	opts := []kgo.Opt{kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-		defer cancel()
-		return s.dialTransport(ctx, addr)
+		return s.dialForClient(ctx, addr)
 	})}
 	if s.mechanism != nil {
 		opts = append(opts, kgo.SASL(s.mechanism))

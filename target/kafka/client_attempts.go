@@ -1,0 +1,214 @@
+package kafka
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// An attempts counts batches as franz-go writes them and as brokers answer: its
+// hooks tell of the ones that succeeded alone, and an attempt that did not is
+// one that it makes again, or gives up. It reads what passes over the clients'
+// connections, behind TLS, and changes nothing of it. Safe for concurrent use.
+type attempts struct {
+	written    atomic.Uint64 // batches in requests that want an answer
+	refused    atomic.Uint64 // answered with an error
+	unanswered atomic.Uint64 // their connection ended before an answer came
+}
+
+// dialer is how a client connects that is counted.
+func (a *attempts) dialer(s *security) kgo.Opt {
+	return kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
+		conn, err := s.dialForClient(ctx, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &countedConn{Conn: conn, of: a, pending: map[int32]pendingProduce{}}, nil
+	})
+}
+
+func (a *attempts) facts(f map[string]any) {
+	refused, unanswered := a.refused.Load(), a.unanswered.Load()
+	if refused+unanswered == 0 {
+		return
+	}
+	f["batch_attempts"] = a.written.Load()
+	f["batch_attempts_refused"], f["batch_attempts_unanswered"] = refused, unanswered
+}
+
+// A countedConn is a connection whose produce requests and answers are counted.
+// One goroutine writes and one reads, as franz-go does.
+type countedConn struct {
+	net.Conn
+	of *attempts
+
+	mu      sync.Mutex
+	pending map[int32]pendingProduce // by correlation id
+	closed  bool
+
+	// Of the reader: the answer that is coming in.
+	head [8]byte // size and correlation id
+	have int     // bytes of head
+	left int     // bytes of the answer still to come
+	keep bool    // it is to a produce request
+	what pendingProduce
+	body []byte
+}
+
+type pendingProduce struct {
+	version int16
+	batches int
+}
+
+// Write implements net.Conn. franz-go writes a request by one call.
+func (c *countedConn) Write(b []byte) (int, error) {
+	id, p, ok := produceOf(b)
+	if ok {
+		c.mu.Lock()
+		c.pending[id] = p // the answer may come before Write returns
+		c.mu.Unlock()
+	}
+	n, err := c.Conn.Write(b)
+	if !ok {
+		return n, err
+	}
+	if n == len(b) {
+		c.of.written.Add(uint64(p.batches))
+	} else { // part of a request is none
+		c.mu.Lock()
+		delete(c.pending, id)
+		c.mu.Unlock()
+	}
+	return n, err
+}
+
+// produceOf reads a request, and reports whether it is one to produce that wants
+// an answer.
+func produceOf(b []byte) (id int32, p pendingProduce, ok bool) {
+	const head = 14 // size, key, version, correlation id, length of the client id
+	if len(b) < head || int(binary.BigEndian.Uint32(b)) != len(b)-4 || kmsg.Key(binary.BigEndian.Uint16(b[4:])) != kmsg.Produce {
+		return 0, p, false
+	}
+	req := kmsg.NewPtrProduceRequest()
+	req.Version = int16(binary.BigEndian.Uint16(b[6:]))
+	body := b[head:]
+	if n := int(int16(binary.BigEndian.Uint16(b[12:]))); n > len(body) {
+		return 0, p, false
+	} else if n > 0 {
+		body = body[n:]
+	}
+	if req.IsFlexible() {
+		var err error
+		if body, err = skipTags(body); err != nil {
+			return 0, p, false
+		}
+	}
+	if req.ReadFrom(body) != nil || req.Acks == 0 {
+		return 0, p, false
+	}
+	p.version = req.Version
+	for i := range req.Topics {
+		p.batches += len(req.Topics[i].Partitions)
+	}
+	return int32(binary.BigEndian.Uint32(b[8:])), p, true
+}
+
+// Read implements net.Conn.
+func (c *countedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.take(b[:n])
+	return n, err
+}
+
+// take follows the answers that come in.
+func (c *countedConn) take(b []byte) {
+	for len(b) > 0 {
+		if c.left == 0 { // between two answers, or in the head of one
+			n := copy(c.head[c.have:4], b)
+			c.have += n
+			b = b[n:]
+			if c.have < 4 {
+				return
+			}
+			c.left = int(binary.BigEndian.Uint32(c.head[:]))
+			if c.left == 0 {
+				c.have = 0
+			}
+			continue
+		}
+		if c.have < len(c.head) { // its correlation id, if it has one
+			n := min(copy(c.head[c.have:], b), c.left)
+			c.have += n
+			c.left -= n
+			b = b[n:]
+			if c.have == len(c.head) {
+				c.meet(int32(binary.BigEndian.Uint32(c.head[4:])))
+			}
+		} else {
+			n := min(len(b), c.left)
+			if c.keep {
+				c.body = append(c.body, b[:n]...)
+			}
+			c.left -= n
+			b = b[n:]
+		}
+		if c.left == 0 {
+			if c.keep {
+				c.answered()
+			}
+			c.have, c.keep = 0, false
+		}
+	}
+}
+
+// meet finds what the answer is to.
+func (c *countedConn) meet(id int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.what, c.keep = c.pending[id]
+	delete(c.pending, id)
+	c.body = c.body[:0]
+}
+
+// answered counts what an answer refuses. One that cannot be read is franz-go's
+// to complain about.
+func (c *countedConn) answered() {
+	resp := kmsg.NewPtrProduceResponse()
+	resp.Version = c.what.version
+	body := c.body
+	if resp.IsFlexible() {
+		var err error
+		if body, err = skipTags(body); err != nil {
+			return
+		}
+	}
+	if resp.ReadFrom(body) != nil {
+		return
+	}
+	for i := range resp.Topics {
+		for _, p := range resp.Topics[i].Partitions {
+			if p.ErrorCode != 0 && p.ErrorCode != kerr.DuplicateSequenceNumber.Code { // which says that it is there
+				c.of.refused.Add(1)
+			}
+		}
+	}
+}
+
+// Close implements net.Conn.
+func (c *countedConn) Close() error {
+	c.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		for _, p := range c.pending {
+			c.of.unanswered.Add(uint64(p.batches))
+		}
+	}
+	c.mu.Unlock()
+	return c.Conn.Close()
+}
