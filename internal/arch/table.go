@@ -102,7 +102,7 @@ var Rooms = []Room{
 	{Name: "internal/command/reports", May: []string{
 		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load",
 		"internal/workload", "target", "units",
-	}},
+	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/layout", "internal/workload", "target", "target/riemann", "units"}},
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{

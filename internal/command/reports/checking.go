@@ -103,7 +103,8 @@ func (c *commands) inspect(ctx context.Context, s store.Store, before int) (faul
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return faults, err
 	}
-	if err != nil {
+	cut := err != nil
+	if cut {
 		fault(err)
 	}
 	read := 0
@@ -121,7 +122,7 @@ func (c *commands) inspect(ctx context.Context, s store.Store, before int) (faul
 	if faults == 0 {
 		_, err = fmt.Fprintf(c.Out, "%s: %s, all whole\n", s.Place(), units.Plural(read, "report"))
 	} else {
-		_, err = fmt.Fprintf(c.Out, "%s: %s of %s can be read\n", s.Place(), units.Plural(read, "report"), units.FormatCount(uint64(len(ids))))
+		_, err = fmt.Fprintf(c.Out, "%s: %s of %s can be read%s\n", s.Place(), units.Plural(read, "report"), foundWords(len(ids), cut), orMore(cut))
 	}
 	return faults, err
 }
@@ -145,9 +146,9 @@ func (c *commands) replace(ctx context.Context, place string) (err error) {
 		return lost(fresh.Place(), to)
 	}
 	defer old.Close()
-	ids, err := old.Find(ctx, "", 1<<31-1)
-	if err != nil {
-		c.Warn(err.Error())
+	ids, ended := old.Find(ctx, "", 1<<31-1)
+	if ended != nil {
+		c.Warn(ended.Error())
 	}
 	saved := 0
 	for i := len(ids) - 1; i >= 0; i-- {
@@ -164,11 +165,46 @@ func (c *commands) replace(ctx context.Context, place string) (err error) {
 	if saved == 0 {
 		return lost(fresh.Place(), to)
 	}
-	if _, err = fmt.Fprintf(c.Out, "%s: a new store, with %s of the %s that the old one tells of\n", fresh.Place(), units.Plural(saved, "report"), units.FormatCount(uint64(len(ids)))); err != nil || saved == len(ids) {
+	if _, err := fmt.Fprintf(c.Out, "%s: a new store, with %s of %s in the old one%s\n",
+		fresh.Place(), units.Plural(saved, "report"), foundWords(len(ids), ended != nil), orMore(ended != nil)); err != nil {
 		return err
 	}
+	return missing(to, len(ids), saved, ended)
+}
+
+// foundWords and orMore tell how many reports a store has, or of how many what
+// can be read of it tells.
+func foundWords(n int, cut bool) string {
+	if cut {
+		return "the " + units.FormatCount(uint64(n)) + " that are found"
+	}
+	return units.FormatCount(uint64(n))
+}
+
+func orMore(cut bool) string {
+	if cut {
+		return "; how many more there were is not known"
+	}
+	return ""
+}
+
+// missing is the end of a rescue that found so many reports, and saved some of
+// them. What ended the finding may have kept others from it.
+func missing(to string, found, saved int, ended error) error {
+	n := units.Plural(found-saved, "report")
+	text := ""
+	switch {
+	case ended != nil && saved < found:
+		text = "at least " + n + " could not be read, and how many more there were is not known"
+	case ended != nil:
+		text = "how many reports could not be read is not known"
+	case saved < found:
+		text = n + " could not be read"
+	default:
+		return nil
+	}
 	return command.Exit{Code: command.Broken, Err: &command.Words{
-		Err: fmt.Errorf("%s could not be read", units.Plural(len(ids)-saved, "report")), Hint: "keep " + to + " until you have them from elsewhere: carronade report pull, carronade report import",
+		Err: errors.New(text), Hint: "keep " + to + " until you have them from elsewhere: carronade report pull, carronade report import",
 	}}
 }
 

@@ -40,8 +40,18 @@ not here. What is here already stays as it is, but for what a killed run left.`,
 		Example: "\n  carronade report pull branch=main --from elasticsearch://search:9200",
 	}
 	cmd.Flags().String("from", "", "the store at `PLACE`, a file or an address")
-	c.into(cmd, func(ctx context.Context, s store.Store, args []string) error {
-		return c.between(ctx, s, c.Stores, cmd.Flags().Lookup("from"), func(other store.Store) error { return c.copyReports(ctx, other, s, args) })
+	open := c.Stores.Bind(cmd.Flags())
+	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) (err error) {
+		ctx, from := cmd.Context(), cmd.Flags().Lookup("from")
+		s, err := open(ctx)
+		if errors.Is(err, store.ErrAbsent) {
+			return c.intoNew(ctx, cmd.Flag("store").Value.String(), from, args)
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		return c.between(ctx, s, c.Stores, from, func(other store.Store) error { return c.copyReports(ctx, other, s, args) })
 	})
 	cmd.ValidArgsFunction = cobra.NoFileCompletions // ids are those of the other store
 	return cmd
@@ -59,23 +69,46 @@ func (c *commands) into(cmd *cobra.Command, do job) {
 // already is refused before it is opened again: where a process has a file open
 // twice, closing either gives up the locks of both.
 func (c *commands) between(ctx context.Context, s store.Store, open command.Stores, flag *pflag.Flag, do func(store.Store) error) (err error) {
-	place := flag.Value.String()
-	if place == "" {
-		return &command.Words{Err: fmt.Errorf("--%s is missing: which store?", flag.Name), Hint: "a file, or an address such as elasticsearch://HOST:9200"}
+	place, err := other(flag)
+	if err != nil {
+		return err
 	}
 	same := &command.Words{Err: fmt.Errorf("--%s is the store that is open: %s", flag.Name, s.Place()), Hint: "--" + flag.Name + " and --store are two places; without --store it is your own"}
 	if sameFile(s.Place(), place) {
 		return same
 	}
-	other, err := open(ctx, place)
+	it, err := open(ctx, place)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, other.Close()) }()
-	if other.Place() == s.Place() {
+	defer func() { err = errors.Join(err, it.Close()) }()
+	if it.Place() == s.Place() {
 		return same
 	}
-	return do(other)
+	return do(it)
+}
+
+// intoNew copies reports to a store that is not there, once the one that they
+// come from is: otherwise none is made.
+func (c *commands) intoNew(ctx context.Context, place string, flag *pflag.Flag, words []string) error {
+	source, err := other(flag)
+	if err != nil {
+		return err
+	}
+	at := func(open command.Stores, place string) command.Opening {
+		return func(ctx context.Context) (store.Store, error) { return open(ctx, place) }
+	}
+	return at(c.Stores, source).Do(ctx, func(from store.Store) error {
+		return at(c.Make, place).Do(ctx, func(to store.Store) error { return c.copyReports(ctx, from, to, words) })
+	})
+}
+
+// other is the place of the other store, which a flag names.
+func other(flag *pflag.Flag) (place string, err error) {
+	if place = flag.Value.String(); place == "" {
+		return "", &command.Words{Err: fmt.Errorf("--%s is missing: which store?", flag.Name), Hint: "a file, or an address such as elasticsearch://HOST:9200"}
+	}
+	return place, nil
 }
 
 // sameFile reports whether two places are one file.

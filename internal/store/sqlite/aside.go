@@ -44,9 +44,11 @@ func exists(path string) bool {
 }
 
 // OpenDamaged opens a store that Open refuses, to read what can be read of it:
-// also of a file that was cut short, all that stands before the cut. Nothing is
-// written. Find has the ids that any table or index still tells of, and Get says
-// which of them are whole.
+// also of a file that was cut short, those reports that stand before the cut with
+// all of their parts, and the pages that lead to these. Nothing is written. Find
+// has the ids that any table or index still tells of, with the error that ended
+// the reading of one, after which there may have been more; Get says which of
+// them are whole.
 func OpenDamaged(ctx context.Context, path string) (*Store, error) {
 	s := &Store{path: path, readOnly: true, damaged: true, patience: usualPatience}
 	abs, err := filepath.Abs(path)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,7 +60,11 @@ func join(ctx context.Context, q querier, id string) (*report.Document, error) {
 	}
 	d, err := report.Join(head, intervals)
 	if err != nil {
-		return nil, err
+		var of struct{ Schema string }
+		if json.Unmarshal(head, &of) == nil && of.Schema != report.Schema { // another program's
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
 	if owner != "" {
 		return report.Assemble(d, d.Intervals), nil
