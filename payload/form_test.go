@@ -19,7 +19,7 @@ func TestRefused(t *testing.T) {
 		{"range without end", Spec{Size: "5-"}, "empty", SizeForms},
 		{"range backwards", Spec{Size: "200-100"}, "ends before", SizeForms},
 		{"three ends", Spec{Size: "1-2-3"}, `"-3"`, SizeForms},
-		{"too large", Spec{Size: "2GiB"}, "1 GiB", SizeForms},
+		{"too large", Spec{Size: "2GiB"}, "1GiB", SizeForms},
 		{"unknown distribution", Spec{Size: "pareto(1)"}, `"pareto"`, SizeForms},
 		{"unclosed", Spec{Size: "lognormal(1,1"}, "closing )", SizeForms},
 		{"rubbish behind", Spec{Size: "lognormal(1,1)x"}, "closing )", SizeForms},

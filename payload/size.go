@@ -91,7 +91,7 @@ func oneSize(s string) (uint64, error) {
 		return 0, err
 	}
 	if n > maxValue {
-		return 0, fmt.Errorf("%s is more than the %s a value may have", s, units.FormatSize(maxValue))
+		return 0, fmt.Errorf("%s is more than the %s a value may have", s, units.FlagSize(maxValue))
 	}
 	return uint64(n), nil
 }
@@ -200,7 +200,7 @@ func (s *sizes) lognormal(args []string) error {
 		z := math.Sqrt2 * math.Erfinv(2*p-1)
 		size := math.Round(float64(median) * math.Exp(sigma*z))
 		if size > maxValue {
-			return fmt.Errorf("its largest sizes, at 4 sigma, are more than the %s a value may have", units.FormatSize(maxValue))
+			return fmt.Errorf("its largest sizes, at 4 sigma, are more than the %s a value may have", units.FlagSize(maxValue))
 		}
 		s.choices[i] = int32(size)
 		s.mean += size / quantiles

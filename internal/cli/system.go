@@ -82,7 +82,7 @@ func (s *session) systemPruneCommand() *cobra.Command {
 		Use: "prune", Short: "remove the builds used longest ago",
 		Long: fmt.Sprintf(`Removes builds until the rest is within the bound, those used longest ago first,
 and none that a run is using. Without flags the bound is the one that runs keep:
-%d builds and %s.`, checkout.DefaultBound.Builds, units.FormatSize(checkout.DefaultBound.Bytes)),
+%d builds and %s.`, checkout.DefaultBound.Builds, units.FlagSize(checkout.DefaultBound.Bytes)),
 		Example: pruneExample,
 		Args:    command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(*cobra.Command, []string) error {

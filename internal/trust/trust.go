@@ -102,7 +102,7 @@ func Judge(in Input) measure.Trust {
 		note("nothing takes these events in, so the rate is what this generator can do, and says nothing about a system")
 	case r.Hold.Shots > 0 && r.Full < LeastFull && r.Hold.Length() < LeastHold:
 		note(fmt.Sprintf("the hold of %s was too short to tell whether the generator or the system was its limit: give it %s or more",
-			units.FormatDuration(r.Hold.Length()), units.FormatDuration(LeastHold)))
+			units.FormatDuration(r.Hold.Length()), units.FlagDuration(LeastHold)))
 	case r.Hold.Shots > 0 && r.Full < LeastFull:
 		reason(fmt.Sprintf("the in-flight bound was full for %s of the hold only (at least %s): the generator was the limit and not the system; %s",
 			units.FormatPercent(r.Full), units.FormatPercent(LeastFull), way(more, "lower --max-in-flight", "use a faster machine")))

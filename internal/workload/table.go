@@ -290,7 +290,7 @@ func sizeAtLeast(low int64) func(string) error {
 	return func(text string) error {
 		n, err := units.ParseSize(text)
 		if err == nil && n < low {
-			err = fmt.Errorf("must be at least %s, not %s", units.FormatSize(low), text)
+			err = fmt.Errorf("must be at least %s, not %s", units.FlagSize(low), text)
 		}
 		return err
 	}
@@ -305,9 +305,9 @@ func durationBetween(low, high time.Duration) func(string) error {
 		case d < low && low == time.Millisecond && d == 0:
 			return errors.New("must be above 0")
 		case d < low:
-			return fmt.Errorf("must be at least %v, not %s", low, text)
+			return fmt.Errorf("must be at least %s, not %s", units.FlagDuration(low), text)
 		case d > high:
-			return fmt.Errorf("must be at most %s, not %s", units.FormatDuration(high), text)
+			return fmt.Errorf("must be at most %s, not %s", units.FlagDuration(high), text)
 		}
 		return nil
 	}

@@ -24,7 +24,7 @@ func TestSystemSettings(t *testing.T) {
 		{"a build of nothing that is started", []string{"system-git=.", "system-build=make"}, "goes with --system-cmd or --system-image"},
 		{"an address for a remote", []string{"system-cmd=a", "system-git=.", "system-checkout=main", "system-fetch=https://me:s3cret@h/r"}, "the name of a remote"},
 		{"no processors at all", []string{"system-cmd=a", "system-cpus=0"}, "from 0.01 on"},
-		{"no memory at all", []string{"system-cmd=a", "system-mem=1"}, "1 MiB"},
+		{"no memory at all", []string{"system-cmd=a", "system-mem=1"}, "1MiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var d Document

@@ -85,7 +85,7 @@ func newStock(c stockConfig) (*stock, error) {
 	}
 	// Keys choose the partition, so each partition has batches of its own: at
 	// least one, which may be more than the pool was meant to hold.
-	if err := s.bound(&c, headerBytes); err != nil {
+	if err := s.bound(&c); err != nil {
 		return nil, err
 	}
 	s.byPart = make([][]draft, len(c.cycle.events))
@@ -108,7 +108,7 @@ const mostAhead = 256 << 20
 
 // bound makes batches smaller where one for each partition would be too much
 // memory, and refuses where that does not help.
-func (s *stock) bound(c *stockConfig, headerBytes int) error {
+func (s *stock) bound(c *stockConfig) error {
 	parts := int64(0)
 	for _, events := range c.cycle.events {
 		if len(events) > 0 {
@@ -120,22 +120,42 @@ func (s *stock) bound(c *stockConfig, headerBytes int) error {
 	}
 	most := max(c.pool, mostAhead)
 	per := int(most/parts) + kafka.HeaderSize
-	if per >= c.batchSize {
+	least := c.least(len(s.headers))
+	whole := max(c.batchSize, least) // one event is never cut
+	if c.eventsPerShot > 0 {
+		whole = least // more they never hold
+	}
+	if per >= whole {
 		return nil
 	}
-	least := float64(max(1, c.eventsPerShot)) * (c.gen.MeanSize() + float64(headerBytes))
-	if float64(per) < least {
+	if per < least {
 		return &target.Error{
 			Doing: "encode batches ahead",
 			Err: fmt.Errorf("keys choose the partition, so that each has batches of its own, and the smallest for all of them take %s, of %s",
 				units.FormatSize(int64(least)*parts), units.FormatSize(most)),
-			Hint: fmt.Sprintf("add --fresh, which encodes events as they go, or --pool %s", units.FormatSize(int64(least*1.1)*parts)),
+			Hint: "add --fresh, which encodes events as they go, or --pool " + units.FlagSizeAbove(int64(least)*parts),
 		}
 	}
 	s.warning = fmt.Sprintf("batches hold %s at most, not --batch-size: keys choose the partition, so that each has batches of its own, and all of them have %s; --pool %s has room for whole ones, and --fresh needs none",
-		units.FormatSize(int64(per)), units.FormatSize(most), units.FormatSize(int64(c.batchSize)*parts))
+		units.FormatSize(int64(per)), units.FormatSize(most), units.FlagSizeAbove(int64(c.batchSize)*parts))
 	c.batchSize = per
 	return nil
+}
+
+// least is the bytes of the smallest batch there may be, in the mean: of one
+// event, or of as many as a shot has.
+func (c *stockConfig) least(headersLen int) int {
+	keys, n := 0, 0
+	for _, events := range c.cycle.events {
+		if len(events) > 0 && c.gen.HasKey() {
+			keys += len(c.gen.AppendKey(nil, uint64(events[0])))
+			n++
+		}
+	}
+	count := max(1, c.eventsPerShot)
+	// An upper bound of what is around a key and a value.
+	record := kafka.RecordSize(int32(min(count, math.MaxInt32)), keys/max(1, n)+1, int(math.Ceil(c.gen.MeanSize())), headersLen)
+	return min(kafka.HeaderSize+count*record, max(c.batchSize, kafka.HeaderSize+record))
 }
 
 // fill makes drafts of the events that next gives until they have the bytes

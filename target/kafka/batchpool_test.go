@@ -12,6 +12,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
 	"carronade/target"
+	"carronade/units"
 )
 
 func generator(t testing.TB, s payload.Spec) *payload.Generator {
@@ -244,6 +245,62 @@ func TestStockOfManyPartitions(t *testing.T) {
 	defer s.free()
 	if s.warning != "" || s.byPart[0][0].size(s.byPart[0][0].events()) < 255<<10 {
 		t.Errorf("12 partitions: batches of %d bytes, %q; want whole ones", s.byPart[0][0].size(s.byPart[0][0].events()), s.warning)
+	}
+}
+
+// The ways out of that bound can be typed as they are printed, and lead out; and
+// it says nothing where batches are smaller by themselves.
+func TestBoundOfManyPartitions(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		size  string
+		parts int
+		batch int
+		shot  int
+		codec kafka.Codec
+		warns bool
+		fails bool
+	}{
+		{name: "large batches", size: "100", parts: 2000, batch: 1_000_000, warns: true},
+		{name: "large batches, compressed", size: "100", parts: 2000, batch: 1_000_000, codec: kafka.LZ4, warns: true},
+		{name: "large batches of few events", size: "100", parts: 2000, batch: 1_000_000, shot: 1},
+		{name: "few events, compressed", size: "100", parts: 2000, batch: 1_000_000, shot: 100, codec: kafka.LZ4},
+		{name: "small batches of many events", size: "100", parts: 2000, batch: 16 << 10, shot: 100_000},
+		{name: "many events", size: "100", parts: 2000, batch: 1_000_000, shot: 5000, fails: true},
+		{name: "large events", size: "200KiB", parts: 2000, batch: 256 << 10, fails: true},
+		{name: "large events one by one", size: "200KiB", parts: 2000, batch: 1 << 20, shot: 1, fails: true},
+		{name: "events larger than batches", size: "200KiB", parts: 2000, batch: 16 << 10, fails: true},
+		{name: "at the default", size: "100", parts: 17_000, batch: 16 << 10, shot: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
+			cycle := newKeyCycle(gen, tt.parts)
+			bound := func(pool int64) (said string, failed bool) {
+				s := stock{codec: tt.codec}
+				err := s.bound(&stockConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, eventsPerShot: tt.shot, pool: pool, cycle: cycle})
+				var told *target.Error
+				if errors.As(err, &told) {
+					return told.Hint, true
+				}
+				return s.warning, false
+			}
+			said, failed := bound(1 << 20)
+			if failed != tt.fails || (said != "") != (tt.warns || tt.fails) {
+				t.Fatalf("got %q, failed %v, want a warning %v, a failure %v", said, failed, tt.warns, tt.fails)
+			}
+			if said == "" {
+				return
+			}
+			_, rest, _ := strings.Cut(said, "--pool ")
+			word, _, _ := strings.Cut(rest, " ")
+			pool, err := units.ParseSize(word)
+			if err != nil {
+				t.Fatalf("%q: %v", said, err)
+			}
+			if again, failed := bound(pool); failed || tt.warns && again != "" {
+				t.Errorf("with --pool %s: got %q, failed %v; want nothing more", word, again, failed)
+			}
+		})
 	}
 }
 

@@ -96,7 +96,7 @@ func (o Options) Check() error {
 	}
 	switch {
 	case o.MaxEvent < 64 || o.MaxEvent > 1<<30 || o.MaxBody < 64 || o.MaxBody > 1<<30:
-		return fmt.Errorf("events of at most %d bytes in documents of %d: want 64 B to 1 GiB", o.MaxEvent, o.MaxBody)
+		return fmt.Errorf("events of at most %d bytes in documents of %d: want 64B to 1GiB", o.MaxEvent, o.MaxBody)
 	case o.Drain < 0 || o.Drain > 0 && o.Queue == 0:
 		return errors.New("a queue that is drained slowly needs a bound")
 	case o.Drain > 0 && o.Index != "":
@@ -212,5 +212,5 @@ func formatRate(v float64) string {
 	if v == 0 {
 		return ""
 	}
-	return units.FormatRate(v)
+	return units.FlagRate(v)
 }

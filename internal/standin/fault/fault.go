@@ -53,7 +53,7 @@ func (s Stall) String() string {
 	if s == (Stall{}) {
 		return ""
 	}
-	return units.FormatDuration(s.Every) + "/" + units.FormatDuration(s.Length)
+	return units.FlagDuration(s.Every) + "/" + units.FlagDuration(s.Length)
 }
 
 // Left is how much of a stall is left at the time since the start; 0 outside of

@@ -23,10 +23,10 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.Var(&setting.List[Topic]{To: &o.Topics, Parse: ParseTopic, Format: Topic.String, Kind: "topic"}, "topic", "make topic `NAME[:PARTITIONS]` at the start (repeatable)")
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "where the broker keeps its data (default: a temporary folder, removed at the end)")
 	fs.BoolVar(&o.InMemory, "in-memory", o.InMemory, "keep the data in memory instead")
-	fs.Var(setting.Size(&o.Retain), "retain", "`SIZE` kept per partition (default: 1 GiB, in memory 128 MiB)")
+	fs.Var(setting.Size(&o.Retain), "retain", "`SIZE` kept per partition (default: 1GiB, in memory 128MiB)")
 	fs.Var(setting.Size(&o.MaxMessage), "max-message", "largest record batch taken, a `SIZE`")
 	fs.Var(&setting.Value[uint64]{To: &o.Events, Parse: units.ParseCount, Format: units.FormatCount, Kind: "count"}, "events", "with --discard: made-up events in each partition at the start")
-	fs.Var(&setting.Value[int]{To: &o.EventSize, Parse: parseEventSize, Format: func(n int) string { return units.FormatSize(int64(n)) }, Kind: "size"}, "event-size", "with --discard: size of each made-up event")
+	fs.Var(&setting.Value[int]{To: &o.EventSize, Parse: parseEventSize, Format: func(n int) string { return units.FlagSize(int64(n)) }, Kind: "size"}, "event-size", "with --discard: size of each made-up event")
 	fs.IntVar(&o.BatchEvents, "batch-events", o.BatchEvents, "with --discard: made-up events in a batch (default: 1000, fewer when they are large)")
 	fault.Bind(fs, &o.Delay, &o.Stall)
 	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "refuse a share of what is produced, `NAME@SHARE` such as timeout@1% (repeatable)")
@@ -38,7 +38,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 func parseEventSize(s string) (int, error) {
 	n, err := units.ParseSize(s)
 	if err == nil && n > 64<<20 {
-		return 0, fmt.Errorf("size %q: want at most 64 MiB", s)
+		return 0, fmt.Errorf("size %q: want at most 64MiB", s)
 	}
 	return int(n), err
 }

@@ -108,7 +108,7 @@ func (o Options) Check() error {
 	case o.Partitions < 1 || o.Partitions > 10000:
 		return fmt.Errorf("%d partitions: want 1 to 10000", o.Partitions)
 	case o.EventSize < 1 || o.EventSize > 64<<20:
-		return fmt.Errorf("events of %d bytes: want 1 B to 64 MiB", o.EventSize)
+		return fmt.Errorf("events of %d bytes: want 1B to 64MiB", o.EventSize)
 	case o.BatchEvents < 1 || o.BatchEvents > 1<<20 || int64(o.BatchEvents)*int64(o.EventSize+16) > 256<<20:
 		return fmt.Errorf("batches of %d events: want 1 to 1048576, and at most 256 MiB", o.BatchEvents)
 	case o.Events > 1<<62:
@@ -116,7 +116,7 @@ func (o Options) Check() error {
 	case o.Retain < 1:
 		return fmt.Errorf("%d bytes kept per partition: want more than none", o.Retain)
 	case o.MaxMessage < 1 || o.MaxMessage > maxFrame:
-		return fmt.Errorf("record batches of at most %d bytes: want 1 B to 100 MiB", o.MaxMessage)
+		return fmt.Errorf("record batches of at most %d bytes: want 1B to 100MiB", o.MaxMessage)
 	case o.Discard && len(o.SASL) > 0:
 		return errors.New("the discard broker knows no logins; use the broker that keeps its data")
 	}

@@ -90,7 +90,7 @@ func (x *index) part(p place) *shard {
 type fullError struct{ most int64 }
 
 func (e fullError) Error() string {
-	return fmt.Sprintf("the index is full: it keeps %s (--max-index)", units.FormatSize(e.most))
+	return fmt.Sprintf("the index is full: it keeps %s (--max-index)", units.FlagSize(e.most))
 }
 
 // expiry is when the event leaves the index. Times are the sender's, as in

@@ -80,13 +80,13 @@ func (o Options) Check() error {
 	case o.TLSListen == "" && o.TLS.Cert != "":
 		return errors.New("a certificate is for TLS: give it an address to listen on too")
 	case o.MaxMessage < 1 || o.MaxMessage > 1<<30:
-		return fmt.Errorf("messages of at most %d bytes: want 1 B to 1 GiB", o.MaxMessage)
+		return fmt.Errorf("messages of at most %d bytes: want 1B to 1GiB", o.MaxMessage)
 	case o.MaxDatagram < 1 || o.MaxDatagram > 65507:
 		return fmt.Errorf("datagrams of at most %d bytes: want 1 to 65507", o.MaxDatagram)
 	case o.MaxIndex < 1:
 		return fmt.Errorf("an index of at most %d bytes: want more than none", o.MaxIndex)
 	case o.Interval < time.Millisecond:
-		return fmt.Errorf("events about itself every %v: want 1 ms at least", o.Interval)
+		return fmt.Errorf("events about itself every %v: want 1ms at least", o.Interval)
 	case o.Drop < 0 || o.Drop > 1:
 		return fmt.Errorf("dropping %s of the events: want 0%% to 100%%", units.FormatPercent(o.Drop))
 	}

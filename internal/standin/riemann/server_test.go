@@ -364,7 +364,7 @@ func TestIndexFull(t *testing.T) {
 		p.send(message(fmt.Sprint(i)))
 		if m := p.answer(); !m.OK {
 			refused++
-			if !strings.Contains(m.Error, "the index is full: it keeps 2 KiB (--max-index)") {
+			if !strings.Contains(m.Error, "the index is full: it keeps 2KiB (--max-index)") {
 				t.Fatalf("got error %q", m.Error)
 			}
 		}
@@ -568,7 +568,7 @@ func TestCheck(t *testing.T) {
 		{"message", Options{MaxMessage: -1}, "messages of at most -1"},
 		{"datagram", Options{MaxDatagram: 1 << 20}, "want 1 to 65507"},
 		{"index", Options{MaxIndex: -1}, "want more than none"},
-		{"interval", Options{Interval: 1}, "1 ms at least"},
+		{"interval", Options{Interval: 1}, "1ms at least"},
 		{"delay", Options{Delay: -1}, "a delay of"},
 		{"drop", Options{Drop: 2}, "dropping"},
 		{"errors", Options{Errors: []ErrorRule{{Name: "a", Share: 0.6}, {Name: "b", Share: 0.6}}}, "100% in sum"},
@@ -616,7 +616,7 @@ func TestFlags(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for name, want := range map[string]string{"max-index": "2 MiB", "interval": "1 s", "error": "user@host is gone@1%,b@2%", "drop": "0.5%"} {
+	for name, want := range map[string]string{"max-index": "2MiB", "interval": "1s", "error": "user@host is gone@1%,b@2%", "drop": "0.5%"} {
 		if got := fs.Lookup(name).Value.String(); got != want {
 			t.Errorf("--%s shows %q, want %q", name, got, want)
 		}

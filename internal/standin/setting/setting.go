@@ -79,7 +79,7 @@ func Size(to *int64) *Value[int64] {
 		if n == 0 {
 			return ""
 		}
-		return units.FormatSize(n)
+		return units.FlagSize(n)
 	}, "size"}
 }
 
@@ -89,7 +89,7 @@ func Duration(to *time.Duration) *Value[time.Duration] {
 		if d == 0 {
 			return ""
 		}
-		return units.FormatDuration(d)
+		return units.FlagDuration(d)
 	}, "duration"}
 }
 

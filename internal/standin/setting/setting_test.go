@@ -40,7 +40,7 @@ func TestFlags(t *testing.T) {
 	if size != 2048 || pause != 5*time.Millisecond || one != 7 || len(many) != 2 {
 		t.Errorf("got %d, %v, %d and %v", size, pause, one, many)
 	}
-	shows(`many number "1,2", one number "7", pause duration "5 ms", size size "2 KiB", `)
+	shows(`many number "1,2", one number "7", pause duration "5ms", size size "2KiB", `)
 	for _, bad := range []string{"--one=x", "--many=x", "--size=x", "--pause=1"} {
 		if err := fs.Parse([]string{bad}); err == nil {
 			t.Errorf("%s is taken, want an error", bad)
