@@ -41,7 +41,7 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 				if got := r.Hold.InFlight; got < tt.want-0.01 || got > tt.want+0.01 {
 					t.Errorf("%.2f in flight over the hold, want %.2f", got, tt.want)
 				}
-				if got := r.Hold.InFlightMax; got != tt.most {
+				if got := r.Hold.InFlightPeak; got != tt.most {
 					t.Errorf("%d in flight at most, want %d", got, tt.most)
 				}
 			})
@@ -49,10 +49,10 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 	}
 }
 
-// TestInFlightMaxBetweenIntervals: what is in flight in the middle of intervals,
+// TestInFlightPeakBetweenIntervals: what is in flight in the middle of intervals,
 // and never at their ends, was in flight all the same. Shots of three events are
 // due at the start of each second and answered within it.
-func TestInFlightMaxBetweenIntervals(t *testing.T) {
+func TestInFlightPeakBetweenIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fireTest(t, Plan{Schedule: Constant(10), Linger: 250 * time.Millisecond, MaxInFlight: 1, Hold: Limits{Time: 4 * time.Second}},
 			newFake(Single(), 1, constantly(30*time.Millisecond)))
@@ -61,11 +61,11 @@ func TestInFlightMaxBetweenIntervals(t *testing.T) {
 				t.Errorf("%d in flight at the end of interval %d, and the test wants none", iv.InFlight, i)
 			}
 		}
-		if got := r.Hold.InFlightMax; got != 3 {
+		if got := r.Hold.InFlightPeak; got != 3 {
 			t.Errorf("%d in flight at most, want 3", got)
 		}
-		if float64(r.Hold.InFlightMax) < r.Hold.InFlight {
-			t.Errorf("%d in flight at most, and %v in the mean", r.Hold.InFlightMax, r.Hold.InFlight)
+		if float64(r.Hold.InFlightPeak) < r.Hold.InFlight {
+			t.Errorf("%d in flight at most, and %v in the mean", r.Hold.InFlightPeak, r.Hold.InFlight)
 		}
 	})
 }

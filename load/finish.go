@@ -37,7 +37,7 @@ func (c *collector) finish(started time.Time) *Result {
 		hold.Arrived += t.Arrived
 		hold.ArrivedBytes += t.ArrivedBytes
 		hold.Answers += t.Answers
-		hold.InFlightMax = max(hold.InFlightMax, t.InFlightMax)
+		hold.InFlightPeak = max(hold.InFlightPeak, t.InFlightPeak)
 		if len(r.phases)-first > 1 && (t.Offered > 0 || t.Length() > 0) {
 			res.Steps = append(res.Steps, t)
 			hold.Rate = 0
@@ -180,7 +180,7 @@ func (c *collector) tally(i int, name string, start, end time.Duration) measure.
 		t.ArrivedBytes += th.arrivedB[i]
 		t.Answers += th.answers[i]
 		area += th.area[i]
-		t.InFlightMax += uint64(th.most[i])
+		t.InFlightPeak += uint64(th.most[i])
 	}
 	if t.Length() > 0 {
 		t.InFlight = area / t.Length().Seconds()

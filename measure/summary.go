@@ -143,13 +143,13 @@ type Summary struct {
 	Above    uint64 // longer than 1 h
 	Censored uint64 // events without an answer
 
-	// CensoredMin is the smallest age of an event without an answer. Only with
-	// Censored.
+	// CensoredMin is the smallest age of an event without an answer, below which
+	// no percentile is a lower bound. Only with Censored.
 	CensoredMin float64
-	// AtLeastFrom is the first percentile that those events make a lower bound:
-	// it and all beyond it are. 0 where they are too few to matter to any.
-	AtLeastFrom float64 // in percent
-	AtLeast     float64 // what it is
+	// AtLeastFrom is the first percentile, in percent, that those events make a
+	// lower bound: it and all beyond it are. 0 where they are too few to matter to
+	// any.
+	AtLeastFrom float64
 }
 
 // Summarize returns the summary of h with the standard percentiles and extra
@@ -176,7 +176,7 @@ func Summarize(h, censored *Histogram, extra []float64) *Summary {
 		s.CensoredMin = Micros(censored.Min())
 		for _, v := range s.Percentiles {
 			if v.AtLeast {
-				s.AtLeastFrom, s.AtLeast = v.P, Micros(v.D)
+				s.AtLeastFrom = v.P
 				break
 			}
 		}
@@ -258,9 +258,8 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	}
 	number("max_us", s.Max, s.Count > 0)
 	fmt.Fprintf(&b, `,"below_range":%d,"above_range":%d,"censored":%d`, s.Below, s.Above, s.Censored)
-	number("censored_min_us", s.CensoredMin, s.Censored > 0)
+	number("at_least_from_us", s.CensoredMin, s.Censored > 0)
 	number("at_least_from_p", s.AtLeastFrom, s.AtLeastFrom > 0)
-	number("at_least_from_us", s.AtLeast, s.AtLeastFrom > 0)
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }
@@ -282,21 +281,17 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 	s.Count = uint64(get("count"))
 	s.Mean, s.Min, s.Max = get("mean_us"), get("min_us"), get("max_us")
 	s.Below, s.Above = uint64(get("below_range")), uint64(get("above_range"))
-	s.Censored, s.CensoredMin = uint64(get("censored")), get("censored_min_us")
-	s.AtLeastFrom, s.AtLeast = get("at_least_from_p"), get("at_least_from_us")
-	// Older reports have one number for the smallest age and the first bound.
+	s.Censored, s.CensoredMin, s.AtLeastFrom = uint64(get("censored")), get("at_least_from_us"), get("at_least_from_p")
+	// To older reports all percentiles from the smallest age on are lower bounds.
 	_, tells := fields["at_least_from_p"]
 	old := !tells && s.Censored > 0
-	if old {
-		s.CensoredMin = s.AtLeast
-	}
 	for name := range fields {
 		if p, ok := parsePercentileKey(name); ok {
 			us := get(name)
 			s.Percentiles = append(s.Percentiles, Value{
 				P:       p,
 				D:       time.Duration(math.Round(us * 1e3)),
-				AtLeast: old && us >= s.AtLeast || !old && s.AtLeastFrom > 0 && p >= s.AtLeastFrom,
+				AtLeast: old && us >= s.CensoredMin || !old && s.AtLeastFrom > 0 && p >= s.AtLeastFrom,
 			})
 		}
 	}

@@ -60,8 +60,8 @@ func TestOneWithoutAnAnswer(t *testing.T) {
 			t.Errorf("p%v: got %v us (at least: %v), want %v us (%v)", tt.p, us, v.AtLeast, tt.us, tt.atLeast)
 		}
 	}
-	if v, _ := s.At(99.9); s.AtLeastFrom != 99.9 || s.AtLeast != Micros(v.D) || s.CensoredMin != 500 {
-		t.Errorf("bounds from %v us, the smallest age %v us", s.AtLeastFrom, s.CensoredMin)
+	if v, _ := s.At(99.9); s.AtLeastFrom != 99.9 || !v.AtLeast || s.CensoredMin != 500 {
+		t.Errorf("bounds from p%v, the smallest age %v us", s.AtLeastFrom, s.CensoredMin)
 	}
 
 	text, err := json.Marshal(s)
@@ -84,7 +84,7 @@ func TestOneWithoutAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), `"censored":1,"censored_min_us":500,"at_least_from_p":99.99,"at_least_from_us":1000`) {
+	if !strings.Contains(string(text), `"censored":1,"at_least_from_us":500,"at_least_from_p":99.99`) {
 		t.Errorf("got %s", text)
 	}
 	back = Summary{}
@@ -98,15 +98,76 @@ func TestOneWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOlderSummary: a report that has one number for the smallest age and the
-// first bound reads as it did.
+// stored are summaries as older programs wrote them, with one number for the
+// smallest age and the first bound, and what they are read as.
+var stored = []struct {
+	name string
+	text string
+	ages float64 // the smallest, in us
+	from float64 // the first percentile that is a lower bound
+}{
+	{"bounds", `{"count":95,"mean_us":106,"min_us":100,"p50_us":100,"p90_us":100,"p95_us":200,"p99_us":300,"p999_us":300,"p9999_us":300,"max_us":200,"below_range":0,"above_range":0,"censored":2,"at_least_from_us":200}`, 200, 95},
+	{"ages beyond all", `{"count":3,"mean_us":100,"min_us":100,"p50_us":100,"p90_us":100,"max_us":100,"below_range":0,"above_range":0,"censored":1,"at_least_from_us":5000}`, 5000, 0},
+	{"all answered", `{"count":3,"mean_us":100,"min_us":100,"p50_us":100,"p99_us":100,"max_us":100,"below_range":0,"above_range":0,"censored":0,"at_least_from_us":null}`, 0, 0},
+}
+
+// TestOlderSummary: a summary without a word of the first bound reads as it did.
 func TestOlderSummary(t *testing.T) {
-	var s Summary
-	if err := json.Unmarshal([]byte(`{"count":3,"p50_us":100,"p99_us":300,"censored":1,"at_least_from_us":200}`), &s); err != nil {
-		t.Fatal(err)
+	for _, tt := range stored {
+		t.Run(tt.name, func(t *testing.T) {
+			var s Summary
+			if err := json.Unmarshal([]byte(tt.text), &s); err != nil {
+				t.Fatal(err)
+			}
+			if s.CensoredMin != tt.ages || s.AtLeastFrom != tt.from {
+				t.Errorf("the smallest age is %v us, bounds are from p%v on; want %v, %v", s.CensoredMin, s.AtLeastFrom, tt.ages, tt.from)
+			}
+			for _, v := range s.Percentiles {
+				if want := tt.from > 0 && v.P >= tt.from; v.AtLeast != want {
+					t.Errorf("p%v: a bound: %v", v.P, v.AtLeast)
+				}
+			}
+		})
 	}
-	if s.CensoredMin != 200 || s.Percentiles[0].AtLeast || !s.Percentiles[1].AtLeast {
-		t.Errorf("got %+v", s)
+}
+
+// TestOlderReaders: an older program takes all percentiles from at_least_from_us
+// on for lower bounds. It may take more for them than are, and never fewer.
+func TestOlderReaders(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		age  time.Duration
+		n    uint64
+	}{
+		{"one", 3 * time.Millisecond, 1},
+		{"a tenth", 3 * time.Millisecond, 250},
+		{"longer than all", time.Minute, 250},
+		{"shorter than all", time.Microsecond, 250},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h, ages := NewHistogram(), NewHistogram()
+			for i := range 2490 {
+				h.Record(time.Millisecond + time.Duration(i)*2*time.Microsecond)
+			}
+			ages.RecordN(tt.age, tt.n)
+			s := Summarize(h, ages, nil)
+			text, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var old map[string]float64
+			if err := json.Unmarshal(text, &old); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := old["at_least_from_us"], Micros(tt.age); got != want {
+				t.Errorf("bounds are from %v us on, the smallest age is %v us", got, want)
+			}
+			for _, v := range s.Percentiles {
+				if least := old[percentileKey(v.P)] >= old["at_least_from_us"]; v.AtLeast && !least {
+					t.Errorf("p%v is a lower bound, and reads as known", v.P)
+				}
+			}
+		})
 	}
 }
 
@@ -147,8 +208,8 @@ func TestSummaryJSON(t *testing.T) {
 		summary *Summary
 		want    string
 	}{
-		{name: "whole", summary: Summarize(h, ages, []float64{25, 0.1, 99.5, 50, 100}), want: `{"count":995,"mean_us":182.264,"min_us":0.5,"p0_1_us":1,"p25_us":2,"p50_us":2,"p90_us":2,"p95_us":2000,"p99_us":2000,"p995_us":2000,"p999_us":5000000,"p9999_us":5000000,"p100_us":5000000,"max_us":2000,"below_range":5,"above_range":0,"censored":5,"censored_min_us":5000000,"at_least_from_p":99.9,"at_least_from_us":5000000}`},
-		{name: "nothing counted", summary: Summarize(NewHistogram(), nil, nil), want: `{"count":0,"mean_us":null,"min_us":null,"p50_us":null,"p90_us":null,"p95_us":null,"p99_us":null,"p999_us":null,"p9999_us":null,"max_us":null,"below_range":0,"above_range":0,"censored":0,"censored_min_us":null,"at_least_from_p":null,"at_least_from_us":null}`},
+		{name: "whole", summary: Summarize(h, ages, []float64{25, 0.1, 99.5, 50, 100}), want: `{"count":995,"mean_us":182.264,"min_us":0.5,"p0_1_us":1,"p25_us":2,"p50_us":2,"p90_us":2,"p95_us":2000,"p99_us":2000,"p995_us":2000,"p999_us":5000000,"p9999_us":5000000,"p100_us":5000000,"max_us":2000,"below_range":5,"above_range":0,"censored":5,"at_least_from_us":5000000,"at_least_from_p":99.9}`},
+		{name: "nothing counted", summary: Summarize(NewHistogram(), nil, nil), want: `{"count":0,"mean_us":null,"min_us":null,"p50_us":null,"p90_us":null,"p95_us":null,"p99_us":null,"p999_us":null,"p9999_us":null,"max_us":null,"below_range":0,"above_range":0,"censored":0,"at_least_from_us":null,"at_least_from_p":null}`},
 		{name: "no such number", summary: Summarize(nil, nil, nil), want: `null`},
 	}
 	for _, tt := range tests {

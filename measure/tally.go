@@ -81,9 +81,10 @@ type Tally struct {
 
 	// InFlight is the time-weighted mean of events in flight.
 	InFlight float64
-	// InFlightMax is the most that were in flight at once. Of several sending
-	// threads it is each one's most, added up, which is no less.
-	InFlightMax uint64
+	// InFlightPeak is the most that were in flight at once. Of several sending
+	// threads it is each one's most, added up, which is no less. 0 where nobody
+	// counted.
+	InFlightPeak uint64
 }
 
 // Length is End - Start.

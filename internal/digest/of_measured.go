@@ -106,6 +106,9 @@ func (b *builder) counts(d *report.Document) {
 	b.number("wire_bytes", Size, float64(t.WireBytes))
 	b.number("in_flight", Number, t.InFlightMean)
 	b.count("in_flight_max", t.InFlightMax)
+	if t.InFlightPeak > 0 { // else nobody counted
+		b.count("in_flight_peak", t.InFlightPeak)
+	}
 	if t.Sent > 0 {
 		b.number("failure_share", Share, float64(t.Failed)/float64(t.Sent))
 		if t.RateOf == report.RateAcked {

@@ -59,7 +59,7 @@ func fired() *report.Document {
 		Totals: report.Totals{
 			Counts:   measure.Counts{Offered: 100, Sent: 90, Dropped: 4, Unsent: 6, Acked: 80, Failed: 7, Unknown: 3, Retries: 2, Shots: 9, Answered: 8, Bytes: 9000, AckedBytes: 8000, WireBytes: 5000},
 			Statuses: measure.Statuses{{Code: 202, Shots: 7, Events: 80}, {Code: 503, Shots: 1, Events: 10}},
-			ElapsedS: 30, EventsPerS: 2.5, BytesPerS: 266, RateOf: report.RateAcked, InFlightMean: 1.25, InFlightMax: 4,
+			ElapsedS: 30, EventsPerS: 2.5, BytesPerS: 266, RateOf: report.RateAcked, InFlightMean: 1.25, InFlightMax: 4, InFlightPeak: 6,
 		},
 		Times: report.Times{
 			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), Lag: times(0.01), Gather: times(0.5), Held: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),

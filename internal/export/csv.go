@@ -30,7 +30,8 @@ func seriesColumns() []string {
 		cols = append(cols, t+"_max_us", t+"_at_least_from_us")
 	}
 	return append(cols,
-		"generator_cpu_s", "generator_rss_bytes", "generator_gc_pauses", "generator_gc_pause_max_us", "generator_gc_cpu_s")
+		"generator_cpu_s", "generator_rss_bytes", "generator_gc_pauses", "generator_gc_pause_max_us", "generator_gc_cpu_s",
+		"response_at_least_from_p")
 }
 
 // writeCSV writes the series: one row an interval (and phase), the first line
@@ -70,7 +71,11 @@ func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 		row = appendTime(row, iv.Time(t))
 	}
 	g := &iv.Generator
-	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS))
+	first := ""
+	if r := iv.Response; r != nil && r.AtLeastFrom > 0 {
+		first = number(r.AtLeastFrom)
+	}
+	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first)
 }
 
 // appendTime appends the eleven columns of a time. Where nothing was counted
@@ -96,8 +101,8 @@ func appendTime(row []string, s *measure.Summary) []string {
 	if s.Count > 0 {
 		largest = number(s.Max)
 	}
-	if s.AtLeastFrom > 0 {
-		atLeast = number(s.AtLeast)
+	if s.Censored > 0 {
+		atLeast = number(s.CensoredMin)
 	}
 	return append(row, largest, atLeast)
 }

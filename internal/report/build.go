@@ -168,7 +168,7 @@ func (b *builder) phase(t *measure.Tally) Phase {
 
 func (b *builder) totals(t *measure.Tally) Totals {
 	out := Totals{
-		Counts: t.Counts, Statuses: t.Statuses, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t),
+		Counts: t.Counts, Statuses: t.Statuses, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t), InFlightPeak: t.InFlightPeak,
 		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), AnswersPerS: t.AnswersPerSecond(), RateOf: b.rateOf(),
 	}
 	if out.RateOf == RateSent {
@@ -178,11 +178,10 @@ func (b *builder) totals(t *measure.Tally) Totals {
 	return out
 }
 
-// inFlightMax is the most that were in flight at once: as the engine counted it,
-// or, where somebody else fired, the most at the end of an interval that ended
-// within the phase.
+// inFlightMax is the most that were in flight at the end of an interval that
+// ended within the phase.
 func (b *builder) inFlightMax(t *measure.Tally) uint64 {
-	most := t.InFlightMax
+	most := uint64(0)
 	for i := range b.rows {
 		if end := b.rows[i].End; end > t.Start && end <= t.End {
 			most = max(most, b.rows[i].InFlight)

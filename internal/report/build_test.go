@@ -360,3 +360,36 @@ func TestTotalsHaveNoMean(t *testing.T) {
 		t.Errorf("a level: got %+v", g)
 	}
 }
+
+// TestMostInFlight: what was in flight between the ends of intervals is told
+// apart from what was in flight at them, and printed. Older reports, and those
+// of loads that nobody counted in, have the latter alone.
+func TestMostInFlight(t *testing.T) {
+	in := openLoop()
+	in.Result.Hold.InFlightPeak = 777
+	d := Build(in)
+	doc := encode(t, d)
+	if got := at(t, doc, "totals.in_flight_peak"); got != 777.0 {
+		t.Errorf("the peak is %v", got)
+	}
+	if got := at(t, doc, "totals.in_flight_max"); got != 44.0 {
+		t.Errorf("%v at the end of an interval, want 44", got)
+	}
+	var text strings.Builder
+	if err := d.Text(&text, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "777  events") {
+		t.Errorf("the peak is not printed:\n%s", &text)
+	}
+	var old Document
+	if err := json.Unmarshal([]byte(`{"schema":"carronade.report/1","mode":"open loop","totals":{"sent":10,"acked":10,"rate_of":"acked","in_flight_mean":3.5,"in_flight_max":7}}`), &old); err != nil {
+		t.Fatal(err)
+	}
+	if n := old.Totals.MostInFlight(); n != 7 {
+		t.Errorf("an older report has %d in flight at most, want 7", n)
+	}
+	if again, err := json.Marshal(old.Totals); err != nil || strings.Contains(string(again), "in_flight_peak") {
+		t.Errorf("an older report came to have a peak: %s, %v", again, err)
+	}
+}

@@ -118,12 +118,16 @@ type Totals struct {
 	AnswersPerS  float64 `json:"answers_per_s,omitempty"` // shots answered, whatever the answer was
 	RateOf       string  `json:"rate_of"`
 	InFlightMean float64 `json:"in_flight_mean"`
-	InFlightMax  uint64  `json:"in_flight_max"`
+	InFlightMax  uint64  `json:"in_flight_max"`            // at the ends of intervals
+	InFlightPeak uint64  `json:"in_flight_peak,omitempty"` // at any time; 0 where nobody counted
 
 	RebalanceS float64 `json:"rebalance_s"`
 	FetchS     float64 `json:"fetch_s"`
 	Missing    uint64  `json:"missing"`
 }
+
+// MostInFlight is the most that were in flight at once, as far as it is known.
+func (t *Totals) MostInFlight() uint64 { return max(t.InFlightMax, t.InFlightPeak) }
 
 // The values of Totals.RateOf: what events_per_s counts.
 const (

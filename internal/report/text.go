@@ -300,7 +300,7 @@ func (d *Document) events(p *layout.Page) {
 	}
 	if d.Mode != load.Consuming && t.RateOf != RateSent { // else nothing is ever in flight, nor answered
 		fact("in flight", units.FormatCountShort(uint64(t.InFlightMean+0.5)), "outstanding, mean")
-		fact("  most", units.FormatCountShort(t.InFlightMax), "events")
+		fact("  most", units.FormatCountShort(t.MostInFlight()), "events")
 		if d.Steady.Known {
 			fact("  slope", signed(d.Steady.InFlightSlope), "events a second")
 		}
