@@ -115,18 +115,18 @@ func (p *point) takenBytes() uint64 {
 	return p.interval.AckedBytes
 }
 
-// errorRate is the share of the interval's events sent that were not taken, in
-// percent.
+// errorRate is the share of the events of which the interval told what became of
+// them that were not taken, in percent: they may have been sent before it.
 func (p *point) errorRate() float64 {
 	c := &p.interval
-	if c.Sent == 0 {
+	lost, done := c.Failed+c.Unknown, c.Acked+c.Failed+c.Unknown
+	if p.unanswered { // but of what could not be sent nothing is known
+		lost, done = c.Failed, max(c.Sent, c.Failed)
+	}
+	if done == 0 {
 		return 0
 	}
-	lost := c.Failed
-	if !p.unanswered { // there nothing was to be known
-		lost += c.Unknown
-	}
-	return 100 * float64(lost) / float64(c.Sent)
+	return 100 * float64(lost) / float64(done)
 }
 
 // A counter is a number of a run that only grows.

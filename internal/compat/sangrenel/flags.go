@@ -147,7 +147,7 @@ func (o *options) check(last bool) string {
 	return ""
 }
 
-// tlsFiles are the flags that mean something beside -tls only.
+// tlsFlags are the flags that mean something beside -tls only.
 var tlsFlags = []string{"tls-ca-cert", "tls-cert-file", "tls-key-file", "tls-insecure-skip-verify"}
 
 // warn says which flags that were given do nothing.

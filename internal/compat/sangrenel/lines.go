@@ -111,18 +111,8 @@ func (l *lines2022) interval(s load.Snapshot) {
 	}
 	iv := &s.Interval
 	rate := taken(&s, l.o.noop, l.o.unanswered())
-	failed := 0.0
-	if n := iv.Sent; n > 0 {
-		lost := iv.Failed
-		if !l.o.noop && !l.o.unanswered() {
-			lost += iv.Unknown
-		}
-		failed = 100 * float64(lost) / float64(n)
-	}
+	failed := l.errorRate(iv)
 	if l.p.Strict {
-		if iv.Sent == 0 {
-			failed = math.NaN()
-		}
 		rate = perSecond(iv, iv.Sent) // what failed was sent, too
 	}
 	fmt.Fprintln(l.p.Out)
@@ -139,6 +129,25 @@ func (l *lines2022) interval(s load.Snapshot) {
 	fmt.Fprintf(l.p.Out, "> Batches: %.2f batches/sec. | %s p99 | %s HMean | %s Min | %s Max\n",
 		perSecond(iv, count), micros(h.Percentile(99)), micros(harmonic(h)), micros(h.Min()), micros(h.Max()))
 	fmt.Fprintln(l.p.Out, bins(h))
+}
+
+// errorRate is the share of messages that failed, in percent: of those of which
+// the interval told what became of them, which may have been sent before it;
+// strictly of those that were sent in it.
+func (l *lines2022) errorRate(iv *measure.Interval) float64 {
+	lost, done := iv.Failed+iv.Unknown, iv.Acked+iv.Failed+iv.Unknown
+	if l.o.noop || l.o.unanswered() {
+		lost, done = iv.Failed, max(iv.Sent, iv.Failed)
+	}
+	if l.p.Strict {
+		if done = iv.Sent; done == 0 {
+			return math.NaN()
+		}
+	}
+	if done == 0 {
+		return 0
+	}
+	return 100 * float64(lost) / float64(done)
 }
 
 // batches are the times of an interval's batches: those that were taken;

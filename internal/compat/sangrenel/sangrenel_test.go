@@ -160,6 +160,17 @@ API Version: , Compression: none, RequiredAcks: local
 > Batches: 0\.00 batches/sec\. \| 0s p99 \| 0s HMean \| 0s Min \| 0s Max
 
 `, `(?s).*`},
+		{"2022, the end of an outage", false, []string{"-message-batch-size=1"}, func(f *fake) {
+			refused(f)
+			f.interval.Sent = 0
+		}, `(?s).*
+> Messages: 0KB/sec @ 0 msgs/sec\. \| error rate 100\.00%
+.*`, `(?s).*`},
+		{"2022, more failed than was sent", false, []string{"-message-batch-size=1"}, func(f *fake) {
+			f.interval.Sent, f.interval.Failed, f.interval.Unknown, f.interval.Acked = 100, 5_000, 2_500, 2_500
+		}, `(?s).*
+> Messages: .* \| error rate 75\.00%
+.*`, `(?s).*`},
 		{"2022, all refused and counted", true, []string{"-message-batch-size=1"}, refused, `(?s).*
 > Messages: 5Mb/sec @ 2000 msgs/sec\. \| error rate 100\.00%
 > Batches: 2000\.00 batches/sec\. \| 11ms p99 .*
