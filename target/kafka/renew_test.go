@@ -167,7 +167,8 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 
 // A real broker that ends sessions does not end ours, while firing and while
 // reading.
-func TestRenewLoginReal(t *testing.T) {
+func TestRealRenewLogin(t *testing.T) {
+	needsKafka(t)
 	c := kafkatest.Start(t, kafkatest.Config{Secure: true, Properties: map[string]string{"connections.max.reauth.ms": "1500"}})
 	t.Setenv("KAFKA_RIGHT", kafkatest.Password(kafkatest.Alice))
 	for _, mechanism := range []string{mechPlain, mechScram512} {
