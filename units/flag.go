@@ -25,8 +25,8 @@ func FlagSize(bytes int64) string {
 	return strconv.FormatInt(bytes, 10) + "B"
 }
 
-// FlagSizeAbove prints a size as it can be typed, rounded up to two to four
-// digits: what is said to suffice must suffice when it is typed.
+// FlagSizeAbove prints a size as it can be typed, rounded up to a whole unit of
+// which there are ten or more: what is said to suffice must suffice when typed.
 func FlagSizeAbove(bytes int64) string {
 	unit := int64(1)
 	for unit < 1<<40 && bytes/unit >= 10<<10 {
