@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carronade/internal/command"
+	"carronade/internal/compat"
 	"carronade/internal/publish"
 	"carronade/internal/report"
 	"carronade/internal/workload"
@@ -13,12 +14,12 @@ import (
 )
 
 // publisher prepares to tell others of runs, where that was asked for; nil
-// where it was not. told takes what became of each interval for Graphite, and may
-// be nil.
-func (s *session) publisher(t *command.Settings, told func(error)) (*publish.Hub, error) {
+// where it was not. The eyes are those of a tool that has words and series of its
+// own.
+func (s *session) publisher(t *command.Settings, eyes compat.Eyes) (*publish.Hub, error) {
 	o := publish.Options{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
-		Version: version(), Told: told,
+		Version: version(), Told: eyes.Told, Zeros: eyes.Zeros,
 		Logf: func(format string, args ...any) { s.restore.Load().Say(fmt.Sprintf(format, args...)) },
 	}
 	for _, h := range t.All("otlp-header") {

@@ -156,7 +156,7 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, eyes compat.
 	if o, err = s.outputs(ctx, t, ws...); err != nil {
 		return o, nil, err
 	}
-	if o.hub, err = s.publisher(t, eyes.Told); err != nil {
+	if o.hub, err = s.publisher(t, eyes); err != nil {
 		o.keep.close()
 		return o, nil, err
 	}

@@ -67,6 +67,8 @@ type Eyes struct {
 	// Told is told of each interval whether Graphite was told of it, one call at a
 	// time; the error is why not. Who has it says so in words of its own.
 	Told func(error)
+	// Zeros tells Graphite of a p99 of 0 where nothing was answered.
+	Zeros bool
 	// Fired sees the outcomes of shots, settled for good, on the threads that sent
 	// them, several at once. It must not block, nor keep the slice.
 	Fired func(out []load.Outcome)

@@ -24,6 +24,7 @@ const between = time.Second
 type graphite struct {
 	*sender
 	addr, prefix string
+	zeros        bool // as Options has it
 	conn         net.Conn
 	not          time.Time // before this it is not tried again
 	err          error     // why
@@ -43,7 +44,7 @@ func newGraphite(o Options) (*graphite, error) {
 			prefix = strings.ReplaceAll(host, ".", "_")
 		}
 	}
-	g := &graphite{addr: addr, prefix: node(prefix)}
+	g := &graphite{addr: addr, prefix: node(prefix), zeros: o.Zeros}
 	g.sender = newSender("Graphite at "+addr, o.Logf, o.Told, g.send)
 	return g, nil
 }
@@ -109,8 +110,9 @@ func (g *graphite) close(ctx context.Context) string {
 }
 
 // lines are the figures of an interval. Four of them have the names and units
-// that sangrenel gave them, for dashboards that know those, and are there in each
-// interval: rate and output are of what was taken, as rates of reports are.
+// that sangrenel gave them, for dashboards that know those: rate and output are of
+// what was taken, as rates of reports are, and there is a p99 where anything was
+// answered, since one of 0 would have an outage be the best of times.
 func (g *graphite) lines(p *point) []byte {
 	var b strings.Builder
 	at := p.at.Unix()
@@ -124,13 +126,16 @@ func (g *graphite) lines(p *point) []byte {
 	line("sangrenel.rate", perS(p.taken()))
 	line("sangrenel.error_rate", p.errorRate())
 	line("sangrenel.output", perS(p.takenBytes()))
-	p99 := 0.0
+	answered := false
 	for _, q := range p.p99 {
 		if q.name == "service" {
-			p99 = q.d.Seconds() * 1e3
+			line("sangrenel.p99", q.d.Seconds()*1e3)
+			answered = true
 		}
 	}
-	line("sangrenel.p99", p99)
+	if !answered && g.zeros {
+		line("sangrenel.p99", 0)
+	}
 	for _, c := range counters {
 		line("carronade."+c.name+"_per_s", perS(c.of(&p.interval)))
 	}

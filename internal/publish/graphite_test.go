@@ -11,8 +11,8 @@ import (
 	"carronade/measure"
 )
 
-// The series of sangrenel are of what was taken, and all four come with each
-// interval.
+// The series of sangrenel are of what was taken, and the fourth is there where
+// anything was answered, or zeros are wanted.
 func TestGraphiteTaken(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -20,34 +20,36 @@ func TestGraphiteTaken(t *testing.T) {
 		unanswered bool
 		want       string // rate, error rate, output, p99
 	}{
-		{"nothing", measure.Counts{}, false, "0 0 0 0"},
-		{"all taken", measure.Counts{Sent: 10, Acked: 10, Bytes: 100, AckedBytes: 100}, false, "10 0 100 0"},
-		{"some refused", measure.Counts{Sent: 10, Acked: 6, Failed: 3, Unknown: 1, Bytes: 100, AckedBytes: 60}, false, "6 40 60 0"},
-		{"all refused", measure.Counts{Sent: 10, Failed: 10, Bytes: 100}, false, "0 100 0 0"},
-		{"what was sent before is refused", measure.Counts{Failed: 10}, false, "0 100 0 0"},
-		{"what was sent before is lost", measure.Counts{Unknown: 5, Acked: 5, AckedBytes: 50}, false, "5 50 50 0"},
-		{"more is refused than sent", measure.Counts{Sent: 2, Failed: 30, Acked: 10, Bytes: 20, AckedBytes: 100}, false, "10 75 100 0"},
-		{"sent, and nothing is known yet", measure.Counts{Sent: 10, Bytes: 100}, false, "0 0 0 0"},
-		{"no answers, and what was sent before failed", measure.Counts{Failed: 3}, true, "0 100 0 0"},
-		{"no answers", measure.Counts{Sent: 10, Unknown: 10, Bytes: 100}, true, "10 0 100 0"},
-		{"no answers, some not sent", measure.Counts{Sent: 10, Unknown: 8, Failed: 2, Bytes: 100}, true, "8 20 100 0"},
-		{"read", measure.Counts{Consumed: 10, Bytes: 100}, false, "10 0 100 0"},
+		{"nothing", measure.Counts{}, false, "0 0 0"},
+		{"all taken", measure.Counts{Sent: 10, Acked: 10, Bytes: 100, AckedBytes: 100}, false, "10 0 100"},
+		{"some refused", measure.Counts{Sent: 10, Acked: 6, Failed: 3, Unknown: 1, Bytes: 100, AckedBytes: 60}, false, "6 40 60"},
+		{"all refused", measure.Counts{Sent: 10, Failed: 10, Bytes: 100}, false, "0 100 0"},
+		{"what was sent before is refused", measure.Counts{Failed: 10}, false, "0 100 0"},
+		{"what was sent before is lost", measure.Counts{Unknown: 5, Acked: 5, AckedBytes: 50}, false, "5 50 50"},
+		{"more is refused than sent", measure.Counts{Sent: 2, Failed: 30, Acked: 10, Bytes: 20, AckedBytes: 100}, false, "10 75 100"},
+		{"sent, and nothing is known yet", measure.Counts{Sent: 10, Bytes: 100}, false, "0 0 0"},
+		{"no answers, and what was sent before failed", measure.Counts{Failed: 3}, true, "0 100 0"},
+		{"no answers", measure.Counts{Sent: 10, Unknown: 10, Bytes: 100}, true, "10 0 100"},
+		{"no answers, some not sent", measure.Counts{Sent: 10, Unknown: 8, Failed: 2, Bytes: 100}, true, "8 20 100"},
+		{"read", measure.Counts{Consumed: 10, Bytes: 100}, false, "10 0 100"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var s state
 			p := s.point(&load.Snapshot{Interval: measure.Interval{End: time.Second, Counts: tt.counts}, Unanswered: tt.unanswered})
 			p.at = time.Unix(7, 0)
-			var got []string
-			for line := range strings.Lines(string((&graphite{prefix: "a"}).lines(p))) {
-				var v float64
-				for _, name := range []string{"rate", "error_rate", "output", "p99"} {
-					if _, err := fmt.Sscanf(line, "a.sangrenel."+name+" %f 7\n", &v); err == nil {
-						got = append(got, fmt.Sprint(v))
+			for zeros, want := range map[bool]string{false: tt.want, true: tt.want + " 0"} {
+				var got []string
+				for line := range strings.Lines(string((&graphite{prefix: "a", zeros: zeros}).lines(p))) {
+					var v float64
+					for _, name := range []string{"rate", "error_rate", "output", "p99"} {
+						if _, err := fmt.Sscanf(line, "a.sangrenel."+name+" %f 7\n", &v); err == nil {
+							got = append(got, fmt.Sprint(v))
+						}
 					}
 				}
-			}
-			if got := strings.Join(got, " "); got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
+				if got := strings.Join(got, " "); got != want {
+					t.Errorf("zeros %v: got %s, want %s", zeros, got, want)
+				}
 			}
 		})
 	}

@@ -17,6 +17,9 @@ type Options struct {
 	// Graphite takes figures once an interval, HOST:PORT, in its plaintext
 	// protocol; Prefix begins their names ("" is this host's name).
 	Graphite, Prefix string
+	// Zeros has sangrenel's p99 be 0 in an interval in which nothing was answered,
+	// as sangrenel sent it; else there is none.
+	Zeros bool
 	// OTLP is the URL of a collector that takes OTLP over HTTP as JSON.
 	OTLP    string
 	Headers []Header // for the collector

@@ -58,6 +58,9 @@ func (f *fake) fired(t *testing.T, strict bool, args ...string) result {
 			for _, entry := range d.Entries {
 				r.settings[entry.Name] = strings.Join(entry.Values, " ")
 			}
+			if eyes.Zeros != strict {
+				t.Errorf("a p99 of 0 is told where there is none: %v", eyes.Zeros)
+			}
 			eyes.Opened()
 			eyes.Interval(load.Snapshot{Phase: "hold", Interval: f.interval})
 			for _, err := range f.told {

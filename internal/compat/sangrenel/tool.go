@@ -59,7 +59,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		pr = &lines2022{o: &o, p: p}
 	}
 	pr.start()
-	d, err := p.Fire(ctx, o.workload(last), compat.Eyes{Opened: pr.opened, Interval: pr.interval, Told: pr.told})
+	d, err := p.Fire(ctx, o.workload(last), compat.Eyes{Opened: pr.opened, Interval: pr.interval, Told: pr.told, Zeros: p.Strict})
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, nil //nolint:nilerr // it was interrupted, which is no error
