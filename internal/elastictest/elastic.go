@@ -111,7 +111,7 @@ var named = regexp.MustCompile(`(?m)^modulename=.*$`)
 // Nor has version 9 the native library for its best compression: it asks for the
 // usual one instead.
 func (n *Node) front() error {
-	res, err := http.Get(n.URL + "/_nodes/_local?filter_path=nodes.*.version")
+	res, err := patient.Get(n.URL + "/_nodes/_local?filter_path=nodes.*.version")
 	if err != nil {
 		return err
 	}

@@ -144,6 +144,10 @@ network.host: 127.0.0.1
 cluster.routing.allocation.disk.threshold_enabled: false
 `
 
+// patient waits as long for an answer as a node is asked to, and no longer: one
+// that takes a connection and says nothing is asked again.
+var patient = &http.Client{Timeout: 40 * time.Second}
+
 var published = regexp.MustCompile(`HttpServerTransport\s*\] publish_address \{([0-9.]+:\d+)\}`)
 
 // errPort: the runner looks for a port that is free, and binds it later.
@@ -252,7 +256,7 @@ func (n *Node) await(log string) error {
 			}
 			n.URL = "http://" + string(m[1])
 		}
-		res, err := http.Get(n.URL + "/_cluster/health?wait_for_status=yellow&timeout=30s")
+		res, err := patient.Get(n.URL + "/_cluster/health?wait_for_status=yellow&timeout=30s")
 		if err != nil {
 			continue
 		}
