@@ -295,7 +295,7 @@ func TestPercentilesOf(t *testing.T) {
 	h.RecordN(2*time.Hour, 3) // beyond the range
 	h.Record(500 * time.Nanosecond)
 	var b bytes.Buffer
-	if err := distribution(&b, h, 5); err != nil {
+	if _, err := distribution(&b, h, nil, 5); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
@@ -314,26 +314,27 @@ func TestPercentilesOfADeadSystem(t *testing.T) {
 	got := written(t, "percentiles", Options{}, d)
 	for _, want := range []string{
 		"Total count    =         3997]",
-		"#[At least =  1000000.000, No answer      =          997]",
-		"# 997 of 3,997 events had no answer",
+		"#[At least =  1096704.000, No answer      =          997]",
+		"# 997 of 3,997 events had no answer: from percentile 0.775000 on,",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	// The table and the report agree on the median of the worst quarter.
+	// The table and the report agree, on what is known and on what is a bound.
 	at := func(p float64) float64 {
 		for line := range strings.Lines(got) {
-			var us, upTo float64
-			if n, _ := fmt.Sscan(line, &us, &upTo); n == 2 && 100*upTo >= p {
+			var us, level float64
+			if n, _ := fmt.Sscan(line, &us, &level); n == 2 && 100*level >= p {
 				return us
 			}
 		}
 		return 0
 	}
-	want, _ := d.Response.At(90)
-	if us := at(90); !want.AtLeast || us < float64(want.D.Microseconds()) || us > 1.01*float64(want.D.Microseconds()) {
-		t.Errorf("p90: the table has %v us, the report %v (at least: %v)", us, want.D, want.AtLeast)
+	for _, want := range d.Response.Percentiles[:3] { // levels that the table has
+		if us := at(want.P); us != measure.Micros(want.D) || want.AtLeast != (want.P >= 77.5) {
+			t.Errorf("p%v: the table has %v us, the report %v (at least: %v)", want.P, us, want.D, want.AtLeast)
+		}
 	}
 	if other := written(t, "percentiles", Options{Time: "service"}, d); strings.Contains(other, "No answer") {
 		t.Errorf("service times are of answers alone:\n%s", other)
@@ -347,6 +348,27 @@ func TestPercentilesOfADeadSystem(t *testing.T) {
 	})
 	if got := written(t, "percentiles", Options{}, dead); !strings.Contains(got, "# 997 of 997 events") {
 		t.Errorf("nothing was answered:\n%s", got)
+	}
+}
+
+// TestPercentilesOfOneWithoutAnAnswer: one event of thousands, however early it
+// was given up, leaves nearly all of the table known.
+func TestPercentilesOfOneWithoutAnAnswer(t *testing.T) {
+	h, ages := measure.NewHistogram(), measure.NewHistogram()
+	for i := range 5000 {
+		h.Record(time.Millisecond + time.Duration(i)*2*time.Microsecond)
+	}
+	ages.Record(500 * time.Microsecond)
+	var b bytes.Buffer
+	first, err := distribution(&b, h, ages, ticks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.P < 99.9 || !first.AtLeast || first.D < 10*time.Millisecond {
+		t.Errorf("bounds from p%v on, %v", first.P, first.D)
+	}
+	if first, err = distribution(&b, h, nil, ticks); err != nil || first.AtLeast {
+		t.Errorf("all were answered, and p%v is a bound (%v)", first.P, err)
 	}
 }
 

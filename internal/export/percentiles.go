@@ -17,27 +17,26 @@ import (
 const ticks = 5
 
 // writePercentiles writes the table of a time over the hold, in microseconds.
-// Events without an answer stand in that of the response time at the age that
-// they reached, as in the report: without them a system that died would look
-// the better the sooner it did. A comment at the end, which the plotter skips,
-// says from where on values are lower bounds.
+// Events without an answer take part in that of the response time as they do in
+// the report: without them a system that died would look the better the sooner
+// it did. A comment at the end, which the plotter skips, says from where on
+// values are lower bounds.
 func writePercentiles(w io.Writer, ds []*report.Document, o Options) error {
 	h, ages, err := timed(ds[0], o.Time)
 	if err != nil {
 		return err
 	}
-	all := h
-	if ages.Count() > 0 {
-		all = measure.NewHistogram()
-		all.Merge(h)
-		all.Merge(ages)
+	if ages.Count() == 0 {
+		_, err = distribution(w, h, nil, ticks)
+		return err
 	}
-	if err := distribution(w, all, ticks); err != nil || ages.Count() == 0 {
+	first, err := distribution(w, h, ages, ticks)
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w, "#[At least = %12.3f, No answer      = %12d]\n"+
-		"# %s of %s events had no answer and stand here at the age that they reached: from At least on, values are lower bounds\n",
-		float64(ages.Min())/float64(time.Microsecond), ages.Count(), units.FormatCount(ages.Count()), units.FormatCount(all.Count()))
+		"# %s of %s events had no answer: from percentile %.6f on, where At least stands, values are lower bounds\n",
+		micros(first.D), ages.Count(), units.FormatCount(ages.Count()), units.FormatCount(h.Count()+ages.Count()), first.P/100)
 	return err
 }
 
@@ -50,11 +49,20 @@ type cell struct {
 // distribution writes a percentile distribution as Java's HdrHistogram does
 // (AbstractHistogram.outputPercentileDistribution and PercentileIterator, 2.2):
 // the plotter at hdrhistogram.github.io reads it. The three lines at the end
-// are of the cells, as there: their mean is of the middles of cells.
-func distribution(w io.Writer, h *measure.Histogram, perHalf int) error {
+// are of the cells, as there: their mean is of the middles of cells. Where there
+// are ages of events without an answer, cells are of both, and values are what
+// measure.Percentiles makes of them; the first that is a lower bound, as the
+// last always is, is returned.
+func distribution(w io.Writer, h, ages *measure.Histogram, perHalf int) (first measure.Value, err error) {
+	all := h
+	if ages.Count() > 0 {
+		all = measure.NewHistogram()
+		all.Merge(h)
+		all.Merge(ages)
+	}
 	var cells []cell
 	total, mean := uint64(0), 0.0
-	h.EachBucket(func(top time.Duration, n uint64) {
+	all.EachBucket(func(top time.Duration, n uint64) {
 		us := uint64(min(top, measure.Highest) / measure.Lowest)
 		total += n
 		mean += float64(middle(us)) * float64(n)
@@ -67,30 +75,42 @@ func distribution(w io.Writer, h *measure.Histogram, perHalf int) error {
 	mean /= float64(total)
 
 	if _, err := fmt.Fprintf(w, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)"); err != nil {
-		return err
+		return first, err
 	}
-	i := 0
-	for level := 0.0; ; {
+	var levels []float64
+	var at []cell
+	for i, level := 0, 0.0; ; {
 		// The first cell that holds the level, and its own percentile at most.
 		for 100*float64(cells[i].upTo)/float64(total) < level && i+1 < len(cells) {
 			i++
 		}
-		c := cells[i]
-		if _, err := fmt.Fprintf(w, "%12.3f %2.12f %10d %14.2f\n", float64(c.us), level/100, c.upTo, 1/(1-level/100)); err != nil {
-			return err
-		}
-		if c.upTo == total {
+		levels, at = append(levels, level), append(at, cells[i])
+		if cells[i].upTo == total {
 			break
 		}
 		// As many steps to each half of what is left as to the half before.
 		halves := math.Pow(2, math.Floor(math.Log2(100/(100-level)))+1)
 		level += 100 / (float64(perHalf) * halves)
 	}
-	last := cells[len(cells)-1]
-	if _, err := fmt.Fprintf(w, "%12.3f %2.12f %10d\n", float64(last.us), 1.0, total); err != nil {
-		return err
+	levels, at = append(levels, 100), append(at, cells[len(cells)-1])
+	values := make([]float64, len(at))
+	for i, c := range at {
+		values[i] = float64(c.us)
+	}
+	if ages.Count() > 0 {
+		first = bounded(h, ages, levels, values)
+	}
+	for i, level := range levels {
+		rest := fmt.Sprintf(" %14.2f", 1/(1-level/100))
+		if i == len(levels)-1 {
+			rest = ""
+		}
+		if _, err := fmt.Fprintf(w, "%12.3f %2.12f %10d%s\n", values[i], level/100, at[i].upTo, rest); err != nil {
+			return first, err
+		}
 	}
 
+	last := cells[len(cells)-1]
 	variance := 0.0
 	before := uint64(0)
 	for _, c := range cells {
@@ -98,10 +118,30 @@ func distribution(w io.Writer, h *measure.Histogram, perHalf int) error {
 		variance += away * away * float64(c.upTo-before)
 		before = c.upTo
 	}
-	_, err := fmt.Fprintf(w, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n#[Max     = %12.3f, Total count    = %12d]\n#[Buckets = %12d, SubBuckets     = %12d]\n",
+	_, err = fmt.Fprintf(w, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n#[Max     = %12.3f, Total count    = %12d]\n#[Buckets = %12d, SubBuckets     = %12d]\n",
 		mean, math.Sqrt(variance/float64(total)), float64(last.us), total, buckets, subBuckets)
-	return err
+	return first, err
 }
+
+// bounded fills values, in microseconds, with the percentiles at levels of
+// answers and ages, and returns the first from which on all are lower bounds.
+// Each is judged by itself: that an event which was given up early could have
+// been the quickest says nothing of those far above it.
+func bounded(h, ages *measure.Histogram, levels, values []float64) (first measure.Value) {
+	bounds, least := true, math.Inf(1)
+	for i := len(levels) - 1; i >= 0; i-- {
+		v := measure.Percentiles(h, ages, levels[i:i+1])[0]
+		if bounds = bounds && v.AtLeast; bounds {
+			first = v
+		}
+		least = min(least, micros(v.D)) // percentiles rise
+		values[i] = least
+	}
+	return first
+}
+
+// micros is a time in microseconds, at most the end of the range.
+func micros(d time.Duration) float64 { return measure.Micros(min(d, measure.Highest)) }
 
 // The geometry of a histogram of 1 us to 1 h with three significant digits, as
 // HdrHistogram names it.
