@@ -192,7 +192,7 @@ func orMore(cut bool) string {
 // them. What ended the finding may have kept others from it.
 func missing(to string, found, saved int, ended error) error {
 	n := units.Plural(found-saved, "report")
-	text := ""
+	var text string
 	switch {
 	case ended != nil && saved < found:
 		text = "at least " + n + " could not be read, and how many more there were is not known"
