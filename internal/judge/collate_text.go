@@ -17,7 +17,7 @@ import (
 // a table. Where it is wider than so many columns (0 is no bound), the table is
 // several below each other, which all begin with VAR.
 func (c *Collation) Text(w io.Writer, style layout.Style, columns int) error {
-	p := &layout.Page{Style: style}
+	p := &layout.Page{Style: style, Most: columns}
 	for i := range c.Groups {
 		if i > 0 {
 			p.Line("")
@@ -228,11 +228,11 @@ func (c *Collation) head(p *layout.Page, g *Group) {
 			items = append(items, f.Name+" "+layout.Cut(f.Value, 60))
 		}
 	}
-	for _, l := range fold(items, layout.Columns) {
+	for _, l := range fold(items, p.Columns()) {
 		p.Line(p.Paint(layout.Bold, l))
 	}
 	if also := g.also(); len(also) > 0 {
-		for _, l := range layout.Wrap("differs with it: "+strings.Join(also, ", "), layout.Columns) {
+		for _, l := range layout.Wrap("differs with it: "+strings.Join(also, ", "), p.Columns()) {
 			p.Line(p.Paint(layout.Dim, l))
 		}
 	}

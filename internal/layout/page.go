@@ -9,6 +9,15 @@ import (
 type Page struct {
 	strings.Builder
 	Style Style
+	Most  int // columns of a terminal that is narrower than Columns; 0: it is not
+}
+
+// Columns are how many the page has, Columns of this package at most.
+func (p *Page) Columns() int {
+	if p.Most > 0 {
+		return min(p.Most, Columns)
+	}
+	return Columns
 }
 
 // Paint is text in a color, where the page has any.
@@ -28,7 +37,7 @@ func (p *Page) Section(name string) {
 
 // Title writes a heading, wrapped.
 func (p *Page) Title(text string) {
-	for _, l := range Wrap(text, Columns) {
+	for _, l := range Wrap(text, p.Columns()) {
 		p.Line(p.Paint(Bold, l))
 	}
 }
@@ -41,9 +50,9 @@ func (p *Page) Pair(code, label, text string) {
 	label = "  " + label
 	at := labels
 	if Width(label) >= labels {
-		at = min(Width(label)+2, Columns/2)
+		at = min(Width(label)+2, p.Columns()/2)
 	}
-	for i, l := range Wrap(text, Columns-at) {
+	for i, l := range Wrap(text, p.Columns()-at) {
 		if i == 0 {
 			p.Line(p.Paint(code, PadRight(label, at)) + l)
 			continue
@@ -54,14 +63,14 @@ func (p *Page) Pair(code, label, text string) {
 
 // Note writes a remark, wrapped.
 func (p *Page) Note(text string) {
-	for _, l := range Wrap(text, Columns-2) {
+	for _, l := range Wrap(text, p.Columns()-2) {
 		p.Line("  " + p.Paint(Dim, l))
 	}
 }
 
 // Table writes a table, indented.
 func (p *Page) Table(t *Table) {
-	for _, l := range t.Lines(Columns-2, p.Style) {
+	for _, l := range t.Lines(p.Columns()-2, p.Style) {
 		p.Line("  " + l)
 	}
 }

@@ -151,15 +151,41 @@ var usualFields = []string{
 // leastTarget is how much of a target a list keeps: the kind and a name.
 const leastTarget = 12
 
-// usualTable is the list as it is shown unless columns were asked for.
+// Columns of the usual list that a narrow terminal may have to do without.
+const (
+	listStarted, listLoad, listThroughput, listAbout = 1, 3, 4, 7
+)
+
+// usualTable is the list as it is shown unless columns were asked for. Where the
+// terminal has no room for all columns it does without some: what users said
+// first, then what is in the target or the report. What a run is called, what it
+// was fired at, its p99 and what ended it stay.
 func (c *commands) usualTable(rows []digest.Row, now time.Time) error {
+	var without []int
+	for _, next := range []int{listAbout, listLoad, listStarted, listThroughput} {
+		lines := usual(rows, now, without).Lines(c.Columns, layout.Style{})
+		if c.Columns <= 0 || !slices.ContainsFunc(lines, func(l string) bool { return layout.Width(l) > c.Columns }) {
+			break
+		}
+		without = append(without, next)
+	}
+	return c.print(usual(rows, now, without))
+}
+
+func usual(rows []digest.Row, now time.Time, without []int) *layout.Table {
 	t := &layout.Table{Headings: 1, Left: []int{1, 2, 3, 6, 7}, Elastic: []int{7, 2}, Keep: []int{4, leastTarget}, Sparse: true}
-	t.Row("id", "started", "target", "load", "throughput", "p99", "", "")
+	add := func(cells ...string) {
+		for _, k := range without {
+			cells[k] = "" // what is empty in all rows is left out
+		}
+		t.Row(cells...)
+	}
+	add("id", "started", "target", "load", "throughput", "p99", "", "")
 	for i := range rows {
 		r := &rows[i]
-		t.Row(r.ID, started(r.At, now), shortTarget(r), pace(r), r.Text("throughput"), p99(r), outcome(r), about(r))
+		add(r.ID, started(r.At, now), shortTarget(r), pace(r), r.Text("throughput"), p99(r), outcome(r), about(r))
 	}
-	return c.print(t)
+	return t
 }
 
 // chosenTable shows the fields that were asked for.

@@ -87,3 +87,41 @@ func TestListWidth(t *testing.T) {
 		}
 	}
 }
+
+// What has no room in a narrow terminal is left out, column by column, and no
+// line is wrapped.
+func TestNarrowList(t *testing.T) {
+	r := rowOf(t, func(d *report.Document) {
+		d.Mode, d.Totals.EventsPerS, d.Totals.Acked, d.Partial, d.Stopped, d.Note = load.ClosedLoop, 8500, 1000, true, load.Interrupted, "of the evening"
+		d.Trust.OK = false
+	})
+	for _, tt := range []struct {
+		columns int
+		want    string // the headings
+	}{
+		{0, "id started target load throughput"},
+		{80, "id started target load throughput"},
+		{72, "id started target load throughput"},
+		{60, "id started target throughput"},
+		{50, "id target throughput"},
+		{40, "id target"},
+	} {
+		var out bytes.Buffer
+		c := &commands{Tools{Console: command.Console{Out: &out, Columns: tt.columns}}}
+		if err := c.usualTable([]digest.Row{r}, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(out.String(), "\n")
+		if got := strings.Join(strings.Fields(lines[0]), " "); got != tt.want {
+			t.Errorf("%d columns: got %q, want %q", tt.columns, got, tt.want)
+		}
+		for _, line := range lines {
+			if n := layout.Width(line); tt.columns > 0 && n > tt.columns {
+				t.Errorf("a line of %d columns in %d: %s", n, tt.columns, line)
+			}
+		}
+		if !strings.Contains(out.String(), "abcdefgh") || !strings.Contains(out.String(), "interrupted") {
+			t.Errorf("%d columns: got\n%s", tt.columns, out.String())
+		}
+	}
+}
