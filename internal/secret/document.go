@@ -9,77 +9,179 @@ var (
 	// A key in the form of PEM, from its first line to its last or, where that
 	// is missing, to the end.
 	privateKey = regexp.MustCompile(`(?s)(-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----).*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
-	// An element of XML whose name is a secret's: <password>it</password>.
-	element = regexp.MustCompile(`(?is)(<([\w.:\-]*(?:` + names + `)[\w.\-]*)(?:\s[^<>]*)?>)([^<]+)(</)`)
-	// The line above a block in YAML, "password: |", or above a value or a list of
-	// them that stands on lines of its own.
-	literal = regexp.MustCompile(`(?i)^([ \t]*(?:- )?["']?[\w.\-]*(?:` + names + `)[\w\-]*["']?[ \t]*:[ \t]*)([|>][+\-0-9]*)?[ \t\r]*(?:#.*)?$`)
-	// A line below one that names a setting of its own.
-	named = regexp.MustCompile(`^[ \t]*(?:- +)*(?:"[^"]*"|'[^']*'|[^\s"'#\[{][^:#]*):(?:\s|$)`)
-	item  = regexp.MustCompile(`^([ \t]*(?:- +)*)`)
-	// A line that is one setting and nothing else: its value may hold commas,
-	// blanks and all else that ends one within a text.
-	wholeLine = regexp.MustCompile(`(?im)^([ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+)?["']?(?:[\w.\-]*(?:` + names + `)[\w\-]*` + tail + `|` + pass + `)["']?[ \t]*[=:][ \t]*)([^\s"'{\[|>][^\r\n]*?)(,?[ \t\r]*)$`)
-	// A setting whose name and value are values themselves: an environment's
-	// variable in a container's description, a property in XML.
-	pair = regexp.MustCompile(`(?i)(\b(?:name|key)["']?(?:\s*[:=]\s*|>\s*)["']?[\w.\-]*(?:` + names + `)[\w.\-]*["']?(?:\s*,\s*|\s+|\s*</(?:name|key)>\s*<)["']?value["']?(?:\s*[:=]\s*|>))(` + inQuotes + `|[^\s<"'][^\r\n<]*)`)
+	// The beginning of an element of XML whose name is a secret's.
+	element = regexp.MustCompile(`<((?:[\w\-]+:)?` + word + `)(\s[^<>]*)?>`)
+	// A setting whose name is the value of another: an environment's variable in
+	// a container's description, a property in XML.
+	pairName = regexp.MustCompile(`(?i:\b(?:name|key|id|variable|property|option|param|setting)\\?["']?(?:\s*[:=]\s*|>\s*)\\?["']?)` + word)
+	// The name of the value beside it.
+	pairValue = regexp.MustCompile(`(?i)\b(?:value|values|val|default|content|text|data)\b`)
+	// The element behind the name's, or before it.
+	behind = regexp.MustCompile(`(?is)^["']?\s*</[\w:.\-]+>\s*<([\w:.\-]*(?:value|string|text|data|content|default))(?:\s[^<>]*)?>`)
+	ahead  = regexp.MustCompile(`(?is)<([\w:.\-]+)[^<>]*>([^<>]*)</[\w:.\-]+>\s*<[^<>]*$`)
 	// A word and its value with blanks between them, as in a login's file:
 	// "machine h login u password p".
-	spaced = regexp.MustCompile(`(?im)((?:^|[ \t])(?:password|passwd|secret)[ \t]+)([^\s=:]+)`)
+	spaced = regexp.MustCompile(`(?im)((?:^|[ \t])(?:password|passwd|passphrase|secret)[ \t]+)([^\s=:]+)`)
+	// A line of PostgreSQL's: host:port:database:user:password.
+	passFile = regexp.MustCompile(`(?m)^([^\s:#]+:(?:\d+|\*):[^\s:]+:[^\s:]+:)([^\r\n]+)`)
+	// Riemann's streams that take a key without a name for it.
+	positional = regexp.MustCompile(`(\((?:[\w.\-]+/)?(?:pagerduty|librato-metrics|opsgenie|victorops|boundary|campfire|pushover|keenio|hipchat|slack|stackdriver|datadog|logentries|netuitive|telegram)\s+)((?:"(?:[^"\\]|\\.)*"\s*)+)`)
 )
 
 // Document is a whole file for people, such as a server's configuration,
 // without its secrets: what Text takes out, private keys, the texts of XML
-// elements, blocks and lists of YAML whose names say that they are secret, and
-// on a line that is one setting all of its value.
+// elements, blocks, lists and maps whose names say that they are secret, values
+// whose names are values themselves, and on a line that is one setting all of
+// its value, with the lines on which it goes on.
 func (m *Mask) Document(text string) string {
 	text = privateKey.ReplaceAllString(text, "${1}\n"+Hidden+"\n${2}")
 	text = hideLoginModules(text, nil) // before its lines are looked at one by one
-	text = hideBlocks(text)
-	text = element.ReplaceAllString(text, "${1}"+Hidden+"${4}")
-	for _, re := range []*regexp.Regexp{pair, wholeLine, spaced} {
+	text = hideElements(text)
+	text = hidePairs(text)
+	text = hideSettings(text, secretWord, true, nil)
+	text = hideBlocks(text, sounds)
+	for _, re := range []*regexp.Regexp{spaced, passFile, positional} {
 		text = re.ReplaceAllStringFunc(text, func(hit string) string {
 			g := re.FindStringSubmatch(hit)
-			if IsReference(strings.Trim(g[2], `"'`)) || strings.Contains(g[2], "LoginModule") || strings.TrimRight(g[2], ` \;`) == Hidden {
+			if IsReference(strings.Trim(g[2], `"'`)) || strings.Contains(g[2], Hidden) {
 				return hit
 			}
-			return g[1] + Hidden + strings.Join(g[3:], "")
+			return g[1] + Hidden
 		})
 	}
 	return m.Text(text)
 }
 
-// hideBlocks takes out the lines below "password: |" that are indented deeper,
-// and the values that stand below "passwords:", as items of a list or alone.
-// Names below it, "credentials:" and then "user: u", are settings of their own.
-func hideBlocks(text string) string {
+// hideElements takes out all that stands in elements of XML whose names are a
+// secret's, and the values among their attributes.
+func hideElements(text string) string {
 	var out strings.Builder
-	within := -1   // the indentation of the name whose block or values these are
-	block := false // all that is indented deeper is its text
-	for line := range strings.Lines(text) {
-		body := strings.TrimSpace(line)
-		indent := len(line) - len(strings.TrimLeft(line, " 	"))
-		if within >= 0 {
-			below := indent > within || !block && indent == within && strings.HasPrefix(body, "- ")
-			switch {
-			case block && (below || body == ""):
-				continue
-			case body == "", !block && body[0] == '#', below && IsReference(strings.Trim(body, `-"' `)):
-				out.WriteString(line)
-				continue
-			case below && !block && !named.MatchString(line):
-				out.WriteString(item.FindString(line) + Hidden + "\n")
-				continue
-			}
-			within = -1
+	for {
+		at := element.FindStringSubmatchIndex(text)
+		if at == nil {
+			break
 		}
-		if g := literal.FindStringSubmatch(strings.TrimRight(line, "\n")); g != nil {
-			within, block = indent, g[2] != ""
-			if block {
-				line = g[1] + Hidden + "\n"
-			}
+		name := text[at[2]:at[3]]
+		out.WriteString(text[:at[2]] + hideSettings(text[at[2]:at[1]], pairValue, false, nil))
+		empty := text[at[1]-2] == '/'
+		text = text[at[1]:]
+		if empty || isHarmless(name) {
+			continue
 		}
-		out.WriteString(line)
+		end := strings.Index(text, "</"+name)
+		if end < 0 {
+			end = len(text)
+		}
+		if inside := strings.TrimSpace(text[:end]); inside != "" && !IsReference(inside) {
+			out.WriteString(Hidden)
+			text = text[end:]
+		}
 	}
+	out.WriteString(text)
 	return out.String()
+}
+
+// hidePairs takes out values that stand beside a secret's name, before or
+// behind it: in the same brackets, tag or item of a list.
+func hidePairs(text string) string {
+	for pos := 0; pos < len(text); {
+		at := pairName.FindStringIndex(text[pos:])
+		if at == nil {
+			break
+		}
+		from, to := pos+at[0], pos+at[1]
+		pos = to
+		if g := behind.FindStringSubmatchIndex(text[to:]); g != nil {
+			start := to + g[1]
+			end := strings.Index(text[start:], "</"+text[to+g[2]:to+g[3]])
+			if end < 0 {
+				end = len(text) - start
+			}
+			if !IsReference(strings.TrimSpace(text[start : start+end])) {
+				text = text[:start] + Hidden + text[start+end:]
+			}
+		}
+		if g := ahead.FindStringSubmatchIndex(text[:from]); g != nil && pairValue.MatchString(text[g[2]:g[3]]) {
+			text = text[:g[4]] + Hidden + text[g[5]:]
+			pos += len(Hidden) - (g[5] - g[4])
+			continue
+		}
+		begin, end := around(text, from)
+		hidden := hideSettings(text[begin:end], pairValue, true, nil)
+		hidden = hideBlocks(hidden, func(s string) bool { return pairValue.FindString(s) == s })
+		// What was before the name may be shorter now, and it is looked for from
+		// the end of the old one on; one more look at it changes nothing.
+		if n := len(hidden) - (end - begin); n < 0 {
+			pos = max(pos+n, begin+1)
+		}
+		text = text[:begin] + hidden + text[end:]
+	}
+	return text
+}
+
+// around is what belongs to the setting at i: what stands in the same brackets
+// or tag or, where there are none, in the lines of the same item.
+func around(text string, i int) (begin, end int) {
+	depth, quotes := 0, 0
+	k := i - 1
+	if k >= 0 && isQuote(text[k]) {
+		k-- // the name's own
+	}
+	for ; k >= 0; k-- {
+		switch c := text[k]; {
+		case c == '"':
+			quotes++
+		case c == '}' || c == ']':
+			depth++
+		case (c == '{' || c == '[') && depth > 0:
+			depth--
+		case c == '{' && quotes%2 == 0 && (k == 0 || text[k-1] != '$'):
+			return k, closed(text, k)
+		case c == '<' && quotes%2 == 0 && k+1 < len(text) && text[k+1] != '/' && depth == 0:
+			for e := i; e < len(text); e++ {
+				if isQuote(text[e]) {
+					e = quoteEnd(text, e) - 1
+				} else if text[e] == '>' {
+					return k, e + 1
+				}
+			}
+			return k, len(text)
+		}
+	}
+	return itemLines(text, i)
+}
+
+// itemLines are the lines of the item of YAML, or the section of INI, in which
+// the setting at i stands.
+func itemLines(text string, i int) (begin, end int) {
+	begin = strings.LastIndexByte(text[:i], '\n') + 1
+	column := func(line string) (n int, first, stop bool) {
+		n = len(item.FindString(line))
+		bare := strings.TrimLeft(line, " \t")
+		return n, strings.HasPrefix(bare, "- "), strings.HasPrefix(bare, "[")
+	}
+	line := text[begin : begin+lineLength(text[begin:])]
+	own, first, _ := column(line)
+	for !first && begin > 0 {
+		before := strings.LastIndexByte(text[:begin-1], '\n') + 1
+		line := text[before : begin-1]
+		n, item, stop := column(line)
+		if strings.TrimSpace(line) != "" && n < own || stop {
+			break
+		}
+		begin, first = before, item && n == own
+	}
+	end = i
+	for {
+		end += lineLength(text[end:])
+		if end >= len(text) {
+			return begin, len(text)
+		}
+		end++
+		line := text[end : end+lineLength(text[end:])]
+		n, item, stop := column(line)
+		if strings.TrimSpace(line) != "" && (n < own || item && n == own || stop) {
+			return begin, end
+		}
+	}
 }

@@ -10,44 +10,52 @@ import (
 
 // names are what the name of a setting with a secret ends in or holds; among
 // them Elastic's cloud.auth and the user.info of a schema registry's clients,
-// which are NAME:PASSWORD, and ZooKeeper's superDigest.
-const names = `passw(?:or)?d|passwd|pwd|passphrase|secret|token|(?:api|access|private|encryption|signing)[-_.]?key|credentials?|authorization|cookie|jaas|cloud[-_.]?auth|user[-_.]?info|superdigest|confluent[-_.]license`
+// which are NAME:PASSWORD, ZooKeeper's superDigest, Kafka's ssl.keystore.key,
+// and addresses to which whoever knows them may write.
+const names = `pass[-_]?wor[dt]|passw?d|pwd|pass[-_]?(?:phrase|code)|kennwort|secret|token|` + keys + `|creds|credentials?|authorization|cookie|jaas|cloud[-_.]?auth|user[-_.]?info|superdigest|masterauth|confluent[-_.]license|webhook|connection[-_]?string`
 
-// pass are the short forms of password, which are harmless words too.
-const pass = `(?:[\w.\-]*[-_.]|\b)(?:pass|pw)`
+// keys are the words for what is no password and as good as one. A key alone
+// is often none: one of a map, a table, a message.
+const keys = `(?:api|access|account|app|client|encryption|decryption|ingest(?:ion)?|instrumentation|integration|license|master|private|routing|secret|service|shared|signing|storage|subscription|write|hmac|key[-_.]?store|cert[-_.]?store)[-_.]?keys?`
+
+// pass are the short forms of password, which are harmless words too: see plain.
+const pass = `[\w.\-]*pass\b|(?:[\w.\-]*[-_.]|\b)pw\b`
 
 // tail is what may follow a name's end.
-const tail = `(?:[-_.]?(?:value|text|base64|config))?`
+const tail = `(?:[-_.]?(?:value|text|base64|config|key))?`
 
-const (
-	// given is a value as it stands in a script: quoted, or up to a blank.
-	given = inQuotes + `|[^\s;&|"'\-][^\s;&|"']*`
-	// inQuotes is a value in quotes.
-	inQuotes = `"(?:[^"\\]|\\.)*"|'[^']*'`
-)
+// word is the name of a setting that holds a secret. In capitals, as variables
+// of an environment are, one that ends in _AUTH is such a name, too.
+const word = `(?:(?i:[\w.\-]*(?:` + names + `)[\w\-]*` + tail + `)|(?i:` + pass + `)|[A-Z][A-Z0-9_]*_AUTH\b)`
 
 var (
-	secretName = regexp.MustCompile(`(?i)(?:` + names + `|(?:^|[-_.])(?:pass|pw))` + tail + `$`)
+	secretName = regexp.MustCompile(`(?i)(?:(?:` + names + `)s?|(?:^|[-_.])(?:pass|pw)|(?:store|key|require)pass)` + tail + `$`)
+	capitals   = regexp.MustCompile(`^-?D?[A-Z][A-Z0-9_]*_AUTH$`)
 	authName   = regexp.MustCompile(`(?i)(?:^|[-_.])auth$`)
-	// A setting within a text: the name, what joins it to its value, the value.
-	// Only one in quotes may stand on the next line: in YAML what stands there is
-	// most often the next name.
-	quotedSetting = regexp.MustCompile(`(?i)((?:[\w.\-]*(?:` + names + `)[\w\-]*)["']?\s*[=:]\s*)(` + inQuotes + `)`)
-	listSetting   = regexp.MustCompile(`(?i)((?:[\w.\-]*(?:` + names + `)[\w\-]*)["']?\s*[=:]\s*)(\[[^\]]*\]?)`)
-	setting       = regexp.MustCompile(`(?i)((?:[\w.\-]*(?:` + names + `)[\w\-]*)["']?[ \t]*[=:][ \t]*)((?:(?:bearer|basic|apikey)\s+)?[^\s,;&"'}\]]+)`)
-	short         = regexp.MustCompile(`(?i)(` + pass + `(?:["']?\s*=\s*|["']\s*:\s*|:))(` + inQuotes + `|[^\s,;&"'}\]]+)`)
-	flag          = regexp.MustCompile(`(?i)((?:^|[\s"'])-{1,2}(?:[\w.\-]*(?:` + names + `)|` + pass + `)[ \t]+)(` + given + `)`)
-	login         = regexp.MustCompile(`((?:^|[\s"'])(?:-[uU]|--(?:proxy-)?user)[ \t]+["']?[^\s:"']+:)([^\s"']+)`)
-	userinfo      = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.\-]*://)([^/\s"'<>?#]*)@`)
-	scheme        = regexp.MustCompile(`(?i)\b((?:bearer|apikey)\s+)([\w+/=.~\-]{4,})`)
+	secretWord = regexp.MustCompile(word)
+	wholeWord  = regexp.MustCompile(`^` + word + `$`)
+	plainPass  = regexp.MustCompile(`(?i)(?:^|[-_.])(?:pass|pw)$`)
+	// The family of flags that are followed by a value, whatever it begins with.
+	password = regexp.MustCompile(`(?i)(?:pass|pw|pwd|passwd|passphrase|password)$`)
+	option   = regexp.MustCompile(`^-(?:[a-zA-Z]|-[a-z]+(?:-[a-z]+)*(?:=.*)?)$`)
+	scheme   = regexp.MustCompile(`(?i)\b((?:bearer|apikey)\s+)([\w+/=.~\-]{4,})`)
+	// What signs an address, or opens what it leads to.
+	signature = regexp.MustCompile(`(?i)([?&](?:sig|signature|x-amz-signature|x-goog-signature|key|code)=)([^\s&"'<>]+)`)
 	// A setting whose value may be a login: see isLogin.
 	auth = regexp.MustCompile(`(?i)((?:^|[^\w])(?:[\w.\-]*[-_.])?auth["']?(?:[ \t]*[=:][ \t]*|[ \t]+))("[^"]+"|'[^']+'|[^\s,;&"'{}\[\]]+)`)
 )
 
+// notPass are words that end as the short form of password does.
+var notPass = []string{"bypass", "compass", "encompass", "surpass", "trespass", "overpass", "underpass", "usefirstpass", "tryfirstpass", "clearpass"}
+
+// notAuth are values of settings that say how somebody is to log in.
+var notAuth = []string{"", "none", "required", "requested", "optional", "want", "need", "true", "false", "yes", "no", "on", "off", "0", "1", "basic", "digest", "kerberos", "ntlm", "negotiate", "oauth", "ldap", "sasl", "tls", "plain", "simple", "trust"}
+
 // IsName reports whether a setting of this name holds a secret, such as
 // "output.elasticsearch.password".
 func IsName(name string) bool {
-	return secretName.MatchString(strings.TrimRight(name, "\"' "))
+	name = strings.TrimRight(name, "\"' ")
+	return secretName.MatchString(name) || capitals.MatchString(name)
 }
 
 // Is reports whether a setting of this name and value holds a secret in clear:
@@ -57,7 +65,25 @@ func Is(name, value string) bool {
 	if value == "" || IsReference(value) {
 		return false
 	}
-	return IsName(name) || isAuth(name) && isLogin(value)
+	return IsName(name) && !isMode(name, value) || isAuth(name) && isLogin(value)
+}
+
+// sounds reports whether a name is to be hidden by: the rule of texts, which
+// takes more than IsName does.
+func sounds(name string) bool {
+	return wholeWord.MatchString(name) && !isHarmless(name) || IsName(name)
+}
+
+// isHarmless reports whether a name only ends as a short form of password does.
+func isHarmless(name string) bool {
+	name = strings.ToLower(name)
+	return slices.Contains(notPass, name[strings.LastIndexAny(name, "-_.")+1:])
+}
+
+// isMode reports whether what stands under NAME_AUTH says how to log in.
+func isMode(name, value string) bool {
+	return strings.HasSuffix(name, "_AUTH") && !strings.EqualFold(name, "cloud_auth") &&
+		(slices.Contains(notAuth, strings.ToLower(strings.Trim(value, `"' `))) || strings.Contains(value, "://"))
 }
 
 // IsReference reports whether a value says where a secret is, and is none
@@ -69,11 +95,6 @@ func IsReference(value string) bool {
 
 func isAuth(name string) bool {
 	return authName.MatchString(strings.TrimRight(strings.TrimLeft(name, "-"), "\"' "))
-}
-
-// isUser reports whether a flag is curl's for NAME:PASSWORD.
-func isUser(flag string) bool {
-	return slices.Contains([]string{"-u", "-U", "--user", "--proxy-user"}, flag)
 }
 
 // isLogin reports whether a value is NAME:PASSWORD, as it is or in base64, and

@@ -86,7 +86,7 @@ func (m *Mask) looks(s string, found func(string)) string {
 	if !strings.ContainsAny(s, "=:@ ") {
 		return s
 	}
-	hide := func(re *regexp.Regexp, after string) {
+	hide := func(re *regexp.Regexp) {
 		s = re.ReplaceAllStringFunc(s, func(hit string) string {
 			g := re.FindStringSubmatch(hit)
 			value := strings.Trim(g[2], `"'`)
@@ -96,19 +96,16 @@ func (m *Mask) looks(s string, found func(string)) string {
 			if found != nil {
 				found(value)
 			}
-			return g[1] + Hidden + after
+			return g[1] + Hidden
 		})
 	}
 	s = hideLoginModules(s, found)
-	hide(userinfo, "@")
-	hide(quotedSetting, "")
-	hide(listSetting, "")
-	hide(setting, "")
-	hide(short, "")
-	hide(scheme, "")
-	hide(flag, "")
-	hide(login, "")
-	hide(auth, "")
+	s = hideLogins(s, found)
+	s = hideSettings(s, secretWord, false, found)
+	s = hideUsers(s, found)
+	hide(scheme)
+	hide(signature)
+	hide(auth)
 	return s
 }
 
@@ -132,48 +129,6 @@ func (m *Mask) Command(args []string) string {
 	return m.Text(strings.Join(shown, " "))
 }
 
-// Args are arguments without their secrets, which the mask knows from now on:
-// what follows a flag such as --password, the value of a setting such as
-// -Dssl.key.password=, the login in an address and the second half of curl's -u
-// NAME:PASSWORD.
-func (m *Mask) Args(args []string) []string {
-	var found []string
-	shown := make([]string, 0, len(args))
-	next := false // the argument is the value of the flag before it
-	for i, arg := range args {
-		switch {
-		case next && !strings.HasPrefix(arg, "-"):
-			if IsReference(arg) {
-				break
-			}
-			found, arg = append(found, arg), Hidden
-		case i > 0 && isUser(args[i-1]) && strings.Contains(arg, ":"):
-			user, password, _ := strings.Cut(arg, ":")
-			found, arg = append(found, password), user+":"+Hidden
-		case i > 0 && strings.HasPrefix(args[i-1], "-") && !IsReference(arg) && isAuth(args[i-1]) && isLogin(arg):
-			found, arg = append(found, parts(arg)...), Hidden
-		default:
-			name, value, ok := strings.Cut(arg, "=")
-			find := func(v string) { found = append(found, parts(v)...) }
-			script := i > 0 && args[i-1] == "-c" // a shell's: the name is only the first word
-			if ok && !script && Is(name, value) && !strings.ContainsAny(name, " \t\n;&|") {
-				m.looks(value, find) // a login module's text holds the password and more
-				find(value)
-				arg = name + "=" + Hidden
-				break
-			}
-			arg = m.looks(arg, find)
-		}
-		next = strings.HasPrefix(args[i], "-") && !strings.Contains(args[i], "=") && IsName(args[i])
-		shown = append(shown, arg)
-	}
-	m.Add(found...)
-	for i, arg := range shown {
-		shown[i] = m.Text(arg)
-	}
-	return shown
-}
-
 // Value is the value of a setting for people: hidden, and known to the mask from
 // now on, when the name says that it is a secret; and without what looks like
 // one in any case.
@@ -194,6 +149,12 @@ func (m *Mask) Value(name, value string) string {
 // scheme of an Authorization header, and the password of a login NAME:PASSWORD.
 func parts(v string) []string {
 	out := []string{v, strings.Trim(v, `"'`)}
+	for _, part := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(",;[]{}()", r) }) {
+		out = append(out, strings.Trim(part, `"' `)) // of a list, and of a map
+		if i := strings.LastIndexAny(part, "=:"); i >= 0 {
+			out = append(out, strings.Trim(part[i+1:], `"' `))
+		}
+	}
 	if i := strings.LastIndexAny(v, " \t"); i >= 0 {
 		out = append(out, v[i+1:])
 	}

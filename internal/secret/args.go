@@ -1,0 +1,139 @@
+package secret
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// The flag of curl for NAME:PASSWORD, alone or behind others of one letter.
+	userFlag = regexp.MustCompile(`^(?:-[a-zA-Z]{0,4}[uU]|--(?:proxy-)?user)$`)
+	// The same with its value, as one argument and within a text.
+	userArg  = regexp.MustCompile(`^(-[uU]=?|--(?:proxy-)?user=)([^\s:=/]+):(.+)$`)
+	userText = regexp.MustCompile(`(?:^|[\s"'])(?:-[a-zA-Z]{0,4}[uU](?:[ \t]+|=)|-[uU]|--(?:proxy-)?user(?:[ \t]+|=))`)
+)
+
+// short are programs that are given a password by a flag of one letter.
+var short = map[string]string{
+	"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mysqlimport": "-p", "mariadb": "-p", "mariadb-dump": "-p", "mariadb-admin": "-p", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "sshpass": "-p", "7z": "-p", "rar": "-p", "docker-login": "-p",
+	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password",
+}
+
+// Args are arguments without their secrets, which the mask knows from now on:
+// what follows a flag such as --password, the value of a setting such as
+// -Dssl.key.password=, the login in an address and the second half of curl's -u
+// NAME:PASSWORD. Words within an argument, such as a shell's script, are looked
+// at as arguments are.
+func (m *Mask) Args(args []string) []string {
+	shown, found := m.arguments(args, 0)
+	m.Add(found...)
+	for i, arg := range shown {
+		shown[i] = m.Text(arg)
+	}
+	return shown
+}
+
+// deepest is how many scripts within scripts are looked at.
+const deepest = 3
+
+// arguments are arguments without their secrets, and the secrets.
+func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
+	shown = make([]string, 0, len(args))
+	letter := "" // the flag of a password of the program
+	next := ""   // the flag of a secret whose value this argument is
+	find := func(v string) { found = append(found, parts(v)...) }
+	for i, arg := range args {
+		before := ""
+		if i > 0 {
+			before = args[i-1]
+		}
+		if flag, ok := short[path.Base(arg)]; ok {
+			letter = flag
+		}
+		name, value, setting := strings.Cut(arg, "=")
+		script := before == "-c" || strings.ContainsAny(name, " \t\n;&|") // the name is only the first word
+		user := userArg.FindStringSubmatch(arg)
+		switch {
+		case next != "" && arg != "" && (password.MatchString(next) || !option.MatchString(arg)):
+			if IsReference(arg) {
+				break
+			}
+			find(arg)
+			arg = Hidden
+		case userFlag.MatchString(before) && strings.Contains(arg, ":"):
+			user, password, _ := strings.Cut(arg, ":")
+			found, arg = append(found, password), user+":"+Hidden
+		case user != nil && !strings.HasPrefix(user[3], "//"):
+			found, arg = append(found, user[3]), user[1]+user[2]+":"+Hidden
+		case strings.HasPrefix(before, "-") && !IsReference(arg) && isAuth(before) && isLogin(arg):
+			find(arg)
+			arg = Hidden
+		case letter != "" && before == letter && arg != "" && !strings.HasPrefix(arg, "-"):
+			find(arg)
+			arg = Hidden
+		case letter != "" && strings.HasPrefix(arg, letter) && len(arg) > len(letter) && !option.MatchString(arg):
+			find(arg[len(letter):])
+			arg = letter + Hidden
+		case setting && !script && value != "" && !IsReference(value) && (Is(name, value) || sounds(name) && !isMode(name, value)):
+			m.looks(value, find) // a login module's text holds the password and more
+			find(value)
+			arg = name + "=" + Hidden
+		default:
+			if depth < deepest && strings.ContainsAny(arg, " \t\n") {
+				if words, err := Split(arg); err == nil {
+					_, within := m.arguments(words, depth+1)
+					found = append(found, within...)
+				}
+			}
+			arg = m.looks(arg, find)
+		}
+		next = ""
+		if strings.HasPrefix(args[i], "-") && !setting && sounds(args[i]) {
+			next = args[i]
+		}
+		shown = append(shown, arg)
+	}
+	return shown, slices.DeleteFunc(found, func(s string) bool { return s == Hidden })
+}
+
+// hideUsers takes out the passwords behind curl's -u and --user in a text, in
+// quotes or not.
+func hideUsers(s string, found func(string)) string {
+	if !strings.Contains(s, "-") {
+		return s
+	}
+	var out strings.Builder
+	done := 0
+	for _, at := range userText.FindAllStringIndex(s, -1) {
+		from := at[1]
+		if from < done || from >= len(s) || isBlank(s[from]) {
+			continue
+		}
+		outer := byte(0)
+		if c := s[at[0]]; isQuote(c) {
+			outer = c
+		}
+		end := wordEnd(s, from, outer)
+		if isQuote(s[from]) || s[from] == '\\' && from+1 < len(s) && isQuote(s[from+1]) {
+			end = goneOn(s, quoteEnd(s, from), joint{})
+		}
+		name, password, ok := strings.Cut(s[from:end], ":")
+		bare := strings.Trim(password, `\"'`)
+		if !ok || strings.Trim(name, `\"'`) == "" || strings.ContainsAny(name, "=/ ") || bare == "" || bare == Hidden || strings.HasPrefix(bare, "//") {
+			continue
+		}
+		if found != nil {
+			found(bare)
+		}
+		shut := ""
+		if c := strings.TrimLeft(name, `\`); c != "" && isQuote(c[0]) {
+			shut = s[from : from+len(name)-len(c)+1]
+		}
+		out.WriteString(s[done:from] + name + ":" + Hidden + shut)
+		done = end
+	}
+	out.WriteString(s[done:])
+	return out.String()
+}

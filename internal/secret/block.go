@@ -1,0 +1,126 @@
+package secret
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A line of YAML that names a setting: what stands before its name, the name
+// with its quotes, what joins, the value. The same is a line of INI and TOML.
+var entry = regexp.MustCompile(`^([ \t]*(?:-[ \t]+)*)("[^"]*"|'[^']*'|[^\s"'#\[{\-][^:=#]*?|-[^\s:=#][^:=#]*?)([ \t]*(?::(?:[ \t]+|$)|=[ \t]*))(.*)$`)
+
+// A section of INI or TOML.
+var section = regexp.MustCompile(`^[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]{1,2}[ \t\r]*(?:[#;].*)?$`)
+
+var (
+	item = regexp.MustCompile(`^([ \t]*(?:-[ \t]+)*)`)
+	// Names below which settings of all kinds stand.
+	holdsMore = regexp.MustCompile(`(?i)(?:creds|credentials?|authorization|cookie|jaas)["']?$`)
+	oldItem   = regexp.MustCompile(`^#+[ \t]*(?:-[ \t]|["'])`)
+)
+
+// beside are names that stand next to a secret and hold none.
+var beside = []string{
+	"user", "username", "user_name", "login", "name", "type", "kind", "realm", "scope", "scopes", "mechanism", "method", "url", "uri", "host", "hosts", "hostname", "port", "enabled", "provider", "algorithm", "profile", "region", "role", "roles", "principal", "required", "backend", "class", "expires", "ttl",
+}
+
+// A scope is what stands below a name.
+type scope struct {
+	indent int  // of the name
+	block  bool // all that is indented deeper is its text
+	deeper bool // what is indented deeper goes on with its value
+	mixed  bool // settings of all kinds: those beside a secret stay
+}
+
+// hideBlocks takes out what stands on lines below a name that is a secret's: the
+// text of "password: |", lists and values, alone or under names of their own,
+// lines that go on with a value, and sections of INI and TOML.
+func hideBlocks(text string, name func(string) bool) string {
+	var out strings.Builder
+	var scopes []scope
+	for line := range strings.Lines(text) {
+		body := strings.TrimSpace(line)
+		indent := len(line) - len(strings.TrimLeft(line, " \t"))
+		if body == "" {
+			if len(scopes) == 0 || !scopes[len(scopes)-1].block {
+				out.WriteString(line)
+			}
+			continue
+		}
+		if body[0] == '#' && (len(scopes) == 0 || !scopes[len(scopes)-1].block || indent <= scopes[len(scopes)-1].indent) {
+			if len(scopes) > 0 && oldItem.MatchString(body) {
+				line = line[:indent] + "# " + Hidden + "\n"
+			}
+			out.WriteString(line)
+			continue
+		}
+		head := section.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		for len(scopes) > 0 {
+			s := scopes[len(scopes)-1]
+			if s.indent < 0 && head == nil || s.indent >= 0 && (indent > s.indent || !s.block && !s.deeper && indent == s.indent && strings.HasPrefix(body, "- ")) {
+				break
+			}
+			scopes = scopes[:len(scopes)-1]
+		}
+		g := entry.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		if len(scopes) > 0 {
+			s := scopes[len(scopes)-1]
+			shown, more := below(s, line, body, g)
+			if s.block {
+				continue
+			}
+			if !more {
+				out.WriteString(shown)
+				continue
+			}
+		}
+		switch {
+		case head != nil && name(lastPart(head[1])):
+			scopes = append(scopes, scope{indent: -1, mixed: holdsMore.MatchString(head[1])})
+		case g != nil && name(strings.Trim(g[2], `"'`)):
+			s := scope{indent: len(g[1])}
+			value := strings.TrimSpace(g[4])
+			switch {
+			case blockHead.MatchString(value):
+				s.block = true
+				line = g[1] + g[2] + g[3] + Hidden + "\n"
+			case value == "" || value[0] == '#':
+				s.mixed = holdsMore.MatchString(g[2])
+			default:
+				s.deeper = true
+			}
+			if !strings.Contains(value, "LoginModule") && (value != "" || strings.Contains(g[3], ":")) {
+				scopes = append(scopes, s)
+			}
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// below is a line of a scope as it may be shown; more is true where it is a
+// setting like any other.
+func below(s scope, line, body string, g []string) (shown string, more bool) {
+	switch {
+	case IsReference(strings.Trim(body, `-"' `)):
+		return line, false
+	case s.mixed && g != nil:
+		key := strings.ToLower(strings.Trim(g[2], `"' `))
+		value := strings.TrimSpace(g[4])
+		if value == "" || slices.Contains(beside, key) || sounds(key) || IsReference(strings.Trim(value, `"' `)) {
+			return line, true
+		}
+		return g[1] + g[2] + g[3] + Hidden + "\n", false
+	}
+	return item.FindString(line) + Hidden + "\n", false
+}
+
+// lastPart is the last word of a section's name, one.two or one "two".
+func lastPart(name string) string {
+	name = strings.Trim(name, `"' `)
+	if i := strings.LastIndexAny(name, ". \"'"); i >= 0 && !sounds(name) {
+		return name[i+1:]
+	}
+	return name
+}
