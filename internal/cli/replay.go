@@ -12,7 +12,6 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/report"
-	"carronade/internal/run"
 	"carronade/internal/store"
 	"carronade/internal/workload"
 )
@@ -103,7 +102,7 @@ func (s *session) stored(ctx context.Context, t *command.Settings, ref string) (
 
 // replayed is the workload of a report as a file would have it.
 func replayed(d *report.Document) (*workload.Document, error) {
-	if strings.HasPrefix(d.Op, run.TopicsOp) {
+	if strings.HasPrefix(d.Op, report.TopicsOp) {
 		return nil, &words{
 			Err:  fmt.Errorf("report %s is of operations on topics, which are no workload", d.ID),
 			Hint: "make them again as they were made, or by carronade " + d.Op,

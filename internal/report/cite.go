@@ -42,9 +42,14 @@ func Cite(d *Document) string {
 
 // asked is what makes the run again, as it is typed after carronade run: the
 // target, and the settings that are part of what a run is asked to do and that
-// somebody chose. Operations on topics are no runs of a workload, and are named.
+// somebody chose. Operations on topics are typed as a command of their own.
 func (d *Document) asked() string {
 	var b strings.Builder
+	flag := func(name string) string { return name }
+	topics := strings.HasPrefix(d.Op, TopicsOp)
+	if topics {
+		flag = topicsFlags(strings.TrimPrefix(d.Op, TopicsOp))
+	}
 	of, _ := d.Workload.(map[string]any) // of a report that was read
 	if of == nil {
 		if text, err := json.Marshal(d.Workload); err == nil {
@@ -55,14 +60,54 @@ func (d *Document) asked() string {
 		if !s.Independent || s.Default || s.Name == "target" || s.Name == "op" || s.Value == "" {
 			continue
 		}
+		name := flag(s.Name)
+		if name == "" {
+			continue
+		}
 		for _, value := range s.typed(of[s.Name]) {
-			fmt.Fprintf(&b, " --%s%s", s.Name, value)
+			fmt.Fprintf(&b, " --%s%s", name, value)
 		}
 	}
-	if d.Workload == nil {
-		return d.Op + " " + Quote(d.Target) + b.String()
+	if topics {
+		return d.Op + " " + Quote(d.topics()) + b.String()
 	}
 	return Quote(d.Target) + " --op " + d.Op + b.String()
+}
+
+// TopicsOp begins the operation of a report on topics, as it is typed.
+const TopicsOp = "topics "
+
+// topicsFlags says what a setting of a report on topics is called where its
+// operation is typed; "" where it cannot be: such a load has no --for, and ends
+// with its operations.
+func topicsFlags(op string) func(setting string) string {
+	return func(setting string) string {
+		switch {
+		case setting == "count" && op == "list":
+			return "times"
+		case setting == "for", setting == "per-request" && op != "create" && op != "delete":
+			return ""
+		}
+		return setting
+	}
+}
+
+// topics is the target of operations on topics. A report does not have their
+// names, so that a word stands for them; to list them takes none.
+func (d *Document) topics() string {
+	if d.Op == TopicsOp+"list" {
+		return d.Target
+	}
+	where, query, asks := strings.Cut(d.Target, "?")
+	_, address, ok := strings.Cut(where, "://")
+	if _, path, _ := strings.Cut(address, "/"); !ok || path != "" {
+		return d.Target
+	}
+	where = strings.TrimSuffix(where, "/") + "/TOPIC"
+	if asks {
+		where += "?" + query
+	}
+	return where
 }
 
 // typed are a setting's values as they are typed after its flag, given its value

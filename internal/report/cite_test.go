@@ -32,10 +32,6 @@ func TestCiteIsACommand(t *testing.T) {
 	if got := d.asked(); !strings.Contains(got, " --verify --fresh") {
 		t.Errorf("got %s, want the switch alone", got)
 	}
-	d.Workload, d.Op = nil, "topics list" // no workload: nothing to be run
-	if got := d.asked(); !strings.HasPrefix(got, "topics list 'kafka://") {
-		t.Errorf("got %s, want the operation first", got)
-	}
 }
 
 // Of a run that was killed before its first interval nothing is known, also not

@@ -14,9 +14,6 @@ import (
 	"carronade/target"
 )
 
-// TopicsOp begins the operation of a report on topics, as it is typed.
-const TopicsOp = "topics "
-
 // topicsPatience is how long a store may take for the report of a load on topics.
 const topicsPatience = 30 * time.Second
 
@@ -39,8 +36,7 @@ type TopicsJob struct {
 	// Store keeps the report when it is made; nil: none.
 	Store store.Store
 	// Kept is told what became of keeping the report, which is sealed by then; nil:
-	// nobody wants to know. It is not called without a store, but with the error of
-	// a report that cannot be sealed.
+	// nobody wants to know. Without a store it is called all the same.
 	Kept func(d *report.Document, err error)
 
 	// Load makes the load, and returns its target, without secrets, and what became
@@ -58,6 +54,9 @@ func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 		return nil, err
 	}
 	r.Usage = sampler.Sample()
+	// Requests in flight are not waited for when somebody ends the load: they are
+	// canceled, and it is whole only where there was none.
+	r.Whole = r.Stopped == load.Interrupted && job.endless() && r.Hold.Length() > 0 && r.Classes[load.Canceled.String()] == 0
 	d := job.report(where, r)
 	err = d.Seal()
 	if err == nil && job.Store != nil {
@@ -65,17 +64,20 @@ func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 		defer cancel()
 		err = job.Store.Put(kept, d)
 	}
-	if job.Kept != nil && (job.Store != nil || err != nil) {
+	if job.Kept != nil {
 		job.Kept(d, err)
 	}
 	return d, nil
 }
 
+// endless reports whether nothing but failures and somebody ends the load.
+func (job *TopicsJob) endless() bool { return job.Count < 0 && job.For == 0 }
+
 // report builds the document. There is no workload that would be it, so that it
 // cannot be replayed.
 func (job *TopicsJob) report(where string, r *load.Result) *report.Document {
 	id := NewID()
-	op := TopicsOp + job.Op
+	op := report.TopicsOp + job.Op
 	in := report.Input{
 		Version: job.Version, RunID: strconv.FormatUint(id, 16), ID: report.IDOf(id),
 		Target: where, Op: op, Repetition: 1, Repetitions: 1, Labels: job.Labels, Note: job.Note,

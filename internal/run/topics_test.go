@@ -1,9 +1,12 @@
 package run
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +80,72 @@ func TestTopicsAreJudged(t *testing.T) {
 	}
 }
 
+// TestTopicsAreCited: a report of such a load, also once it was read, is cited as
+// the command that makes it.
+func TestTopicsAreCited(t *testing.T) {
+	for _, tt := range []struct {
+		job  TopicsJob
+		at   string
+		want string
+	}{
+		{TopicsJob{Op: "create", Count: 7, PerRequest: 3, Concurrency: 2, Partitions: 5, Replicas: 1, Rate: 0.5}, "kafka://h:9092", "; topics create kafka://h:9092/TOPIC --count 7 --per-request 3 --concurrency 2 --partitions 5 --replicas 1 --rate 0.5/s; "},
+		{TopicsJob{Op: "delete", Count: 2, PerRequest: 1}, "kafka://h:9092/old?x=1", "; topics delete 'kafka://h:9092/old?x=1' --count 2 --per-request 1; "},
+		{TopicsJob{Op: "list", Count: 9, PerRequest: 1}, "kafka://h:9092", "; topics list kafka://h:9092 --times 9; "},
+		{TopicsJob{Op: "read", Count: -1, For: time.Second, PerRequest: 1}, "kafka://h:9092/?x=1", "; topics read 'kafka://h:9092/TOPIC?x=1'; "},
+	} {
+		t.Run(tt.job.Op, func(t *testing.T) {
+			tt.job.Load = func(context.Context, func()) (string, *load.Result, error) { return tt.at, &load.Result{}, nil }
+			d, err := Topics(t.Context(), tt.job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := report.Cite(d); !strings.Contains(got, tt.want) {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			var text bytes.Buffer
+			if err := d.WriteJSON(&text); err != nil {
+				t.Fatal(err)
+			}
+			var read report.Document
+			if err := json.Unmarshal(text.Bytes(), &read); err != nil {
+				t.Fatal(err)
+			}
+			if got := report.Cite(&read); !strings.Contains(got, tt.want) {
+				t.Errorf("once it was read: %s", got)
+			}
+		})
+	}
+}
+
+// TestTopicsAreWhole: an interruption is the end of a load that has no other, if
+// it cut no answer.
+func TestTopicsAreWhole(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		job      TopicsJob
+		canceled uint64
+		stopped  load.Reason
+		partial  bool
+	}{
+		{"no limit", TopicsJob{Op: "list", Count: -1}, 0, load.Interrupted, false},
+		{"no limit, and an answer was cut", TopicsJob{Op: "list", Count: -1}, 1, load.Interrupted, true},
+		{"a number", TopicsJob{Op: "list", Count: 9}, 0, load.Interrupted, true},
+		{"a time", TopicsJob{Op: "list", Count: -1, For: time.Hour}, 0, load.Interrupted, true},
+		{"not interrupted", TopicsJob{Op: "list", Count: 9}, 0, load.ByEvents, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.job.Load = loaded(&load.Result{Stopped: tt.stopped, Hold: measure.Tally{Name: measure.Hold, End: time.Second}, Classes: map[string]uint64{load.Canceled.String(): tt.canceled}})
+			d, err := Topics(t.Context(), tt.job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Partial != tt.partial {
+				t.Errorf("partial: got %v", d.Partial)
+			}
+		})
+	}
+}
+
 // The report is kept, also when the load was interrupted, and a load that was
 // not made leaves none.
 func TestTopicsAreKept(t *testing.T) {
@@ -107,5 +176,9 @@ func TestTopicsAreKept(t *testing.T) {
 	}
 	if rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}}); err != nil || len(rows) != 1 || told != 1 {
 		t.Errorf("the store has %d reports, %v, told %d times", len(rows), err, told)
+	}
+	job.Store, job.Load = nil, loaded(&load.Result{})
+	if _, err := Topics(t.Context(), job); err != nil || told != 2 {
+		t.Errorf("without a store: %v, told %d times of a report that is kept nowhere", err, told)
 	}
 }
