@@ -213,7 +213,7 @@ func TestFlags(t *testing.T) {
 	shown := map[string]string{}
 	fs.VisitAll(func(f *pflag.Flag) { shown[f.Name] = f.Value.String() })
 	for name, want := range map[string]string{
-		"retain": "10 MiB", "events": "10,000,000", "delay": "5 ms", "stall": "10 s/1 s", "sasl": "PLAIN:u",
+		"retain": "10MiB", "events": "10,000,000", "delay": "5ms", "stall": "10s/1s", "sasl": "PLAIN:u",
 		"topic": "x:5,y:0", "error": "request-timed-out@1%,message-too-large@2%",
 	} {
 		if shown[name] != want {
