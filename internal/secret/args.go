@@ -11,8 +11,10 @@ var (
 	// The flag of curl for NAME:PASSWORD, alone or behind others of one letter.
 	userFlag = regexp.MustCompile(`^(?:-[a-zA-Z]{0,4}[uU]|--(?:proxy-)?user)$`)
 	// The same with its value, as one argument and within a text.
-	userArg  = regexp.MustCompile(`^(-[uU]=?|--(?:proxy-)?user=)([^\s:=/]+):(.+)$`)
-	userText = regexp.MustCompile(`(?:^|[\s"'])(?:-[a-zA-Z]{0,4}[uU](?:[ \t]+|=)|-[uU]|--(?:proxy-)?user(?:[ \t]+|=))`)
+	userArg = regexp.MustCompile(`(?s)^(-[uU]=?|--(?:proxy-)?user=)([^\s:=/]+):(.+)$`)
+	// A header of HTTP as an argument.
+	headerArg = regexp.MustCompile(`(?s)^((?:--?[\w\-]+=)?)([\w\-]+)(:\s*)(\S.*)$`)
+	userText  = regexp.MustCompile(`(?:^|[\s"'])(?:-[a-zA-Z]{0,4}[uU](?:[ \t]+|=)|-[uU]|--(?:proxy-)?user(?:[ \t]+|=))`)
 )
 
 // short are programs that are given a password by a flag of one letter.
@@ -54,6 +56,7 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 		}
 		name, value, setting := strings.Cut(arg, "=")
 		script := before == "-c" || strings.ContainsAny(name, " \t\n;&|") // the name is only the first word
+		header := headerArg.FindStringSubmatch(arg)
 		user := userArg.FindStringSubmatch(arg)
 		switch {
 		case next != "" && arg != "" && (password.MatchString(next) || !option.MatchString(arg)):
@@ -65,7 +68,7 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 		case userFlag.MatchString(before) && strings.Contains(arg, ":"):
 			user, password, _ := strings.Cut(arg, ":")
 			found, arg = append(found, password), user+":"+Hidden
-		case user != nil && !strings.HasPrefix(user[3], "//"):
+		case user != nil && !isAddress(user[2], user[3]):
 			found, arg = append(found, user[3]), user[1]+user[2]+":"+Hidden
 		case strings.HasPrefix(before, "-") && !IsReference(arg) && isAuth(before) && isLogin(arg):
 			find(arg)
@@ -80,6 +83,10 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 			m.looks(value, find) // a login module's text holds the password and more
 			find(value)
 			arg = name + "=" + Hidden
+		case header != nil && sounds(header[2]) && !IsReference(header[4]):
+			m.looks(header[4], find)
+			find(header[4])
+			arg = header[1] + header[2] + header[3] + Hidden
 		default:
 			if depth < deepest && strings.ContainsAny(arg, " \t\n") {
 				if words, err := Split(arg); err == nil {
@@ -96,6 +103,11 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 		shown = append(shown, arg)
 	}
 	return shown, slices.DeleteFunc(found, func(s string) bool { return s == Hidden })
+}
+
+// isAddress reports whether what looks like NAME:PASSWORD is an address.
+func isAddress(name, password string) bool {
+	return strings.HasPrefix(password, "//") && slices.Contains([]string{"http", "https", "tcp", "udp", "ws", "wss", "kafka", "unix", "file"}, name)
 }
 
 // hideUsers takes out the passwords behind curl's -u and --user in a text, in
@@ -121,7 +133,7 @@ func hideUsers(s string, found func(string)) string {
 		}
 		name, password, ok := strings.Cut(s[from:end], ":")
 		bare := strings.Trim(password, `\"'`)
-		if !ok || strings.Trim(name, `\"'`) == "" || strings.ContainsAny(name, "=/ ") || bare == "" || bare == Hidden || strings.HasPrefix(bare, "//") {
+		if !ok || strings.Trim(name, `\"'`) == "" || strings.ContainsAny(name, "=/ ") || bare == "" || bare == Hidden || isAddress(strings.Trim(name, `\"'`), password) {
 			continue
 		}
 		if found != nil {

@@ -39,6 +39,7 @@ type scope struct {
 func hideBlocks(text string, name func(string) bool) string {
 	var out strings.Builder
 	var scopes []scope
+	last := 0 // the indentation of the line before that is no comment
 	for line := range strings.Lines(text) {
 		body := strings.TrimSpace(line)
 		indent := len(line) - len(strings.TrimLeft(line, " \t"))
@@ -49,12 +50,13 @@ func hideBlocks(text string, name func(string) bool) string {
 			continue
 		}
 		if body[0] == '#' && (len(scopes) == 0 || !scopes[len(scopes)-1].block || indent <= scopes[len(scopes)-1].indent) {
-			if len(scopes) > 0 && oldItem.MatchString(body) {
+			if len(scopes) > 0 && (oldItem.MatchString(body) || indent > last) {
 				line = line[:indent] + "# " + Hidden + "\n"
 			}
 			out.WriteString(line)
 			continue
 		}
+		last = indent
 		head := section.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
 		for len(scopes) > 0 {
 			s := scopes[len(scopes)-1]
@@ -87,6 +89,9 @@ func hideBlocks(text string, name func(string) bool) string {
 				line = g[1] + g[2] + g[3] + Hidden + "\n"
 			case value == "" || value[0] == '#':
 				s.mixed = holdsMore.MatchString(g[2])
+				if value != "" { // a comment, or what looks like one
+					line = g[1] + g[2] + g[3] + Hidden + "\n"
+				}
 			default:
 				s.deeper = true
 			}

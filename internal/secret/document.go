@@ -15,7 +15,8 @@ var (
 	// a container's description, a property in XML.
 	pairName = regexp.MustCompile(`(?i:\b(?:name|key|id|variable|property|option|param|setting)\\?["']?(?:\s*[:=]\s*|>\s*)\\?["']?)` + word)
 	// The name of the value beside it.
-	pairValue = regexp.MustCompile(`(?i)\b(?:value|values|val|default|content|text|data)\b`)
+	pairValue    = regexp.MustCompile(`(?i)\b(?:value|values|val|default|content|text|data)\b`)
+	elementValue = regexp.MustCompile(`(?is)(<[\w:.\-]*(?:value|string|text|data|content|default)(?:\s[^<>]*)?>)[^<]+`)
 	// The element behind the name's, or before it.
 	behind = regexp.MustCompile(`(?is)^["']?\s*</[\w:.\-]+>\s*<([\w:.\-]*(?:value|string|text|data|content|default))(?:\s[^<>]*)?>`)
 	ahead  = regexp.MustCompile(`(?is)<([\w:.\-]+)[^<>]*>([^<>]*)</[\w:.\-]+>\s*<[^<>]*$`)
@@ -36,6 +37,7 @@ var (
 func (m *Mask) Document(text string) string {
 	text = privateKey.ReplaceAllString(text, "${1}\n"+Hidden+"\n${2}")
 	text = hideLoginModules(text, nil) // before its lines are looked at one by one
+	text = hideLogins(text, nil)
 	text = hideElements(text)
 	text = hidePairs(text)
 	text = hideSettings(text, secretWord, true, nil)
@@ -43,7 +45,7 @@ func (m *Mask) Document(text string) string {
 	for _, re := range []*regexp.Regexp{spaced, passFile, positional} {
 		text = re.ReplaceAllStringFunc(text, func(hit string) string {
 			g := re.FindStringSubmatch(hit)
-			if IsReference(strings.Trim(g[2], `"'`)) || strings.Contains(g[2], Hidden) {
+			if IsReference(strings.Trim(g[2], `"'`)) || g[2] == Hidden {
 				return hit
 			}
 			return g[1] + Hidden
@@ -81,9 +83,18 @@ func hideElements(text string) string {
 	return out.String()
 }
 
+// mostLooked is how much is looked at to find what belongs together. In a file
+// of which it is not enough all values that have such a name are hidden.
+const mostLooked = 4 << 20
+
+// farthest is how far before its name an element's value is looked for.
+const farthest = 8 << 10
+
 // hidePairs takes out values that stand beside a secret's name, before or
 // behind it: in the same brackets, tag or item of a list.
 func hidePairs(text string) string {
+	known := [2]int{-1, -1} // what was looked at last
+	looked := 0             // bytes, weighed by what they cost
 	for pos := 0; pos < len(text); {
 		at := pairName.FindStringIndex(text[pos:])
 		if at == nil {
@@ -91,6 +102,10 @@ func hidePairs(text string) string {
 		}
 		from, to := pos+at[0], pos+at[1]
 		pos = to
+		if looked > mostLooked {
+			text = elementValue.ReplaceAllString(text, "${1}"+Hidden)
+			return hideBesides(text)
+		}
 		if g := behind.FindStringSubmatchIndex(text[to:]); g != nil {
 			start := to + g[1]
 			end := strings.Index(text[start:], "</"+text[to+g[2]:to+g[3]])
@@ -101,43 +116,70 @@ func hidePairs(text string) string {
 				text = text[:start] + Hidden + text[start+end:]
 			}
 		}
-		if g := ahead.FindStringSubmatchIndex(text[:from]); g != nil && pairValue.MatchString(text[g[2]:g[3]]) {
-			text = text[:g[4]] + Hidden + text[g[5]:]
-			pos += len(Hidden) - (g[5] - g[4])
-			continue
+		near := max(0, from-farthest)
+		if tag := strings.LastIndexByte(text[near:from], '<'); tag >= 0 && !strings.Contains(text[near+tag:from], ">") {
+			looked += from - near
+			if g := ahead.FindStringSubmatchIndex(text[near:from]); g != nil && pairValue.MatchString(text[near+g[2]:near+g[3]]) {
+				text = text[:near+g[4]] + Hidden + text[near+g[5]:]
+				pos += len(Hidden) - (g[5] - g[4])
+				continue
+			}
 		}
 		begin, end := around(text, from)
-		hidden := hideSettings(text[begin:end], pairValue, true, nil)
-		hidden = hideBlocks(hidden, func(s string) bool { return pairValue.FindString(s) == s })
+		looked += (from - begin) / 16
+		if begin == known[0] && end == known[1] {
+			continue // another name in the same place
+		}
+		looked += end - begin
+		hidden := hideBesides(text[begin:end])
 		// What was before the name may be shorter now, and it is looked for from
 		// the end of the old one on; one more look at it changes nothing.
 		if n := len(hidden) - (end - begin); n < 0 {
 			pos = max(pos+n, begin+1)
 		}
 		text = text[:begin] + hidden + text[end:]
+		known = [2]int{begin, begin + len(hidden)}
 	}
 	return text
+}
+
+// hideBesides takes out all that stands under the name of a value.
+func hideBesides(text string) string {
+	text = hideSettings(text, pairValue, true, nil)
+	return hideBlocks(text, func(s string) bool { return s != "" && pairValue.FindString(s) == s })
 }
 
 // around is what belongs to the setting at i: what stands in the same brackets
 // or tag or, where there are none, in the lines of the same item.
 func around(text string, i int) (begin, end int) {
-	depth, quotes := 0, 0
+	depth := 0
+	odd := map[bool]map[byte]bool{false: {}, true: {}} // of all of them, and of those without a backslash
+	outside := func() bool {
+		for _, quotes := range odd {
+			if quotes['"'] || quotes['\''] {
+				return false
+			}
+		}
+		return true
+	}
 	k := i - 1
 	if k >= 0 && isQuote(text[k]) {
 		k-- // the name's own
 	}
 	for ; k >= 0; k-- {
 		switch c := text[k]; {
-		case c == '"':
-			quotes++
+		case c == '"' || c == '\'':
+			odd[false][c] = !odd[false][c]
+			if k == 0 || text[k-1] != '\\' {
+				odd[true][c] = !odd[true][c]
+			}
 		case c == '}' || c == ']':
 			depth++
 		case (c == '{' || c == '[') && depth > 0:
 			depth--
-		case c == '{' && quotes%2 == 0 && (k == 0 || text[k-1] != '$'):
+		case c == '{' && outside() && (k == 0 || text[k-1] != '$'):
 			return k, closed(text, k)
-		case c == '<' && quotes%2 == 0 && k+1 < len(text) && text[k+1] != '/' && depth == 0:
+		case c == '<' && outside() && k+1 < len(text) && text[k+1] != '/' && depth == 0:
 			for e := i; e < len(text); e++ {
 				if isQuote(text[e]) {
 					e = quoteEnd(text, e) - 1
@@ -158,7 +200,7 @@ func itemLines(text string, i int) (begin, end int) {
 	column := func(line string) (n int, first, stop bool) {
 		n = len(item.FindString(line))
 		bare := strings.TrimLeft(line, " \t")
-		return n, strings.HasPrefix(bare, "- "), strings.HasPrefix(bare, "[")
+		return n, strings.HasPrefix(bare, "- "), strings.HasPrefix(line, "[") && section.MatchString(line)
 	}
 	line := text[begin : begin+lineLength(text[begin:])]
 	own, first, _ := column(line)

@@ -244,8 +244,9 @@ func wordEnd(s string, i int, outer byte) int {
 		case c == '$' && (next == '{' || next == '('):
 			i = closed(s, i+1) - 1
 		case isQuote(c) && outer == 0:
-			if isDelimiter(next) {
-				return i
+			line := s[strings.LastIndexByte(s[:i], '\n')+1 : i]
+			if isDelimiter(next) && strings.Count(line, string(c))%2 != 0 {
+				return i // the quote in which more than the value stands
 			}
 			n := strings.IndexByte(s[i+1:i+1+lineLength(s[i+1:])], c)
 			if n < 0 {

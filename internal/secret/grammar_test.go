@@ -1,0 +1,136 @@
+package secret
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// A grammar writes a value as its files do, in every %s of its texts.
+type grammar struct {
+	name  string
+	write func(string) (text string, ok bool)
+	texts []string
+}
+
+func always(f func(string) string) func(string) (string, bool) {
+	return func(s string) (string, bool) { return f(s), true }
+}
+
+// oneLine refuses what has line ends, which these grammars write in other ways.
+func oneLine(f func(string) string) func(string) (string, bool) {
+	return func(s string) (string, bool) { return f(s), !strings.ContainsAny(s, "\r\n\v\f\x00\u0085\u2028\u2029") }
+}
+
+func without(marks string) func(string) (string, bool) {
+	return func(s string) (string, bool) { return s, s != "" && !strings.ContainsAny(s, marks) }
+}
+
+func inJSON(s string) string {
+	text, _ := json.Marshal(s)
+	return string(text)
+}
+
+func inShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func inYAML(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+var grammars = []grammar{
+	{"JSON", always(inJSON), []string{
+		`{"password":%s,"port":1}`, `{"a":{"passwords":{"alice":%s,"bob":%s}},"port":1}`, `{"tokens":["a",%s,"b"]}`,
+		`{"name":"DB_PASSWORD","value":%s}`, `{"value":%s,"name":"DB_PASSWORD"}`, "{\n  \"password\": %s,\n  \"port\": 1\n}\n",
+		"{\n  \"secrets\": [\n    %s,\n    %s\n  ]\n}\n", `["srv","--password",%s,"--port"]`, `[{"k":1},{"value":%s,"x":{"y":"}"},"name":"a.token"}]`,
+	}},
+	{"JSON in JSON", func(s string) (string, bool) { t := inJSON(inJSON(s)); return t[1 : len(t)-1], true }, []string{
+		`{"c":"{\"password\":%s,\"port\":1}"}`,
+	}},
+	{"Clojure", always(strconv.Quote), []string{
+		`(influxdb {:host "h" :password %s :port 1})`, "(mailer {:user \"u\" :pass %s\n})", `(def api-key %s)`, "{:tokens [\"a\" %s]}", `(pagerduty %s)`, "{:secret-key\n   %s}", `(x {:passwords {"a" %s}})`,
+	}},
+	{"properties", func(s string) (string, bool) {
+		s = strings.TrimLeft(strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\f", `\f`).Replace(s), " ")
+		return s, !strings.ContainsAny(s, "\v\u0085\u2028\u2029\x00")
+	}, []string{
+		"a=1\nssl.key.password=%s\nport=1\n", "ssl.key.password = %s\n", "ssl.key.password: %s\n", "ssl.key.password %s\n", "ssl.key.password\t%s\n", "ssl.key.password=\\\n   %s\nport=1\n", "ssl.key.password=a\\\n  %s\n", "ssl.keystore.key=a\\\n  b\\\n  %s\n",
+	}},
+	{"YAML in single quotes", oneLine(inYAML), []string{
+		"a: 1\npassword: %s\nport: 1\n", "passwords:\n- %s\n- %s\nport: 1\n", "passwords:\n  alice: %s\nport: 1\n", "passwords: [a, %s]\n", "passwords: {a: %s, b: 1}\n",
+		"env:\n- name: DB_PASSWORD\n  value: %s\n", "env:\n- value: %s\n  name: DB_PASSWORD\n", "args:\n- --password\n- %s\n", "password:\n  %s\nport: 1\n",
+	}},
+	{"YAML in double quotes", oneLine(strconv.Quote), []string{
+		"password: %s\nport: 1\n", "x:\n  tokens:\n    - %s\n", "passwords: {a: %s, b: 1}\n", "- {name: DB_PASSWORD, value: %s}\n",
+	}},
+	{"a block of YAML", func(s string) (string, bool) {
+		return strings.ReplaceAll(s, "\n", "\n      "), !strings.ContainsAny(s, "\r\x00\v\f\u0085\u2028\u2029")
+	}, []string{
+		"x:\n  password: |\n      %s\nport: 1\n", "env:\n  - name: DB_PASSWORD\n    value: |-\n      %s\n", "x:\n  secrets:\n    a: >\n      %s\n",
+	}},
+	{"XML", always(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace), []string{
+		"<a><password>%s</password><port>1</port></a>", `<property name="db.password" value="%s"/>`, `<property value="%s" name="db.password"/>`, "<passwords><alice>%s</alice></passwords>",
+		"<name>x.token</name><value>%s</value>", "<value>%s</value><name>x.token</name>", `<Connector port="1" keystorePass="%s" x="1"/>`, "<key>password</key>\n  <string>%s</string>",
+	}},
+	{"CDATA", func(s string) (string, bool) { return "<![CDATA[" + s + "]]>", !strings.Contains(s, "]]>") }, []string{
+		"<password>%s</password>", "<a><secret x='1'>\n%s\n</secret></a>",
+	}},
+	{"TOML, HCL", oneLine(strconv.Quote), []string{
+		"password = %s\nport = 1\n", "[passwords]\nalice = %s\n[x]\n", "tokens = [\n  \"a\",\n  %s,\n]\n", "secrets = { a = %s }\n", "credentials {\n  a = %s\n}\n", "variable \"x\" {}\npassword=%s\n",
+	}},
+	{"a shell", oneLine(inShell), []string{
+		"export DB_PASSWORD=%s\nPORT=1\n", "DB_PASSWORD=%s srv --port 1\n", "srv --password %s --port 1\n", "srv --password=%s --port 1\n", "srv --api-key %s\n", "REDISCLI_AUTH=%s redis-cli\n", "curl --password=a%s h\n",
+	}},
+	{"an address", without("\x00 \t\r\n\v\f\"'`<>@"), []string{
+		"url=https://u:%s@h/\n", "{\"url\": \"https://u:%s@h/x\"}", "srv --es https://u:%s@h:1/ -v\n", "see https://u:%s@h/\n",
+	}},
+}
+
+// FuzzGrammar plants a secret in every text of every grammar, written as that
+// grammar has it: no part of it may be left.
+func FuzzGrammar(f *testing.F) {
+	for _, s := range []string{"", "a", "a b", `"`, "'", `\`, `a"b`, "it's ", `a\"b`, "}", "]", "{", "[(", "# ", " #", "a]b\"", "=", ": ", ",x=", ";", "&", "//", "/", "|", "> ", "$(", "${x", "`", "***", "*** ", "-", "--", "!x ", "&x ", "<!--", "\n", "\n\n", "name=", "env", "\\n", "'''", `"""`, `\\`, "password="} {
+		f.Add(s, "")
+		f.Add("", s)
+		f.Add(s, s)
+		f.Add("x"+s+"y", "z")
+	}
+	f.Fuzz(func(t *testing.T, before, after string) {
+		plant := before + canary + after
+		if !utf8.ValidString(plant) || IsReference(strings.Trim(plant, "\\\"' \t\r\n")) || strings.Contains(plant, "LoginModule") {
+			t.Skip() // a reference is no secret, and login modules have tests of their own
+		}
+		for _, g := range grammars {
+			value, ok := g.write(plant)
+			if !ok || !strings.Contains(value, canary) {
+				continue
+			}
+			for _, text := range g.texts {
+				text = strings.ReplaceAll(text, "%s", value)
+				var m Mask
+				if got := m.Document(text); strings.Contains(got, canary) {
+					t.Error(fmt.Sprintf("%s: got\n%s\nof\n%s", g.name, got, text))
+				}
+			}
+		}
+		for _, args := range [][]string{
+			{"srv", "--password", plant},
+			{"srv", "--password=" + plant},
+			{"env", "DB_PASSWORD=" + plant},
+			{"srv", "--passwords", plant, "-v"},
+			{"curl", "-u", "u:" + plant},
+			{"curl", "-uu:" + plant},
+			{"curl", "--user=u:" + plant},
+			{"curl", "-H", "Authorization: " + plant},
+			{"mysql", "-p" + plant},
+			{"sh", "-c", "srv --password " + inShell(plant)},
+			{"sh", "-c", "curl -u " + inShell("u:"+plant) + " h"},
+			{"sh", "-c", "DB_PASSWORD=" + inShell(plant) + " srv"},
+		} {
+			var m Mask
+			if got := m.Command(args); strings.Contains(got, canary) {
+				t.Errorf("got %s of %q", got, args)
+			}
+		}
+	})
+}
