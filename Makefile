@@ -67,7 +67,8 @@ stores: deps ## the team's store against Elasticsearch 7, 8 and 9 and OpenSearch
 	@for r in opensearch-2 opensearch-3 elasticsearch-7 elasticsearch-8 elasticsearch-9; do echo "$$r"; \
 	CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 10m ./internal/store/elastic; done
 
-soak: deps ## what make test does briefly, for long: 200 kills of what keeps reports
+soak: deps ## what make test does briefly, for long: 200 kills of what keeps reports, and worlds of lost events that were not tried before
+	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/acceptance
 
 conformance: deps ## Kafka's own tools and ours with the same arguments, side by side: every set, of which make test has six at least

@@ -16,7 +16,7 @@ func (g *log) setBare() {
 		g.foldAll(len(g.windows))
 		return
 	}
-	g.answered = map[int32]*ranges{}
+	g.answered, g.inferred = map[int32]*ranges{}, map[int32]*ranges{}
 	for s, r := range g.seen {
 		for _, x := range r.spans {
 			g.answer(s, x.lo, x.hi)
@@ -51,6 +51,7 @@ func (g *log) setBare() {
 		if f.e.corrupt {
 			bad = g.badOf(f.base, f.e.n)
 			delete(g.bad, f.base)
+			g.put(g.inferred, f.e.stripe, f.e.first, f.e.first+uint64(f.e.n))
 		}
 		g.meet(f.base, f.e.stripe, f.e.first, f.e.n, bad)
 	}
@@ -87,6 +88,7 @@ func (g *log) meet(base int64, stripe int32, first uint64, n int32, bad uint64) 
 	}
 	for _, c := range copies {
 		g.twice += c.hi - c.lo
+		g.unordered += g.inferred[stripe].count(c.lo, c.hi)
 		g.pass(base+int64(c.lo-first), int32(c.hi-c.lo))
 	}
 	for _, f := range fresh {
@@ -122,7 +124,7 @@ func (g *log) lay(base int64, e entry) {
 	}
 	e.off = uint16(base) & (windowSize - 1)
 	if base < g.next {
-		g.behind(&e)
+		g.behind(&e, base)
 		return
 	}
 	i := w.find(e.off)

@@ -57,8 +57,34 @@ func drawBareWorld(t *rapid.T, stamped bool, faults []int) *world {
 		w.catchUp(false)
 	}
 	w.finish()
+	if stamped {
+		w.orderByStamps()
+	}
 	w.regroup()
 	return w
+}
+
+// orderByStamps works out the truth about the order where stamps alone tell it:
+// without the events whose stamps are damaged.
+func (w *world) orderByStamps() {
+	w.truth.Reordered = 0
+	for _, log := range w.pieces {
+		top := map[int32]uint64{}
+		for _, p := range log {
+			if p.shot < 0 || p.copied {
+				continue
+			}
+			for _, s := range p.arrival.Stamps {
+				if s.Bad {
+					continue
+				}
+				if s.Index < top[s.Stripe] {
+					w.truth.Reordered++
+				}
+				top[s.Stripe] = max(top[s.Stripe], s.Index+1)
+			}
+		}
+	}
 }
 
 func TestWithoutChecksums(t *testing.T) {

@@ -27,7 +27,8 @@
 //     index: an event that arrives late, as in RFC 4737 (type-P-reordered).
 //     Copies do not count: the event is where its answer said, without such an
 //     answer the first one in the log (by stamps alone: the first that was
-//     read, so that a log has to be read in order).
+//     read, so that a log has to be read in order; and an event whose stamp is
+//     damaged has no place in the order).
 //   - Recovered: without a certain answer, and found. Events which the system
 //     had refused for certain and which are found all the same count here,
 //     too, and as Contradicted beside.
@@ -95,6 +96,8 @@ type log struct {
 	deleted int64  // offsets below are gone for a reason of their own
 	gone    uint64 // events that were read and are not there any more
 	next    int64  // all offsets from start to here are settled
+	hole    int64  // the first of them that nothing was heard of, as skip found it
+	shaken  int64  // but for those from here on, where it is less: a hole before them was filled later
 
 	windows []*window // by number
 	ackAt   *window   // the window used last, for either side
@@ -118,6 +121,9 @@ type log struct {
 	// With stamps: of each stripe, the indices found where they should be.
 	seen     map[int32]*ranges
 	answered map[int32]*ranges // bare only: acked
+	// Bare only: pieces with damaged stamps, which were taken for what is missing
+	// between their neighbours. What is found of them again may be no copy.
+	inferred map[int32]*ranges
 	partly   map[int32]*ranges // some of these were acked
 	denied   map[int32]*ranges // bare only: refused for certain
 	// Of each stripe, the largest index before next, plus one.
@@ -174,7 +180,7 @@ func New(cfg Config) *Ledger {
 		if cfg.Start != nil {
 			g.start = cfg.Start[i]
 		}
-		g.next, g.readEnd, g.ceiling = g.start, g.start, 1<<62
+		g.next, g.readEnd, g.ceiling, g.hole, g.shaken = g.start, g.start, 1<<62, 1<<62, 1<<62
 		g.patience, g.compressAt = 4096, 4096
 		g.inOrder = true
 		g.history.max = int(max(perLog, 256))

@@ -246,7 +246,7 @@ func (g *log) match(w *window, i int, base int64) {
 		return
 	}
 	if base < g.next {
-		g.behind(e)
+		g.behind(e, base)
 		g.remove(w, i)
 		return
 	}
@@ -278,8 +278,11 @@ func (g *log) arrivedStamped(a *load.Arrival) {
 		case s[0].Run != g.ledger.cfg.RunID:
 			g.stranger(s[0].Offset, int32(k))
 		default:
-			if elsewhere {
+			switch {
+			case elsewhere:
 				bad = int32(k)
+			case g.bare && bad > 0:
+				g.put(g.inferred, s[0].Stripe, s[0].Index, s[0].Index+uint64(k))
 			}
 			g.place(s[0].Offset, entry{first: s[0].Index, n: int32(k), stripe: s[0].Stripe, corrupt: bad > 0}, bad)
 		}

@@ -51,12 +51,16 @@ func (g *log) late(e *entry, top map[int32]uint64) uint64 {
 
 // behind judges an entry that comes when what lies behind it is settled: in a
 // log that began anew, or read out of order. Only that it follows everything
-// can still be known.
-func (g *log) behind(e *entry) {
+// can still be known. Where it fills a hole that was passed over, what was settled
+// behind it may be late.
+func (g *log) behind(e *entry, base int64) {
 	if e.stripe == nobody {
 		return
 	}
-	if e.first >= g.top[e.stripe] {
+	if t := g.top[e.stripe]; e.first >= t {
+		if t > 0 && base >= g.hole {
+			g.shaken = min(g.shaken, base+int64(e.n))
+		}
 		g.top[e.stripe] = e.first + uint64(e.n)
 		return
 	}
@@ -65,8 +69,9 @@ func (g *log) behind(e *entry) {
 
 // compress makes one entry of matched ones of a stripe that follow each other
 // in index and offset with nothing between them whose place in the order is
-// still open, and no offset of which nothing was heard. What is behind a lost piece, or behind a hole in the log, cannot
-// be settled, and would pile up otherwise. A window that becomes empty goes.
+// still open, and no offset of which nothing was heard. What is behind a lost
+// piece, or behind a hole in the log, cannot be settled, and would pile up
+// otherwise. A window that becomes empty goes.
 func (g *log) compress() {
 	m := merger{last: map[int32]place{}}
 	g.matched, g.entries = 0, 0
@@ -118,6 +123,7 @@ func (g *log) skip() {
 				stop = true // not passed yet
 			case e.state == acked && base < g.next:
 			case base > covered || e.state == acked:
+				g.hole = min(g.hole, covered)
 				covered = max(covered, base+int64(e.n))
 			default:
 				covered += int64(e.n)

@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"flag"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -11,6 +13,19 @@ import (
 	"carronade/load"
 	"carronade/measure"
 )
+
+// The worlds that are drawn are the same each time, so that a failure is that of
+// a change; CARRONADE_TEST_WORLDS=n draws n others for each test, as make soak
+// does.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if n := os.Getenv("CARRONADE_TEST_WORLDS"); n != "" {
+		flag.Set("rapid.checks", n)
+	} else if flag.Lookup("rapid.seed").Value.String() == "0" {
+		flag.Set("rapid.seed", "20")
+	}
+	os.Exit(m.Run())
+}
 
 const ourRun = 0xca220
 

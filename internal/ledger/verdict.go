@@ -24,6 +24,8 @@ type judge struct {
 	open    map[key][]piece // unknown pieces, the oldest first
 	missing map[key][]place // acked pieces that are not where they should be
 
+	shaken int64 // as the log's
+
 	gone map[place]bool  // acked entries that are accounted for
 	ours map[place]piece // arrivals that are events of this run, for the order
 }
@@ -38,7 +40,7 @@ func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
 			Recovered: g.recovered, Inexact: max(g.uncheckedAcked, g.uncheckedRead) + g.unordered, Reordered: g.reordered,
 		},
 		foreign: g.foreign, refused: g.refused, nameless: g.uncheckedRead,
-		gone: map[place]bool{}, ours: map[place]piece{},
+		shaken: g.shaken, gone: map[place]bool{}, ours: map[place]piece{},
 	}
 	proven := j.sums()
 	if g.seen != nil {
@@ -386,15 +388,23 @@ func (j *judge) order(proven map[*window]bool) {
 			}
 		}
 	}
+	if j.shaken < g.next {
+		j.v.Inexact += uint64(g.next - j.shaken)
+	}
 }
 
 // place judges an entry's place in the order. Where what lies behind it is
 // settled already, only that it follows everything can be known.
 func (j *judge) place(base int64, e entry, top map[int32]uint64) {
 	late := j.g.late(&e, top)
-	if late > 0 && base < j.g.next {
-		j.v.Inexact += uint64(e.n)
-		return
+	if base < j.g.next {
+		if late > 0 {
+			j.v.Inexact += uint64(e.n)
+			return
+		}
+		if base >= j.g.hole && j.g.top[e.stripe] > 0 {
+			j.shaken = min(j.shaken, base+int64(e.n))
+		}
 	}
 	j.v.Reordered += late
 }
