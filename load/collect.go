@@ -261,7 +261,7 @@ func (r *Run) rowName(ph int) string {
 // watch shows an interval to whoever watches.
 func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.Duration) {
 	r := c.run
-	s := Snapshot{At: at, Interval: iv, Rows: rows, Total: c.counts, Unanswered: r.plan.Unanswered, Left: Never}
+	s := Snapshot{At: at, Interval: iv, Rows: rows, Total: c.counts, Unanswered: r.plan.Unanswered, Left: Never, Endless: r.plan.Endless()}
 	ph := r.phaseAt(max(0, at-1)) // the phase that the interval ended in
 	switch {
 	case ph == len(r.phases):

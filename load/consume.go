@@ -329,7 +329,7 @@ func (c *readCollector) interval(end time.Duration) {
 	if r.plan.Watch == nil {
 		return
 	}
-	s := Snapshot{At: end, Phase: whole.Phase, Interval: whole, Rows: rows, Left: Never, Rebalance: r.src.Rebalancing()}
+	s := Snapshot{At: end, Phase: whole.Phase, Interval: whole, Rows: rows, Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
 	s.Total.Add(c.total[0])
 	s.Total.Add(c.total[1])
 	if r.until != Never {

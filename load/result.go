@@ -93,7 +93,8 @@ const (
 type Snapshot struct {
 	At       time.Duration
 	Phase    string             // "connecting", or a phase of package measure
-	Left     time.Duration      // of the hold; Never when open-ended
+	Left     time.Duration      // of the hold; Never where no time ends it
+	Endless  bool               // as of the plan
 	Interval measure.Interval   // the interval just closed, all phases together; its histograms are valid during the call
 	Rows     []measure.Interval // the same, a row a phase, as the series keeps them
 	Total    measure.Counts     // so far, all phases

@@ -238,9 +238,11 @@ func (c *counting) reset()                      { c.buf.Reset(); c.n = 0 }
 func TestPlainLines(t *testing.T) {
 	closed := snapshot(2)
 	closed.Interval.Response = nil
-	closed.Left = load.Never
+	closed.Left, closed.Endless = load.Never, true
+	counted := closed
+	counted.Endless = false
 	consume := load.Snapshot{
-		At: 3 * time.Second, Phase: "hold", Left: load.Never,
+		At: 3 * time.Second, Phase: "hold", Left: load.Never, Endless: true,
 		Interval: measure.Interval{End: time.Second, LagEvents: 1_234_567, Counts: measure.Counts{Consumed: 19_000_000, Bytes: 1 << 30}},
 		Total:    measure.Counts{Consumed: 57_000_000},
 	}
@@ -259,6 +261,7 @@ func TestPlainLines(t *testing.T) {
 		want string
 	}{
 		{"open loop", snapshot(1), "hold  1 s  19 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight"},
+		{"closed loop, a number of events", counted, "hold  2 s  50 k/s acked  4.77 MiB/s  service p50 1 ms  p99 1 ms  max 3 ms  42 in flight"},
 		{"closed loop, no end", closed, "hold  2 s  until Ctrl-C  50 k/s acked  4.77 MiB/s  service p50 1 ms  p99 1 ms  max 3 ms  42 in flight"},
 		{"consume", consume, "hold  3 s  until Ctrl-C  19 M/s consumed  1 GiB/s  1,234,567 behind"},
 		{"nothing is acknowledged", unacknowledged, "hold  4 s  16 s left  50 k/s sent  4.77 MiB/s"},

@@ -55,7 +55,7 @@ func read(s *load.Snapshot, rates []float64) status {
 	switch {
 	case s.Left > 0 && s.Left < load.Never:
 		st.head = append(st.head, units.FormatDuration(roundLeft(s.Left))+" left")
-	case s.Left == load.Never && s.Phase == measure.Hold:
+	case s.Endless && s.Phase == measure.Hold:
 		st.head = append(st.head, "until Ctrl-C")
 	}
 	total := s.Total.Acked

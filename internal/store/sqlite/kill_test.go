@@ -190,8 +190,8 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		checkKept(t, path, said)
 	}
 	checkKept(t, path, all)
-	if len(all) < rounds {
-		t.Errorf("%d reports were kept in %d rounds, want more", len(all), rounds)
+	if least := rounds - (rounds+3)/4; len(all) < least { // one a round that waits for it
+		t.Errorf("%d reports were kept in %d rounds, want %d at least", len(all), rounds, least)
 	}
 	s := open(t, path)
 	if err := s.Check(t.Context()); err != nil {
