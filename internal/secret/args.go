@@ -9,9 +9,9 @@ import (
 
 var (
 	// The flag of curl for NAME:PASSWORD, alone or behind others of one letter.
-	userFlag = regexp.MustCompile(`^(?:-[a-zA-Z]{0,4}[uU]|--(?:proxy-)?user)$`)
+	userFlag = regexp.MustCompile(`^(?:-[a-zA-Z]{0,4}[uU]|--(?:(?:proxy-)?user|login))$`)
 	// The same with its value, as one argument and within a text.
-	userArg = regexp.MustCompile(`(?s)^(-[uU]=?|--(?:proxy-)?user=)([^\s:=/]+):(.+)$`)
+	userArg = regexp.MustCompile(`(?s)^(-[uU]=?|--(?:(?:proxy-)?user|login)=)([^\s:=/]+):(.+)$`)
 	// A header of HTTP as an argument.
 	headerArg = regexp.MustCompile(`(?s)^((?:--?[\w\-]+=)?)([\w\-]+)(:\s*)(\S.*)$`)
 	userText  = regexp.MustCompile(`(?:^|[\s"'])(?:-[a-zA-Z]{0,4}[uU](?:[ \t]+|=)|-[uU]|--(?:proxy-)?user(?:[ \t]+|=))`)
@@ -19,7 +19,7 @@ var (
 
 // short are programs that are given a password by a flag of one letter.
 var short = map[string]string{
-	"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mysqlimport": "-p", "mariadb": "-p", "mariadb-dump": "-p", "mariadb-admin": "-p", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "sshpass": "-p", "7z": "-p", "rar": "-p", "docker-login": "-p",
+	"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mysqlimport": "-p", "mariadb": "-p", "mariadb-dump": "-p", "mariadb-admin": "-p", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "sshpass": "-p", "7z": "-p", "rar": "-p",
 	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password",
 }
 
@@ -53,6 +53,8 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 		}
 		if flag, ok := short[path.Base(arg)]; ok {
 			letter = flag
+		} else if arg == "login" && slices.Contains([]string{"docker", "podman", "oc"}, path.Base(before)) {
+			letter = "-p"
 		}
 		name, value, setting := strings.Cut(arg, "=")
 		script := before == "-c" || strings.ContainsAny(name, " \t\n;&|") // the name is only the first word

@@ -25,6 +25,8 @@ var (
 	spaced = regexp.MustCompile(`(?im)((?:^|[ \t])(?:password|passwd|passphrase|secret)[ \t]+)([^\s=:]+)`)
 	// A line of PostgreSQL's: host:port:database:user:password.
 	passFile = regexp.MustCompile(`(?m)^([^\s:#]+:(?:\d+|\*):[^\s:]+:[^\s:]+:)([^\r\n]+)`)
+	// A login of Clojure's clients of HTTP.
+	pairOfWords = regexp.MustCompile(`(:(?:[\w\-]*-)?auth\s+)(\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\]?)`)
 	// Riemann's streams that take a key without a name for it.
 	positional = regexp.MustCompile(`(\((?:[\w.\-]+/)?(?:pagerduty|librato-metrics|opsgenie|victorops|boundary|campfire|pushover|keenio|hipchat|slack|stackdriver|datadog|logentries|netuitive|telegram)\s+)((?:"(?:[^"\\]|\\.)*"\s*)+)`)
 )
@@ -42,7 +44,7 @@ func (m *Mask) Document(text string) string {
 	text = hidePairs(text)
 	text = hideSettings(text, secretWord, true, nil)
 	text = hideBlocks(text, sounds)
-	for _, re := range []*regexp.Regexp{spaced, passFile, positional} {
+	for _, re := range []*regexp.Regexp{spaced, passFile, pairOfWords, positional} {
 		text = re.ReplaceAllStringFunc(text, func(hit string) string {
 			g := re.FindStringSubmatch(hit)
 			if IsReference(strings.Trim(g[2], `"'`)) || g[2] == Hidden {
@@ -126,6 +128,9 @@ func hidePairs(text string) string {
 			}
 		}
 		begin, end := around(text, from)
+		if start, stop := inElement(text, begin, end); start >= 0 && !strings.Contains(text[from:to], ">") {
+			text = text[:start] + Hidden + text[stop:]
+		}
 		looked += (from - begin) / 16
 		if begin == known[0] && end == known[1] {
 			continue // another name in the same place
@@ -141,6 +146,23 @@ func hidePairs(text string) string {
 		known = [2]int{begin, begin + len(hidden)}
 	}
 	return text
+}
+
+// inElement is what stands in the element of XML whose tag is text[begin:end];
+// start is -1 where that is none, or holds nothing.
+func inElement(text string, begin, end int) (start, stop int) {
+	if text[begin] != '<' || end-begin < 3 || text[end-2] == '/' {
+		return -1, 0
+	}
+	name := text[begin+1 : end-1]
+	if i := strings.IndexAny(name, " \t\r\n"); i >= 0 {
+		name = name[:i]
+	}
+	n := strings.Index(text[end:], "</"+name)
+	if inside := text[end : end+max(n, 0)]; name == "" || strings.TrimSpace(inside) == "" || IsReference(strings.TrimSpace(inside)) {
+		return -1, 0
+	}
+	return end, end + n
 }
 
 // hideBesides takes out all that stands under the name of a value.

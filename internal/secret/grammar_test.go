@@ -2,7 +2,6 @@ package secret
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,7 +108,7 @@ func FuzzGrammar(f *testing.F) {
 				text = strings.ReplaceAll(text, "%s", value)
 				var m Mask
 				if got := m.Document(text); strings.Contains(got, canary) {
-					t.Error(fmt.Sprintf("%s: got\n%s\nof\n%s", g.name, got, text))
+					t.Errorf("%s: got\n%s\nof\n%s", g.name, got, text)
 				}
 			}
 		}

@@ -132,6 +132,11 @@ func joined(s string, from, to int, document bool) joint {
 	if k >= len(s) {
 		return j
 	}
+	if j.quoted && s[k] == ']' { // config["password"] =
+		if next := skipped(s, k+1); next < len(s) && strings.IndexByte("=:", s[next]) >= 0 {
+			k = next
+		}
+	}
 	isFlag := s[from] == '-'
 	switch c := s[k]; {
 	case c == '=' || c == ':' || (c == '?' || c == '+') && k+1 < len(s) && (s[k+1] == '=' || s[k+1] == ':'):
@@ -142,7 +147,7 @@ func joined(s string, from, to int, document bool) joint {
 		if k++; k < len(s) && (s[k] == '>' && c == '=' || s[k] == '=') { // => and :=
 			k, j.by = k+1, '='
 		}
-	case isFlag && j.quoted && c == ',': // "--password", "it"
+	case j.quoted && c == ',' && (isFlag || from > 1 && s[from-2] == '('): // "--password", "it" and set("password", "it")
 		j.by, k = ',', k+1
 	case isFlag && document && (c == '\n' || c == '\r'): // - --password, and below it - it
 		below := strings.TrimLeft(s[k:], " \t\r\n")
