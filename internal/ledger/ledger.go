@@ -116,6 +116,9 @@ type log struct {
 	forgot     bool // some unknown piece was not kept
 
 	unknown []piece // without a certain answer, or refused
+	// Without stamps: of each stripe, the largest index plus one of those that
+	// memory had no room for.
+	dropped map[int32]uint64
 	history history // of matched pieces
 
 	// With stamps: of each stripe, the indices found where they should be.

@@ -56,8 +56,15 @@ func (g *log) fired(o *load.Outcome) {
 
 // keep takes in a piece of which only its identity is known, if it has one.
 func (g *log) keep(p piece) {
-	if p.sum == 0 && g.seen == nil || g.ledger.full() {
+	full := g.ledger.full()
+	if p.sum == 0 && g.seen == nil || full {
 		g.forgot = true
+		if full && g.seen == nil {
+			if g.dropped == nil {
+				g.dropped = map[int32]uint64{}
+			}
+			g.dropped[p.stripe] = max(g.dropped[p.stripe], p.first+uint64(p.n))
+		}
 		if p.unplaced {
 			g.uncheckedAcked += uint64(p.n)
 		}

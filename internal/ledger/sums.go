@@ -268,6 +268,61 @@ func (l *Ledger) relieve() {
 	}
 }
 
+// pair settles arrivals of pieces without an answer early, when memory is
+// short: where nothing is ever acked, they would all wait for the verdict.
+func (g *log) pair() {
+	if g.orphans == 0 || len(g.unknown) == 0 {
+		return
+	}
+	open := map[key][]int{}
+	for i, p := range g.unknown {
+		k := key{p.sum, p.n}
+		if g.seen != nil {
+			k = key{uint32(p.first), p.stripe} // told apart again below
+		}
+		open[k] = append(open[k], i)
+	}
+	done := make([]bool, len(g.unknown))
+	g.each(arrived, func(_ place, base int64, e *entry) {
+		if e.corrupt || g.seen == nil && e.sum == 0 {
+			return
+		}
+		k := key{e.sum, e.n}
+		if g.seen != nil {
+			k = key{uint32(e.first), e.stripe}
+		}
+		for _, i := range open[k] {
+			p := g.unknown[i]
+			if done[i] || g.seen != nil && (p.first != e.first || p.n != e.n || g.seen[e.stripe].count(e.first, e.first+uint64(e.n)) > 0) {
+				continue
+			}
+			done[i] = true
+			open[k] = open[k][1:]
+			g.recovered += uint64(p.n)
+			if p.refused {
+				g.refused += uint64(p.n)
+			}
+			if g.seen != nil {
+				g.see(p.stripe, p.first, p.n)
+			} else {
+				g.remember(key{e.sum, e.n})
+			}
+			e.state, e.stripe, e.first, e.sum = matched, p.stripe, p.first, 0
+			g.orphans--
+			break
+		}
+	})
+	before := cap(g.unknown)
+	var left []piece
+	for i, p := range g.unknown {
+		if !done[i] {
+			left = append(left, p)
+		}
+	}
+	g.unknown = left
+	g.grow(int64(cap(left)-before) * pieceBytes)
+}
+
 // foldAll folds the first n windows where that saves memory.
 func (g *log) foldAll(n int) {
 	// Folding may make windows.

@@ -237,3 +237,53 @@ func TestSkippedHoles(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// An acked piece whose window keeps sums only, and which is found in another
+// window, is not lost: its stamps say that it is one of those acked for there.
+func TestFoundBesideASummedWindowIsNotLost(t *testing.T) {
+	l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }, RunID: ourRun, Stamped: true})
+	l.Fired([]load.Outcome{{Shot: load.Shot{Events: 3}, Acked: 3, Sum: 9, Place: windowSize - 3}})
+	g := &l.logs[0]
+	g.fold(g.windows[0])
+	a := load.Arrival{Base: windowSize, Events: 3, Sum: 9, ProducerID: -1}
+	for i := range a.Events {
+		a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: uint64(i), Offset: windowSize + int64(i)})
+	}
+	l.Arrived([]load.Arrival{a})
+	if v := l.Verdict(true, nil); v.Lost != 0 || v.Inexact < 3 || v.Recovered != 0 {
+		t.Errorf("verdict %+v; want nothing lost, and 3 inexact", v)
+	}
+}
+
+// What was fired and not remembered, because memory was short, may be what was
+// read and nobody can name: then what lies behind it may be late.
+func TestBehindWhatWasDroppedNoOrderIsClaimed(t *testing.T) {
+	piece := func(first uint64, sum uint32) load.Outcome {
+		return load.Outcome{Shot: load.Shot{First: first, Events: 2}, Unknown: 2, Sum: sum, Place: -1}
+	}
+	read := func(base int64, sum uint32) load.Arrival {
+		return load.Arrival{Base: base, Events: 2, Sum: sum, ProducerID: -1}
+	}
+	tests := []struct {
+		name           string
+		dropped, known uint64 // first indices
+		want           uint64 // inexact
+	}{
+		{"smaller", 0, 2, 2},
+		{"larger", 2, 0, 4},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }})
+			g := &l.logs[0]
+			g.fired(new(piece(tt.known, 8)))
+			l.used.Add(2 * l.limit)
+			g.fired(new(piece(tt.dropped, 9)))
+			l.used.Add(-2 * l.limit)
+			l.Arrived([]load.Arrival{read(0, 9), read(2, 8)})
+			if v := l.Verdict(true, nil); v.Inexact != tt.want || v.Recovered != 2 || v.Reordered != 0 {
+				t.Errorf("verdict %+v; want %d inexact, and 2 recovered", v, tt.want)
+			}
+		})
+	}
+}

@@ -26,6 +26,12 @@ type judge struct {
 
 	shaken int64 // as the log's
 
+	// Of each stripe, the largest index plus one of what may lie before here and
+	// has no place: what is smaller may be late.
+	dim     map[int32]uint64
+	murky   map[*window]bool // windows in which dropped pieces may lie
+	unnamed map[place]bool   // arrivals that may be such
+
 	gone map[place]bool  // acked entries that are accounted for
 	ours map[place]piece // arrivals that are events of this run, for the order
 }
@@ -41,6 +47,7 @@ func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
 		},
 		foreign: g.foreign, refused: g.refused, nameless: g.uncheckedRead,
 		shaken: g.shaken, gone: map[place]bool{}, ours: map[place]piece{},
+		dim: map[int32]uint64{}, murky: map[*window]bool{}, unnamed: map[place]bool{},
 	}
 	proven := j.sums()
 	if g.seen != nil {
@@ -93,6 +100,7 @@ func (j *judge) sums() map[*window]bool {
 		// be anything: a copy, an altered piece, a stranger.
 		j.v.Inexact += both + onlyRead
 		j.nameless += onlyRead
+		j.murky[w] = onlyRead > 0
 		if base+windowSize <= j.g.deleted {
 			j.v.Inexact += onlyAcked
 		} else {
@@ -148,6 +156,7 @@ func (j *judge) unstamped() {
 		case g.history.evicted || g.folded || g.forgot:
 			j.v.Inexact += n
 			j.nameless += n
+			j.unnamed[p] = true
 		default:
 			j.foreign += n
 		}
@@ -300,6 +309,8 @@ func (j *judge) stamped(proven map[*window]bool) {
 			for _, r := range rest {
 				unsure := j.vague[e.stripe].count(r.lo, r.hi)
 				j.v.Inexact += unsure
+				// What a window lacks that keeps sums only may be here.
+				j.nameless += unsure - g.partly[e.stripe].count(r.lo, r.hi)
 				j.v.Recovered += r.hi - r.lo - unsure
 				j.refused += j.denied[e.stripe].count(r.lo, r.hi)
 			}
@@ -369,6 +380,9 @@ func (j *judge) order(proven map[*window]bool) {
 		top[s] = t
 	}
 	for _, w := range g.windows {
+		if j.murky[w] {
+			j.darken(w.number << windowBits)
+		}
 		for i, e := range w.entries() {
 			base := w.number<<windowBits + int64(e.off)
 			switch e.state {
@@ -379,8 +393,13 @@ func (j *judge) order(proven map[*window]bool) {
 					j.place(base, e, top)
 				} else if g.bare && g.seen == nil {
 					j.placeFound(w, e, top)
+				} else {
+					j.dim[e.stripe] = max(j.dim[e.stripe], e.first+uint64(e.n))
 				}
 			case arrived:
+				if j.unnamed[place{w: w, i: i}] {
+					j.darken(base + int64(e.n))
+				}
 				if u, ok := j.ours[place{w: w, i: i}]; ok {
 					e.first, e.n, e.stripe = u.first, u.n, u.stripe
 					j.place(base, e, top)
@@ -390,6 +409,15 @@ func (j *judge) order(proven map[*window]bool) {
 	}
 	if j.shaken < g.next {
 		j.v.Inexact += uint64(g.next - j.shaken)
+	}
+}
+
+// darken notes that pieces which were dropped may lie before base. What is
+// settled behind base is in doubt only where that filled a hole.
+func (j *judge) darken(base int64) {
+	for s, end := range j.g.dropped {
+		j.dim[s] = max(j.dim[s], end)
+		j.shaken = min(j.shaken, max(base, j.g.hole))
 	}
 }
 
@@ -407,6 +435,9 @@ func (j *judge) place(base int64, e entry, top map[int32]uint64) {
 		}
 	}
 	j.v.Reordered += late
+	if d := j.dim[e.stripe]; d > e.first {
+		j.v.Inexact += max(min(uint64(e.n), d-e.first), late) - late
+	}
 }
 
 // placeFound does so with those events of a run that offsets prove to be there.
@@ -421,59 +452,4 @@ func (j *judge) placeFound(w *window, e entry, top map[int32]uint64) {
 		found.n = int32(s.hi - s.lo)
 		j.place(w.number<<windowBits+int64(s.lo), found, top)
 	}
-}
-
-// pair settles arrivals of pieces without an answer early, when memory is
-// short: where nothing is ever acked, they would all wait for the verdict.
-func (g *log) pair() {
-	if g.orphans == 0 || len(g.unknown) == 0 {
-		return
-	}
-	open := map[key][]int{}
-	for i, p := range g.unknown {
-		k := key{p.sum, p.n}
-		if g.seen != nil {
-			k = key{uint32(p.first), p.stripe} // told apart again below
-		}
-		open[k] = append(open[k], i)
-	}
-	done := make([]bool, len(g.unknown))
-	g.each(arrived, func(_ place, base int64, e *entry) {
-		if e.corrupt || g.seen == nil && e.sum == 0 {
-			return
-		}
-		k := key{e.sum, e.n}
-		if g.seen != nil {
-			k = key{uint32(e.first), e.stripe}
-		}
-		for _, i := range open[k] {
-			p := g.unknown[i]
-			if done[i] || g.seen != nil && (p.first != e.first || p.n != e.n || g.seen[e.stripe].count(e.first, e.first+uint64(e.n)) > 0) {
-				continue
-			}
-			done[i] = true
-			open[k] = open[k][1:]
-			g.recovered += uint64(p.n)
-			if p.refused {
-				g.refused += uint64(p.n)
-			}
-			if g.seen != nil {
-				g.see(p.stripe, p.first, p.n)
-			} else {
-				g.remember(key{e.sum, e.n})
-			}
-			e.state, e.stripe, e.first, e.sum = matched, p.stripe, p.first, 0
-			g.orphans--
-			break
-		}
-	})
-	before := cap(g.unknown)
-	var left []piece
-	for i, p := range g.unknown {
-		if !done[i] {
-			left = append(left, p)
-		}
-	}
-	g.unknown = left
-	g.grow(int64(cap(left)-before) * pieceBytes)
 }
