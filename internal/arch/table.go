@@ -70,7 +70,7 @@ var Rooms = []Room{
 	{Name: "internal/workload", May: []string{"internal/secret", "load", "payload", "target", "units"}},
 	{Name: "internal/layout"},
 	{Name: "internal/report", May: []string{"internal/layout", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/digest", May: []string{"internal/report", "internal/workload", "measure", "target", "units"}, Tests: []string{"target/all"}},
+	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"target/all"}},
 	{Name: "internal/store", May: []string{"internal/digest", "internal/report", "internal/system", "internal/workload", "load", "target"}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/store/storetest", May: []string{"internal/digest", "internal/report", "internal/store", "load", "measure"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/store", "internal/system", "target", "units"}, Tests: []string{"internal/store/storetest"}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/secret"
 )
 
 // Bounds of what is taken from facts, which anybody may fill.
@@ -143,7 +144,8 @@ func sumOf(text string) string {
 const attachmentPrefix = "attachment."
 
 // attachments are the sums of the files that a report carries, so that two
-// reports with other servers' configurations are seen to have them.
+// reports with other servers' configurations are seen to have them. What an older
+// program left in them that is secret is hidden first: the same file has one sum.
 func (b *builder) attachments(d *report.Document) {
 	for _, a := range d.Attachments {
 		name := strings.Map(func(r rune) rune {
@@ -152,7 +154,7 @@ func (b *builder) attachments(d *report.Document) {
 			}
 			return r
 		}, a.Name)
-		b.text(attachmentPrefix+name, sumOf(a.Text))
+		b.text(attachmentPrefix+name, sumOf(new(secret.Mask).Document(a.Text)))
 	}
 }
 

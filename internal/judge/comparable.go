@@ -30,7 +30,7 @@ func findings(base, candidate []digest.Row) []Finding {
 	}
 	add(true, "client", "", func(f digest.Field) bool { return f.Name == "version" })
 	add(true, "servers", "", func(f digest.Field) bool {
-		return strings.HasPrefix(f.Name, "target.") && !ofRun[f.Name] && f.Name != leaders && !isBrokerSetting(f) && !digest.OfRevision(f.Name)
+		return strings.HasPrefix(f.Name, "target.") && !ofRun(f.Name) && f.Name != leaders && !isBrokerSetting(f) && !digest.OfRevision(f.Name)
 	})
 	out = append(out, brokers(base, candidate)...)
 	// A version of the server is what a comparison may be about.
@@ -92,12 +92,22 @@ func attached(base, candidate []digest.Row) []Finding {
 	return out
 }
 
-// ofRun are facts of targets that belong to one run.
-var ofRun = map[string]bool{
-	brokersTold: true, "target.controller": true, "target.topic.name": true, "target.topic.created_by": true, "target.acks": true,
-	"target.idempotent": true, "target.engine": true, "target.address": true,
-	"target.request.bytes": true, "target.request.compressed_to": true, "target.request.distinct": true,
+// ofRun is whether a fact that a target told is of the run and its client, and
+// says nothing of the servers: what was asked for is compared as a setting, and
+// counts and ratios differ from run to run.
+func ofRun(name string) bool {
+	fact := strings.TrimPrefix(name, "target.")
+	return name == brokersTold || slices.Contains(runFacts, fact) || slices.ContainsFunc(runNests, func(nest string) bool { return strings.HasPrefix(fact, nest+".") })
 }
+
+var (
+	runFacts = []string{
+		"controller", "topic.name", "topic.created_by", "address", "absent", "acks", "idempotent", "engine", "client", "stamped", "events", "isolation",
+		"group", "share_group", "topics", "read_from", "connections", "compressed_to", "distinct_events", "fetch_throttle_s", "logins_renewed",
+		"fetch_logins_renewed", "batch_attempts", "batch_attempts_refused", "batch_attempts_unanswered",
+	}
+	runNests = []string{"request", "transactions", "server_said", "io", "corpus"} // that have others below them
+)
 
 // hostFact is whether a field is a property of a machine that counts. The name
 // alone makes no difference: containers have a new one every time.

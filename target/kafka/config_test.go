@@ -264,18 +264,23 @@ func TestPresetsGiveWay(t *testing.T) {
 		name             string
 		given            map[string][]string
 		idempotent, acks string
+		warns            bool
 	}{
-		{"to acks", map[string][]string{"profile": {"java"}, "acks": {"1"}}, "false", "all"},
-		{"to acks by property", map[string][]string{"profile": {"java"}, "client-property": {"acks=1"}}, "false", "1"},
-		{"not to the same", map[string][]string{"profile": {"java"}, "acks": {"all"}}, "true", "all"},
-		{"to idempotence by property", map[string][]string{"profile": {"java1"}, "client-property": {"enable.idempotence=true"}}, "true", "all"},
-		{"not where both are given", map[string][]string{"client-property": {"enable.idempotence=true", "acks=1"}}, "true", "1"},
+		{"to acks", map[string][]string{"profile": {"java"}, "acks": {"1"}}, "false", "all", true},
+		{"to acks by property", map[string][]string{"profile": {"java"}, "client-property": {"acks=1"}}, "false", "1", true},
+		{"not to the same", map[string][]string{"profile": {"java"}, "acks": {"all"}}, "true", "all", false},
+		{"to idempotence by property", map[string][]string{"profile": {"java1"}, "client-property": {"enable.idempotence=true"}}, "true", "all", true},
+		{"not where both are given", map[string][]string{"client-property": {"enable.idempotence=true", "acks=1"}}, "true", "1", false},
+		{"where acks are a default", map[string][]string{"idempotent": {"true"}}, "", "all", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "kafka://a/t", tt.given)
-			set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
+			set, warnings, err := Kind{}.Presets(s.URL, s.Options, s.Given)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if (len(warnings) > 0) != tt.warns {
+				t.Errorf("warnings %q", warnings)
 			}
 			if set["idempotent"] != tt.idempotent || set["acks"] != tt.acks {
 				t.Errorf("got idempotent %q with acks %q, want %q with %q", set["idempotent"], set["acks"], tt.idempotent, tt.acks)

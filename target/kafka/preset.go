@@ -271,8 +271,11 @@ func giveWay(set, props map[string]string, v target.Values, given map[string]boo
 		set["idempotent"] = "false"
 		return []string{"not idempotent, though the profile is: acks=" + value("acks") + " was asked for (the Java client does the same)"}
 	case !said("acks", "acks"):
+		asked := set["acks"] != "" // by a profile; else a default gives way, which is no news
 		set["acks"] = "all"
-		return []string{"acks is all: an idempotent producer needs it"}
+		if asked {
+			return []string{"acks is all: an idempotent producer needs it"}
+		}
 	}
 	return nil
 }
