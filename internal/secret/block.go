@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,7 +11,8 @@ import (
 // with its quotes, what joins, the value. The same is a line of INI and TOML.
 var entry = regexp.MustCompile(`^([ \t]*(?:-[ \t]+)*)("[^"]*"|'[^']*'|[^\s"'#\[{\-][^:=#]*?|-[^\s:=#][^:=#]*?)([ \t]*(?::(?:[ \t]+|$)|=[ \t]*))(.*)$`)
 
-// A section of INI or TOML.
+// A section of INI or TOML. Where one is indented it may as well be the vector
+// of a function's arguments: see begins.
 var section = regexp.MustCompile(`^[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]{1,2}[ \t\r]*(?:[#;].*)?$`)
 
 var (
@@ -18,6 +20,9 @@ var (
 	// Names below which settings of all kinds stand.
 	holdsMore = regexp.MustCompile(`(?i)(?:creds|credentials?|authorization|cookie|jaas)["']?$`)
 	oldItem   = regexp.MustCompile(`^#+[ \t]*(?:-[ \t]|["'])`)
+	// The name of a setting in a section, and a line of a section that is one word.
+	plainKey = regexp.MustCompile(`^[\w.\-/@$ ]+$`)
+	oneWord  = regexp.MustCompile(`^[^\s()\[\]{}"',;:#]+$`)
 )
 
 // beside are names that stand next to a secret and hold none.
@@ -27,7 +32,8 @@ var beside = []string{
 
 // A scope is what stands below a name.
 type scope struct {
-	indent int  // of the name
+	indent int  // of the name; -1: of a section
+	column int  // of a section's last setting: what stands deeper goes on with it
 	block  bool // all that is indented deeper is its text
 	deeper bool // what is indented deeper goes on with its value
 	mixed  bool // settings of all kinds: those beside a secret stay
@@ -39,8 +45,12 @@ type scope struct {
 func hideBlocks(text string, name func(string) bool) string {
 	var out strings.Builder
 	var scopes []scope
-	last := 0 // the indentation of the line before that is no comment
+	last := 0  // the indentation of the line before that is no comment
+	until := 0 // of text: where the value of a section's setting ends that goes on
+	at := 0    // of text
 	for line := range strings.Lines(text) {
+		start := at
+		at += len(line)
 		body := strings.TrimSpace(line)
 		indent := len(line) - len(strings.TrimLeft(line, " \t"))
 		if body == "" {
@@ -60,7 +70,7 @@ func hideBlocks(text string, name func(string) bool) string {
 		head := section.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
 		for len(scopes) > 0 {
 			s := scopes[len(scopes)-1]
-			if s.indent < 0 && head == nil || s.indent >= 0 && (indent > s.indent || !s.block && !s.deeper && indent == s.indent && strings.HasPrefix(body, "- ")) {
+			if s.indent < 0 && head == nil && (start < until || indent > s.column || inSection(line, body)) || s.indent >= 0 && (indent > s.indent || !s.block && !s.deeper && indent == s.indent && strings.HasPrefix(body, "- ")) {
 				break
 			}
 			scopes = scopes[:len(scopes)-1]
@@ -68,6 +78,10 @@ func hideBlocks(text string, name func(string) bool) string {
 		g := entry.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
 		if len(scopes) > 0 {
 			s := scopes[len(scopes)-1]
+			if s.indent < 0 && g != nil && start >= until {
+				until = goesOn(text, start+len(g[1])+len(g[2])+len(g[3]))
+				scopes[len(scopes)-1].column = indent
+			}
 			shown, more := below(s, line, body, g)
 			if s.block {
 				continue
@@ -78,8 +92,8 @@ func hideBlocks(text string, name func(string) bool) string {
 			}
 		}
 		switch {
-		case head != nil && name(lastPart(head[1])):
-			scopes = append(scopes, scope{indent: -1, mixed: holdsMore.MatchString(head[1])})
+		case head != nil && name(lastPart(head[1])) && (indent == 0 || begins(text[at:])):
+			scopes = append(scopes, scope{indent: -1, column: math.MaxInt, mixed: holdsMore.MatchString(head[1])})
 		case g != nil && name(strings.Trim(g[2], `"'`)):
 			s := scope{indent: len(g[1])}
 			value := strings.TrimSpace(g[4])
@@ -102,6 +116,44 @@ func hideBlocks(text string, name func(string) bool) string {
 		out.WriteString(line)
 	}
 	return out.String()
+}
+
+// begins reports whether what follows an indented line in brackets is a setting,
+// so that the line is a section's name.
+func begins(text string) bool {
+	for line := range strings.Lines(text) {
+		body := strings.TrimSpace(line)
+		if body == "" || body[0] == '#' || body[0] == ';' {
+			continue
+		}
+		g := entry.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		return g != nil && strings.Contains(g[3], "=") && inSection(line, body)
+	}
+	return false
+}
+
+// inSection reports whether a line is of the section above it: a comment, a
+// setting, or one word. A section ends at any other.
+func inSection(line, body string) bool {
+	if body[0] == ';' || oneWord.MatchString(body) {
+		return true
+	}
+	g := entry.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+	return g != nil && plainKey.MatchString(strings.Trim(g[2], `"'`))
+}
+
+// goesOn is where in text a value ends that begins at i and is of several lines:
+// in brackets, or in three quotes.
+func goesOn(text string, i int) int {
+	switch {
+	case i >= len(text):
+		return i
+	case text[i] == '[' || text[i] == '{':
+		return closed(text, i)
+	case strings.HasPrefix(text[i:], `"""`) || strings.HasPrefix(text[i:], "'''"):
+		return quoteEnd(text, i)
+	}
+	return i
 }
 
 // below is a line of a scope as it may be shown; more is true where it is a

@@ -83,6 +83,11 @@ func TestDocumentHides(t *testing.T) {
 		{"an index", `config["password"] = "` + s + `"` + "\nport = 1\n", "port = 1\n"},
 		{"TOML, three quotes", "password = \"\"\"\na\n" + s + "\"\"\"\nport = 1\n", "port = 1\n"},
 		{"TOML, a section", "[passwords]\nalice = \"" + s + "\"\n[server]\nport = 1\n", "[server]\nport = 1\n"},
+		{"TOML, a section, indented", "  [passwords]\n  alice = \"" + s + "\"\n(port 1)\n", "(port 1)\n"},
+		{"TOML, a section, lists", "[passwords]\nall = [\n  \"a\",\n\"" + s + "\",\n]\nb = \"" + s + "\"\n[x]\nport = 1\n", "port = 1\n"},
+		{"TOML, a section, three quotes", "[passwords]\na = \"\"\"\nx\n" + s + "\n\"\"\"\nb = \"" + s + "\"\n[x]\nport = 1\n", "port = 1\n"},
+		{"INI, a section, goes on", "[passwords]\n; x\na = 1\n  x " + s + "\n\n# y\nb = " + s + "\n", "[passwords]\n"},
+		{"INI, a section of words", "[passwords]\n" + s + "\n[x]\nport = 1\n", "port = 1\n"},
 		{"TOML, a map on a line", "tokens = { a = \"" + s + "\" }\nport = 1\n", "port = 1\n"},
 		{"TOML, tables", "[[env]]\nvalue = \"" + s + "\"\nname = \"DB_PASSWORD\"\n[[env]]\nname = \"HEAP\"\nvalue = \"1g\"\n", "value = \"1g\"\n"},
 		{"HCL, a block", "credentials {\n  a = \"" + s + "\"\n}\nport = 1\n", "port = 1\n"},
@@ -114,6 +119,25 @@ func TestDocumentHides(t *testing.T) {
 			got := m.Document(test.text)
 			if strings.Contains(got, s) || !strings.Contains(got, test.kept) {
 				t.Errorf("got\n%s\nof\n%s\nwant in it\n%s", got, test.text, test.kept)
+			}
+		})
+	}
+}
+
+// TestDocumentKeeps: ordinary settings below and beside what sounds like a
+// secret's name, which stay as they are.
+func TestDocumentKeeps(t *testing.T) {
+	tests := []struct{ name, text string }{
+		{"Clojure, arguments", "(defn pager\n  [service-key]\n  (let [x (= 1 2)]\n    (where (= service \"a\") y)))\n(tcp-server :port 5555)\n"},
+		{"Clojure, arguments in column 0", "(defn f\n[user password]\n(streams 1))\n(tcp-server :port 5555)\n"},
+		{"Clojure, one argument", "(defn f\n  [token]\n  (prn 1))\n(def x 1)\n"},
+		{"JSON, a word in a list", "{\"required\":\n  [\"password\"]\n, \"port\": 1}\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var m Mask
+			if got := m.Document(test.text); got != test.text {
+				t.Errorf("got\n%s\nof\n%s", got, test.text)
 			}
 		})
 	}
