@@ -37,6 +37,7 @@ type scope struct {
 	block  bool // all that is indented deeper is its text
 	deeper bool // what is indented deeper goes on with its value
 	mixed  bool // settings of all kinds: those beside a secret stay
+	single bool // of one secret: settings that tell how it is used stay
 }
 
 // hideBlocks takes out what stands on lines below a name that is a secret's: the
@@ -95,7 +96,7 @@ func hideBlocks(text string, name func(string) bool) string {
 		case head != nil && name(lastPart(head[1])) && (indent == 0 || begins(text[at:])):
 			scopes = append(scopes, scope{indent: -1, column: math.MaxInt, mixed: holdsMore.MatchString(head[1])})
 		case g != nil && name(strings.Trim(g[2], `"'`)):
-			s := scope{indent: len(g[1])}
+			s := scope{indent: len(g[1]), single: isSingle(g[2])}
 			value := strings.TrimSpace(g[4])
 			switch {
 			case blockHead.MatchString(value):
@@ -107,7 +108,7 @@ func hideBlocks(text string, name func(string) bool) string {
 					line = g[1] + g[2] + g[3] + Hidden + "\n"
 				}
 			default:
-				s.deeper = true
+				s.deeper, s.single = true, s.single && value[0] == '{'
 			}
 			if !strings.Contains(value, "LoginModule") && (value != "" || strings.Contains(g[3], ":")) {
 				scopes = append(scopes, s)
@@ -169,6 +170,8 @@ func below(s scope, line, body string, g []string) (shown string, more bool) {
 			return line, true
 		}
 		return g[1] + g[2] + g[3] + Hidden + "\n", false
+	case s.single && !s.block && g != nil && isUse(g[2], g[4]):
+		return line, false
 	}
 	return item.FindString(line) + Hidden + "\n", false
 }

@@ -87,6 +87,9 @@ func valueOf(s string, from, to int, document bool) (start, end int) {
 		}
 		line = s[i : i+lineLength(s[i:])]
 	}
+	if s[i] == '{' && isSingle(name) && isUses(s[i:closed(s, i)]) {
+		return -1, 0
+	}
 	end = endOf(s, i, j, headers.MatchString(name))
 	value := strings.Trim(s[i:end], `\"' `)
 	if j.outer != 0 && !j.first && strings.HasPrefix(value, Hidden+" ") {

@@ -1,0 +1,79 @@
+package secret
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// uses are names of settings that tell how a secret is used, such as those of
+// api_key: in apm-server.yml and of a token service in elasticsearch.yml. Names
+// that a user may have are none of them: below a secret's name these stand
+// before what is to be hidden.
+var uses = []string{
+	"enabled", "disabled", "required", "limit", "max", "min", "max_size", "min_size", "size", "length", "min_length", "max_length", "timeout", "interval", "period", "rate_limit",
+	"ttl", "max_age", "max_entries", "max_tokens", "max_users", "expires", "expires_in", "expiration", "expiry", "lifetime", "cache", "cache_size", "iterations", "cost", "retries", "max_retries", "port",
+	"delete.interval", "delete.timeout", "delete.retention_period", "delete.enabled", "cache.ttl", "cache.max_keys", "cache.hash_algo", "in_fips_mode.enabled",
+	"type", "hash_algo", "algorithm", "hashing", "mechanism", "method",
+}
+
+// useValue is a value that tells nothing: a switch, a number of few digits, a
+// duration or a size, or one of the usual words for kinds and algorithms.
+var useValue = regexp.MustCompile(`^(?i:["']?(?:true|false|yes|no|on|off|null|nil|~|-?\d{1,5}(?:\.\d{1,3})?|\d{1,6}(?:ns|us|micros|nanos|ms|s|m|h|d|w|b|kb|mb|gb|k|g|%)|basic|bearer|digest|jwt|hmac|ssha256|sha-?(?:1|256|512)|bcrypt\d{0,2}|pbkdf2(?:_\d+)?|scrypt|argon2(?:id?)?|plain|scram-sha-(?:256|512)|rs256|hs256|es256)["']?)$`)
+
+// plural are names of several secrets: below them stand other names, whatever
+// they are, and secrets.
+var plural = regexp.MustCompile(`(?i)(?:` + names + `)(?:s|[-_.]?(?:list|map|set|table|store)s?)`)
+
+// harmlessBraces are braces in which no others stand.
+var (
+	harmlessBraces = regexp.MustCompile(`\{[^{}\[\]]*\}`)
+	setting        = regexp.MustCompile(`^\s*(["']?[\w.\-]+["']?)\s*[:=]\s*([^\s:=]+)\s*$`)
+)
+
+// isSingle reports whether a name is that of one secret, below which its own
+// settings may stand.
+func isSingle(name string) bool { return !plural.MatchString(name) }
+
+// isUse reports whether a setting tells how a secret is used: it is to be read.
+func isUse(name, value string) bool {
+	value = strings.TrimSpace(value)
+	if i := strings.Index(value, " #"); i >= 0 {
+		value = strings.TrimSpace(value[:i])
+	}
+	value = strings.TrimSuffix(value, ",")
+	name = strings.ToLower(strings.Trim(name, `"' `))
+	return slices.Contains(uses, name) && (value == "" || useValue.MatchString(value) || isUses(value))
+}
+
+// isUses reports whether a value is a map of nothing but such settings, in
+// braces.
+func isUses(value string) bool {
+	if len(value) > 4<<10 {
+		return false
+	}
+	for strings.HasPrefix(value, "{") {
+		at := harmlessBraces.FindStringIndex(value)
+		if at == nil {
+			return false
+		}
+		inside := strings.TrimSpace(value[at[0]+1 : at[1]-1])
+		if inside == "" {
+			return false
+		}
+		for one := range strings.FieldsFuncSeq(inside, func(r rune) bool { return r == ',' || r == '\n' }) {
+			if strings.TrimSpace(one) == "" {
+				continue
+			}
+			g := setting.FindStringSubmatch(one)
+			if g == nil || !slices.Contains(uses, strings.ToLower(strings.Trim(g[1], `"'`))) || !useValue.MatchString(g[2]) {
+				return false
+			}
+		}
+		if at[0] == 0 {
+			return at[1] == len(value)
+		}
+		value = value[:at[0]] + "true" + value[at[1]:]
+	}
+	return false
+}
