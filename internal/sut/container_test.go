@@ -20,7 +20,13 @@ import (
 // containers.
 func fakeEngine(t testing.TB) string {
 	t.Helper()
-	bin, dir := t.TempDir(), t.TempDir()
+	bin := t.TempDir()
+	dir, err := os.MkdirTemp("", "engine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An engine that was asked last may write there while the test ends.
+	t.Cleanup(func() { until(t, "the end of the engine's folder", func() bool { return os.RemoveAll(dir) == nil }) })
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
