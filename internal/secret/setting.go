@@ -55,6 +55,8 @@ type joint struct {
 	quoted bool // the name stands in quotes
 	outer  byte // the quote in which name and value stand
 	first  bool // the name is the first of its line
+	// A bracket or quote with which the value begins is a letter of it.
+	letters bool
 }
 
 // valueOf is where the value of the setting stands whose name is s[from:to];
@@ -90,6 +92,7 @@ func valueOf(s string, from, to int, document bool) (start, end int) {
 	if s[i] == '{' && isSingle(name) && isUses(s[i:closed(s, i)]) {
 		return -1, 0
 	}
+	j.letters = j.first && isLetter(s, i, j, name)
 	end = endOf(s, i, j, headers.MatchString(name))
 	value := strings.Trim(s[i:end], `\"' `)
 	if j.outer != 0 && !j.first && strings.HasPrefix(value, Hidden+" ") {
@@ -183,6 +186,8 @@ func joined(s string, from, to int, document bool) joint {
 func endOf(s string, i int, j joint, header bool) int {
 	c := s[i]
 	switch {
+	case j.letters:
+		return settingEnd(s, i)
 	case isQuote(c) && c != j.outer || c == '\\' && i+1 < len(s) && (isQuote(s[i+1]) || s[i+1] == '\\'):
 		end := quoteEnd(s, i)
 		for j.by == '"' || j.by == ' ' { // (def password "what it is for" "it")
@@ -196,21 +201,61 @@ func endOf(s string, i int, j joint, header bool) int {
 	case c == '{' || c == '[' || c == '(':
 		return goneOn(s, closed(s, i), j)
 	case j.first, header:
-		end := i
-		for end < len(s) {
-			end += lineLength(s[end:])
-			text := strings.TrimRight(s[i:end], "\r")
-			if (len(text)-len(strings.TrimRight(text, `\`)))%2 == 0 || strings.TrimRight(text, ` \;`) == Hidden || end >= len(s) {
-				break
-			}
-			end++ // a line that goes on
-		}
+		end := settingEnd(s, i)
 		if j.outer != 0 && !j.first {
 			end = min(end, wordEnd(s, i, j.outer))
 		}
-		return i + len(strings.TrimSuffix(strings.TrimRight(s[i:end], " \t\r"), ","))
+		return end
 	}
 	return wordEnd(s, i, j.outer)
+}
+
+// settingEnd is where the line ends on which s[i] stands, with those on which it
+// goes on.
+func settingEnd(s string, i int) int {
+	end := i
+	for end < len(s) {
+		end += lineLength(s[end:])
+		text := strings.TrimRight(s[i:end], "\r")
+		if (len(text)-len(strings.TrimRight(text, `\`)))%2 == 0 || strings.TrimRight(text, ` \;`) == Hidden || end >= len(s) {
+			break
+		}
+		end++ // a line that goes on
+	}
+	return i + len(strings.TrimSuffix(strings.TrimRight(s[i:end], " \t\r"), ","))
+}
+
+// isLetter reports whether the bracket or quote at i, with which the value of a
+// setting begins, is a letter of it, as it is in java.util.Properties: where
+// nothing on its line closes it and the setting's name has dots. A list of
+// TOML, three quotes and what a shell has on several lines are none.
+func isLetter(s string, i int, j joint, name string) bool {
+	dotted := strings.Contains(strings.Trim(name, "."), ".")
+	if j.quoted || j.outer != 0 || !dotted || j.by != '=' && j.by != ':' && j.by != ' ' {
+		return false
+	}
+	line := s[i:settingEnd(s, i)]
+	if i+len(line) >= len(strings.TrimRight(s, " \t\r\n")) {
+		return false // nothing follows that would be lost
+	}
+	switch c := s[i]; {
+	case isQuote(c):
+		if three := strings.Repeat(string(c), 3); strings.HasPrefix(line, three) && strings.Contains(s[i+3:], three) {
+			return false
+		}
+		return quoteEnd(s, i) > i+len(line)
+	case c == '{' || c == '[' || c == '(':
+		end := closed(s, i)
+		if end <= i+len(line) {
+			return false
+		}
+		// A list of several lines begins with its first word's quote, a comment or
+		// nothing, and each of its lines ends in a comma.
+		next := skipped(s, i+1)
+		list := next >= i+len(line) || next > i+1 || isQuote(s[next]) || strings.IndexByte("[{(#", s[next]) >= 0 || strings.HasSuffix(line, ",") || s[min(i+len(line), len(s)-1)] == ','
+		return !list || bracketEnd(s, i, `"'`) == 0 && bracketEnd(s, i, `"`) == 0 && bracketEnd(s, i, "") == 0
+	}
+	return false
 }
 
 // goneOn is the end of a value of which a part in quotes or brackets ends at
