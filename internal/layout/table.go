@@ -30,9 +30,6 @@ const narrow = 4
 // Row adds a row.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Rows is how many rows there are, headings among them.
-func (t *Table) Rows() int { return len(t.rows) }
-
 // Paint colors a cell of the row that was added last.
 func (t *Table) Paint(column int, code string) {
 	if t.colors == nil {
@@ -41,14 +38,16 @@ func (t *Table) Paint(column int, code string) {
 	t.colors[[2]int{len(t.rows) - 1, column}] = code
 }
 
-func (t *Table) left(column int) bool {
-	if slices.Contains(t.Left, column) {
-		return true
+// left tells of each column whether it stands to the left. It is asked once a
+// table: where words decide, every cell is looked at.
+func (t *Table) left() []bool {
+	var left []bool
+	for _, r := range t.rows {
+		for i := len(left); i < len(r); i++ {
+			left = append(left, slices.Contains(t.Left, i) || t.Words && !t.numbers(i) || !t.Words && i == 0)
+		}
 	}
-	if t.Words {
-		return !t.numbers(column)
-	}
-	return column == 0
+	return left
 }
 
 // numbers reports whether a column's cells begin with a digit or a sign.
@@ -71,26 +70,27 @@ func (t *Table) Lines(columns int, style Style) []string {
 	if gap == 0 {
 		gap = 2
 	}
-	widths := t.widths(rows)
+	left := t.left()
+	widths := t.widths(rows, left)
 	if columns > 0 {
 		if t.Gap == 0 && total(widths, gap) > columns {
 			gap = 1
 		}
 		t.squeeze(widths, total(widths, gap)-columns)
 		if total(widths, gap) > columns {
-			rows = t.tight()
-			widths = t.widths(rows)
+			rows = t.tight(left)
+			widths = t.widths(rows, left)
 			t.squeeze(widths, total(widths, gap)-columns)
 		}
 	}
 	out := make([]string, len(rows))
 	for k, r := range rows {
-		out[k] = t.line(k, r, widths, gap, style)
+		out[k] = t.line(k, r, widths, left, gap, style)
 	}
 	return out
 }
 
-func (t *Table) line(k int, r []string, widths []int, gap int, style Style) string {
+func (t *Table) line(k int, r []string, widths []int, left []bool, gap int, style Style) string {
 	var b strings.Builder
 	first := true
 	for i, c := range r {
@@ -106,7 +106,7 @@ func (t *Table) line(k int, r []string, widths []int, gap int, style Style) stri
 		} else {
 			c = Cut(c, widths[i])
 		}
-		if t.left(i) {
+		if left[i] {
 			c = PadRight(c, widths[i])
 		} else {
 			c = PadLeft(c, widths[i])
@@ -127,13 +127,13 @@ func (t *Table) line(k int, r []string, widths []int, gap int, style Style) stri
 }
 
 // widths are the columns' as their cells want them; 0 is a column left out.
-func (t *Table) widths(rows [][]string) []int {
+func (t *Table) widths(rows [][]string, left []bool) []int {
 	var widths, filled []int
 	for k, r := range rows {
 		for i, c := range r {
 			if i == len(widths) {
 				widths, filled = append(widths, 0), append(filled, 0)
-				if !t.left(i) {
+				if !left[i] {
 					widths[i] = t.Least
 				}
 			}
@@ -167,12 +167,12 @@ func (t *Table) squeeze(widths []int, over int) {
 }
 
 // tight are the rows with numbers and their units close together.
-func (t *Table) tight() [][]string {
+func (t *Table) tight(left []bool) [][]string {
 	rows := slices.Clone(t.rows)
 	for k := t.Headings; k < len(rows); k++ {
 		rows[k] = slices.Clone(rows[k])
 		for i, c := range rows[k] {
-			if !t.left(i) {
+			if !left[i] {
 				rows[k][i] = strings.ReplaceAll(c, " ", "")
 			}
 		}
