@@ -140,8 +140,8 @@ func sumOf(text string) string {
 	return "#" + hex.EncodeToString(sum[:6])
 }
 
-// attachmentPrefix begins the names of fields that stand for attached files.
-const attachmentPrefix = "attachment."
+// AttachmentPrefix begins the names of fields that are sums of attached files.
+const AttachmentPrefix = "attachment."
 
 // attachments are the sums of the files that a report carries, so that two
 // reports with other servers' configurations are seen to have them. What an older
@@ -154,7 +154,7 @@ func (b *builder) attachments(d *report.Document) {
 			}
 			return r
 		}, a.Name)
-		b.text(attachmentPrefix+name, sumOf(new(secret.Mask).Document(a.Text)))
+		b.text(AttachmentPrefix+name, sumOf(new(secret.Mask).Document(a.Text)))
 	}
 }
 

@@ -71,16 +71,13 @@ func severeFirst(a, b Finding) int {
 // leaders is the field that says which broker leads which partition.
 const leaders = "target.topic.leaders"
 
-// attachmentPrefix begins the names of fields that are sums of attached files.
-const attachmentPrefix = "attachment."
-
 // attached are the files that the sides carry, such as the servers'
 // configurations, and that are not the same. One that a side has not got says
 // nothing of its servers.
 func attached(base, candidate []digest.Row) []Finding {
 	var out []Finding
-	for _, d := range differing(base, candidate, func(f digest.Field) bool { return strings.HasPrefix(f.Name, attachmentPrefix) }) {
-		name := strings.TrimPrefix(d.Name, attachmentPrefix)
+	for _, d := range differing(base, candidate, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.AttachmentPrefix) }) {
+		name := strings.TrimPrefix(d.Name, digest.AttachmentPrefix)
 		sums := slices.DeleteFunc(slices.Concat(d.Base, d.Candidate), func(s string) bool { return s == "" })
 		slices.Sort(sums)
 		if len(slices.Compact(sums)) > 1 {

@@ -34,7 +34,7 @@ type CompareOptions struct {
 // CompareFields are the fields of rows that Compare looks at.
 func CompareFields() []string {
 	out := []string{
-		digest.AllIndependent, "target.", "host.", "system.", "flag.", attachmentPrefix, "version", "seed", "op", "target", "kind",
+		digest.AllIndependent, "target.", "host.", "system.", "flag.", digest.AttachmentPrefix, "version", "seed", "op", "target", "kind",
 		"trusted", "partial", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
 	}
 	for _, t := range times {
