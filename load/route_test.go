@@ -31,7 +31,7 @@ func (w *wandering) Client(int32) int { return 0 }
 func (w *wandering) Clients() int     { return 1 }
 
 // TestStripeWithoutLane: while a stripe has no leader its events are held, and
-// that time is neither the generator's lag nor the system's service time.
+// that time is neither the generator's send delay nor the system's service time.
 func TestStripeWithoutLane(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -61,8 +61,8 @@ func TestStripeWithoutLane(t *testing.T) {
 				if got := r.Hold.Held.Max(); got != time.Second {
 					t.Errorf("held for %v at most, want 1s", got)
 				}
-				if got := r.Hold.Lag.Max(); got != 0 {
-					t.Errorf("lag %v, want none", got)
+				if got := r.Hold.SendDelay.Max(); got != 0 {
+					t.Errorf("send delay %v, want none", got)
 				}
 				if got, want := r.Hold.Response.Max(), 1001*time.Millisecond; got != want {
 					t.Errorf("response time %v at most, want %v", got, want)
@@ -115,8 +115,8 @@ func TestFullLane(t *testing.T) {
 			if r.Hold.Acked != 1000 {
 				t.Errorf("acked %d, want 1000", r.Hold.Acked)
 			}
-			if got := r.Hold.Lag.Max(); got != 0 {
-				t.Errorf("lag %v, want none", got)
+			if got := r.Hold.SendDelay.Max(); got != 0 {
+				t.Errorf("send delay %v, want none", got)
 			}
 			if got := r.Hold.Held.Max(); got != 300*time.Millisecond {
 				t.Errorf("held for %v at most, want 300ms", got)

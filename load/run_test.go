@@ -315,8 +315,8 @@ func TestClosedLoop(t *testing.T) {
 		if r.Hold.Sent != 400 || r.Mode != ClosedLoop {
 			t.Errorf("%s: 4 callers of 10 ms each sent %d in a second, want 400", r.Mode, r.Hold.Sent)
 		}
-		if r.Hold.Response != nil || r.Hold.Lag != nil {
-			t.Error("a closed loop has response times or lag")
+		if r.Hold.Response != nil || r.Hold.SendDelay != nil {
+			t.Error("a closed loop has response times or send delay")
 		}
 		if got := r.Hold.InFlight; got < 3.95 || got > 4.05 {
 			t.Errorf("%.2f in flight, want 4", got)

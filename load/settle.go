@@ -152,7 +152,7 @@ func (t *thread) time(pg *page, o *Outcome) {
 		return // nothing was due at a certain time
 	}
 	if written {
-		hist(&pg.Lag).Record(sent - max(o.Ready, o.Free))
+		hist(&pg.SendDelay).Record(sent - max(o.Ready, o.Free))
 		hist(&pg.Held).Record(max(0, o.Free-o.Ready))
 	}
 	acks, unknowns := uint64(o.Acked), uint64(o.Unknown)

@@ -151,7 +151,7 @@ func (t *thread) loop() {
 // nap is how long a thread sleeps at least between two looks at its schedule.
 // To wake and to write for each event by itself costs some ten microseconds of
 // a processor, which is all of it at a hundred thousand events a second. Two
-// events closer than a nap are fired together, and the lag of the first shows
+// events closer than a nap are fired together, and the send delay of the first shows
 // it; wider apart, each is fired when it is due.
 const nap = 125 * time.Microsecond
 

@@ -38,7 +38,7 @@ func newPrecise(start time.Time) waiter {
 func (w *precise) prepare() {
 	runtime.LockOSThread()
 	// Without effect the thread is merely up to 50 us later (the default
-	// slack); lag is measured and shown in any case.
+	// slack); send delay is measured and shown in any case.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	// A thread that works for microseconds at a time asks for a short slice:
 	// since Linux 6.12 the scheduler lets such a one preempt those with longer

@@ -8,7 +8,7 @@ import "time"
 type Set struct {
 	Response      *Histogram // done - due, per acked event
 	Service       *Histogram // done - sent, per answered shot
-	Lag           *Histogram // sent - max(ready, free), per shot: the generator's lateness
+	SendDelay     *Histogram // sent - max(ready, free), per shot: the generator's lateness
 	Gather        *Histogram // ready - due, per event sent
 	Held          *Histogram // free - ready, per shot
 	FailedService *Histogram // done - sent, per shot that failed
@@ -23,7 +23,7 @@ type Set struct {
 func (s *Set) Each(f func(name string, h **Histogram)) {
 	f("response", &s.Response)
 	f("service", &s.Service)
-	f("lag", &s.Lag)
+	f("send_delay", &s.SendDelay)
 	f("gather", &s.Gather)
 	f("held", &s.Held)
 	f("failed_service", &s.FailedService)

@@ -16,12 +16,12 @@ type document struct {
 	EndedAt   time.Time `json:"ended_at"`
 	Totals    totals    `json:"totals"`
 
-	Response *times `json:"response"`
-	Service  *times `json:"service"`
-	Lag      *times `json:"lag"`
-	Gather   *times `json:"gather"`
-	Held     *times `json:"held"`
-	EndToEnd *times `json:"end_to_end"`
+	Response  *times `json:"response"`
+	Service   *times `json:"service"`
+	SendDelay *times `json:"send_delay"`
+	Gather    *times `json:"gather"`
+	Held      *times `json:"held"`
+	EndToEnd  *times `json:"end_to_end"`
 
 	Steps     []phase          `json:"steps"`
 	Phases    []phase          `json:"phases"`
@@ -104,7 +104,7 @@ type times struct {
 
 // must lists what a document of --json has at least, whatever was run.
 var must = []string{
-	"schema", "workload", "totals", "phases", "started_at", "ended_at", "response", "service", "lag", "gather", "held",
+	"schema", "workload", "totals", "phases", "started_at", "ended_at", "response", "service", "send_delay", "gather", "held",
 	"intervals", "steady", "failures", "trust", "generator", "host",
 }
 
@@ -243,7 +243,7 @@ func (d *document) intact(t testing.TB, acked uint64) {
 func TestConserved(t *testing.T) {
 	const good = `{"schema":"s","workload":{},"started_at":"2026-01-01T00:00:00Z","ended_at":"2026-01-01T00:00:01Z",
 		"totals":{"offered":6,"sent":5,"dropped":1,"acked":3,"failed":1,"unknown":1},"phases":[{"name":"hold","totals":{}},{"name":"warm-up","totals":{"offered":1,"sent":1,"acked":1}}],
-		"response":null,"service":null,"lag":null,"gather":null,"held":null,"steps":[{"name":"1","totals":{"offered":6,"sent":6,"acked":6}}],
+		"response":null,"service":null,"send_delay":null,"gather":null,"held":null,"steps":[{"name":"1","totals":{"offered":6,"sent":6,"acked":6}}],
 		"intervals":[{"sent":6,"acked":4,"failed":1,"unknown":1}],"steady":{},"failures":[],"trust":{"ok":true},"generator":{},"host":{}}`
 	if _, err := parseDocument(good); err != nil {
 		t.Fatalf("a good document: %v", err)
@@ -254,7 +254,7 @@ func TestConserved(t *testing.T) {
 		{"phase", `"offered":1,"sent":1`, `"offered":2,"sent":1`},
 		{"interval", `"sent":6,"acked":4`, `"sent":6,"acked":5`},
 		{"step", `"offered":6,"sent":6,"acked":6`, `"offered":5,"sent":5,"acked":5`},
-		{"missing name", `"lag":null,`, ``},
+		{"missing name", `"send_delay":null,`, ``},
 		{"no trust", `"trust":{"ok":true}`, `"trust":{}`},
 		{"no JSON", `{"schema"`, `schema`},
 		{"other form", `"steps":[`, `"steps":7,"x":[`},

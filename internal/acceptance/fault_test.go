@@ -225,8 +225,8 @@ func TestFrozen(t *testing.T) {
 		after(t, time.Second)
 		frozen := c.Node(1).FreezeFor(t, 2*time.Second)
 		d := s.wait(patience).done(t).document(t)
-		if d.Response != nil || d.Lag != nil {
-			t.Errorf("a closed loop has no response and lag: %+v, %+v", d.Response, d.Lag)
+		if d.Response != nil || d.SendDelay != nil {
+			t.Errorf("a closed loop has no response and lag: %+v, %+v", d.Response, d.SendDelay)
 		}
 		if got := d.Stall.LongestS; got < frozen.Seconds()*0.95 || got > frozen.Seconds()+1 {
 			t.Errorf("the longest time without an answer is %.3f s, the freeze was %v", got, frozen)

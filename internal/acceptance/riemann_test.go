@@ -107,7 +107,7 @@ func TestRiemannStopsReading(t *testing.T) {
 	if got := d.Response.P99US / 1e6; got < want*0.95 || got > want*1.1 {
 		t.Errorf("response p99 is %.3f s, the closed form %.3f s", got, want)
 	}
-	if lag := d.Lag.P99US / 1e6; lag > frozen.Seconds()/2 {
-		t.Errorf("lag p99 is %.3f s: a socket that takes nothing is the system's doing", lag)
+	if delay := d.SendDelay.P99US / 1e6; delay > frozen.Seconds()/2 {
+		t.Errorf("send delay p99 is %.3f s: a socket that takes nothing is the system's doing", delay)
 	}
 }

@@ -88,18 +88,18 @@ func (u *Suite) riemannOpenLoop(b testing.TB) {
 		if err != nil {
 			return nil, err
 		}
-		if d.Lag == nil {
-			return nil, fmt.Errorf("the report has no lag")
+		if d.SendDelay == nil {
+			return nil, fmt.Errorf("the report has no send delay")
 		}
 		asked := rate * lasts.Seconds()
 		return sample{
-			deviation: math.Abs(float64(d.Totals.Sent)-asked) / asked,
-			lagP50:    d.Lag.P50,
-			cpuShare:  e.cpu.Seconds() / d.Totals.ElapsedS,
+			deviation:    math.Abs(float64(d.Totals.Sent)-asked) / asked,
+			sendDelayP50: d.SendDelay.P50,
+			cpuShare:     e.cpu.Seconds() / d.Totals.ElapsedS,
 		}, nil
 	}})
 	u.alone(r, deviation, atMost(0.001), bound{})
-	u.alone(r, lagP50, atMost(150), bound{})
+	u.alone(r, sendDelayP50, atMost(150), bound{})
 	u.alone(r, cpuShare, atMost(0.35), bound{})
 }
 

@@ -20,7 +20,7 @@ const (
 	cpuPerEvent   metric = "CPU us/event"
 	cpuShare      metric = "CPU, share of a core"
 	deviation     metric = "sent, off by"
-	lagP50        metric = "lag p50 us"
+	sendDelayP50  metric = "send delay p50 us"
 	maxRSS        metric = "max RSS bytes"
 	growth        metric = "RSS growth bytes"
 	wholeRate     metric = "events/s, all told" // a consumer's, its joining and starting included
@@ -51,9 +51,9 @@ type document struct {
 		FetchS    float64 `json:"fetch_s"`
 		WireBytes uint64  `json:"wire_bytes"`
 	} `json:"totals"`
-	Lag *struct {
+	SendDelay *struct {
 		P50 float64 `json:"p50_us"`
-	} `json:"lag"`
+	} `json:"send_delay"`
 	Generator struct {
 		MaxRSS uint64 `json:"max_rss_bytes"`
 	} `json:"generator"`

@@ -45,12 +45,12 @@ func TestReadConsumerPerf(t *testing.T) {
 }
 
 func TestReadDocument(t *testing.T) {
-	const good = `{"totals":{"sent":10,"acked":10,"elapsed_s":2,"events_per_s":5,"bytes_per_s":500},"lag":{"p50_us":56},"trust":{"ok":true}}`
+	const good = `{"totals":{"sent":10,"acked":10,"elapsed_s":2,"events_per_s":5,"bytes_per_s":500},"send_delay":{"p50_us":56},"trust":{"ok":true}}`
 	d, err := readDocument(&ended{out: []byte(good)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Totals.EventsPS != 5 || d.Lag.P50 != 56 || !d.Trust.OK {
+	if d.Totals.EventsPS != 5 || d.SendDelay.P50 != 56 || !d.Trust.OK {
 		t.Errorf("got %+v", d)
 	}
 	if _, err := readDocument(&ended{out: []byte(good), code: 3}); err != nil {

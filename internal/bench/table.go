@@ -100,7 +100,7 @@ func (m metric) show(v float64) string {
 		return sig(v*100) + " %"
 	case deviation:
 		return sig(v*100) + " %"
-	case lagP50:
+	case sendDelayP50:
 		return sig(v) + " us"
 	case wallMS:
 		return sig(v) + " ms"
@@ -202,8 +202,8 @@ func (l *line) name() string {
 		return "CPU a request"
 	case cpuShare:
 		return "CPU, of one core"
-	case lagP50:
-		return "lag p50"
+	case sendDelayP50:
+		return "send delay p50"
 	case maxRSS:
 		if l.Worst {
 			return "max RSS, worst run"

@@ -99,7 +99,7 @@ func TestShow(t *testing.T) {
 		{"few", eventsPerS, 12, "12.0 /s"},
 		{"bytes", bytesPerS, 4.243e9, "4.24 GB/s"},
 		{"a share", cpuShare, 0.0953, "9.53 %"},
-		{"a time", lagP50, 56, "56.0 us"},
+		{"a time", sendDelayP50, 56, "56.0 us"},
 		{"shrunk", growth, -(1 << 19), "-0.500 MiB"},
 		{"nothing", growth, 0, "0 MiB"},
 	}

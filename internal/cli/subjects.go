@@ -203,7 +203,7 @@ const wordsText = `  lane            one independent sender: a connection or a c
                   system, when the answer came
   gather          waited for its batch, by design
   held            waited for the in-flight bound: the system's doing
-  lag             the generator's own lateness, and nothing else
+  send delay      the generator's own lateness, and nothing else
   service time    done - sent, per shot
   response time   done - due, per event: what a user would wait
   offered         = sent + dropped + unsent

@@ -131,8 +131,8 @@ func Fields() []Known {
 	}
 	out = append(out, Known{"system.hosts", Count, "machines described with --system-host"})
 	for i := range out {
-		if isTime(strings.TrimSuffix(out[i].Name, "_max")) && strings.HasPrefix(out[i].Help, "lag") {
-			out[i].Help = strings.Replace(out[i].Help, "lag time", "lag", 1)
+		if isTime(strings.TrimSuffix(out[i].Name, "_max")) && strings.HasPrefix(out[i].Help, "send delay") {
+			out[i].Help = strings.Replace(out[i].Help, "send delay time", "send delay", 1)
 		}
 	}
 	return out

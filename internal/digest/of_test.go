@@ -62,7 +62,7 @@ func fired() *report.Document {
 			ElapsedS: 30, EventsPerS: 2.5, BytesPerS: 266, RateOf: report.RateAcked, InFlightMean: 1.25, InFlightMax: 4, InFlightPeak: 6,
 		},
 		Times: report.Times{
-			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), Lag: times(0.01), Gather: times(0.5), Held: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),
+			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), SendDelay: times(0.01), Gather: times(0.5), Held: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),
 		},
 		Stall: report.Stall{LongestS: 0.75}, Classes: map[string]uint64{"queue full": 7},
 		Ledger:    &measure.Ledger{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4, Recovered: 5},

@@ -11,7 +11,7 @@ import (
 
 // seriesTimes are the times that the series has a summary of, in the order that
 // its columns have.
-var seriesTimes = []string{"response", "service", "lag", "end_to_end"}
+var seriesTimes = []string{"response", "service", "send_delay", "end_to_end"}
 
 // seriesColumns are the columns of the series, in their order. It is a promise:
 // columns may be added at the end, and none moves or goes.

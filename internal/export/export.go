@@ -30,7 +30,7 @@ type Format struct {
 // Options say more about a form. The zero Options are the usual ones.
 type Options struct {
 	// Time names the time whose distribution is wanted, where a form holds
-	// only one: response, service, lag, gather, held, failed_service or
+	// only one: response, service, send_delay, gather, held, failed_service or
 	// end_to_end. "": the first of response, service and end_to_end that the
 	// run has.
 	Time string

@@ -50,7 +50,7 @@ func result() *load.Result {
 		},
 	}
 	hold := measure.Tally{Name: "hold", Rate: 1000, Start: time.Second, End: 5 * time.Second}
-	hold.Response, hold.Service, hold.Lag, hold.Censored = measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
+	hold.Response, hold.Service, hold.SendDelay, hold.Censored = measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
 	for i := range 5 {
 		iv := measure.Interval{Phase: "hold", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, InFlight: uint64(i)}
 		if i == 0 {
@@ -58,7 +58,7 @@ func result() *load.Result {
 		}
 		iv.Counts = measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000, Shots: 100, Answered: 100, Bytes: 100_000, AckedBytes: 100_000, WireBytes: 110_000}
 		iv.Generator = measure.Usage{CPU: 250 * time.Millisecond, RSS: 30 << 20, GCPauses: 2, GCPauseMax: 1500, GCCPU: time.Millisecond}
-		iv.Response, iv.Service, iv.Lag = spread(time.Duration(i+1)*700*time.Microsecond, 1000), spread(time.Duration(i+1)*300*time.Microsecond, 100), spread(20*time.Microsecond, 100)
+		iv.Response, iv.Service, iv.SendDelay = spread(time.Duration(i+1)*700*time.Microsecond, 1000), spread(time.Duration(i+1)*300*time.Microsecond, 100), spread(20*time.Microsecond, 100)
 		if i == 4 {
 			iv.Acked, iv.Answered, iv.Unknown, iv.Failed = 0, 0, 997, 3
 			iv.Response, iv.Service, iv.Censored = nil, nil, spread(time.Second, 997)
@@ -267,7 +267,7 @@ func TestReadByJava(t *testing.T) {
 	if err := os.WriteFile(path, []byte(written(t, "hdr", Options{}, d)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, tag := range []string{"response", "service", "lag"} {
+	for _, tag := range []string{"response", "service", "send_delay"} {
 		out := kafkatest.Tool(t, "org.HdrHistogram.HistogramLogProcessor", "-i", path, "-tag", tag, "-outputValueUnitRatio", "1")
 		ours := written(t, "percentiles", Options{Time: tag}, d)
 		if got, want := table(ours), table(out); got != want || strings.Count(got, "\n") < 20 {

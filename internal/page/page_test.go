@@ -44,14 +44,14 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		}
 		text, s := h.EncodeHDR(), measure.Summarize(h, nil, nil)
 		iv.Histograms["response"], iv.Histograms["service"], iv.Histograms["end_to_end"] = text, text, text
-		iv.Response, iv.Service, iv.EndToEnd, iv.Lag = s, s, s, s
+		iv.Response, iv.Service, iv.EndToEnd, iv.SendDelay = s, s, s, s
 		whole.Merge(h)
 		rss.Points = append(rss.Points, report.Point{AtS: float64(i) + 0.99, Value: float64(100<<20 + i<<10)})
 		cpu.Points = append(cpu.Points, report.Point{AtS: float64(i) + 0.99, Value: r.Float64()})
 		d.Intervals = append(d.Intervals, iv)
 	}
 	s := measure.Summarize(whole, nil, nil)
-	d.Response, d.Service, d.EndToEnd, d.Lag = s, s, s, s
+	d.Response, d.Service, d.EndToEnd, d.SendDelay = s, s, s, s
 	d.Gauges = []report.Gauge{rss, cpu}
 	return d
 }

@@ -40,7 +40,7 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		if i < 2 {
 			iv.Phase = "warm-up"
 		}
-		for _, name := range []string{"response", "service", "end_to_end", "lag"} {
+		for _, name := range []string{"response", "service", "end_to_end", "send_delay"} {
 			h := measure.NewHistogram()
 			for range 50 {
 				h.Record(time.Duration(50e3 * (1 + r.ExpFloat64()*float64(1+i%5)*20)))
@@ -55,7 +55,7 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 			case "end_to_end":
 				iv.EndToEnd = s
 			default:
-				iv.Lag = s
+				iv.SendDelay = s
 			}
 			if iv.Phase == "hold" {
 				if whole[name] == nil {
@@ -70,7 +70,7 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		d.Intervals = append(d.Intervals, iv)
 	}
 	d.Response, d.Service = measure.Summarize(whole["response"], nil, nil), measure.Summarize(whole["service"], nil, nil)
-	d.EndToEnd, d.Lag = measure.Summarize(whole["end_to_end"], nil, nil), measure.Summarize(whole["lag"], nil, nil)
+	d.EndToEnd, d.SendDelay = measure.Summarize(whole["end_to_end"], nil, nil), measure.Summarize(whole["send_delay"], nil, nil)
 	d.Gauges = []report.Gauge{rss, pause, queue}
 	return d
 }

@@ -21,8 +21,8 @@ func Of(ds ...*report.Document) []Figure {
 	p.percentilesOver("end-to-end", "End-to-end time", "From when an event was due (without a schedule: sent) until it was read back.",
 		func(r *row) summary { return r.arrival })
 	p.outstanding()
-	p.percentilesOver("lag", "Lag of the generator", "How late the generator itself was: it should stay far below the times above.",
-		func(r *row) summary { return r.lag })
+	p.percentilesOver("send-delay", "Send delay", "How late the generator itself was: it should stay far below the times above.",
+		func(r *row) summary { return r.sendDelay })
 	p.behind()
 	p.answers()
 	p.failures()

@@ -38,7 +38,7 @@ func figure(t *testing.T, figures []Figure, name string) *Figure {
 func TestFiguresOfAReport(t *testing.T) {
 	got := names(Of(measured("a", 30, 1)))
 	want := []string{
-		"throughput", "response", "service", "end-to-end", "outstanding", "lag", "answers", "failures", "classes", "bytes",
+		"throughput", "response", "service", "end-to-end", "outstanding", "send-delay", "answers", "failures", "classes", "bytes",
 		"memory", "cpu", "collector", "told-server-events", "percentiles", "distribution",
 		"end-to-end-map", "response-map", "service-map",
 	}
@@ -61,7 +61,7 @@ func TestLines(t *testing.T) {
 		{"the slope beside what is in flight", "outstanding", single, []string{"in flight", "slope +0.5 events a second"}},
 		{"status codes", "answers", single, []string{"202", "503"}},
 		{"system and generator on one axis", "memory", single, []string{"system", "generator"}},
-		{"curves of one", "percentiles", single, []string{"response", "service", "end to end", "lag"}},
+		{"curves of one", "percentiles", single, []string{"response", "service", "end to end", "send delay"}},
 		{"several, told apart by what differs", "percentiles", several, []string{"aaaa (rate 1k/s)", "bbbb (rate 2k/s)"}},
 		{"several over time", "response", several, []string{
 			"aaaa (rate 1k/s): p50", "aaaa (rate 1k/s): p99", "bbbb (rate 2k/s): p50", "bbbb (rate 2k/s): p99",

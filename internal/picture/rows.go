@@ -24,13 +24,13 @@ type run struct {
 type row struct {
 	from, to float64
 	measure.Counts
-	statuses                        measure.Statuses
-	classes                         measure.Classes
-	inFlight                        uint64
-	behind                          int64
-	logs                            []int64
-	response, service, lag, arrival *measure.Summary
-	generator                       report.Usage
+	statuses                              measure.Statuses
+	classes                               measure.Classes
+	inFlight                              uint64
+	behind                                int64
+	logs                                  []int64
+	response, service, sendDelay, arrival *measure.Summary
+	generator                             report.Usage
 }
 
 func (r *row) length() float64 { return r.to - r.from }
@@ -69,7 +69,7 @@ func rowsOf(intervals []report.Interval) []row {
 		rows = append(rows, row{
 			from: iv.StartS, to: iv.EndS, Counts: iv.Counts, statuses: iv.Statuses, classes: iv.Classes, inFlight: iv.InFlight,
 			behind: iv.LagEvents, logs: iv.LagLogs,
-			response: iv.Response, service: iv.Service, lag: iv.Lag, arrival: iv.EndToEnd, generator: iv.Generator,
+			response: iv.Response, service: iv.Service, sendDelay: iv.SendDelay, arrival: iv.EndToEnd, generator: iv.Generator,
 		})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.from, b.from) })
@@ -104,7 +104,7 @@ func (r *row) join(o row) {
 	}
 	r.response = more(r.response, o.response)
 	r.service = more(r.service, o.service)
-	r.lag = more(r.lag, o.lag)
+	r.sendDelay = more(r.sendDelay, o.sendDelay)
 	r.arrival = more(r.arrival, o.arrival)
 	if r.generator.CPUS == 0 {
 		r.generator = o.generator

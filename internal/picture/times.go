@@ -114,7 +114,7 @@ var shown = []struct {
 	{"response", "response", Blue, Solid},
 	{"service", "service", Orange, Dashed},
 	{"end_to_end", "end to end", Green, LongDash},
-	{"lag", "lag", Grey, Dotted},
+	{"send_delay", "send delay", Grey, Dotted},
 }
 
 // mainTime is the time by which reports are compared: response time where there
@@ -233,7 +233,7 @@ func (p *plot) distribution() {
 		}
 	} else {
 		for _, t := range shown {
-			if t.key != "lag" {
+			if t.key != "send_delay" {
 				f.Series = append(f.Series, p.runs[0].distributionOf(t.key, t.name, t.tone, t.dash, 0)...)
 				unanswered = unanswered || p.runs[0].ages(t.key).Count() > 0
 			}

@@ -155,7 +155,7 @@ func assembleTimes(rows []Interval) Times {
 		}
 	})
 	for i := range rows {
-		for _, s := range []*measure.Summary{rows[i].Response, rows[i].Service, rows[i].Lag} {
+		for _, s := range []*measure.Summary{rows[i].Response, rows[i].Service, rows[i].SendDelay} {
 			if s == nil || extra != nil {
 				continue
 			}
@@ -167,7 +167,7 @@ func assembleTimes(rows []Interval) Times {
 	of := func(h *measure.Histogram) *measure.Summary { return measure.Summarize(h, nil, extra) }
 	return Times{
 		Response: measure.Summarize(joined.Response, joined.Censored, extra),
-		Service:  of(joined.Service), Lag: of(joined.Lag), Gather: of(joined.Gather), Held: of(joined.Held),
+		Service:  of(joined.Service), SendDelay: of(joined.SendDelay), Gather: of(joined.Gather), Held: of(joined.Held),
 		FailedService: of(joined.FailedService), EndToEnd: of(joined.EndToEnd),
 	}
 }

@@ -216,7 +216,7 @@ func (b *builder) times(t *measure.Tally) Times {
 	return Times{
 		Response:      b.summary(b.scheduled() && b.answered(), t.Response, t.Censored),
 		Service:       b.summary(b.answered(), t.Service, nil),
-		Lag:           b.summary(b.scheduled(), t.Lag, nil),
+		SendDelay:     b.summary(b.scheduled(), t.SendDelay, nil),
 		Gather:        b.summary(b.scheduled(), t.Gather, nil),
 		Held:          b.summary(b.scheduled(), t.Held, nil),
 		FailedService: b.summary(b.answered(), t.FailedService, nil),

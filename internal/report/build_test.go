@@ -51,7 +51,7 @@ func at(t *testing.T, doc any, path string) any {
 // The names that other programs rely on, in every mode.
 func TestPromisedNames(t *testing.T) {
 	always := strings.Fields(`schema workload started_at ended_at phases intervals failures steady.ok trust.ok trust.reasons
-		response service lag gather held end_to_end ledger host lag_events steps
+		response service send_delay gather held end_to_end ledger host lag_events steps
 		generator.cpu_s generator.max_rss_bytes generator.gc_pause_max_us`)
 	for _, n := range strings.Fields("offered sent dropped unsent acked failed unknown retries shots bytes wire_bytes elapsed_s events_per_s bytes_per_s in_flight_mean consumed rebalance_s fetch_s") {
 		always = append(always, "totals."+n)
@@ -72,7 +72,7 @@ func TestPromisedNames(t *testing.T) {
 	}
 	t.Run("times", func(t *testing.T) {
 		doc := encode(t, Build(overloaded()))
-		for _, of := range []string{"response", "service", "lag", "gather", "held", "steps.0.response", "phases.0.lag", "intervals.0.service"} {
+		for _, of := range []string{"response", "service", "send_delay", "gather", "held", "steps.0.response", "phases.0.send_delay", "intervals.0.service"} {
 			if strings.HasPrefix(of, "steps") {
 				doc = encode(t, Build(steps()))
 			}
@@ -84,7 +84,7 @@ func TestPromisedNames(t *testing.T) {
 	})
 	t.Run("no such number", func(t *testing.T) {
 		doc := encode(t, Build(closedLoop()))
-		for _, n := range []string{"response", "lag"} {
+		for _, n := range []string{"response", "send_delay"} {
 			if got := at(t, doc, n); got != nil {
 				t.Errorf("%s of a closed loop: got %v, want null", n, got)
 			}

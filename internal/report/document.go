@@ -141,7 +141,7 @@ const (
 type Times struct {
 	Response      *measure.Summary `json:"response"`
 	Service       *measure.Summary `json:"service"`
-	Lag           *measure.Summary `json:"lag"`
+	SendDelay     *measure.Summary `json:"send_delay"`
 	Gather        *measure.Summary `json:"gather"`
 	Held          *measure.Summary `json:"held"`
 	FailedService *measure.Summary `json:"failed_service"`
@@ -172,12 +172,12 @@ type Interval struct {
 	LagLogs    []int64          `json:"lag_events_by_log,omitempty"`
 	Response   *measure.Summary `json:"response"`
 	Service    *measure.Summary `json:"service"`
-	Lag        *measure.Summary `json:"lag"`
+	SendDelay  *measure.Summary `json:"send_delay"`
 	EndToEnd   *measure.Summary `json:"end_to_end"`
 	Generator  Usage            `json:"generator"`
 
 	// Histograms are whole: each is base64 of an HdrHistogram in microseconds,
-	// V2 compressed, by the name of the time (response, service, lag, gather,
+	// V2 compressed, by the name of the time (response, service, send_delay, gather,
 	// held, failed_service, end_to_end, censored).
 	Histograms map[string]string `json:"histograms,omitempty"`
 

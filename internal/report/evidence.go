@@ -285,7 +285,7 @@ func split(data []byte) (head []byte, intervals [][]byte, err error) {
 }
 
 // Histogram joins the histograms of a time over the hold from its intervals:
-// response, service, lag, gather, held, failed_service, end_to_end or censored.
+// response, service, send_delay, gather, held, failed_service, end_to_end or censored.
 // Nil when there are none. It decodes them anew each time. Intervals that cannot
 // be decoded are left out; Check tells whether there are any.
 func (d *Document) Histogram(name string) *measure.Histogram {

@@ -34,7 +34,7 @@ func measured(seconds int) Input {
 		iv.Counts = measure.Counts{Offered: 500, Sent: 500, Acked: 490, Failed: 10, Bytes: 50_000, AckedBytes: 49_000, Shots: 50}
 		iv.Response = spread(time.Duration(i+2)*700*time.Microsecond, 0.8, 490)
 		iv.Service = spread(time.Duration(i+1)*500*time.Microsecond, 0.3, 50)
-		iv.Lag, iv.Gather, iv.Held = same(3*time.Microsecond, 50), same(time.Millisecond, 500), measure.NewHistogram()
+		iv.SendDelay, iv.Gather, iv.Held = same(3*time.Microsecond, 50), same(time.Millisecond, 500), measure.NewHistogram()
 		iv.Censored = same(2*time.Second, 1)
 		iv.InFlight = uint64(i)
 		iv.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })

@@ -203,9 +203,9 @@ func TestCreateLogSaysWhere(t *testing.T) {
 func TestLogBeginsItself(t *testing.T) {
 	var file bytes.Buffer
 	log := NewLog(&file, "x")
-	log.Interval(&measure.Interval{Phase: "hold", End: time.Second, Set: measure.Set{Lag: same(time.Millisecond, 3)}})
+	log.Interval(&measure.Interval{Phase: "hold", End: time.Second, Set: measure.Set{SendDelay: same(time.Millisecond, 3)}})
 	lines := strings.Split(strings.TrimSpace(file.String()), "\n")
-	if diff := cmp.Diff(5, len(lines)); diff != "" || !strings.HasPrefix(lines[4], "Tag=lag,0.000,1.000,1.000,HISTF") {
+	if diff := cmp.Diff(5, len(lines)); diff != "" || !strings.HasPrefix(lines[4], "Tag=send_delay,0.000,1.000,1.000,HISTF") {
 		t.Errorf("got %q", file.String())
 	}
 }

@@ -31,7 +31,7 @@ func (s *Series) Interval(iv *measure.Interval) Interval {
 		InFlight:   iv.InFlight, LagEvents: iv.LagEvents, LagLogs: iv.LagLogs,
 		Response:  s.summary(s.scheduled() && s.answered(), iv.Response, iv.Censored),
 		Service:   s.summary(s.answered(), iv.Service, nil),
-		Lag:       s.summary(s.scheduled(), iv.Lag, nil),
+		SendDelay: s.summary(s.scheduled(), iv.SendDelay, nil),
 		EndToEnd:  s.summary(false, iv.EndToEnd, nil),
 		Generator: usage(iv.Generator),
 	}

@@ -52,7 +52,7 @@ func openLoop() Input {
 		},
 		Set: measure.Set{
 			Response: spread(3100*time.Microsecond, 0.35, 10_000), Service: spread(850*time.Microsecond, 0.4, 4000),
-			Lag: spread(40*time.Microsecond, 0.5, 4000), Gather: spread(2*time.Millisecond, 0.3, 10_000), Held: same(0, 4000),
+			SendDelay: spread(40*time.Microsecond, 0.5, 4000), Gather: spread(2*time.Millisecond, 0.3, 10_000), Held: same(0, 4000),
 		},
 		Arrived: 1_000_000, ArrivedBytes: 100_000_000, InFlight: 42.4,
 	}
@@ -184,7 +184,7 @@ func closedLoop() Input {
 	in := openLoop()
 	r := in.Result
 	r.Mode = load.ClosedLoop
-	r.Hold.Response, r.Hold.Lag, r.Hold.Gather, r.Hold.Held = nil, nil, nil, nil
+	r.Hold.Response, r.Hold.SendDelay, r.Hold.Gather, r.Hold.Held = nil, nil, nil, nil
 	for i := range r.Intervals {
 		r.Intervals[i].Response = nil
 	}
@@ -280,8 +280,8 @@ func interrupted() Input {
 	r.Hold.Counts = measure.Counts{Offered: 100, Sent: 100, Unknown: 100, Shots: 3}
 	r.Hold.End = r.Hold.Start + 20*time.Millisecond
 	r.Hold.Set = measure.Set{
-		Lag:      same(30*time.Microsecond, 3),
-		Censored: spread(15*time.Millisecond, 0.1, 100),
+		SendDelay: same(30*time.Microsecond, 3),
+		Censored:  spread(15*time.Millisecond, 0.1, 100),
 	}
 	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0
 	r.Intervals = r.Intervals[:2]

@@ -102,12 +102,12 @@ func (d *Document) steps(p *layout.Page) {
 		}
 		return "-"
 	}
-	t.Row("", "asked", d.Totals.RateOf, "response", "", "service", "lag", "in", "not")
+	t.Row("", "asked", d.Totals.RateOf, "response", "", "service", "delay", "in", "not")
 	t.Row("", "", "", "p50", "p99", "p99", "p99", "flight", "acked")
 	for i, s := range d.Steps {
 		c := s.Totals
 		t.Row(fmt.Sprint(i+1), units.FormatRate(s.Rate), units.FormatRate(c.EventsPerS), at(s.Response, 50), at(s.Response, 99),
-			at(s.Service, 99), at(s.Lag, 99), units.FormatCountShort(uint64(c.InFlightMean+0.5)),
+			at(s.Service, 99), at(s.SendDelay, 99), units.FormatCountShort(uint64(c.InFlightMean+0.5)),
 			units.FormatCountShort(c.Offered-min(c.Acked, c.Offered)))
 	}
 	p.Table(&t)

@@ -25,7 +25,7 @@ var times = []struct {
 	{Time{Name: "response", Title: "response", Of: "an event", Main: true}, func(t *Times) *measure.Summary { return t.Response }, func(iv *Interval) *measure.Summary { return iv.Response }},
 	{Time{Name: "service", Title: "service", Of: "a shot", Main: true}, func(t *Times) *measure.Summary { return t.Service }, func(iv *Interval) *measure.Summary { return iv.Service }},
 	{Time{Name: "end_to_end", Title: "end to end", Of: "an event", Main: true}, func(t *Times) *measure.Summary { return t.EndToEnd }, func(iv *Interval) *measure.Summary { return iv.EndToEnd }},
-	{Time{Name: "lag", Title: "lag", Of: "a shot"}, func(t *Times) *measure.Summary { return t.Lag }, func(iv *Interval) *measure.Summary { return iv.Lag }},
+	{Time{Name: "send_delay", Title: "send delay", Of: "an event"}, func(t *Times) *measure.Summary { return t.SendDelay }, func(iv *Interval) *measure.Summary { return iv.SendDelay }},
 	{Time{Name: "gather", Title: "gather", Of: "an event"}, func(t *Times) *measure.Summary { return t.Gather }, nil},
 	{Time{Name: "held", Title: "held", Of: "a shot"}, func(t *Times) *measure.Summary { return t.Held }, nil},
 	{Time{Name: failedService, Title: "failed service", Of: "a shot"}, func(t *Times) *measure.Summary { return t.FailedService }, nil},

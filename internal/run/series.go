@@ -52,7 +52,7 @@ type encoded struct {
 type mark struct {
 	counts    measure.Counts
 	inFlight  uint64
-	lag       int64
+	behind    int64
 	generator measure.Usage
 	times     [8]struct {
 		count uint64
@@ -62,7 +62,7 @@ type mark struct {
 }
 
 func markOf(iv *measure.Interval) mark {
-	m := mark{counts: iv.Counts, inFlight: iv.InFlight, lag: iv.LagEvents, generator: iv.Generator}
+	m := mark{counts: iv.Counts, inFlight: iv.InFlight, behind: iv.LagEvents, generator: iv.Generator}
 	i := 0
 	iv.Each(func(_ string, h **measure.Histogram) {
 		m.times[i].count, m.times[i].sum, m.times[i].max = (*h).Count(), (*h).Sum(), (*h).Max()

@@ -41,7 +41,7 @@ func rowsOf(seconds int, wide bool) []measure.Interval {
 		gather := measure.NewHistogram()
 		gather.RecordSpan(0, 5*time.Millisecond, 100_000)
 		sets[i] = measure.Set{
-			Response: times(100_000, 2*time.Millisecond), Service: times(2000, time.Millisecond), Lag: times(2000, 20*time.Microsecond),
+			Response: times(100_000, 2*time.Millisecond), Service: times(2000, time.Millisecond), SendDelay: times(2000, 20*time.Microsecond),
 			Gather: gather.Compact(), Held: times(2000, time.Microsecond),
 		}
 	}

@@ -70,7 +70,7 @@ func TestTopics(t *testing.T) {
 func TestTopicsAreJudged(t *testing.T) {
 	slow := measure.NewHistogram()
 	slow.Record(2 * time.Second)
-	late := &load.Result{Mode: load.OpenLoop, Hold: measure.Tally{Name: measure.Hold, End: time.Second, Answers: 3, Set: measure.Set{Lag: slow}}}
+	late := &load.Result{Mode: load.OpenLoop, Hold: measure.Tally{Name: measure.Hold, End: time.Second, Answers: 3, Set: measure.Set{SendDelay: slow}}}
 	d, err := Topics(t.Context(), TopicsJob{Op: "list", Rate: 1, Load: loaded(late)})
 	if err != nil {
 		t.Fatal(err)

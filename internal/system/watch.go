@@ -112,7 +112,7 @@ func (w *Watch) Troubles() []string {
 }
 
 // Remarks says in words to people what the machine took from the generator.
-// What that did to the measurement shows in the lag, which is judged; this
+// What that did to the measurement shows in the send delay, which is judged; this
 // tells where it came from.
 func (w *Watch) Remarks() []string {
 	var out []string

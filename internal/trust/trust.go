@@ -165,10 +165,10 @@ func idleThreads(r *load.Result) string {
 // Where nothing is acknowledged there is no response time to set it against,
 // and the first bound stands alone.
 func late(s *measure.Tally, more string) string {
-	if s.Lag.Count() == 0 {
+	if s.SendDelay.Count() == 0 {
 		return ""
 	}
-	lag := s.Lag.Percentile(99)
+	lag := s.SendDelay.Percentile(99)
 	if lag <= MostLag {
 		return ""
 	}

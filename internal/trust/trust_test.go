@@ -29,9 +29,9 @@ func calm(mode load.Mode) *load.Result {
 			Name: "hold", End: 10 * time.Second,
 			Counts: measure.Counts{Sent: 1000, Shots: 1000},
 			Set: measure.Set{
-				Lag:      times(50*time.Microsecond, 1000),
-				Response: times(5*time.Millisecond, 1000),
-				Service:  times(4*time.Millisecond, 1000),
+				SendDelay: times(50*time.Microsecond, 1000),
+				Response:  times(5*time.Millisecond, 1000),
+				Service:   times(4*time.Millisecond, 1000),
 			},
 		},
 		Drain: measure.Tally{Name: "drain", Start: 10 * time.Second, End: 11 * time.Second},
@@ -54,34 +54,34 @@ func TestJudge(t *testing.T) {
 		{name: "calm, consuming", mode: load.Consuming, alter: func(in *Input) { in.Result.Full = 0 }},
 		{
 			name: "late, and it shows", mode: load.OpenLoop,
-			alter:   func(in *Input) { in.Result.Hold.Lag = times(50*time.Microsecond, 980, 2*time.Millisecond, 20) },
+			alter:   func(in *Input) { in.Result.Hold.SendDelay = times(50*time.Microsecond, 980, 2*time.Millisecond, 20) },
 			reasons: []string{"lag p99 was 2 ms, more than a tenth of the response p99 of 5 ms: "},
 		},
 		{
 			name: "late, and hidden by far longer response times", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.Lag = times(2*time.Millisecond, 1000)
+				in.Result.Hold.SendDelay = times(2*time.Millisecond, 1000)
 				in.Result.Hold.Response = times(30*time.Millisecond, 1000)
 			},
 		},
 		{
 			name: "a tenth of a short response, under a millisecond", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.Lag = times(900*time.Microsecond, 1000)
+				in.Result.Hold.SendDelay = times(900*time.Microsecond, 1000)
 				in.Result.Hold.Response = times(time.Millisecond, 1000)
 			},
 		},
 		{
 			name: "late, and nobody answered for far longer", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.Lag = times(2*time.Millisecond, 1000)
+				in.Result.Hold.SendDelay = times(2*time.Millisecond, 1000)
 				in.Result.Hold.Response, in.Result.Hold.Censored = nil, times(time.Second, 1000)
 			},
 		},
 		{
 			name: "late where nothing is acknowledged", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.Lag = times(2*time.Millisecond, 1000)
+				in.Result.Hold.SendDelay = times(2*time.Millisecond, 1000)
 				in.Result.Hold.Response = nil
 			},
 			reasons: []string{"lag p99 was 2 ms: the generator"},
@@ -91,14 +91,14 @@ func TestJudge(t *testing.T) {
 			alter: func(in *Input) {
 				fine, late := in.Result.Hold, in.Result.Hold
 				fine.Name, late.Name = "10,000/s", "20,000/s"
-				late.Lag = times(3*time.Millisecond, 1000)
+				late.SendDelay = times(3*time.Millisecond, 1000)
 				in.Result.Steps = []measure.Tally{fine, late}
 			},
 			reasons: []string{"lag p99 was 3 ms in the step of 20,000/s, more than"},
 		},
 		{
 			name: "late, and not judged without a schedule", mode: load.ClosedLoop,
-			alter: func(in *Input) { in.Result.Hold.Lag = times(time.Second, 1000) },
+			alter: func(in *Input) { in.Result.Hold.SendDelay = times(time.Second, 1000) },
 		},
 		{
 			name: "a busy sending loop", mode: load.OpenLoop,
@@ -251,7 +251,7 @@ func TestWaysOut(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := calm(load.OpenLoop)
 			r.Clients, r.Threads, r.MostThreads = tt.clients, tt.threads, tt.most
-			r.Hold.Lag, r.Busy = times(2*time.Millisecond, 1000), 0.97
+			r.Hold.SendDelay, r.Busy = times(2*time.Millisecond, 1000), 0.97
 			got := Judge(Input{Result: r, Processors: tt.processor}).Reasons
 			r.Mode, r.Full = load.FullSpeed, 0.5
 			got = append(got, Judge(Input{Result: r, Processors: tt.processor}).Reasons...)

@@ -110,8 +110,8 @@ func BenchmarkOpenLoop(b *testing.B) {
 		cpu := cpuTime() - before
 		b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")
 		b.ReportMetric(float64(res.Hold.Sent)/length.Seconds()/rate*100, "%sent")
-		b.ReportMetric(float64(res.Hold.Lag.Percentile(50).Microseconds()), "lag-p50-us")
-		b.ReportMetric(float64(res.Hold.Lag.Percentile(99).Microseconds()), "lag-p99-us")
+		b.ReportMetric(float64(res.Hold.SendDelay.Percentile(50).Microseconds()), "send-delay-p50-us")
+		b.ReportMetric(float64(res.Hold.SendDelay.Percentile(99).Microseconds()), "send-delay-p99-us")
 		b.ReportMetric(float64(res.Hold.Service.Percentile(50).Microseconds()), "service-p50-us")
 	}
 }

@@ -71,7 +71,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("it began at %v, the report says %v", started, r.Result.Started)
 	}
 	r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Times: 4, Rate: 1000})
-	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Hold.Response.Count() != 4 || r.Result.Hold.Lag.Count() != 4 || r.Result.Hold.Held.Count() != 4 || r.Result.Hold.Gather.Count() != 4 {
+	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Hold.Response.Count() != 4 || r.Result.Hold.SendDelay.Count() != 4 || r.Result.Hold.Held.Count() != 4 || r.Result.Hold.Gather.Count() != 4 {
 		t.Errorf("list: got %+v", r)
 	}
 }

@@ -135,7 +135,7 @@ func (s *seconds) request(sent, row *measure.Interval, d *kafka.TopicDone) {
 			hist(&set.FailedService).Record(d.At - d.Sent)
 		}
 		if s.scheduled {
-			hist(&set.Lag).Record(d.Sent - max(d.Due, d.Free))
+			hist(&set.SendDelay).Record(d.Sent - max(d.Due, d.Free))
 			hist(&set.Held).Record(max(0, d.Free-d.Due))
 		}
 	}

@@ -87,8 +87,8 @@ func TestSecondsOffered(t *testing.T) {
 	if c := s.total.Censored; c.Count() != 24 || c.Min() != 100*time.Millisecond || c.Max() != 4900*time.Millisecond || c.Percentile(50) < time.Second {
 		t.Errorf("%d ages from %s to %s", c.Count(), c.Min(), c.Max())
 	}
-	if s.total.Response.Count() != 1 || s.total.Lag.Max() != time.Millisecond || s.total.Held.Max() != 0 {
-		t.Errorf("%d response times, lag up to %s, held up to %s", s.total.Response.Count(), s.total.Lag.Max(), s.total.Held.Max())
+	if s.total.Response.Count() != 1 || s.total.SendDelay.Max() != time.Millisecond || s.total.Held.Max() != 0 {
+		t.Errorf("%d response times, send delay up to %s, held up to %s", s.total.Response.Count(), s.total.SendDelay.Max(), s.total.Held.Max())
 	}
 }
 

@@ -71,8 +71,8 @@ func Interval(n, i int) report.Interval {
 	text := h.EncodeHDR()
 	return report.Interval{
 		Phase: measure.Hold, StartS: float64(i), EndS: float64(i + 1), Counts: c, EventsPerS: 10_000, InFlight: r.Uint64N(100),
-		Response: measure.Summarize(h, nil, nil), Service: measure.Summarize(h, nil, nil), Lag: measure.Summarize(h, nil, nil),
-		Histograms: map[string]string{"response": text, "service": text, "lag": text},
+		Response: measure.Summarize(h, nil, nil), Service: measure.Summarize(h, nil, nil), SendDelay: measure.Summarize(h, nil, nil),
+		Histograms: map[string]string{"response": text, "service": text, "send_delay": text},
 	}
 }
 
