@@ -119,8 +119,12 @@ func Fields() []Known {
 		if t.Main {
 			ps = []string{"mean", "min", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
 		}
+		title := t.Title
+		if !strings.HasSuffix(title, "delay") {
+			title += " time"
+		}
 		for _, p := range ps {
-			out = append(out, Known{t.Name + "_" + p, Duration, t.Title + " time, " + p})
+			out = append(out, Known{t.Name + "_" + p, Duration, title + ", " + p})
 		}
 	}
 	for _, f := range hostFields {
@@ -130,11 +134,6 @@ func Fields() []Known {
 		out = append(out, Known{"system.host." + f.name, f.kind, "of the first machine of --system-host"})
 	}
 	out = append(out, Known{"system.hosts", Count, "machines described with --system-host"})
-	for i := range out {
-		if isTime(strings.TrimSuffix(out[i].Name, "_max")) && strings.HasPrefix(out[i].Help, "send delay") {
-			out[i].Help = strings.Replace(out[i].Help, "send delay time", "send delay", 1)
-		}
-	}
 	return out
 }
 
