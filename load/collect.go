@@ -62,7 +62,9 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 		c.gather(false)
 	}
 	c.close(r.Now())
+	freezes := r.dog.end()
 	r.result = c.finish(started)
+	r.result.Freezes = freezes
 	for i := range r.result.Steps {
 		r.pages.fault(identities(&r.result.Steps[i]))
 	}

@@ -3,6 +3,8 @@ package load
 import (
 	"sync"
 	"time"
+
+	"carronade/measure"
 )
 
 // A postbox is where threads leave their pages for the collector: once an
@@ -64,30 +66,41 @@ func (b *postbox) take() (pages []*page, owners []int, upto int) {
 // A joiner records what only shows when an event was consumed. Consumers are
 // few and deliver in batches, so a lock is good enough here.
 type joiner struct {
-	mu  sync.Mutex
-	rec recorder
+	mu    sync.Mutex
+	rec   recorder
+	lower []measure.Lower // per phase of the events
 }
 
-// Consumed records that the events of a shot were consumed at a time: the
-// end-to-end time of a round trip, from due (or, where nothing was due, from
-// sent) to consumed. It may be called until the plan's Settled returns, from
-// any goroutine.
-func (r *Run) Consumed(o *Outcome, at time.Duration) {
+// Consumed records that the events of a batch were consumed at a time, and arrived
+// at the earliest at another, not later one: the end-to-end time of a round trip,
+// from due (or, where nothing was due, from sent) to consumed. It may be called
+// until the plan's Settled returns, from any goroutine.
+func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	j := &r.join
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	pg := j.rec.at(at, int(o.Phase))
 	n := uint64(o.Events)
 	pg.Consumed += n
-	h := hist(&pg.EndToEnd)
+	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].EndToEnd
+	sent := o.firstSent()
+	// A consumer that did not run asks later for what comes next, so that everything
+	// that was under way then may be late by as much.
+	earliest = max(min(earliest, r.dog.earliest(at), at-r.dog.within(sent, at)), sent)
+	disturbed := r.disturbed.list.Load()
+	count := func(due time.Duration, n uint64) {
+		h.RecordN(at-due, n)
+		recordLower(lower, earliest-due, max(0, sent-max(due, o.Ready, o.Free)), disturbed.at(due), n)
+	}
 	switch {
 	case o.DueFirst < 0:
-		h.RecordN(at-o.firstSent(), n)
+		h.RecordN(at-sent, n)
+		recordLower(lower, earliest-sent, 0, 0, n)
 	case o.DueFirst == o.DueLast:
-		h.RecordN(at-o.DueFirst, n)
+		count(o.DueFirst, n)
 	default:
 		for k := o.First; k < o.First+n; k++ {
-			h.Record(at - r.plan.Schedule.Due(r.deal.Event(o.Stripe, k)))
+			count(r.plan.Schedule.Due(r.deal.Event(o.Stripe, k)), 1)
 		}
 	}
 }

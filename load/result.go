@@ -32,6 +32,7 @@ type Result struct {
 	Classes   map[string]uint64  // events failed or unknown, by class, over the whole run
 
 	Stall    measure.Stall
+	Freezes  measure.Freezes // of the generator
 	Steady   measure.Steady
 	Usage    measure.Usage // of the generator's process over the hold
 	Busy     float64       // largest share of the hold that a sending thread was at work

@@ -29,6 +29,9 @@ type Run struct {
 	pages   postbox
 	join    joiner
 
+	dog       watchdog
+	disturbed disturbances
+
 	stopAt  atomic.Int64 // offset at which firing stopped early; Never while it has not
 	spentAt atomic.Int64 // offset at which the limit on bytes was reached; Never likewise
 	abortAt atomic.Int64 // offset at which waiting for answers ended; Never likewise
@@ -154,6 +157,11 @@ func (r *Run) Start() {
 	}
 	if g := r.plan.Gate; g != nil {
 		g.onChange(r.wakeAll)
+	}
+	r.join.lower = make([]measure.Lower, len(r.phases))
+	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
+	if !r.plan.Portable {
+		r.dog.start(r.Now)
 	}
 	r.target.Start(r)
 	var firing sync.WaitGroup
@@ -303,6 +311,12 @@ func (r *Run) phaseEnd(i int) time.Duration {
 // clipEnd is at, or the end of the hold where that is earlier.
 func (r *Run) clipEnd(at time.Duration) time.Duration {
 	return min(at, time.Duration(r.holdEnd.Load()), time.Duration(r.stopAt.Load()), time.Duration(r.spentAt.Load()))
+}
+
+// within is how much of a span lies within the measurement, as far as its ends are
+// known.
+func (r *Run) within(from, to time.Duration) time.Duration {
+	return max(0, r.clipEnd(to)-max(from, time.Duration(r.holdAt.Load())))
 }
 
 // claim takes up to n events of the budget of a run without a schedule and

@@ -1,6 +1,10 @@
 package load
 
-import "time"
+import (
+	"time"
+
+	"carronade/measure"
+)
 
 // drain takes what has come in since the last look and accounts for it.
 func (t *thread) drain(now time.Duration) {
@@ -10,14 +14,15 @@ func (t *thread) drain(now time.Duration) {
 			lost := t.lost
 			t.lost = nil
 			for _, s := range lost {
-				s.again = r.at
+				s.again = t.run.dog.earliest(r.at)
 				t.enqueue(s, now)
 			}
 			continue
 		}
 		if ls := t.byID[r.lane]; ls != nil {
-			ls.full, ls.again = false, max(ls.again, r.at)
-			t.unblock(ls, r.at)
+			at := t.run.dog.earliest(r.at)
+			ls.full, ls.again = false, max(ls.again, at)
+			t.unblock(ls, at)
 		}
 	}
 	if len(out) == 0 {
@@ -84,10 +89,11 @@ func (o *Outcome) bytesOf(n int32) uint64 {
 func (t *thread) settle(o *Outcome) {
 	ls := t.byID[int(o.Lane)]
 	shots := o.count()
+	arrived := t.arrivedAt(o)
 	if t.run.plan.Callers > 0 {
-		t.callers.push(o.Done, shots)
+		t.callers.push(arrived, shots)
 	} else {
-		ls.slots.push(o.Done, shots)
+		ls.slots.push(arrived, shots)
 	}
 	t.flying -= shots // content looks what comes next, before it says that nothing is waited for
 	t.fly(max(o.Done, t.changed), -int64(o.Events))
@@ -115,7 +121,7 @@ func (t *thread) settle(o *Outcome) {
 	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // what was never sent is answered by nobody
 		t.answers[at] += uint64(shots)
 	}
-	t.time(pg, o)
+	t.time(pg, o, arrived)
 	if t.run.plan.Unanswered {
 		raise(&t.run.lastDone, int64(o.Done))
 	} else {
@@ -132,28 +138,59 @@ func (t *thread) settle(o *Outcome) {
 	}
 }
 
-// time records both clocks of a shot: response time per event from its due
-// time, and service time per shot from its first byte.
-func (t *thread) time(pg *page, o *Outcome) {
+// arrivedAt is the earliest moment at which the answer can have arrived, and so have
+// made room: a reader that did not run must not pass its own delay on to the system.
+func (t *thread) arrivedAt(o *Outcome) time.Duration {
+	at := o.Done
+	if o.Earliest > 0 {
+		at = min(at, o.Earliest)
+	}
+	if o.Acked == 0 && o.Failed == 0 {
+		return at // nothing arrived: hope was given up
+	}
+	at = max(min(at, t.run.dog.earliest(o.Done)), o.firstSent())
+	if o.Done-at >= leastFreeze {
+		t.run.dog.note(frozeReceiving, at, o.Done)
+	}
+	return at
+}
+
+// time records both clocks of a batch: response time per event from its due
+// time, and service time per batch from its first byte; and the lower bounds of
+// both, without what the generator itself may have added.
+func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 	sent := o.firstSent()
 	written := o.Sent >= 0
-	shots := uint64(o.count())
+	batches := uint64(o.count())
+	lower := &t.lower[o.Phase]
+	disturbed := t.run.disturbed.list.Load()
+	if disturbed.after(o.DueFirst) {
+		disturbed = nil
+	}
 	if written && !t.run.plan.Unanswered {
 		switch {
 		case o.Acked > 0:
-			pg.Answered += shots
-			recordN(&pg.Service, o.Done-sent, shots)
+			pg.Answered += batches
+			recordN(&pg.Service, o.Done-sent, batches)
+			late := time.Duration(0)
+			if disturbed != nil && o.DueFirst >= 0 {
+				late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
+			}
+			recordLower(&lower.Service, arrived-sent, 0, late, batches)
 		case o.Failed > 0:
-			pg.Answered += shots
-			recordN(&pg.FailedService, o.Done-sent, shots)
+			pg.Answered += batches
+			recordN(&pg.FailedService, o.Done-sent, batches)
 		}
 	}
 	if o.DueFirst < 0 {
 		return // nothing was due at a certain time
 	}
+	free := o.Free
+	if free > o.Ready {
+		free = max(o.Ready, t.run.dog.earliest(free))
+	}
 	if written {
-		hist(&pg.SendDelay).Record(sent - max(o.Ready, o.Free))
-		hist(&pg.Held).Record(max(0, o.Free-o.Ready))
+		hist(&pg.Held).Record(max(0, free-o.Ready))
 	}
 	acks, unknowns := uint64(o.Acked), uint64(o.Unknown)
 	if t.run.plan.Unanswered {
@@ -161,11 +198,14 @@ func (t *thread) time(pg *page, o *Outcome) {
 	}
 	n := uint64(o.Events)
 	if o.DueFirst == o.DueLast {
+		delay := max(0, sent-max(o.Ready, free))
 		if written {
 			hist(&pg.Gather).RecordN(max(0, o.Ready-o.DueFirst), n)
+			recordN(&pg.SendDelay, delay, n)
 		}
 		if acks > 0 {
-			hist(&pg.Response).RecordN(o.Done-o.DueFirst, acks)
+			recordN(&pg.Response, o.Done-o.DueFirst, acks)
+			recordLower(&lower.Response, arrived-o.DueFirst, delay, disturbed.at(o.DueFirst), acks)
 		}
 		if unknowns > 0 {
 			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, unknowns)
@@ -174,19 +214,34 @@ func (t *thread) time(pg *page, o *Outcome) {
 	}
 	// Each event by its own due time: spreading them evenly between the first
 	// and the last would be right only while the rate is constant, and would
-	// cost more than this where a shot has fewer events than the histogram has
+	// cost more than this where a batch has fewer events than the histogram has
 	// cells in its span.
-	gather := hist(&pg.Gather)
+	gather, delays := hist(&pg.Gather), hist(&pg.SendDelay)
 	for i := range n {
 		due := t.run.plan.Schedule.Due(t.run.deal.Event(o.Stripe, o.First+i))
+		delay := max(0, sent-max(due, o.Ready, free))
 		if written {
 			gather.Record(max(0, o.Ready-due))
+			delays.Record(delay)
 		}
 		if i < acks {
 			hist(&pg.Response).Record(o.Done - due)
+			recordLower(&lower.Response, arrived-due, delay, disturbed.at(due), 1)
 		}
 		if i >= n-unknowns {
 			hist(&pg.Censored).Record(o.Done - due)
 		}
 	}
+}
+
+// recordLower counts n equal times less what the generator added to them: its own
+// delay, or, where they were disturbed, the most that it was late then. What the
+// latter leaves says nothing when it is less than usual: those events are taken to
+// be like the rest, and left out.
+func recordLower(h **measure.Histogram, d, delay, late time.Duration, n uint64) {
+	l := max(0, d-max(delay, late))
+	if late > 0 && l <= hist(h).Mean() {
+		return
+	}
+	recordN(h, l, n)
 }

@@ -44,7 +44,12 @@ type Outcome struct {
 	Lane int32 // ID of the lane it was fired on
 
 	Sent time.Duration // first byte handed to the system; -1 when nothing was written
-	Done time.Duration // the answer arrived, or hope was given up
+	Done time.Duration // the answer was read, or hope was given up
+
+	// Earliest is the earliest moment at which the answer can have arrived. Between
+	// it and Done it may have waited for its reader, which was busy or was not
+	// given a processor. 0: not before Done, as far as is known.
+	Earliest time.Duration
 
 	Acked, Failed, Unknown int32
 

@@ -12,7 +12,11 @@ type Arrival struct {
 	Events int32         // events in the piece; offsets need not be dense
 	Bytes  int64         // event bytes (key, value, headers); -1 when the piece was only counted and is compressed
 	Wire   int64         // its size as it travelled
-	At     time.Duration // when it had arrived whole
+	At     time.Duration // when it had been read whole
+
+	// Earliest is the earliest moment at which it can have arrived whole: from then
+	// to At it may have waited for its reader. 0: not before At, as far as is known.
+	Earliest time.Duration
 
 	Sum        uint32 // the checksum it came with
 	ProducerID int64  // -1: none

@@ -3,6 +3,8 @@ package load
 import (
 	"sync/atomic"
 	"time"
+
+	"carronade/measure"
 )
 
 // A thread drives some of the stripes and all lanes that serve them: it waits
@@ -36,19 +38,23 @@ type thread struct {
 
 	shots [64]Shot
 
-	inFlight atomic.Int64  // events
-	flying   int           // shots
-	flewAt   atomic.Int64  // since when answers are waited for: shots fly, or a lane refuses them; Never while none are
-	changed  time.Duration // when inFlight last changed
-	area     []float64     // events in flight x seconds, per phase of time
-	most     []int64       // most events in flight, per phase of time
-	arrived  []uint64      // events answered, per phase of time
-	arrivedB []uint64      // their bytes
-	answers  []uint64      // shots answered, however, per phase of time
-	unsent   []uint64      // events due and not sent, per phase
-	offered  []uint64      // events offered, per phase (only when stopped early)
-	idle     time.Duration // waited during the hold
-	closing  time.Duration // when all its work was done
+	inFlight atomic.Int64    // events
+	flying   int             // shots
+	flewAt   atomic.Int64    // since when answers are waited for: shots fly, or a lane refuses them; Never while none are
+	changed  time.Duration   // when inFlight last changed
+	area     []float64       // events in flight x seconds, per phase of time
+	most     []int64         // most events in flight, per phase of time
+	arrived  []uint64        // events answered, per phase of time
+	arrivedB []uint64        // their bytes
+	answers  []uint64        // shots answered, however, per phase of time
+	unsent   []uint64        // events due and not sent, per phase
+	offered  []uint64        // events offered, per phase (only when stopped early)
+	idle     time.Duration   // waited during the hold
+	lower    []measure.Lower // per phase of the events
+
+	disturbed bool          // it was late, and what it has in flight is not back to level
+	level     int64         // events in flight before
+	closing   time.Duration // when all its work was done
 }
 
 // A stripe is a stream of events that keep their order.
@@ -97,6 +103,7 @@ func newThread(r *Run, id, of int) *thread {
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
 	n := len(r.phases) + 1
 	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
+	t.lower = make([]measure.Lower, len(r.phases))
 	t.unsent, t.offered, t.most = make([]uint64, n), make([]uint64, n), make([]int64, n)
 	if c := r.plan.Callers; c > 0 {
 		mine := c / of
@@ -120,8 +127,8 @@ func (t *thread) loop() {
 	t.wait.prepare()
 	defer t.wait.close()
 	t.begin()
+	now := t.run.Now()
 	for {
-		now := t.run.Now()
 		t.drain(now)
 		firing := t.firing(now)
 		if firing {
@@ -140,10 +147,14 @@ func (t *thread) loop() {
 			break
 		}
 		before := t.run.Now()
+		t.late(now, before)
+		t.settled(before)
 		if t.rests(wake - before) {
 			t.wait.wait(wake)
 		}
-		t.rested(before, t.run.Now())
+		now = t.run.Now()
+		t.rested(before, now)
+		t.late(max(wake, before), now)
 	}
 	t.finish()
 }
@@ -173,6 +184,38 @@ func (t *thread) rests(length time.Duration) bool {
 // rested adds up what of a wait lay within the hold.
 func (t *thread) rested(from, to time.Duration) {
 	t.idle += max(0, t.run.clipEnd(to)-max(from, time.Duration(t.run.holdAt.Load())))
+}
+
+// late notes that the thread wanted to go on at one moment and did at another.
+func (t *thread) late(wanted, at time.Duration) {
+	if at-wanted < leastLate || !t.scheduled() || t.left == 0 {
+		return
+	}
+	t.run.dog.note(frozeSending, wanted, at)
+	if !t.disturbed {
+		var area float64
+		for _, a := range t.area {
+			area += a
+		}
+		t.level = max(t.inFlight.Load(), int64(area/at.Seconds()))
+	}
+	t.run.disturbed.begin(wanted, at, t.disturbed)
+	t.disturbed = true
+}
+
+// settled ends a disturbance once all that was late is sent, and what is in flight
+// is back to its earlier level.
+func (t *thread) settled(now time.Duration) {
+	if !t.disturbed || t.inFlight.Load() > t.level {
+		return
+	}
+	for _, ls := range t.lanes {
+		if ls.queue.n > 0 {
+			return
+		}
+	}
+	t.disturbed = false
+	t.run.disturbed.end(now)
 }
 
 // begin puts every stripe where it waits for its first shot.

@@ -40,9 +40,14 @@ func (w *precise) prepare() {
 	// Without effect the thread is merely up to 50 us later (the default
 	// slack); send delay is measured and shown in any case.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	// A thread that works for microseconds at a time asks for a short slice:
-	// since Linux 6.12 the scheduler lets such a one preempt those with longer
-	// slices as soon as it wakes. Any process may ask. Older kernels ignore it.
+	ownSlice()
+}
+
+// ownSlice asks for a short slice of processor time for this thread, which works
+// for microseconds at a time: since Linux 6.12 the scheduler lets such a one preempt
+// those with longer slices as soon as it wakes. Any process may ask. Older kernels
+// ignore it.
+func ownSlice() {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err == nil && attr.Policy == unix.SCHED_NORMAL {
 		attr.Runtime = uint64(slice)

@@ -8,7 +8,7 @@ import "time"
 type Set struct {
 	Response      *Histogram // done - due, per acked event
 	Service       *Histogram // done - sent, per answered shot
-	SendDelay     *Histogram // sent - max(ready, free), per shot: the generator's lateness
+	SendDelay     *Histogram // sent - max(due, ready, free), per event sent: the generator's own lateness
 	Gather        *Histogram // ready - due, per event sent
 	Held          *Histogram // free - ready, per shot
 	FailedService *Histogram // done - sent, per shot that failed
@@ -50,6 +50,32 @@ func (s *Set) Merge(o *Set) {
 	})
 }
 
+// Lower is what is left of the times of a phase or step when the generator's own
+// delays are taken away: the lower bounds that go with the upper ones in a Set.
+// Counts may be smaller than there: what a freeze of the generator disturbed is
+// taken to be like the rest. A nil histogram means that there is no such time.
+type Lower struct {
+	Response *Histogram // per acked event
+	Service  *Histogram // per answered shot
+	EndToEnd *Histogram // per event consumed
+}
+
+// Merge adds o to l, allocating what l lacks and o has.
+func (l *Lower) Merge(o *Lower) {
+	for _, h := range []struct {
+		to   **Histogram
+		from *Histogram
+	}{{&l.Response, o.Response}, {&l.Service, o.Service}, {&l.EndToEnd, o.EndToEnd}} {
+		if h.from == nil {
+			continue
+		}
+		if *h.to == nil {
+			*h.to = NewHistogram()
+		}
+		(*h.to).Merge(h.from)
+	}
+}
+
 // The phases of a run, as reports name them. A step of a schedule has a text of
 // its own in the place of Hold.
 const (
@@ -68,6 +94,7 @@ type Tally struct {
 
 	Counts
 	Set
+	Lower    Lower
 	Statuses Statuses // of the answers
 
 	// Arrived counts answers that arrived between Start and End, whatever
@@ -150,11 +177,61 @@ type Stall struct {
 	Share     float64       // share of the hold while answers were waited for and none came for longer than 100 ms
 }
 
+// A Freeze is a time in which the generator itself did not run.
+type Freeze struct {
+	At     time.Duration // when it began, from the start of the run
+	Length time.Duration
+	Who    string // what did not run: "process", "sending thread", "receiving thread"
+	Cause  string // why, where that is known; else ""
+}
+
+// Freezes are all of a run that lasted 10 ms or longer.
+type Freezes struct {
+	Count   uint64
+	Total   time.Duration // within the measurement, each moment counted once
+	Longest []Freeze      // ten at most, the longest first
+}
+
+// A Level says how far the generator may have moved what was measured.
+type Level string
+
+// The levels, from best to worst.
+const (
+	Trusted    Level = "trusted"
+	Noisy      Level = "noisy"       // within a bound that the report states
+	NotTrusted Level = "not trusted" // further than that, or nobody knows how far
+)
+
+// Worse returns the worse of two levels.
+func (l Level) Worse(o Level) Level {
+	if l == NotTrusted || o == NotTrusted {
+		return NotTrusted
+	}
+	if l == Noisy || o == Noisy {
+		return Noisy
+	}
+	return Trusted
+}
+
+// A Bound says how far the generator may have moved one percentile. The truth lies
+// between Lower and Upper, which is what the report prints.
+type Bound struct {
+	Time  string        `json:"time"` // "response", "service" or "end_to_end"
+	Step  string        `json:"step"` // the name of the step; "" is the whole measurement
+	P     float64       `json:"p"`    // in percent
+	Upper time.Duration `json:"-"`
+	Lower time.Duration `json:"-"`
+	Level Level         `json:"level"`
+}
+
 // Trust is the verdict on the generator itself.
 type Trust struct {
-	OK      bool     `json:"ok"`
-	Reasons []string `json:"reasons"` // why not; empty when OK
+	OK      bool     `json:"ok"`      // trusted or noisy: the run may be used
+	Level   Level    `json:"level"`   // NotTrusted when there are reasons, else Noisy when there are doubts
+	Reasons []string `json:"reasons"` // why it is not trusted
+	Doubts  []string `json:"doubts"`  // why it is noisy, with the bounds
 	Notes   []string `json:"notes"`   // said, not judged
+	Bounds  []Bound  `json:"bounds"`  // percentiles that the generator may have moved too far to be trusted as they are
 }
 
 // Steady tells whether the run had settled.

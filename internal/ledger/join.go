@@ -21,7 +21,7 @@ import (
 // with no lock held, from the goroutine that brought the second half.
 type Join struct {
 	logOf func(stripe int32) int32
-	call  func(o load.Outcome, at time.Duration)
+	call  func(o load.Outcome, at, earliest time.Duration)
 	miss  func(o load.Outcome) // nil: nobody minds
 
 	stamped bool
@@ -66,16 +66,26 @@ type waitingShot struct {
 // A waitingRead is arrived events whose shot is not known.
 type waitingRead struct {
 	lo, hi int64
-	at     time.Duration
+	at     seen
+}
+
+// seen is when something was read, and the earliest that it can have arrived.
+type seen struct{ at, earliest time.Duration }
+
+func seenAt(a *load.Arrival) seen {
+	if a.Earliest > 0 {
+		return seen{a.At, a.Earliest}
+	}
+	return seen{a.At, a.At}
 }
 
 // A pairing is what the callback is told.
 type pairing struct {
 	o  load.Outcome
-	at time.Duration
+	at seen
 }
 
-// Shots that wait take joinBytes at most, arrivals 24 bytes each.
+// Shots that wait take joinBytes at most, arrivals 32 bytes each.
 const (
 	joinBytes = 32 << 20
 	mostReads = 1 << 18
@@ -85,7 +95,7 @@ const (
 // fired and have arrived: once, or once for each part of it that arrived by
 // itself, with First, Place, Events, Bytes and counts of the part. logOf is as in
 // Config.
-func NewJoin(logOf func(stripe int32) int32, call func(o load.Outcome, at time.Duration)) *Join {
+func NewJoin(logOf func(stripe int32) int32, call func(o load.Outcome, at, earliest time.Duration)) *Join {
 	return &Join{logOf: logOf, call: call, tracks: map[track]*meeting{}, most: joinBytes / int64(unsafe.Sizeof(waitingShot{}))}
 }
 
@@ -169,7 +179,7 @@ func (j *Join) Fired(out []load.Outcome) {
 		met = m.fired(j, met[:0], o, lo)
 		m.mu.Unlock()
 		for k := range met {
-			j.call(met[k].o, met[k].at)
+			j.call(met[k].o, met[k].at.at, met[k].at.earliest)
 		}
 	}
 }
@@ -188,7 +198,7 @@ func (j *Join) Arrived(pieces []load.Arrival) {
 		}
 		placed, unplaced := j.placed.Load(), j.unplaced.Load()
 		if placed || !unplaced {
-			met = j.read(met[:0], track{id: a.Log}, a.Base, end, a.At)
+			met = j.read(met[:0], track{id: a.Log}, a.Base, end, seenAt(a))
 		}
 		if !j.stamped || placed && !unplaced {
 			continue
@@ -200,20 +210,20 @@ func (j *Join) Arrived(pieces []load.Arrival) {
 			}
 			if !s[0].Bad && s[0].Run == j.run {
 				lo := int64(s[0].Index)
-				met = j.read(met[:0], track{s[0].Stripe, true}, lo, lo+int64(k), a.At)
+				met = j.read(met[:0], track{s[0].Stripe, true}, lo, lo+int64(k), seenAt(a))
 			}
 			s = s[k:]
 		}
 	}
 }
 
-func (j *Join) read(met []pairing, t track, lo, hi int64, at time.Duration) []pairing {
+func (j *Join) read(met []pairing, t track, lo, hi int64, at seen) []pairing {
 	m := j.meeting(t)
 	m.mu.Lock()
 	met = m.arrived(j, met, waitingRead{lo, hi, at})
 	m.mu.Unlock()
 	for k := range met {
-		j.call(met[k].o, met[k].at)
+		j.call(met[k].o, met[k].at.at, met[k].at.earliest)
 	}
 	return met
 }
@@ -236,7 +246,7 @@ func part(o *load.Outcome, lo, from, to int64) {
 }
 
 // meet adds a pairing of some events of a shot that begins at lo.
-func meet(met []pairing, o *load.Outcome, lo, from, to int64, at time.Duration) []pairing {
+func meet(met []pairing, o *load.Outcome, lo, from, to int64, at seen) []pairing {
 	met = append(met, pairing{*o, at})
 	part(&met[len(met)-1].o, lo, from, to)
 	return met

@@ -30,7 +30,7 @@ type told struct {
 func collect(logOf func(int32) int32) (*Join, *[]told) {
 	var mu sync.Mutex
 	var got []told
-	j := NewJoin(logOf, func(o load.Outcome, at time.Duration) {
+	j := NewJoin(logOf, func(o load.Outcome, at, _ time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()
 		got = append(got, told{Stripe: o.Stripe, First: o.First, Events: o.Events, Acked: o.Acked, Place: o.Place, At: at, Seq: o.Seq})
@@ -227,7 +227,7 @@ func TestJoinOfALogThatBeganAnew(t *testing.T) {
 func TestJoinConcurrently(t *testing.T) {
 	var mu sync.Mutex
 	var events uint64
-	j := NewJoin(func(s int32) int32 { return s % 3 }, func(o load.Outcome, _ time.Duration) {
+	j := NewJoin(func(s int32) int32 { return s % 3 }, func(o load.Outcome, _, _ time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()
 		events += uint64(o.Events)
@@ -257,7 +257,7 @@ func TestJoinConcurrently(t *testing.T) {
 func BenchmarkJoin(b *testing.B) {
 	for _, n := range []int32{1, 2400} {
 		b.Run(fmt.Sprint(n, " events"), func(b *testing.B) {
-			j := NewJoin(sameLog, func(load.Outcome, time.Duration) {})
+			j := NewJoin(sameLog, func(load.Outcome, time.Duration, time.Duration) {})
 			const batch, behind = 64, 16
 			out := make([]load.Outcome, batch)
 			in := make([]load.Arrival, batch)
@@ -291,7 +291,7 @@ func TestJoinTellsOfAll(t *testing.T) {
 			bytes += o.Bytes
 			wire += o.Wire
 		}
-		j := NewJoin(sameLog, func(o load.Outcome, _ time.Duration) { add(&o) })
+		j := NewJoin(sameLog, func(o load.Outcome, _, _ time.Duration) { add(&o) })
 		j.Missing(func(o load.Outcome) { add(&o); missed += o.Events })
 		j.most = rapid.Int64Range(1, 4).Draw(t, "most")
 		var wantEvents int32

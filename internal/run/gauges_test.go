@@ -169,7 +169,7 @@ func TestReportHasGauges(t *testing.T) {
 				m := &tellingMortar{}
 				w := resolve(t, &m.mortar, tt.set...)
 				w.Kind = m
-				doc, err := Execute(t.Context(), Job{Workload: w})
+				doc, err := Execute(t.Context(), Job{Portable: true, Workload: w})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -85,6 +85,7 @@ func TestKeeping(t *testing.T) {
 				var words []string
 				told, began := 0, time.Now()
 				d, err := Execute(t.Context(), Job{
+					Portable: true,
 					Workload: resolve(t, m, tt.set...), Store: tt.store, Note: "with password=hunter2",
 					Kept: func(_ *report.Document, err error) { told, got = told+1, err },
 					Logf: func(format string, _ ...any) { words = append(words, format) },
@@ -128,7 +129,7 @@ func TestKeepingNothing(t *testing.T) {
 	m, s := &mortar{}, &shelf{}
 	w := resolve(t, m, "count=1")
 	w.Kind = refusing{m}
-	if _, err := Execute(t.Context(), Job{Workload: w, Store: s, Kept: func(*report.Document, error) { t.Error("told") }}); err == nil {
+	if _, err := Execute(t.Context(), Job{Portable: true, Workload: w, Store: s, Kept: func(*report.Document, error) { t.Error("told") }}); err == nil {
 		t.Error("got no error")
 	}
 	if len(s.asked) > 0 {
@@ -137,7 +138,7 @@ func TestKeepingNothing(t *testing.T) {
 	// Begun, and then there was no folder for the trace.
 	path := filepath.Join(t.TempDir(), "no", "such", "folder")
 	s = &shelf{}
-	if _, err := Execute(t.Context(), Job{Workload: resolve(t, m, "count=1", "trace="+path), Trace: path, Store: s}); err == nil {
+	if _, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1", "trace="+path), Trace: path, Store: s}); err == nil {
 		t.Error("got no error")
 	}
 	if got := strings.Join(s.asked, " "); got != "" && got != "begin abandon" {

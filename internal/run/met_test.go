@@ -18,6 +18,7 @@ func TestMet(t *testing.T) {
 		var met []time.Duration
 		var found map[string]any
 		doc, err := Execute(t.Context(), Job{
+			Portable: true,
 			Workload: resolve(t, m, "op=roundtrip", "callers=1", "count=25", "events-per-shot=1"),
 			Found:    func(facts map[string]any) { found = facts },
 			Opened: func() {
@@ -51,6 +52,7 @@ func TestFired(t *testing.T) {
 			}
 			m := &mortar{echo: 2 * time.Millisecond, perShot: 3}
 			doc, err := Execute(t.Context(), Job{
+				Portable: true,
 				Workload: resolve(t, m, set...), Trace: file,
 				Fired: func(out []load.Outcome) { // of one thread: the bubble has one client
 					for i := range out {

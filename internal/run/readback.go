@@ -245,8 +245,8 @@ func (b *readback) logs() []load.LogResult {
 // join makes the readback measure a round trip. With callers, an answer reaches
 // its caller when its event was consumed.
 func (b *readback) join(t load.Target, callers bool) load.Target {
-	b.pair = ledger.NewJoin(b.logOf, func(o load.Outcome, at time.Duration) {
-		b.run.Consumed(&o, at)
+	b.pair = ledger.NewJoin(b.logOf, func(o load.Outcome, at, earliest time.Duration) {
+		b.run.Consumed(&o, at, earliest)
 		b.samples.add(&o, at)
 		b.rows.consumed(&o, at)
 		if b.returner != nil {

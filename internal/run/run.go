@@ -71,6 +71,9 @@ type Job struct {
 	// when there are none any more. nil: nobody wants to know.
 	Started func(end func())
 
+	// Portable waits by the runtime's timers alone, as virtual time needs it.
+	Portable bool
+
 	Host        any
 	Calibration *report.Calibration
 }

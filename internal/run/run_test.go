@@ -189,7 +189,7 @@ func TestInterruptions(t *testing.T) {
 					time.AfterFunc(tt.abort, func() { close(abort) })
 				}
 				began := time.Now()
-				doc, err := Execute(ctx, Job{Workload: resolve(t, &tt.m, tt.set...), Abort: abort})
+				doc, err := Execute(ctx, Job{Portable: true, Workload: resolve(t, &tt.m, tt.set...), Abort: abort})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,7 +225,7 @@ func TestCallersOfARoundTrip(t *testing.T) {
 				if tt.m.perShot > 1 {
 					pairs = append(pairs, "events-per-shot=3")
 				}
-				doc, err := Execute(t.Context(), Job{Workload: resolve(t, &tt.m, pairs...)})
+				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, pairs...)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -243,7 +243,7 @@ func TestCallersOfARoundTrip(t *testing.T) {
 func TestDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &mortar{echo: time.Millisecond, head: 50}
-		doc, err := Execute(t.Context(), Job{Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "events-per-shot=1")})
+		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "events-per-shot=1")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestNoReportWithoutFiring(t *testing.T) {
 	m := &mortar{}
 	w := resolve(t, m, "count=1")
 	w.Kind = refusing{m}
-	doc, err := Execute(t.Context(), Job{Workload: w})
+	doc, err := Execute(t.Context(), Job{Portable: true, Workload: w})
 	if doc != nil || !errors.Is(err, errRefused) {
 		t.Errorf("got %v and %v", doc, err)
 	}

@@ -52,7 +52,7 @@ func TestTrace(t *testing.T) {
 			var doc *report.Document
 			run := func(t *testing.T) {
 				var err error
-				doc, err = Execute(t.Context(), Job{Workload: resolve(t, &tt.m, append(tt.set, "trace="+path)...), Trace: path})
+				doc, err = Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, append(tt.set, "trace="+path)...), Trace: path})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -112,7 +112,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		m := &mortar{perShot: 10}
-		doc, err := Execute(t.Context(), Job{Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"})
+		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 func TestTraceThatCannotBeMade(t *testing.T) {
 	m := &mortar{}
 	path := filepath.Join(t.TempDir(), "no", "file")
-	if _, err := Execute(t.Context(), Job{Workload: resolve(t, m, "count=1"), Trace: path}); err == nil || !strings.Contains(err.Error(), "--trace") {
+	if _, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1"), Trace: path}); err == nil || !strings.Contains(err.Error(), "--trace") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -196,7 +196,7 @@ func TestSamplesOfARoundTrip(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &mortar{echo: 5 * time.Millisecond}
-				doc, err := Execute(t.Context(), Job{Workload: resolve(t, m, tt.set...)})
+				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, tt.set...)})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,0 +1,180 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/measure"
+)
+
+// A watchdog finds the times in which the generator did not run. A thread of its
+// own wakes every few milliseconds and does nothing else: when it wakes late, the
+// whole process was stopped, throttled or suspended. Sending threads report their
+// own late wake-ups. Safe for concurrent use.
+type watchdog struct {
+	beat atomic.Int64 // when the watchdog's thread last ran; 0: it does not run
+	last atomic.Int64 // end of the newest freeze of the process; 0: there was none
+
+	clip  func(from, to time.Duration) time.Duration // what of a span lies within the measurement
+	cause func() string                              // why the generator did not run just now; nil: not known
+	stop  chan struct{}
+	ended chan struct{}
+
+	mu    sync.Mutex
+	whole []freeze // of the process, the newest mostFreezes
+	known []freeze // of the process or a thread, likewise
+	all   measure.Freezes
+}
+
+type freeze struct{ from, to time.Duration }
+
+const (
+	beatEvery = 5 * time.Millisecond
+	// leastFreeze is the shortest that is listed. On a machine that is busy with
+	// other things a thread waits for a processor for some milliseconds now and then.
+	leastFreeze = 10 * time.Millisecond
+	// afterFreeze is how long after a freeze readers may still be taking in what
+	// waited for them.
+	afterFreeze = 2 * time.Millisecond
+	// mostFreezes bounds those that are remembered one by one.
+	mostFreezes = 256
+	// mostListed bounds those in the report.
+	mostListed = 10
+)
+
+// Who did not run.
+const (
+	frozeProcess   = "process"
+	frozeSending   = "sending thread"
+	frozeReceiving = "receiving thread"
+)
+
+// start begins to watch; now is the clock of the run.
+func (w *watchdog) start(now func() time.Duration) {
+	w.stop, w.ended = make(chan struct{}), make(chan struct{})
+	w.beat.Store(int64(max(now(), 1)))
+	go func() {
+		defer close(w.ended)
+		wait := newBeat()
+		defer wait.close()
+		for {
+			select {
+			case <-w.stop:
+				return
+			default:
+			}
+			wait.sleep(beatEvery)
+			at := now()
+			before := time.Duration(w.beat.Swap(int64(at)))
+			if at-before >= leastFreeze {
+				w.note(frozeProcess, before, at)
+			}
+		}
+	}()
+}
+
+// end ends the watching and returns what was found.
+func (w *watchdog) end() measure.Freezes {
+	if w.stop != nil {
+		close(w.stop)
+		<-w.ended
+		w.beat.Store(0)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all
+}
+
+// note lists a freeze. One that overlaps another adds only what it is longer by.
+func (w *watchdog) note(who string, from, to time.Duration) {
+	if to-from < leastFreeze {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if who == frozeProcess {
+		w.whole = append(w.whole, freeze{from, to})
+		w.whole = slices.Delete(w.whole, 0, max(0, len(w.whole)-mostFreezes))
+		raise(&w.last, int64(to))
+	}
+	fresh, first := freeze{from, to}, true
+	for _, k := range w.known {
+		if k.from < fresh.to && fresh.from < k.to {
+			first = false
+			if k.from <= fresh.from {
+				fresh.from = k.to
+			} else {
+				fresh.to = k.from
+			}
+		}
+	}
+	w.known = append(w.known, freeze{from, to})
+	w.known = slices.Delete(w.known, 0, max(0, len(w.known)-mostFreezes))
+	if w.clip != nil && fresh.to > fresh.from {
+		w.all.Total += w.clip(fresh.from, fresh.to)
+	}
+	if !first && who != frozeProcess {
+		return
+	}
+	if !first { // a thread saw it before; the process is the better word for it
+		w.all.Longest = slices.DeleteFunc(w.all.Longest, func(f measure.Freeze) bool {
+			gone := f.Who != frozeProcess && f.At < to && from < f.At+f.Length
+			if gone {
+				w.all.Count--
+			}
+			return gone
+		})
+	}
+	w.all.Count++
+	f := measure.Freeze{At: from, Length: to - from, Who: who}
+	if len(w.all.Longest) == mostListed && w.all.Longest[mostListed-1].Length >= f.Length {
+		return
+	}
+	if w.cause != nil {
+		f.Cause = w.cause()
+	}
+	w.all.Longest = append(w.all.Longest, f)
+	slices.SortStableFunc(w.all.Longest, func(a, b measure.Freeze) int { return cmp.Compare(b.Length, a.Length) })
+	w.all.Longest = w.all.Longest[:min(len(w.all.Longest), mostListed)]
+}
+
+// earliest is the earliest moment at which something can have happened that was
+// noticed at a point in time: that moment, unless the process did not run then, or
+// had only just begun to run again.
+func (w *watchdog) earliest(at time.Duration) time.Duration {
+	if b := time.Duration(w.beat.Load()); b > 0 && at-b >= leastFreeze {
+		return b // a freeze that the watchdog itself has not noticed yet
+	}
+	if at > time.Duration(w.last.Load())+afterFreeze {
+		return at
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.whole) - 1; i >= 0; i-- {
+		f := w.whole[i]
+		if at > f.to+afterFreeze {
+			break
+		}
+		if at > f.from {
+			return f.from
+		}
+	}
+	return at
+}
+
+// within is how much of a span the process did not run, as far as its freezes are
+// remembered.
+func (w *watchdog) within(from, to time.Duration) (sum time.Duration) {
+	if from >= time.Duration(w.last.Load()) {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.whole) - 1; i >= 0 && w.whole[i].to > from; i-- {
+		sum += max(0, min(to, w.whole[i].to)-max(from, w.whole[i].from))
+	}
+	return sum
+}

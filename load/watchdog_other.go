@@ -1,0 +1,14 @@
+//go:build !linux
+
+package load
+
+import "time"
+
+// A beat is how the watchdog sleeps.
+type beat struct{}
+
+func newBeat() beat { return beat{} }
+
+func (beat) sleep(d time.Duration) { time.Sleep(d) }
+
+func (beat) close() {}
