@@ -219,9 +219,9 @@ type Bound struct {
 	Time  string        `json:"time"` // "response", "service" or "end_to_end"
 	Step  string        `json:"step"` // the name of the step; "" is the whole measurement
 	P     float64       `json:"p"`    // in percent
-	Upper time.Duration `json:"-"`
-	Lower time.Duration `json:"-"`
-	Level Level         `json:"level"`
+	Upper float64 `json:"upper_us"`
+	Lower float64 `json:"lower_us"`
+	Level Level   `json:"level"`
 }
 
 // Trust is the verdict on the generator itself.

@@ -165,11 +165,7 @@ func whole(d *report.Document) Case {
 }
 
 func trusted(d *report.Document) Case {
-	c := Case{Name: "trusted", Text: "nothing speaks against the generator and its clocks"}
-	if !d.Trust.OK {
-		c.Error, c.Text = true, strings.Join(d.Trust.Reasons, "; ")
-	}
-	return c
+	return Case{Name: "trusted", Text: d.TrustText(), Error: !d.Trust.OK}
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

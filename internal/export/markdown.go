@@ -85,11 +85,11 @@ func standing(d *report.Document) []string {
 	if text := d.EndedByHand(); text != "" {
 		out = append(out, "ended "+text)
 	}
-	if d.Trust.OK {
-		out = append(out, "trusted: nothing speaks against the generator and its clocks")
-	} else {
-		out = append(out, "NOT TRUSTED: "+strings.Join(d.Trust.Reasons, "; "))
+	word := string(d.TrustLevel())
+	if !d.Trust.OK {
+		word = strings.ToUpper(word)
 	}
+	out = append(out, word+": "+d.TrustText())
 	out = append(out, d.Trust.Notes...)
 	if d.Steady.Text != "" {
 		out = append(out, d.Steady.Text)

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/picture"
 	"carronade/internal/report"
+	"carronade/measure"
 	"carronade/units"
 )
 
@@ -59,10 +60,13 @@ func (p *page) marks(d *report.Document) {
 	if text := d.EndedByHand(); text != "" {
 		mark("", "·", "ended", text)
 	}
-	if d.Trust.OK {
-		mark(good, "✓", "trusted", "nothing speaks against the generator and its clocks")
-	} else {
-		mark(bad, "✗", "not trusted", strings.Join(d.Trust.Reasons, "; "))
+	switch d.TrustLevel() {
+	case measure.Trusted:
+		mark(good, "✓", "trusted", d.TrustText())
+	case measure.Noisy:
+		mark(mind, "!", "noisy", d.TrustText())
+	default:
+		mark(bad, "✗", "not trusted", d.TrustText())
 	}
 	for _, n := range d.Trust.Notes {
 		mark("", "·", "note", n)

@@ -32,7 +32,7 @@ func Assemble(head *Document, intervals []Interval) *Document {
 	if n := len(d.Intervals); n > 0 {
 		d.EndedAt = d.StartedAt.Add(units.Seconds(d.Intervals[n-1].EndS))
 	}
-	d.Trust = measure.Trust{Reasons: []string{killedTrust}, Notes: []string{}}
+	d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{killedTrust}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}}
 	d.Steady = measure.Steady{Text: "the run did not come to its end"}
 	d.Checks, d.Problems = []Check{}, []string{}
 	d.Warnings = append(slices.Clone(d.Warnings), killedWarning)

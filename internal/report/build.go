@@ -67,6 +67,7 @@ func Build(in Input) *Document {
 		Totals: b.totals(&r.Hold), Times: b.times(&r.Hold),
 		Steps:    []Phase{},
 		Phases:   []Phase{},
+		Freezes:  freezes(r),
 		Stall:    Stall{LongestS: r.Stall.Longest.Seconds(), LongestAtS: r.Stall.LongestAt.Seconds(), Share: r.Stall.Share},
 		Failures: orEmpty(r.Failures), Classes: r.Classes,
 		Gauges:  make([]Gauge, 0, len(in.Gauges)),
@@ -81,7 +82,9 @@ func Build(in Input) *Document {
 	if d.Facts == nil {
 		d.Facts = map[string]any{}
 	}
-	d.Trust.Reasons, d.Trust.Notes = orEmpty(d.Trust.Reasons), orEmpty(d.Trust.Notes)
+	d.Trust.Level = d.TrustLevel()
+	d.Trust.Reasons, d.Trust.Doubts, d.Trust.Notes = orEmpty(d.Trust.Reasons), orEmpty(d.Trust.Doubts), orEmpty(d.Trust.Notes)
+	d.Trust.Bounds = orEmpty(d.Trust.Bounds)
 	if len(r.Steps) > 1 {
 		for i := range r.Steps {
 			d.Steps = append(d.Steps, b.phase(&r.Steps[i]))
@@ -221,6 +224,9 @@ func (b *builder) times(t *measure.Tally) Times {
 		Held:          b.summary(b.scheduled(), t.Held, nil),
 		FailedService: b.summary(b.answered(), t.FailedService, nil),
 		EndToEnd:      b.summary(false, t.EndToEnd, nil),
+		ResponseLower: b.summary(b.scheduled() && b.answered(), t.Lower.Response, t.Censored),
+		ServiceLower:  b.summary(b.answered(), t.Lower.Service, nil),
+		EndToEndLower: b.summary(false, t.Lower.EndToEnd, nil),
 	}
 }
 

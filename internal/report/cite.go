@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"carronade/internal/layout"
+
+	"carronade/measure"
 )
 
 // Cite is the report in one line: what was measured, and what it takes to judge
@@ -26,6 +28,8 @@ func Cite(d *Document) string {
 		parts = append(parts, "PARTIAL: "+ended(d.Stopped))
 	case !d.Trust.OK:
 		parts = append(parts, "NOT TRUSTED: "+strings.Join(d.Trust.Reasons, ", "))
+	case d.TrustLevel() == measure.Noisy:
+		parts = append(parts, "noisy: "+strings.Join(d.Trust.Doubts, ", "))
 	case d.Steady.Known && !d.Steady.OK:
 		parts = append(parts, "not steady: "+d.Steady.Text)
 	}

@@ -54,6 +54,7 @@ type Document struct {
 	Intervals []Interval        `json:"intervals"`
 	Gauges    []Gauge           `json:"gauges"`
 	Stall     Stall             `json:"stall"`
+	Freezes   Freezes           `json:"freezes"`
 	Failures  []measure.Failure `json:"failures"`
 	Classes   map[string]uint64 `json:"classes"`
 
@@ -146,6 +147,11 @@ type Times struct {
 	Held          *measure.Summary `json:"held"`
 	FailedService *measure.Summary `json:"failed_service"`
 	EndToEnd      *measure.Summary `json:"end_to_end"`
+
+	// The lower values: what is left when the generator's own delays are taken away.
+	ResponseLower *measure.Summary `json:"response_lower"`
+	ServiceLower  *measure.Summary `json:"service_lower"`
+	EndToEndLower *measure.Summary `json:"end_to_end_lower"`
 }
 
 // A Phase is warm-up, hold or drain, or a step of the hold.

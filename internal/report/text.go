@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/load"
+	"carronade/measure"
 	"carronade/units"
 )
 
@@ -59,9 +60,18 @@ func (d *Document) head(p *layout.Page) {
 	} else if text := d.EndedByHand(); text != "" {
 		p.Pair("", "ended", text)
 	}
-	if d.Trust.OK {
-		p.Pair("", "trusted", "nothing speaks against the generator and its clocks")
-	} else {
+	switch d.TrustLevel() {
+	case measure.Trusted:
+		p.Pair("", "trusted", d.TrustText())
+	case measure.Noisy:
+		for i, text := range d.TrustTexts() {
+			name := ""
+			if i == 0 {
+				name = "noisy"
+			}
+			p.Pair(layout.Yellow, name, text)
+		}
+	default:
 		why := "because the generator itself was a limit or its clock failed:"
 		switch d.Stopped {
 		case load.BySystem:

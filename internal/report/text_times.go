@@ -65,6 +65,9 @@ func (d *Document) times(p *layout.Page) {
 		p.Note(fmt.Sprintf("%s without an answer %s in the response percentiles at the age that was reached; >= marks what is known as a lower bound only; mean, min and max are of acked ones",
 			units.Plural(n.Censored, "event"), verb(n.Censored, "stands", "stand")))
 	}
+	for _, text := range d.marked() {
+		p.Note(text)
+	}
 	for _, c := range cols {
 		if c.Sum.Above > 0 {
 			p.Note(fmt.Sprintf("%s: %s beyond 1 h", c.Title, units.FormatCount(c.Sum.Above)))

@@ -21,13 +21,10 @@ import (
 
 // The bounds of the rules. docs/method.md explains each.
 const (
-	MostLag      = time.Millisecond // lag p99 beyond it matters ...
-	MostLagShare = 0.10             // ... when it is also more than this share of response p99
-	MostBusy     = 0.95             // of a sending thread, or of all processors
-	LeastFull    = 0.90             // of the hold, without a schedule ...
-	LeastHold    = time.Second      // ... and where there was one of this length: the bound takes a moment to fill and to empty, and what the process used is known by the interval
-	MostPaused   = 0.01             // of the hold, stopped by the garbage collector
-	MostClock    = time.Second      // by which the two clocks of a run may differ
+	MostBusy  = 0.95        // of a sending thread, or of all processors
+	LeastFull = 0.90        // of the hold, without a schedule ...
+	LeastHold = time.Second // ... and where there was one of this length: the bound takes a moment to fill and to empty, and what the process used is known by the interval
+	MostClock = time.Second // by which the two clocks of a run may differ
 )
 
 // Input is what is judged.
@@ -40,6 +37,9 @@ type Input struct {
 
 	// Processors is how many the generator may use; 0 when that is not known.
 	Processors int
+
+	// Percentiles are those that the report prints beside the standard ones.
+	Percentiles []float64
 
 	// Clock is what was seen of clock trouble, such as steps of the wall
 	// clock; each becomes a reason.
@@ -54,7 +54,7 @@ type Input struct {
 // end with what to do.
 func Judge(in Input) measure.Trust {
 	r := in.Result
-	t := measure.Trust{Reasons: []string{}, Notes: []string{}}
+	t := measure.Trust{Level: measure.Trusted, Reasons: []string{}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}}
 	reason := func(s string) {
 		if s != "" {
 			t.Reasons = append(t.Reasons, s)
@@ -65,31 +65,34 @@ func Judge(in Input) measure.Trust {
 			t.Notes = append(t.Notes, s)
 		}
 	}
+	at := func(l measure.Level, s string) {
+		switch l {
+		case measure.NotTrusted:
+			reason(s)
+		case measure.Noisy:
+			t.Doubts = append(t.Doubts, s)
+		}
+	}
 
 	if in.System != "" {
 		reason("the system under test ended by itself in the middle of the run: " + in.System)
 	}
 	note(idleThreads(r))
 	more := moreThreads(r, in.Processors)
-	scheduled := r.Mode == load.OpenLoop
-	if scheduled {
-		for _, s := range spans(r) {
-			reason(late(s, more))
+	// Where nothing was accepted there are no times, and nobody was late for anything.
+	if r.Hold.Acked > 0 || r.Unanswered {
+		t.Bounds = bounds(in)
+		for _, s := range said(t.Bounds, r, more) {
+			at(s.level, s.text)
 		}
-		reason(busy(r, more))
+		at(unanswered(r, more))
+		at(frozen(r))
+		at(paused(r))
 	}
-	switch cpu := saturated(r, in.Processors); {
-	case scheduled:
-		reason(cpu)
-	default:
-		note(cpu)
+	if r.Mode == load.OpenLoop {
+		note(busy(r, more))
 	}
-	switch text := paused(r); r.Mode {
-	case load.Consuming: // no times are measured, and the rate is what the client took
-		note(text)
-	default:
-		reason(text)
-	}
+	note(saturated(r, in.Processors))
 	for _, c := range in.Clock {
 		reason(c)
 	}
@@ -107,7 +110,13 @@ func Judge(in Input) measure.Trust {
 		reason(fmt.Sprintf("the in-flight bound was full for %s of the hold only (at least %s): the generator was the limit and not the system; %s",
 			units.FormatPercent(r.Full), units.FormatPercent(LeastFull), way(more, "lower --max-in-flight", "use a faster machine")))
 	}
-	t.OK = len(t.Reasons) == 0
+	switch {
+	case len(t.Reasons) > 0:
+		t.Level = measure.NotTrusted
+	case len(t.Doubts) > 0:
+		t.Level = measure.Noisy
+	}
+	t.OK = t.Level != measure.NotTrusted
 	return t
 }
 
@@ -161,34 +170,6 @@ func idleThreads(r *load.Result) string {
 		r.MostThreads, r.Threads, units.Plural(r.Clients, "client"))
 }
 
-// late judges the generator's own lateness against what a user would see.
-// Where nothing is acknowledged there is no response time to set it against,
-// and the first bound stands alone.
-func late(s *measure.Tally, more string) string {
-	if s.SendDelay.Count() == 0 {
-		return ""
-	}
-	lag := s.SendDelay.Percentile(99)
-	if lag <= MostLag {
-		return ""
-	}
-	response := measure.Percentiles(s.Response, s.Censored, []float64{99})[0].D
-	known := s.Response.Count()+s.Censored.Count() > 0
-	if known && float64(lag) <= MostLagShare*float64(response) {
-		return ""
-	}
-	where := ""
-	if s.Name != "" && s.Name != measure.Hold {
-		where = " in the step of " + s.Name
-	}
-	against := ""
-	if known {
-		against = fmt.Sprintf(", more than a tenth of the response p99 of %s", units.FormatDuration(response))
-	}
-	return fmt.Sprintf("lag p99 was %s%s%s: the generator fired late; %s",
-		units.FormatDuration(lag), where, against, way("lower the rate", more, "use a faster or quieter machine"))
-}
-
 func busy(r *load.Result, more string) string {
 	if r.Busy <= MostBusy {
 		return ""
@@ -218,34 +199,6 @@ func saturated(r *load.Result, processors int) string {
 	}
 	return fmt.Sprintf("the %s used %s of %s (at most %s): %s",
 		who, units.FormatPercent(share), units.Plural(processors, "processor"), units.FormatPercent(MostBusy), so)
-}
-
-// paused judges the collector's pauses: they stop every thread, so they stand
-// in the times that were measured. They can touch a p99 only when they fill a
-// hundredth of the hold; the number of pauses times the longest is the most
-// that they can have filled.
-func paused(r *load.Result) string {
-	u, length := r.Usage, r.Hold.Length()
-	if length <= 0 || u.GCPauseMax <= MostLag {
-		return ""
-	}
-	share := float64(u.GCPauses) * u.GCPauseMax.Seconds() / length.Seconds()
-	if share <= MostPaused {
-		return ""
-	}
-	measured := r.Hold.Response
-	if measured.Count() == 0 {
-		measured = r.Hold.Service
-	}
-	if measured.Count() > 0 && float64(u.GCPauseMax) <= MostLagShare*float64(measured.Percentile(99)) {
-		return ""
-	}
-	if r.Mode == load.Consuming {
-		return fmt.Sprintf("the garbage collector stopped the clients for up to %s, %d times: the rate is what they could take",
-			units.FormatDuration(u.GCPauseMax), u.GCPauses)
-	}
-	return fmt.Sprintf("the generator's garbage collector stopped it for up to %s, %d times: those pauses stand in the times above; give it more memory (GOGC=400) or a smaller workload",
-		units.FormatDuration(u.GCPauseMax), u.GCPauses)
 }
 
 // clock compares the clock of the wall with the monotonic one that everything

@@ -1,0 +1,215 @@
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// How far the lower value of a percentile may be from the upper one: as a share of
+// the lower, or by so much, whichever is more.
+const (
+	trustedShare = 0.10
+	trustedTime  = 200 * time.Microsecond
+	noisyShare   = 0.30
+	noisyTime    = 2 * time.Millisecond
+
+	// LeastJudged is the largest percentile that decides whether a run is trusted.
+	// Those beyond it are marked.
+	LeastJudged = 99
+)
+
+// How much of a measurement without a schedule the generator may not have run: the
+// rate is too low by as much at most.
+const (
+	trustedFrozen = 0.01
+	noisyFrozen   = 0.10
+)
+
+// How late events may be sent where nothing is answered, so that no time shows it.
+const (
+	trustedUnanswered = time.Millisecond
+	noisyUnanswered   = 10 * time.Millisecond
+)
+
+func levelOf(lower, upper time.Duration) measure.Level {
+	switch d := upper - lower; {
+	case d <= max(trustedTime, time.Duration(trustedShare*float64(lower))):
+		return measure.Trusted
+	case d <= max(noisyTime, time.Duration(noisyShare*float64(lower))):
+		return measure.Noisy
+	}
+	return measure.NotTrusted
+}
+
+// bounds returns the percentiles that the generator moved, or may have moved, by
+// more than a trusted one.
+func bounds(in Input) []measure.Bound {
+	r := in.Result
+	ps := append(measure.StandardPercentiles(), in.Percentiles...)
+	slices.Sort(ps)
+	ps = slices.Compact(ps)
+	out := []measure.Bound{}
+	for _, s := range spans(r) {
+		step := ""
+		if len(r.Steps) > 1 {
+			step = s.Name
+		}
+		for _, c := range []struct {
+			name                   string
+			upper, lower, censored *measure.Histogram
+		}{
+			{"response", s.Response, s.Lower.Response, s.Censored},
+			{"service", s.Service, s.Lower.Service, nil},
+			{"end_to_end", s.EndToEnd, s.Lower.EndToEnd, nil},
+		} {
+			n := c.upper.Count() + c.censored.Count()
+			if c.upper.Count() == 0 {
+				continue
+			}
+			upper := measure.Percentiles(c.upper, c.censored, ps)
+			lower := measure.Percentiles(c.lower, c.censored, ps)
+			for i, p := range ps {
+				if float64(n)*(100-p) < 100 {
+					continue // it is the largest of them, and no percentile
+				}
+				b := measure.Bound{Time: c.name, Step: step, P: p, Upper: measure.Micros(upper[i].D), Lower: measure.Micros(min(lower[i].D, upper[i].D))}
+				if b.Level = levelOf(min(lower[i].D, upper[i].D), upper[i].D); b.Level != measure.Trusted {
+					out = append(out, b)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// A saying is a sentence about some bounds.
+type saying struct {
+	level measure.Level
+	text  string
+}
+
+// said puts bounds into words: of each time and step the percentile with the worst
+// level that decides, and of these the one with the widest bound. Percentiles that
+// decide nothing are notes of the report's table.
+func said(bounds []measure.Bound, r *load.Result, more string) []saying {
+	var out []saying
+	for i := 0; i < len(bounds); {
+		j := i
+		var worst *measure.Bound
+		for ; j < len(bounds) && bounds[j].Time == bounds[i].Time && bounds[j].Step == bounds[i].Step; j++ {
+			b := &bounds[j]
+			if b.P > LeastJudged {
+				continue
+			}
+			if worst == nil || worst.Level != b.Level && b.Level == measure.NotTrusted ||
+				worst.Level == b.Level && b.Upper-b.Lower >= worst.Upper-worst.Lower {
+				worst = b
+			}
+		}
+		i = j
+		if worst == nil {
+			continue
+		}
+		text := fmt.Sprintf("%s %s %s%s, up to %s of it is the generator's", strings.ReplaceAll(worst.Time, "_", " "),
+			measure.PercentileName(worst.P), micros(worst.Upper), inStep(worst.Step), micros(worst.Upper-worst.Lower))
+		if worst.Level == measure.NotTrusted {
+			text += why(r) + "; " + remedy(r, more)
+		}
+		out = append(out, saying{worst.Level, text})
+	}
+	return out
+}
+
+// micros prints microseconds.
+func micros(us float64) string { return units.FormatDuration(time.Duration(us * 1e3)) }
+
+func inStep(step string) string {
+	if step == "" {
+		return ""
+	}
+	return " in the step of " + step
+}
+
+// why says what the generator was seen to do wrong.
+func why(r *load.Result) string {
+	if len(r.Freezes.Longest) == 0 {
+		return ""
+	}
+	f := r.Freezes.Longest[0]
+	text := fmt.Sprintf(": its %s did not run for %s at %s", f.Who, units.FormatDuration(f.Length), units.FormatDuration(f.At))
+	if f.Cause != "" {
+		text += " (" + f.Cause + ")"
+	}
+	return text
+}
+
+func remedy(r *load.Result, more string) string {
+	if r.Mode == load.OpenLoop {
+		return way("lower the rate", more, "use a faster or quieter machine")
+	}
+	return "use a faster or quieter machine"
+}
+
+// unanswered judges the send delay of a run in which nothing is acknowledged, so
+// that there are no times which it could move.
+func unanswered(r *load.Result, more string) (measure.Level, string) {
+	if !r.Unanswered || r.Hold.SendDelay.Count() == 0 {
+		return measure.Trusted, ""
+	}
+	d := r.Hold.SendDelay.Percentile(99)
+	level := measure.NotTrusted
+	switch {
+	case d <= trustedUnanswered:
+		return measure.Trusted, ""
+	case d <= noisyUnanswered:
+		level = measure.Noisy
+	}
+	return level, fmt.Sprintf("send delay p99 %s%s; %s", units.FormatDuration(d), why(r), remedy(r, more))
+}
+
+// frozen judges the times in which the generator did not run where no schedule was
+// to be kept: the rate is too low by their share.
+func frozen(r *load.Result) (measure.Level, string) {
+	length := r.Hold.Length()
+	if r.Mode == load.OpenLoop || length <= 0 {
+		return measure.Trusted, ""
+	}
+	share := r.Freezes.Total.Seconds() / length.Seconds()
+	if share <= trustedFrozen {
+		return measure.Trusted, ""
+	}
+	text := fmt.Sprintf("the generator did not run for %s of the measurement, so that the rate is up to as much too low%s",
+		units.FormatPercent(min(share, 1)), why(r))
+	if share <= noisyFrozen {
+		return measure.Noisy, text
+	}
+	return measure.NotTrusted, text + "; " + remedy(r, "")
+}
+
+// paused judges the pauses of the garbage collector where no schedule was to be
+// kept. The number of pauses times the longest is the most that they can have filled.
+func paused(r *load.Result) (measure.Level, string) {
+	u, length := r.Usage, r.Hold.Length()
+	if r.Mode == load.OpenLoop || length <= 0 {
+		return measure.Trusted, ""
+	}
+	share := float64(u.GCPauses) * u.GCPauseMax.Seconds() / length.Seconds()
+	if u.GCPauseMax <= trustedUnanswered || share <= trustedFrozen {
+		return measure.Trusted, ""
+	}
+	who := "the generator"
+	if r.Mode == load.Consuming {
+		who = "the clients"
+	}
+	text := fmt.Sprintf("the garbage collector stopped %s for up to %s, %d times", who, units.FormatDuration(u.GCPauseMax), u.GCPauses)
+	if share <= noisyFrozen {
+		return measure.Noisy, text
+	}
+	return measure.NotTrusted, text + "; give it more memory (GOGC=400) or a smaller workload"
+}
