@@ -1,15 +1,15 @@
 package load
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
-// A Poller is a Target that needs no goroutines of its own to read answers:
-// where no schedule asks for precision, the sending threads wait in it, and it
-// settles what comes on the thread that is waiting. That spares the switch
-// between two threads that each answer would cost, which for small answers is
-// more than the answer.
-//
-// Under a schedule answers are read beside the sending thread, so that their
-// times do not depend on what is being sent.
+// A Poller is a Target that needs no goroutines of its own to read answers: the
+// sending threads wait in it, and it settles what comes on the thread that is
+// waiting. That spares the switch between two threads that each answer would cost,
+// which for small answers is more than the answer; and the thread knows for how long
+// an answer may have waited for it (Outcome.Earliest).
 type Poller interface {
 	Target
 	// Poll says, before Start, that thread t of so many will wait in the
@@ -23,6 +23,9 @@ type Poller interface {
 
 // A Waiting is where one sending thread waits.
 type Waiting interface {
+	// Prepare is called once, on the thread that will wait, to which its goroutine is
+	// locked until Leave has returned.
+	Prepare()
 	// Wait returns when it settled something, at an offset from the start of
 	// the run (Never: not by itself), or soon after a Wake since it last
 	// returned; it may return early. It must not fire.
@@ -37,15 +40,22 @@ type Waiting interface {
 // polled is the waiter of a thread that waits in its target.
 type polled struct{ w Waiting }
 
-func (p polled) prepare()                 {}
+func (p polled) prepare() {
+	runtime.LockOSThread() // what the target learns of its thread stays true
+	precisely()
+	p.w.Prepare()
+}
 func (p polled) wait(until time.Duration) { p.w.Wait(until) }
 func (p polled) wake()                    { p.w.Wake() }
-func (p polled) close()                   { p.w.Leave() }
+func (p polled) close() {
+	p.w.Leave()
+	runtime.UnlockOSThread()
+}
 
 // polling is the waiter of a thread whose target reads answers for it, nil
 // where there is none.
 func polling(r *Run, t, of int) waiter {
-	if p, ok := r.target.(Poller); ok && r.plan.Schedule == nil {
+	if p, ok := r.target.(Poller); ok && !r.plan.Portable {
 		if w := p.Poll(t, of); w != nil {
 			return polled{w}
 		}

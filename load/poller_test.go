@@ -13,6 +13,7 @@ type answering struct {
 	fired []Outcome
 	woken chan struct{}
 	asked int
+	ready bool
 	left  bool
 	waits int
 }
@@ -66,45 +67,33 @@ func (a *answering) Wake() {
 	}
 }
 
-func (a *answering) Leave() { a.left = true }
+func (a *answering) Prepare() { a.ready = true }
+func (a *answering) Leave()   { a.left = true }
 
 // Threads is fewer than there are clients, and than there may be processors.
 func (a *answering) Threads(int) int { return 1 }
 func (a *answering) Clients() int    { return 3 }
 
-// Without a schedule the sending thread waits in a target that offers it, and
-// what is settled there counts.
+// The sending thread waits in a target that offers it, and what is settled there
+// counts.
 func TestThreadsWaitInTheirTarget(t *testing.T) {
-	a := &answering{instant: instant{room: 7}, woken: make(chan struct{}, 1)}
-	r, err := Fire(t.Context(), Plan{Hold: Limits{Events: 700}, EventsPerShot: 7, MaxInFlight: 3}, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Hold.Acked != 700 || !a.left || a.waits < 700/7/3 {
-		t.Errorf("acked %d in %d waits, left: %v; want 700, with three shots in flight, and then left", r.Hold.Acked, a.waits, a.left)
+	for _, tt := range []struct {
+		name string
+		plan Plan
+	}{
+		{"at full speed", Plan{Hold: Limits{Events: 700}}},
+		{"by a schedule", Plan{Hold: Limits{Events: 700}, Schedule: Constant(7000)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := &answering{instant: instant{room: 7}, woken: make(chan struct{}, 1)}
+			tt.plan.EventsPerShot, tt.plan.MaxInFlight = 7, 3
+			r, err := Fire(t.Context(), tt.plan, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Hold.Acked != 700 || !a.ready || !a.left || a.waits < 700/7/3 {
+				t.Errorf("acked %d in %d waits, ready: %v, left: %v; want 700, with three batches in flight, and then left", r.Hold.Acked, a.waits, a.ready, a.left)
+			}
+		})
 	}
 }
-
-// Under a schedule it does not: answers are read beside it.
-func TestScheduledThreadsWaitAlone(t *testing.T) {
-	a := &scheduled{}
-	r, err := Fire(t.Context(), Plan{Schedule: Constant(1000), EventsPerShot: 1, Hold: Limits{Time: 50 * time.Millisecond}}, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.asked > 0 || r.Hold.Acked != 50 {
-		t.Errorf("asked %d times, acked %d; want never, and 50", a.asked, r.Hold.Acked)
-	}
-}
-
-// scheduled is a target that answers at once, and could be waited in.
-type scheduled struct {
-	instant
-	asked int
-}
-
-func (s *scheduled) Route(int32) Lane       { return &s.instant }
-func (s *scheduled) Room(int32, uint64) int { return 1 }
-func (s *scheduled) Start(k Sink)           { s.sink, s.room = k, 1 }
-func (s *scheduled) Poll(int, int) Waiting  { s.asked++; return nil }
-func (s *scheduled) Threads(int) int        { s.asked++; return 1 }

@@ -129,7 +129,7 @@ func (r *Run) Threads() int {
 	most := r.plan.Threads
 	if most <= 0 {
 		most = runtime.GOMAXPROCS(0)
-		if p, ok := r.target.(Poller); ok && r.plan.Schedule == nil {
+		if p, ok := r.target.(Poller); ok && !r.plan.Portable {
 			most = max(1, p.Threads(most))
 		}
 	}

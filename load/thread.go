@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/impair"
 	"carronade/measure"
 )
 
@@ -89,15 +90,15 @@ func newThread(r *Run, id, of int) *thread {
 	t := &thread{run: r, id: id, byID: map[int]*laneState{}, until: Never}
 	t.flewAt.Store(int64(Never))
 	t.volley = t.volleys()
-	if r.plan.Schedule != nil && !r.plan.Portable {
-		t.wait = newPrecise(r.start)
-		if _, ok := t.wait.(*timed); !ok {
-			t.nap = nap
-		}
-	} else if w := polling(r, id, of); w != nil {
+	if w := polling(r, id, of); w != nil {
 		t.wait = w
+	} else if r.plan.Schedule != nil && !r.plan.Portable {
+		t.wait = newPrecise(r.start)
 	} else {
 		t.wait = newTimed(r.start)
+	}
+	if _, portable := t.wait.(*timed); r.plan.Schedule != nil && !portable {
+		t.nap = nap
 	}
 	t.holds = r.plan.holds(r.deal.Stripes())
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
@@ -129,6 +130,7 @@ func (t *thread) loop() {
 	t.begin()
 	now := t.run.Now()
 	for {
+		impair.Point(impair.Send, now)
 		t.drain(now)
 		firing := t.firing(now)
 		if firing {

@@ -37,8 +37,13 @@ func newPrecise(start time.Time) waiter {
 
 func (w *precise) prepare() {
 	runtime.LockOSThread()
+	precisely()
+}
+
+// precisely has the kernel wake this thread when it asked to be woken.
+func precisely() {
 	// Without effect the thread is merely up to 50 us later (the default
-	// slack); send delay is measured and shown in any case.
+	// slack); the send delay is measured and shown in any case.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	ownSlice()
 }

@@ -32,6 +32,7 @@ type lane struct {
 	answer  apm.Answer
 	out     []load.Outcome // decided and not handed over
 	wanting bool           // said that it is full, and owes a Ready
+	since   time.Duration  // while answers are taken: the earliest that they can have arrived; 0: not known
 	closed  bool
 	quiet   time.Duration // asked to be quiet until then
 	downAt  time.Duration // since when there is no connection
@@ -141,7 +142,7 @@ func (l *lane) settle(r request, now time.Duration, v verdict, status int) {
 		r.round.busy = false
 	}
 	l.out = append(l.out, load.Outcome{
-		Shot: r.shot, Lane: int32(l.id), Sent: r.sent, Done: now,
+		Shot: r.shot, Lane: int32(l.id), Sent: r.sent, Done: now, Earliest: l.since,
 		Acked: v.acked, Failed: v.failed, Unknown: v.unknown,
 		Class: v.class, Status: int16(status), Text: v.text, Wire: wire, Place: -1,
 	})

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carronade/internal/impair"
 	"carronade/internal/socket"
 	"carronade/load"
 )
@@ -35,11 +36,14 @@ type poller struct {
 	// Where a sending thread waits here.
 	state  atomic.Int32
 	events []unix.EpollEvent
-	got    int         // events that were told
-	at     int         // of these, the next to serve
-	tried  bool        // to make a ring
-	ring   *ring       // nil: there is none; the sending thread's alone
-	called atomic.Bool // there is something that only that thread may do
+	got    int           // events that were told
+	at     int           // of these, the next to serve
+	tried  bool          // to make a ring
+	ring   *ring         // nil: there is none; the sending thread's alone
+	called atomic.Bool   // there is something that only that thread may do
+	looked time.Duration // when the last look for answers was over
+	since  time.Duration // the earliest that the answers at hand can have arrived; 0: not known
+	gap    socket.Gap
 }
 
 // What the sending thread is doing.
@@ -179,6 +183,9 @@ func (p *poller) handle(n int) {
 	}
 }
 
+// Prepare implements load.Waiting.
+func (p *poller) Prepare() { p.gap.Open() }
+
 // Wait implements load.Waiting. It serves one event at a time, so that a request
 // goes out as soon as the answer before it came in, and the server has work
 // while the next answer is read: with all answers read first and all requests
@@ -201,21 +208,27 @@ func (p *poller) Wait(until time.Duration) {
 		return
 	}
 	var n int
+	entered := p.s.sink.Now()
 	if p.state.CompareAndSwap(running, parked) {
-		ms := -1
+		left := time.Duration(-1)
 		if until != load.Never {
-			// Rounded up: a thread that wakes before its time goes round in
-			// circles.
-			ms = int(max(0, (until-p.s.sink.Now()+time.Millisecond-1)/time.Millisecond))
+			left = max(0, until-entered)
 		}
-		first := min(uint(ms), 1) // of no end, too
-		if n = p.look(first); n == 0 && ms != int(first) {
-			n = p.wait(ms)
+		first := briefly // of no end, too
+		if left >= 0 {
+			first = min(left, briefly)
+		}
+		if n = p.look(first); n == 0 && left != first {
+			n = p.wait(left)
 		}
 		p.state.Store(running) // what is settled below is found without a wake
 	} else {
 		n = p.look(0)
 	}
+	now := p.s.sink.Now()
+	p.since = p.gap.Since(p.looked, entered, now)
+	p.looked = now
+	impair.Point(impair.Receive, now)
 	p.at, p.got = 0, n
 	p.handle(min(n, 1))
 	p.state.Store(running) // whoever wakes from here on finds that what he left is looked at
@@ -233,6 +246,8 @@ func (p *poller) Leave() {
 	if p.ring != nil {
 		p.closeRing()
 	}
+	p.gap.Close()
+	p.since = 0
 	p.s.tasks.Go(p.run)
 }
 
@@ -241,21 +256,26 @@ func (p *poller) rouse() {
 	_, _ = unix.Write(p.wake, b[:])
 }
 
-// wait waits for something to do, for so many milliseconds at most (-1: for
-// ever).
-func (p *poller) wait(ms int) int {
-	n, err := unix.EpollWait(p.fd, p.events, ms)
-	if err != nil {
-		return 0 // EINTR
-	}
-	return n
+// wait waits for something to do, for so long at most (-1: for ever).
+func (p *poller) wait(left time.Duration) int {
+	return p.pwait(syscall.Syscall6, left)
 }
 
 // look is a wait so short that the scheduler need not know of it.
-func (p *poller) look(ms uint) int {
-	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p.events))), uintptr(len(p.events)), uintptr(ms), 0, 0)
+func (p *poller) look(left time.Duration) int {
+	return p.pwait(syscall.RawSyscall6, left)
+}
+
+func (p *poller) pwait(call func(trap, a1, a2, a3, a4, a5, a6 uintptr) (uintptr, uintptr, syscall.Errno), left time.Duration) int {
+	var until *unix.Timespec
+	if left >= 0 {
+		ts := unix.NsecToTimespec(int64(left))
+		until = &ts
+	}
+	n, _, e := call(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p.events))), uintptr(len(p.events)),
+		uintptr(unsafe.Pointer(until)), 0, 0)
 	if e != 0 {
-		return 0
+		return 0 // EINTR
 	}
 	return int(n)
 }
@@ -273,6 +293,8 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 	now := l.s.sink.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.since = p.since
+	defer func() { l.since = 0 }()
 	for n > 0 || err != nil {
 		k.received(p.buf[:n], err, now)
 		if err != nil || n < len(p.buf) && events&over == 0 {

@@ -20,6 +20,7 @@ const newPollers = false
 func newPoller(*session) *poller   { return nil }
 func (*poller) take(*link) bool    { return false }
 func (*poller) add(*link)          {}
+func (*poller) Prepare()           {}
 func (*poller) Wait(time.Duration) {}
 func (*poller) Wake()              {}
 func (*poller) Leave()             {}

@@ -3,12 +3,12 @@ package apm
 import (
 	"io"
 	"net"
-	"runtime"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"carronade/internal/impair"
 	"carronade/internal/uring"
 	"carronade/load"
 )
@@ -69,13 +69,11 @@ func (p *poller) openRing() {
 	if p.s.noRing {
 		return
 	}
-	runtime.LockOSThread()
 	p.mu.Lock()
 	n := len(p.links)
 	p.mu.Unlock()
 	r, err := uring.New(min(max(n, len(p.s.lanes)/max(1, len(p.s.pollers)), fewBuffers), mostBuffers), ringBuffer)
 	if err != nil {
-		runtime.UnlockOSThread()
 		return
 	}
 	p.ring = &ring{Ring: r, looked: p.s.sink.Now()}
@@ -192,8 +190,11 @@ func (p *poller) ringWait(until time.Duration) {
 		_ = g.Enter(1, left, false)
 	}
 	p.state.Store(running) // what is settled below is found without a wake
-	g.looked = p.s.sink.Now()
-	p.reap(g.looked)
+	now := p.s.sink.Now()
+	p.since = p.gap.Since(g.looked, g.entered, now)
+	g.looked = now
+	impair.Point(impair.Receive, now)
+	p.reap(p.s.sink.Now())
 	p.state.Store(running) // as in Wait
 }
 
@@ -215,7 +216,9 @@ func (p *poller) reap(now time.Duration) {
 			k := g.seats[c.Tag>>tagBits]
 			l := k.l
 			l.mu.Lock()
+			l.since = p.since
 			k.complete(g, &c, now)
+			l.since = 0
 			l.deliver()
 			l.ready(now)
 			over := k.dead && !k.sending && !k.hearing && !k.watching
@@ -279,7 +282,6 @@ func (p *poller) closeRing() {
 	}
 	p.ring = nil
 	_ = g.Close()
-	runtime.UnlockOSThread()
 	for _, k := range g.seats {
 		if k == nil {
 			continue

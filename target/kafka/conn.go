@@ -87,6 +87,23 @@ func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {
 	return k
 }
 
+// adopt leaves the reading to a poller, where there is one and the connection is
+// plain.
+func (k *link) adopt(p *socket.Poller) {
+	if p == nil {
+		return
+	}
+	k.l.s.mu.Lock()
+	defer k.l.s.mu.Unlock()
+	for k.writing && !k.handed { // a login that is renewed from the start
+		k.cond.Wait()
+	}
+	if c, ok := p.Take(k.nc); ok {
+		k.nc = c
+		k.out = socket.NewWriter(c, k.l.s.p.sink.Now)
+	}
+}
+
 // push queues a request with the slots given, of different partitions each.
 func (k *link) push(r *request, slots []*slot) {
 	r.slots = append(r.slots[:0], slots...)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 )
 
@@ -19,42 +20,68 @@ const (
 
 // run reads answers until the connection ends.
 func (k *link) run() {
-	s := k.l.s
-	buf := make([]byte, readBuffer)
-	have := 0
-	for {
-		n, err := k.nc.Read(buf[have:])
-		// One look at the clock for all answers that this wake-up brought.
-		now := s.p.sink.Now()
-		s.p.read.Add(uint64(n))
-		have += n
-		used, perr := k.take(buf[:have], now)
-		if perr != nil {
-			err = perr
-		}
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = errHangUp
+	r := reader{k: k, buf: make([]byte, readBuffer)}
+	if c, ok := k.nc.(*socket.Conn); ok {
+		c.Serve(func(since time.Duration) bool {
+			for {
+				if n, over := r.read(since); n == 0 || over {
+					return over
+				}
 			}
-			s.mu.Lock()
-			k.kill(err)
-			s.mu.Unlock()
-			return
-		}
-		have = copy(buf, buf[used:have])
-		if have == len(buf) {
-			buf = append(buf, make([]byte, len(buf))...)
-		}
+		})
+		return
 	}
+	for over := false; !over; {
+		_, over = r.read(0)
+	}
+}
+
+// A reader has what of an answer has come.
+type reader struct {
+	k    *link
+	buf  []byte
+	have int
+}
+
+// read reads once. since is the earliest that what it finds can have arrived, 0
+// where that is not known. It reports whether the connection is over.
+func (r *reader) read(since time.Duration) (n int, over bool) {
+	k, s := r.k, r.k.l.s
+	n, err := k.nc.Read(r.buf[r.have:])
+	if n == 0 && err == nil {
+		return 0, false
+	}
+	// One look at the clock for all answers that this wake-up brought.
+	now := s.p.sink.Now()
+	s.p.read.Add(uint64(n))
+	r.have += n
+	used, perr := k.take(r.buf[:r.have], now, since)
+	if perr != nil {
+		err = perr
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errHangUp
+		}
+		s.mu.Lock()
+		k.kill(err)
+		s.mu.Unlock()
+		return n, true
+	}
+	r.have = copy(r.buf, r.buf[used:r.have])
+	if r.have == len(r.buf) {
+		r.buf = append(r.buf, make([]byte, len(r.buf))...)
+	}
+	return n, false
 }
 
 var errHangUp = errors.New("the broker closed the connection")
 
 // take answers to all whole answers in b, and settles what they decide.
-func (k *link) take(b []byte, now time.Duration) (used int, err error) {
+func (k *link) take(b []byte, now, since time.Duration) (used int, err error) {
 	s := k.l.s
 	s.mu.Lock()
-	s.now = now
+	s.now, s.since = now, since
 	all := len(b)
 	for {
 		f, rest, ferr := kafka.NextFrame(b, mostAnswer)
@@ -83,6 +110,7 @@ func (k *link) take(b []byte, now time.Duration) (used int, err error) {
 			break
 		}
 	}
+	s.since = 0
 	k.l.ready(now)
 	var hints []hint
 	hints, k.hints = k.hints, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -274,11 +275,15 @@ func (l *lane) keep() {
 			}
 		}
 		pause = 0
+		k.adopt(s.p.poller(s.id))
 		s.p.tasks.Go(k.flusher)
 		if l.up(k) {
 			k.run()
 		}
 		l.lost(k)
+		if c, ok := k.nc.(*socket.Conn); ok {
+			c.Release()
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/dial"
+	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/payload"
@@ -43,6 +44,8 @@ type producer struct {
 	written, read atomic.Uint64
 	renewed       atomic.Uint64 // logins, on connections that went on
 	absent        dial.Absence  // of brokers, during the run
+
+	pollers []*socket.Poller // by sending thread; empty: connections are the runtime's
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -223,6 +226,34 @@ func (p *producer) Start(sink load.Sink) {
 	}
 	p.tasks.Go(func() { p.book.keep(p.ctx) })
 	p.tasks.Go(p.watch)
+}
+
+// Poll implements load.Poller: where connections are plain, sending threads wait for
+// their answers themselves.
+func (p *producer) Poll(t, of int) load.Waiting {
+	if t == 0 { // the first is asked for first
+		p.pollers = make([]*socket.Poller, of)
+	}
+	if p.cfg.security.tls != nil || len(p.pollers) != of {
+		return nil
+	}
+	w := socket.NewPoller(func() time.Duration { return p.sink.Now() })
+	if w == nil {
+		return nil
+	}
+	p.pollers[t] = w
+	return w
+}
+
+// Threads implements load.Poller: a thread for each processor.
+func (p *producer) Threads(processors int) int { return processors }
+
+// poller is where the thread of a client waits, nil where it waits elsewhere.
+func (p *producer) poller(client int) *socket.Poller {
+	if len(p.pollers) == 0 {
+		return nil
+	}
+	return p.pollers[client%len(p.pollers)]
 }
 
 // watchEvery is how often deadlines are looked at.

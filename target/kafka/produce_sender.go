@@ -62,6 +62,7 @@ type sender struct {
 	nowhere  *lane   // of those that had none for too long; nil: none
 	marks    uint64
 	now      time.Duration // of the last look at the clock with the lock held
+	since    time.Duration // while answers are taken: the earliest that they can have arrived; 0: not known
 
 	freeSlots    []*slot
 	freeRequests []*request
@@ -234,7 +235,7 @@ func (s *sender) newRequest() *request {
 func (s *sender) settle(sl *slot, done time.Duration, o load.Outcome) {
 	o.Shot = sl.shot
 	o.Lane = int32(sl.home.id)
-	o.Sent, o.Done = sl.sent, done
+	o.Sent, o.Done, o.Earliest = sl.sent, done, s.since
 	o.Retries = max(0, sl.attempts-1)
 	o.Wire = sl.wire
 	if !s.p.repacked {

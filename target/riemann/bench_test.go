@@ -125,7 +125,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	l.link.nc.Close()
 	l.link.nc = here
 	answers := riemann.AppendAcks(nil, 100)
-	if _, err := l.link.take(answers[:riemann.AckSize], sink.Now()); err != nil {
+	if _, err := l.link.take(answers[:riemann.AckSize], sink.Now(), 0); err != nil {
 		t.Fatal(err)
 	}
 	seq := uint64(1)
@@ -142,7 +142,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		l.out, l.waiting = l.waiting, l.out[:0]
 		l.off, l.edge, l.outLast = 0, 0, l.passed
 		l.wrote(len(l.out))
-		if _, err := l.link.take(answers[:int(n)*riemann.AckSize], sink.Now()); err != nil {
+		if _, err := l.link.take(answers[:int(n)*riemann.AckSize], sink.Now(), 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/socket"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -25,6 +26,8 @@ type lane struct {
 	addr string
 	sink load.Sink
 	wall time.Time // of the run's start
+
+	poller func(lane int) *socket.Poller // where its thread waits, nil where it waits elsewhere; nil: nowhere else
 
 	web tongue // nil: frames of protocol buffers
 
@@ -64,6 +67,7 @@ type lane struct {
 	handed  bool // the flusher is to write, or does
 	waited  bool // what is being written waited behind a full socket
 
+	since     time.Duration // while answers are taken: the earliest that they can have arrived; 0: not known
 	outcomes  []load.Outcome
 	answer    []byte // the last one that was no plain ack
 	answers   int    // events of the message that it answered
@@ -301,7 +305,7 @@ func (l *lane) settle(n uint64, done time.Duration) *load.Outcome {
 		place = int64(part.shot.First) // its unique name says which it is
 	}
 	l.outcomes = append(l.outcomes, load.Outcome{
-		Shot: part.shot, Lane: int32(l.id), Sent: part.sent, Done: max(done, part.sent), Wire: part.wire, Place: place,
+		Shot: part.shot, Lane: int32(l.id), Sent: part.sent, Done: max(done, part.sent), Earliest: l.since, Wire: part.wire, Place: place,
 	})
 	return &l.outcomes[len(l.outcomes)-1]
 }

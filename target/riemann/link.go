@@ -57,6 +57,27 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	return k, nil
 }
 
+// adopt leaves the reading to the poller of the lane's thread, where there is one
+// and the connection is plain.
+func (k *link) adopt() {
+	if k.l.poller == nil {
+		return
+	}
+	p := k.l.poller(k.l.id)
+	if p == nil {
+		return
+	}
+	k.l.mu.Lock()
+	defer k.l.mu.Unlock()
+	for k.l.writing && !k.l.handed {
+		k.l.cond.Wait()
+	}
+	if c, ok := p.Take(k.nc); ok {
+		k.nc = c
+		k.out = socket.NewWriter(c, k.l.sink.Now)
+	}
+}
+
 // reconnectMost bounds the pause between attempts to connect.
 const reconnectMost = time.Second
 
@@ -86,10 +107,15 @@ func (l *lane) keep() {
 				continue
 			}
 		}
+		k.adopt()
 		l.tasks.Go(k.flusher)
 		l.up(k)
 		err := k.read()
-		if l.lost(k, err) {
+		over := l.lost(k, err)
+		if c, ok := k.nc.(*socket.Conn); ok {
+			c.Release()
+		}
+		if over {
 			return
 		}
 		if k.proven {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"carronade/internal/socket"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 )
@@ -24,42 +25,72 @@ const (
 var errEndless = errors.New("an answer that does not end")
 
 // read reads answers until the connection ends, and says why it did.
-func (k *link) read() error {
-	l := k.l
-	buf := make([]byte, readBuffer)
-	have := 0
-	for {
-		n, err := k.nc.Read(buf[have:])
-		// One look at the clock for all answers that this wake-up brought.
-		now := l.sink.Now()
-		l.readBy.Add(uint64(n))
-		have += n
-		rest, perr := k.take(buf[:have], now)
-		if perr != nil {
-			return perr
-		}
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = errHangUp // also when it would read on: nothing it did could be known
+func (k *link) read() (err error) {
+	r := reader{k: k, buf: make([]byte, readBuffer)}
+	if c, ok := k.nc.(*socket.Conn); ok {
+		c.Serve(func(since time.Duration) bool {
+			for {
+				var n int
+				if n, err = r.read(since); n == 0 || err != nil {
+					return err != nil
+				}
 			}
-			return err
-		}
-		have = copy(buf, rest)
-		if have == len(buf) {
-			if have >= mostUnread {
-				return &protocolError{errEndless}
-			}
-			buf = append(buf, make([]byte, len(buf))...)
-		}
+		})
+		return err
 	}
+	for err == nil {
+		_, err = r.read(0)
+	}
+	return err
+}
+
+// A reader has what of an answer has come.
+type reader struct {
+	k    *link
+	buf  []byte
+	have int
+}
+
+// read reads once. since is the earliest that what it finds can have arrived, 0
+// where that is not known. An error is why the connection ended.
+func (r *reader) read(since time.Duration) (n int, err error) {
+	k, l := r.k, r.k.l
+	n, err = k.nc.Read(r.buf[r.have:])
+	if n == 0 && err == nil {
+		return 0, nil
+	}
+	// One look at the clock for all answers that this wake-up brought.
+	now := l.sink.Now()
+	l.readBy.Add(uint64(n))
+	r.have += n
+	rest, perr := k.take(r.buf[:r.have], now, since)
+	if perr != nil {
+		return n, perr
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errHangUp // also when it would read on: nothing it did could be known
+		}
+		return n, err
+	}
+	r.have = copy(r.buf, rest)
+	if r.have == len(r.buf) {
+		if r.have >= mostUnread {
+			return n, &protocolError{errEndless}
+		}
+		r.buf = append(r.buf, make([]byte, len(r.buf))...)
+	}
+	return n, nil
 }
 
 // take settles what the answers in b decide, and returns what is left of b:
 // the beginning of another.
-func (k *link) take(b []byte, now time.Duration) (rest []byte, err error) {
+func (k *link) take(b []byte, now, since time.Duration) (rest []byte, err error) {
 	l := k.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.since = since
+	defer func() { l.since = 0 }()
 	if k.dead {
 		return nil, k.cause // what was sent is being given up elsewhere
 	}

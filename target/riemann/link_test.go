@@ -271,7 +271,7 @@ func FuzzAnswers(f *testing.F) {
 			n := min(len(b), int(piece)+1)
 			rest = append(rest, b[:n]...)
 			b = b[n:]
-			rest, err = k.take(rest, sink.Now())
+			rest, err = k.take(rest, sink.Now(), 0)
 		}
 		if !written && sink.shots > 0 {
 			t.Errorf("%d shots settled, and none was sent", sink.shots)

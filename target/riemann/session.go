@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	"carronade/internal/socket"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
@@ -23,8 +25,10 @@ type session struct {
 	found map[string]any // by the probe
 	src   *source        // nil unless verifying
 
-	telling []*teller   // once somebody has asked
-	firing  atomic.Bool // since Start
+	sink    load.Sink        // since Start
+	pollers []*socket.Poller // by sending thread; empty: connections are the runtime's
+	telling []*teller        // once somebody has asked
+	firing  atomic.Bool      // since Start
 }
 
 // Open implements target.Kind. It connects and asks, so that what is wrong
@@ -166,9 +170,41 @@ func (s *session) Start(sink load.Sink) {
 	if s.src != nil {
 		sink = s.src.watch(sink)
 	}
+	s.sink = sink
 	for _, l := range s.lanes {
+		if l, ok := l.(*lane); ok {
+			l.poller = s.poller
+		}
 		l.start(sink)
 	}
+}
+
+// Poll implements load.Poller: where connections are plain, sending threads wait for
+// their answers themselves.
+func (s *session) Poll(t, of int) load.Waiting {
+	if t == 0 { // the first is asked for first
+		s.pollers = make([]*socket.Poller, of)
+	}
+	if s.cfg.road.tls || s.cfg.road.unanswered || len(s.pollers) != of {
+		return nil
+	}
+	w := socket.NewPoller(func() time.Duration { return s.sink.Now() })
+	if w == nil {
+		return nil
+	}
+	s.pollers[t] = w
+	return w
+}
+
+// Threads implements load.Poller: a thread for each processor.
+func (s *session) Threads(processors int) int { return processors }
+
+// poller is where the thread of a lane waits, nil where it waits elsewhere.
+func (s *session) poller(lane int) *socket.Poller {
+	if len(s.pollers) == 0 {
+		return nil
+	}
+	return s.pollers[lane%len(s.pollers)]
 }
 
 // LogOf implements target.Placed: what a client fires is a log of its own.

@@ -1,0 +1,79 @@
+package socket
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Gap tells for how long a thread may have waited for a processor after it was
+// woken, by what the kernel counts for it: schedstat has the time that it could run
+// and did not.
+type Gap struct {
+	fd     int // of the thread's schedstat; 0: there is none
+	waited time.Duration
+}
+
+const (
+	// close enough: what arrived within so little is not looked at closer.
+	closeEnough = 30 * time.Microsecond
+	// A system call that took less did not sleep.
+	leastSleep = 5 * time.Microsecond
+)
+
+// Open begins to look after the calling thread, to which the goroutine must be locked.
+func (g *Gap) Open() {
+	fd, err := unix.Open(fmt.Sprintf("/proc/self/task/%d/schedstat", unix.Gettid()), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		g.fd = fd
+		g.read()
+	}
+}
+
+// Close ends it.
+func (g *Gap) Close() {
+	if g.fd > 0 {
+		unix.Close(g.fd)
+		g.fd = 0
+	}
+}
+
+// read returns for how long the thread has waited for a processor since the last
+// call.
+func (g *Gap) read() time.Duration {
+	var b [64]byte
+	n, err := unix.Pread(g.fd, b[:], 0)
+	if err != nil {
+		return 0
+	}
+	field, at := 0, int64(0)
+	for _, ch := range b[:max(n, 0)] {
+		if ch == ' ' {
+			if field++; field == 2 {
+				break
+			}
+			continue
+		}
+		if field == 1 {
+			at = 10*at + int64(ch-'0')
+		}
+	}
+	d := time.Duration(at) - g.waited
+	g.waited = time.Duration(at)
+	return d
+}
+
+// Since is the earliest moment at which what a wait found can have arrived: a look
+// that was over at looked did not find it, the wait began at entered and was over at
+// now. When the thread slept it was woken for it, and then waited for a processor at
+// most.
+func (g *Gap) Since(looked, entered, now time.Duration) time.Duration {
+	if now-looked <= closeEnough || now-entered < leastSleep {
+		return looked
+	}
+	if g.fd == 0 {
+		return now // nobody says
+	}
+	return max(looked, now-g.read())
+}

@@ -1,0 +1,38 @@
+//go:build !linux
+
+package socket
+
+import (
+	"net"
+	"time"
+)
+
+// A Poller is for Linux: elsewhere connections are the runtime's.
+type Poller struct{}
+
+// NewPoller returns nil: there is none.
+func NewPoller(func() time.Duration) *Poller { return nil }
+
+// Take takes nothing.
+func (p *Poller) Take(net.Conn) (*Conn, bool) { return nil, false }
+
+// Prepare, Wait, Wake and Leave are never called.
+func (p *Poller) Prepare() {}
+
+// Wait is never called.
+func (p *Poller) Wait(time.Duration) {}
+
+// Wake is never called.
+func (p *Poller) Wake() {}
+
+// Leave is never called.
+func (p *Poller) Leave() {}
+
+// A Conn is a connection of a poller: there is none.
+type Conn struct{ net.Conn }
+
+// Serve is never called.
+func (c *Conn) Serve(func(since time.Duration) (over bool)) {}
+
+// Release is never called.
+func (c *Conn) Release() {}
