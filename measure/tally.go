@@ -165,6 +165,7 @@ type Steady struct {
 	ResponseSlope float64 `json:"response_slope_us"` // microseconds of mean response (else service) time gained per second
 	InFlightRise  float64 `json:"in_flight_rise"`    // over the hold, as a share of the mean
 	ResponseRise  float64 `json:"response_rise"`     // over the hold, as a share of the mean
+	Silent        float64 `json:"silent"`            // share of the whole intervals in which the system took nothing, or refused most
 	Text          string  `json:"text"`
 }
 
