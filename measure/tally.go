@@ -166,6 +166,7 @@ type Steady struct {
 	InFlightRise  float64 `json:"in_flight_rise"`    // over the hold, as a share of the mean
 	ResponseRise  float64 `json:"response_rise"`     // over the hold, as a share of the mean
 	Silent        float64 `json:"silent"`            // share of the whole intervals in which the system took nothing, or refused most
+	Outage        string  `json:"outage,omitempty"`  // when nothing was answered, where that makes it unsteady
 	Text          string  `json:"text"`
 }
 

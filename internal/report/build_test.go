@@ -156,6 +156,14 @@ func TestExitCode(t *testing.T) {
 		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, ExitOK},
 		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, ExitUntrusted},
 		{"not trusted outranks a limit", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitUntrusted},
+		{"nothing was taken, whatever the generator did", func(in *Input) {
+			in.Trust.OK = false
+			in.Result.Hold.Acked, in.Result.Hold.Arrived, in.Result.Hold.Failed = 0, 0, 1_000_000
+		}, ExitBroken},
+		{"nothing was taken, and output not written", func(in *Input) {
+			in.Result.Hold.Acked, in.Result.Hold.Arrived = 0, 0
+			in.Problems = []string{"disk full"}
+		}, ExitFailed},
 		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, ExitFailed},
 		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, ExitFailed},
 		{"interrupted outranks all", func(in *Input) {

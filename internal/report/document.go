@@ -249,7 +249,7 @@ type Calibration struct {
 // `help exit-codes`; commands have them as command.OK and so on.
 const (
 	ExitOK          = 0
-	ExitBroken      = 1   // done, but a limit that was asked for does not hold
+	ExitBroken      = 1   // done, but a limit that was asked for does not hold, or nothing was taken
 	ExitFailed      = 2   // could not be done
 	ExitUntrusted   = 3   // done, but the generator was the limit
 	ExitCannotTell  = 4   // a gate cannot tell: too little history, or too noisy
@@ -259,14 +259,18 @@ const (
 // ExitCode is what the program leaves with after this run. An interruption
 // outranks the rest; output that could not be written outranks what it would
 // have said; and what a generator at its limit measured cannot hold or break a
-// limit.
+// limit, but that nothing was taken at all is not its doing.
 func (d *Document) ExitCode() int {
 	switch {
 	case d.Stopped == load.Interrupted:
 		return ExitInterrupted
 	case len(d.Problems) > 0 || d.Stopped == load.ByTarget:
 		return ExitFailed
-	case !d.Trust.OK:
+	}
+	if _, dead := d.Dead(); dead { // whatever the generator did
+		return ExitBroken
+	}
+	if !d.Trust.OK {
 		return ExitUntrusted
 	}
 	for _, c := range d.Checks {

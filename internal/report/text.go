@@ -54,6 +54,12 @@ func (d *Document) head(p *layout.Page) {
 	}
 	p.Line("")
 
+	if c, dead := d.Dead(); dead {
+		p.Pair(layout.Red, "BROKEN", c.Name+": "+c.Text)
+	}
+	if d.Steady.Outage != "" {
+		p.Pair(layout.Yellow, "not steady", d.Steady.Text)
+	}
 	if d.Partial {
 		p.Pair(layout.Yellow, "partial", "the run was cut short after "+seconds(d.Totals.ElapsedS)+" of the hold ("+ended(d.Stopped)+"); this is what was measured until then")
 	} else if text := d.EndedByHand(); text != "" {
@@ -78,7 +84,7 @@ func (d *Document) head(p *layout.Page) {
 		p.Pair("", "note", n)
 	}
 	switch {
-	case d.Steady.Text == "":
+	case d.Steady.Text == "" || d.Steady.Outage != "":
 	case !d.Steady.Known:
 		p.Pair("", "steady?", d.Steady.Text)
 	case d.Steady.OK:
@@ -86,7 +92,7 @@ func (d *Document) head(p *layout.Page) {
 	default:
 		p.Pair(layout.Yellow, "not steady", d.Steady.Text)
 	}
-	for _, c := range d.Checks {
+	for _, c := range d.Limits() {
 		if c.OK {
 			p.Pair("", "holds", c.Name+": "+c.Text)
 		} else {
@@ -110,8 +116,20 @@ func (d *Document) EndedByHand() string {
 	return "by an interruption, since no limit was set: nothing is missing"
 }
 
-// Verdict is the run in one sentence.
+// Verdict is the run in one sentence. Where the system failed, it begins with that.
 func (d *Document) Verdict() string {
+	if c, dead := d.Dead(); dead {
+		what, _, _ := strings.Cut(c.Text, ":")
+		return what + ": " + d.reached()
+	}
+	if d.Steady.Outage != "" {
+		return d.Steady.Outage + ": " + d.reached()
+	}
+	return d.reached()
+}
+
+// reached is what came of a run, in numbers.
+func (d *Document) reached() string {
 	t := d.Totals
 	reached := units.FormatRate(t.EventsPerS) + " " + t.RateOf
 	if d.Mode == load.OpenLoop && t.ElapsedS > 0 {

@@ -21,16 +21,22 @@ const (
 
 // Dead says that nothing took events in during the measurement, though some
 // were due: the system refused everything, or nobody answered. What the
-// generator did then limits nothing. The text has no end of sentence.
+// generator did then limits nothing. The text says so, and after a colon what
+// became of the events.
 func Dead(r *load.Result) (text string, dead bool) {
 	c := r.Hold.Counts
-	if r.Mode == load.Consuming || c.Offered+c.Sent == 0 || r.Hold.Arrived > 0 || taken(r, c) > 0 {
+	if r.Stopped == load.Interrupted && r.Hold.Length() < LeastHold {
+		return "", false // before an answer could come
+	}
+	// Without a schedule nothing is due when nothing can be sent.
+	due := c.Offered+c.Sent > 0 || r.Mode != load.OpenLoop && r.Stall.Share > 0
+	if r.Mode == load.Consuming || !due || r.Hold.Arrived > 0 || taken(r, c) > 0 {
 		return "", false
 	}
 	if bad := refused(r, c); bad > 0 {
-		return "the system took no event in the whole measurement: " + fate(c), true
+		return "the system took no event: " + fate(c), true
 	}
-	return "the system answered nothing in the whole measurement: " + fate(c), true
+	return "the system answered nothing: " + fate(c), true
 }
 
 // taken is how many events the system took. Where nothing is acknowledged, what
@@ -62,7 +68,7 @@ func fate(c measure.Counts) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "no answer came to an event that was due"
+		return "nothing could be sent"
 	}
 	return strings.Join(parts, ", ")
 }

@@ -152,6 +152,9 @@ func TestOutage(t *testing.T) {
 			if !strings.Contains(got.Text, tt.want) {
 				t.Errorf("got %q, want something with %q", got.Text, tt.want)
 			}
+			if tt.ok != (got.Outage == "") || !strings.HasPrefix(got.Text, got.Outage) {
+				t.Errorf("the outage is told as %q, and all as %q", got.Outage, got.Text)
+			}
 		})
 	}
 }
@@ -163,21 +166,26 @@ func TestDead(t *testing.T) {
 		unanswered bool
 		counts     measure.Counts
 		arrived    uint64
+		stopped    load.Reason
+		stalled    float64
 		want       string // "": alive
 	}{
 		{name: "alive", counts: measure.Counts{Offered: 10, Sent: 10, Acked: 1, Failed: 9}},
-		{name: "refuses everything", counts: measure.Counts{Offered: 12000, Sent: 12000, Failed: 12000}, want: "the system took no event in the whole measurement: 12,000 failed"},
-		{name: "unknown", counts: measure.Counts{Offered: 10, Sent: 7, Failed: 2, Unknown: 5, Unsent: 2, Dropped: 1}, want: "took no event in the whole measurement: 2 failed, 5 unknown, 1 dropped, 2 unsent"},
-		{name: "never answers", counts: measure.Counts{Offered: 10, Unsent: 10}, want: "the system answered nothing in the whole measurement: 10 unsent"},
+		{name: "refuses everything", counts: measure.Counts{Offered: 12000, Sent: 12000, Failed: 12000}, want: "the system took no event: 12,000 failed"},
+		{name: "unknown", counts: measure.Counts{Offered: 10, Sent: 7, Failed: 2, Unknown: 5, Unsent: 2, Dropped: 1}, want: "took no event: 2 failed, 5 unknown, 1 dropped, 2 unsent"},
+		{name: "never answers", counts: measure.Counts{Offered: 10, Unsent: 10}, want: "the system answered nothing: 10 unsent"},
 		{name: "answers to the warm-up only", counts: measure.Counts{Offered: 10, Unsent: 10}, arrived: 5},
-		{name: "nothing was due"},
+		{name: "interrupted at once", stopped: load.Interrupted, counts: measure.Counts{Offered: 10, Sent: 10, Unknown: 10}},
+		{name: "nothing was due", mode: load.OpenLoop},
+		{name: "nothing was left to send", mode: load.FullSpeed},
+		{name: "nobody to send to", mode: load.FullSpeed, stalled: 1, want: "the system answered nothing: nothing could be sent"},
 		{name: "consumes", mode: load.Consuming, counts: measure.Counts{Offered: 10}},
 		{name: "nothing is acknowledged", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Unknown: 10}},
-		{name: "nothing is acknowledged, all fails", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Failed: 10}, want: "took no event in the whole measurement: 10 failed"},
+		{name: "nothing is acknowledged, all fails", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Failed: 10}, want: "took no event: 10 failed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &load.Result{Mode: tt.mode, Unanswered: tt.unanswered, Hold: measure.Tally{Counts: tt.counts, Arrived: tt.arrived}}
+			r := &load.Result{Mode: tt.mode, Stopped: tt.stopped, Stall: measure.Stall{Share: tt.stalled}, Unanswered: tt.unanswered, Hold: measure.Tally{Counts: tt.counts, Arrived: tt.arrived}}
 			got, dead := Dead(r)
 			if dead != (tt.want != "") || !strings.Contains(got, tt.want) {
 				t.Errorf("got %v, %q; want something with %q", dead, got, tt.want)

@@ -76,7 +76,7 @@ func with(s measure.Steady, o outage) measure.Steady {
 		s.Text = o.text
 	}
 	if o.bad {
-		s.OK, s.Known = false, true
+		s.OK, s.Known, s.Outage = false, true, o.text
 	}
 	return s
 }
