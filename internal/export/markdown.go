@@ -97,6 +97,7 @@ func standing(d *report.Document) []string {
 		out = append(out, "NOT TRUSTED: "+strings.Join(d.Trust.Reasons, "; "))
 	}
 	out = append(out, d.Trust.Notes...)
+	out = append(out, nonEmpty(d.GeneratesText())...)
 	if d.Steady.Text != "" && d.Steady.Outage == "" {
 		out = append(out, d.Steady.Text)
 	}

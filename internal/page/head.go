@@ -73,6 +73,9 @@ func (p *page) marks(d *report.Document) {
 	for _, n := range d.Trust.Notes {
 		mark("", "·", "note", n)
 	}
+	if text := d.GeneratesText(); text != "" {
+		mark("", "·", "generates", text)
+	}
 	switch {
 	case d.Steady.Text == "" || d.Steady.Outage != "":
 	case d.Steady.Known && d.Steady.OK:

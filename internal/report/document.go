@@ -66,6 +66,7 @@ type Document struct {
 
 	Generator   Generator        `json:"generator"`
 	Calibration *Calibration     `json:"calibration"`
+	Generates   *Generates       `json:"generates,omitempty"`
 	Host        any              `json:"host"`
 	HostText    string           `json:"host_text"`
 	Facts       map[string]any   `json:"facts"`
@@ -243,6 +244,17 @@ type Calibration struct {
 	DiscardPerS     float64   `json:"discard_events_per_s"` // into a discarding stand-in
 	EventBytes      float64   `json:"event_bytes"`          // of the events it was measured with
 	CarronadeAtThat string    `json:"version"`
+}
+
+// Generates is what this machine makes of the workload without a system: the same
+// events, prepared for null://. It stands beside the result of a run at full
+// speed and decides nothing.
+type Generates struct {
+	EventsPerS   float64   `json:"events_per_s"`
+	BytesPerS    float64   `json:"bytes_per_s"`
+	At           time.Time `json:"at"`
+	Cached       bool      `json:"cached"` // measured after an earlier run, and kept
+	WorkloadHash string    `json:"workload_hash"`
 }
 
 // The exit codes of the program. What each means is product-wide and part of

@@ -83,6 +83,9 @@ func (d *Document) head(p *layout.Page) {
 	for _, n := range d.Trust.Notes {
 		p.Pair("", "note", n)
 	}
+	if text := d.GeneratesText(); text != "" {
+		p.Pair("", "generates", text)
+	}
 	switch {
 	case d.Steady.Text == "" || d.Steady.Outage != "":
 	case !d.Steady.Known:
@@ -105,6 +108,17 @@ func (d *Document) head(p *layout.Page) {
 	for _, s := range d.Warnings {
 		p.Pair(layout.Yellow, "warning", s)
 	}
+}
+
+// GeneratesText says what this machine makes of the workload by itself, and what
+// share of that the run reached; "" where it is not known.
+func (d *Document) GeneratesText() string {
+	g := d.Generates
+	if g == nil || g.EventsPerS <= 0 {
+		return ""
+	}
+	text := "this machine generates " + strings.TrimSuffix(units.FormatRate(g.EventsPerS), "/s") + " events/s of this workload without a system (null://)"
+	return text + "; this run reached " + units.FormatPercent(d.Totals.EventsPerS/g.EventsPerS) + " of it"
 }
 
 // EndedByHand says of a run that somebody ended that this was the only end that it
