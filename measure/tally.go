@@ -242,6 +242,8 @@ type Steady struct {
 	ResponseSlope float64 `json:"response_slope_us"` // microseconds of mean response (else service) time gained per second
 	InFlightRise  float64 `json:"in_flight_rise"`    // over the hold, as a share of the mean
 	ResponseRise  float64 `json:"response_rise"`     // over the hold, as a share of the mean
+	Silent        float64 `json:"silent"`            // share of the whole intervals in which the system took nothing, or refused most
+	Outage        string  `json:"outage,omitempty"`  // when nothing was answered, where that makes it unsteady
 	Text          string  `json:"text"`
 }
 

@@ -44,6 +44,15 @@ type document struct {
 		LongestS float64 `json:"longest_s"`
 		Share    float64
 	} `json:"stall"`
+	Steady struct {
+		OK, Known bool
+		Silent    float64
+		Text      string
+	}
+	Checks []struct {
+		Name, Text string
+		OK         bool
+	}
 	Stopped   string `json:"stopped"`
 	System    *underTest
 	Indexed   *indexed

@@ -245,7 +245,7 @@ func TestTooLarge(t *testing.T) {
 			t.Parallel()
 			topic := broker.CreateTopic(t, 1, 1, "max.message.bytes=10000")
 			d := run(t, "run", kafka(broker, topic), "--engine", engine, "--rate", "20/s", "--for", "1s", "--size", "20000", "--json", "--quiet").
-				done(t).document(t)
+				want(t, 1).document(t)
 			if d.Totals.Acked != 0 || d.Totals.Failed != 20 || d.failed("too-large") != 20 {
 				t.Errorf("totals %+v, failures %+v: want 20 events too-large", d.Totals.counts, d.Failures)
 			}

@@ -139,7 +139,10 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 		}
 		ws = append(ws, w...)
 	}
-	return s.prepare(ctx, &t, eyes, ws...)
+	if o, end, err = s.prepare(ctx, &t, eyes, ws...); err == nil {
+		o.beside = false // a tool takes the time that it took
+	}
+	return o, end, err
 }
 
 // fireAs runs the workload of a tool.

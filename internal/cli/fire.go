@@ -56,6 +56,11 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store,
 		Found: o.eyes.Found, Met: o.eyes.Met, Fired: o.eyes.Fired,
+		Measured: func(ctx context.Context, d *report.Document) {
+			if o.beside {
+				s.beside(ctx, w, d)
+			}
+		},
 		Kept: func(_ *report.Document, err error) { k.kept = err },
 		Opened: func() {
 			if o.eyes.Opened != nil {

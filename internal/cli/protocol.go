@@ -22,6 +22,9 @@ type protocol struct {
 	shot  string
 	demo  *demo
 	sink  *server // that discards, to calibrate with
+	// prepares reports whether null:// makes the batches of a workload as this kind
+	// does; nil: it never does.
+	prepares func(w *workload.Workload) bool
 	// own makes the command that only this protocol has; nil: none.
 	own func(command.Console, target.Kind) *cobra.Command
 	// topics makes loads of operations on topics for old tools; nil: it has none.

@@ -130,11 +130,14 @@ func (s *session) readWorkloads(path string) ([]*workload.Document, error) {
 type outputs struct {
 	json  bool
 	quiet bool
-	tasks []task
-	note  string       // that the reports carry
-	keep  *keeping     // where they are kept
-	hub   *publish.Hub // who is told of a run that goes on; nil: nobody
-	eyes  compat.Eyes  // of the tool that carronade stands in for
+	// beside: what this machine generates stands beside the result of a run at full
+	// speed.
+	beside bool
+	tasks  []task
+	note   string       // that the reports carry
+	keep   *keeping     // where they are kept
+	hub    *publish.Hub // who is told of a run that goes on; nil: nobody
+	eyes   compat.Eyes  // of the tool that carronade stands in for
 }
 
 // A task is one execution of a workload.
@@ -170,7 +173,7 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, eyes compat.
 // outputs reads the flags that say so, and tries the files before anything is
 // fired: a disk that cannot be written is better found now.
 func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
-	o = outputs{json: t.Bool("json"), quiet: t.Bool("quiet"), note: t.Last("note")}
+	o = outputs{json: t.Bool("json"), quiet: t.Bool("quiet"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
 	for _, w := range ws {
 		attached, err := run.Attach(w, t.All("attach"))
 		if err != nil {

@@ -163,7 +163,8 @@ for editors.
 `
 
 const exitText = `  0     done, and every limit and comparison that was asked for holds
-  1     done, but a limit or a comparison that was asked for does not hold
+  1     done, but a limit or a comparison that was asked for does not hold, or
+        the system took no event at all
   2     could not be done: usage, workload, connection, or the report could not
         be written
   3     done, but the measurement is not trustworthy: the generator was the
@@ -175,7 +176,7 @@ const exitText = `  0     done, and every limit and comparison that was asked fo
 Drops, failures and losses are results: they decide the exit code through the
 limits --failures, --failure-rate, --max-dropped, --max-unsent, --require,
 --verify, and --count when it was not reached. Where several codes fit, 130 goes
-before 2, 2 before 3, and 3 before 1.
+before 2, 2 before 1, and 1 before 3.
 `
 
 // wordsText explains the words, events and shots by what they are to the kinds.

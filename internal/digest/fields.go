@@ -41,7 +41,7 @@ var measuredFields = []Known{
 	{"stopped", Text, "why the run ended"},
 	{"partial", Bool, "it ended before it was done"},
 	{"trusted", Bool, "the generator was not the limit"},
-	{"steady", Bool, "neither in flight nor response times climbed"},
+	{"steady", Bool, "neither in flight nor response times climbed, and there was no outage"},
 	{"exit", Number, "code that the run left with"},
 	{"repetition", Count, "which of several of one workload"},
 	{"repetitions", Count, "how many of them there were to be"},

@@ -79,6 +79,12 @@ func (m *markdown) report(d *report.Document) {
 // standing is whether to believe it.
 func standing(d *report.Document) []string {
 	var out []string
+	if c, dead := d.Dead(); dead {
+		out = append(out, "BROKEN: "+c.Name+": "+c.Text)
+	}
+	if d.Steady.Outage != "" {
+		out = append(out, d.Steady.Text)
+	}
 	if d.Partial {
 		out = append(out, "partial: the run was cut short ("+string(d.Stopped)+")")
 	}
@@ -91,10 +97,11 @@ func standing(d *report.Document) []string {
 	}
 	out = append(out, word+": "+d.TrustText())
 	out = append(out, d.Trust.Notes...)
-	if d.Steady.Text != "" {
+	out = append(out, nonEmpty(d.GeneratesText())...)
+	if d.Steady.Text != "" && d.Steady.Outage == "" {
 		out = append(out, d.Steady.Text)
 	}
-	for _, c := range d.Checks {
+	for _, c := range d.Limits() {
 		word := "holds"
 		if !c.OK {
 			word = "BROKEN"

@@ -81,7 +81,7 @@ func (w *Writer) Text(s string) {
 	last := 0
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		with := ""
+		var with string
 		switch {
 		case r == '<':
 			with = "&lt;"

@@ -54,6 +54,12 @@ func (p *page) marks(d *report.Document) {
 		p.Close()
 	}
 	const good, bad, mind = "good", "bad", "mind"
+	if c, dead := d.Dead(); dead {
+		mark(bad, "✗", c.Name, c.Text)
+	}
+	if d.Steady.Outage != "" {
+		mark(mind, "!", "not steady", d.Steady.Text)
+	}
 	if d.Partial {
 		mark(mind, "!", "partial", "the run was cut short: "+string(d.Stopped))
 	}
@@ -71,8 +77,11 @@ func (p *page) marks(d *report.Document) {
 	for _, n := range d.Trust.Notes {
 		mark("", "·", "note", n)
 	}
+	if text := d.GeneratesText(); text != "" {
+		mark("", "·", "generates", text)
+	}
 	switch {
-	case d.Steady.Text == "":
+	case d.Steady.Text == "" || d.Steady.Outage != "":
 	case d.Steady.Known && d.Steady.OK:
 		mark(good, "✓", "steady", d.Steady.Text)
 	case d.Steady.Known:
@@ -80,7 +89,7 @@ func (p *page) marks(d *report.Document) {
 	default:
 		mark("", "?", "steady", d.Steady.Text)
 	}
-	for _, c := range d.Checks {
+	for _, c := range d.Limits() {
 		if c.OK {
 			mark(good, "✓", c.Name, c.Text)
 		} else {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"carronade/internal/trust"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -120,11 +121,37 @@ func Build(in Input) *Document {
 	return d
 }
 
-// checks are the limits that were set and those that a run always has: a count
-// that was asked for is reached, and what was verified is all there.
+// Taken is the name of the check that something was taken at all. Only a run in
+// which nothing was has it.
+const Taken = "taken"
+
+// Dead is the check that nothing was taken in, where that is so.
+func (d *Document) Dead() (Check, bool) {
+	i := slices.IndexFunc(d.Checks, func(c Check) bool { return c.Name == Taken && !c.OK })
+	if i < 0 {
+		return Check{}, false
+	}
+	return d.Checks[i], true
+}
+
+// Limits are the checks but for the one that Dead returns, which comes before all
+// else that is said of a run.
+func (d *Document) Limits() []Check {
+	return slices.DeleteFunc(slices.Clone(d.Checks), func(c Check) bool { return c.Name == Taken })
+}
+
+// checks are the limits that were set and those that a run always has: something
+// was taken, a count that was asked for is reached, and what was verified is all
+// there.
 func checks(in Input) []Check {
 	out := orEmpty(in.Checks)
 	r := in.Result
+	if text, dead := trust.Dead(r); dead {
+		if len(r.Failures) > 0 {
+			text += " (" + r.Failures[0].Text + ")"
+		}
+		out = slices.Insert(slices.Clone(out), 0, Check{Name: Taken, Text: text})
+	}
 	if r.Missing > 0 {
 		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s events missing from the number asked for", units.FormatCount(r.Missing))})
 	}

@@ -155,7 +155,15 @@ func TestExitCode(t *testing.T) {
 		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, ExitBroken},
 		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, ExitOK},
 		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, ExitUntrusted},
-		{"not trusted outranks a limit", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitUntrusted},
+		{"a broken limit outranks a generator that is not trusted", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitBroken},
+		{"nothing was taken, whatever the generator did", func(in *Input) {
+			in.Trust.OK = false
+			in.Result.Hold.Acked, in.Result.Hold.Arrived, in.Result.Hold.Failed = 0, 0, 1_000_000
+		}, ExitBroken},
+		{"nothing was taken, and output not written", func(in *Input) {
+			in.Result.Hold.Acked, in.Result.Hold.Arrived = 0, 0
+			in.Problems = []string{"disk full"}
+		}, ExitFailed},
 		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, ExitFailed},
 		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, ExitFailed},
 		{"interrupted outranks all", func(in *Input) {

@@ -67,6 +67,7 @@ type Document struct {
 
 	Generator   Generator        `json:"generator"`
 	Calibration *Calibration     `json:"calibration"`
+	Generates   *Generates       `json:"generates,omitempty"`
 	Host        any              `json:"host"`
 	HostText    string           `json:"host_text"`
 	Facts       map[string]any   `json:"facts"`
@@ -251,11 +252,22 @@ type Calibration struct {
 	CarronadeAtThat string    `json:"version"`
 }
 
+// Generates is what this machine makes of the workload without a system: the same
+// events, prepared for null://. It stands beside the result of a run at full
+// speed and decides nothing.
+type Generates struct {
+	EventsPerS   float64   `json:"events_per_s"`
+	BytesPerS    float64   `json:"bytes_per_s"`
+	At           time.Time `json:"at"`
+	Cached       bool      `json:"cached"` // measured after an earlier run, and kept
+	WorkloadHash string    `json:"workload_hash"`
+}
+
 // The exit codes of the program. What each means is product-wide and part of
 // `help exit-codes`; commands have them as command.OK and so on.
 const (
 	ExitOK          = 0
-	ExitBroken      = 1   // done, but a limit that was asked for does not hold
+	ExitBroken      = 1   // done, but a limit that was asked for does not hold, or nothing was taken
 	ExitFailed      = 2   // could not be done
 	ExitUntrusted   = 3   // done, but the generator was the limit
 	ExitCannotTell  = 4   // a gate cannot tell: too little history, or too noisy
@@ -264,21 +276,21 @@ const (
 
 // ExitCode is what the program leaves with after this run. An interruption
 // outranks the rest; output that could not be written outranks what it would
-// have said; and what a generator at its limit measured cannot hold or break a
-// limit.
+// have said; and a limit that does not hold outranks a generator that was one.
 func (d *Document) ExitCode() int {
 	switch {
 	case d.Stopped == load.Interrupted:
 		return ExitInterrupted
 	case len(d.Problems) > 0 || d.Stopped == load.ByTarget:
 		return ExitFailed
-	case !d.Trust.OK:
-		return ExitUntrusted
 	}
 	for _, c := range d.Checks {
 		if !c.OK {
 			return ExitBroken
 		}
+	}
+	if !d.Trust.OK {
+		return ExitUntrusted
 	}
 	return ExitOK
 }

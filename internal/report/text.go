@@ -55,6 +55,12 @@ func (d *Document) head(p *layout.Page) {
 	}
 	p.Line("")
 
+	if c, dead := d.Dead(); dead {
+		p.Pair(layout.Red, "BROKEN", c.Name+": "+c.Text)
+	}
+	if d.Steady.Outage != "" {
+		p.Pair(layout.Yellow, "not steady", d.Steady.Text)
+	}
 	if d.Partial {
 		p.Pair(layout.Yellow, "partial", "the run was cut short after "+seconds(d.Totals.ElapsedS)+" of the hold ("+ended(d.Stopped)+"); this is what was measured until then")
 	} else if text := d.EndedByHand(); text != "" {
@@ -87,8 +93,11 @@ func (d *Document) head(p *layout.Page) {
 	for _, n := range d.Trust.Notes {
 		p.Pair("", "note", n)
 	}
+	if text := d.GeneratesText(); text != "" {
+		p.Pair("", "generates", text)
+	}
 	switch {
-	case d.Steady.Text == "":
+	case d.Steady.Text == "" || d.Steady.Outage != "":
 	case !d.Steady.Known:
 		p.Pair("", "steady?", d.Steady.Text)
 	case d.Steady.OK:
@@ -96,7 +105,7 @@ func (d *Document) head(p *layout.Page) {
 	default:
 		p.Pair(layout.Yellow, "not steady", d.Steady.Text)
 	}
-	for _, c := range d.Checks {
+	for _, c := range d.Limits() {
 		if c.OK {
 			p.Pair("", "holds", c.Name+": "+c.Text)
 		} else {
@@ -111,6 +120,17 @@ func (d *Document) head(p *layout.Page) {
 	}
 }
 
+// GeneratesText says what this machine makes of the workload by itself, and what
+// share of that the run reached; "" where it is not known.
+func (d *Document) GeneratesText() string {
+	g := d.Generates
+	if g == nil || g.EventsPerS <= 0 {
+		return ""
+	}
+	text := "this machine generates " + strings.TrimSuffix(units.FormatRate(g.EventsPerS), "/s") + " events/s of this workload without a system (null://)"
+	return text + "; this run reached " + units.FormatPercent(d.Totals.EventsPerS/g.EventsPerS) + " of it"
+}
+
 // EndedByHand says of a run that somebody ended that this was the only end that it
 // had; "" of others.
 func (d *Document) EndedByHand() string {
@@ -120,8 +140,20 @@ func (d *Document) EndedByHand() string {
 	return "by an interruption, since no limit was set: nothing is missing"
 }
 
-// Verdict is the run in one sentence.
+// Verdict is the run in one sentence. Where the system failed, it begins with that.
 func (d *Document) Verdict() string {
+	if c, dead := d.Dead(); dead {
+		what, _, _ := strings.Cut(c.Text, ":")
+		return what + ": " + d.reached()
+	}
+	if d.Steady.Outage != "" {
+		return d.Steady.Outage + ": " + d.reached()
+	}
+	return d.reached()
+}
+
+// reached is what came of a run, in numbers.
+func (d *Document) reached() string {
 	t := d.Totals
 	reached := units.FormatRate(t.EventsPerS) + " " + t.RateOf
 	if d.Mode == load.OpenLoop && t.ElapsedS > 0 {

@@ -324,6 +324,7 @@ var inputs = map[string]func() Input{
 	"open-loop": openLoop, "overloaded": overloaded, "steps": steps, "closed-loop": closedLoop, "full-speed": fullSpeed,
 	"unacknowledged": unacknowledged, "consume": consume, "round-trip": roundTrip, "interrupted": interrupted, "huge": huge,
 	"under-test": underTest, "system-died": systemDied,
+	"died-midway": diedMidway, "refused": refused,
 }
 
 // golden compares got with a file of testdata, or writes it with -update.

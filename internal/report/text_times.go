@@ -79,6 +79,8 @@ func (d *Document) times(p *layout.Page) {
 	switch {
 	case d.Totals.RateOf == RateSent:
 		p.Note("nothing is acknowledged, so there are no response and service times")
+	case d.Mode == load.FullSpeed:
+		p.Note("times at full speed are not the times that users would see: for those, use --rate")
 	case d.Mode == load.ClosedLoop:
 		p.Note("a closed loop has no due times and so no response times: while the system stalls, callers wait and fire less; see the longest time without an answer")
 	}

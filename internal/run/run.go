@@ -42,6 +42,9 @@ type Job struct {
 	// Store keeps the report, from the beginning of the run on; nil: none. One
 	// that fails does not stop the run.
 	Store store.Store
+	// Measured is called when everything is measured and nothing is sealed and kept
+	// yet, and may add to the document what stands beside the result; nil: nothing.
+	Measured func(ctx context.Context, d *report.Document)
 	// Kept is told what became of keeping the finished report, which is sealed
 	// by then; nil: nobody wants to know. It is not called without a store.
 	Kept func(d *report.Document, err error)
@@ -146,6 +149,9 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	d = e.report(out, err)
 	if cerr := s.Close(); cerr != nil {
 		job.Logf("close: %v", cerr)
+	}
+	if job.Measured != nil {
+		job.Measured(ctx, d)
 	}
 	return d, nil
 }

@@ -32,6 +32,11 @@ const (
 // A climb counts when Kendall's rank test on the same pairs gives it a chance
 // of less than 5 % in a series without trend. A schedule that itself climbs or
 // falls by more than a tenth cannot be judged.
+//
+// An outage is never steady, whatever the answers before and after it looked
+// like: whole intervals in which the system took nothing of what it was given,
+// or refused most of it, which are more than a tenth of all, or five seconds in
+// a row.
 func Steady(r *load.Result) measure.Steady {
 	perShot := 1.0
 	if r.Hold.Shots > 0 {
@@ -41,21 +46,50 @@ func Steady(r *load.Result) measure.Steady {
 	var worst *measure.Steady
 	var unknown measure.Steady
 	for _, s := range all {
-		v := steady(rows(r.Intervals, s.Start, s.End), r.Mode, perShot)
+		v := with(steady(rows(r.Intervals, s.Start, s.End), r.Mode, perShot), outageOf(r, s))
 		if len(all) > 1 && !v.OK {
 			v.Text += " (" + s.Name + ")"
 		}
 		switch {
 		case !v.Known:
 			unknown = v
-		case worst == nil || worst.OK && !v.OK || worst.OK == v.OK && rise(v) > rise(*worst):
+		case worst == nil || worse(v, *worst):
 			worst = &v
 		}
 	}
 	if worst == nil {
-		return unknown
+		worst = &unknown
+	}
+	if len(all) > 1 && worst.OK { // steps may be too short to show it
+		return with(*worst, outageOf(r, &r.Hold))
 	}
 	return *worst
+}
+
+// with adds an outage to what the trends say.
+func with(s measure.Steady, o outage) measure.Steady {
+	s.Silent = o.share
+	switch {
+	case o.bad && s.Known && !s.OK, !o.bad && o.text != "":
+		s.Text = o.text + "; " + s.Text
+	case o.bad:
+		s.Text = o.text
+	}
+	if o.bad {
+		s.OK, s.Known, s.Outage = false, true, o.text
+	}
+	return s
+}
+
+// worse orders verdicts: an outage is worse than a climb.
+func worse(a, b measure.Steady) bool {
+	switch {
+	case a.OK != b.OK:
+		return !a.OK
+	case a.Silent != b.Silent && !a.OK:
+		return a.Silent > b.Silent
+	}
+	return rise(a) > rise(b)
 }
 
 func rise(s measure.Steady) float64 { return max(s.InFlightRise, s.ResponseRise) }

@@ -79,8 +79,8 @@ func Judge(in Input) measure.Trust {
 	}
 	note(idleThreads(r))
 	more := moreThreads(r, in.Processors)
-	// Where nothing was accepted there are no times, and nobody was late for anything.
-	if r.Hold.Acked > 0 || r.Unanswered {
+	// What nobody accepted was not sent too late.
+	if _, dead := Dead(r); !dead {
 		t.Bounds = bounds(in)
 		for _, s := range said(t.Bounds, r, more) {
 			at(s.level, s.text)

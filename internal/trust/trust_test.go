@@ -269,7 +269,7 @@ func intervals(n int, f func(i int, iv *measure.Interval)) []measure.Interval {
 	out := make([]measure.Interval, n)
 	for i := range out {
 		at := time.Duration(i) * time.Second
-		out[i] = measure.Interval{Phase: "hold", Start: at, End: at + time.Second, InFlight: 50, Counts: measure.Counts{Offered: 1000}}
+		out[i] = measure.Interval{Phase: "hold", Start: at, End: at + time.Second, InFlight: 50, Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000}}
 		out[i].Service = times(4*time.Millisecond, 100)
 		f(i, &out[i])
 	}
@@ -347,7 +347,7 @@ func TestSteadyLeavesStubsOut(t *testing.T) {
 	if diff := cmp.Diff(4, len(got)); diff != "" {
 		t.Error(diff)
 	}
-	if got[3].Acked != 7 || got[3].Offered != 1000 {
+	if got[3].Acked != 1007 || got[3].Offered != 1000 {
 		t.Errorf("two rows of an interval: got %+v", got[3].Counts)
 	}
 }

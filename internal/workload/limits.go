@@ -44,12 +44,12 @@ func (w *Workload) Checks(r *load.Result) []Check {
 	atMost("max-dropped", "dropped", c.Dropped)
 	atMost("max-unsent", "due and never sent", c.Unsent)
 	if slices.Contains(w.values["require"].texts, "steady") {
-		text := "in flight and response time did not climb"
+		text := "in flight and response time did not climb, and there was no outage"
 		switch {
 		case !r.Steady.Known:
 			text = "the run was too short to tell whether it was steady"
 		case !r.Steady.OK:
-			text = "the run was not steady"
+			text = "the run was not steady: " + r.Steady.Text
 		}
 		check("require", r.Steady.Known && r.Steady.OK, "%s", text)
 	}

@@ -119,7 +119,7 @@ func loadTable() []Setting {
 			NotOps: notReading,
 		},
 		{
-			Option: target.Option{Name: "require", Type: target.List, Choices: []string{"steady"}, Group: groupLimits, Help: "steady: in flight and response time must not climb"},
+			Option: target.Option{Name: "require", Type: target.List, Choices: []string{"steady"}, Group: groupLimits, Help: "steady: in flight and response time must not climb, and there may be no outage"},
 			NotOps: notReading,
 		},
 

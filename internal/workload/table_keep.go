@@ -38,6 +38,10 @@ func keepTable() []Setting {
 			Option:   target.Option{Name: "no-store", Type: target.Bool, Group: groupKeep, Help: "keep it nowhere"},
 			FlagOnly: true,
 		},
+		{
+			Option:   target.Option{Name: "no-calibrate", Type: target.Bool, Group: groupKeep, Help: "at full speed: do not measure what this machine generates by itself"},
+			FlagOnly: true,
+		},
 	}
 }
 

@@ -1,0 +1,71 @@
+package acceptance
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOutageIsNotSteady: a server that is gone for most of a run makes it not
+// steady, by a schedule and at full speed, although every answer came in time.
+func TestOutageIsNotSteady(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		flags []string
+	}{
+		{"open loop", []string{"--rate", "1000/s", "--drain", "1s"}},
+		{"full speed", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:1")
+			s := start(t, append([]string{"run", "kafka://" + server.addr + "/t", "--for", "10s", "--require", "steady", "--json"}, tt.flags...)...)
+			s.awaitSaid(firing)
+			after(t, 2*time.Second)
+			server.kill()
+			d := s.wait(patience).judged(t, 1).document(t)
+			if d.Steady.OK || !d.Steady.Known || d.Steady.Silent < 0.3 || !strings.Contains(d.Steady.Text, "answered from second ") {
+				t.Errorf("a dead server is steady: %+v", d.Steady)
+			}
+			broken := false
+			for _, c := range d.Checks {
+				broken = broken || c.Name == "require" && !c.OK
+			}
+			if !broken {
+				t.Errorf("--require steady holds: %+v", d.Checks)
+			}
+		})
+	}
+}
+
+// TestNothingTaken: a run of which the system took nothing leaves with 1 and says
+// so first, whether it was refused or nobody answered, and also where the
+// generator could be called late.
+func TestNothingTaken(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault []string // of the server; nil: it is killed before the hold
+		flags []string
+		want  string
+	}{
+		{"refused, open loop", []string{"--error", "topic-authorization-failed@100%"}, []string{"--rate", "1000/s", "--for", "2s"}, "the system took no event: 0/s acked (1 k/s asked)"},
+		{"refused, full speed", []string{"--error", "topic-authorization-failed@100%"}, []string{"--for", "2s"}, "the system took no event: 0/s acked"},
+		{"dead, open loop", nil, []string{"--rate", "1000/s", "--warmup", "3s", "--for", "2s", "--drain", "1s"}, "the system answered nothing: 0/s acked (1 k/s asked)"},
+		{"dead, full speed", nil, []string{"--warmup", "3s", "--for", "2s"}, "the system "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := startStandin(t, "kafka", append([]string{"--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:1"}, tt.fault...)...)
+			s := start(t, append([]string{"run", "kafka://" + server.addr + "/t"}, tt.flags...)...)
+			if tt.fault == nil {
+				s.awaitSaid(firing)
+				server.kill()
+			}
+			e := s.wait(patience).want(t, 1)
+			_, answer, _ := strings.Cut(e.stdout, "\n\n")
+			if !strings.HasPrefix(strings.TrimSpace(answer), tt.want) || !strings.Contains(e.stdout, "taken: the system ") {
+				t.Errorf("the report does not begin with %q:\n%.900s", tt.want, e.stdout)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/target/all"
+)
+
+// What is measured again is bound: the oldest go. What cannot be read is none.
+func TestGeneratesAreKept(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	if got := keptGenerates(); len(got) != 0 {
+		t.Fatalf("got %v of nothing", got)
+	}
+	all := map[string]report.Generates{}
+	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for i := range mostGenerates + 5 {
+		all[fmt.Sprintf("key-%03d", i)] = report.Generates{EventsPerS: float64(i), At: at.Add(time.Duration(i) * time.Hour)}
+	}
+	if err := keepGenerates(all); err != nil {
+		t.Fatal(err)
+	}
+	got := keptGenerates()
+	_, oldest := got["key-004"]
+	newest := got[fmt.Sprintf("key-%03d", mostGenerates+4)]
+	if len(got) != mostGenerates || oldest || newest.EventsPerS != mostGenerates+4 {
+		t.Errorf("got %d of them, the oldest %v, the newest %+v", len(got), oldest, newest)
+	}
+	path, err := generatesPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "null", "[1]", "{\"a\":"} {
+		if err := os.WriteFile(filepath.Clean(path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := keptGenerates(); got == nil || len(got) != 0 {
+			t.Errorf("of %q: got %v", text, got)
+		}
+	}
+}
+
+// The hash changes with what the events are made of, and with nothing else.
+func TestGeneratingTellsWorkloadsApart(t *testing.T) {
+	s := &session{Program: &Program{Kinds: all.Kinds()}}
+	of := func(settings ...string) string {
+		var d workload.Document
+		d.Add("target", "target", "kafka://127.0.0.1/t")
+		for i := 0; i < len(settings); i += 2 {
+			d.Add(settings[i], "--"+settings[i], settings[i+1])
+		}
+		w, err := workload.Resolve(s.Kinds, &d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hashOf(s.generating(w))
+	}
+	base := of()
+	for _, same := range [][]string{{"for", "5s"}, {"acks", "all"}, {"label", "a=b"}, {"size", "100"}} {
+		if diff := cmp.Diff(base, of(same...)); diff != "" {
+			t.Errorf("%q is another workload: %s", same, diff)
+		}
+	}
+	seen := map[string][]string{base: nil}
+	for _, other := range [][]string{
+		{"size", "200"}, {"key", "seq"}, {"header", "a=b"}, {"batch-size", "16KiB"}, {"fresh", "true"}, {"clients", "2"}, {"events-per-shot", "1"}, {"payload", "zero"}, {"threads", "1"},
+	} {
+		hash := of(other...)
+		if as, ok := seen[hash]; ok {
+			t.Errorf("%q is the same workload as %q", other, as)
+		}
+		seen[hash] = other
+	}
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/layout"
+	"carronade/internal/trust"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// diedMidway is a run whose system was gone from second 8 to its end.
+func diedMidway() Input {
+	in := openLoop()
+	r := in.Result
+	r.Hold.Counts.Sent, r.Hold.Counts.Acked, r.Hold.Counts.Unsent = 300_000, 300_000, 700_000
+	r.Hold.Arrived, r.Hold.ArrivedBytes = 300_000, 30_000_000
+	r.Hold.Censored = spread(7*time.Second, 0.4, 700)
+	for i := range r.Intervals {
+		if i >= 8 {
+			iv := &r.Intervals[i]
+			iv.Counts = measure.Counts{Offered: 50_000}
+			iv.Response, iv.Service, iv.InFlight = nil, nil, 0
+		}
+	}
+	r.Stall = measure.Stall{Longest: 24 * time.Second, LongestAt: 8 * time.Second, Share: 0.7}
+	r.Steady = trust.Steady(r)
+	return in
+}
+
+// refused is a run of which the system took nothing, and the generator was late.
+func refused() Input {
+	in := openLoop()
+	r := in.Result
+	r.Hold.Counts.Acked, r.Hold.Counts.Failed, r.Hold.Counts.Answered = 0, 1_000_000, 4000
+	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0
+	r.Hold.FailedService = r.Hold.Service
+	r.Hold.Response, r.Hold.Service = nil, nil
+	r.Warmup.Acked, r.Warmup.Failed = 0, r.Warmup.Acked
+	r.Failures = []measure.Failure{{Class: "denied", Text: "TOPIC_AUTHORIZATION_FAILED: Not authorized to access topics: [Topic authorization failed.]", Events: 1_100_000, Shots: 4400}}
+	r.Classes = map[string]uint64{"denied": 1_100_000}
+	for i := range r.Intervals {
+		iv := &r.Intervals[i]
+		iv.Acked, iv.Failed, iv.Response, iv.Service = 0, iv.Sent, nil, nil
+	}
+	r.Steady = trust.Steady(r)
+	return in
+}
+
+// TestTheSystemComesFirst: where the system failed, the first sentence says so,
+// and what follows it, before the generator is judged.
+func TestTheSystemComesFirst(t *testing.T) {
+	tests := []struct {
+		name     string
+		in       Input
+		sentence string
+		line     string // that comes before the one on trust
+		code     int
+	}{
+		{"died midway", diedMidway(), "nothing was answered from second 8 to second 22: 15 k/s acked (50 k/s asked)", "not steady", ExitOK},
+		{"refused", refused(), "the system took no event: 0/s acked (50 k/s asked)", "BROKEN        taken: the system took no event: 1,000,000 failed", ExitBroken},
+		{"calm", openLoop(), "50 k/s acked", "", ExitOK},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := Build(tt.in)
+			if got := d.Verdict(); !strings.HasPrefix(got, tt.sentence) {
+				t.Errorf("got %q, want it to begin with %q", got, tt.sentence)
+			}
+			var b bytes.Buffer
+			if err := d.Text(&b, layout.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			first, _, _ := strings.Cut(b.String(), "trusted ")
+			if !strings.Contains(first, tt.line) {
+				t.Errorf("%q is not said before trust:\n%.600s", tt.line, b.String())
+			}
+			if strings.Count(b.String(), "not steady ") > 1 || strings.Count(b.String(), "taken: ") > 1 {
+				t.Errorf("said twice:\n%.900s", b.String())
+			}
+			if got := d.ExitCode(); got != tt.code {
+				t.Errorf("exit %d, want %d", got, tt.code)
+			}
+			if d.Mode != load.OpenLoop || len(d.Limits()) != 0 {
+				t.Errorf("limits: %+v", d.Limits())
+			}
+		})
+	}
+}

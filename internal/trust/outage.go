@@ -1,0 +1,227 @@
+package trust
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// The bounds of an outage. docs/method.md explains each.
+const (
+	MostSilent = 0.10            // of the whole intervals, in which the system took nothing, or refused most
+	LongOutage = 5 * time.Second // of such intervals in a row
+	slowAnswer = 10              // times as long as an answer usually takes, silence is no sign of one
+	fewEvents  = 10              // so few, settled in an interval, are judged only beside another such interval
+)
+
+// Dead says that nothing took events in during the measurement, though some
+// were due: the system refused everything, or nobody answered. What the
+// generator did then limits nothing. The text says so, and after a colon what
+// became of the events.
+func Dead(r *load.Result) (text string, dead bool) {
+	c := r.Hold.Counts
+	if r.Stopped == load.Interrupted && r.Hold.Length() < LeastHold {
+		return "", false // before an answer could come
+	}
+	// Without a schedule nothing is due when nothing can be sent.
+	due := c.Offered+c.Sent > 0 || r.Mode != load.OpenLoop && r.Stall.Share > 0
+	if r.Mode == load.Consuming || !due || r.Hold.Arrived > 0 || taken(r, c) > 0 {
+		return "", false
+	}
+	if bad := refused(r, c); bad > 0 {
+		return "the system took no event: " + fate(c), true
+	}
+	return "the system answered nothing: " + fate(c), true
+}
+
+// taken is how many events the system took. Where nothing is acknowledged, what
+// was sent and did not fail has to do.
+func taken(r *load.Result, c measure.Counts) uint64 {
+	if r.Unanswered {
+		return c.Acked + c.Unknown
+	}
+	return c.Acked
+}
+
+// refused is how many events were settled and not taken.
+func refused(r *load.Result, c measure.Counts) uint64 {
+	if r.Unanswered {
+		return c.Failed
+	}
+	return c.Failed + c.Unknown
+}
+
+// fate says what became of events that were not taken.
+func fate(c measure.Counts) string {
+	var parts []string
+	for _, n := range []struct {
+		n    uint64
+		name string
+	}{{c.Failed, "failed"}, {c.Unknown, "unknown"}, {c.Dropped, "dropped"}, {c.Unsent, "unsent"}} {
+		if n.n > 0 {
+			parts = append(parts, units.FormatCount(n.n)+" "+n.name)
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing could be sent"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// A moment is an interval, all phases together: an answer to an event of the
+// warm-up shows as well that the system is there.
+type moment struct {
+	start, end time.Duration
+	measure.Counts
+	before, after bool // something waited for the system at its start, at its end
+}
+
+// moments returns the intervals within the span, without stubs.
+func moments(r *load.Result, start, end time.Duration) []moment {
+	var all, in []moment
+	var backlog int64 // due, and neither sent nor given up
+	waits := r.Mode != load.OpenLoop
+	for i := range r.Intervals {
+		iv := &r.Intervals[i]
+		backlog += int64(iv.Offered) - int64(iv.Sent) - int64(iv.Dropped) - int64(iv.Unsent)
+		n := len(all)
+		if n == 0 || all[n-1].start != iv.Start {
+			all = append(all, moment{start: iv.Start, end: iv.End, before: waits})
+			n++
+		}
+		m := &all[n-1]
+		m.Counts.Add(iv.Counts)
+		m.after = r.Mode != load.OpenLoop || iv.InFlight > 0 || backlog > 0
+		waits = m.after
+	}
+	longest := time.Duration(0)
+	for _, m := range all {
+		if m.start >= start && m.end <= end {
+			longest = max(longest, m.end-m.start)
+			in = append(in, m)
+		}
+	}
+	whole := in[:0]
+	for _, m := range in {
+		if float64(m.end-m.start) >= shortInterval*float64(longest) {
+			whole = append(whole, m)
+		}
+	}
+	return whole
+}
+
+// A stretch is intervals in a row in which the system did not take what it was
+// given.
+type stretch struct {
+	start, end     time.Duration
+	taken, refused uint64
+	intervals      int
+	quiet          int // of them: those in which nothing was even refused
+}
+
+// stretches finds the outages within a span, and the length of its intervals.
+func stretches(r *load.Result, start, end time.Duration) (out []stretch, length time.Duration, intervals int) {
+	var open *stretch
+	usual := r.Hold.Service.Percentile(50) + r.Hold.Gather.Percentile(50)
+	shut := func() {
+		s := open
+		open = nil
+		switch {
+		case s == nil:
+		case s.refused == 0 && s.end-s.start <= slowAnswer*usual: // no more than a slow answer
+		case s.refused > 0 && s.intervals == 1 && s.taken+s.refused < fewEvents: // no more than chance
+		default:
+			out = append(out, *s)
+		}
+	}
+	for _, m := range moments(r, start, end) {
+		length += m.end - m.start
+		intervals++
+		yes, no := taken(r, m.Counts), refused(r, m.Counts)
+		out := no > yes || yes == 0 && (m.Dropped > 0 || m.before && m.after)
+		if !out {
+			shut()
+			continue
+		}
+		if open == nil {
+			open = &stretch{start: m.start}
+		}
+		open.end = m.end
+		open.taken += yes
+		open.refused += no
+		open.intervals++
+		if yes+no == 0 {
+			open.quiet++
+		}
+	}
+	shut()
+	return out, length, intervals
+}
+
+// An outage is what a span of the run has of them.
+type outage struct {
+	text   string
+	share  float64 // of the whole intervals
+	judged bool    // long enough to tell
+	bad    bool
+}
+
+func outageOf(r *load.Result, s *measure.Tally) outage {
+	if r.Mode == load.Consuming {
+		return outage{}
+	}
+	all, length, intervals := stretches(r, s.Start, s.End)
+	if intervals == 0 || len(all) == 0 {
+		return outage{judged: intervals >= LeastSeries}
+	}
+	var o outage
+	var sum, longest time.Duration
+	for _, s := range all {
+		sum += s.end - s.start
+		longest = max(longest, s.end-s.start)
+	}
+	o.share = float64(sum) / float64(length)
+	o.judged = intervals >= LeastSeries || o.share == 1
+	o.bad = o.judged && (o.share > MostSilent || longest >= LongOutage)
+	o.text = words(all, sum, r.Unanswered)
+	return o
+}
+
+// words says what happened and when, of several the longest.
+func words(all []stretch, sum time.Duration, unanswered bool) string {
+	var of, most stretch // all together, and the longest
+	for _, s := range all {
+		if s.end-s.start > most.end-most.start {
+			most = s
+		}
+		of.taken += s.taken
+		of.refused += s.refused
+		of.intervals += s.intervals
+		of.quiet += s.quiet
+	}
+	what := "nothing was answered"
+	switch dead := 2*of.quiet > of.intervals; { // what was in flight when it died failed, too
+	case of.taken > 0 && dead:
+		what = "hardly anything was answered"
+	case of.taken > 0:
+		what = "most events were not taken"
+	case of.refused > 0 && !dead:
+		what = "no event was taken"
+	case unanswered:
+		what = "nothing could be sent"
+	}
+	when := fmt.Sprintf(" from second %s to second %s", second(most.start), second(most.end))
+	if len(all) > 1 {
+		when = fmt.Sprintf(" in %d stretches of %s together, the longest%s", len(all), units.FormatDuration(sum), when)
+	}
+	return what + when
+}
+
+func second(d time.Duration) string {
+	return strconv.FormatFloat(d.Round(10*time.Millisecond).Seconds(), 'f', -1, 64)
+}
