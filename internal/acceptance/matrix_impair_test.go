@@ -235,22 +235,23 @@ func blocked(t *testing.T, dir string, d time.Duration) string {
 	t.Cleanup(func() { close(closed) })
 	go func() {
 		defer f.Close()
-		hold := time.After(d)
+		select {
+		case <-time.After(d):
+		case <-closed:
+			return
+		}
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
 		buf := make([]byte, 64<<10)
 		for {
+			for n := 1; n > 0; {
+				n, _ = syscall.Read(int(f.Fd()), buf)
+			}
 			select {
-			case <-hold:
-				hold = nil
+			case <-tick.C:
 			case <-closed:
 				return
-			default:
 			}
-			if hold == nil {
-				if n, _ := syscall.Read(int(f.Fd()), buf); n > 0 {
-					continue
-				}
-			}
-			time.Sleep(5 * time.Millisecond)
 		}
 	}()
 	return path
@@ -268,16 +269,17 @@ func watch() *witness {
 	w := &witness{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		last := time.Now()
-		for {
+		const every = time.Millisecond
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for last := time.Now(); ; {
 			select {
+			case <-tick.C:
 			case <-w.stop:
 				return
-			default:
 			}
-			time.Sleep(time.Millisecond)
 			now := time.Now()
-			w.longest = max(w.longest, now.Sub(last)-time.Millisecond)
+			w.longest = max(w.longest, now.Sub(last)-every)
 			last = now
 		}
 	}()

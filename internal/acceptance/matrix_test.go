@@ -1,12 +1,7 @@
 package acceptance
 
 import (
-	"bufio"
-	"bytes"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"text/tabwriter"
 	"time"
 )
 
@@ -115,17 +109,6 @@ func (c *cell) args(length time.Duration) (args []string, judged string) {
 	return args, ofResponse
 }
 
-// A finding is what came of a cell, a line of the file of finished ones.
-type finding struct {
-	Cell     string   `json:"cell"`
-	Build    string   `json:"build"` // of the program under test
-	Level    string   `json:"level"`
-	Breaches []string `json:"breaches,omitempty"`
-	Blamed   []string `json:"blamed,omitempty"` // reasons that blame the generator for the system's doing
-	Excuse   string   `json:"excuse,omitempty"` // why they may
-	Unjudged string   `json:"unjudged,omitempty"`
-}
-
 // try runs a cell.
 func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f finding) {
 	t.Helper()
@@ -137,13 +120,8 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 	dir := t.TempDir()
 	record, trace := filepath.Join(dir, "record.csv"), filepath.Join(dir, "trace.parquet")
 	system := startStandin(t, c.kind, append([]string{"--listen", "127.0.0.1:0", "--delay", delay, "--record", record}, c.serve...)...)
-	addr := system.addr
-	if first, more, ok := strings.Cut(addr, ", "); ok {
-		addr = first
-		_, addr, _ = strings.Cut(more, " ")
-	}
 	args, judged := c.args(length)
-	s := prepare(t, append([]string{"run", strings.Replace(c.url, "ADDR", addr, 1), "--json", "--trace", trace}, args...)...)
+	s := prepare(t, append([]string{"run", strings.Replace(c.url, "ADDR", system.reach(), 1), "--json", "--trace", trace}, args...)...)
 	s.cmd.Path, s.cmd.Args[0] = exe, exe
 	s.env = c.env
 	if c.impairment.flags != nil {
@@ -200,6 +178,16 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 	return f
 }
 
+// reach is the address to fire at: the last one that it listens on, which is the
+// WebSocket's where it has one.
+func (r *standin) reach() string {
+	if _, last, ok := strings.Cut(r.addr, ", "); ok {
+		_, last, _ = strings.Cut(last, " ")
+		return last
+	}
+	return r.addr
+}
+
 // stop ends a stand-in as Ctrl-C does, so that it writes what it kept.
 func (r *standin) stop() {
 	_ = r.cmd.Process.Signal(syscall.SIGCONT)
@@ -207,117 +195,6 @@ func (r *standin) stop() {
 	late := time.AfterFunc(10*time.Second, func() { _ = r.cmd.Process.Kill() })
 	defer late.Stop()
 	_ = r.cmd.Wait()
-}
-
-// bad says what a finding breaks.
-func (f *finding) bad() []string {
-	out := f.Breaches
-	if len(f.Blamed) > 0 && f.Excuse == "" {
-		out = append(slices.Clip(out), fmt.Sprintf("the system stood still, and the generator is blamed: %q", f.Blamed))
-	}
-	return out
-}
-
-// A ledger of findings: those of a file, where there is one, and new ones.
-type findings struct {
-	path  string
-	build string
-	all   map[string]finding
-}
-
-func openFindings(t *testing.T, path string) *findings {
-	t.Helper()
-	exe, err := impaired()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fs := &findings{path: path, build: fmt.Sprintf("%.12x", sha256.Sum256(text)), all: map[string]finding{}}
-	if path == "" {
-		return fs
-	}
-	text, err = os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var f finding
-		if json.Unmarshal(lines.Bytes(), &f) == nil && f.Build == fs.build { // one that was cut short, or of another build, counts for nothing
-			fs.all[f.Cell] = f
-		}
-	}
-	return fs
-}
-
-func (fs *findings) add(t *testing.T, f finding) {
-	t.Helper()
-	f.Build = fs.build
-	fs.all[f.Cell] = f
-	if fs.path == "" {
-		return
-	}
-	line, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := os.OpenFile(fs.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err == nil {
-		_, err = out.Write(append(line, '\n'))
-		if e := out.Close(); err == nil {
-			err = e
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// table counts findings by impairment.
-func (fs *findings) table(w io.Writer) {
-	type row struct{ runs, trusted, noisy, not, unjudged, breaches int }
-	rows := map[string]*row{}
-	for _, f := range fs.all {
-		parts := strings.Split(f.Cell, " / ")
-		for _, name := range []string{parts[len(parts)-1], "~ all"} {
-			r := rows[name]
-			if r == nil {
-				r = &row{}
-				rows[name] = r
-			}
-			r.runs++
-			switch f.Level {
-			case trusted:
-				r.trusted++
-			case noisy:
-				r.noisy++
-			case notTrusted:
-				r.not++
-			}
-			if f.Unjudged != "" {
-				r.unjudged++
-			}
-			if len(f.bad()) > 0 {
-				r.breaches++
-			}
-		}
-	}
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "impairment\truns\ttrusted\tnoisy\tnot trusted\tunjudged\tpromise broken\t")
-	var names []string
-	for name := range rows {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		r := rows[name]
-		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", strings.TrimPrefix(name, "~ "), r.runs, r.trusted, r.noisy, r.not, r.unjudged, r.breaches)
-	}
-	out.Flush()
 }
 
 // seed orders the matrix, and chooses from it.
@@ -359,7 +236,7 @@ func TestImpaired(t *testing.T) {
 		t.Fatal("there is nothing to run")
 	}
 	fs := openFindings(t, path)
-	began, skipped := len(fs.all), map[string]int{}
+	began, skipped, broken := len(fs.all), map[string]int{}, 0
 	for i := range all {
 		c := &all[i]
 		if _, done := fs.all[c.name()]; done {
@@ -372,13 +249,15 @@ func TestImpaired(t *testing.T) {
 			}
 		}
 		start := time.Duration(rng.Int64N(int64(300 * time.Millisecond)))
-		t.Run(c.name(), func(t *testing.T) {
+		if !t.Run(c.name(), func(t *testing.T) {
 			long := length
 			if !c.small {
 				long = max(long, 6*time.Second)
 			}
 			fs.add(t, c.try(t, long, start))
-		})
+		}) {
+			broken++
+		}
 	}
 	for why, n := range skipped {
 		t.Logf("%d runs were left out: %s", n, why)
@@ -394,8 +273,8 @@ func TestImpaired(t *testing.T) {
 			t.Errorf("%s: %s", f.Cell, b)
 		}
 	}
-	if path != "" && !t.Failed() { // the next matrix begins anew
-		_ = os.Rename(path, path+".last")
+	if broken == 0 {
+		fs.close(t)
 	}
 }
 

@@ -21,7 +21,6 @@ type stated struct {
 	lower   map[string]float64 // percentiles, in microseconds
 	upper   map[string]float64
 	dropped uint64 // rows that the trace lacks
-	acked   uint64
 }
 
 var percentiles = []struct {
@@ -29,9 +28,9 @@ var percentiles = []struct {
 	p    float64
 }{{"p50_us", 50}, {"p90_us", 90}, {"p95_us", 95}, {"p99_us", 99}}
 
-// statedBy reads a report. A report without lower values states its values
-// alone; one without levels is trusted or not.
-func statedBy(report, what string) (s stated, err error) {
+// trustOf reads what a report says of itself. One without levels is trusted or
+// not.
+func trustOf(report string) (s stated, err error) {
 	var d struct {
 		Trust struct {
 			OK      bool
@@ -43,19 +42,11 @@ func statedBy(report, what string) (s stated, err error) {
 			Error   string
 		}
 	}
-	var top, totals map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(report), &d); err != nil {
 		return s, fmt.Errorf("the report: %w", err)
 	}
 	if d.Trace.Error != "" {
 		return s, fmt.Errorf("the trace: %s", d.Trace.Error)
-	}
-	_ = json.Unmarshal([]byte(report), &top) // it was read once already
-	if err := json.Unmarshal(top["totals"], &totals); err != nil {
-		return s, fmt.Errorf("the report's totals: %w", err)
-	}
-	if err := json.Unmarshal(totals["acked"], &s.acked); err != nil {
-		return s, fmt.Errorf("the report's acked: %w", err)
 	}
 	s.reasons, s.dropped = d.Trust.Reasons, d.Trace.Dropped
 	switch s.level = d.Trust.Level; s.level {
@@ -69,6 +60,23 @@ func statedBy(report, what string) (s stated, err error) {
 		}
 	default:
 		return s, fmt.Errorf("the report is %q", s.level)
+	}
+	return s, nil
+}
+
+// statedBy reads a report, and its times of one kind. A report without lower
+// values states its values alone.
+func statedBy(report, what string) (stated, error) {
+	s, err := trustOf(report)
+	if err != nil {
+		return s, err
+	}
+	var top, totals map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(report), &top); err != nil {
+		return s, fmt.Errorf("the report: %w", err)
+	}
+	if err := json.Unmarshal(top["totals"], &totals); err != nil {
+		return s, fmt.Errorf("the report's totals: %w", err)
 	}
 	times := func(names ...string) (map[string]float64, error) {
 		for _, name := range names {
