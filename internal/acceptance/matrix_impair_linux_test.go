@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,18 +164,6 @@ func quota(pid int) (undo func(), err error) {
 		}
 	}
 	return nil, fmt.Errorf("no control group for processors may be made: %w", err)
-}
-
-const hogEnv = "CARRONADE_TEST_HOG"
-
-// hog spins until its standard input ends.
-func hog() {
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	}()
-	for {
-	}
 }
 
 // hogs starts processes that spin.
