@@ -171,6 +171,9 @@ func (r *Run) Start() {
 	go r.collect(&firing)
 }
 
+// Started is when the run began: offset 0 of all its times; zero before Start.
+func (r *Run) Started() time.Time { return r.start }
+
 // Stop ends the firing now: answers of shots in flight are still waited for,
 // as long as the plan's drain; events due by now and not sent are unsent. When
 // the firing was over already, an interruption ends the waiting.

@@ -44,6 +44,7 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	q.before(ctx)
 	e.system.begin(ctx)
 	r.Start()
+	f.rows.began(r)
 	q.begin(r.Now)
 	if f.readsMeanwhile(e.Workload.Op) {
 		f.back.start()
