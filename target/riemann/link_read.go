@@ -120,6 +120,9 @@ func (k *link) take(b []byte, now, since time.Duration) (rest []byte, err error)
 			break
 		}
 	}
+	if err != nil {
+		k.kill(err) // before the sending thread, which may be this one, fires what nobody reads
+	}
 	l.deliver()
 	l.ready(now)
 	return b, err
