@@ -11,6 +11,9 @@ type judge struct {
 
 	foreign, refused uint64
 	nameless         uint64 // read events of which nobody can say what they are
+	removed          uint64 // of the unread
+
+	committed, committedRead, aborted uint64
 
 	// With stamps, by stripe.
 	seen     map[int32]*ranges // found, and counted
@@ -33,12 +36,12 @@ type judge struct {
 	unnamed map[place]bool   // arrivals that may be such
 
 	gone map[place]bool  // acked entries that are accounted for
+	rest map[place]int32 // of acked entries that were removed in part: events found
 	ours map[place]piece // arrivals that are events of this run, for the order
 }
 
-// verdict returns the balance, the foreign events, and how many of the
-// recovered had been refused.
-func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
+// verdict returns the balance.
+func (g *log) verdict(end int64) *judge {
 	j := judge{
 		g: g, end: end,
 		v: measure.LedgerLog{
@@ -46,7 +49,7 @@ func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
 			Recovered: g.recovered, Inexact: max(g.uncheckedAcked, g.uncheckedRead) + g.unordered, Reordered: g.reordered,
 		},
 		foreign: g.foreign, refused: g.refused, nameless: g.uncheckedRead,
-		shaken: g.shaken, gone: map[place]bool{}, ours: map[place]piece{},
+		shaken: g.shaken, gone: map[place]bool{}, rest: map[place]int32{}, ours: map[place]piece{},
 		dim: map[int32]uint64{}, murky: map[*window]bool{}, unnamed: map[place]bool{},
 	}
 	proven := j.sums()
@@ -61,7 +64,7 @@ func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
 	j.v.Lost -= unsure
 	j.v.Inexact += unsure
 	j.order(proven)
-	return j.v, j.foreign, j.refused
+	return &j
 }
 
 // each calls f with every entry of a state, in the order of the log.
@@ -88,7 +91,8 @@ func (j *judge) sums() map[*window]bool {
 		base := w.number << windowBits
 		bare := j.g.bare && j.g.seen == nil
 		onlyAcked, onlyRead, both, beyond := compare(&s.acked.cover, &s.arrived.cover, j.end-base)
-		j.v.Inexact += beyond
+		j.v.Unread += beyond
+		j.removed += min(beyond, j.removedOf(max(base, j.end), base+windowSize))
 		if bare {
 			both = 0 // there is nothing else to check
 			proven[w] = onlyAcked == 0
@@ -101,13 +105,28 @@ func (j *judge) sums() map[*window]bool {
 		j.v.Inexact += both + onlyRead
 		j.nameless += onlyRead
 		j.murky[w] = onlyRead > 0
-		if base+windowSize <= j.g.deleted {
-			j.v.Inexact += onlyAcked
-		} else {
-			j.v.Lost += onlyAcked
+		unread := uint64(0)
+		for _, r := range j.g.removed.both(uint64(base), uint64(base+int64(s.acked.cover.end()))) {
+			upTo := func(at uint64) uint64 {
+				n, _, _, _ := compare(&s.acked.cover, &s.arrived.cover, min(int64(at), j.end)-base)
+				return n
+			}
+			unread += upTo(r.hi) - upTo(r.lo)
 		}
+		unread = min(unread, onlyAcked)
+		j.v.Unread += unread
+		j.removed += unread
+		j.v.Lost += onlyAcked - unread
 	}
 	return proven
+}
+
+// removedOf is how many of some offsets were removed before they were read.
+func (j *judge) removedOf(lo, hi int64) uint64 {
+	if hi <= lo {
+		return 0
+	}
+	return j.g.removed.count(uint64(lo), uint64(hi))
 }
 
 // unstamped finds out what the arrivals are that no answer named, by checksum
@@ -123,7 +142,11 @@ func (j *judge) unstamped() {
 		}
 	}
 	wanted := g.openKeys()
-	g.each(acked, func(p place, _ int64, e *entry) {
+	var cut []cutPiece
+	g.each(acked, func(p place, base int64, e *entry) {
+		if n := j.removedOf(base, base+int64(e.n)); n > 0 && n < uint64(e.n) {
+			cut = append(cut, cutPiece{p, base})
+		}
 		if k := (key{e.sum, e.n}); wanted[k] {
 			j.missing[k] = append(j.missing[k], p)
 		}
@@ -152,6 +175,7 @@ func (j *judge) unstamped() {
 		case named && j.moved(k, p):
 			j.known[k] = true
 		case j.altered(p, base):
+		case j.remainder(p, base, e, cut):
 		case e.corrupt && j.damagedUnknown(p, base, e):
 		case g.history.evicted || g.folded || g.forgot:
 			j.v.Inexact += n
@@ -164,13 +188,42 @@ func (j *judge) unstamped() {
 }
 
 // missed counts acked events that were not found, and of which nobody knows
-// where they should be.
+// where they should be: no more of them than offsets were removed can have been
+// removed.
 func (j *judge) missed(n uint64) {
-	if j.end == everything && j.g.deleted <= j.g.start {
-		j.v.Lost += n
-	} else {
-		j.v.Inexact += n
+	all := length(j.g.removed.spans)
+	removed := min(n, all-min(all, j.removed))
+	j.removed += removed
+	if j.end != everything {
+		j.v.Unread += n
+		return
 	}
+	j.v.Unread += removed
+	j.v.Lost += n - removed
+}
+
+// remainder finds the rest of an acked piece whose head was removed.
+func (j *judge) remainder(here place, base int64, e *entry, cut []cutPiece) bool {
+	if e.sum != 0 || e.corrupt {
+		return false
+	}
+	for _, c := range cut {
+		a := c.p.w.entries()[c.p.i]
+		from := base - c.base
+		if from <= 0 || from+int64(e.n) > int64(a.n) || j.gone[c.p] {
+			continue
+		}
+		j.rest[c.p] += e.n
+		j.ours[here] = piece{first: a.first + uint64(from), n: e.n, stripe: a.stripe}
+		return true
+	}
+	return false
+}
+
+// A cutPiece is an acked one of which a part was removed.
+type cutPiece struct {
+	p    place
+	base int64
 }
 
 func (j *judge) recover(u piece, n uint64) {
@@ -357,17 +410,18 @@ func (j *judge) lost() {
 		if j.gone[p] {
 			return
 		}
-		n := uint64(e.n)
+		n := uint64(e.n) - uint64(min(j.rest[p], e.n))
 		if j.seen != nil {
 			n -= j.seen[e.stripe].count(e.first, e.first+n)
 		}
-		switch {
-		case n == 0:
-		case base >= j.end, base < j.g.deleted:
-			j.v.Inexact += n
-		default:
-			j.v.Lost += n
+		removed := min(n, j.removedOf(base, base+int64(e.n)))
+		j.removed += removed
+		if base >= j.end {
+			j.v.Unread += n
+			return
 		}
+		j.v.Unread += removed
+		j.v.Lost += n - removed
 	})
 }
 
