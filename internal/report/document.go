@@ -104,7 +104,9 @@ type Setting struct {
 type Check struct {
 	Name string `json:"name"` // of the setting: "failure-rate"
 	OK   bool   `json:"ok"`
-	Text string `json:"text"` // what was wanted and what was found
+	// CannotTell says of one that is not OK that nobody knows whether it holds.
+	CannotTell bool   `json:"cannot_tell"`
+	Text       string `json:"text"` // what was wanted and what was found
 }
 
 // Totals counts the events of the hold, of a step or of a phase.
@@ -252,14 +254,14 @@ const (
 	ExitBroken      = 1   // done, but a limit that was asked for does not hold
 	ExitFailed      = 2   // could not be done
 	ExitUntrusted   = 3   // done, but the generator was the limit
-	ExitCannotTell  = 4   // a gate cannot tell: too little history, or too noisy
+	ExitCannotTell  = 4   // a gate or a limit cannot tell: too little history, too noisy, or not read
 	ExitInterrupted = 130 // interrupted; the partial report is kept and marked
 )
 
 // ExitCode is what the program leaves with after this run. An interruption
 // outranks the rest; output that could not be written outranks what it would
-// have said; and what a generator at its limit measured cannot hold or break a
-// limit.
+// have said; what a generator at its limit measured cannot hold or break a
+// limit; and a broken limit outranks one of which nobody knows.
 func (d *Document) ExitCode() int {
 	switch {
 	case d.Stopped == load.Interrupted:
@@ -269,12 +271,17 @@ func (d *Document) ExitCode() int {
 	case !d.Trust.OK:
 		return ExitUntrusted
 	}
+	code := ExitOK
 	for _, c := range d.Checks {
-		if !c.OK {
+		switch {
+		case c.OK:
+		case c.CannotTell:
+			code = ExitCannotTell
+		default:
 			return ExitBroken
 		}
 	}
-	return ExitOK
+	return code
 }
 
 // WriteJSON writes the document as indented JSON: one that was read, with

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
@@ -238,8 +239,8 @@ func TestCallersOfARoundTrip(t *testing.T) {
 	}
 }
 
-// TestDeleted: what the system deleted by itself cannot be checked, and is not
-// lost.
+// TestDeleted: what the system deleted by itself cannot be checked, is not lost,
+// and leaves the question open.
 func TestDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &mortar{echo: time.Millisecond, head: 50}
@@ -247,8 +248,11 @@ func TestDeleted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l := doc.Ledger; l.Lost != 0 || l.Inexact != 50 || l.Read != 150 {
-			t.Errorf("lost %d, inexact %d, read %d; want 0, 50, 150", l.Lost, l.Inexact, l.Read)
+		if l := doc.Ledger; l.Lost != 0 || l.Unread != 50 || l.Removed != 50 || l.Inexact != 0 || l.Read != 150 {
+			t.Errorf("lost %d, unread %d, removed %d, inexact %d, read %d; want 0, 50, 50, 0, 150", l.Lost, l.Unread, l.Removed, l.Inexact, l.Read)
+		}
+		if c := doc.Checks; len(c) != 1 || c[0].Text != "cannot tell: 50 of 200 were removed before they were read (retention or deletion)" || doc.ExitCode() != report.ExitCannotTell {
+			t.Errorf("checks %+v, exit code %d", c, doc.ExitCode())
 		}
 		<-m.session.ended
 	})
