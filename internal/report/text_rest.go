@@ -69,12 +69,15 @@ func (d *Document) ledger(p *layout.Page) {
 		p.Pair("", "compacted", fmt.Sprintf("%s %s gone as the topic is compacted: a later one of the key is there", units.Plural(l.Compacted, "event"), verb(l.Compacted, "is", "are")))
 	}
 	if l.Committed+l.Aborted > 0 {
-		saw := "none"
-		if l.Phantom > 0 {
-			saw = units.FormatCount(l.Phantom)
+		saw := "none was aborted"
+		switch {
+		case l.Phantom > 0:
+			saw = units.FormatCount(l.Phantom) + " that were aborted"
+		case l.Aborted > 0:
+			saw = "none of " + units.FormatCount(l.Aborted) + " aborted"
 		}
-		p.Pair("", "committed", fmt.Sprintf("%s of %s committed events seen by a reader of committed ones, and %s of %s aborted",
-			units.FormatCount(l.CommittedRead), units.FormatCount(l.Committed), saw, units.FormatCount(l.Aborted)))
+		p.Pair("", "committed", fmt.Sprintf("a reader of committed events found %s of %s, and %s",
+			units.FormatCount(l.CommittedRead), units.FormatCount(l.Committed), saw))
 	}
 	if l.Inexact > 0 {
 		said = append(said, units.Plural(l.Inexact, "event")+" could not be checked one by one")
