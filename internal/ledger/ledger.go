@@ -336,7 +336,7 @@ const everything = math.MaxInt64
 // known) where that is earlier, and what was acked for beyond is unread. It
 // may be called more than once.
 func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
-	v := measure.Ledger{Complete: complete, Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
+	v := measure.Ledger{Complete: complete && (l.lookedWhole || !l.looked), Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
 	bare := false
 	for i := range l.logs {
 		g := &l.logs[i]

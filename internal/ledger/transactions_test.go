@@ -95,7 +95,7 @@ func TestTransactions(t *testing.T) {
 				tt.tell(l)
 			}
 			l.Looked(tt.whole)
-			tt.want.Complete = true
+			tt.want.Complete = tt.whole
 			if diff := cmp.Diff(tt.want, totals(l.Verdict(true, nil))); diff != "" {
 				t.Error(diff)
 			}

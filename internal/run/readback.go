@@ -244,6 +244,9 @@ func (b *readback) look(ctx context.Context, t target.Transactional, ends []int6
 	err := c.end(ctx)
 	c.removed(ctx, b.book.Hidden)
 	b.book.Looked(whole)
+	if err == nil && !whole && ctx.Err() == nil {
+		err = errors.New("a reader of committed events did not come to the ends of the logs: a transaction that is open keeps it from what lies behind")
+	}
 	return err
 }
 
