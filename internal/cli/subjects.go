@@ -212,7 +212,8 @@ const wordsText = `  lane            one independent sender: a connection or a c
   unsent          due, and not sent when the run ended
   unknown         sent, and without a certain answer
   lost            acked, and not found when read back
-  unread          acked, and removed before it was read, or not reached by reading
+  unread          acked, and removed before it was read, or not reached by
+                  the reading
   duplicated, reordered, corrupted
                   found twice, out of order, altered
   recovered       unknown, and found after all

@@ -84,6 +84,21 @@ func (g *log) key(h uint64) (k lastOf, ok bool) {
 	return k, true
 }
 
+// KeysLeft returns how many keys are known at most, where there were more of them,
+// so that of what is missing of the others nothing can be said; else 0.
+func (l *Ledger) KeysLeft() int64 {
+	for i := range l.logs {
+		g := &l.logs[i]
+		g.mu.Lock()
+		left := g.keysLeft
+		g.mu.Unlock()
+		if left {
+			return l.mostKeys
+		}
+	}
+	return 0
+}
+
 // compacted judges acked events that were not found, in a log that keeps the last
 // of each key.
 func (j *judge) compacted(missing uint64) {

@@ -147,6 +147,9 @@ func TestTooManyKeys(t *testing.T) {
 				}
 			}
 			v := l.Verdict(true, nil)
+			if left := l.KeysLeft(); left > 0 != (tt.unread > 0) {
+				t.Errorf("%d keys at most", left)
+			}
 			if v.Lost != tt.lost || v.Unread != tt.unread || v.Compacted != 0 {
 				t.Errorf("lost %d, unread %d, compacted %d; want %d, %d and none", v.Lost, v.Unread, v.Compacted, tt.lost, tt.unread)
 			}

@@ -219,6 +219,9 @@ func New(cfg Config) *Ledger {
 		g.top = map[int32]uint64{}
 		if cfg.Stamped {
 			g.seen, g.partly, g.denied = map[int32]*ranges{}, map[int32]*ranges{}, map[int32]*ranges{}
+			if cfg.Keys != nil {
+				g.setBare() // what is compacted does not lie there as it was sent
+			}
 		}
 	}
 	return l

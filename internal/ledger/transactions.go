@@ -75,8 +75,16 @@ func (l *Ledger) Hidden(log int32, from, to int64) {
 }
 
 // Looked tells that a reader of committed events has read, and whether it came to
-// the logs' ends. It is called before the verdict.
-func (l *Ledger) Looked(whole bool) { l.looked, l.lookedWhole = true, whole }
+// the logs' ends. It is called before the verdict, and only where events are stamped.
+func (l *Ledger) Looked(whole bool) {
+	l.looked, l.lookedWhole = true, whole
+	for i := range l.logs {
+		g := &l.logs[i]
+		g.mu.Lock()
+		g.setBare() // events are told apart one by one
+		g.mu.Unlock()
+	}
+}
 
 // due returns what of some events has to be found, since no aborted transaction
 // had it, and of how many that is not known.

@@ -162,10 +162,12 @@ func unread(l *measure.Ledger) string {
 	removed := units.FormatCount(l.Removed) + " of " + of + " were removed before they were read (retention or deletion)"
 	left := units.FormatCount(l.Unread - min(l.Removed, l.Unread))
 	switch {
-	case l.Removed == l.Unread:
+	case l.Removed >= l.Unread:
 		return removed
+	case l.Removed > 0 && l.Complete:
+		return removed + ", and " + left + " were not found, and whether they should be there is not known"
 	case l.Removed > 0:
-		return removed + ", and " + left + " were not found by a reading that could not decide of them"
+		return removed + ", and " + left + " were not reached by the reading"
 	case !l.Complete:
 		return left + " of " + of + " were not read: the reading ended before it reached them"
 	}

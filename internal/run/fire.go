@@ -3,12 +3,14 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"carronade/internal/ledger"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
+	"carronade/units"
 )
 
 // ledgerBytes bounds what the ledger remembers.
@@ -149,6 +151,10 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	}
 	if err != nil {
 		out.warnings = append(out.warnings, "reading back failed: "+err.Error())
+	}
+	if most := back.book.KeysLeft(); most > 0 && verdict.Unread > 0 {
+		out.warnings = append(out.warnings, fmt.Sprintf("the topic is compacted and has more keys than are kept in mind (%s): what is not there of the others may be lost or compacted; give fewer keys, such as --key 'uniform(%d)'",
+			units.FormatCount(uint64(most)), most/2))
 	}
 	out.result.Logs = back.logs()
 	if back.samples != nil {
