@@ -65,7 +65,7 @@ func fired() *report.Document {
 			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), SendDelay: times(0.01), Gather: times(0.5), Held: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),
 		},
 		Stall: report.Stall{LongestS: 0.75}, Classes: map[string]uint64{"queue full": 7},
-		Ledger:    &measure.Ledger{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4, Recovered: 5},
+		Ledger:    &measure.Ledger{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4, Recovered: 5, Unread: 6, Removed: 7, Committed: 8, Aborted: 9},
 		Indexed:   &report.Indexed{Docs: 70, PerS: 2.2, Share: new(0.733)},
 		Generator: report.Generator{Usage: report.Usage{CPUS: 2}, CPUShare: 0.1, MaxRSSBytes: 1 << 20, Busy: 0.2},
 		System: &report.System{
