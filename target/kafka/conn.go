@@ -227,9 +227,7 @@ func (k *link) rest() {
 		k.limbo[i] = nil
 	}
 	k.limbo = k.limbo[:0]
-	if k.dead {
-		k.cond.Broadcast()
-	}
+	k.cond.Broadcast() // whoever cleans up, or adopts the connection, waits for it
 }
 
 // flusher writes what the socket would not take at once.

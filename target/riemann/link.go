@@ -272,9 +272,7 @@ func (l *lane) hand() {
 // rest ends writing.
 func (l *lane) rest() {
 	l.writing, l.handed = false, false
-	if l.link == nil || l.link.dead {
-		l.cond.Broadcast()
-	}
+	l.cond.Broadcast() // whoever cleans up, or adopts the connection, waits for it
 }
 
 // flusher writes what the socket would not take at once.
