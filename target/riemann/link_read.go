@@ -28,10 +28,11 @@ var errEndless = errors.New("an answer that does not end")
 func (k *link) read() (err error) {
 	r := reader{k: k, buf: make([]byte, readBuffer)}
 	if c, ok := k.nc.(*socket.Conn); ok {
-		c.Serve(func(since time.Duration) bool {
+		c.Serve(func(since time.Duration, end bool) bool {
 			for {
 				var n int
-				if n, err = r.read(since); n == 0 || err != nil {
+				left := len(r.buf) - r.have
+				if n, err = r.read(since); err != nil || n == 0 || n < left && !end {
 					return err != nil
 				}
 			}
