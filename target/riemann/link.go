@@ -141,7 +141,7 @@ func (l *lane) up(k *link) {
 		return
 	}
 	k.watch = time.AfterFunc(l.cfg.requestTimeout, k.check)
-	if l.pending() && !l.writing { // what waited for it goes first
+	if l.pending() && !l.writing && !k.dead { // what waited for it goes first
 		l.writing = true
 		l.hand()
 	}
