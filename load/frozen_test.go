@@ -146,17 +146,6 @@ func frozen(freeze time.Duration) func(int, Shot, time.Duration) (time.Duration,
 }
 
 func TestFrozenTarget(t *testing.T) {
-	over := func(h interface {
-		EachBucket(func(time.Duration, uint64))
-	},
-	) (n uint64) {
-		h.EachBucket(func(top time.Duration, c uint64) {
-			if top > 20*time.Millisecond {
-				n += c
-			}
-		})
-		return n
-	}
 	for _, tt := range []struct {
 		name              string
 		bound             int

@@ -90,6 +90,9 @@ func (t *thread) settle(o *Outcome) {
 	ls := t.byID[int(o.Lane)]
 	shots := o.count()
 	arrived := t.arrivedAt(o)
+	if ls.blocked {
+		t.late(arrived, o.Done) // what waited for room could have gone then
+	}
 	if t.run.plan.Callers > 0 {
 		t.callers.push(arrived, shots)
 	} else {

@@ -210,6 +210,9 @@ func (t *thread) settled(now time.Duration) {
 	if !t.disturbed || t.inFlight.Load() > t.level {
 		return
 	}
+	if len(t.asleep) > 0 && t.asleep[0].ready <= now {
+		return
+	}
 	for _, ls := range t.lanes {
 		if ls.queue.n > 0 {
 			return

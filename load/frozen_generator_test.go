@@ -1,0 +1,196 @@
+package load
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"carronade/measure"
+)
+
+// The mirror of TestFrozenTarget: the same 200 events/s, each answered 1 ms after it
+// was sent, and the generator does not run for 500 ms, from the due time of an event
+// on. What users would have seen is 1 ms for each event. The upper values must show
+// what was measured, and the lower ones what it would have been.
+
+const frozenAt, frozenFor = time.Second, 500 * time.Millisecond
+
+// over counts the times above 20 ms.
+func over(h *measure.Histogram) (n uint64) {
+	h.EachBucket(func(top time.Duration, c uint64) {
+		if top > 20*time.Millisecond {
+			n += c
+		}
+	})
+	return n
+}
+
+// stalled stops the sending thread once, when it fires what is due at frozenAt.
+type stalled struct {
+	*fake
+	done bool
+}
+
+type stalledLane struct {
+	*fakeLane
+	s *stalled
+}
+
+func (s *stalled) Route(n int32) Lane { return &stalledLane{s.lanes[s.Client(n)], s} }
+
+func (l *stalledLane) Fire(batches []Shot) int {
+	if !l.s.done && l.f.sink.Now() >= frozenAt {
+		l.s.done = true
+		time.Sleep(frozenFor)
+	}
+	return l.fakeLane.Fire(batches)
+}
+
+func serve(took time.Duration) func(int, Shot, time.Duration) (time.Duration, Outcome) {
+	return func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) { return at + took, Outcome{} }
+}
+
+func TestFrozenSender(t *testing.T) {
+	for _, tt := range []struct {
+		name               string
+		bound              int
+		response, sendSlow uint64 // over 20 ms
+	}{
+		// The events due in the freeze go out at its end: the first 0.5 s late, each
+		// following one 5 ms less: 97 by 20 ms or more, whose cell ends above 20 ms.
+		{"bound 1000", 1000, 97, 97},
+		// One at a time, the backlog of 100 shrinks by one in 1.25 ms: as for the frozen
+		// target, 121 events wait for longer than 20 ms. Only the first was sent late; the
+		// others found the bound full.
+		{"bound 1", 1, 121, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &stalled{fake: newFake(Single(), 1, serve(time.Millisecond))}
+				res, err := Fire(t.Context(), Plan{
+					Schedule: Constant(200), MaxInFlight: tt.bound, EventsPerShot: 1,
+					Hold: Limits{Time: 3 * time.Second}, Portable: true,
+				}, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := &res.Hold
+				if got := over(h.Response); got != tt.response {
+					t.Errorf("%d response times over 20 ms, want %d", got, tt.response)
+				}
+				if got := over(h.SendDelay); got != tt.sendSlow {
+					t.Errorf("%d send delays over 20 ms, want %d", got, tt.sendSlow)
+				}
+				if got := h.SendDelay.Count(); got != 600 {
+					t.Errorf("%d send delays, want one for each of 600 events", got)
+				}
+				for name, low := range map[string]*measure.Histogram{"response": h.Lower.Response, "service": h.Lower.Service} {
+					if got := low.Max(); got > time.Millisecond {
+						t.Errorf("lower value of %s: %v at most, want 1 ms", name, got)
+					}
+					if got := low.Percentile(50); got != time.Millisecond {
+						t.Errorf("lower value of %s: p50 %v, want 1 ms", name, got)
+					}
+					if got := low.Count(); got < 400 {
+						t.Errorf("lower value of %s: %d recorded, want most of 600", name, got)
+					}
+				}
+				if got := res.Freezes; got.Count != 1 || got.Total != frozenFor || got.Longest[0].At != frozenAt || got.Longest[0].Who != frozeSending {
+					t.Errorf("freezes: got %+v, want one of the sending thread, %v at %v", got, frozenFor, frozenAt)
+				}
+			})
+		})
+	}
+}
+
+// The reader of the answers does not run: they arrived 1 ms after they were sent, and
+// are read at the end of the freeze. That is not the system's service time, and where
+// the bound was full, not its queueing either.
+func TestFrozenReader(t *testing.T) {
+	for _, tt := range []struct {
+		name              string
+		bound             int
+		told              bool // the reader says since when it may have waited; else the watchdog does
+		response, service uint64
+		sendSlow          uint64
+	}{
+		{"bound 1000", 1000, true, 97, 97, 0},
+		{"bound 1000, seen by the watchdog", 1000, false, 97, 97, 0},
+		// The event in flight comes back at the end of the freeze, though its answer was
+		// there after 1 ms: all that were due meanwhile could have been sent from then on.
+		{"bound 1", 1, true, 121, 1, 96},
+		{"bound 1, seen by the watchdog", 1, false, 121, 1, 96},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const thaw = frozenAt + frozenFor
+				answer := func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+					o := Outcome{}
+					done := at + time.Millisecond
+					if done > frozenAt && done < thaw {
+						if tt.told {
+							o.Earliest = done
+						}
+						done = thaw
+					}
+					return done, o
+				}
+				f := newFake(Single(), 1, answer)
+				r, err := New(Plan{
+					Schedule: Constant(200), MaxInFlight: tt.bound, EventsPerShot: 1,
+					Hold: Limits{Time: 3 * time.Second}, Portable: true,
+				}, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Start()
+				if !tt.told {
+					time.AfterFunc(thaw-time.Nanosecond, func() { r.dog.note(frozeProcess, frozenAt, thaw) })
+				}
+				res, err := r.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := &res.Hold
+				if got := over(h.Response); got != tt.response {
+					t.Errorf("%d response times over 20 ms, want %d", got, tt.response)
+				}
+				if got := over(h.Service); got != tt.service {
+					t.Errorf("%d service times over 20 ms, want %d", got, tt.service)
+				}
+				if got := over(h.SendDelay); got < min(tt.sendSlow, 1) || tt.sendSlow == 0 && got > 0 {
+					t.Errorf("%d send delays over 20 ms, want about %d", got, tt.sendSlow)
+				}
+				if got := h.Lower.Service.Max(); got > time.Millisecond {
+					t.Errorf("lower value of service: %v at most, want 1 ms", got)
+				}
+				if got := h.Lower.Response.Percentile(99); got > time.Millisecond {
+					t.Errorf("lower value of response: p99 %v, want 1 ms", got)
+				}
+			})
+		})
+	}
+}
+
+// What the system holds up is not the generator's: upper and lower values agree.
+func TestFrozenTargetIsNotBlamed(t *testing.T) {
+	for _, bound := range []int{1, 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(Single(), 1, frozen(time.Second))
+			res, err := Fire(t.Context(), Plan{
+				Schedule: Constant(200), MaxInFlight: bound, EventsPerShot: 1,
+				Hold: Limits{Time: 3 * time.Second}, Portable: true,
+			}, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := &res.Hold
+			if !h.Response.Equal(h.Lower.Response) || !h.Service.Equal(h.Lower.Service) {
+				t.Errorf("bound %d: upper and lower values differ: response %v and %v at p99", bound, h.Response.Percentile(99), h.Lower.Response.Percentile(99))
+			}
+			if res.Freezes.Count > 0 || h.SendDelay.Max() > 0 {
+				t.Errorf("bound %d: %d freezes, send delay up to %v, want none", bound, res.Freezes.Count, h.SendDelay.Max())
+			}
+		})
+	}
+}
