@@ -47,6 +47,8 @@ const (
 	// counts towards it when it was after the evidence.
 	lookEvery = 900 * time.Millisecond
 	mostPast  = 16
+	// usualFor is the least time by which is told what is usual.
+	usualFor = 250 * time.Millisecond
 	// leastAsleep is how far the clocks may be apart because they are not read at the
 	// same moment.
 	leastAsleep = 10 * time.Millisecond
@@ -101,18 +103,12 @@ func (c *Causes) keep(e evidence) {
 func (c *Causes) Why(length time.Duration) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	began := c.now() - length
 	now := c.read()
-	before := &c.past[0]
-	for i := range c.past {
-		if c.past[i].at <= began {
-			before = &c.past[i]
-		}
-	}
-	c.keep(now)
+	s := c.since(&now, length)
+	before, began := s.before, now.at-length
 	enough := func(d time.Duration) bool { return d >= length/2 && d > 0 }
 	figure := func(d time.Duration) string { return min(d, length).Round(time.Millisecond).String() }
-	ticks := func(now, then uint64) time.Duration { return time.Duration(now-min(now, then)) * tick }
+	ticks := func(n uint64) time.Duration { return time.Duration(n) * tick }
 
 	if d := now.asleep - before.asleep; d >= leastAsleep {
 		return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
@@ -123,13 +119,13 @@ func (c *Causes) Why(length time.Duration) string {
 	if d := now.throttled - before.throttled; enough(d) {
 		return "throttled by the container's processor limit for " + figure(d)
 	}
-	if d := ticks(now.steal, before.steal); enough(d) {
+	if d := s.unusual(func(e *evidence) (time.Duration, bool) { return ticks(e.steal), true }); enough(d) {
 		return fmt.Sprintf("the hypervisor gave the processors to others for %s", figure(d))
 	}
-	if d := now.waited(before); enough(d) {
-		own := ticks(now.used, before.used)
+	if d := s.waited(); enough(d) {
+		own, all := now.used-min(now.used, before.used), now.busy-min(now.busy, before.busy)
 		who := "other processes had the processors"
-		if own > ticks(now.busy, before.busy)-own {
+		if 2*own > all {
 			who = "there were too few processors for its own threads"
 		}
 		return fmt.Sprintf("%s: a thread waited %s for one", who, figure(d))
@@ -137,16 +133,70 @@ func (c *Causes) Why(length time.Duration) string {
 	if d := now.paused(before); enough(d) {
 		return "the garbage collector stopped it for " + figure(d)
 	}
-	if n := now.faults - min(now.faults, before.faults); enough(time.Duration(min(n, math.MaxInt32)) * perFault) {
-		return fmt.Sprintf("its memory was read back from a disk: %d page faults", n)
+	if d := s.unusual(func(e *evidence) (time.Duration, bool) {
+		return time.Duration(min(e.faults, math.MaxInt32)) * perFault, true
+	}); enough(d) {
+		return fmt.Sprintf("its memory was read back from a disk: %d page faults", d/perFault)
 	}
 	return ""
 }
 
+// A span is the time for which there is evidence of a freeze: from the newest look
+// before it to the moment after it.
+type span struct {
+	length time.Duration // of the freeze
+	now    *evidence
+	before *evidence
+	usual  *evidence // an older look, to tell what is usual; nil: there is none
+}
+
+// since finds the span of a freeze that is over now, and keeps what is known now.
+func (c *Causes) since(now *evidence, length time.Duration) span {
+	s := span{length: length, now: now}
+	past := slices.Clone(c.past)
+	s.before = &past[0]
+	for i := range past {
+		if past[i].at <= now.at-length {
+			s.before = &past[i]
+		}
+	}
+	for i := range past {
+		if past[i].at <= s.before.at-usualFor {
+			s.usual = &past[i]
+		}
+	}
+	c.keep(*now)
+	return s
+}
+
+// unusual is how much of a time that is counted belongs to the freeze. Part of what
+// came in the span came before the freeze: where the span is much longer, twice what
+// is usual for the rest of it is taken off; and where nobody knows what is usual, it
+// is taken to be spread evenly.
+func (s *span) unusual(count func(e *evidence) (d time.Duration, known bool)) time.Duration {
+	now, _ := count(s.now)
+	before, _ := count(s.before)
+	d, whole := now-before, s.now.at-s.before.at
+	rest := whole - s.length
+	if rest <= 2*s.length {
+		return d
+	}
+	if s.usual != nil {
+		if older, known := count(s.usual); known {
+			rate := float64(before-older) / float64(s.before.at-s.usual.at)
+			return d - time.Duration(2*rate*float64(rest))
+		}
+	}
+	return time.Duration(float64(d) * float64(s.length) / float64(whole))
+}
+
 // waited is the longest that a thread waited for a processor.
-func (e *evidence) waited(before *evidence) (longest time.Duration) {
-	for thread, d := range e.waits {
-		longest = max(longest, d-before.waits[thread])
+func (s *span) waited() (longest time.Duration) {
+	for thread := range s.now.waits {
+		longest = max(longest, s.unusual(func(e *evidence) (time.Duration, bool) {
+			d, known := e.waits[thread]
+			return d, known
+		}))
 	}
 	return longest
 }

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"fmt"
 	"runtime/metrics"
 	"testing"
 	"testing/fstest"
@@ -89,7 +90,9 @@ func TestCauses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newCounted(!tt.v1)
 			c := newCauses(func() time.Duration { return m.at }, m.fs)
-			m.at = 500 * time.Millisecond
+			m.at = time.Second
+			c.Look()
+			m.at = 1500 * time.Millisecond
 			tt.happen(m, c)
 			if got := c.Why(tt.length); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
@@ -126,6 +129,42 @@ func TestCausesBefore(t *testing.T) {
 	}
 	if len(c.past) > mostPast {
 		t.Errorf("%d moments are remembered", len(c.past))
+	}
+}
+
+// TestUsual: on a machine that is always busy, what is usual before a freeze is not
+// its cause; what is right at it is.
+func TestUsual(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		looked []time.Duration // for how long a thread had waited at each second
+		waited time.Duration   // half a second later
+		length time.Duration
+		want   bool
+	}{
+		{"calm before", []time.Duration{0, 1 * ms, 2 * ms}, 42 * ms, 50 * ms, true},
+		{"as always", []time.Duration{0, 60 * ms, 120 * ms}, 160 * ms, 50 * ms, false},
+		{"much more than always", []time.Duration{0, 60 * ms, 120 * ms}, 220 * ms, 50 * ms, true},
+		{"nobody knows", []time.Duration{0}, 40 * ms, 50 * ms, false},
+		{"nearly all of the time", []time.Duration{0}, 240 * ms, 400 * ms, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newCounted(true)
+			wait := func(d time.Duration) { m.set("proc/self/task/8/schedstat", fmt.Sprintf("100 %d 9\n", d)) }
+			wait(0)
+			c := newCauses(func() time.Duration { return m.at }, m.fs)
+			for i, d := range tt.looked {
+				m.at = time.Duration(i) * time.Second
+				wait(d)
+				c.Look()
+			}
+			m.at += 500 * ms
+			wait(tt.waited)
+			if got := c.Why(tt.length); (got != "") != tt.want {
+				t.Errorf("got %q", got)
+			}
+		})
 	}
 }
 
