@@ -11,6 +11,7 @@ import "time"
 // up. Throughput is not concerned: that is what was read.
 type lateness struct {
 	since   time.Duration // before the request was written: no answer to it arrived earlier
+	written time.Duration // and after
 	free    time.Duration // when the request could have been written; 0: there was none before
 	asking  time.Duration // by how much the request was later than that
 	waiting time.Duration // how long its answer waited to be read
@@ -18,7 +19,7 @@ type lateness struct {
 
 // asked notes that a request was written between two moments.
 func (l *lateness) asked(before, after time.Duration) {
-	l.since, l.asking = before, 0
+	l.since, l.written, l.asking = before, after, 0
 	if l.free > 0 {
 		l.asking = max(0, after-l.free)
 	}

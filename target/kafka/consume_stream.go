@@ -330,7 +330,8 @@ func (st *stream) partition(fp *kafka.FetchPartition) error {
 	st.arrivals, err = st.decoder.take(p, fp, st.at, st.arrivals)
 	earliest := st.late.earliest(p, st.at, p.offset < high)
 	for i := range st.arrivals[first:] {
-		st.arrivals[first+i].Earliest = earliest
+		a := &st.arrivals[first+i]
+		a.Earliest, a.Asked, a.Waited = earliest, st.late.written, st.late.waiting
 	}
 	if err != nil {
 		return fmt.Errorf("partition %d at offset %d: %w", p.id, p.offset, err)
