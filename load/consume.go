@@ -18,7 +18,9 @@ type ReadPlan struct {
 	Idle     time.Duration // ends when nothing arrived for so long; 0: never
 	Ends     bool          // the source ends by itself, at the end of what there is
 	Interval time.Duration // 0 means 1 s
+	Portable bool          // virtual time: nothing watches for freezes
 
+	Cause   func(length time.Duration) string // as of a Plan
 	Observe func(lane int, a []Arrival)
 	Usage   func() measure.Usage
 	Watch   func(Snapshot)
@@ -36,12 +38,14 @@ type Reading struct {
 	lanes []*readLane
 	logs  []readLog
 
+	dog    watchdog
 	left   atomic.Int64 // events still wanted
 	bytes  atomic.Int64
-	last   atomic.Int64 // when the newest events arrived; -1 before the first
-	gap    atomic.Int64 // longest time between arrivals
-	gapAt  atomic.Int64
-	gaps   atomic.Int64 // sum of those over stallAfter
+	last   atomic.Int64 // when the newest events arrived; -1 before the first; set with gapMu alone
+	gapMu  sync.Mutex
+	gap    time.Duration // longest time between arrivals
+	gapAt  time.Duration
+	gaps   time.Duration // sum of those over stallAfter
 	holdAt time.Duration
 	until  time.Duration // what arrives from here on is not of the hold
 
@@ -109,6 +113,10 @@ func (r *Reading) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel
 	r.start = time.Now()
+	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
+	if !r.plan.Portable {
+		r.dog.start(r.now)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- r.src.Receive(ctx, r.now, r.arrived) }()
 	go r.collect(ctx, ended)
@@ -197,19 +205,33 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 	}
 }
 
-// gapTo notes an arrival for the gaps between arrivals.
+// within is how much of a span lies within the measurement, as far as its ends are
+// known.
+func (r *Reading) within(from, to time.Duration) time.Duration {
+	return max(0, min(to, r.until, time.Duration(r.endAt.Load()))-max(from, r.holdAt))
+}
+
+// gapTo notes an arrival for the gaps between arrivals. What lies before the
+// measurement is not part of a gap.
 func (r *Reading) gapTo(at time.Duration) {
+	if at <= time.Duration(r.last.Load()) {
+		return // most arrivals come with others
+	}
+	r.gapMu.Lock()
+	defer r.gapMu.Unlock()
 	before := time.Duration(r.last.Load())
-	raise(&r.last, int64(at))
-	if before < r.holdAt || at <= before {
-		return
+	if at <= before {
+		return // another lane was first: the gap is counted
 	}
-	if gap := int64(at - before); gap > r.gap.Load() {
-		r.gap.Store(gap)
-		r.gapAt.Store(int64(before))
-	}
-	if gap := at - before; gap > stallAfter {
-		r.gaps.Add(int64(gap))
+	r.last.Store(int64(at))
+	since := max(before, r.holdAt)
+	if gap := at - since; before >= 0 && gap > 0 {
+		if gap > r.gap {
+			r.gap, r.gapAt = gap, since
+		}
+		if gap > stallAfter {
+			r.gaps += gap
+		}
 	}
 }
 
@@ -255,7 +277,9 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 		r.end(ByTarget, r.now())
 	}
 	c.interval(max(r.now(), time.Duration(c.next)*r.plan.Interval))
+	freezes := r.dog.end()
 	r.result = c.finish()
+	r.result.Freezes = freezes
 	r.err = err
 	close(r.done)
 }
@@ -374,9 +398,9 @@ func (c *readCollector) finish() *Result {
 	if r.last.Load() >= 0 {
 		r.gapTo(end) // and nothing has come since
 	}
-	res.Stall = measure.Stall{Longest: time.Duration(r.gap.Load()), LongestAt: time.Duration(r.gapAt.Load())}
+	res.Stall = measure.Stall{Longest: r.gap, LongestAt: r.gapAt}
 	if n := res.Hold.Length(); n > 0 {
-		res.Stall.Share = min(1, float64(r.gaps.Load())/float64(n))
+		res.Stall.Share = min(1, float64(r.gaps)/float64(n))
 	}
 	return res
 }

@@ -3,6 +3,10 @@ package load
 import (
 	"context"
 	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,7 +67,7 @@ func TestConsumeLimits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tt.src.tick = time.Millisecond
+				tt.src.tick, tt.plan.Portable = time.Millisecond, true
 				tt.plan.Watch = func(s Snapshot) {
 					if s.Rebalance != 7*time.Millisecond {
 						t.Errorf("a snapshot has %v without an assignment", s.Rebalance)
@@ -93,12 +97,86 @@ func TestConsumeLimits(t *testing.T) {
 	}
 }
 
+// brokers is a source in virtual time with two lanes that deliver at the same
+// moments.
+type brokers struct {
+	spring
+	at []time.Duration
+}
+
+func (*brokers) Lanes() int { return 2 }
+func (b *brokers) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
+	var ready atomic.Int64
+	var all sync.WaitGroup
+	for lane := range 2 {
+		all.Go(func() {
+			for i, at := range b.at {
+				time.Sleep(at - now())
+				ready.Add(1)
+				for spin := 1; ready.Load() < int64(2*i+2); spin++ { // as close together as they can be
+					if spin%10000 == 0 {
+						runtime.Gosched()
+					}
+				}
+				sink(lane, []Arrival{{Events: 1, Bytes: 1, At: at}})
+			}
+		})
+	}
+	all.Wait()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestGaps: a gap of all brokers counts once, and of one that began before the
+// measurement or ends after it, what lies within.
+func TestGaps(t *testing.T) {
+	const ms = time.Millisecond
+	var often []time.Duration // silent for 150 of every 200 ms
+	for i := range 5000 {
+		often = append(often, time.Duration(i)*200*ms+ms, time.Duration(i)*200*ms+51*ms)
+	}
+	for _, tt := range []struct {
+		name     string
+		plan     ReadPlan
+		at       []time.Duration
+		longest  time.Duration
+		from     time.Duration
+		share    float64
+		consumed uint64
+	}{
+		{"two lanes", ReadPlan{Hold: Limits{Time: 1000 * time.Second}}, often, 150 * ms, 51 * ms, 0.75, 20000},
+		{"over the start", ReadPlan{Warmup: time.Second, Hold: Limits{Time: time.Second}}, []time.Duration{900 * ms, 1500 * ms, 1990 * ms}, 500 * ms, time.Second, 0.99, 4},
+		{"up to the start", ReadPlan{Warmup: time.Second, Hold: Limits{Time: 100 * ms}}, []time.Duration{500 * ms, 1000 * ms, 1050 * ms}, 50 * ms, 1000 * ms, 0, 4},
+		{"over both ends", ReadPlan{Warmup: time.Second, Hold: Limits{Time: time.Second}}, []time.Duration{900 * ms}, time.Second, time.Second, 1, 0},
+		{"nothing ever", ReadPlan{Hold: Limits{Time: time.Second}}, nil, 0, 0, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.plan.Portable = true
+				r, err := Consume(t.Context(), tt.plan, &brokers{at: tt.at})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Hold.Consumed != tt.consumed {
+					t.Errorf("consumed %d, want %d", r.Hold.Consumed, tt.consumed)
+				}
+				if r.Stall.Longest != tt.longest || r.Stall.LongestAt != tt.from {
+					t.Errorf("longest time without an arrival %v at %v, want %v at %v", r.Stall.Longest, r.Stall.LongestAt, tt.longest, tt.from)
+				}
+				if math.Abs(r.Stall.Share-tt.share) > 1e-5 {
+					t.Errorf("%v of the measurement without an arrival, want %v", r.Stall.Share, tt.share)
+				}
+			})
+		})
+	}
+}
+
 // TestSourceFails: an error of the source ends the reading, which is reported
 // all the same.
 func TestSourceFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want := errors.New("no such log")
-		r, err := Consume(t.Context(), ReadPlan{Hold: Limits{Time: time.Minute}}, &spring{err: want})
+		r, err := Consume(t.Context(), ReadPlan{Hold: Limits{Time: time.Minute}, Portable: true}, &spring{err: want})
 		if !errors.Is(err, want) || r == nil || r.Stopped != ByTarget {
 			t.Errorf("got %v and %+v", err, r)
 		}
@@ -123,7 +201,7 @@ func TestDeafSource(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &spring{tick: time.Millisecond, deaf: tt.deaf, closed: make(chan struct{})}
 				began := time.Now()
-				r := NewReading(ReadPlan{}, s)
+				r := NewReading(ReadPlan{Portable: true}, s)
 				r.Start()
 				time.Sleep(time.Second)
 				if tt.abort {
@@ -169,6 +247,7 @@ func TestWholeReading(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				tt.plan.Portable = true
 				r := NewReading(tt.plan, &spring{tick: time.Millisecond, closed: make(chan struct{})})
 				r.Start()
 				time.Sleep(time.Second)

@@ -42,10 +42,10 @@ type Plan struct {
 	// sending thread calls, counted from 0 and below Run.Threads: each may have a
 	// place of its own to put them. The slice must not be kept.
 	Trace func(thread int, out []Outcome)
-	// Cause says why the generator did not run in the last moments, "" where that is
-	// not known. It is called soon after it ran again, from any goroutine, one call at
-	// a time. Nil: nobody knows.
-	Cause func() string
+	// Cause says why the generator, or a thread of it, did not run for so long until
+	// a few milliseconds ago, "" where that is not known. It is called from one
+	// goroutine at a time, which is none of the run's own threads. Nil: nobody knows.
+	Cause func(length time.Duration) string
 	// Usage samples the generator's process: what it used since the last call.
 	Usage func() measure.Usage
 	// Settled is called when every shot is settled and before the result is

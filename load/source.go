@@ -17,6 +17,9 @@ type Arrival struct {
 	// Earliest is the earliest moment at which it can have arrived whole: from then
 	// to At it may have waited for its reader. 0: not before At, as far as is known.
 	Earliest time.Duration
+	// Asked is when it had been asked for: what was sent later waited for no request,
+	// and was here Waited before At at the earliest. 0: not known.
+	Asked, Waited time.Duration
 
 	Sum        uint32 // the checksum it came with
 	ProducerID int64  // -1: none

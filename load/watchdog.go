@@ -19,13 +19,14 @@ type watchdog struct {
 	last atomic.Int64 // end of the newest freeze of the process; 0: there was none
 
 	clip  func(from, to time.Duration) time.Duration // what of a span lies within the measurement
-	cause func() string                              // why the generator did not run just now; nil: not known
+	cause func(length time.Duration) string          // why the generator did not run just now; nil: not known
 	stop  chan struct{}
 	ended chan struct{}
 
 	mu    sync.Mutex
-	whole []freeze // of the process, the newest mostFreezes
-	known []freeze // of the process or a thread, likewise
+	whole []freeze         // of the process, the newest mostFreezes
+	known []freeze         // of the process or a thread, likewise
+	open  []measure.Freeze // nobody has said yet why
 	all   measure.Freezes
 }
 
@@ -67,6 +68,7 @@ func (w *watchdog) start(now func() time.Duration) {
 			default:
 			}
 			wait.sleep(beatEvery)
+			w.ask()
 			at := now()
 			before := time.Duration(w.beat.Swap(int64(at)))
 			if at-before >= leastFreeze {
@@ -83,6 +85,7 @@ func (w *watchdog) end() measure.Freezes {
 		<-w.ended
 		w.beat.Store(0)
 	}
+	w.ask()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.all
@@ -100,21 +103,31 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 		w.whole = slices.Delete(w.whole, 0, max(0, len(w.whole)-mostFreezes))
 		raise(&w.last, int64(to))
 	}
-	fresh, first := freeze{from, to}, true
+	first := true
+	fresh := []freeze{{from, to}}
 	for _, k := range w.known {
-		if k.from < fresh.to && fresh.from < k.to {
+		var left []freeze
+		for _, f := range fresh {
+			if k.to <= f.from || f.to <= k.from {
+				left = append(left, f)
+				continue
+			}
 			first = false
-			if k.from <= fresh.from {
-				fresh.from = k.to
-			} else {
-				fresh.to = k.from
+			if f.from < k.from {
+				left = append(left, freeze{f.from, k.from})
+			}
+			if k.to < f.to {
+				left = append(left, freeze{k.to, f.to})
 			}
 		}
+		fresh = left
 	}
-	w.known = append(w.known, freeze{from, to})
+	w.known = append(w.known, fresh...)
 	w.known = slices.Delete(w.known, 0, max(0, len(w.known)-mostFreezes))
-	if w.clip != nil && fresh.to > fresh.from {
-		w.all.Total += w.clip(fresh.from, fresh.to)
+	if w.clip != nil {
+		for _, f := range fresh {
+			w.all.Total += w.clip(f.from, f.to)
+		}
 	}
 	if !first && who != frozeProcess {
 		return
@@ -134,11 +147,30 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 		return
 	}
 	if w.cause != nil {
-		f.Cause = w.cause()
+		w.open = append(w.open, f)
 	}
 	w.all.Longest = append(w.all.Longest, f)
 	slices.SortStableFunc(w.all.Longest, func(a, b measure.Freeze) int { return cmp.Compare(b.Length, a.Length) })
 	w.all.Longest = w.all.Longest[:min(len(w.all.Longest), mostListed)]
+}
+
+// ask finds out the causes of new freezes. The watchdog's thread does so a beat after
+// it learned of them: what says why, such as a signal, may come a moment later than
+// the thread itself goes on.
+func (w *watchdog) ask() {
+	w.mu.Lock()
+	open := w.open
+	w.open = nil
+	w.mu.Unlock()
+	for _, f := range open {
+		cause := w.cause(f.Length)
+		w.mu.Lock()
+		i := slices.IndexFunc(w.all.Longest, func(l measure.Freeze) bool { return l.At == f.At && l.Who == f.Who })
+		if i >= 0 {
+			w.all.Longest[i].Cause = cause
+		}
+		w.mu.Unlock()
+	}
 }
 
 // earliest is the earliest moment at which something can have happened that was

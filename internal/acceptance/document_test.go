@@ -58,6 +58,17 @@ type document struct {
 		LongestS float64 `json:"longest_s"`
 		Share    float64
 	} `json:"stall"`
+	Freezes struct {
+		Count   uint64
+		TotalS  float64 `json:"total_s"`
+		Share   float64
+		Longest []struct {
+			AtS     float64 `json:"at_s"`
+			LengthS float64 `json:"length_s"`
+			Who     string
+			Cause   string
+		}
+	}
 	Steady struct {
 		OK, Known bool
 		Silent    float64

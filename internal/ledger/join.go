@@ -69,14 +69,15 @@ type waitingRead struct {
 	at     seen
 }
 
-// seen is when something was read, and the earliest that it can have arrived.
-type seen struct{ at, earliest time.Duration }
+// seen is when something was read, and the earliest that it can have arrived; and
+// that of what was sent after it was asked for, where asked is not 0.
+type seen struct{ at, earliest, asked, waited time.Duration }
 
 func seenAt(a *load.Arrival) seen {
 	if a.Earliest > 0 {
-		return seen{a.At, a.Earliest}
+		return seen{a.At, a.Earliest, a.Asked, a.Waited}
 	}
-	return seen{a.At, a.At}
+	return seen{at: a.At, earliest: a.At}
 }
 
 // A pairing is what the callback is told.
@@ -85,7 +86,19 @@ type pairing struct {
 	at seen
 }
 
-// Shots that wait take joinBytes at most, arrivals 32 bytes each.
+// tell calls back.
+func (j *Join) tell(p *pairing) {
+	sent, earliest := p.o.Sent, p.at.earliest
+	if p.o.Attempt > 0 && p.o.FirstSent >= 0 {
+		sent = p.o.FirstSent
+	}
+	if p.at.asked > 0 && sent >= p.at.asked {
+		earliest = max(earliest, p.at.at-p.at.waited)
+	}
+	j.call(p.o, p.at.at, earliest)
+}
+
+// Shots that wait take joinBytes at most, arrivals 48 bytes each.
 const (
 	joinBytes = 32 << 20
 	mostReads = 1 << 18
@@ -179,7 +192,7 @@ func (j *Join) Fired(out []load.Outcome) {
 		met = m.fired(j, met[:0], o, lo)
 		m.mu.Unlock()
 		for k := range met {
-			j.call(met[k].o, met[k].at.at, met[k].at.earliest)
+			j.tell(&met[k])
 		}
 	}
 }
@@ -223,7 +236,7 @@ func (j *Join) read(met []pairing, t track, lo, hi int64, at seen) []pairing {
 	met = m.arrived(j, met, waitingRead{lo, hi, at})
 	m.mu.Unlock()
 	for k := range met {
-		j.call(met[k].o, met[k].at.at, met[k].at.earliest)
+		j.tell(&met[k])
 	}
 	return met
 }

@@ -327,3 +327,36 @@ func TestJoinTellsOfAll(t *testing.T) {
 		}
 	})
 }
+
+// TestJoinEarliest: what was sent after it was asked for did not wait for that.
+func TestJoinEarliest(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		sent    time.Duration
+		first   time.Duration // at the first attempt; 0: this is it
+		arrival load.Arrival
+		want    time.Duration
+	}{
+		{"nothing known", 5, 0, load.Arrival{At: 100}, 100},
+		{"sent before it was asked for", 49, 0, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 60},
+		{"sent afterwards", 50, 0, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 97},
+		{"sent again afterwards", 55, 20, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 60},
+		{"nobody knows when it was asked for", 55, 0, load.Arrival{At: 100, Earliest: 60}, 60},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := time.Duration(-1)
+			j := NewJoin(sameLog, func(_ load.Outcome, _, earliest time.Duration) { got = earliest })
+			o := ackedShot(1, 0, 10, 50)
+			o.Sent = tt.sent
+			if tt.first > 0 {
+				o.Attempt, o.FirstSent = 1, tt.first
+			}
+			tt.arrival.Base, tt.arrival.Events = 50, 10
+			j.Arrived([]load.Arrival{tt.arrival})
+			j.Fired([]load.Outcome{o})
+			if got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

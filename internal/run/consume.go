@@ -15,7 +15,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	plan.Usage, plan.Watch = e.usage, e.watch
+	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.why(), e.Portable
 	r := load.NewReading(plan, e.session.Source())
 	if err := e.openHDR(); err != nil {
 		return out, err

@@ -79,7 +79,7 @@ func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
 		return nil, err
 	}
 	plan := &f.plan
-	plan.Usage, plan.Watch, plan.Portable = e.usage, e.watch, e.Portable
+	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.why(), e.Portable
 	if u, ok := e.session.(target.Unanswered); ok {
 		plan.Unanswered = u.Unanswered()
 	}

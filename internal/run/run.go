@@ -129,6 +129,10 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	e.session, e.before = s, s.Facts()
 	e.vitals = system.NewVitals()
 	defer e.vitals.Close()
+	if !job.Portable { // virtual time has no freezes
+		e.causes = system.NewCauses()
+		defer e.causes.Close()
+	}
 	if job.Found != nil {
 		job.Found(e.before)
 	}
@@ -180,6 +184,7 @@ type execution struct {
 	spec    target.Spec
 	sampler *system.Sampler
 	clock   *system.Watch
+	causes  *system.Causes // nil where nothing freezes
 	before  map[string]any
 	system  *underTest // nil where the run has none
 	hosts   []any      // other machines, described
@@ -201,9 +206,20 @@ type outcome struct {
 	trace    *report.Trace
 }
 
+// why is what says why the generator did not run; nil: nobody knows.
+func (e *execution) why() func(length time.Duration) string {
+	if e.causes == nil {
+		return nil
+	}
+	return e.causes.Why
+}
+
 // usage samples the generator and looks at the clock, once an interval.
 func (e *execution) usage() measure.Usage {
 	e.clock.Look()
+	if e.causes != nil {
+		e.causes.Look()
+	}
 	return e.sampler.Sample()
 }
 

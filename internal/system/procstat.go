@@ -10,6 +10,7 @@ type procStat struct {
 	state               byte
 	parent              int
 	threads             int
+	faults              uint64 // that waited for a disk
 	user, sys           uint64
 	childUser, childSys uint64 // of children that were waited for
 	start               uint64 // after boot
@@ -39,6 +40,8 @@ func parseStat(b []byte) (s procStat, ok bool) {
 		switch field {
 		case 4:
 			s.parent = int(n)
+		case 12:
+			s.faults = n
 		case 14:
 			s.user = n
 		case 15:

@@ -3,14 +3,14 @@ package system
 import "testing"
 
 func TestParseStat(t *testing.T) {
-	const tail = " S 7 42 42 0 -1 4194560 100 200 0 0 11 22 33 44 20 0 5 0 987 1000000 321 18446744073709551615 1 1"
+	const tail = " S 7 42 42 0 -1 4194560 100 200 6 0 11 22 33 44 20 0 5 0 987 1000000 321 18446744073709551615 1 1"
 	tests := []struct {
 		name, line string
 		want       procStat
 		ok         bool
 	}{
-		{"plain", "42 (srv)" + tail, procStat{'S', 7, 5, 11, 22, 33, 44, 987, 1000000, 321}, true},
-		{"a name with parentheses and blanks", "42 (a) R 1 (b\n)" + tail, procStat{'S', 7, 5, 11, 22, 33, 44, 987, 1000000, 321}, true},
+		{"plain", "42 (srv)" + tail, procStat{'S', 7, 5, 6, 11, 22, 33, 44, 987, 1000000, 321}, true},
+		{"a name with parentheses and blanks", "42 (a) R 1 (b\n)" + tail, procStat{'S', 7, 5, 6, 11, 22, 33, 44, 987, 1000000, 321}, true},
 		{"cut", "42 (srv) S 7 42", procStat{}, false},
 		{"no name", "42 srv S 7", procStat{}, false},
 		{"nothing", "", procStat{}, false},

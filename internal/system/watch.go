@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"math"
 	"time"
+
+	"carronade/internal/impair"
 )
 
 // A Watch looks for trouble with the host's clocks and processors while
@@ -42,7 +44,8 @@ func NewWatch() *Watch {
 	start := time.Now()
 	return newWatch(func() clocks {
 		t := time.Now()
-		return clocks{wall: t.Round(0).Sub(start.Round(0)), mono: t.Sub(start)} // Round(0) strips the monotonic reading
+		mono := t.Sub(start)
+		return clocks{wall: t.Round(0).Sub(start.Round(0)) + impair.Wall(mono), mono: mono} // Round(0) strips the monotonic reading
 	}, hostRoot())
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/impair"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
@@ -54,6 +55,7 @@ type clientReader struct {
 	since time.Time // without an assignment since; zero while it has one
 	owned map[int32]bool
 
+	late     *clientLateness
 	arrivals []load.Arrival
 	marks    []load.Stamp
 	nexts    []position64
@@ -91,7 +93,7 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 		kgo.BrokerMaxReadBytes(max(100<<20, 2*c.fetch.maxBytes)),
 		kgo.FetchMaxWait(max(c.fetch.maxWait, 10*time.Millisecond)),
 		kgo.KeepControlRecords(), // not counted, but they are how a log may end
-		kgo.WithHooks(&s.traffic),
+		kgo.WithHooks(&s.traffic, r.late),
 		kgo.WithPools(&s.pool),
 	)
 	if c.rack != "" {
@@ -198,7 +200,7 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 	defer wg.Wait()
 	var clients []*clientReader
 	for i := range s.cl.cfg.clients {
-		r := &clientReader{s: s, id: i, owned: map[int32]bool{}}
+		r := &clientReader{s: s, id: i, owned: map[int32]bool{}, late: newClientLateness(now, s.cl.logOf)}
 		if s.cl.cfg.group != "" {
 			r.since = time.Now()
 		} else if i >= len(s.starts) && s.cl.cfg.shareGroup == "" {
@@ -235,6 +237,7 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	s := r.s
 	for {
+		impair.Point(impair.Receive, now())
 		fetches := r.client.PollFetches(ctx)
 		at := now()
 		select {
@@ -262,6 +265,7 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 				over++
 			}
 		})
+		r.late.over(at)
 		if len(r.arrivals) > 0 {
 			sink(r.id, r.arrivals)
 		}
@@ -315,6 +319,9 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Durat
 	}
 	if next < 0 {
 		return false
+	}
+	if s.cl.cfg.shareGroup == "" { // of their answers the client tells nothing
+		a.Earliest = r.late.earliest(log, at, next < t.HighWatermark)
 	}
 	r.nexts = append(r.nexts, position64{log, min(next, end)})
 	r.lasts = append(r.lasts, t.Records[len(t.Records)-1])

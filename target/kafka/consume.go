@@ -73,12 +73,13 @@ type part struct {
 	client int
 	half   int
 	leader int32
-	epoch  int32 // of the leader, -1 unknown
-	start  int64 // where reading began
-	offset int64 // to be fetched next
-	end    int64 // not to be read beyond; math.MaxInt64 when there is no such
-	fails  int   // in a row
-	held   bool  // by a stream; guarded by wireSource.mu
+	epoch  int32         // of the leader, -1 unknown
+	start  int64         // where reading began
+	offset int64         // to be fetched next
+	end    int64         // not to be read beyond; math.MaxInt64 when there is no such
+	fails  int           // in a row
+	behind time.Duration // by how much its reader's own delays hold it up; see lateness
+	held   bool          // by a stream; guarded by wireSource.mu
 	txn    openTransactions
 	read   []stretch // what was delivered
 

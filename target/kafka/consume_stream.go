@@ -14,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/dial"
+	"carronade/internal/impair"
+	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
@@ -33,7 +35,8 @@ type stream struct {
 	parts   []*part
 	turn    int // which partition comes first in the next request
 	conn    net.Conn
-	term    term // of the login
+	in      *socket.Stamped // reads from conn
+	term    term            // of the login
 	version int16
 	corr    int32
 	format  *kmsg.RequestFormatter
@@ -41,6 +44,7 @@ type stream struct {
 	out     []byte
 	buf     []byte
 	at      time.Duration
+	late    lateness
 
 	arrivals []load.Arrival
 	decoder  decoder
@@ -125,6 +129,7 @@ func (st *stream) serve(ctx context.Context) error {
 		if wait > 0 {
 			// KIP-219: the broker has answered, and reads no more for so long.
 			st.src.throttled.Add(int64(wait))
+			st.late.silent(wait)
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait):
@@ -161,7 +166,7 @@ func (st *stream) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st.conn, st.term = conn, term
+	st.conn, st.in, st.term = conn, socket.NewStamped(conn), term
 	if err := conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
 		return err
 	}
@@ -215,8 +220,10 @@ func (st *stream) ask(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // its end may have set a deadline just before
 	}
+	before := st.src.now()
 	n, err := st.conn.Write(st.out)
 	st.src.written.Add(uint64(n))
+	st.late.asked(before, st.src.now())
 	return err
 }
 
@@ -226,10 +233,11 @@ func (st *stream) answer() ([]byte, error) {
 	if st.buf == nil {
 		st.buf = make([]byte, 64<<10)
 	}
+	impair.Point(impair.Receive, st.src.now())
 	size := -1
 	have := 0
 	for {
-		n, err := st.conn.Read(st.buf[have:])
+		n, err := st.in.Read(st.buf[have:])
 		have += n
 		st.src.read.Add(uint64(n))
 		if size < 0 && have >= 4 {
@@ -257,6 +265,7 @@ func (st *stream) answer() ([]byte, error) {
 		}
 	}
 	st.at = st.src.now()
+	st.late.answered(st.in.Arrived(st.late.since, st.at), st.at)
 	if have > 4+size {
 		return nil, errors.New("the broker sent more than was asked for")
 	}
@@ -317,7 +326,14 @@ func (st *stream) partition(fp *kafka.FetchPartition) error {
 	}
 	p.high.Store(high)
 	var err error
-	if st.arrivals, err = st.decoder.take(p, fp, st.at, st.arrivals); err != nil {
+	first := len(st.arrivals)
+	st.arrivals, err = st.decoder.take(p, fp, st.at, st.arrivals)
+	earliest := st.late.earliest(p, st.at, p.offset < high)
+	for i := range st.arrivals[first:] {
+		a := &st.arrivals[first+i]
+		a.Earliest, a.Asked, a.Waited = earliest, st.late.written, st.late.waiting
+	}
+	if err != nil {
 		return fmt.Errorf("partition %d at offset %d: %w", p.id, p.offset, err)
 	}
 	s := st.src

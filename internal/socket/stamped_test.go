@@ -1,0 +1,141 @@
+package socket
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// tcpPair is both ends of a connection.
+func tcpPair(t *testing.T) (ours, theirs net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if ours, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ours.Close() })
+	if theirs, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { theirs.Close() })
+	return ours, theirs
+}
+
+// TestStampedLate: a reader that comes late learns when the bytes arrived, of several
+// reads of one answer too, and not when it read them.
+func TestStampedLate(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("arrivals are not known here")
+	}
+	ours, theirs := tcpPair(t)
+	s := NewStamped(ours)
+	start := time.Now()
+	now := func() time.Duration { return time.Since(start) }
+	b := make([]byte, 2)
+	// The kernel begins to stamp packets a moment after it was asked to.
+	for known := false; !known; {
+		asked := now()
+		if _, err := theirs.Write(make([]byte, 2)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(s, b); err != nil {
+			t.Fatal(err)
+		}
+		known = s.Arrived(asked, now()) > 0
+		if now() > time.Minute {
+			t.Fatal("the kernel says of no packet when it arrived")
+		}
+	}
+	asked := now()
+	if _, err := theirs.Write(make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	written := now()
+	<-time.After(200 * time.Millisecond) // the delay that is not to be seen
+	for range 3 {
+		if n, err := s.Read(b); n != 2 || err != nil {
+			t.Fatalf("read %d bytes: %v", n, err)
+		}
+		read := now()
+		if at := s.Arrived(asked, read); at < asked || at > written+100*time.Millisecond || at > read-100*time.Millisecond {
+			t.Errorf("arrived at %v, written between %v and %v, read at %v", at, asked, written, read)
+		}
+	}
+	if at := s.Arrived(now(), now()); at != 0 {
+		t.Errorf("arrived at %v, before it can have", at)
+	}
+	if at := s.Arrived(0, -time.Hour); at != 0 {
+		t.Errorf("arrived at %v by a clock that was set", at)
+	}
+}
+
+// TestStampedReads: a read waits, keeps to the deadline, and ends with the connection,
+// as the connection's own does.
+func TestStampedReads(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		wrap func(net.Conn) net.Conn
+	}{
+		{"plain", func(c net.Conn) net.Conn { return c }},
+		{"wrapped", func(c net.Conn) net.Conn { return struct{ net.Conn }{c} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ours, theirs := tcpPair(t)
+			s := NewStamped(tt.wrap(ours))
+			b := make([]byte, 10)
+			got := make(chan string, 1)
+			go func() {
+				n, _ := s.Read(b)
+				got <- string(b[:n])
+			}()
+			if _, err := theirs.Write([]byte("later")); err != nil {
+				t.Fatal(err)
+			}
+			if text := <-got; text != "later" {
+				t.Errorf("got %q", text)
+			}
+			if at := s.Arrived(0, time.Hour); tt.name == "wrapped" && at != 0 {
+				t.Errorf("arrived at %v, which nobody said", at)
+			}
+			if err := ours.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Read(b); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("got %v at the deadline", err)
+			}
+			if err := ours.SetReadDeadline(time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			theirs.Close()
+			if n, err := s.Read(b); n != 0 || !errors.Is(err, io.EOF) {
+				t.Errorf("got %d bytes, %v at the end", n, err)
+			}
+		})
+	}
+}
+
+func TestStampedAllocatesNothing(t *testing.T) {
+	ours, theirs := tcpPair(t)
+	s := NewStamped(ours)
+	b := make([]byte, 10)
+	n := testing.AllocsPerRun(100, func() {
+		if _, err := theirs.Write(b[:1]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Read(b); err != nil {
+			t.Fatal(err)
+		}
+		s.Arrived(0, time.Hour)
+	})
+	if n > 0 {
+		t.Errorf("%v allocations a read", n)
+	}
+}

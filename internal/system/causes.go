@@ -1,0 +1,246 @@
+package system
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"runtime/metrics"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Causes says why this program did not run just now, by what the kernel and Go's
+// runtime count. It keeps what they said at several moments: why something took long
+// shows in the difference since the newest of them that was before it began. Safe for
+// concurrent use.
+type Causes struct {
+	now       func() time.Duration
+	root      fs.FS // nil: no such files here
+	asleep    func() time.Duration
+	continued func() time.Duration // when the program was last continued by a signal; negative: never
+	close     func()
+	group     cgroup
+
+	mu   sync.Mutex
+	past []evidence // in order of time
+}
+
+// An evidence is what counters say at a moment.
+type evidence struct {
+	at        time.Duration
+	asleep    time.Duration            // of the machine
+	throttled time.Duration            // of the control group
+	steal     uint64                   // ticks
+	busy      uint64                   // ticks of all processors
+	used      uint64                   // ticks of this program
+	faults    uint64                   // that waited for a disk
+	waits     map[string]time.Duration // by thread: for how long it could run and did not
+	pauses    []uint64                 // for the garbage collector, by bucket
+	edges     []float64                // of the buckets
+}
+
+const (
+	// lookEvery is how old the newest evidence may get. What happened before a freeze
+	// counts towards it when it was after the evidence.
+	lookEvery = 900 * time.Millisecond
+	mostPast  = 16
+	// usualFor is the least time by which is told what is usual.
+	usualFor = 250 * time.Millisecond
+	// leastAsleep is how far the clocks may be apart because they are not read at the
+	// same moment.
+	leastAsleep = 10 * time.Millisecond
+	// perFault is what a page that is read from a disk takes at least, nearly always.
+	perFault = 100 * time.Microsecond
+)
+
+// NewCauses begins to look. Close ends it.
+func NewCauses() *Causes {
+	start := time.Now()
+	now := func() time.Duration { return time.Since(start) }
+	c := newCauses(now, hostRoot())
+	c.asleep = asleep
+	c.continued, c.close = watchContinued(now)
+	c.past = []evidence{c.read()}
+	return c
+}
+
+func newCauses(now func() time.Duration, root fs.FS) *Causes {
+	c := &Causes{
+		now: now, root: root, close: func() {},
+		asleep: func() time.Duration { return 0 }, continued: func() time.Duration { return -1 },
+	}
+	if root != nil {
+		c.group = findCgroup(root)
+	}
+	c.past = []evidence{c.read()}
+	return c
+}
+
+// Close gives back the signal that is listened to.
+func (c *Causes) Close() { c.close() }
+
+// Look keeps what the counters say now, about once a second however often it is
+// called.
+func (c *Causes) Look() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now()-c.past[len(c.past)-1].at >= lookEvery {
+		c.keep(c.read())
+	}
+}
+
+func (c *Causes) keep(e evidence) {
+	c.past = append(c.past, e)
+	c.past = slices.Delete(c.past, 0, max(0, len(c.past)-mostPast))
+}
+
+// Why says why the program, or a thread of it, did not run for so long until just
+// now: the first of the causes below whose evidence covers half of it; "" when none
+// does.
+func (c *Causes) Why(length time.Duration) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.read()
+	s := c.since(&now, length)
+	before, began := s.before, now.at-length
+	enough := func(d time.Duration) bool { return d >= length/2 && d > 0 }
+	figure := func(d time.Duration) string { return min(d, length).Round(time.Millisecond).String() }
+	ticks := func(n uint64) time.Duration { return time.Duration(n) * tick }
+
+	if d := now.asleep - before.asleep; d >= leastAsleep {
+		return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
+	}
+	if at := c.continued(); at >= 0 && at >= began {
+		return "stopped and continued"
+	}
+	if d := now.throttled - before.throttled; enough(d) {
+		return "throttled by the container's processor limit for " + figure(d)
+	}
+	if d := s.unusual(func(e *evidence) (time.Duration, bool) { return ticks(e.steal), true }); enough(d) {
+		return fmt.Sprintf("the hypervisor gave the processors to others for %s", figure(d))
+	}
+	if d := s.waited(); enough(d) {
+		own, all := now.used-min(now.used, before.used), now.busy-min(now.busy, before.busy)
+		who := "other processes had the processors"
+		if 2*own > all {
+			who = "there were too few processors for its own threads"
+		}
+		return fmt.Sprintf("%s: a thread waited %s for one", who, figure(d))
+	}
+	if d := now.paused(before); enough(d) {
+		return "the garbage collector stopped it for " + figure(d)
+	}
+	if d := s.unusual(func(e *evidence) (time.Duration, bool) {
+		return time.Duration(min(e.faults, math.MaxInt32)) * perFault, true
+	}); enough(d) {
+		return fmt.Sprintf("its memory was read back from a disk: %d page faults", d/perFault)
+	}
+	return ""
+}
+
+// A span is the time for which there is evidence of a freeze: from the newest look
+// before it to the moment after it.
+type span struct {
+	length time.Duration // of the freeze
+	now    *evidence
+	before *evidence
+	usual  *evidence // an older look, to tell what is usual; nil: there is none
+}
+
+// since finds the span of a freeze that is over now, and keeps what is known now.
+func (c *Causes) since(now *evidence, length time.Duration) span {
+	s := span{length: length, now: now}
+	past := slices.Clone(c.past)
+	s.before = &past[0]
+	for i := range past {
+		if past[i].at <= now.at-length {
+			s.before = &past[i]
+		}
+	}
+	for i := range past {
+		if past[i].at <= s.before.at-usualFor {
+			s.usual = &past[i]
+		}
+	}
+	c.keep(*now)
+	return s
+}
+
+// unusual is how much of a time that is counted belongs to the freeze. Part of what
+// came in the span came before the freeze: where the span is much longer, twice what
+// is usual for the rest of it is taken off; and where nobody knows what is usual, it
+// is taken to be spread evenly.
+func (s *span) unusual(count func(e *evidence) (d time.Duration, known bool)) time.Duration {
+	now, _ := count(s.now)
+	before, _ := count(s.before)
+	d, whole := now-before, s.now.at-s.before.at
+	rest := whole - s.length
+	if rest <= 2*s.length {
+		return d
+	}
+	if s.usual != nil {
+		if older, known := count(s.usual); known {
+			rate := float64(before-older) / float64(s.before.at-s.usual.at)
+			return d - time.Duration(2*rate*float64(rest))
+		}
+	}
+	return time.Duration(float64(d) * float64(s.length) / float64(whole))
+}
+
+// waited is the longest that a thread waited for a processor.
+func (s *span) waited() (longest time.Duration) {
+	for thread := range s.now.waits {
+		longest = max(longest, s.unusual(func(e *evidence) (time.Duration, bool) {
+			d, known := e.waits[thread]
+			return d, known
+		}))
+	}
+	return longest
+}
+
+// paused is the longest pause for the garbage collector: the lower edge of the
+// runtime's bucket.
+func (e *evidence) paused(before *evidence) time.Duration {
+	for i := len(e.pauses) - 1; i >= 0; i-- {
+		if i >= len(before.pauses) || e.pauses[i] > before.pauses[i] {
+			return duration(e.edges[i])
+		}
+	}
+	return 0
+}
+
+// read reads all counters.
+func (c *Causes) read() evidence {
+	e := evidence{at: c.now(), asleep: c.asleep()}
+	pauses := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
+	metrics.Read(pauses)
+	if h := histogram(pauses[0]); h != nil {
+		e.pauses, e.edges = h.Counts, h.Buckets
+	}
+	if c.root == nil {
+		return e
+	}
+	e.throttled = time.Duration(min(c.group.throttled(c.root), math.MaxInt64))
+	var v vitals
+	v.parseCPU([]byte(text(c.root, "proc/stat")))
+	e.steal, e.busy = v.steal, v.busy
+	if s, ok := parseStat([]byte(text(c.root, "proc/self/stat"))); ok {
+		e.faults, e.used = s.faults, s.user+s.sys
+	}
+	threads, err := fs.ReadDir(c.root, "proc/self/task")
+	if err != nil {
+		return e
+	}
+	e.waits = make(map[string]time.Duration, len(threads))
+	for _, t := range threads {
+		_, waited, _ := strings.Cut(text(c.root, "proc/self/task/"+t.Name()+"/schedstat"), " ")
+		waited, _, _ = strings.Cut(waited, " ")
+		if n, err := strconv.ParseUint(waited, 10, 63); err == nil {
+			e.waits[t.Name()] = time.Duration(n)
+		}
+	}
+	return e
+}

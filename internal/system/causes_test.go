@@ -1,0 +1,204 @@
+package system
+
+import (
+	"fmt"
+	"runtime/metrics"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+// A counted is a machine, by the files that say what it counts.
+type counted struct {
+	fs fstest.MapFS
+	at time.Duration
+}
+
+func (m *counted) set(name, text string) { m.fs[name] = &fstest.MapFile{Data: []byte(text)} }
+
+func newCounted(unified bool) *counted {
+	m := &counted{fs: fstest.MapFS{}}
+	if unified {
+		m.set("proc/self/cgroup", "0::/\n")
+		m.set("sys/fs/cgroup/cgroup.controllers", "cpu\n")
+		m.set("sys/fs/cgroup/cpu.stat", "usage_usec 5\nnr_throttled 3\nthrottled_usec 1000000\n")
+	} else {
+		m.set("proc/self/cgroup", "3:cpu,cpuacct:/x\n")
+		m.set("sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "nr_throttled 3\nthrottled_time 1000000000\n")
+	}
+	m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 10 7 7\ncpu0 1\n")
+	m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 60 40 0 0 20 0 3 0 11 22 33\n")
+	m.set("proc/self/task/7/schedstat", "100 5000000000 9\n")
+	m.set("proc/self/task/8/schedstat", "100 0 9\n")
+	return m
+}
+
+func TestCauses(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		v1     bool
+		happen func(m *counted, c *Causes)
+		length time.Duration
+		want   string
+	}{
+		{"nothing", false, func(*counted, *Causes) {}, 50 * ms, ""},
+		{"throttled", false, func(m *counted, _ *Causes) {
+			m.set("sys/fs/cgroup/cpu.stat", "nr_throttled 4\nthrottled_usec 1080000\n")
+			m.set("proc/self/task/8/schedstat", "100 80000000 9\n") // its threads waited meanwhile
+		}, 90 * ms, "throttled by the container's processor limit for 80ms"},
+		{"throttled by version 1", true, func(m *counted, _ *Causes) {
+			m.set("sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "nr_throttled 4\nthrottled_time 1160000000\n")
+		}, 90 * ms, "throttled by the container's processor limit for 90ms"}, // on two processors
+		{"throttled for a small part", false, func(m *counted, _ *Causes) {
+			m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1080000\n")
+		}, 200 * ms, ""},
+		{"steal", false, func(m *counted, _ *Causes) { m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 14 7 7\n") }, 60 * ms, "the hypervisor gave the processors to others for 40ms"},
+		{"others", false, func(m *counted, _ *Causes) {
+			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
+			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 70 40 0 0 20 0 3 0 11 22 33\n")
+			m.set("proc/self/task/7/schedstat", "100 5045000000 9\n")
+			m.set("proc/self/task/9/schedstat", "100 20000000 9\n") // a new one
+		}, 50 * ms, "other processes had the processors: a thread waited 45ms for one"},
+		{"its own threads", false, func(m *counted, _ *Causes) {
+			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
+			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 120 40 0 0 20 0 3 0 11 22 33\n")
+			m.set("proc/self/task/7/schedstat", "100 5045000000 9\n")
+		}, 50 * ms, "there were too few processors for its own threads: a thread waited 45ms for one"},
+		{"many short waits", false, func(m *counted, _ *Causes) {
+			m.set("proc/self/task/7/schedstat", "100 5020000000 9\n")
+			m.set("proc/self/task/8/schedstat", "100 20000000 9\n")
+		}, 50 * ms, ""},
+		{"page faults", false, func(m *counted, _ *Causes) {
+			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 404 0 60 40 0 0 20 0 3 0 11 22 33\n")
+		}, 80 * ms, "its memory was read back from a disk: 400 page faults"},
+		{"a page fault", false, func(m *counted, _ *Causes) {
+			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 5 0 60 40 0 0 20 0 3 0 11 22 33\n")
+		}, 80 * ms, ""},
+		{"stopped", false, func(m *counted, c *Causes) {
+			c.continued = func() time.Duration { return m.at - 2*ms }
+			m.set("proc/self/task/7/schedstat", "100 5300000000 9\n")
+		}, 300 * ms, "stopped and continued"},
+		{"stopped long before", false, func(m *counted, c *Causes) {
+			c.continued = func() time.Duration { return m.at - 301*ms }
+		}, 300 * ms, ""},
+		{"suspended", false, func(_ *counted, c *Causes) {
+			c.asleep = func() time.Duration { return 3 * time.Second }
+		}, 20 * ms, "the machine was suspended for 3s"},
+		{"files that are gone", false, func(m *counted, _ *Causes) { clear(m.fs) }, 50 * ms, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newCounted(!tt.v1)
+			c := newCauses(func() time.Duration { return m.at }, m.fs)
+			m.at = time.Second
+			c.Look()
+			m.at = 1500 * time.Millisecond
+			tt.happen(m, c)
+			if got := c.Why(tt.length); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestCausesBefore: what happened before the newest look before a freeze is not its
+// cause, and a second question about the same freeze has the same answer.
+func TestCausesBefore(t *testing.T) {
+	m := newCounted(true)
+	c := newCauses(func() time.Duration { return m.at }, m.fs)
+	m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1080000\n")
+	m.at = 500 * time.Millisecond
+	c.Look() // too early to be kept
+	m.at = time.Second
+	c.Look()
+	m.at = 1100 * time.Millisecond
+	if got := c.Why(80 * time.Millisecond); got != "" {
+		t.Errorf("got %q of what was before", got)
+	}
+	m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1140000\n")
+	m.at = 1300 * time.Millisecond
+	for range 2 {
+		if got, want := c.Why(100*time.Millisecond), "throttled by the container's processor limit for 60ms"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		m.at += time.Millisecond
+	}
+	for range 100 {
+		m.at += time.Second
+		c.Look()
+	}
+	if len(c.past) > mostPast {
+		t.Errorf("%d moments are remembered", len(c.past))
+	}
+}
+
+// TestUsual: on a machine that is always busy, what is usual before a freeze is not
+// its cause; what is right at it is.
+func TestUsual(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		looked []time.Duration // for how long a thread had waited at each second
+		waited time.Duration   // half a second later
+		length time.Duration
+		want   bool
+	}{
+		{"calm before", []time.Duration{0, 1 * ms, 2 * ms}, 42 * ms, 50 * ms, true},
+		{"as always", []time.Duration{0, 60 * ms, 120 * ms}, 160 * ms, 50 * ms, false},
+		{"much more than always", []time.Duration{0, 60 * ms, 120 * ms}, 220 * ms, 50 * ms, true},
+		{"nobody knows", []time.Duration{0}, 40 * ms, 50 * ms, false},
+		{"nearly all of the time", []time.Duration{0}, 240 * ms, 400 * ms, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newCounted(true)
+			wait := func(d time.Duration) { m.set("proc/self/task/8/schedstat", fmt.Sprintf("100 %d 9\n", d)) }
+			wait(0)
+			c := newCauses(func() time.Duration { return m.at }, m.fs)
+			for i, d := range tt.looked {
+				m.at = time.Duration(i) * time.Second
+				wait(d)
+				c.Look()
+			}
+			m.at += 500 * ms
+			wait(tt.waited)
+			if got := c.Why(tt.length); (got != "") != tt.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestPaused(t *testing.T) {
+	h := metrics.Float64Histogram{Counts: []uint64{5, 3, 1}, Buckets: []float64{0, 1e-3, 20e-3, 1}}
+	before := evidence{pauses: []uint64{5, 2, 1}, edges: h.Buckets}
+	now := evidence{pauses: h.Counts, edges: h.Buckets}
+	if got, want := now.paused(&before), time.Millisecond; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := now.paused(&now); got != 0 {
+		t.Errorf("got %v of no pause", got)
+	}
+}
+
+// TestCausesHere: this machine's counters can be read, and nothing that took no time
+// has a cause.
+func TestCausesHere(t *testing.T) {
+	c := NewCauses()
+	defer c.Close()
+	c.Close() // twice is fine
+	if got := c.Why(time.Hour); got != "" && c.root == nil {
+		t.Errorf("got %q", got)
+	}
+	if c.root != nil && len(c.past[0].waits) == 0 && text(c.root, "proc/self/schedstat") != "" {
+		t.Error("no thread's waiting was read")
+	}
+}
+
+func BenchmarkCauses(b *testing.B) {
+	c := NewCauses()
+	defer c.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Why(time.Second)
+	}
+}

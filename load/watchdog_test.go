@@ -1,0 +1,44 @@
+package load
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/measure"
+)
+
+// TestFreezes: what is listed of freezes that overlap, and that each is asked for its
+// cause once, by its length and with no lock held.
+func TestFreezes(t *testing.T) {
+	const ms = time.Millisecond
+	w := &watchdog{clip: func(from, to time.Duration) time.Duration { return to - from }}
+	var asked []time.Duration
+	w.cause = func(length time.Duration) string {
+		asked = append(asked, length)
+		if !w.mu.TryLock() {
+			t.Error("the lock is held while the cause is looked for")
+		} else {
+			w.mu.Unlock()
+		}
+		return map[time.Duration]string{60 * ms: "stopped"}[length]
+	}
+	w.note(frozeSending, 100*ms, 150*ms)
+	w.note(frozeProcess, 95*ms, 155*ms) // the same, better known
+	w.note(frozeReceiving, 95*ms, 155*ms)
+	w.note(frozeProcess, 200*ms, 205*ms) // too short
+	w.note(frozeReceiving, 300*ms, 320*ms)
+	w.ask()
+	w.ask()
+	want := measure.Freezes{Count: 2, Total: 80 * ms, Longest: []measure.Freeze{
+		{At: 95 * ms, Length: 60 * ms, Who: frozeProcess, Cause: "stopped"},
+		{At: 300 * ms, Length: 20 * ms, Who: frozeReceiving},
+	}}
+	if diff := cmp.Diff(want, w.end()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]time.Duration{50 * ms, 60 * ms, 20 * ms}, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,115 @@
+package kafka
+
+import (
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A clientLateness is what a reader adds to the time in which events reach it through
+// a client: what the client has read waits until it is polled, and the client asks the
+// broker for more only then. It is the client's lateness as far as its hooks tell;
+// what waits in the socket is not known.
+//
+// The hooks come from the client's goroutines, the rest from that which polls.
+type clientLateness struct {
+	now   func() time.Duration
+	logOf func(topic string, partition int32) int32
+
+	mu    sync.Mutex
+	reads map[int32]time.Duration // by broker: when its newest answer had been read
+	logs  map[int32]*fetched
+
+	asking, next map[int32]time.Duration // by broker: how late it was asked; how late it will have been
+	polled       time.Duration           // the poll before this one
+}
+
+// A fetched is what was read of a log and is not polled yet.
+type fetched struct {
+	broker         int32
+	oldest, newest time.Duration // when it was read; 0: nothing
+	behind         time.Duration // as of a part
+}
+
+var (
+	_ kgo.HookBrokerRead     = (*clientLateness)(nil)
+	_ kgo.HookFetchBatchRead = (*clientLateness)(nil)
+)
+
+func newClientLateness(now func() time.Duration, logOf func(topic string, partition int32) int32) *clientLateness {
+	return &clientLateness{
+		now: now, logOf: logOf, reads: map[int32]time.Duration{}, logs: map[int32]*fetched{},
+		asking: map[int32]time.Duration{}, next: map[int32]time.Duration{},
+	}
+}
+
+// OnBrokerRead implements kgo.HookBrokerRead.
+func (l *clientLateness) OnBrokerRead(meta kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
+	if key != int16(kmsg.Fetch) {
+		return
+	}
+	l.mu.Lock()
+	l.reads[meta.NodeID] = l.now()
+	l.mu.Unlock()
+}
+
+// OnFetchBatchRead implements kgo.HookFetchBatchRead: the batch is of the broker's
+// newest answer.
+func (l *clientLateness) OnFetchBatchRead(meta kgo.BrokerMetadata, topic string, partition int32, _ kgo.FetchBatchMetrics) {
+	log := l.logOf(topic, partition)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.log(log)
+	f.broker, f.newest = meta.NodeID, l.reads[meta.NodeID]
+	if f.oldest == 0 {
+		f.oldest = f.newest
+	}
+}
+
+// log is what is known of a log; the lock is held.
+func (l *clientLateness) log(log int32) *fetched {
+	f := l.logs[log]
+	if f == nil {
+		f = &fetched{broker: -1}
+		l.logs[log] = f
+	}
+	return f
+}
+
+// earliest is when what a poll returned of a log could have arrived, had the reader
+// never been late. more: the log has more than that.
+func (l *clientLateness) earliest(log int32, at time.Duration, more bool) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.log(log)
+	read := f.oldest
+	known := read > 0 && read <= at
+	switch {
+	case !known:
+		read = l.polled // not before the last poll, which took all there was
+	case f.newest > at:
+		f.oldest = f.newest // of the next answer, while this one was taken
+	default:
+		f.oldest = 0
+	}
+	f.behind += l.asking[f.broker]
+	earliest := max(1, read-f.behind)
+	if !more {
+		f.behind = 0
+	}
+	if known {
+		l.next[f.broker] = max(l.next[f.broker], at-read)
+	}
+	return earliest
+}
+
+// over ends a poll.
+func (l *clientLateness) over(at time.Duration) {
+	for broker, late := range l.next {
+		l.asking[broker] = late
+	}
+	clear(l.next)
+	l.polled = at
+}
