@@ -99,3 +99,19 @@ func stampOf(control []byte) int64 {
 	ts := (*unix.Timespec)(unsafe.Pointer(&control[unix.CmsgLen(0)]))
 	return ts.Nano()
 }
+
+// Empty reports whether nothing waits to be read; false where that is not known.
+func (s *Stamped) Empty() bool {
+	if s.raw == nil {
+		return false
+	}
+	left := 1
+	if err := s.raw.Control(func(fd uintptr) {
+		if n, err := unix.IoctlGetInt(int(fd), unix.SIOCINQ); err == nil {
+			left = n
+		}
+	}); err != nil {
+		return false
+	}
+	return left == 0
+}

@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/socket"
 )
 
 // An attempts counts batches as franz-go writes them and as brokers answer: its
@@ -20,6 +22,7 @@ type attempts struct {
 	written    atomic.Uint64 // batches in requests that want an answer
 	refused    atomic.Uint64 // answered with an error
 	unanswered atomic.Uint64 // their connection ended before an answer came
+	answers    answers
 }
 
 // dialer is how a client connects that is counted.
@@ -29,7 +32,7 @@ func (a *attempts) dialer(s *security) kgo.Opt {
 		if err != nil {
 			return nil, err
 		}
-		return &countedConn{Conn: conn, of: a, pending: map[int32]pendingProduce{}}, nil
+		return newCountedConn(conn, a), nil
 	})
 }
 
@@ -48,6 +51,7 @@ type countedConn struct {
 	net.Conn
 	of *attempts
 
+	times   readTimes // of the reader
 	mu      sync.Mutex
 	pending map[int32]pendingProduce // by correlation id
 	closed  bool
@@ -59,6 +63,13 @@ type countedConn struct {
 	keep bool    // it is to a produce request
 	what pendingProduce
 	body []byte
+}
+
+func newCountedConn(conn net.Conn, of *attempts) *countedConn {
+	return &countedConn{
+		Conn: conn, of: of, pending: map[int32]pendingProduce{},
+		times: readTimes{in: socket.NewStamped(conn), of: &of.answers},
+	}
 }
 
 type pendingProduce struct {
@@ -121,7 +132,7 @@ func produceOf(b []byte) (id int32, p pendingProduce, ok bool) {
 
 // Read implements net.Conn.
 func (c *countedConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+	n, err := c.times.in.Read(b)
 	c.take(b[:n])
 	return n, err
 }
@@ -191,8 +202,10 @@ func (c *countedConn) answered() {
 	if resp.ReadFrom(body) != nil {
 		return
 	}
+	earliest := c.times.arrived()
 	for i := range resp.Topics {
 		for _, p := range resp.Topics[i].Partitions {
+			c.of.answers.note(p.Partition, p.BaseOffset, earliest)
 			if p.ErrorCode != 0 && p.ErrorCode != kerr.DuplicateSequenceNumber.Code { // which says that it is there
 				c.of.refused.Add(1)
 			}

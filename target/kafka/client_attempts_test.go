@@ -79,7 +79,8 @@ func FuzzCountedConn(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 8, 0, 0, 0, 7, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 2, 9, 9}, uint8(3))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0, 0}, uint8(1))
 	f.Fuzz(func(t *testing.T, b []byte, cut uint8) {
-		c := &countedConn{Conn: &net.TCPConn{}, of: new(attempts), pending: map[int32]pendingProduce{7: {version: 9, batches: 1}}}
+		c := newCountedConn(&net.TCPConn{}, new(attempts))
+		c.pending[7] = pendingProduce{version: 9, batches: 1}
 		for rest := b; len(rest) > 0; {
 			n := min(len(rest), int(cut)+1)
 			c.take(rest[:n])

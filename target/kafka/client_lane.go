@@ -201,6 +201,8 @@ func (l *clientLane) settle(c *clientShot) {
 		}
 		if l.s.p.cfg.acks == 0 {
 			o.Done = o.Sent // nothing was answered
+		} else if o.Acked > 0 {
+			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.last)
 		}
 		l.s.p.sink.Settle(l.out[:])
 	}

@@ -258,6 +258,7 @@ func (p *clientProducer) Start(sink load.Sink) {
 	p.traffic.mu.Lock()
 	p.traffic.sink = sink
 	p.traffic.mu.Unlock()
+	p.attempts.answers.start(sink.Now)
 	for _, s := range p.senders {
 		if s.txn != nil {
 			s.txn.start()

@@ -1,0 +1,96 @@
+package kafka
+
+import (
+	"sync"
+	"time"
+
+	"carronade/internal/socket"
+)
+
+// answers is when answers to produce requests can have arrived at the earliest, by
+// partition and offset: franz-go calls a record's promise when its own goroutines come
+// to it, which is later. Safe for concurrent use.
+type answers struct {
+	mu   sync.Mutex
+	now  func() time.Duration // nil before the run
+	logs map[int32][]answerAt // by partition
+}
+
+type answerAt struct {
+	base     int64
+	earliest time.Duration
+}
+
+// mostAnswers bounds what is remembered of a partition: promises come soon after.
+const mostAnswers = 256
+
+func (a *answers) start(now func() time.Duration) {
+	a.mu.Lock()
+	a.now, a.logs = now, map[int32][]answerAt{}
+	a.mu.Unlock()
+}
+
+// clock returns the run's, nil before it.
+func (a *answers) clock() func() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.now
+}
+
+func (a *answers) note(partition int32, base int64, earliest time.Duration) {
+	if earliest == 0 || base < 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := append(a.logs[partition], answerAt{base, earliest})
+	if len(l) > mostAnswers {
+		l = append(l[:0], l[len(l)/2:]...)
+	}
+	a.logs[partition] = l
+}
+
+// earliest is when the answer about an offset can have arrived, 0 where that is not
+// known.
+func (a *answers) earliest(partition int32, offset int64) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.logs[partition]
+	for i := len(l) - 1; i >= 0; i-- {
+		if l[i].base <= offset {
+			return l[i].earliest
+		}
+	}
+	return 0
+}
+
+// A readTimes knows when what a connection's reader finds can have arrived.
+type readTimes struct {
+	in    *socket.Stamped
+	of    *answers
+	empty time.Duration // when nothing was left to read, the last time it was looked
+}
+
+// arrived is the earliest moment at which the answer can have arrived that a read has
+// just completed. The kernel's time of a read is that of the newest bytes near it, so
+// it is the answer's own only when nothing follows; else nothing is known but when the
+// socket was last empty.
+func (r *readTimes) arrived() time.Duration {
+	clock := r.of.clock()
+	if clock == nil {
+		return 0
+	}
+	empty := r.in.Empty()
+	now := clock()
+	at := r.in.Arrived(r.empty, now)
+	switch {
+	case !empty && r.empty > 0:
+		return r.empty
+	case at == 0:
+		at = now
+	}
+	if empty {
+		r.empty = now
+	}
+	return at
+}
