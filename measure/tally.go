@@ -216,9 +216,9 @@ func (l Level) Worse(o Level) Level {
 // A Bound says how far the generator may have moved one percentile. The truth lies
 // between Lower and Upper, which is what the report prints.
 type Bound struct {
-	Time  string        `json:"time"` // "response", "service" or "end_to_end"
-	Step  string        `json:"step"` // the name of the step; "" is the whole measurement
-	P     float64       `json:"p"`    // in percent
+	Time  string  `json:"time"` // "response", "service" or "end_to_end"
+	Step  string  `json:"step"` // the name of the step; "" is the whole measurement
+	P     float64 `json:"p"`    // in percent
 	Upper float64 `json:"upper_us"`
 	Lower float64 `json:"lower_us"`
 	Level Level   `json:"level"`
