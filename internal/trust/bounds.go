@@ -11,18 +11,9 @@ import (
 	"carronade/units"
 )
 
-// How far the lower value of a percentile may be from the upper one: as a share of
-// the lower, or by so much, whichever is more.
-const (
-	trustedShare = 0.10
-	trustedTime  = 200 * time.Microsecond
-	noisyShare   = 0.30
-	noisyTime    = 2 * time.Millisecond
-
-	// LeastJudged is the largest percentile that decides whether a run is trusted.
-	// Those beyond it are marked.
-	LeastJudged = 99
-)
+// LeastJudged is the largest percentile that decides whether a run is trusted.
+// Those beyond it are marked.
+const LeastJudged = 99
 
 // How much of a measurement without a schedule the generator may not have run: the
 // rate is too low by as much at most.
@@ -36,16 +27,6 @@ const (
 	trustedUnanswered = time.Millisecond
 	noisyUnanswered   = 10 * time.Millisecond
 )
-
-func levelOf(lower, upper time.Duration) measure.Level {
-	switch d := upper - lower; {
-	case d <= max(trustedTime, time.Duration(trustedShare*float64(lower))):
-		return measure.Trusted
-	case d <= max(noisyTime, time.Duration(noisyShare*float64(lower))):
-		return measure.Noisy
-	}
-	return measure.NotTrusted
-}
 
 // bounds returns the percentiles that the generator moved, or may have moved, by
 // more than a trusted one.
@@ -78,8 +59,8 @@ func bounds(in Input) []measure.Bound {
 				if float64(n)*(100-p) < 99.999 { // 100 - 99.9 is a little less than 0.1
 					continue // it is the largest of them, and no percentile
 				}
-				b := measure.Bound{Time: c.name, Step: step, P: p, Upper: measure.Micros(upper[i].D), Lower: measure.Micros(min(lower[i].D, upper[i].D))}
-				if b.Level = levelOf(min(lower[i].D, upper[i].D), upper[i].D); b.Level != measure.Trusted {
+				b := measure.Bound{Time: c.name, Step: step, P: p, Upper: measure.Micros(upper[i].D), Lower: measure.Micros(lower[i].D)}
+				if b.Level = measure.LevelOf(lower[i].D, upper[i].D); b.Level != measure.Trusted {
 					out = append(out, b)
 				}
 			}
