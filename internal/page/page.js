@@ -332,8 +332,8 @@
         else {
           const wide = Math.max(px(b - a), kind === 2 ? 2 : 1);
           const area = (cls, y, high) => line(cls, 'M' + px(a) + ' ' + y + 'h' + wide + 'v' + high + 'h' + -wide + 'z');
-          area(['band', 'stall', 'freeze'][kind], box.y, box.h);
-          // Their edges are seen also where one is within the other.
+          // The edges of a stall and a freeze are seen also where one is within the other.
+          area(['band', 'stall', 'freeze'][kind], box.y + (kind === 2 ? 4 : 0), box.h - (kind === 2 ? 4 : 0));
           if (kind === 1) area('bar f0', box.y, 4);
           if (kind === 2) area('bar f1', below - 4, 4);
         }

@@ -272,8 +272,8 @@ const edge = 4
 
 // stretch is a stretch of time, with its edge.
 func (d *drawing) stretch(k MarkKind, r rect) {
-	if k == Freeze {
-		r.w = max(r.w, 2)
+	if k == Freeze { // below the edge of the stall that it may stand in
+		r.w, r.y, r.h = max(r.w, 2), r.y+edge, r.h-edge
 	}
 	d.add(shape{kind: fill, class: k.Class(), rects: []rect{r}})
 	switch k {
