@@ -10,6 +10,7 @@ GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME    ?= 10s
 BENCHTIME   ?= 1s
+MATRIX      ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/carronade/matrix.jsonl
 PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 
 # Packages which drive real servers and the built program: their time goes into
@@ -71,8 +72,10 @@ soak: deps ## what make test does briefly, for long: 200 kills of what keeps rep
 	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/acceptance
 
-conformance: deps ## Kafka's own tools and ours with the same arguments, side by side: every set, of which make test has six at least
-	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'Golden|PrintedCommands' ./internal/acceptance
+conformance: deps ## Kafka's own tools and ours side by side, every set; what verified runs meet; and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, with which it goes on)
+	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'Golden|PrintedCommands|Verified' ./internal/acceptance
+	@mkdir -p '$(dir $(MATRIX))'
+	CARRONADE_TEST_CONFORMANCE=1 CARRONADE_TEST_MATRIX='$(abspath $(MATRIX))' $(PLAIN) $(GO) test -count=1 -timeout 180m -v -run '^TestImpaired$$|^TestClean$$' ./internal/acceptance
 
 bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)
 	BENCH_OUT='$(abspath $(BENCH_OUT))' $(GO) test ./internal/bench -run '^$$' -bench . -benchtime 1x -timeout 60m

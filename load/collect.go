@@ -63,6 +63,9 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 	}
 	c.close(r.Now())
 	freezes := r.dog.end()
+	if !r.plan.Portable {
+		bring(-len(r.threads) - 1)
+	}
 	r.result = c.finish(started)
 	r.result.Freezes = freezes
 	for i := range r.result.Steps {

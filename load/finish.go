@@ -176,9 +176,9 @@ func (c *collector) reconcile(name string) {
 func (c *collector) tally(i int, name string, start, end time.Duration) measure.Tally {
 	t := measure.Tally{Name: name, Rate: c.run.phases[i].rate, Start: start, End: end, Counts: c.total[i].Counts, Set: c.total[i].Set, Statuses: c.total[i].statuses}
 	var area float64
-	t.Lower.Merge(&c.run.join.lower[i])
+	t.Lower.Merge(c.run.join.lower[i].measured())
 	for _, th := range c.run.threads {
-		t.Lower.Merge(&th.lower[i])
+		t.Lower.Merge(th.lower[i].measured())
 		t.Arrived += th.arrived[i]
 		t.ArrivedBytes += th.arrivedB[i]
 		t.Answers += th.answers[i]

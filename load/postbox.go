@@ -3,8 +3,6 @@ package load
 import (
 	"sync"
 	"time"
-
-	"carronade/measure"
 )
 
 // A postbox is where threads leave their pages for the collector: once an
@@ -68,7 +66,7 @@ func (b *postbox) take() (pages []*page, owners []int, upto int) {
 type joiner struct {
 	mu    sync.Mutex
 	rec   recorder
-	lower []measure.Lower // per phase of the events
+	lower []lowers // per phase of the events
 }
 
 // Consumed records that the events of a batch were consumed at a time, and arrived
@@ -82,7 +80,7 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	pg := j.rec.at(at, int(o.Phase))
 	n := uint64(o.Events)
 	pg.Consumed += n
-	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].EndToEnd
+	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].endToEnd
 	sent := o.firstSent()
 	// A consumer that did not run asks later for what comes next, so that everything
 	// that was under way then may be late by as much.
@@ -90,12 +88,12 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	disturbed := r.disturbed.list.Load()
 	count := func(due time.Duration, n uint64) {
 		h.RecordN(at-due, n)
-		recordLower(lower, earliest-due, max(0, sent-max(due, o.Ready, o.Free)), disturbed.at(due), n)
+		lower.record(earliest-due, max(0, sent-max(due, o.Ready, o.Free)), disturbed.at(due), n)
 	}
 	switch {
 	case o.DueFirst < 0:
 		h.RecordN(at-sent, n)
-		recordLower(lower, earliest-sent, 0, 0, n)
+		lower.record(earliest-sent, 0, 0, n)
 	case o.DueFirst == o.DueLast:
 		count(o.DueFirst, n)
 	default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,7 +127,7 @@ func (r *Run) firstHold() int {
 func (r *Run) Threads() int {
 	most := r.plan.Threads
 	if most <= 0 {
-		most = runtime.GOMAXPROCS(0)
+		most = Processors()
 		if p, ok := r.target.(Poller); ok && !r.plan.Portable {
 			most = max(1, p.Threads(most))
 		}
@@ -158,9 +157,10 @@ func (r *Run) Start() {
 	if g := r.plan.Gate; g != nil {
 		g.onChange(r.wakeAll)
 	}
-	r.join.lower = make([]measure.Lower, len(r.phases))
+	r.join.lower = make([]lowers, len(r.phases))
 	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
 	if !r.plan.Portable {
+		bring(n + 1) // the sending threads' and the watchdog's
 		r.dog.start(r.Now)
 	}
 	r.target.Start(r)
@@ -170,6 +170,9 @@ func (r *Run) Start() {
 	}
 	go r.collect(&firing)
 }
+
+// Started is when the run began: offset 0 of all its times; zero before Start.
+func (r *Run) Started() time.Time { return r.start }
 
 // Stop ends the firing now: answers of shots in flight are still waited for,
 // as long as the plan's drain; events due by now and not sent are unsent. When

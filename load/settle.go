@@ -176,7 +176,7 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 			if disturbed != nil && o.DueFirst >= 0 {
 				late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
 			}
-			recordLower(&lower.Service, arrived-sent, 0, late, batches)
+			lower.service.record(arrived-sent, 0, late, batches)
 		case o.Failed > 0:
 			pg.Answered += batches
 			recordN(&pg.FailedService, o.Done-sent, batches)
@@ -205,7 +205,7 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 		}
 		if acks > 0 {
 			recordN(&pg.Response, o.Done-o.DueFirst, acks)
-			recordLower(&lower.Response, arrived-o.DueFirst, delay, disturbed.at(o.DueFirst), acks)
+			lower.response.record(arrived-o.DueFirst, delay, disturbed.at(o.DueFirst), acks)
 		}
 		if unknowns > 0 {
 			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, unknowns)
@@ -226,7 +226,7 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 		}
 		if i < acks {
 			hist(&pg.Response).Record(o.Done - due)
-			recordLower(&lower.Response, arrived-due, delay, disturbed.at(due), 1)
+			lower.response.record(arrived-due, delay, disturbed.at(due), 1)
 		}
 		if i >= n-unknowns {
 			hist(&pg.Censored).Record(o.Done - due)
@@ -234,14 +234,29 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 	}
 }
 
-// recordLower counts n equal times less what the generator added to them: its own
-// delay, or, where they were disturbed, the most that it was late then. What the
-// latter leaves says nothing when it is less than usual: those events are taken to
-// be like the rest, and left out.
-func recordLower(h **measure.Histogram, d, delay, late time.Duration, n uint64) {
-	l := max(0, d-max(delay, late))
-	if late > 0 && l <= hist(h).Mean() {
+// lowers are the lower values of one phase.
+type lowers struct{ response, service, endToEnd lower }
+
+// A lower is the histogram of the lower values of one time.
+type lower struct {
+	h    *measure.Histogram
+	left uint64 // left out
+}
+
+// record counts n equal times less what the generator added to them: its own delay,
+// or, where they were disturbed, the most that it was late then. What the latter
+// leaves says nothing when it is less than usual: those are taken to be like the
+// rest, and left out, as long as the rest is more.
+func (l *lower) record(d, delay, late time.Duration, n uint64) {
+	d = max(0, d-max(delay, late))
+	if late > 0 && l.left < l.h.Count() && d <= l.h.Mean() {
+		l.left += n
 		return
 	}
-	recordN(h, l, n)
+	recordN(&l.h, d, n)
+}
+
+// measured is what was recorded.
+func (l *lowers) measured() *measure.Lower {
+	return &measure.Lower{Response: l.response.h, Service: l.service.h, EndToEnd: l.endToEnd.h}
 }

@@ -33,7 +33,8 @@ type Stamp struct {
 	Index  uint64        // index of the event in its stripe
 	Due    time.Duration // or when it was sent, without a schedule
 	Offset int64
-	Bad    bool // its own checksum does not fit
+	Bad    bool   // its own checksum does not fit
+	Key    uint64 // hash of its key, where the log is compacted
 }
 
 // A Source is the consuming side of a target: it delivers arrivals.

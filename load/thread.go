@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"carronade/internal/impair"
-	"carronade/measure"
 )
 
 // A thread drives some of the stripes and all lanes that serve them: it waits
@@ -39,19 +38,19 @@ type thread struct {
 
 	shots [64]Shot
 
-	inFlight atomic.Int64    // events
-	flying   int             // shots
-	flewAt   atomic.Int64    // since when answers are waited for: shots fly, or a lane refuses them; Never while none are
-	changed  time.Duration   // when inFlight last changed
-	area     []float64       // events in flight x seconds, per phase of time
-	most     []int64         // most events in flight, per phase of time
-	arrived  []uint64        // events answered, per phase of time
-	arrivedB []uint64        // their bytes
-	answers  []uint64        // shots answered, however, per phase of time
-	unsent   []uint64        // events due and not sent, per phase
-	offered  []uint64        // events offered, per phase (only when stopped early)
-	idle     time.Duration   // waited during the hold
-	lower    []measure.Lower // per phase of the events
+	inFlight atomic.Int64  // events
+	flying   int           // shots
+	flewAt   atomic.Int64  // since when answers are waited for: shots fly, or a lane refuses them; Never while none are
+	changed  time.Duration // when inFlight last changed
+	area     []float64     // events in flight x seconds, per phase of time
+	most     []int64       // most events in flight, per phase of time
+	arrived  []uint64      // events answered, per phase of time
+	arrivedB []uint64      // their bytes
+	answers  []uint64      // shots answered, however, per phase of time
+	unsent   []uint64      // events due and not sent, per phase
+	offered  []uint64      // events offered, per phase (only when stopped early)
+	idle     time.Duration // waited during the hold
+	lower    []lowers      // per phase of the events
 
 	disturbed bool          // it was late, and what it has in flight is not back to level
 	level     int64         // events in flight before
@@ -104,7 +103,7 @@ func newThread(r *Run, id, of int) *thread {
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
 	n := len(r.phases) + 1
 	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
-	t.lower = make([]measure.Lower, len(r.phases))
+	t.lower = make([]lowers, len(r.phases))
 	t.unsent, t.offered, t.most = make([]uint64, n), make([]uint64, n), make([]int64, n)
 	if c := r.plan.Callers; c > 0 {
 		mine := c / of

@@ -238,7 +238,24 @@ type Ledger struct {
 	// Contradicted is the part of Recovered that had been refused for certain.
 	Contradicted uint64 `json:"contradicted"`
 
-	Inexact  uint64      `json:"inexact"`        // events that bounded memory could not check one by one
+	// Unread is what was acked, was not found, and could not be looked for: it was
+	// removed before it was read, or the reading ended before it. Removed is the part
+	// of it that was removed.
+	Unread  uint64 `json:"unread"`
+	Removed uint64 `json:"removed"`
+	// Compacted is what was acked and is gone because a later event of its key was
+	// found, in a topic that keeps the last of each.
+	Compacted uint64 `json:"compacted"`
+
+	// Of transactions: what was acked in those that were committed, what of it a
+	// reader of committed events found, what was acked in those that were aborted,
+	// and what of the aborted such a reader found.
+	Committed     uint64 `json:"committed"`
+	CommittedRead uint64 `json:"committed_read"`
+	Aborted       uint64 `json:"aborted"`
+	Phantom       uint64 `json:"phantom"`
+
+	Inexact  uint64      `json:"inexact"`        // events that could not be checked one by one
 	Foreign  uint64      `json:"foreign"`        // found, and not ours
 	Complete bool        `json:"complete"`       // everything up to the logs' ends was read
 	Method   string      `json:"method"`         // how events were told apart: "batches", "stamps", ...
@@ -255,5 +272,8 @@ type LedgerLog struct {
 	Reordered  uint64 `json:"reordered"`
 	Corrupted  uint64 `json:"corrupted"`
 	Recovered  uint64 `json:"recovered"`
+	Unread     uint64 `json:"unread"`
+	Compacted  uint64 `json:"compacted"`
+	Phantom    uint64 `json:"phantom"`
 	Inexact    uint64 `json:"inexact"`
 }

@@ -150,6 +150,42 @@ type Lasting interface {
 	Gone(ctx context.Context) ([]uint64, error)
 }
 
+// Skipping is implemented by sources that know what they could not read, since it
+// had been removed before.
+type Skipping interface {
+	// Skipped is, of each log, what lay between where reading was and where it
+	// went on. It is asked once Receive has returned.
+	Skipped() [][]Span
+}
+
+// A Span is the offsets of a log from one on up to another.
+type Span struct{ From, To int64 }
+
+// Compacted is implemented by firing sides whose logs may keep no more than the
+// last event of each key.
+type Compacted interface {
+	// Compacted reports whether they do. Then events are stamped, have keys, and
+	// the stamps of arrivals carry the hashes of keys.
+	Compacted() bool
+	// AppendKeyHashes appends the hash of the key of each event of a shot. It is
+	// called by several goroutines at once.
+	AppendKeyHashes(dst []uint64, shot *load.Shot) []uint64
+}
+
+// Transactional is implemented by sessions that may fire in transactions.
+type Transactional interface {
+	// Committed is what a reader of committed events reads, from where the run
+	// began; nil where there are no transactions, or nobody wants to verify. It is a
+	// Seekable.
+	Committed() load.Source
+	// Conclude ends the transactions that are open, once nothing is fired any more.
+	Conclude()
+	// Uncommitted tells, after Conclude, of the events of each stripe whose
+	// transaction was aborted, or, where aborted is false, whose transaction's end
+	// nobody knows.
+	Uncommitted(tell func(stripe int32, first, events uint64, aborted bool))
+}
+
 // Metered is implemented by sessions that count by broker.
 type Metered interface {
 	Brokers() []measure.Client

@@ -30,7 +30,21 @@ type document struct {
 
 	Ledger *struct {
 		Acked, Read, Lost, Duplicated, Reordered, Corrupted, Recovered, Inexact uint64
+		Unread, Removed, Compacted, Committed, Aborted, Phantom, Foreign        uint64
+		CommittedRead                                                           uint64 `json:"committed_read"`
+		Method                                                                  string
+		Logs                                                                    []struct {
+			Log                             string
+			Acked, Read, Lost, Unread       uint64
+			Compacted, Recovered, Reordered uint64
+		}
 	} `json:"ledger"`
+	Checks []struct {
+		Name       string
+		OK         bool
+		CannotTell bool `json:"cannot_tell"`
+		Text       string
+	}
 	Failures []struct {
 		Class  string
 		Text   string
@@ -48,10 +62,6 @@ type document struct {
 		OK, Known bool
 		Silent    float64
 		Text      string
-	}
-	Checks []struct {
-		Name, Text string
-		OK         bool
 	}
 	Stopped   string `json:"stopped"`
 	System    *underTest
@@ -241,7 +251,7 @@ func (d *document) intact(t testing.TB, acked uint64) {
 		t.Fatal("the report has no ledger")
 	case l.Acked != acked:
 		t.Errorf("the ledger knows %d acked events, the totals %d", l.Acked, acked)
-	case l.Lost+l.Duplicated+l.Reordered+l.Corrupted+l.Inexact != 0:
+	case l.Lost+l.Unread+l.Duplicated+l.Reordered+l.Corrupted+l.Phantom+l.Inexact != 0:
 		t.Errorf("the ledger finds something: %+v", *l)
 	case l.Read < acked:
 		t.Errorf("the ledger read %d of %d events", l.Read, acked)

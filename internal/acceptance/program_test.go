@@ -27,6 +27,9 @@ var program = os.Getenv("CARRONADE_PROGRAM")
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	if os.Getenv(hogEnv) != "" {
+		hog()
+	}
 	// A test that says nothing of the place for data must not reach the user's
 	// own reports.
 	if os.Getenv("XDG_DATA_HOME") == "" {
@@ -59,6 +62,7 @@ type session struct {
 	args   []string
 	began  time.Time
 	home   string // its own, unless prepared with that of another
+	env    []string
 	stdout bytes.Buffer
 
 	mu     sync.Mutex
@@ -102,6 +106,7 @@ func (s *session) begin() {
 		s.home = s.t.TempDir()
 	}
 	s.cmd.Env = append(os.Environ(), "HOME="+s.home, "XDG_DATA_HOME="+s.home, "XDG_CACHE_HOME="+s.home, "NO_COLOR=1")
+	s.cmd.Env = append(s.cmd.Env, s.env...)
 	read, write, err := os.Pipe()
 	if err != nil {
 		s.t.Fatal(err)

@@ -298,7 +298,8 @@ func writeLine(w io.Writer, d *report.Document) error {
 }
 
 // worst joins the outcomes of repetitions: an interruption before what could
-// not be done, that before an untrustworthy run, that before a broken limit.
+// not be done, that before an untrustworthy run, that before a broken limit, and
+// that before one of which nobody knows.
 func worst(a, b error) error {
 	rank := func(err error) int {
 		var c exitCode
@@ -306,9 +307,9 @@ func worst(a, b error) error {
 		case err == nil:
 			return 0
 		case !errors.As(err, &c):
-			return 3
+			return 4
 		}
-		return map[int]int{command.Broken: 1, command.Untrusted: 2, command.Failed: 3, command.Interrupted: 4}[c.Code]
+		return map[int]int{command.CannotTell: 1, command.Broken: 2, command.Untrusted: 3, command.Failed: 4, command.Interrupted: 5}[c.Code]
 	}
 	if rank(b) > rank(a) {
 		return b

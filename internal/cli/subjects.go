@@ -170,13 +170,13 @@ const exitText = `  0     done, and every limit and comparison that was asked fo
   3     done, but the measurement is not trustworthy: the generator was the
         limit, or its clock or schedule failed
   4     a gate cannot tell (verify, compare --gate): too little history, or too
-        noisy
+        noisy; or run --verify cannot: events were removed before they were read
   130   interrupted; the partial report is kept and marked
 
 Drops, failures and losses are results: they decide the exit code through the
 limits --failures, --failure-rate, --max-dropped, --max-unsent, --require,
 --verify, and --count when it was not reached. Where several codes fit, 130 goes
-before 2, 2 before 1, and 1 before 3.
+before 2, 2 before 1, 1 before 3, and 3 before 4.
 `
 
 // wordsText explains the words, events and shots by what they are to the kinds.
@@ -213,8 +213,13 @@ const wordsText = `  lane            one independent sender: a connection or a c
   unsent          due, and not sent when the run ended
   unknown         sent, and without a certain answer
   lost            acked, and not found when read back
+  unread          acked, and removed before it was read, or not reached by
+                  the reading
   duplicated, reordered, corrupted
                   found twice, out of order, altered
   recovered       unknown, and found after all
   contradicted    of these, refused for certain
+  compacted       gone from a compacted topic, where a later event of its key is
+  phantom         of an aborted transaction, and seen by a reader of committed
+                  events
 `

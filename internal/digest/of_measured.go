@@ -60,11 +60,20 @@ func (b *builder) measured(d *report.Document) {
 	}
 	if l := d.Ledger; l != nil {
 		b.count("lost", l.Lost)
+		b.count("unread", l.Unread)
+		b.count("removed", l.Removed)
 		b.count("duplicated", l.Duplicated)
 		b.count("reordered", l.Reordered)
 		b.count("corrupted", l.Corrupted)
 		b.count("recovered", l.Recovered)
 		b.count("contradicted", l.Contradicted)
+		b.count("compacted", l.Compacted)
+		if l.Committed+l.Aborted+l.Phantom > 0 {
+			b.count("committed", l.Committed)
+			b.count("committed_read", l.CommittedRead)
+			b.count("aborted", l.Aborted)
+			b.count("phantom", l.Phantom)
+		}
 	}
 	if x := d.Indexed; x != nil {
 		b.number("documents", Count, float64(x.Docs))

@@ -67,7 +67,7 @@ func fired() *report.Document {
 		},
 		Freezes: report.Freezes{Count: 2, TotalS: 0.6, Longest: []report.Freeze{{LengthS: 0.504}, {LengthS: 0.096}}},
 		Stall:   report.Stall{LongestS: 0.75}, Classes: map[string]uint64{"queue full": 7},
-		Ledger:    &measure.Ledger{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4, Recovered: 5},
+		Ledger:    &measure.Ledger{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4, Recovered: 5, Unread: 6, Removed: 7, Committed: 8, Aborted: 9},
 		Indexed:   &report.Indexed{Docs: 70, PerS: 2.2, Share: new(0.733)},
 		Generator: report.Generator{Usage: report.Usage{CPUS: 2}, CPUShare: 0.1, MaxRSSBytes: 1 << 20, Busy: 0.2},
 		System: &report.System{

@@ -146,7 +146,7 @@ func writeJUnit(w io.Writer, ds []*report.Document, _ Options) error {
 		}
 		s.Cases = append(s.Cases, whole(d), trusted(d))
 		for _, c := range d.Checks {
-			s.Cases = append(s.Cases, Case{Name: c.Name, Text: c.Text, Failed: !c.OK})
+			s.Cases = append(s.Cases, Case{Name: c.Name, Text: c.Text, Failed: !c.OK && !c.CannotTell, Skipped: c.CannotTell})
 		}
 		suites = append(suites, s)
 	}

@@ -105,11 +105,14 @@ func standing(d *report.Document) []string {
 		out = append(out, d.Steady.Text)
 	}
 	for _, c := range d.Limits() {
-		word := "holds"
-		if !c.OK {
-			word = "BROKEN"
+		word := "holds: "
+		switch {
+		case c.CannotTell:
+			word = "" // the text says it
+		case !c.OK:
+			word = "BROKEN: "
 		}
-		out = append(out, word+": "+c.Name+": "+c.Text)
+		out = append(out, word+c.Name+": "+c.Text)
 	}
 	for _, p := range d.Problems {
 		out = append(out, "problem: "+p)
@@ -171,9 +174,14 @@ func (m *markdown) counts(d *report.Document) {
 		[]string{"bytes", units.FormatSize(int64(t.BytesPerS)) + "/s (" + units.FormatSize(int64(t.Bytes)) + ")"})
 	if l := d.Ledger; l != nil {
 		add("lost", l.Lost, true)
+		add("unread", l.Unread, true)
 		add("duplicated", l.Duplicated, true)
 		add("reordered", l.Reordered, true)
 		add("corrupted", l.Corrupted, true)
+		add("recovered", l.Recovered, false)
+		add("compacted", l.Compacted, false)
+		add("aborted", l.Aborted, false)
+		add("phantom", l.Phantom, l.Committed+l.Aborted > 0)
 	}
 	m.table(numbers, []string{"events", "hold"}, rows)
 }

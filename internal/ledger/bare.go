@@ -209,14 +209,29 @@ func (j *judge) bareStamped() {
 			}
 		}
 	}
+	missing := uint64(0)
 	for s, r := range g.answered {
 		for _, x := range r.spans {
-			missing := x.hi - x.lo - j.seen[s].count(x.lo, x.hi)
-			if j.end == everything && g.deleted <= g.start {
-				j.v.Lost += missing
-			} else {
-				j.v.Inexact += missing // where it would be is not known
+			_, absent := j.seen[s].cut(x.lo, x.hi)
+			for _, a := range absent {
+				due, unsure := g.transactions.due(s, a)
+				missing += length(due)
+				j.v.Inexact += unsure
 			}
 		}
+	}
+	if g.closed {
+		unsure := min(missing, j.nameless) // they may be among what was not kept
+		j.v.Inexact += unsure
+		j.nameless -= unsure
+		missing -= unsure
+	}
+	if g.ledger.cfg.Keys != nil {
+		j.compacted(missing)
+	} else {
+		j.missed(missing) // where it would be is not known
+	}
+	if g.ledger.looked {
+		j.visible()
 	}
 }

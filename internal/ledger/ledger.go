@@ -14,7 +14,8 @@
 //
 //   - Acked: the system said that it took them.
 //   - Read: found in the logs, whoever wrote them. Where nothing is inexact,
-//     Read = Acked - Lost + Recovered + Duplicated + Foreign.
+//     Read = Acked - Lost - Unread - Compacted + Recovered + Duplicated + Foreign
+//     (with transactions: for a reader of everything).
 //   - Lost: acked, and not found although the log was read to where they should
 //     be, or found and not there any more at the end (Gone). A piece that is
 //     found elsewhere than the system said is not lost.
@@ -34,8 +35,17 @@
 //     too, and as Contradicted beside.
 //   - Foreign: found, and not of this run: stamped by another run, or, without
 //     stamps, like nothing that was fired.
-//   - Inexact: not checked one by one: beyond what memory holds, beyond where
-//     reading ended, or before where the log was cut off (Deleted).
+//   - Unread: acked, not found, and nobody could look: removed before they were
+//     read (Removed), or beyond where reading ended.
+//   - Compacted: acked, not found, and a later event of the same key is there, in
+//     a log that keeps the last of each key (Config.Keys). Only where the last one
+//     acked of a key is missing, with no later one, that one is lost; older ones
+//     that may have gone with it count as compacted.
+//   - Phantom: of a transaction that was aborted, and found by a reader of committed
+//     events (Visible). What was acked in a committed one, and not found by that
+//     reader, is lost, or unread; what was acked in an aborted one never is.
+//   - Inexact: not checked one by one, since memory holds no more, or since nothing
+//     tells what was found.
 //
 // Method says what was compared: "batches" by place, checksum and number of
 // events; "batches and stamps", where events also say who they are; "stamps"
@@ -72,6 +82,12 @@ type Config struct {
 	RunID   uint32 // of the stamps of this run
 	Stamped bool   // events are stamped, and arrivals carry their stamps
 	Memory  int64  // bytes; 0 means 64 MiB
+
+	// Keys appends the hash of the key of each event of a shot, where logs are
+	// compacted: they keep the last event of each key, and stamps of arrivals carry
+	// the hash, too. nil: they keep everything. It must be pure and safe for
+	// concurrent use, and events must be stamped.
+	Keys func(dst []uint64, shot *load.Shot) []uint64
 }
 
 // A Ledger keeps both sides of a run. All methods are safe for concurrent use.
@@ -86,6 +102,11 @@ type Ledger struct {
 	again     atomic.Int64 // the use of memory from which on it is tried again
 
 	strangers atomic.Uint64 // events acked for logs or without numbers that make sense
+
+	known    atomic.Int64 // keys of all logs
+	mostKeys int64        // of known
+
+	looked, lookedWhole bool // a reader of committed events has read; to the end
 }
 
 // log is what is known of one log.
@@ -93,7 +114,7 @@ type log struct {
 	ledger  *Ledger
 	mu      sync.Mutex
 	start   int64
-	deleted int64  // offsets below are gone for a reason of their own
+	removed ranges // offsets whose events were removed before they were read
 	gone    uint64 // events that were read and are not there any more
 	next    int64  // all offsets from start to here are settled
 	hole    int64  // the first of them that nothing was heard of, as skip found it
@@ -129,6 +150,13 @@ type log struct {
 	inferred map[int32]*ranges
 	partly   map[int32]*ranges // some of these were acked
 	denied   map[int32]*ranges // bare only: refused for certain
+
+	// Compacted only: by the hash of the key, but for those left out.
+	keys     map[uint64]lastOf
+	keysLeft bool
+	hashes   []uint64 // of the shot that is taken in
+
+	transactions transactions
 	// Of each stripe, the largest index before next, plus one.
 	top map[int32]uint64
 	bad map[int64]int32 // damaged events of a corrupt piece, by base
@@ -176,6 +204,7 @@ func New(cfg Config) *Ledger {
 	// The rest is for what grows by doubling, and for the verdict's own
 	// tables.
 	l := &Ledger{cfg: cfg, logs: make([]log, cfg.Logs), limit: cfg.Memory * 5 / 8}
+	l.mostKeys = cfg.Memory / 4 / keyBytes
 	perLog := cfg.Memory / 8 / 8 / int64(max(cfg.Logs, 1))
 	for i := range l.logs {
 		g := &l.logs[i]
@@ -190,6 +219,9 @@ func New(cfg Config) *Ledger {
 		g.top = map[int32]uint64{}
 		if cfg.Stamped {
 			g.seen, g.partly, g.denied = map[int32]*ranges{}, map[int32]*ranges{}, map[int32]*ranges{}
+			if cfg.Keys != nil {
+				g.setBare() // what is compacted does not lie there as it was sent
+			}
 		}
 	}
 	return l
@@ -245,13 +277,13 @@ func (l *Ledger) Arrived(pieces []load.Arrival) {
 	l.relieve()
 }
 
-// Deleted tells that the events of a log before an offset were deleted by
-// retention, or by somebody, during the run: acked ones that were not read
-// before are inexact, not lost.
-func (l *Ledger) Deleted(log int32, before int64) {
+// Removed tells that the events of a log from one offset up to another were
+// removed before they were read, by retention or by somebody: acked ones that were
+// not found there are unread, not lost.
+func (l *Ledger) Removed(log int32, from, to int64) {
 	g := &l.logs[log]
 	g.mu.Lock()
-	g.deleted = max(g.deleted, before)
+	g.removed.add(uint64(max(from, 0)), uint64(max(to, 0)))
 	g.mu.Unlock()
 }
 
@@ -270,7 +302,7 @@ func (l *Ledger) Gone(log int32, events uint64) {
 func withdraw(r *measure.LedgerLog, gone, foreign uint64) {
 	gone = min(gone, r.Read)
 	r.Read -= gone
-	lost := min(gone-min(gone, r.Duplicated+r.Recovered+r.Inexact+foreign), r.Acked-min(r.Acked, r.Lost))
+	lost := min(gone-min(gone, r.Duplicated+r.Recovered+r.Inexact+foreign), r.Acked-min(r.Acked, r.Lost+r.Unread+r.Compacted))
 	r.Lost += lost
 	r.Inexact += gone - lost
 }
@@ -304,10 +336,10 @@ const everything = math.MaxInt64
 // log was read to its end, after the last answer: what was acked and is not
 // there, also beyond the end of a log that has become shorter, is lost.
 // Otherwise reading ended with the last arrival, or at ends (nil: nothing is
-// known) where that is earlier, and what was acked for beyond is inexact. It
+// known) where that is earlier, and what was acked for beyond is unread. It
 // may be called more than once.
 func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
-	v := measure.Ledger{Complete: complete, Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
+	v := measure.Ledger{Complete: complete && (l.lookedWhole || !l.looked), Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
 	bare := false
 	for i := range l.logs {
 		g := &l.logs[i]
@@ -319,9 +351,10 @@ func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
 		case ends != nil:
 			end = min(end, ends[i])
 		}
-		r, foreign, refused := g.verdict(end)
+		j := g.verdict(end)
 		bare = bare || g.bare
-		withdraw(&r, g.gone, foreign)
+		r := j.v
+		withdraw(&r, g.gone, j.foreign)
 		g.mu.Unlock()
 		r.Log = l.name(i)
 		v.Acked += r.Acked
@@ -331,9 +364,16 @@ func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
 		v.Reordered += r.Reordered
 		v.Corrupted += r.Corrupted
 		v.Recovered += r.Recovered
-		v.Contradicted += refused
+		v.Contradicted += j.refused
+		v.Unread += r.Unread
+		v.Removed += j.removed
+		v.Compacted += r.Compacted
+		v.Committed += j.committed
+		v.CommittedRead += j.committedRead
+		v.Aborted += j.aborted
+		v.Phantom += r.Phantom
 		v.Inexact += r.Inexact
-		v.Foreign += foreign
+		v.Foreign += j.foreign
 		v.Logs = append(v.Logs, r)
 	}
 	v.Method = l.method(bare)

@@ -45,7 +45,7 @@ func TestVerdict(t *testing.T) {
 		{"not read so far", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2), ack(10, 5, 110, 3)})
 			l.Arrived([]load.Arrival{piece1(105, 5, 2)})
-		}, false, []int64{115}, lg{Acked: 15, Read: 5, Lost: 5, Inexact: 5}},
+		}, false, []int64{115}, lg{Acked: 15, Read: 5, Lost: 5, Unread: 5}},
 		{"read, and lost beyond the end of a log that became shorter", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 5000, 2)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
@@ -60,9 +60,33 @@ func TestVerdict(t *testing.T) {
 		}, true, nil, lg{Complete: true, Acked: 10, Read: 5, Lost: 5}},
 		{"deleted by retention", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2), ack(10, 5, 110, 3)})
-			l.Deleted(0, 105)
+			l.Removed(0, 100, 105)
 			l.Arrived([]load.Arrival{piece1(110, 5, 3)})
-		}, true, nil, lg{Complete: true, Acked: 15, Read: 5, Lost: 5, Inexact: 5}},
+		}, true, nil, lg{Complete: true, Acked: 15, Read: 5, Lost: 5, Unread: 5, Removed: 5}},
+		{"read, and removed after", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(105, 5, 2)})
+			l.Removed(0, 100, 110)
+		}, true, nil, lg{Complete: true, Acked: 10, Read: 10}},
+		{"the head of a piece removed", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2), ack(10, 5, 110, 3)})
+			l.Removed(0, 100, 107)
+			l.Arrived([]load.Arrival{piece1(107, 3, 0), piece1(110, 5, 3)})
+		}, true, nil, lg{Complete: true, Acked: 15, Read: 8, Unread: 7, Removed: 7}},
+		{"the head of a piece removed, and the rest lost", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2)})
+			l.Removed(0, 100, 102)
+			l.Arrived([]load.Arrival{piece1(105, 5, 2)})
+		}, true, nil, lg{Complete: true, Acked: 10, Read: 5, Unread: 2, Removed: 2, Lost: 3}},
+		{"removed and not reached", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2), ack(10, 5, 110, 3)})
+			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
+			l.Removed(0, 105, 110)
+		}, false, []int64{105}, lg{Acked: 15, Read: 5, Unread: 10, Removed: 5}},
+		{"nobody knows where, and some were removed", func(l *Ledger) {
+			l.Fired([]load.Outcome{ack(0, 5, -1, 1), ack(5, 5, -1, 2)})
+			l.Removed(0, 100, 103)
+		}, true, nil, lg{Complete: true, Acked: 10, Unread: 3, Removed: 3, Lost: 7}},
 		{"other counts", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1)})
 			l.Arrived([]load.Arrival{piece1(100, 4, 1)})
@@ -74,7 +98,7 @@ func TestVerdict(t *testing.T) {
 		{"acked, nobody knows where, and not all was read", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, -1, 1), ack(5, 5, -1, 2)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
-		}, false, nil, lg{Acked: 10, Read: 5, Inexact: 5}},
+		}, false, nil, lg{Acked: 10, Read: 5, Unread: 5}},
 		{"acked in part", func(l *Ledger) {
 			o := ack(0, 5, 100, 1)
 			o.Acked, o.Failed = 3, 2

@@ -11,6 +11,9 @@ func (g *log) fired(o *load.Outcome) {
 	p := piece{first: o.First, sum: o.Sum, n: o.Events, stripe: o.Stripe}
 	g.acked += uint64(o.Acked)
 	whole := o.Acked == o.Events
+	if g.ledger.cfg.Keys != nil && whole {
+		g.ackedKeys(o)
+	}
 	if o.Sum == 0 && (whole && o.Place >= 0 || g.seen != nil && (whole || o.Unknown > 0 && o.Sent >= 0)) {
 		g.setBare()
 	}
@@ -116,6 +119,9 @@ func (e *entry) fits(sum uint32, n, stripe int32, first uint64) bool {
 
 // arrived takes in a piece that was read.
 func (g *log) arrived(a *load.Arrival) {
+	if g.ledger.cfg.Keys != nil {
+		g.readKeys(a)
+	}
 	if g.ledger.cfg.Stamped && len(a.Stamps) > 0 {
 		g.arrivedStamped(a)
 		return

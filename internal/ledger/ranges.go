@@ -70,3 +70,9 @@ func length(s []span) (sum uint64) {
 	}
 	return sum
 }
+
+// beyond reports whether there is a number in the set from lo on.
+func (r *ranges) beyond(lo uint64) bool {
+	n := len(r.spans)
+	return n > 0 && r.spans[n-1].hi > lo
+}

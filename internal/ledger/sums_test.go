@@ -129,14 +129,20 @@ func TestUnreadSums(t *testing.T) {
 			l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
 		}
 	}
-	want := measure.Ledger{Acked: n, Read: 999, Lost: windowSize + 1, Inexact: n - windowSize - 1}
+	want := measure.Ledger{Acked: n, Read: 999, Lost: windowSize + 1, Unread: n - windowSize - 1000, Inexact: 999}
 	if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
 		t.Errorf("lost: %s", diff)
 	}
-	l.Deleted(0, windowSize)
-	want.Lost, want.Inexact = 1, n-1
-	if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
-		t.Errorf("deleted: %s", diff)
+	for _, end := range []int64{windowSize - 7, windowSize, windowSize + 600} {
+		l.Removed(0, 0, end)
+		want.Removed = uint64(min(end, windowSize))
+		if end > windowSize+500 {
+			want.Removed++
+		}
+		want.Lost, want.Unread = windowSize+1-want.Removed, n-windowSize-1000+want.Removed
+		if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
+			t.Errorf("removed up to %d: %s", end, diff)
+		}
 	}
 }
 
@@ -148,16 +154,16 @@ func TestUnreadStamps(t *testing.T) {
 		a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: uint64(i), Offset: 100 + int64(i)})
 	}
 	l.Arrived([]load.Arrival{a})
-	want := measure.Ledger{Acked: 10, Read: 4, Inexact: 6}
+	want := measure.Ledger{Acked: 10, Read: 4, Unread: 6}
 	if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
 		t.Errorf("unread: %s", diff)
 	}
-	want.Complete, want.Lost, want.Inexact = true, 6, 0
+	want.Complete, want.Lost, want.Unread = true, 6, 0
 	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
 		t.Errorf("lost: %s", diff)
 	}
-	l.Deleted(0, 101)
-	want.Lost, want.Inexact = 0, 6
+	l.Removed(0, 100, 101)
+	want.Lost, want.Unread, want.Removed = 5, 1, 1
 	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
 		t.Errorf("deleted: %s", diff)
 	}

@@ -11,6 +11,9 @@ type judge struct {
 
 	foreign, refused uint64
 	nameless         uint64 // read events of which nobody can say what they are
+	removed          uint64 // of the unread
+
+	committed, committedRead, aborted uint64
 
 	// With stamps, by stripe.
 	seen     map[int32]*ranges // found, and counted
@@ -33,12 +36,12 @@ type judge struct {
 	unnamed map[place]bool   // arrivals that may be such
 
 	gone map[place]bool  // acked entries that are accounted for
+	rest map[place]int32 // of acked entries that were removed in part: events found
 	ours map[place]piece // arrivals that are events of this run, for the order
 }
 
-// verdict returns the balance, the foreign events, and how many of the
-// recovered had been refused.
-func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
+// verdict returns the balance.
+func (g *log) verdict(end int64) *judge {
 	j := judge{
 		g: g, end: end,
 		v: measure.LedgerLog{
@@ -46,7 +49,7 @@ func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
 			Recovered: g.recovered, Inexact: max(g.uncheckedAcked, g.uncheckedRead) + g.unordered, Reordered: g.reordered,
 		},
 		foreign: g.foreign, refused: g.refused, nameless: g.uncheckedRead,
-		shaken: g.shaken, gone: map[place]bool{}, ours: map[place]piece{},
+		shaken: g.shaken, gone: map[place]bool{}, rest: map[place]int32{}, ours: map[place]piece{},
 		dim: map[int32]uint64{}, murky: map[*window]bool{}, unnamed: map[place]bool{},
 	}
 	proven := j.sums()
@@ -61,7 +64,7 @@ func (g *log) verdict(end int64) (measure.LedgerLog, uint64, uint64) {
 	j.v.Lost -= unsure
 	j.v.Inexact += unsure
 	j.order(proven)
-	return j.v, j.foreign, j.refused
+	return &j
 }
 
 // each calls f with every entry of a state, in the order of the log.
@@ -88,7 +91,8 @@ func (j *judge) sums() map[*window]bool {
 		base := w.number << windowBits
 		bare := j.g.bare && j.g.seen == nil
 		onlyAcked, onlyRead, both, beyond := compare(&s.acked.cover, &s.arrived.cover, j.end-base)
-		j.v.Inexact += beyond
+		j.v.Unread += beyond
+		j.removed += min(beyond, j.removedOf(max(base, j.end), base+windowSize))
 		if bare {
 			both = 0 // there is nothing else to check
 			proven[w] = onlyAcked == 0
@@ -101,11 +105,18 @@ func (j *judge) sums() map[*window]bool {
 		j.v.Inexact += both + onlyRead
 		j.nameless += onlyRead
 		j.murky[w] = onlyRead > 0
-		if base+windowSize <= j.g.deleted {
-			j.v.Inexact += onlyAcked
-		} else {
-			j.v.Lost += onlyAcked
+		unread := uint64(0)
+		for _, r := range j.g.removed.both(uint64(base), uint64(base+int64(s.acked.cover.end()))) {
+			upTo := func(at uint64) uint64 {
+				n, _, _, _ := compare(&s.acked.cover, &s.arrived.cover, min(int64(at), j.end)-base)
+				return n
+			}
+			unread += upTo(r.hi) - upTo(r.lo)
 		}
+		unread = min(unread, onlyAcked)
+		j.v.Unread += unread
+		j.removed += unread
+		j.v.Lost += onlyAcked - unread
 	}
 	return proven
 }
@@ -123,7 +134,11 @@ func (j *judge) unstamped() {
 		}
 	}
 	wanted := g.openKeys()
-	g.each(acked, func(p place, _ int64, e *entry) {
+	var cut []cutPiece
+	g.each(acked, func(p place, base int64, e *entry) {
+		if n := j.removedOf(base, base+int64(e.n)); n > 0 && n < uint64(e.n) {
+			cut = append(cut, cutPiece{p, base})
+		}
 		if k := (key{e.sum, e.n}); wanted[k] {
 			j.missing[k] = append(j.missing[k], p)
 		}
@@ -152,6 +167,7 @@ func (j *judge) unstamped() {
 		case named && j.moved(k, p):
 			j.known[k] = true
 		case j.altered(p, base):
+		case j.remainder(p, base, e, cut):
 		case e.corrupt && j.damagedUnknown(p, base, e):
 		case g.history.evicted || g.folded || g.forgot:
 			j.v.Inexact += n
@@ -161,16 +177,6 @@ func (j *judge) unstamped() {
 			j.foreign += n
 		}
 	})
-}
-
-// missed counts acked events that were not found, and of which nobody knows
-// where they should be.
-func (j *judge) missed(n uint64) {
-	if j.end == everything && j.g.deleted <= j.g.start {
-		j.v.Lost += n
-	} else {
-		j.v.Inexact += n
-	}
 }
 
 func (j *judge) recover(u piece, n uint64) {
@@ -357,17 +363,18 @@ func (j *judge) lost() {
 		if j.gone[p] {
 			return
 		}
-		n := uint64(e.n)
+		n := uint64(e.n) - uint64(min(j.rest[p], e.n))
 		if j.seen != nil {
 			n -= j.seen[e.stripe].count(e.first, e.first+n)
 		}
-		switch {
-		case n == 0:
-		case base >= j.end, base < j.g.deleted:
-			j.v.Inexact += n
-		default:
-			j.v.Lost += n
+		removed := min(n, j.removedOf(base, base+int64(e.n)))
+		j.removed += removed
+		if base >= j.end {
+			j.v.Unread += n
+			return
 		}
+		j.v.Unread += removed
+		j.v.Lost += n - removed
 	})
 }
 

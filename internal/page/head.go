@@ -93,9 +93,12 @@ func (p *page) marks(d *report.Document) {
 		mark("", "?", "steady", d.Steady.Text)
 	}
 	for _, c := range d.Limits() {
-		if c.OK {
+		switch {
+		case c.OK:
 			mark(good, "✓", c.Name, c.Text)
-		} else {
+		case c.CannotTell:
+			mark(mind, "?", c.Name, c.Text)
+		default:
 			mark(bad, "✗", c.Name, c.Text)
 		}
 	}

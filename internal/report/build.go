@@ -155,18 +155,53 @@ func checks(in Input) []Check {
 	if r.Missing > 0 {
 		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s events missing from the number asked for", units.FormatCount(r.Missing))})
 	}
-	if l := in.Ledger; l != nil {
-		c := Check{Name: "verify", OK: l.Lost == 0 && l.Corrupted == 0, Text: "nothing was lost or altered"}
-		if missing := r.Warmup.Unknown + r.Hold.Unknown - min(l.Recovered, r.Warmup.Unknown+r.Hold.Unknown); c.OK && r.Unanswered && missing > 0 {
-			// Lost is what was acked and is not there: here nothing was.
-			c.Text = fmt.Sprintf("nothing was altered; %s not found, of which nothing said that they were taken", units.Plural(missing, "event"))
-		}
-		if !c.OK {
-			c.Text = fmt.Sprintf("%s lost, %s corrupted", units.Plural(l.Lost, "event"), units.Plural(l.Corrupted, "event"))
-		}
-		out = append(out, c)
+	if in.Ledger != nil {
+		out = append(out, verified(in))
 	}
 	return out
+}
+
+// verified is the check of what was read back.
+func verified(in Input) Check {
+	l, r := in.Ledger, in.Result
+	c := Check{Name: "verify", OK: l.Lost+l.Corrupted+l.Phantom+l.Unread == 0, Text: "nothing was lost or altered"}
+	missing := r.Warmup.Unknown + r.Hold.Unknown - min(l.Recovered, r.Warmup.Unknown+r.Hold.Unknown)
+	switch {
+	case l.Lost+l.Corrupted+l.Phantom > 0:
+		c.Text = fmt.Sprintf("%s lost, %s corrupted", units.Plural(l.Lost, "event"), units.Plural(l.Corrupted, "event"))
+		if l.Phantom > 0 {
+			c.Text += fmt.Sprintf(", %s seen by a reader of committed events", units.Plural(l.Phantom, "aborted event"))
+		}
+		if l.Unread > 0 {
+			c.Text += "; of others it cannot be told: " + unread(l)
+		}
+	case l.Unread > 0:
+		c.CannotTell, c.Text = true, "cannot tell: "+unread(l)
+	case r.Unanswered && missing > 0:
+		// Lost is what was acked and is not there: here nothing was.
+		c.Text = fmt.Sprintf("nothing was altered; %s not found, of which nothing said that they were taken", units.Plural(missing, "event"))
+	case l.Inexact > 0:
+		c.Text += fmt.Sprintf(", as far as it was checked: %s could not be, one by one", units.Plural(l.Inexact, "event"))
+	}
+	return c
+}
+
+// unread says why acked events were not read.
+func unread(l *measure.Ledger) string {
+	of := units.FormatCount(l.Acked)
+	removed := units.FormatCount(l.Removed) + " of " + of + " were removed before they were read (retention or deletion)"
+	left := units.FormatCount(l.Unread - min(l.Removed, l.Unread))
+	switch {
+	case l.Removed >= l.Unread:
+		return removed
+	case l.Removed > 0 && l.Complete:
+		return removed + ", and " + left + " were not found, and whether they should be there is not known"
+	case l.Removed > 0:
+		return removed + ", and " + left + " were not reached by the reading"
+	case !l.Complete:
+		return left + " of " + of + " were not read: the reading ended before it reached them"
+	}
+	return left + " of " + of + " were not found, and whether they should be there is not known"
 }
 
 func generator(in Input, t Totals) Generator {

@@ -154,6 +154,12 @@ func TestExitCode(t *testing.T) {
 		{"verified, and lost", func(in *Input) { in.Ledger = &measure.Ledger{Lost: 1} }, ExitBroken},
 		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, ExitBroken},
 		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, ExitOK},
+		{"verified, and not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1} }, ExitCannotTell},
+		{"verified, and compacted", func(in *Input) { in.Ledger = &measure.Ledger{Compacted: 1} }, ExitOK},
+		{"verified, and aborted ones seen", func(in *Input) { in.Ledger = &measure.Ledger{Phantom: 1} }, ExitBroken},
+		{"lost outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1, Lost: 1} }, ExitBroken},
+		{"a limit outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Checks = []Check{{}} }, ExitBroken},
+		{"not trusted outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Trust.OK = false }, ExitUntrusted},
 		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, ExitUntrusted},
 		{"a broken limit outranks a generator that is not trusted", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitBroken},
 		{"nothing was taken, whatever the generator did", func(in *Input) {
@@ -279,6 +285,101 @@ func FuzzRead(f *testing.F) {
 		_ = d.Histogram("response")
 		Assemble(d, d.Intervals)
 	})
+}
+
+// TestVerified: what a run says of what it read back.
+func TestVerified(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		ledger         measure.Ledger
+		ok, cannotTell bool
+		text           string
+		says           []string // in the whole text, whatever its lines
+	}{
+		{
+			"all is well",
+			measure.Ledger{Acked: 40_000, Read: 40_000, Complete: true},
+			true, false, "nothing was lost or altered",
+			[]string{"holds         verify: nothing was lost or altered"},
+		},
+		{
+			"removed",
+			measure.Ledger{Acked: 40_000, Read: 35_000, Unread: 5000, Removed: 5000, Complete: true},
+			false, true,
+			"cannot tell: 5,000 of 40,000 were removed before they were read (retention or deletion)",
+			[]string{"0 lost, 5,000 unread", "verify        cannot tell: 5,000 of 40,000 were removed before they were read"},
+		},
+		{
+			"not reached",
+			measure.Ledger{Acked: 40_000, Read: 35_000, Unread: 5000},
+			false, true,
+			"cannot tell: 5,000 of 40,000 were not read: the reading ended before it reached them", nil,
+		},
+		{
+			"removed, and not reached",
+			measure.Ledger{Acked: 40_000, Read: 35_000, Unread: 5000, Removed: 2000},
+			false, true,
+			"cannot tell: 2,000 of 40,000 were removed before they were read (retention or deletion), and 3,000 were not reached by the reading", nil,
+		},
+		{
+			"not to be decided",
+			measure.Ledger{Acked: 40_000, Read: 35_000, Unread: 5000, Complete: true},
+			false, true,
+			"cannot tell: 5,000 of 40,000 were not found, and whether they should be there is not known", nil,
+		},
+		{
+			"lost, and removed",
+			measure.Ledger{Acked: 40_000, Read: 34_999, Lost: 1, Unread: 5000, Removed: 5000, Complete: true},
+			false, false,
+			"1 event lost, 0 events corrupted; of others it cannot be told: 5,000 of 40,000 were removed before they were read (retention or deletion)",
+			[]string{"1 lost, 5,000 unread", "BROKEN        verify: 1 event lost"},
+		},
+		{
+			"compacted",
+			measure.Ledger{Acked: 80_000, Read: 22_756, Compacted: 57_244, Complete: true},
+			true, false, "nothing was lost or altered",
+			[]string{"compacted     57,244 events are gone as the topic is compacted"},
+		},
+		{
+			"transactions",
+			measure.Ledger{Acked: 20_000, Read: 20_000, Committed: 16_000, CommittedRead: 16_000, Aborted: 4000, Complete: true},
+			true, false, "nothing was lost or altered",
+			[]string{"committed     a reader of committed events found 16,000 of 16,000, and none of 4,000 aborted"},
+		},
+		{
+			"phantoms",
+			measure.Ledger{Acked: 20_000, Read: 20_000, Committed: 16_000, CommittedRead: 16_000, Aborted: 4000, Phantom: 7, Complete: true},
+			false, false,
+			"0 events lost, 0 events corrupted, 7 aborted events seen by a reader of committed events",
+			[]string{"0 lost, 7 phantom", "16,000 of 16,000, and 7 that were aborted"},
+		},
+		{
+			"inexact",
+			measure.Ledger{Acked: 40_000, Read: 40_000, Inexact: 12, Complete: true},
+			true, false,
+			"nothing was lost or altered, as far as it was checked: 12 events could not be, one by one", nil,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := openLoop()
+			in.Ledger = &tt.ledger
+			d := Build(in)
+			c := d.Checks[len(d.Checks)-1]
+			if c.Name != "verify" || c.OK != tt.ok || c.CannotTell != tt.cannotTell || c.Text != tt.text {
+				t.Errorf("got %+v, want %v, %v, %q", c, tt.ok, tt.cannotTell, tt.text)
+			}
+			var page strings.Builder
+			if err := d.Text(&page, layout.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			flat := strings.Join(strings.Fields(page.String()), " ")
+			for _, want := range tt.says {
+				if want = strings.Join(strings.Fields(want), " "); !strings.Contains(flat, want) {
+					t.Errorf("the text does not say %q:\n%s", want, page.String())
+				}
+			}
+		})
+	}
 }
 
 // Where nothing is acknowledged nothing can be lost, which is not to say that

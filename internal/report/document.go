@@ -106,7 +106,9 @@ type Setting struct {
 type Check struct {
 	Name string `json:"name"` // of the setting: "failure-rate"
 	OK   bool   `json:"ok"`
-	Text string `json:"text"` // what was wanted and what was found
+	// CannotTell says of one that is not OK that nobody knows whether it holds.
+	CannotTell bool   `json:"cannot_tell"`
+	Text       string `json:"text"` // what was wanted and what was found
 }
 
 // Totals counts the events of the hold, of a step or of a phase.
@@ -270,7 +272,7 @@ const (
 	ExitBroken      = 1   // done, but a limit that was asked for does not hold, or nothing was taken
 	ExitFailed      = 2   // could not be done
 	ExitUntrusted   = 3   // done, but the generator was the limit
-	ExitCannotTell  = 4   // a gate cannot tell: too little history, or too noisy
+	ExitCannotTell  = 4   // a gate or a limit cannot tell: too little history, too noisy, or not read
 	ExitInterrupted = 130 // interrupted; the partial report is kept and marked
 )
 
@@ -284,15 +286,20 @@ func (d *Document) ExitCode() int {
 	case len(d.Problems) > 0 || d.Stopped == load.ByTarget:
 		return ExitFailed
 	}
+	code := ExitOK
 	for _, c := range d.Checks {
-		if !c.OK {
+		switch {
+		case c.OK:
+		case c.CannotTell:
+			code = ExitCannotTell
+		default:
 			return ExitBroken
 		}
 	}
 	if !d.Trust.OK {
 		return ExitUntrusted
 	}
-	return ExitOK
+	return code
 }
 
 // WriteJSON writes the document as indented JSON: one that was read, with

@@ -109,9 +109,12 @@ func (d *Document) head(p *layout.Page) {
 		p.Pair(layout.Yellow, "not steady", d.Steady.Text)
 	}
 	for _, c := range d.Limits() {
-		if c.OK {
+		switch {
+		case c.OK:
 			p.Pair("", "holds", c.Name+": "+c.Text)
-		} else {
+		case c.CannotTell:
+			p.Pair(layout.Yellow, c.Name, c.Text)
+		default:
 			p.Pair(layout.Red, "BROKEN", c.Name+": "+c.Text)
 		}
 	}
@@ -214,6 +217,12 @@ func (d *Document) reached() string {
 		parts = append(parts, fmt.Sprintf("%s of %s read back", units.FormatCount(l.Recovered), units.FormatCount(all)))
 	default:
 		parts = append(parts, units.FormatCount(l.Lost)+" lost")
+		if l.Unread > 0 {
+			parts = append(parts, units.FormatCount(l.Unread)+" unread")
+		}
+		if l.Phantom > 0 {
+			parts = append(parts, units.FormatCount(l.Phantom)+" phantom")
+		}
 	}
 	if x := d.Indexed; x != nil && x.Share != nil {
 		parts = append(parts, fmt.Sprintf("%.2f%% indexed", 100**x.Share))

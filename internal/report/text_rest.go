@@ -30,21 +30,25 @@ func (d *Document) ledger(p *layout.Page) {
 	}
 	p.Section("Ledger")
 	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
-	t.Row("", "acked", "read", "lost", "duplicated", "reordered", "corrupted", "recovered")
+	head := []string{"", "acked", "read", "lost", "unread", "duplicated", "reordered", "corrupted", "recovered"}
+	if l.Phantom > 0 {
+		head = append(head, "phantom")
+	}
+	t.Row(head...)
 	row := func(name string, of measure.LedgerLog) {
 		cells := []string{layout.CutMiddle(name, 40)}
-		for _, n := range []uint64{of.Acked, of.Read, of.Lost, of.Duplicated, of.Reordered, of.Corrupted, of.Recovered} {
+		for _, n := range []uint64{of.Acked, of.Read, of.Lost, of.Unread, of.Duplicated, of.Reordered, of.Corrupted, of.Recovered, of.Phantom}[:len(head)-1] {
 			cells = append(cells, ledgerCount(n))
 		}
 		t.Row(cells...)
 	}
 	row("all", measure.LedgerLog{
-		Acked: l.Acked, Read: l.Read, Lost: l.Lost, Duplicated: l.Duplicated,
-		Reordered: l.Reordered, Corrupted: l.Corrupted, Recovered: l.Recovered,
+		Acked: l.Acked, Read: l.Read, Lost: l.Lost, Unread: l.Unread, Duplicated: l.Duplicated,
+		Reordered: l.Reordered, Corrupted: l.Corrupted, Recovered: l.Recovered, Phantom: l.Phantom,
 	})
 	// Only the partitions where something is wrong: the rest says nothing.
 	bad := slices.DeleteFunc(slices.Clone(l.Logs), func(g measure.LedgerLog) bool {
-		return g.Lost+g.Duplicated+g.Reordered+g.Corrupted+g.Recovered+g.Inexact == 0
+		return g.Lost+g.Unread+g.Duplicated+g.Reordered+g.Corrupted+g.Recovered+g.Phantom+g.Inexact == 0
 	})
 	for _, g := range bad[:min(len(bad), mostRows)] {
 		row(g.Log, g)
@@ -60,6 +64,20 @@ func (d *Document) ledger(p *layout.Page) {
 	if l.Contradicted > 0 {
 		p.Pair(layout.Yellow, "beware", fmt.Sprintf("%s that %s refused for certain %s found all the same (among the recovered)",
 			units.Plural(l.Contradicted, "event"), verb(l.Contradicted, "was", "were"), verb(l.Contradicted, "was", "were")))
+	}
+	if l.Compacted > 0 {
+		p.Pair("", "compacted", fmt.Sprintf("%s %s gone as the topic is compacted: a later one of the key is there", units.Plural(l.Compacted, "event"), verb(l.Compacted, "is", "are")))
+	}
+	if l.Committed+l.Aborted > 0 {
+		saw := "none was aborted"
+		switch {
+		case l.Phantom > 0:
+			saw = units.FormatCount(l.Phantom) + " that were aborted"
+		case l.Aborted > 0:
+			saw = "none of " + units.FormatCount(l.Aborted) + " aborted"
+		}
+		p.Pair("", "committed", fmt.Sprintf("a reader of committed events found %s of %s, and %s",
+			units.FormatCount(l.CommittedRead), units.FormatCount(l.Committed), saw))
 	}
 	if l.Inexact > 0 {
 		said = append(said, units.Plural(l.Inexact, "event")+" could not be checked one by one")

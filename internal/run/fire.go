@@ -3,12 +3,14 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"carronade/internal/ledger"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
+	"carronade/units"
 )
 
 // ledgerBytes bounds what the ledger remembers.
@@ -44,6 +46,7 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	q.before(ctx)
 	e.system.begin(ctx)
 	r.Start()
+	f.rows.began(r)
 	q.begin(r.Now)
 	if f.readsMeanwhile(e.Workload.Op) {
 		f.back.start()
@@ -126,6 +129,9 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	if back.cut {
 		cancel()
 	}
+	if t, ok := e.session.(target.Transactional); ok {
+		t.Conclude() // a reader of committed events reads no further than an open one
+	}
 	if e.Workload.Op == workload.Produce {
 		// Also after a scheduled run, whose newest events may not have
 		// been read yet.
@@ -133,7 +139,11 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 		back.start()
 		back.catchUp(reading, readbackIdle)
 	}
-	verdict, err := back.finish(reading)
+	var look func(ends []int64) error
+	if t, ok := e.session.(target.Transactional); ok && e.Workload.Verify() && t.Committed() != nil {
+		look = func(ends []int64) error { return back.look(reading, t, ends) }
+	}
+	verdict, err := back.finish(reading, look)
 	if reading.Err() != nil && e.system.ended() == "" {
 		out.result.Stopped, out.result.Whole = load.Interrupted, false
 	}
@@ -142,6 +152,10 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	}
 	if err != nil {
 		out.warnings = append(out.warnings, "reading back failed: "+err.Error())
+	}
+	if most := back.book.KeysLeft(); most > 0 && verdict.Unread > 0 {
+		out.warnings = append(out.warnings, fmt.Sprintf("the topic is compacted and has more keys than are kept in mind (%s): what is not there of the others may be lost or compacted; give fewer keys, such as --key 'uniform(%d)'",
+			units.FormatCount(uint64(most)), most/2))
 	}
 	out.result.Logs = back.logs()
 	if back.samples != nil {
@@ -246,9 +260,13 @@ func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, er
 		id := uint32(e.spec.RunID)
 		b.stamp = &id
 	}
-	b.book = ledger.New(ledger.Config{
+	cfg := ledger.Config{
 		Logs: len(src.Logs()), Start: seek.Starts(), LogOf: placed.LogOf,
 		RunID: uint32(e.spec.RunID), Stamped: placed.Stamped(), Memory: ledgerBytes,
-	})
+	}
+	if c, ok := tgt.(target.Compacted); ok && c.Compacted() {
+		cfg.Keys = c.AppendKeyHashes
+	}
+	b.book = ledger.New(cfg)
 	return b, nil
 }

@@ -25,6 +25,8 @@ type readback struct {
 	logOf func(stripe int32) int32
 	stamp *uint32 // what the run's events are stamped with; nil when they are not
 
+	committed bool // it reads what was fired once more, as a reader of committed events
+
 	began   time.Time
 	once    sync.Once
 	started atomic.Bool
@@ -82,6 +84,10 @@ func (b *readback) arrived(_ int, as []load.Arrival) {
 		return
 	}
 	b.last.Store(int64(time.Since(b.began)))
+	if b.committed {
+		b.book.Visible(as)
+		return
+	}
 	for i := range as {
 		c := &b.counts[as[i].Log]
 		c.events.Add(int64(as[i].Events))
@@ -96,9 +102,13 @@ func (b *readback) arrived(_ int, as []load.Arrival) {
 // catchUp waits until everything up to the logs' ends was read, nothing has
 // arrived for so long, or the context ends.
 func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
+	b.catchUpTo(ctx, b.ends(ctx), idle)
+}
+
+// catchUpTo is catchUp with the logs' ends, nil where they are to be asked for.
+func (b *readback) catchUpTo(ctx context.Context, ends []int64, idle time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	ends := b.ends(ctx)
 	for !b.reached(ends) {
 		select {
 		case <-b.done:
@@ -146,18 +156,27 @@ func (b *readback) reached(ends []int64) bool {
 // askTimeout bounds how long the system is asked where its logs are.
 const askTimeout = 5 * time.Second
 
-// deleted tells the ledger what the system itself has deleted since the start:
-// such events cannot be read, and are not lost.
-func (b *readback) deleted(ctx context.Context) {
+// removed tells what the system itself removed before it was read: such events
+// cannot be looked for, and are not lost.
+func (b *readback) removed(ctx context.Context, tell func(log int32, from, to int64)) {
+	from := b.seek.Starts()
+	if k, ok := b.src.(target.Skipping); ok {
+		for i, spans := range k.Skipped() {
+			for _, s := range spans {
+				tell(int32(i), s.From, s.To)
+			}
+		}
+		from = b.seek.Positions() // what lies before was read, or skipped
+	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	heads, err := b.seek.Heads(ctx)
 	if err != nil {
-		return // then everything acked must be there
+		return // then everything else acked must be there
 	}
-	for i, start := range b.seek.Starts() {
-		if heads[i] > start {
-			b.book.Deleted(int32(i), heads[i])
+	for i, at := range from {
+		if heads[i] > at {
+			tell(int32(i), at, heads[i])
 		}
 	}
 }
@@ -182,17 +201,21 @@ func (b *readback) lasting(ctx context.Context) error {
 }
 
 // finish stops reading and asks for the verdict; with a context that has ended,
-// over what was read.
-func (b *readback) finish(ctx context.Context) (measure.Ledger, error) {
+// over what was read. look, where there is one, is what else has to be looked at
+// before, up to the logs' ends.
+func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (measure.Ledger, error) {
 	ends := b.ends(ctx)
 	complete := b.reached(ends)
 	err := b.end(ctx)
 	if ends == nil {
 		ends = b.seek.Positions()
 	} else {
-		b.deleted(ctx)
+		b.removed(ctx, b.book.Removed)
 	}
 	err = errors.Join(err, b.lasting(ctx))
+	if look != nil {
+		err = errors.Join(err, look(ends))
+	}
 	v := b.book.Verdict(complete, ends)
 	names := b.src.Logs()
 	for i := range v.Logs {
@@ -201,6 +224,30 @@ func (b *readback) finish(ctx context.Context) (measure.Ledger, error) {
 		}
 	}
 	return v, err
+}
+
+// look reads what was fired into transactions as a reader of committed events does,
+// up to the logs' ends.
+func (b *readback) look(ctx context.Context, t target.Transactional, ends []int64) error {
+	src := t.Committed()
+	seek, ok := src.(target.Seekable)
+	if !ok {
+		return nil
+	}
+	t.Uncommitted(b.book.Uncommitted)
+	c := &readback{src: src, seek: seek, book: b.book, run: b.run, began: b.began, stop: make(chan struct{}), done: make(chan struct{}), committed: true}
+	c.start()
+	// Not up to where such a reader may read now: its end follows that of the
+	// transactions, and those of others may be open.
+	c.catchUpTo(ctx, ends, readbackIdle)
+	whole := c.reached(ends)
+	err := c.end(ctx)
+	c.removed(ctx, b.book.Hidden)
+	b.book.Looked(whole)
+	if err == nil && !whole && ctx.Err() == nil {
+		err = errors.New("a reader of committed events did not come to the ends of the logs: a transaction that is open keeps it from what lies behind")
+	}
+	return err
 }
 
 // mostEnding is how long a source has to end once it was told to.

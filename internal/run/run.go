@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -252,7 +251,7 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 	in := e.input(r)
 	in.Series = e.series.end(r.Intervals)
 	in.Trust = trust.Judge(trust.Input{
-		Result: r, Nowhere: nowhere(w, facts), Processors: runtime.GOMAXPROCS(0), Clock: e.clock.Troubles(),
+		Result: r, Nowhere: nowhere(w, facts), Processors: load.Processors(), Clock: e.clock.Troubles(),
 		System: e.system.ended(), Percentiles: w.Percentiles(),
 	})
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
@@ -277,7 +276,7 @@ func (e *execution) input(r *load.Result) report.Input {
 		Version: e.Version, RunID: strconv.FormatUint(e.spec.RunID, 16), ID: report.IDOf(e.spec.RunID),
 		Target: w.Target(), Op: w.Op, Labels: w.Labels(), Note: mask.Text(e.Note), Attachments: e.Attachments,
 		Repetition: e.Repetition, Repetitions: e.Repetitions,
-		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: runtime.GOMAXPROCS(0),
+		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: load.Processors(),
 		Warnings: w.Warnings, Facts: e.before, System: e.system.report(r),
 		Hosts: e.hosts, Host: e.Host, Calibration: e.Calibration,
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -81,7 +80,7 @@ func (job *TopicsJob) report(where string, r *load.Result) *report.Document {
 	in := report.Input{
 		Version: job.Version, RunID: strconv.FormatUint(id, 16), ID: report.IDOf(id),
 		Target: where, Op: op, Repetition: 1, Repetitions: 1, Labels: job.Labels, Note: job.Note,
-		Result: r, Processors: runtime.GOMAXPROCS(0),
+		Result: r, Processors: load.Processors(),
 		Host: system.Describe(),
 	}
 	in.Trust = trust.Judge(trust.Input{Result: r, Processors: in.Processors})

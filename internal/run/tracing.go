@@ -64,6 +64,13 @@ func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Targ
 	return nil
 }
 
+// began tells the file when offset 0 was.
+func (t *tracing) began(r *load.Run) {
+	if t != nil {
+		t.file.Began(r.Started())
+	}
+}
+
 // fired takes the outcomes of a sending thread.
 func (t *tracing) fired(thread int, out []load.Outcome) {
 	f := t.feeds[thread]

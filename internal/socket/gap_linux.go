@@ -2,7 +2,9 @@ package socket
 
 import (
 	"fmt"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,12 +45,12 @@ func (g *Gap) Close() {
 // call.
 func (g *Gap) read() time.Duration {
 	var b [64]byte
-	n, err := unix.Pread(g.fd, b[:], 0)
-	if err != nil {
+	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(g.fd), uintptr(unsafe.Pointer(&b)), uintptr(len(b)), 0, 0, 0)
+	if e != 0 {
 		return 0
 	}
 	field, at := 0, int64(0)
-	for _, ch := range b[:max(n, 0)] {
+	for _, ch := range b[:n] {
 		if ch == ' ' {
 			if field++; field == 2 {
 				break

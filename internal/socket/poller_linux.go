@@ -31,7 +31,7 @@ type Poller struct {
 	mu    sync.Mutex
 	conns map[int32]*Conn // by descriptor
 	left  bool            // no thread waits here any more
-	over  bool            // its descriptors are closed
+	ended bool            // its descriptors are closed
 
 	state  atomic.Int32
 	events []unix.EpollEvent
@@ -51,6 +51,7 @@ const (
 	// Each change is told once: a connection that is told until it is empty is
 	// looked at twice for each answer.
 	watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+	over    = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
 
 // NewPoller makes one, nil where the system has none to give (Linux before 5.11, or
@@ -83,7 +84,7 @@ type Conn struct {
 	fd     int
 	remote net.Addr
 	local  net.Addr
-	serve  func(since time.Duration) (over bool)
+	serve  func(since time.Duration, end bool) (over bool)
 	gone   chan struct{}
 	once   sync.Once
 }
@@ -101,13 +102,15 @@ func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
 
 // Serve has the poller's thread call serve whenever there is something to read, and
 // returns when serve reported that the connection is over. since is the earliest
-// moment at which what is there can have arrived.
-func (c *Conn) Serve(serve func(since time.Duration) (over bool)) {
+// moment at which what is there can have arrived, 0 where that is not known; end says
+// that the other side has ended the connection, so that everything has to be read.
+// Otherwise serve may stop reading when a read filled its buffer only in part.
+func (c *Conn) Serve(serve func(since time.Duration, end bool) (over bool)) {
 	p := c.p
 	c.serve = serve
 	p.mu.Lock()
 	err := net.ErrClosed
-	if !p.over {
+	if !p.ended {
 		err = unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{Events: watched, Fd: int32(c.fd)})
 	}
 	if err == nil {
@@ -116,7 +119,7 @@ func (c *Conn) Serve(serve func(since time.Duration) (over bool)) {
 	p.mu.Unlock()
 	if err != nil {
 		c.Close()
-		for !serve(0) { // it finds that the connection is over
+		for !serve(0, true) { // it finds that the connection is over
 		}
 		return
 	}
@@ -208,10 +211,12 @@ func (p *Poller) Wait(until time.Duration) {
 	} else {
 		until2 = &left
 	}
-	short := until2 != nil && left.Sec == 0 && left.Nsec <= int64(briefly)
-	n, _ := p.look(until2, short)
+	n, _ := p.look(until2, true)
 	now := p.now()
-	since := p.gap.Since(p.looked, entered, now)
+	since := time.Duration(0)
+	if n > 0 {
+		since = p.gap.Since(p.looked, entered, now)
+	}
 	p.state.Store(running) // what is settled below is found without a wake
 	impair.Point(impair.Receive, now)
 	p.handle(n, since)
@@ -219,16 +224,12 @@ func (p *Poller) Wait(until time.Duration) {
 	p.state.Store(running) // whoever wakes from here on finds that what he left is looked at
 }
 
-// briefly is how long a wait may be of which the Go scheduler is not told. To hand
-// the thread's processor on and to get it back costs more than a short wait, and
-// makes the thread late. A collection that wants the world to stop interrupts the
-// wait by a signal.
-const briefly = 10 * time.Millisecond
-
-// look waits for something to do. briefly: the Go scheduler is not told.
-func (p *Poller) look(left *unix.Timespec, briefly bool) (int, syscall.Errno) {
+// look waits for something to do. own: the thread has a processor of the Go
+// scheduler of its own, and keeps it while it waits. A collection that wants the
+// world to stop interrupts the wait by a signal.
+func (p *Poller) look(left *unix.Timespec, own bool) (int, syscall.Errno) {
 	call := syscall.Syscall6
-	if briefly {
+	if own {
 		call = syscall.RawSyscall6
 	}
 	n, _, e := call(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p.events))), uintptr(len(p.events)),
@@ -253,7 +254,7 @@ func (p *Poller) handle(n int, since time.Duration) {
 		p.mu.Lock()
 		c := p.conns[e.Fd]
 		p.mu.Unlock()
-		if c != nil && c.serve(since) {
+		if c != nil && c.serve(since, e.Events&over != 0) {
 			p.mu.Lock()
 			delete(p.conns, e.Fd)
 			_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, c.fd, nil)
@@ -269,7 +270,7 @@ func (p *Poller) Wake() {
 		b := [8]byte{1}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if !p.over {
+		if !p.ended {
 			_, _ = unix.Write(p.wake, b[:])
 		}
 	}
@@ -283,7 +284,7 @@ func (p *Poller) Leave() {
 		for {
 			p.mu.Lock()
 			if len(p.conns) == 0 {
-				p.over = true
+				p.ended = true
 				unix.Close(p.fd)
 				unix.Close(p.wake)
 				p.mu.Unlock()

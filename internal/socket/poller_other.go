@@ -32,7 +32,7 @@ func (p *Poller) Leave() {}
 type Conn struct{ net.Conn }
 
 // Serve is never called.
-func (c *Conn) Serve(func(since time.Duration) (over bool)) {}
+func (c *Conn) Serve(func(since time.Duration, end bool) (over bool)) {}
 
 // Release is never called.
 func (c *Conn) Release() {}

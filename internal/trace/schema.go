@@ -12,7 +12,8 @@ type Column struct {
 
 // Columns are all columns, in their order. Times are nanoseconds from the start
 // of the run, which the file's own metadata gives as carronade.started_at (RFC
-// 3339); events that were due before the run are not there.
+// 3339) and, on Linux, carronade.started_monotonic_ns (CLOCK_MONOTONIC); events
+// that were due before the run are not there.
 func Columns() []Column {
 	out := make([]Column, len(columns))
 	for i := range columns {

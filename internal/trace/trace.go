@@ -48,6 +48,8 @@ type Trace struct {
 	sampler sampler
 	file    *file
 
+	started atomic.Int64 // of the run, by the machine's monotonic clock; 0: not known
+
 	full chan *block // to the writer
 	free chan *block // and back
 	made atomic.Int32
@@ -160,6 +162,10 @@ func create(o Options, z sizes, f *file) (t *Trace, err error) {
 	return t, nil
 }
 
+// startedMonotonic is where the file says when the run began, in nanoseconds of
+// the machine's monotonic clock.
+const startedMonotonic = "carronade.started_monotonic_ns"
+
 // about is what the file says of itself.
 func (o *Options) about() []format.KeyValue {
 	rows := "a row a shot"
@@ -183,6 +189,14 @@ func classWords() []string {
 		out = append(out, c.String())
 	}
 	return out
+}
+
+// Began says when the run began exactly: offset 0 of all times. The file has it
+// from its next rows on.
+func (t *Trace) Began(at time.Time) {
+	if ns, ok := system.MonotonicOf(at); ok {
+		t.started.Store(ns)
+	}
 }
 
 // Feed returns a place to put rows, for one goroutine.

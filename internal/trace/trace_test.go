@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"carronade/internal/system"
 	"carronade/load"
 )
 
@@ -518,5 +520,60 @@ func TestReadWhileItGrows(t *testing.T) {
 	}
 	if r := tr.Close(); r.Rows != 12 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestBegan: the file says when the run began by the machine's monotonic clock,
+// once, however many groups of rows it has.
+func TestBegan(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	out, err := openFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := create(Options{Path: path}, sizes{blocks: 4, page: 10, group: 20}, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now().Add(-time.Minute)
+	tr.Began(at)
+	go tr.write()
+	f := tr.Feed()
+	f.Fired(outcomes(100))
+	if r := tr.Close(); r.Err != nil || r.Rows != 100 {
+		t.Fatalf("%+v", r)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := readFooter(file, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, kv := range meta.KeyValueMetadata {
+		if kv.Key == startedMonotonic {
+			got = append(got, kv.Value)
+		}
+	}
+	want, ok := system.MonotonicOf(at)
+	if !ok {
+		if got != nil {
+			t.Errorf("got %q where the clock does not tell", got)
+		}
+		return
+	}
+	if len(got) != 1 {
+		t.Fatalf("got %q, want one number", got)
+	}
+	n, err := strconv.ParseInt(got[0], 10, 64)
+	if d := time.Duration(n - want); err != nil || d < -time.Millisecond || d > time.Millisecond {
+		t.Errorf("got %s and %v, want %d", got[0], err, want)
 	}
 }

@@ -1,7 +1,10 @@
 package trace
 
 import (
+	"strconv"
 	"time"
+
+	"github.com/parquet-go/parquet-go/format"
 
 	"carronade/load"
 )
@@ -153,6 +156,9 @@ func (t *Trace) flush() {
 		return
 	}
 	t.pages()
+	if at := t.started.Swap(0); at != 0 {
+		t.file.meta.KeyValueMetadata = append(t.file.meta.KeyValueMetadata, format.KeyValue{Key: startedMonotonic, Value: strconv.FormatInt(at, 10)})
+	}
 	if t.err == nil {
 		if err := t.file.add(t.cols[:], t.rows); err != nil {
 			t.stop(err)

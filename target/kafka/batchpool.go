@@ -40,6 +40,7 @@ type draft struct {
 	sums   []uint32 // CRC-32C of recs up to there
 	bytes  []uint32 // event bytes up to there
 	values []uint32 // where each value begins; nil unless stamps are wanted
+	keys   []uint64 // the hash of each key; nil unless they are wanted
 	whole  kafka.Sum
 
 	full    []byte // the whole, compressed
@@ -58,6 +59,7 @@ type stockConfig struct {
 	eventsPerShot int   // 0: as many as fit
 	pool          int64 // bytes of records
 	stamps        bool  // keep where values begin
+	hashes        bool  // keep hashes of keys
 	cycle         *keyCycle
 }
 
@@ -194,6 +196,9 @@ func (s *stock) fill(c stockConfig, to *[]draft, headerBytes int, bytes int64, n
 			if c.stamps {
 				d.values = append(d.values, uint32(len(buf)))
 				s.stamped = s.stamped && size >= kafka.StampSize
+			}
+			if c.hashes {
+				d.keys = append(d.keys, hashKey(key))
 			}
 			buf = c.gen.AppendValue(buf, pending)
 			buf = append(buf, s.headers...)

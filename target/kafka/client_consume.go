@@ -306,7 +306,11 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Durat
 		}
 		if s.stamped {
 			st, ok := kafka.ParseStamp(rec.Value)
-			r.marks = append(r.marks, load.Stamp{Run: st.Run, Stripe: st.Stripe, Index: st.Index, Due: st.Due, Offset: rec.Offset, Bad: !ok})
+			m := load.Stamp{Run: st.Run, Stripe: st.Stripe, Index: st.Index, Due: st.Due, Offset: rec.Offset, Bad: !ok}
+			if s.cl.cfg.compacted {
+				m.Key = hashKey(rec.Key)
+			}
+			r.marks = append(r.marks, m)
 		}
 	}
 	if next < 0 {

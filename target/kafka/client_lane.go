@@ -18,6 +18,9 @@ type clientLane struct {
 	id        int
 	partition int32
 
+	// Its events in the open transaction, guarded by that.
+	from, to uint64
+
 	mu     sync.Mutex // guards what follows and the order of Settle
 	live   map[*clientShot]bool
 	idle   []*clientShot // used again: records are large
@@ -119,6 +122,10 @@ func (l *clientLane) fire(shot *load.Shot) {
 			return
 		}
 		t.events += n
+		if l.to == l.from {
+			l.from = shot.First
+		}
+		l.to = shot.First + uint64(n)
 	}
 	ctx := context.Background()
 	for i := range c.records {

@@ -198,6 +198,21 @@ func (p *clientProducer) AppendKey(dst []byte, stripe int32, index uint64) ([]by
 	return p.content.appendKey(dst, p.stripes.deal.Event(stripe, index))
 }
 
+func (p *clientProducer) keyed() bool { return p.gen.HasKey() }
+
+// Compacted implements target.Compacted.
+func (p *clientProducer) Compacted() bool { return p.cfg.compacted }
+
+// AppendKeyHashes implements target.Compacted.
+func (p *clientProducer) AppendKeyHashes(dst []uint64, shot *load.Shot) []uint64 {
+	var key []byte
+	for i := range uint64(shot.Events) {
+		key, _ = p.content.appendKey(key[:0], p.stripes.deal.Event(shot.Stripe, shot.First+i))
+		dst = append(dst, hashKey(key))
+	}
+	return dst
+}
+
 // Gathers implements load.Gatherer: franz-go lingers and bounds what is in
 // flight itself.
 func (p *clientProducer) Gathers() (inFlight int) { return shotsPerLane }
@@ -216,6 +231,26 @@ func (p *clientProducer) Wire() (written, read uint64) {
 
 // Metrics returns what each broker got, from all clients together.
 func (p *clientProducer) Metrics() []BrokerMetrics { return p.traffic.metrics() }
+
+// conclude ends the transactions that are open.
+func (p *clientProducer) conclude() {
+	var wg sync.WaitGroup
+	for _, s := range p.senders {
+		if s.txn != nil {
+			wg.Go(s.txn.end)
+		}
+	}
+	wg.Wait()
+}
+
+// uncommitted tells of events whose transaction did not end by a commit.
+func (p *clientProducer) uncommitted(tell func(stripe int32, first, events uint64, aborted bool)) {
+	for _, s := range p.senders {
+		if s.txn != nil {
+			s.txn.uncommitted(tell)
+		}
+	}
+}
 
 // Start implements load.Target.
 func (p *clientProducer) Start(sink load.Sink) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -29,9 +30,58 @@ type transactor struct {
 	events int // fired in the open transaction
 	broken string
 
+	fates []fate // of what was not committed
+	later []fate // by lane, unsure: where there are too many of them
+
 	counts transactionCounts
 	cancel context.CancelFunc
 	done   chan struct{}
+}
+
+// A fate is events of a stripe whose transaction was not committed, or whose end
+// nobody knows. Between the first and the last that the open transaction has of
+// a stripe there are no others.
+type fate struct {
+	stripe   int32
+	from, to uint64
+	aborted  bool
+}
+
+// mostFates bounds how many are kept; of all that follow it is not known.
+const mostFates = 1 << 20
+
+// note keeps what became of the open transaction, and begins another.
+func (t *transactor) note(committed, aborted bool) {
+	for i, l := range t.s.lanes {
+		f := fate{int32(l.id), l.from, l.to, aborted}
+		l.from, l.to = 0, 0
+		switch {
+		case committed || f.from == f.to:
+		case len(t.fates) < mostFates:
+			t.fates = append(t.fates, f)
+		default:
+			if t.later == nil {
+				t.later = make([]fate, len(t.s.lanes))
+			}
+			if r := &t.later[i]; r.from == r.to {
+				*r = fate{stripe: f.stripe, from: f.from}
+			}
+			t.later[i].to = f.to
+		}
+	}
+}
+
+// uncommitted tells what is kept.
+func (t *transactor) uncommitted(tell func(stripe int32, first, events uint64, aborted bool)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, fates := range [][]fate{t.fates, t.later} {
+		for _, f := range fates {
+			if f.to > f.from {
+				tell(f.stripe, f.from, f.to-f.from, f.aborted)
+			}
+		}
+	}
 }
 
 // transactionCounts is what became of transactions and the events in them.
@@ -129,9 +179,13 @@ func (t *transactor) finish(abort, again bool) {
 	if abort {
 		how = kgo.TryAbort
 	}
+	asked := false // for a commit
 	if err == nil {
 		err = t.s.client.EndTransaction(ctx, how)
+		asked = !abort && !errors.Is(err, kerr.OperationNotAttempted)
 	}
+	// What nobody asked to commit is not committed, whatever became of the abort.
+	t.note(asked && err == nil, !asked)
 	if err != nil && !abort {
 		// A batch failed, or the coordinator was lost: an abort mends most of
 		// it, and the events are not committed for certain.

@@ -63,6 +63,7 @@ type config struct {
 	pool               int64 // bytes of encoded batches a lane keeps
 	fresh              bool  // bytes never sent before
 	verify, roundTrip  bool  // stamp events where they have room
+	compacted          bool  // verified, in a topic that keeps the last event of each key
 	seed, runID        uint64
 	scheduled          bool
 	count              uint64 // events wanted; 0: no limit

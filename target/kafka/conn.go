@@ -35,11 +35,12 @@ type link struct {
 	upto   uint64 // requests below it are written, or in a writer's hands
 	unsent int    // bytes queued and not written
 
-	writing bool // somebody owns the writing
-	handed  bool // and it is the flusher
-	dead    bool
-	cause   error
-	dirty   bool // in sender.dirty
+	writing  bool // somebody owns the writing
+	adopting bool // somebody waits until nobody writes
+	handed   bool // and it is the flusher
+	dead     bool
+	cause    error
+	dirty    bool // in sender.dirty
 
 	term term          // of the login
 	held bool          // logging in again: no produce request may be queued
@@ -95,9 +96,11 @@ func (k *link) adopt(p *socket.Poller) {
 	}
 	k.l.s.mu.Lock()
 	defer k.l.s.mu.Unlock()
-	for k.writing && !k.handed { // a login that is renewed from the start
+	k.adopting = true
+	for k.writing && !k.handed { // what was fired at once, or a login that is renewed
 		k.cond.Wait()
 	}
+	k.adopting = false
 	if c, ok := p.Take(k.nc); ok {
 		k.nc = c
 		k.out = socket.NewWriter(c, k.l.s.p.sink.Now)
@@ -227,7 +230,7 @@ func (k *link) rest() {
 		k.limbo[i] = nil
 	}
 	k.limbo = k.limbo[:0]
-	if k.dead {
+	if k.dead || k.adopting {
 		k.cond.Broadcast()
 	}
 }

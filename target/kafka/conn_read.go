@@ -22,9 +22,10 @@ const (
 func (k *link) run() {
 	r := reader{k: k, buf: make([]byte, readBuffer)}
 	if c, ok := k.nc.(*socket.Conn); ok {
-		c.Serve(func(since time.Duration) bool {
+		c.Serve(func(since time.Duration, end bool) bool {
 			for {
-				if n, over := r.read(since); n == 0 || over {
+				left := len(r.buf) - r.have
+				if n, over := r.read(since); over || n == 0 || n < left && !end {
 					return over
 				}
 			}

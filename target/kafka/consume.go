@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"carronade/load"
+	"carronade/target"
 )
 
 const (
@@ -46,6 +47,7 @@ type wireSource struct {
 	topicID [16]byte
 	made    int32            // how often the topic was made anew
 	missing []string         // what Gone found, for people
+	skipped [][]target.Span  // by partition
 	addrs   map[int32]string // brokers
 	streams map[streamKey]*stream
 	seq     int // streams made
@@ -102,8 +104,12 @@ func newWireSource(ctx context.Context, cl *cluster, stamped bool) (*wireSource,
 	if err != nil {
 		return nil, err
 	}
+	return newWireSourceAt(cl, stamped, starts), nil
+}
+
+func newWireSourceAt(cl *cluster, stamped bool, starts []int64) *wireSource {
 	n := cl.partitions()
-	s := &wireSource{cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.topicID}
+	s := &wireSource{cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.topicID, skipped: make([][]target.Span, n)}
 	clients := min(cl.cfg.clients, n)
 	if clients < cl.cfg.clients {
 		cl.warnings = append(cl.warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.cfg.clients-clients, cl.cfg.clients, n))
@@ -115,7 +121,7 @@ func newWireSource(ctx context.Context, cl *cluster, stamped bool) (*wireSource,
 		s.parts[i] = p
 	}
 	s.lanes = make([]sync.Mutex, min(n, clients*halves*max(1, len(cl.brokers))))
-	return s, nil
+	return s
 }
 
 // Logs implements load.Source.
@@ -165,6 +171,13 @@ func (s *wireSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.en
 
 // Heads asks, per log, for its beginning now.
 func (s *wireSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.heads(ctx) }
+
+// Skipped implements target.Skipping.
+func (s *wireSource) Skipped() [][]target.Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.skipped)
+}
 
 // Receive implements load.Source. It may be called again after it returned,
 // and goes on where it was.
@@ -358,6 +371,11 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 		to = start[p.id]
 	}
 	s.resets.Add(1)
+	if to > p.offset {
+		s.mu.Lock()
+		s.skipped[p.id] = append(s.skipped[p.id], target.Span{From: p.offset, To: to})
+		s.mu.Unlock()
+	}
 	s.cl.cfg.logf("partition %d: offset %d is out of range, going on at %d", p.id, p.offset, to)
 	p.offset, p.txn = to, openTransactions{}
 	p.delivered.Store(to)

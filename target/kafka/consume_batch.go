@@ -29,6 +29,7 @@ type decoder struct {
 	stamps    bool // look for stamps when decoding
 	check     bool // every checksum
 	committed bool
+	keys      bool  // hash them
 	made      int32 // how often the topic was made anew
 
 	plain []byte // decompressed records
@@ -42,6 +43,7 @@ func (d *decoder) init(c *config, stamped bool) {
 	d.decode = c.decode || stamped
 	d.check = d.decode || c.verify
 	d.committed = c.fetch.committed
+	d.keys = c.compacted
 }
 
 // reset makes room for the next answer's stamps.
@@ -191,7 +193,11 @@ func (d *decoder) records(p *part, b *kafka.Batch, recs []byte, a load.Arrival) 
 		a.Bytes += int64(r.EventBytes())
 		if d.stamps {
 			s, ok := kafka.ParseStamp(r.Value)
-			d.marks = append(d.marks, load.Stamp{Run: s.Run, Stripe: s.Stripe, Index: s.Index, Due: s.Due, Offset: offset, Bad: !ok})
+			m := load.Stamp{Run: s.Run, Stripe: s.Stripe, Index: s.Index, Due: s.Due, Offset: offset, Bad: !ok}
+			if d.keys {
+				m.Key = hashKey(r.Key)
+			}
+			d.marks = append(d.marks, m)
 		}
 		return nil
 	})

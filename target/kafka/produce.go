@@ -33,8 +33,8 @@ type producer struct {
 	book    *metaBook
 	senders []*sender
 	codec   kafka.Codec
-	// repacked says that the broker compresses batches anew, so that they do
-	// not lie in the log with the checksums that they were sent with.
+	// repacked says that the broker compresses batches anew, or compacts them, so
+	// that they do not lie in the log with the checksums that they were sent with.
 	repacked bool
 
 	sink  load.Sink
@@ -106,7 +106,7 @@ func (p *producer) prepare(partitions int) error {
 	cfg := p.cfg
 	c := stockConfig{
 		gen: p.gen, codec: p.codec, batchSize: cfg.batchSize, eventsPerShot: cfg.eventsPerShot, pool: cfg.pool,
-		stamps: cfg.verify || cfg.roundTrip,
+		stamps: cfg.verify || cfg.roundTrip, hashes: cfg.compacted,
 	}
 	// The sticky partitioner changes partition with each batch: it has to know
 	// first how many events make one.
@@ -181,6 +181,25 @@ func (p *producer) AppendKey(dst []byte, stripe int32, index uint64) ([]byte, bo
 		return dst, false
 	}
 	return p.gen.AppendKey(dst, p.stripes.keyNumber(stripe, index)), true
+}
+
+func (p *producer) keyed() bool { return p.gen.HasKey() }
+
+// Compacted implements target.Compacted.
+func (p *producer) Compacted() bool { return p.cfg.compacted }
+
+// AppendKeyHashes implements target.Compacted.
+func (p *producer) AppendKeyHashes(dst []uint64, shot *load.Shot) []uint64 {
+	if !p.cfg.fresh {
+		d := p.stock.pick(shot.Stripe, p.stripes.partition(shot.Stripe), shot.First)
+		return append(dst, d.keys[:shot.Events]...)
+	}
+	var key []byte
+	for i := range uint64(shot.Events) {
+		key = p.gen.AppendKey(key[:0], p.stripes.keyNumber(shot.Stripe, shot.First+i))
+		dst = append(dst, hashKey(key))
+	}
+	return dst
 }
 
 // Ratio is how large the batches encoded ahead are after compression, as a

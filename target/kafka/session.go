@@ -15,6 +15,8 @@ import (
 type firing interface {
 	load.Target
 	target.Placed
+	// keyed reports whether events have keys.
+	keyed() bool
 	// Metrics is what each broker got.
 	Metrics() []BrokerMetrics
 	// facts are added to the cluster's, for the report.
@@ -38,6 +40,8 @@ type session struct {
 	cl  *cluster
 	out firing  // nil when only consuming
 	in  reading // nil when only producing
+
+	committed *wireSource // nil unless transactions are verified
 }
 
 // Open implements target.Kind. It connects to the cluster, finds the topic or
@@ -62,12 +66,18 @@ func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) 
 func (s *session) open(ctx context.Context) error {
 	c := s.cl.cfg
 	stamped := false
+	c.compacted = c.verify && c.op != opConsume && s.cl.compacts()
 	if c.op != opConsume {
 		out, err := newFiring(ctx, s.cl)
 		if err != nil {
 			return err
 		}
 		s.out, stamped = out, out.Stamped()
+		if c.verify {
+			if err := c.verifiable(out.keyed(), stamped); err != nil {
+				return err
+			}
+		}
 	}
 	if c.op == opProduce && !c.verify {
 		return nil
@@ -79,6 +89,9 @@ func (s *session) open(ctx context.Context) error {
 		return err
 	}
 	s.in = in
+	if c.verify && c.txn.on {
+		s.committed = s.cl.committed(stamped, in.Starts())
+	}
 	return nil
 }
 
@@ -90,7 +103,7 @@ func newFiring(ctx context.Context, cl *cluster) (firing, error) {
 	if err != nil {
 		return nil, cl.cfg.explain("open the wire engine", err)
 	}
-	p.repacked = cl.repacks()
+	p.repacked = cl.repacks() || cl.cfg.compacted
 	return wireFiring{p}, nil
 }
 

@@ -51,21 +51,22 @@ type lane struct {
 	// The stream, over all connections: messages are numbered as they are
 	// handed on. What waits is in two buffers, so that one can be written while
 	// the other fills; both begin with a whole message.
-	queue   runs
-	stamped uint64 // runs before it were begun
-	passed  uint64 // messages handed on
-	settled uint64 // messages answered or given up
-	begun   uint64 // messages of which a byte was written, as far as is known
-	upto    uint64 // messages begun, or in a writer's hands
-	out     []byte // being written
-	outLast uint64 // messages up to its end
-	off     int    // bytes of it that were written
-	edge    int    // the first end of a message in it that is not before off
-	edged   uint64 // messages up to there
-	waiting []byte // to be written after it
-	writing bool
-	handed  bool // the flusher is to write, or does
-	waited  bool // what is being written waited behind a full socket
+	queue    runs
+	stamped  uint64 // runs before it were begun
+	passed   uint64 // messages handed on
+	settled  uint64 // messages answered or given up
+	begun    uint64 // messages of which a byte was written, as far as is known
+	upto     uint64 // messages begun, or in a writer's hands
+	out      []byte // being written
+	outLast  uint64 // messages up to its end
+	off      int    // bytes of it that were written
+	edge     int    // the first end of a message in it that is not before off
+	edged    uint64 // messages up to there
+	waiting  []byte // to be written after it
+	writing  bool
+	handed   bool // the flusher is to write, or does
+	adopting bool // somebody waits until nobody writes
+	waited   bool // what is being written waited behind a full socket
 
 	since     time.Duration // while answers are taken: the earliest that they can have arrived; 0: not known
 	outcomes  []load.Outcome

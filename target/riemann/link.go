@@ -69,9 +69,11 @@ func (k *link) adopt() {
 	}
 	k.l.mu.Lock()
 	defer k.l.mu.Unlock()
+	k.l.adopting = true
 	for k.l.writing && !k.l.handed {
 		k.l.cond.Wait()
 	}
+	k.l.adopting = false
 	if c, ok := p.Take(k.nc); ok {
 		k.nc = c
 		k.out = socket.NewWriter(c, k.l.sink.Now)
@@ -272,7 +274,7 @@ func (l *lane) hand() {
 // rest ends writing.
 func (l *lane) rest() {
 	l.writing, l.handed = false, false
-	if l.link == nil || l.link.dead {
+	if l.adopting || l.link == nil || l.link.dead {
 		l.cond.Broadcast()
 	}
 }

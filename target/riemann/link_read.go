@@ -28,10 +28,11 @@ var errEndless = errors.New("an answer that does not end")
 func (k *link) read() (err error) {
 	r := reader{k: k, buf: make([]byte, readBuffer)}
 	if c, ok := k.nc.(*socket.Conn); ok {
-		c.Serve(func(since time.Duration) bool {
+		c.Serve(func(since time.Duration, end bool) bool {
 			for {
 				var n int
-				if n, err = r.read(since); n == 0 || err != nil {
+				left := len(r.buf) - r.have
+				if n, err = r.read(since); err != nil || n == 0 || n < left && !end {
 					return err != nil
 				}
 			}
@@ -119,6 +120,9 @@ func (k *link) take(b []byte, now, since time.Duration) (rest []byte, err error)
 		if err != nil || msg == nil && (l.web == nil || acks == 0) {
 			break
 		}
+	}
+	if err != nil {
+		k.kill(err) // before the sending thread, which may be this one, fires what nobody reads
 	}
 	l.deliver()
 	l.ready(now)

@@ -70,7 +70,7 @@ func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Resu
 	}
 	for i, h := range heads {
 		if h > 0 {
-			book.Deleted(int32(i), h)
+			book.Removed(int32(i), 0, h)
 		}
 	}
 	return r, book.Verdict(true, ends)
@@ -270,8 +270,8 @@ func TestVerifyTooLate(t *testing.T) {
 	_, v := verified(t, s, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 100}}, func() {
 		s.src.began = s.src.began.Add(-time.Hour)
 	})
-	if v.Lost != 0 || v.Inexact == 0 || v.Inexact != srv.Counts().Dropped {
-		t.Errorf("verdict %+v, want the %d that are not there to be inexact", v, srv.Counts().Dropped)
+	if v.Lost != 0 || v.Unread == 0 || v.Unread != srv.Counts().Dropped || v.Inexact != 0 {
+		t.Errorf("verdict %+v, want the %d that are not there to be unread", v, srv.Counts().Dropped)
 	}
 	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "may have expired") {
 		t.Errorf("warnings: %s", w)

@@ -147,7 +147,7 @@ func (s *source) warnings() []string {
 		w = append(w, fmt.Sprintf("%d events are not in the index as they were sent; the first: %s", n, *s.example.Load()))
 	}
 	if s.late.Load() {
-		w = append(w, fmt.Sprintf("events may have expired, after %v, before they were read back: what is not there counts as inexact, not as lost; give a larger --ttl", s.cfg.lasting()))
+		w = append(w, fmt.Sprintf("events may have expired, after %v, before they were read back: what is not there counts as unread, not as lost; give a larger --ttl", s.cfg.lasting()))
 	}
 	return w
 }

@@ -15,6 +15,7 @@ import (
 
 	"carronade/internal/standin/drop"
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
 )
 
@@ -151,7 +152,7 @@ func (d *discard) ended(c *discardConn, err error) {
 // nothing more can be read at once: pipelined requests share a write.
 func (d *discard) serve(c *discardConn) error {
 	dropper := drop.New(c.Conn)
-	k := skimmer{d: d, c: c}
+	k := skimmer{d: d, c: c, rec: record.Of(c.Conn)}
 	buf := make([]byte, discardBuffer)
 	for {
 		var err error
@@ -175,6 +176,7 @@ func (d *discard) serve(c *discardConn) error {
 				return fmt.Errorf("writing an answer: %w", err)
 			}
 			k.out = k.out[:0]
+			k.rec.Answered()
 		}
 		if err == nil && k.over {
 			err = io.EOF

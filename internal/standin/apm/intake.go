@@ -113,6 +113,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, rum bool) (ok bool
 		message = errFull.Error()
 	}
 	a.fail(a.status, message, nil)
+	took(r, 0)
 	s.answer(w, r, &a)
 	return false
 }
@@ -207,6 +208,7 @@ func (s *Server) lines(w http.ResponseWriter, r *http.Request, rules map[string]
 		if a.status >= http.StatusBadRequest {
 			s.readRest(w, r)
 		}
+		took(r, a.Accepted)
 		s.answer(w, r, &a)
 	}()
 	if r.Method != http.MethodPost {
@@ -373,6 +375,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 		answerError(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
+	took(r, j.counts.Events())
 	w.WriteHeader(http.StatusAccepted)
 }
 

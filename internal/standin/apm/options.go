@@ -15,6 +15,7 @@ import (
 
 	"carronade/internal/secret"
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
 	"carronade/units"
 )
@@ -46,6 +47,8 @@ type Options struct {
 	Lose      uint64 // of the accepted events, so many are never indexed
 
 	TLS setting.TLS
+
+	Record string // a file for when each request came and was answered; empty: none
 
 	Log io.Writer // words about what went badly; nil: none
 }
@@ -127,6 +130,9 @@ func (o Options) Check() error {
 	if err := fault.Check(o.Delay, requests, events); err != nil {
 		return err
 	}
+	if err := record.Check(o.Record, o.TLS); err != nil {
+		return err
+	}
 	return o.TLS.Check()
 }
 
@@ -192,6 +198,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.Var(&setting.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "queue", "events accepted and not yet indexed, at most; beyond, 503 is answered (default: no bound)")
 	fs.Var(&setting.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: formatRate, Kind: "rate"}, "drain", "take events from the queue at this `RATE` only, as a slow output would")
 	fault.Bind(fs, &o.Delay, &o.Stall)
+	record.Bind(fs, &o.Record)
 	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "answer a share of the requests so, `NAME@SHARE` such as queue-full@1%; event@1% refuses events (repeatable)")
 	fs.Uint64Var(&o.Seed, "seed", o.Seed, "of the draw of errors")
 	fs.StringVar(&o.Index, "index", o.Index, "write documents to Elasticsearch or OpenSearch at this `URL`")

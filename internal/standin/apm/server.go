@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
 )
 
@@ -36,6 +37,7 @@ type Server struct {
 	rules    []ErrorRule
 	ended    chan struct{}
 	close    func() error
+	record   *record.Recorder // nil: none
 
 	closing sync.Mutex     // of closed, and for adding to inside
 	closed  bool           // no more requests are let in
@@ -56,19 +58,24 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opts: o, ended: make(chan struct{})}
+	if s.record, err = record.Open(o.Record); err != nil {
+		return nil, err
+	}
 	var events []ErrorRule
 	s.rules, events = o.rules()
 	s.requests, s.events = fault.DiceOf(o.Seed, s.rules), fault.DiceOf(o.Seed+1, events)
 	if s.queue, err = newQueue(o); err != nil {
+		_ = s.record.Close()
 		return nil, err
 	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(context.Background(), "tcp", o.Listen)
 	if err != nil {
 		s.queue.close(func() {})
+		_ = s.record.Close()
 		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
 	}
-	s.ln = fault.Listen(ln, o.Delay, o.Stall, time.Now())
+	s.ln = s.record.Over(fault.Listen(s.record.Under(ln), o.Delay, o.Stall, time.Now()))
 	s.close = sync.OnceValue(s.end)
 	if o.Discard {
 		if config != nil {
@@ -86,15 +93,21 @@ func Start(o Options) (*Server, error) {
 		ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
 		ErrorLog:          stdlog.New(logged{o.Log}, "", 0),
 		Protocols:         new(http.Protocols),
-		ConnState: func(_ net.Conn, st http.ConnState) {
-			if st == http.StateNew {
+		ConnContext:       withRecord,
+		ConnState: func(nc net.Conn, st http.ConnState) {
+			switch st {
+			case http.StateNew:
 				s.tally.connections.Add(1)
+			case http.StateIdle: // the answer is written
+				record.Of(nc).Answered()
 			}
 		},
 	}
 	s.http.Protocols.SetHTTP1(true)
-	s.http.Protocols.SetHTTP2(true)
-	s.http.Protocols.SetUnencryptedHTTP2(true)
+	if s.record == nil { // which follows one answer at a time
+		s.http.Protocols.SetHTTP2(true)
+		s.http.Protocols.SetUnencryptedHTTP2(true)
+	}
 	if config != nil {
 		config.NextProtos = []string{"h2", "http/1.1"}
 		s.ln = tls.NewListener(s.ln, config)
@@ -106,6 +119,22 @@ func Start(o Options) (*Server, error) {
 		}
 	}()
 	return s, nil
+}
+
+// A recordKey is where requests find the record of their connection.
+type recordKey struct{}
+
+func withRecord(ctx context.Context, nc net.Conn) context.Context {
+	if c := record.Of(nc); c != nil {
+		return context.WithValue(ctx, recordKey{}, c)
+	}
+	return ctx
+}
+
+// took records a request of so many events, once it was read.
+func took(r *http.Request, events int) {
+	rec, _ := r.Context().Value(recordKey{}).(*record.Conn)
+	rec.Took(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: int64(events)})
 }
 
 // oneAtATime lets everybody write to a log that need not be able to bear it.
@@ -159,6 +188,9 @@ func (s *Server) end() error {
 	s.closing.Unlock()
 	// What requests in progress had accepted is counted when this is over.
 	s.queue.close(s.inside.Wait)
+	if e := s.record.Close(); err == nil {
+		err = e
+	}
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"carronade/internal/standin/record"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -20,8 +21,9 @@ type skimmer struct {
 	left int64  // bytes until what is being read over ends
 	size int64  // of the body so far
 	q    request
-	out  []byte // answers to be written, by whoever feeds
-	over bool   // nothing is read after this
+	out  []byte       // answers to be written, by whoever feeds
+	over bool         // nothing is read after this
+	rec  *record.Conn // nil: nothing is recorded
 }
 
 // What a skimmer is in.
@@ -167,6 +169,7 @@ func (k *skimmer) answer() {
 		k.c.requests.Add(1)
 		k.c.bytes.Add(uint64(k.size))
 		k.out = append(k.out, answer202...)
+		k.rec.Took(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: record.None})
 	}
 	k.over = k.q.close
 }

@@ -157,6 +157,9 @@ type delayed struct {
 	data []byte
 }
 
+// NetConn is the connection below.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 func (c *conn) Read(p []byte) (int, error) {
 	if err := c.thaw(); err != nil {
 		return 0, err
@@ -208,7 +211,7 @@ func (c *conn) write() {
 		d := c.queue[0]
 		c.queue = c.queue[1:]
 		c.mu.Unlock()
-		err := c.sleep(time.Until(d.due))
+		err := c.sleepUntil(d.due)
 		if err == nil {
 			err = c.thaw()
 		}
@@ -233,6 +236,20 @@ func (c *conn) thaw() error {
 		return nil
 	}
 	return c.sleep(c.l.stall.Left(time.Since(c.l.start)))
+}
+
+// roughly is how late the runtime's timers may be, and a bit more: it rounds
+// waits up to whole milliseconds.
+const roughly = 1500 * time.Microsecond
+
+// sleepUntil is sleep, but to some 50 us, where the system allows it: what a
+// delay adds to an answer should be the delay.
+func (c *conn) sleepUntil(due time.Time) error {
+	if err := c.sleep(time.Until(due) - roughly); err != nil {
+		return err
+	}
+	nap(min(time.Until(due), roughly))
+	return c.sleep(time.Until(due)) // where nap cannot
 }
 
 func (c *conn) sleep(d time.Duration) error {

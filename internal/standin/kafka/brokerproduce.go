@@ -38,17 +38,28 @@ func (c *conn) serveBrokerProduce(h head) error {
 	if len(c.front.opts.Errors) > 0 && sum.acks != 0 {
 		return c.serveFaultyProduce(h)
 	}
+	var answer []byte
+	var err error
 	if sum.acks == 0 {
 		// No answer will come to be waited for.
-		if err := c.tell(c.body); err != nil {
-			return err
-		}
+		err = c.tell(c.body)
 	} else {
-		answer, err := c.forward(c.body)
-		if err != nil {
+		answer, err = c.forward(c.body)
+	}
+	if err != nil {
+		return err
+	}
+	c.out = append(c.out, answer...)
+	if c.rec != nil {
+		resp := kmsg.NewPtrProduceResponse()
+		if sum.acks != 0 {
+			if err := readAnswer(h, answer, resp); err != nil {
+				return err
+			}
+		}
+		if err := c.recordProduce(h, resp.Topics); err != nil {
 			return err
 		}
-		c.out = append(c.out, answer...)
 	}
 	c.tally.batches.Add(uint64(sum.batches))
 	c.tally.events.Add(uint64(sum.records))
@@ -106,6 +117,9 @@ func (c *conn) serveFaultyProduce(h head) error {
 		resp.ThrottleMillis = took.ThrottleMillis
 	}
 	c.reply(h, resp)
+	if c.rec != nil {
+		return c.recordProduce(h, resp.Topics)
+	}
 	return nil
 }
 
@@ -142,6 +156,12 @@ func (c *conn) askBroker(h head, req kmsg.Request, resp kmsg.Response) error {
 	if err != nil {
 		return err
 	}
+	return readAnswer(h, answer, resp)
+}
+
+// readAnswer reads the answer to the request h.
+func readAnswer(h head, answer []byte, resp kmsg.Response) error {
+	resp.SetVersion(h.version)
 	skip := 8
 	if resp.IsFlexible() {
 		skip++
@@ -149,6 +169,5 @@ func (c *conn) askBroker(h head, req kmsg.Request, resp kmsg.Response) error {
 	if len(answer) < skip {
 		return errFrame
 	}
-	resp.SetVersion(h.version)
 	return resp.ReadFrom(answer[skip:])
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/standin/record"
 )
 
 // maxFrame is the largest request taken: Kafka's socket.request.max.bytes.
@@ -24,6 +26,7 @@ const flushAt = 64 << 10
 type conn struct {
 	front *front
 	nc    net.Conn
+	rec   *record.Conn // nil: nothing is recorded
 	in    *stream
 	tally tally
 	body  []byte // a frame read whole
@@ -45,7 +48,7 @@ type segment struct {
 }
 
 func newConn(f *front, nc net.Conn) *conn {
-	c := &conn{front: f, nc: nc}
+	c := &conn{front: f, nc: nc, rec: record.Of(nc)}
 	c.in = newStream(newSource(c, nc))
 	c.answer.conn = c
 	return c
@@ -193,6 +196,11 @@ func (c *conn) serveBody(h head) error {
 		return err
 	}
 	c.out = append(c.out, answer...)
+	if c.rec != nil && h.key == 1 {
+		if err := c.recordFetch(h, answer); err != nil {
+			return err
+		}
+	}
 	if log := c.front.log; log != nil && changesTopics(h.key) {
 		return log.refresh()
 	}
@@ -320,6 +328,7 @@ func (c *conn) flush() error {
 		_, err = vec.WriteTo(c.nc)
 	}
 	c.out, c.segs = c.out[:0], c.segs[:0]
+	c.rec.Answered()
 	return err
 }
 

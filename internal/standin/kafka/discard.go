@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/standin/record"
 )
 
 // Kafka's error codes that the front itself answers with.
@@ -58,6 +60,9 @@ type produceAnswer struct {
 	batches uint64
 	events  uint64
 	bytes   uint64
+
+	name  string           // of the topic, where there is a record
+	parts []record.Request // for it
 }
 
 func (a *produceAnswer) start(h head) {
@@ -94,6 +99,9 @@ func (a *produceAnswer) topic(name []byte, id [16]byte, partitions int) {
 	if err != nil && a.err == nil {
 		a.err = err
 	}
+	if a.conn.rec != nil {
+		a.name = topicText(string(name), id)
+	}
 	a.last = a.top
 	a.out = appendLength(out, partitions, a.flexible())
 }
@@ -121,6 +129,9 @@ func (a *produceAnswer) partition(index int32, p produced) {
 		a.batches += uint64(p.batches)
 		a.events += uint64(p.records)
 		a.bytes += uint64(p.bytes)
+	}
+	if a.conn.rec != nil {
+		a.parts = append(a.parts, record.Request{Kind: "produce", Topic: a.name, Partition: index, Offset: base, Events: p.records, Silent: a.acks == 0})
 	}
 	if a.txn != nil && code == 0 {
 		a.joins = append(a.joins, txnJoin{a.top.name, index, p.id, p.epoch, len(a.out) + 4})
@@ -173,6 +184,10 @@ func (a *produceAnswer) joinTransaction() error {
 
 // finish hands the answer to the connection, unless none is due.
 func (a *produceAnswer) finish() {
+	for _, q := range a.parts {
+		a.conn.rec.Took(q)
+	}
+	a.parts = a.parts[:0]
 	if a.acks == 0 {
 		return
 	}

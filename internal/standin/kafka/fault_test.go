@@ -152,6 +152,7 @@ func TestCheck(t *testing.T) {
 		{"delay", Options{Delay: -1}, "a delay of"},
 		{"key without certificate", Options{TLS: setting.TLS{Key: "k"}}, "both a certificate and its key"},
 		{"authority without certificate", Options{TLS: setting.TLS{ClientCA: "ca"}}, "needs TLS"},
+		{"a record of TLS", Options{Record: "r", TLS: setting.TLS{Cert: "c", Key: "k"}}, "not together with TLS"},
 		{"login with discard", Options{Discard: true, SASL: []Login{{"PLAIN", "u", "p"}}}, "knows no logins"},
 		{"mechanism", Options{SASL: []Login{{"GSSAPI", "u", "p"}}}, "GSSAPI"},
 		{"errors", Options{Errors: []ErrorRule{{Name: "a", What: 1, Share: 0.6}, {Name: "b", What: 2, Share: 0.6}}}, "100% in sum"},
@@ -184,7 +185,7 @@ func TestFlags(t *testing.T) {
 		"--listen", "127.0.0.1:1", "--advertise", "a:2", "--discard", "--partitions", "4", "--topic", "x:5", "--topic", "y",
 		"--data-dir", "/d", "--in-memory", "--retain", "10MiB", "--max-message", "2MiB",
 		"--events", "10m", "--event-size", "1KiB", "--batch-events", "7",
-		"--delay", "5ms", "--stall", "10s/1s", "--error", "timeout@1%", "--error", "too-large@2%", "--seed", "9",
+		"--delay", "5ms", "--stall", "10s/1s", "--error", "timeout@1%", "--error", "too-large@2%", "--seed", "9", "--record", "r",
 		"--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "ca", "--sasl", "PLAIN:u:secret",
 	}
 	given := map[string]bool{}
@@ -204,7 +205,7 @@ func TestFlags(t *testing.T) {
 		DataDir: "/d", InMemory: true, Retain: 10 << 20, MaxMessage: 2 << 20,
 		Events: 1e7, EventSize: 1024, BatchEvents: 7,
 		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second},
-		Errors: []ErrorRule{{Name: "request-timed-out", What: 7, Share: 0.01}, {Name: "message-too-large", What: 10, Share: 0.02}}, Seed: 9,
+		Errors: []ErrorRule{{Name: "request-timed-out", What: 7, Share: 0.01}, {Name: "message-too-large", What: 10, Share: 0.02}}, Seed: 9, Record: "r",
 		TLS: setting.TLS{Cert: "c", Key: "k", ClientCA: "ca"}, SASL: []Login{{"PLAIN", "u", "secret"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

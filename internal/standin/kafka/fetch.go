@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/standin/record"
 )
 
 // maxFetchWait bounds how long a fetch waits, whatever it asks for: a client
@@ -200,6 +202,9 @@ func (c *conn) answerFetch(h head, req *kmsg.FetchRequest, bytes int) {
 				base += int64(n)
 			}
 			c.tally.served.Add(uint64(p.events))
+			if c.rec != nil && p.events > 0 {
+				c.rec.Took(record.Request{Kind: "fetch", Topic: topicText(rt.Topic, rt.TopicID), Partition: p.index, Offset: p.from, Events: int64(p.events)})
+			}
 			if flexible {
 				out = append(out, 0)
 			}

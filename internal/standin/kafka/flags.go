@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
 	"carronade/units"
 )
@@ -30,6 +31,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.IntVar(&o.BatchEvents, "batch-events", o.BatchEvents, "with --discard: made-up events in a batch (default: 1000, fewer when they are large)")
 	fault.Bind(fs, &o.Delay, &o.Stall)
 	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "refuse a share of what is produced, `NAME@SHARE` such as timeout@1% (repeatable)")
+	record.Bind(fs, &o.Record)
 	fs.Uint64Var(&o.Seed, "seed", o.Seed, "of the draw of errors")
 	o.TLS.Bind(fs, "speak TLS, with the certificate in this PEM `FILE`")
 	fs.Var(&setting.List[Login]{To: &o.SASL, Parse: ParseLogin, Format: Login.String, Kind: "login"}, "sasl", "want a login, `MECHANISM:USER:PASSWORD`; the password may be env:NAME or file:PATH (repeatable)")

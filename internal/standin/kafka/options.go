@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/secret"
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 
 	TLS  setting.TLS // spoken when set
 	SASL []Login
+
+	Record string // a file for when each request came and was answered; empty: none
 
 	Log io.Writer // words about connections that ended badly; nil: none
 }
@@ -119,6 +122,9 @@ func (o Options) Check() error {
 		return fmt.Errorf("record batches of at most %d bytes: want 1B to 100MiB", o.MaxMessage)
 	case o.Discard && len(o.SASL) > 0:
 		return errors.New("the discard broker knows no logins; use the broker that keeps its data")
+	}
+	if err := record.Check(o.Record, o.TLS); err != nil {
+		return err
 	}
 	if err := o.TLS.Check(); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
 )
 
@@ -85,6 +86,7 @@ type front struct {
 	broker *broker
 	log    *discardLog // nil: the broker takes the records
 	dice   *fault.Dice
+	record *record.Recorder // nil: none
 
 	patience time.Duration // of a fetch at most
 
@@ -108,8 +110,13 @@ func Start(opts Options) (Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	rec, err := record.Open(opts.Record)
+	if err != nil {
+		return nil, err
+	}
 	ln, err := net.Listen("tcp", opts.Listen)
 	if err != nil {
+		_ = rec.Close()
 		return nil, fmt.Errorf("listening on %s: %w", opts.Listen, err)
 	}
 	advertise := opts.Advertise
@@ -119,15 +126,16 @@ func Start(opts Options) (Server, error) {
 	broker, err := startBroker(opts, advertise)
 	if err != nil {
 		ln.Close()
+		_ = rec.Close()
 		return nil, err
 	}
-	f := &front{opts: opts, broker: broker, conns: make(map[*conn]struct{}), patience: maxFetchWait}
+	f := &front{opts: opts, record: rec, broker: broker, conns: make(map[*conn]struct{}), patience: maxFetchWait}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.dice = fault.DiceOf(opts.Seed, opts.Errors)
 	if opts.Discard {
 		f.log = newDiscardLog(opts, broker)
 	}
-	f.ln = fault.Listen(ln, opts.Delay, opts.Stall, time.Now())
+	f.ln = rec.Over(fault.Listen(rec.Under(ln), opts.Delay, opts.Stall, time.Now()))
 	if tlsConfig != nil {
 		f.ln = tls.NewListener(f.ln, tlsConfig)
 	}
@@ -187,6 +195,9 @@ func (f *front) end() error {
 		err = e
 	}
 	f.wg.Wait()
+	if e := f.record.Close(); err == nil {
+		err = e
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"carronade/internal/standin/record"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -27,6 +28,7 @@ type conn struct {
 	taker
 	nc    net.Conn
 	meter *meter
+	rec   *record.Conn // nil: nothing is recorded
 
 	buf  []byte
 	r, w int
@@ -34,7 +36,7 @@ type conn struct {
 }
 
 func newConn(c *core, nc net.Conn, m *meter, size int) *conn {
-	return &conn{taker: taker{core: c}, nc: nc, meter: m, buf: make([]byte, size)}
+	return &conn{taker: taker{core: c}, nc: nc, meter: m, rec: record.Of(nc), buf: make([]byte, size)}
 }
 
 func (c *conn) serve() error {
@@ -80,6 +82,7 @@ func (c *conn) serveWindow() error {
 		c.tally.messages.Add(1)
 		c.tally.bytes.Add(uint64(wire.FrameHead + len(msg)))
 		c.out = c.answer(c.out, &m, now)
+		c.took(len(m.Events))
 		messages++
 		if len(c.out) >= flushAt {
 			if err := c.flush(); err != nil {
@@ -102,10 +105,17 @@ func (c *conn) flush() error {
 		return nil
 	}
 	_, err := c.nc.Write(c.out)
+	c.rec.Answered()
 	if c.out = c.out[:0]; cap(c.out) > 1<<20 {
 		c.out = nil // the answer to a large query
 	}
 	return err
+}
+
+// took records a message; of how many events nobody knows where they are not
+// looked at.
+func (c *conn) took(events int) {
+	c.rec.Took(record.Request{Kind: "message", Partition: record.None, Offset: record.None, Events: int64(events)})
 }
 
 // room makes room to read into: it moves what is left to the front, doubles a

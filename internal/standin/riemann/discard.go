@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"carronade/internal/standin/record"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -59,6 +60,9 @@ func (c *conn) sinkWindow() error {
 			c.r += size
 			c.tally.messages.Add(uint64(frames))
 			c.tally.bytes.Add(uint64(size))
+			for range frames {
+				c.took(record.None)
+			}
 			for left := frames * wire.AckSize; left > 0; {
 				n, err := c.nc.Write(ackRun[:min(left, len(ackRun))])
 				if err != nil {
@@ -66,6 +70,7 @@ func (c *conn) sinkWindow() error {
 				}
 				left -= n
 			}
+			c.rec.Answered()
 			c.meter.took(frames, time.Since(now))
 		}
 		msg, rest, err := wire.NextFrame(c.buf[c.r:c.w], most)
@@ -90,11 +95,14 @@ func (c *conn) sinkOne(msg []byte, now time.Time) error {
 			return err
 		}
 		c.out = c.find(c.out, m.Query, now)
+		c.took(0)
 	} else if i := c.dice.Draw(); i >= 0 {
 		c.tally.refused.Add(1)
 		c.out = appendError(c.out, c.opts.Errors[i].Name)
+		c.took(record.None)
 	} else {
 		c.out = append(c.out, wire.Ack...)
+		c.took(record.None)
 	}
 	c.tally.messages.Add(1)
 	c.tally.bytes.Add(uint64(wire.FrameHead + len(msg)))

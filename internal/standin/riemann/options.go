@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
 	"carronade/units"
 )
@@ -36,6 +37,8 @@ type Options struct {
 	Seed   uint64      // of the draws of errors and drops
 
 	TLS setting.TLS // for TLSListen; with ClientCA set, mutual as the real server's
+
+	Record string // a file for when each message came over TCP or WebSocket and was answered; empty: none
 
 	Log io.Writer // words about connections that ended badly; nil: none
 }
@@ -90,6 +93,9 @@ func (o Options) Check() error {
 	case o.Drop < 0 || o.Drop > 1:
 		return fmt.Errorf("dropping %s of the events: want 0%% to 100%%", units.FormatPercent(o.Drop))
 	}
+	if err := record.Check(o.Record, o.TLS); err != nil {
+		return err
+	}
 	if err := o.TLS.Check(); err != nil {
 		return err
 	}
@@ -122,6 +128,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.Var(setting.Size(&o.MaxIndex), "max-index", "`SIZE` that the index may take of memory, about; then new events are refused")
 	fs.Var(setting.Duration(&o.Interval), "interval", "how often it tells of itself, in events")
 	fault.Bind(fs, &o.Delay, &o.Stall)
+	record.Bind(fs, &o.Record)
 	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",
 		"refuse a share of the messages, `TEXT@SHARE` such as overloaded@1% (repeatable)")
 	fs.Var(&setting.Value[float64]{To: &o.Drop, Parse: units.ParseShare, Format: formatShare, Kind: "share"}, "drop",

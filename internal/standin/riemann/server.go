@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
 )
 
@@ -43,6 +44,7 @@ type Server struct {
 	core  *core
 	start time.Time
 	doors []*door
+	rec   *record.Recorder // nil: none
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -69,6 +71,9 @@ func Start(opts Options) (*Server, error) {
 	s := &Server{core: newCore(opts), start: time.Now(), conns: make(map[net.Conn]struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.end)
+	if s.rec, err = record.Open(opts.Record); err != nil {
+		return nil, err
+	}
 	for _, a := range opts.addresses() {
 		if a.addr == "" {
 			continue
@@ -78,6 +83,7 @@ func Start(opts Options) (*Server, error) {
 			for _, d := range s.doors {
 				_ = d.close()
 			}
+			_ = s.rec.Close()
 			return nil, fmt.Errorf("listening on %s for %s: %w", a.addr, a.name, err)
 		}
 		s.doors = append(s.doors, d)
@@ -140,10 +146,10 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
 		return nil, err
 	}
 	d.addr, d.close = ln.Addr().String(), ln.Close
-	hurting := fault.Listen(ln, opts.Delay, opts.Stall, s.start)
+	hurting := s.rec.Over(fault.Listen(s.rec.Under(ln), opts.Delay, opts.Stall, s.start))
 	switch name {
 	case "ws":
-		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter)}
+		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter), ConnContext: withRecord}
 		d.run = func() error { return srv.Serve(hurting) }
 		d.close = func() error { return errors.Join(srv.Close(), closed(ln)) }
 		return d, nil
@@ -214,6 +220,9 @@ func (s *Server) end() (err error) {
 	}
 	s.mu.Unlock()
 	s.wg.Wait()
+	if e := s.rec.Close(); err == nil {
+		err = e
+	}
 	return err
 }
 

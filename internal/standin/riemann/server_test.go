@@ -596,7 +596,7 @@ func TestFlags(t *testing.T) {
 	got.Bind(fs)
 	args := []string{
 		"--listen", "127.0.0.1:1", "--udp", "127.0.0.1:2", "--tls-listen", "127.0.0.1:3", "--ws", "127.0.0.1:4", "--discard",
-		"--max-message", "1MiB", "--max-datagram", "1KiB", "--max-index", "2MiB", "--interval", "1s", "--delay", "5ms", "--stall", "10s/1s",
+		"--max-message", "1MiB", "--max-datagram", "1KiB", "--max-index", "2MiB", "--interval", "1s", "--delay", "5ms", "--stall", "10s/1s", "--record", "r",
 		"--error", "user@host is gone@1%", "--error", "b@2%", "--drop", "0.5%", "--seed", "9", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "ca",
 	}
 	fs.VisitAll(func(f *pflag.Flag) {
@@ -610,7 +610,7 @@ func TestFlags(t *testing.T) {
 	want := Options{
 		Listen: "127.0.0.1:1", UDP: "127.0.0.1:2", TLSListen: "127.0.0.1:3", Web: "127.0.0.1:4", Discard: true,
 		MaxMessage: 1 << 20, MaxDatagram: 1 << 10, MaxIndex: 2 << 20, Interval: time.Second,
-		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second},
+		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second}, Record: "r",
 		Errors: []ErrorRule{{Name: "user@host is gone", Share: 0.01}, {Name: "b", Share: 0.02}}, Drop: 0.005, Seed: 9, TLS: setting.TLS{Cert: "c", Key: "k", ClientCA: "ca"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"carronade/internal/standin/record"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -34,6 +35,16 @@ func (s *Server) web(m *meter) http.Handler {
 		mux.HandleFunc(path+"/{$}", serve)
 	}
 	return mux
+}
+
+// A recordKey is where requests find the record of their connection.
+type recordKey struct{}
+
+func withRecord(ctx context.Context, nc net.Conn) context.Context {
+	if c := record.Of(nc); c != nil {
+		return context.WithValue(ctx, recordKey{}, c)
+	}
+	return ctx
 }
 
 // webState counts connections; those that become WebSockets are counted on by
@@ -97,7 +108,8 @@ func isSocket(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
 func (w web) events(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case isSocket(r):
-		w.socket(rw, r, w.eventSocket)
+		rec, _ := r.Context().Value(recordKey{}).(*record.Conn)
+		w.socket(rw, r, func(ctx context.Context, c *websocket.Conn) error { return w.eventSocket(ctx, c, rec) })
 	case r.Method == http.MethodPut || r.Method == http.MethodPost:
 		w.eventLines(rw, r)
 	default:
@@ -106,7 +118,7 @@ func (w web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (w web) eventSocket(ctx context.Context, c *websocket.Conn) error {
+func (w web) eventSocket(ctx context.Context, c *websocket.Conn, rec *record.Conn) error {
 	t := jsonTaker{taker: taker{core: w.core}}
 	for {
 		_, data, err := c.Read(ctx)
@@ -115,9 +127,11 @@ func (w web) eventSocket(ctx context.Context, c *websocket.Conn) error {
 		}
 		now := time.Now()
 		answer, _ := t.take(data, now)
+		rec.Took(record.Request{Kind: "message", Partition: record.None, Offset: record.None, Events: 1})
 		if err := c.Write(ctx, websocket.MessageText, answer); err != nil {
 			return err
 		}
+		rec.Answered()
 		w.meter.took(1, time.Since(now))
 	}
 }

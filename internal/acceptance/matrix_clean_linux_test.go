@@ -1,0 +1,132 @@
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A clean is how clean runs of a kind of target are fired: at sinks, so that a run
+// has the machine nearly for itself.
+type clean struct {
+	kind     string
+	variants []cleanVariant
+}
+
+type cleanVariant struct {
+	name  string
+	serve []string
+	url   string // with ADDR
+	flags []string
+	// rates go up to half of what the open loops of docs/performance.md reach.
+	rates []string
+}
+
+var cleans = []clean{
+	{"kafka", []cleanVariant{
+		{"wire", []string{"--topic", "t:2"}, "kafka://ADDR/t", nil, []string{"1k/s", "20k/s", "100k/s", "500k/s"}},
+		{"client", []string{"--topic", "t:2"}, "kafka://ADDR/t", []string{"--engine", "client"}, []string{"1k/s", "20k/s", "100k/s"}},
+	}},
+	{"riemann", []cleanVariant{
+		{"tcp", nil, "riemann://ADDR", nil, []string{"1k/s", "10k/s", "50k/s"}},
+		{"ws", []string{"--ws", "127.0.0.1:0"}, "riemann+ws://ADDR", nil, []string{"1k/s", "5k/s", "20k/s"}},
+	}},
+	{"apm", []cleanVariant{
+		{"v2", nil, "apm+http://ADDR", nil, []string{"4k/s", "40k/s", "400k/s"}},
+	}},
+}
+
+// TestClean: runs that nothing impairs are trusted, nearly all of them: a judge
+// that trusts nothing is of no use. CARRONADE_TEST_CLEAN is how many runs there
+// are of a target, 100 in make conformance.
+func TestClean(t *testing.T) {
+	runs := 0
+	switch n := os.Getenv("CARRONADE_TEST_CLEAN"); {
+	case n != "":
+		var err error
+		if runs, err = strconv.Atoi(n); err != nil || runs < 1 {
+			t.Fatalf("CARRONADE_TEST_CLEAN=%s: want how many runs there are of a target", n)
+		}
+	case conformance:
+		runs = 100
+	default:
+		t.Skip("make conformance fires clean runs, or CARRONADE_TEST_CLEAN=10")
+	}
+	rng := seed(t)
+	for _, c := range cleans {
+		t.Run(c.kind, func(t *testing.T) {
+			fs := openFindings(t, cleanFile(c.kind, runs))
+			for i := range runs {
+				v := c.variants[i%len(c.variants)]
+				load := (i / len(c.variants)) % (len(v.rates) + 2)
+				name := closedLoop
+				switch {
+				case load < len(v.rates):
+					name = v.rates[load]
+				case load > len(v.rates):
+					name = fullSpeed
+				}
+				f := finding{Cell: strings.Join([]string{c.kind, strconv.Itoa(i), v.name + ", " + name}, " / ")}
+				if _, done := fs.all[f.Cell]; done {
+					continue
+				}
+				t.Run(f.Cell, func(t *testing.T) {
+					system := startStandin(t, c.kind, append([]string{"--listen", "127.0.0.1:0", "--discard"}, v.serve...)...)
+					defer system.kill()
+					args := append([]string{"run", strings.Replace(v.url, "ADDR", system.reach(), 1), "--json", "--for", "5s", "--seed", strconv.FormatUint(rng.Uint64()>>1, 10)}, v.flags...)
+					switch name {
+					case closedLoop:
+						args = append(args, "--callers", "4")
+					case fullSpeed:
+					default:
+						args = append(args, "--rate", name)
+					}
+					w := watch()
+					e := run(t, args...)
+					longest := w.end()
+					e.wantOne(t, 0, 3)
+					d := e.document(t)
+					is, err := trustOf(e.stdout)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if f.Level = is.level; f.Level != trusted {
+						// A machine that others use is no place for this test.
+						t.Logf("%s: %q; %d events acked; the test itself did not run for up to %v", f.Level, is.reasons, d.Totals.Acked, longest.Round(time.Millisecond))
+					}
+					fs.add(t, f)
+				})
+			}
+			count := map[string]int{}
+			for _, f := range fs.all {
+				count[f.Level]++
+			}
+			var table strings.Builder
+			fs.table(&table)
+			t.Logf("%d clean runs of %s: %d trusted, %d noisy, %d not trusted\n%s", len(fs.all), c.kind, count[trusted], count[noisy], count[notTrusted], table.String())
+			// Of a hundred two and ten, and as many of fewer, rounded up.
+			if most := (2*runs + 99) / 100; count[notTrusted] > most {
+				t.Errorf("%d of %d are not trusted, want %d at most", count[notTrusted], runs, most)
+			}
+			if most := (10*runs + 99) / 100; count[noisy] > most {
+				t.Errorf("%d of %d are noisy, want %d at most", count[noisy], runs, most)
+			}
+			if len(fs.all) >= runs {
+				fs.close(t)
+			}
+		})
+	}
+}
+
+// cleanFile is where finished clean runs are kept; empty: nowhere.
+func cleanFile(kind string, runs int) string {
+	path := os.Getenv("CARRONADE_TEST_MATRIX")
+	if path == "" || !conformance {
+		return ""
+	}
+	ext := filepath.Ext(path)
+	return strings.TrimSuffix(path, ext) + "-clean-" + kind + "-" + strconv.Itoa(runs) + ext
+}

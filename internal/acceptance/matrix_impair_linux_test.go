@@ -1,0 +1,292 @@
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// This file is what is done to a run: to the generator, or to the system.
+
+// An impairment is one thing that is done to a run.
+type impairment struct {
+	name   string
+	system bool // it is the system that is stopped: the generator is not to blame
+	small  bool // it fits a run of three seconds
+
+	// Before the run: flags and environment, and whether it can be done here.
+	flags func(t *testing.T, dir string) []string
+	env   []string
+	able  func() error
+	// During the run, once it fires.
+	during func(t *testing.T, generator, system int)
+}
+
+// stopped stops a process by signals.
+func stopped(t *testing.T, pid int, lengths ...time.Duration) {
+	t.Helper()
+	for i, d := range lengths {
+		if i > 0 {
+			after(t, 200*time.Millisecond)
+		}
+		if syscall.Kill(pid, syscall.SIGSTOP) != nil {
+			return // the run is over
+		}
+		after(t, d)
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+}
+
+func repeated(n int, d time.Duration) (all []time.Duration) {
+	for range n {
+		all = append(all, d)
+	}
+	return all
+}
+
+func impairments() (all []impairment) {
+	add := func(i impairment) { all = append(all, i) }
+	const six = 6
+	for _, s := range []struct {
+		name    string
+		small   bool
+		lengths []time.Duration
+	}{
+		{"50ms", true, repeated(1, 50*time.Millisecond)},
+		{"200ms", true, repeated(1, 200*time.Millisecond)},
+		{"500ms", true, repeated(1, 500*time.Millisecond)},
+		{"2s", false, repeated(1, 2*time.Second)},
+		{"6x100ms", true, repeated(six, 100*time.Millisecond)},
+	} {
+		add(impairment{name: "generator stopped " + s.name, small: s.small, during: func(t *testing.T, generator, _ int) { stopped(t, generator, s.lengths...) }})
+		add(impairment{name: "system stopped " + s.name, small: s.small, system: true, during: func(t *testing.T, _, system int) { stopped(t, system, s.lengths...) }})
+	}
+	for name, hook := range map[string]string{
+		"sending late once": "send=200ms@1500ms", "sending late often": "send=20ms/200ms",
+		"reading late once": "receive=200ms@1500ms", "reading late often": "receive=20ms/200ms",
+		"wall clock set": "wall=1h@1500ms",
+	} {
+		add(impairment{name: name, small: true, env: []string{"CARRONADE_IMPAIR=" + hook}, able: hooked})
+	}
+	add(impairment{name: "duty cycle of 20 %", small: true, during: func(t *testing.T, generator, _ int) {
+		for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+			stopped(t, generator, 80*time.Millisecond)
+			after(t, 20*time.Millisecond)
+		}
+	}})
+	add(impairment{name: "quota of 20 %", small: true, able: func() error { _, err := quota(0); return err }, during: func(t *testing.T, generator, _ int) {
+		undo, err := quota(generator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after(t, 1500*time.Millisecond)
+		undo()
+	}})
+	add(impairment{name: "eight hogs", small: true, during: func(t *testing.T, _, _ int) {
+		stop := hogs(t, 8)
+		after(t, 1500*time.Millisecond)
+		stop()
+	}})
+	add(impairment{name: "collector always on", small: true, env: []string{"GOMEMLIMIT=8MiB", "GOGC=5"}})
+	add(impairment{name: "slow HDR file", small: true, flags: func(t *testing.T, dir string) []string {
+		return []string{"--hdr", blocked(t, dir, 2*time.Second), "--interval", "100ms"}
+	}})
+	return all
+}
+
+// hooked: the program has hooks for tests, when built with their tag.
+var hooked = sync.OnceValue(func() error {
+	out, err := exec.Command("go", "list", "-tags", "impair", "-f", `{{join .GoFiles "\n"}}`, "carronade/...").Output()
+	if err != nil {
+		return fmt.Errorf("listing the program's files: %w", err)
+	}
+	plain, err := exec.Command("go", "list", "-f", `{{join .GoFiles "\n"}}`, "carronade/...").Output()
+	if err != nil {
+		return fmt.Errorf("listing the program's files: %w", err)
+	}
+	if string(out) == string(plain) {
+		return fmt.Errorf("the program has no files for the tag impair")
+	}
+	return nil
+})
+
+// impaired is the path of the program with the hooks.
+var impaired = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(program), "carronade-impair")
+	if os.Getenv("CARRONADE_PROGRAM") != "" { // its folder is somebody else's
+		dir, err := os.MkdirTemp("", "carronade-impair-")
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, "carronade")
+	}
+	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-tags", "impair", "-o", path, "carronade")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build carronade with hooks: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// quota gives a process a fifth of a processor, by a control group; 0 only tries
+// whether that is allowed.
+func quota(pid int) (undo func(), err error) {
+	for _, v := range []struct{ root, file, value, procs string }{
+		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000", "cgroup.procs"},
+		{"/sys/fs/cgroup", "cpu.max", "20000 100000", "cgroup.procs"},
+	} {
+		dir := filepath.Join(v.root, fmt.Sprintf("carronade-matrix-%d", os.Getpid()))
+		if err = os.Mkdir(dir, 0o755); err != nil {
+			continue
+		}
+		if err = os.WriteFile(filepath.Join(dir, v.file), []byte(v.value), 0o644); err == nil && pid > 0 {
+			err = os.WriteFile(filepath.Join(dir, v.procs), []byte(fmt.Sprint(pid)), 0o644)
+		}
+		undo = func() {
+			if pid > 0 {
+				_ = os.WriteFile(filepath.Join(v.root, v.procs), []byte(fmt.Sprint(pid)), 0o644)
+			}
+			_ = os.Remove(dir)
+		}
+		if err != nil || pid == 0 {
+			undo()
+		}
+		if err == nil {
+			return undo, nil
+		}
+	}
+	return nil, fmt.Errorf("no control group for processors may be made: %w", err)
+}
+
+// hogs starts processes that spin.
+func hogs(t *testing.T, n int) (stop func()) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends []func()
+	for range n {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), hogEnv+"=1")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := kafkatest.Launch(cmd); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, sync.OnceFunc(func() {
+			_ = in.Close()
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}))
+	}
+	stop = func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// blocked is a file that takes next to nothing for so long: a named pipe that
+// nobody reads, with room for a page.
+func blocked(t *testing.T, dir string, d time.Duration) string {
+	t.Helper()
+	path := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const setPipeSize = 1031 // F_SETPIPE_SZ
+	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), setPipeSize, 4096); errno != 0 {
+		t.Fatal(errno)
+	}
+	if err := syscall.SetNonblock(int(f.Fd()), true); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	t.Cleanup(func() { close(closed) })
+	go func() {
+		defer f.Close()
+		select {
+		case <-time.After(d):
+		case <-closed:
+			return
+		}
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		buf := make([]byte, 64<<10)
+		for {
+			for n := 1; n > 0; {
+				n, _ = syscall.Read(int(f.Fd()), buf)
+			}
+			select {
+			case <-tick.C:
+			case <-closed:
+				return
+			}
+		}
+	}()
+	return path
+}
+
+// A witness is a thread of the test that wants to run each millisecond: where it
+// did not, nothing else on this machine is sure to have run.
+type witness struct {
+	longest time.Duration
+	stop    chan struct{}
+	done    chan struct{}
+}
+
+func watch() *witness {
+	w := &witness{stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		const every = time.Millisecond
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for last := time.Now(); ; {
+			select {
+			case <-tick.C:
+			case <-w.stop:
+				return
+			}
+			now := time.Now()
+			w.longest = max(w.longest, now.Sub(last)-every)
+			last = now
+		}
+	}()
+	return w
+}
+
+func (w *witness) end() time.Duration {
+	close(w.stop)
+	<-w.done
+	return w.longest
+}
+
+// aboutGenerator tells whether a reason says that the generator did not run.
+func aboutGenerator(reasons []string) bool {
+	for _, r := range reasons {
+		for _, word := range []string{"generator", "froze", "freeze", "lag", "delay", "thread"} {
+			if strings.Contains(strings.ToLower(r), word) {
+				return true
+			}
+		}
+	}
+	return false
+}

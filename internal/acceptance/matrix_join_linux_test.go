@@ -1,0 +1,279 @@
+package acceptance
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// This file joins a generator's trace with a stand-in's record.
+
+// never is a time that there is not.
+const never = int64(math.MinInt64)
+
+// A batch is a row of the trace; times are the machine's monotonic clock.
+type batch struct {
+	lane, sequence, partition, offset, events int64
+	due, dueLast, sent, done, consumed        int64
+}
+
+// readTrace reads the rows that were acked whole.
+func readTrace(path string) ([]batch, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := parquet.OpenFile(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	text, ok := file.Lookup("carronade.started_monotonic_ns")
+	if !ok {
+		return nil, errors.New("the trace does not say when its run began")
+	}
+	began, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	type row struct {
+		Lane      int64  `parquet:"lane"`
+		Sequence  int64  `parquet:"sequence"`
+		Due       *int64 `parquet:"due_ns,optional"`
+		DueLast   *int64 `parquet:"due_last_ns,optional"`
+		Sent      *int64 `parquet:"sent_ns,optional"`
+		Done      int64  `parquet:"done_ns"`
+		Consumed  *int64 `parquet:"consumed_ns,optional"`
+		Partition *int64 `parquet:"partition,optional"`
+		Offset    *int64 `parquet:"log_offset,optional"`
+		Events    int64  `parquet:"events"`
+		Acked     int64  `parquet:"acked"`
+	}
+	rows, err := parquet.Read[row](f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	at := func(p *int64) int64 {
+		if p == nil {
+			return never
+		}
+		return began + *p
+	}
+	plain := func(p *int64) int64 {
+		if p == nil {
+			return -1
+		}
+		return *p
+	}
+	var out []batch
+	for _, r := range rows {
+		if r.Acked != r.Events || r.Sent == nil {
+			continue
+		}
+		out = append(out, batch{
+			lane: r.Lane, sequence: r.Sequence, partition: plain(r.Partition), offset: plain(r.Offset), events: r.Events,
+			due: at(r.Due), dueLast: at(r.DueLast), sent: at(r.Sent), done: at(&r.Done), consumed: at(r.Consumed),
+		})
+	}
+	return out, nil
+}
+
+// A served is a row of a stand-in's record.
+type served struct {
+	connection, kind          string
+	partition, offset, events int64
+	arrived, writing, ended   int64 // never: not answered
+}
+
+// readRecord reads a record, in the order of each connection.
+func readRecord(path string) ([]served, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.ReuseRecord = true
+	lines, err := r.Read()
+	if err != nil {
+		return nil, err
+	}
+	column := map[string]int{}
+	for i, name := range lines {
+		column[name] = i
+	}
+	type sequenced struct {
+		served
+		sequence int64
+	}
+	var all []sequenced
+	for {
+		line, err := r.Read()
+		if err != nil {
+			if len(line) > 0 || !errors.Is(err, io.EOF) {
+				return nil, err
+			}
+			break
+		}
+		number := func(name string, none int64) int64 {
+			v, e := strconv.ParseInt(line[column[name]], 10, 64)
+			if e != nil {
+				return none
+			}
+			return v
+		}
+		all = append(all, sequenced{served{
+			connection: line[column["connection"]], kind: line[column["kind"]],
+			partition: number("partition", -1), offset: number("offset", -1), events: number("events", -1),
+			arrived: number("arrived_ns", never), writing: number("writing_ns", never), ended: number("answered_ns", never),
+		}, number("sequence", -1)})
+	}
+	slices.SortStableFunc(all, func(a, b sequenced) int { return int(a.sequence - b.sequence) })
+	out := make([]served, len(all))
+	for i := range all {
+		out[i] = all[i].served
+	}
+	return out, nil
+}
+
+// A pair is a batch and how it was served; of a round trip, also the answer that
+// carried it to the consumer and the one before on that connection.
+type pair struct {
+	batch
+	by           served
+	fetch        *served
+	fetchedAfter int64 // when the answer before that was written; never: there was none
+}
+
+// join finds how each batch was served: by its place in the log, where it has
+// one, else by its place in the order of its connection.
+func join(batches []batch, record []served) ([]pair, error) {
+	pairs := make([]pair, len(batches))
+	for i := range batches {
+		pairs[i] = pair{batch: batches[i], fetchedAfter: never}
+	}
+	if len(batches) > 0 && batches[0].offset >= 0 {
+		return pairs, joinByPlace(pairs, record)
+	}
+	return pairs, joinByOrder(pairs, record)
+}
+
+func joinByPlace(pairs []pair, record []served) error {
+	type log struct {
+		kind      string
+		partition int64
+	}
+	logs, before := map[log][]*served{}, map[*served]int64{}
+	last := map[string]int64{} // answer of a connection
+	for i := range record {
+		s := &record[i]
+		if s.offset < 0 || s.ended == never {
+			continue
+		}
+		k := log{s.kind, s.partition}
+		logs[k] = append(logs[k], s)
+		if s.kind == "fetch" {
+			before[s] = never
+			if at, ok := last[s.connection]; ok && at < s.arrived {
+				before[s] = at
+			}
+			last[s.connection] = s.ended
+		}
+	}
+	for _, l := range logs {
+		slices.SortFunc(l, func(a, b *served) int { return int(a.offset - b.offset) })
+	}
+	find := func(kind string, p *pair) *served {
+		l := logs[log{kind, p.partition}]
+		i, _ := slices.BinarySearchFunc(l, p.offset+1, func(s *served, end int64) int { return int(s.offset - end) })
+		if i--; i < 0 || p.offset >= l[i].offset+l[i].events {
+			return nil
+		}
+		return l[i]
+	}
+	for i := range pairs {
+		p := &pairs[i]
+		by := find("produce", p)
+		if by == nil {
+			return fmt.Errorf("the record lacks offset %d of partition %d", p.offset, p.partition)
+		}
+		if p.by = *by; p.consumed == never {
+			continue
+		}
+		if p.fetch = find("fetch", p); p.fetch == nil {
+			return fmt.Errorf("nobody fetched offset %d of partition %d", p.offset, p.partition)
+		}
+		p.fetchedAfter = before[p.fetch]
+	}
+	return nil
+}
+
+// joinByOrder: answers come in the order of requests on a connection, and a lane
+// is a connection. Which one it is: the one for which causes come before effects.
+func joinByOrder(pairs []pair, record []served) error {
+	connections := map[string][]served{}
+	for _, s := range record {
+		if s.events != 0 { // else it asked for something
+			connections[s.connection] = append(connections[s.connection], s)
+		}
+	}
+	lanes := map[int64][]*pair{}
+	for i := range pairs {
+		lanes[pairs[i].lane] = append(lanes[pairs[i].lane], &pairs[i])
+	}
+	const slack = int64(50 * time.Microsecond)
+	for lane, rows := range lanes {
+		slices.SortFunc(rows, func(a, b *pair) int { return int(a.sequence - b.sequence) })
+		found := ""
+		for name, c := range connections {
+			fits := int(rows[len(rows)-1].sequence) < len(c)
+			for _, p := range rows {
+				if !fits {
+					break
+				}
+				s := c[p.sequence]
+				fits = s.ended != never && s.arrived >= p.sent-slack && s.writing <= p.done+slack
+			}
+			if fits && (found == "" || len(c) < len(connections[found])) {
+				found = name
+			}
+		}
+		if found == "" {
+			return fmt.Errorf("no connection of %d fits lane %d of %d batches", len(connections), lane, len(rows))
+		}
+		for _, p := range rows {
+			p.by = connections[found][p.sequence]
+		}
+		delete(connections, found)
+	}
+	return nil
+}
+
+// causal checks that causes come before effects: else the clocks do not fit.
+func causal(pairs []pair) error {
+	const slack = int64(50 * time.Microsecond)
+	for i := range pairs {
+		p := &pairs[i]
+		switch {
+		case p.by.ended == never:
+			return fmt.Errorf("batch %d of lane %d was acked, and the stand-in says that it was not answered", p.sequence, p.lane)
+		case p.by.arrived < p.sent-slack:
+			return fmt.Errorf("batch %d of lane %d arrived %d ns before it was sent", p.sequence, p.lane, p.sent-p.by.arrived)
+		case p.done < p.by.writing-slack:
+			return fmt.Errorf("batch %d of lane %d was done %d ns before it was answered", p.sequence, p.lane, p.by.writing-p.done)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package acceptance
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// This file runs the impairment matrix: every kind of run under everything that
+// may keep a generator from being on time, held against what really happened. A
+// reported time is right, or the report says that it is not.
+
+// A subject is a target and how it is served.
+type subject struct {
+	name    string
+	kind    string   // of the stand-in
+	serve   []string // its flags
+	url     string   // with ADDR
+	flags   []string // of every run
+	rates   [3]string
+	batched []string // how batches are made where nothing is scheduled
+	back    bool     // it has round trips
+}
+
+var subjects = []subject{
+	{
+		name: "kafka", kind: "kafka", serve: []string{"--in-memory", "--topic", "t:2"}, url: "kafka://ADDR/t", flags: []string{"--linger", "0s"},
+		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--events-per-shot", "10"}, back: true,
+	},
+	{
+		name: "kafka client", kind: "kafka", serve: []string{"--in-memory", "--topic", "t:2"}, url: "kafka://ADDR/t", flags: []string{"--engine", "client", "--linger", "0s"},
+		rates: [3]string{"500/s", "2k/s", "5k/s"}, back: true,
+	},
+	{
+		name: "riemann", kind: "riemann", url: "riemann://ADDR", rates: [3]string{"500/s", "2k/s", "10k/s"}, batched: []string{"--events-per-shot", "10"},
+	},
+	{
+		name: "riemann ws", kind: "riemann", serve: []string{"--ws", "127.0.0.1:0"}, url: "riemann+ws://ADDR", rates: [3]string{"500/s", "2k/s", "5k/s"},
+	},
+	{
+		name: "apm", kind: "apm", url: "apm+http://ADDR", flags: []string{"--events", "2", "--spans", "0", "--mix", "transaction=1", "--clients", "2"},
+		rates: [3]string{"200/s", "1k/s", "2k/s"},
+	},
+}
+
+// Loads, beside the three rates of the open loop.
+const (
+	closedLoop = "closed loop"
+	fullSpeed  = "full speed"
+	roundTrip  = "round trip"
+)
+
+// A cell is one run of the matrix.
+type cell struct {
+	subject
+	load string // a rate, or one of the above
+	impairment
+}
+
+func (c *cell) name() string {
+	return strings.Join([]string{c.subject.name, c.load, c.impairment.name}, " / ")
+}
+
+// cells are all of them: the middle rate under every impairment, the other loads
+// under every other one.
+func cells() (all []cell) {
+	things := impairments()
+	slices.SortFunc(things, func(a, b impairment) int { return strings.Compare(a.name, b.name) })
+	for k, s := range subjects {
+		for i, what := range things {
+			loads := []string{s.rates[1], []string{s.rates[0], s.rates[2]}[(i+k)%2], []string{closedLoop, fullSpeed}[(i+k)%2]}
+			if s.back {
+				loads = append(loads, roundTrip)
+			}
+			for _, l := range loads {
+				all = append(all, cell{s, l, what})
+			}
+		}
+	}
+	return all
+}
+
+// delay is what the stand-ins take to answer.
+const delay = "5ms"
+
+// args are the flags of a cell's run, and which of its times are judged.
+func (c *cell) args(length time.Duration) (args []string, judged string) {
+	args = append([]string{"--for", length.String()}, c.subject.flags...)
+	wide := []string{"--max-in-flight", "100000"}
+	switch c.load {
+	case closedLoop:
+		return append(args, "--callers", "8", "--max-in-flight", "8"), ofService
+	case fullSpeed:
+		return append(append(args, "--max-in-flight", "16"), c.batched...), ofService
+	case roundTrip:
+		return append(append(args, wide...), "--op", "roundtrip", "--rate", c.rates[0]), ofEndToEnd
+	}
+	args = append(append(args, wide...), "--rate", c.load)
+	if c.kind == "riemann" {
+		args = append(args, "--events-per-shot", "1")
+	}
+	return args, ofResponse
+}
+
+// try runs a cell.
+func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f finding) {
+	t.Helper()
+	exe, err := impaired()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Cell = c.name()
+	dir := t.TempDir()
+	record, trace := filepath.Join(dir, "record.csv"), filepath.Join(dir, "trace.parquet")
+	system := startStandin(t, c.kind, append([]string{"--listen", "127.0.0.1:0", "--delay", delay, "--record", record}, c.serve...)...)
+	args, judged := c.args(length)
+	s := prepare(t, append([]string{"run", strings.Replace(c.url, "ADDR", system.reach(), 1), "--json", "--trace", trace}, args...)...)
+	s.cmd.Path, s.cmd.Args[0] = exe, exe
+	s.env = c.env
+	if c.impairment.flags != nil {
+		more := c.impairment.flags(t, dir)
+		s.args, s.cmd.Args = append(s.args, more...), append(s.cmd.Args, more...)
+	}
+	w := watch()
+	s.begin()
+	if c.during != nil {
+		s.awaitSaid(firing)
+		after(t, start)
+		c.during(t, s.cmd.Process.Pid, system.cmd.Process.Pid)
+	}
+	e := s.wait(patience)
+	longest := w.end()
+	system.stop()
+	e.wantOne(t, 0, 1, 3)
+	is, err := statedBy(e.stdout, judged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Level = is.level
+	if c.system && is.level == notTrusted && aboutGenerator(is.reasons) {
+		// A machine that kept the test itself from running kept the generator, too.
+		f.Blamed = is.reasons
+		if longest > 10*time.Millisecond {
+			f.Excuse = fmt.Sprintf("this machine gave the test no processor for %v", longest.Round(time.Millisecond))
+		}
+	}
+	batches, err := readTrace(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := readRecord(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is.dropped > 0 {
+		f.Unjudged = fmt.Sprintf("the trace lacks %d rows", is.dropped)
+		return f
+	}
+	pairs, err := join(batches, served)
+	if err == nil {
+		err = causal(pairs)
+	}
+	if err != nil {
+		t.Fatalf("joining the trace with the record: %v", err)
+	}
+	was := truthOf(judged, pairs, c.system)
+	if len(was.most) == 0 {
+		t.Fatalf("nothing was joined: %d batches, %d rows of the record", len(batches), len(served))
+	}
+	f.Breaches = breaches(is, was)
+	return f
+}
+
+// reach is the address to fire at: the last one that it listens on, which is the
+// WebSocket's where it has one.
+func (r *standin) reach() string {
+	if _, last, ok := strings.Cut(r.addr, ", "); ok {
+		_, last, _ = strings.Cut(last, " ")
+		return last
+	}
+	return r.addr
+}
+
+// stop ends a stand-in as Ctrl-C does, so that it writes what it kept.
+func (r *standin) stop() {
+	_ = r.cmd.Process.Signal(syscall.SIGCONT)
+	_ = r.cmd.Process.Signal(os.Interrupt)
+	late := time.AfterFunc(10*time.Second, func() { _ = r.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = r.cmd.Wait()
+}
+
+// seed orders the matrix, and chooses from it.
+func seed(t *testing.T) *rand.Rand {
+	t.Helper()
+	n := uint64(1)
+	if s := os.Getenv("CARRONADE_TEST_SEED"); s != "" {
+		var err error
+		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("CARRONADE_TEST_SEED: %v", err)
+		}
+	}
+	t.Logf("CARRONADE_TEST_SEED=%d", n)
+	return rand.New(rand.NewPCG(n, 0))
+}
+
+// TestImpaired: whatever keeps the generator, or the system, from running, a
+// reported time is right, or the report says that it is not. make conformance
+// runs all of the matrix, make test a small part of it. It takes turns with
+// nobody: what else runs here impairs it, too.
+//
+// CARRONADE_TEST_MATRIX names a file of finished runs, with which a matrix that
+// was killed goes on; CARRONADE_TEST_CELLS is a part of the names of cells.
+func TestImpaired(t *testing.T) {
+	rng := seed(t)
+	all := cells()
+	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	length, path := 5*time.Second, ""
+	only := os.Getenv("CARRONADE_TEST_CELLS")
+	switch {
+	case only != "":
+		all = slices.DeleteFunc(all, func(c cell) bool { return !strings.Contains(c.name(), only) })
+	case conformance:
+		path = os.Getenv("CARRONADE_TEST_MATRIX")
+	default:
+		all, length = some(all, 10), 3*time.Second
+	}
+	if len(all) == 0 {
+		t.Fatal("there is nothing to run")
+	}
+	fs := openFindings(t, path)
+	began, skipped, broken := len(fs.all), map[string]int{}, 0
+	for i := range all {
+		c := &all[i]
+		if _, done := fs.all[c.name()]; done {
+			continue
+		}
+		if c.able != nil {
+			if err := c.able(); err != nil {
+				skipped[fmt.Sprintf("%s: %v", c.impairment.name, err)]++
+				continue
+			}
+		}
+		start := time.Duration(rng.Int64N(int64(300 * time.Millisecond)))
+		if !t.Run(c.name(), func(t *testing.T) {
+			long := length
+			if !c.small {
+				long = max(long, 6*time.Second)
+			}
+			fs.add(t, c.try(t, long, start))
+		}) {
+			broken++
+		}
+	}
+	for why, n := range skipped {
+		t.Logf("%d runs were left out: %s", n, why)
+	}
+	if began > 0 {
+		t.Logf("%d runs were finished before, in %s", began, path)
+	}
+	var table strings.Builder
+	fs.table(&table)
+	t.Logf("what became of %d runs:\n%s", len(fs.all), table.String())
+	for _, f := range fs.all {
+		for _, b := range f.bad() {
+			t.Errorf("%s: %s", f.Cell, b)
+		}
+	}
+	if broken == 0 {
+		fs.close(t)
+	}
+}
+
+// some chooses cells so that no impairment comes twice while another one has not
+// come.
+func some(all []cell, n int) (out []cell) {
+	seen := map[string]bool{}
+	for _, c := range all {
+		if len(out) < n && c.small && !seen[c.impairment.name] && (c.able == nil || c.able() == nil) {
+			seen[c.impairment.name] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,258 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/kafkatest"
+)
+
+// verify is what the report says of the check, with its text.
+func (d *document) verify(t testing.TB) (ok, cannotTell bool, text string) {
+	t.Helper()
+	for _, c := range d.Checks {
+		if c.Name == "verify" {
+			return c.OK, c.CannotTell, c.Text
+		}
+	}
+	t.Fatal("the report does not judge what was read back")
+	return false, false, ""
+}
+
+// balanced checks that every acked event is accounted for once, in the whole and in
+// each partition.
+func (d *document) balanced(t testing.TB) {
+	t.Helper()
+	l := d.Ledger
+	if got := l.Read + l.Lost + l.Unread + l.Compacted; got != l.Acked || l.Duplicated+l.Reordered+l.Corrupted+l.Recovered+l.Inexact+l.Foreign != 0 {
+		t.Errorf("%d of %d events are accounted for: %+v", got, l.Acked, *l)
+	}
+	for _, g := range l.Logs {
+		if got := g.Read + g.Lost + g.Unread + g.Compacted; got != g.Acked {
+			t.Errorf("%s: %d of %d events are accounted for: %+v", g.Log, got, g.Acked, g)
+		}
+	}
+}
+
+// TestVerifiedRemoved deletes the head of one of two partitions while a run fires,
+// which is read back afterwards: so many events are unread, not lost, and whether
+// they were there cannot be told.
+func TestVerifiedRemoved(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	const removed = 5000
+	for _, flags := range [][]string{
+		{"--engine", "wire"},
+		{"--engine", "wire", "--compression", "lz4"},
+		{"--engine", "client"},
+		{"--engine", "client", "--transactions", "--acks", "all"},
+	} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			t.Parallel()
+			topic := broker.CreateTopic(t, 2, 1)
+			// Batches of 13, so that one of them is cut in two.
+			s := start(t, append([]string{"run", kafka(broker, topic), "--verify", "--callers", "20", "--events-per-shot", "13", "--for", "4s", "--json"}, flags...)...)
+			s.awaitSaid(firing)
+			for deadline := time.Now().Add(20 * time.Second); broker.EndOffsets(t, topic)[0] < removed && time.Now().Before(deadline); {
+				after(t, 50*time.Millisecond)
+			}
+			var at kadm.Offsets
+			at.Add(kadm.Offset{Topic: topic, Partition: 0, At: removed})
+			if res, err := broker.Admin(t).DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
+				t.Fatal(err, res.Error())
+			}
+			d := s.wait(patience).judged(t, 4).document(t)
+			l := d.Ledger
+			// With transactions some of the offsets were those of their ends.
+			least := uint64(removed)
+			if l.Committed > 0 {
+				least -= 100
+			}
+			if l.Unread != l.Removed || l.Unread > removed || l.Unread < least || l.Lost != 0 || l.Logs[0].Unread != l.Unread || l.Logs[1].Unread != 0 {
+				t.Errorf("%d events were removed: %+v", removed, *l)
+			}
+			d.balanced(t)
+			ok, cannotTell, text := d.verify(t)
+			want := fmt.Sprintf("cannot tell: %s of %s were removed before they were read (retention or deletion)", thousands(l.Unread), thousands(l.Acked))
+			if ok || !cannotTell || text != want {
+				t.Errorf("got %q (%v, %v), want %q", text, ok, cannotTell, want)
+			}
+		})
+	}
+}
+
+// TestVerifiedTidied fires into topics of which a broker in a hurry removes what is
+// too much, and what a later event of its key replaces.
+func TestVerifiedTidied(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Start(t, kafkatest.Config{Heap: "512m", Properties: map[string]string{
+		"log.retention.check.interval.ms": "200", "log.segment.delete.delay.ms": "100", "log.cleaner.backoff.ms": "100", "log.initial.task.delay.ms": "100",
+	}})
+	compact := []string{"segment.bytes=1048576", "segment.ms=500", "min.cleanable.dirty.ratio=0.01", "max.compaction.lag.ms=500"}
+	for _, tt := range []struct {
+		name     string
+		quick    bool // part of make test
+		settings []string
+		flags    []string
+		compacts bool
+	}{
+		{"retention by size", true, []string{"segment.bytes=1048576", "retention.bytes=1048576"}, nil, false},
+		{"retention by size, client", false, []string{"segment.bytes=1048576", "retention.bytes=1048576"}, []string{"--engine", "client"}, false},
+		{"retention by size, compressed", false, []string{"segment.bytes=1048576", "retention.bytes=1048576"}, []string{"--compression", "lz4"}, false},
+		{"compacted", true, append(compact, "cleanup.policy=compact"), nil, true},
+		{"compacted, fresh", false, append(compact, "cleanup.policy=compact"), []string{"--fresh"}, true},
+		{"compacted, by key", false, append(compact, "cleanup.policy=compact"), []string{"--partitioner", "murmur2", "--clients", "2"}, true},
+		{"compacted, client", true, append(compact, "cleanup.policy=compact,delete"), []string{"--engine", "client"}, true},
+		{"compacted, client, compressed", false, append(compact, "cleanup.policy=compact"), []string{"--engine", "client", "--compression", "zstd"}, true},
+		{"compacted, read as it goes", false, append(compact, "cleanup.policy=compact"), []string{"--op", "roundtrip", "--rate", "20k/s"}, true},
+		{"compacted, read as it goes, client", false, append(compact, "cleanup.policy=compact"), []string{"--op", "roundtrip", "--engine", "client", "--rate", "10k/s"}, true},
+		{"compacted, more keys than memory", false, append(compact, "cleanup.policy=compact"), []string{"--key", "uniform(400000)", "--fresh", "--for", "15s"}, true},
+	} {
+		if !tt.quick && !conformance {
+			continue
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			if !conformance {
+				t.Parallel()
+			}
+			topic := broker.CreateTopic(t, 2, 1, tt.settings...)
+			args := []string{"run", kafka(broker, topic), "--verify", "--json", "--quiet", "--for", "6s"}
+			if !strings.Contains(tt.name, "as it goes") {
+				args = append(args, "--callers", "20", "--events-per-shot", "50")
+			}
+			if tt.compacts {
+				args = append(args, "--key", "uniform(500)")
+			}
+			e := run(t, append(args, tt.flags...)...)
+			d := e.wantOne(t, 0, 3, 4).document(t)
+			l := d.Ledger
+			t.Logf("exit %d: %+v", e.code, *l)
+			d.balanced(t)
+			switch {
+			case l.Lost != 0:
+				t.Error("something is called lost")
+			case !tt.compacts:
+				e.judged(t, 4)
+				if l.Unread == 0 || l.Removed != l.Unread || l.Compacted != 0 {
+					t.Error("what retention removed is not called unread")
+				}
+			case strings.Contains(tt.name, "more keys"):
+				e.judged(t, 4)
+				if l.Unread == 0 || l.Compacted != 0 {
+					t.Error("something is said of keys that memory had no room for")
+				}
+			default:
+				e.judged(t, 0)
+				if l.Unread != 0 || l.Compacted == 0 && !strings.Contains(tt.name, "as it goes") || l.Method != "stamps" {
+					t.Error("what a later event of its key replaced is not called compacted")
+				}
+			}
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		topic := broker.CreateTopic(t, 1, 1, "cleanup.policy=compact")
+		for _, tt := range []struct {
+			name  string
+			flags []string
+			says  []string
+		}{
+			{"without keys", nil, []string{"refuses events without a key", "--key"}},
+			{"compressed", []string{"--key", "seq", "--compression", "lz4"}, []string{"stamps none that it compresses", "--engine client"}},
+			{"too small", []string{"--key", "seq", "--size", "10"}, []string{"not every value has room", "24 bytes"}},
+			{"transactions", []string{"--key", "seq", "--engine", "client", "--transactions", "--acks", "all"}, []string{"of transactions it cannot be told", "--transactions"}},
+		} {
+			run(t, append([]string{"run", kafka(broker, topic), "--verify", "--count", "100"}, tt.flags...)...).want(t, 2).says(t, tt.says...)
+		}
+	})
+}
+
+// TestVerifiedTransactions reads what was fired in transactions as both readers do.
+func TestVerifiedTransactions(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	args := []string{"--engine", "client", "--transactions", "--transaction-abort", "20%", "--acks", "all", "--verify", "--json", "--quiet"}
+	for _, op := range []string{"produce", "roundtrip"} {
+		t.Run(op, func(t *testing.T) {
+			topic := broker.CreateTopic(t, 2, 1)
+			d := run(t, append([]string{"run", kafka(broker, topic), "--op", op, "--rate", "4000/s", "--for", "3s", "--clients", "2"}, args...)...).done(t).document(t)
+			d.intact(t, 12_000)
+			d.balanced(t)
+			l := d.Ledger
+			if l.Committed+l.Aborted != l.Acked || l.CommittedRead != l.Committed || l.Aborted < 1200 || l.Aborted > 3600 || l.Phantom != 0 {
+				t.Errorf("about a fifth was aborted: %+v", *l)
+			}
+			got := run(t, "run", kafka(broker, topic), "--op", "consume", "--isolation", "committed", "--until-end", "--json", "--quiet").wantOne(t, 0, 3).document(t)
+			if got.Totals.Consumed != l.Committed {
+				t.Errorf("a reader of committed events gets %d, the ledger says %d", got.Totals.Consumed, l.Committed)
+			}
+		})
+	}
+	t.Run("another one's stays open", func(t *testing.T) {
+		if !conformance {
+			t.Skip("it waits for 10 s; make conformance runs it")
+		}
+		topic := broker.CreateTopic(t, 1, 1)
+		other, err := kgo.NewClient(append(broker.ClientOpts(), kgo.TransactionalID(topic), kgo.DefaultProduceTopic(topic))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		if err := other.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		s := start(t, append([]string{"run", kafka(broker, topic), "--rate", "1000/s", "--for", "4s"}, append(args[:len(args)-1:len(args)-1], "--drain", "5s")...)...)
+		s.awaitSaid(firing)
+		after(t, time.Second)
+		if err := other.ProduceSync(t.Context(), kgo.StringRecord("open")).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		d := s.wait(patience).judged(t, 4).document(t)
+		l := d.Ledger
+		if l.Lost != 0 || l.Unread == 0 || l.Removed != 0 || l.CommittedRead >= l.Committed || l.Phantom != 0 {
+			t.Errorf("what lies behind an open transaction was not read: %+v", *l)
+		}
+		if _, _, text := d.verify(t); !strings.Contains(text, "were not read: the reading ended") {
+			t.Errorf("got %q", text)
+		}
+		if err := other.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
+			t.Log(err)
+		}
+	})
+}
+
+// TestVerifiedTwice verifies two runs at once on one topic: each knows the other's
+// events as foreign.
+func TestVerifiedTwice(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	for _, tt := range []struct {
+		name        string
+		first, next []string
+	}{
+		{"wire", nil, nil},
+		{"compressed", []string{"--compression", "lz4"}, []string{"--compression", "zstd"}},
+		{"both engines", []string{"--engine", "client"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			topic := broker.CreateTopic(t, 2, 1)
+			args := []string{"run", kafka(broker, topic), "--verify", "--rate", "2000/s", "--for", "4s", "--json"}
+			first := start(t, append(args, tt.first...)...)
+			first.awaitSaid(firing)
+			next := start(t, append(args, tt.next...)...)
+			for i, s := range []*session{first, next} {
+				d := s.wait(patience).done(t).document(t)
+				d.intact(t, 8000)
+				if l := d.Ledger; l.Foreign == 0 || l.Foreign > 8000 || l.Read != l.Acked+l.Foreign {
+					t.Errorf("run %d: %+v", i+1, *l)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package ledger
+
+import "carronade/load"
+
+// A log that is compacted keeps the last event of each key, and what else is there
+// was not yet removed. So of each key is remembered which event was acked last,
+// and which was read last, whoever wrote it. Where an event is missing, the one of
+// its key that was read last must lie behind it.
+
+// A lastOf is what is known of a key in a log.
+type lastOf struct {
+	acked, read lastEvent
+	vague       bool // several stripes had it, and nothing says which was acked last
+}
+
+// A lastEvent is the last one of a key.
+type lastEvent struct {
+	place  int64 // its offset; nowhere: not known
+	index  uint64
+	stripe int32 // unknownStripe: not one of ours
+	is     bool  // there is one
+}
+
+const (
+	nowhere = -1
+	// keyBytes is what a key takes: itself, both events, and its share of the map.
+	keyBytes = 128
+)
+
+// ackedKeys takes in the keys of a shot that was acked.
+func (g *log) ackedKeys(o *load.Outcome) {
+	g.hashes = g.ledger.cfg.Keys(g.hashes[:0], &o.Shot)
+	for i, h := range g.hashes {
+		e := lastEvent{place: nowhere, index: o.First + uint64(i), stripe: o.Stripe, is: true}
+		if o.Place >= 0 {
+			e.place = o.Place + int64(i)
+		}
+		k, ok := g.key(h)
+		switch {
+		case !ok:
+			continue
+		case !k.acked.is, k.acked.place >= 0 && e.place > k.acked.place, k.acked.stripe == e.stripe && e.index > k.acked.index && (e.place < 0 || k.acked.place < 0):
+			k.acked = e
+		case k.acked.stripe != e.stripe && (e.place < 0 || k.acked.place < 0):
+			k.vague = true
+		}
+		g.keys[h] = k
+	}
+}
+
+// readKeys takes in the keys of what was read.
+func (g *log) readKeys(a *load.Arrival) {
+	for i := range a.Stamps {
+		s := &a.Stamps[i]
+		if s.Key == 0 {
+			continue // it has none
+		}
+		k, ok := g.key(s.Key)
+		if !ok || k.read.is && k.read.place > s.Offset {
+			continue
+		}
+		k.read = lastEvent{place: s.Offset, stripe: unknownStripe, is: true}
+		if !s.Bad && s.Run == g.ledger.cfg.RunID {
+			k.read.stripe, k.read.index = s.Stripe, s.Index
+		}
+		g.keys[s.Key] = k
+	}
+}
+
+// key returns what is known of a key; false where there is no room for it.
+func (g *log) key(h uint64) (k lastOf, ok bool) {
+	if k, ok = g.keys[h]; ok {
+		return k, true
+	}
+	if g.ledger.known.Add(1) > g.ledger.mostKeys {
+		g.ledger.known.Add(-1)
+		g.keysLeft = true
+		return k, false
+	}
+	if g.keys == nil {
+		g.keys = map[uint64]lastOf{}
+	}
+	g.grow(keyBytes)
+	return k, true
+}
+
+// KeysLeft returns how many keys are known at most, where there were more of them,
+// so that of what is missing of the others nothing can be said; else 0.
+func (l *Ledger) KeysLeft() int64 {
+	for i := range l.logs {
+		g := &l.logs[i]
+		g.mu.Lock()
+		left := g.keysLeft
+		g.mu.Unlock()
+		if left {
+			return l.mostKeys
+		}
+	}
+	return 0
+}
+
+// compacted judges acked events that were not found, in a log that keeps the last
+// of each key.
+func (j *judge) compacted(missing uint64) {
+	if missing == 0 {
+		return
+	}
+	var lost, unread, removed uint64
+	for _, k := range j.g.keys {
+		a := k.acked
+		switch {
+		case !a.is:
+		case k.vague:
+			unread++
+		case j.seen[a.stripe].count(a.index, a.index+1) > 0, k.follows():
+		case a.place < 0 && k.read.is && k.read.stripe != a.stripe:
+			unread++ // what was read may lie before it
+		case j.end != everything:
+			unread++
+		case j.g.removed.beyond(uint64(max(a.place, 0))):
+			// It, or what it was compacted for, was removed.
+			unread++
+			removed++
+		default:
+			lost++
+		}
+	}
+	lost = min(lost, missing)
+	missing -= lost
+	if j.g.keysLeft {
+		unread = missing // they may be of keys that memory had no room for
+	}
+	unread = min(unread, missing)
+	j.v.Lost += lost
+	j.v.Unread += unread
+	j.removed += min(removed, unread)
+	j.v.Compacted += missing - unread
+}
+
+// follows reports whether what was read last of a key lies behind, or is, what was
+// acked last.
+func (k *lastOf) follows() bool {
+	switch {
+	case !k.read.is:
+		return false
+	case k.acked.place >= 0:
+		return k.read.place >= k.acked.place
+	}
+	return k.read.stripe == k.acked.stripe && k.read.index >= k.acked.index
+}

@@ -1,0 +1,158 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// keyed is what a compacted log left: events of our run by stripe and index, each
+// at its offset, and their keys. A stripe below 0 is somebody else's.
+type keyed struct {
+	offset int64
+	stripe int32
+	index  uint64
+	key    uint64
+}
+
+func arrivedKeys(es ...keyed) (as []load.Arrival) {
+	for _, e := range es {
+		s := load.Stamp{Run: ourRun, Stripe: e.stripe, Index: e.index, Offset: e.offset, Key: e.key}
+		if e.stripe < 0 {
+			s.Run = ourRun + 1
+		}
+		as = append(as, load.Arrival{Base: e.offset, Events: 1, Stamps: []load.Stamp{s}})
+	}
+	return as
+}
+
+// ackAt is an answer without a checksum.
+func ackAt(stripe int32, first uint64, n int32, place int64) load.Outcome {
+	o := ack(first, n, place, 0)
+	o.Stripe = stripe
+	return o
+}
+
+func TestCompacted(t *testing.T) {
+	type lg = measure.Ledger
+	for _, tt := range []struct {
+		name     string
+		do       func(l *Ledger)
+		complete bool
+		want     lg
+	}{
+		{"everything is there", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
+			l.Arrived(arrivedKeys(keyed{100, 0, 0, 1}, keyed{101, 0, 1, 2}, keyed{102, 0, 2, 1}, keyed{103, 0, 3, 2}))
+		}, true, lg{Complete: true, Acked: 4, Read: 4}},
+		{"the last of each key", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
+			l.Arrived(arrivedKeys(keyed{102, 0, 2, 1}, keyed{103, 0, 3, 2}))
+		}, true, lg{Complete: true, Acked: 4, Read: 2, Compacted: 2}},
+		{"read before the answer", func(l *Ledger) {
+			l.Arrived(arrivedKeys(keyed{102, 0, 2, 1}, keyed{103, 0, 3, 2}))
+			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
+		}, true, lg{Complete: true, Acked: 4, Read: 2, Compacted: 2}},
+		{"the last of a key is not there, an older one is", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
+			l.Arrived(arrivedKeys(keyed{100, 0, 0, 1}, keyed{103, 0, 3, 2}))
+		}, true, lg{Complete: true, Acked: 4, Read: 2, Lost: 1, Compacted: 1}},
+		{"nothing of a key is there", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
+			l.Arrived(arrivedKeys(keyed{103, 0, 3, 2}))
+		}, true, lg{Complete: true, Acked: 4, Read: 1, Lost: 1, Compacted: 2}},
+		{"answers out of order", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 2, 2, 102), ackAt(0, 0, 2, 100)})
+			l.Arrived(arrivedKeys(keyed{102, 0, 2, 1}, keyed{103, 0, 3, 2}))
+		}, true, lg{Complete: true, Acked: 4, Read: 2, Compacted: 2}},
+		{"replaced by somebody else's", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 2, 100)})
+			l.Arrived(arrivedKeys(keyed{102, -1, 9, 1}, keyed{103, -1, 9, 2}))
+		}, true, lg{Complete: true, Acked: 2, Read: 2, Compacted: 2, Foreign: 2}},
+		{"somebody else's is older", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 2, 102)})
+			l.Arrived(arrivedKeys(keyed{100, -1, 9, 1}, keyed{103, 0, 1, 2}))
+		}, true, lg{Complete: true, Acked: 2, Read: 2, Lost: 1, Foreign: 1}},
+		{"replaced by one that was not answered", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 2, 100), {Shot: load.Shot{First: 2, Events: 2}, Unknown: 2, Place: -1}})
+			l.Arrived(arrivedKeys(keyed{102, 0, 2, 1}, keyed{103, 0, 3, 2}))
+		}, true, lg{Complete: true, Acked: 2, Read: 2, Recovered: 2, Compacted: 2}},
+		{"two clients", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(1, 0, 2, 102), ackAt(0, 0, 2, 100)})
+			l.Arrived(arrivedKeys(keyed{102, 1, 0, 1}, keyed{103, 1, 1, 2}))
+		}, true, lg{Complete: true, Acked: 4, Read: 2, Compacted: 2}},
+		{"two clients, and nobody knows who was last", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(1, 0, 2, -1), ackAt(0, 0, 2, -1)})
+			l.Arrived(arrivedKeys(keyed{102, 1, 0, 1}, keyed{103, 1, 1, 2}))
+		}, true, lg{Complete: true, Acked: 4, Read: 2, Unread: 2}},
+		{"one client, and nobody knows where", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 2, -1), ackAt(0, 2, 2, -1)})
+			l.Arrived(arrivedKeys(keyed{101, 0, 1, 2}, keyed{102, 0, 2, 1}))
+		}, true, lg{Complete: true, Acked: 4, Read: 2, Lost: 1, Compacted: 1}},
+		{"not read to the end", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
+			l.Arrived(arrivedKeys(keyed{102, 0, 2, 1}))
+		}, false, lg{Acked: 4, Read: 1, Unread: 1, Compacted: 2}},
+		{"compacted, and removed", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
+			l.Removed(0, 100, 103)
+			l.Arrived(arrivedKeys(keyed{103, 0, 3, 2}))
+		}, true, lg{Complete: true, Acked: 4, Read: 1, Unread: 1, Removed: 1, Compacted: 2}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := New(Config{Logs: 1, Start: []int64{100}, LogOf: sameLog, RunID: ourRun, Stamped: true, Keys: evenOdd})
+			tt.do(l)
+			if diff := cmp.Diff(tt.want, totals(l.Verdict(tt.complete, nil))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// evenOdd gives events two keys in turn.
+func evenOdd(dst []uint64, shot *load.Shot) []uint64 {
+	for i := range uint64(shot.Events) {
+		dst = append(dst, 1+(shot.First+i)%2)
+	}
+	return dst
+}
+
+// Where there are more keys than memory has room for, what is missing of the others
+// is not called lost, nor compacted.
+func TestTooManyKeys(t *testing.T) {
+	const n = 2000
+	own := func(dst []uint64, shot *load.Shot) []uint64 {
+		for i := range uint64(shot.Events) {
+			dst = append(dst, 1+shot.First+i)
+		}
+		return dst
+	}
+	for _, tt := range []struct {
+		name         string
+		memory       int64
+		lost, unread uint64
+	}{
+		{"enough", 64 << 20, 2, 0},
+		{"too little", 4 * keyBytes * 1000, 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := New(Config{Logs: 1, LogOf: sameLog, RunID: ourRun, Stamped: true, Memory: tt.memory, Keys: own})
+			l.Fired([]load.Outcome{ackAt(0, 0, n, 0)})
+			for i := range uint64(n) {
+				if i != 10 && i != n-10 {
+					l.Arrived(arrivedKeys(keyed{int64(i), 0, i, 1 + i}))
+				}
+			}
+			v := l.Verdict(true, nil)
+			if left := l.KeysLeft(); left > 0 != (tt.unread > 0) {
+				t.Errorf("%d keys at most", left)
+			}
+			if v.Lost != tt.lost || v.Unread != tt.unread || v.Compacted != 0 {
+				t.Errorf("lost %d, unread %d, compacted %d; want %d, %d and none", v.Lost, v.Unread, v.Compacted, tt.lost, tt.unread)
+			}
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package ledger
+
+// What was removed before it was read is unread: nobody knows whether it was there.
+
+// removedOf is how many of some offsets were removed before they were read.
+func (j *judge) removedOf(lo, hi int64) uint64 {
+	if hi <= lo {
+		return 0
+	}
+	return j.g.removed.count(uint64(lo), uint64(hi))
+}
+
+// missed counts acked events that were not found, and of which nobody knows
+// where they should be: no more of them than offsets were removed can have been
+// removed.
+func (j *judge) missed(n uint64) {
+	all := length(j.g.removed.spans)
+	removed := min(n, all-min(all, j.removed))
+	j.removed += removed
+	if j.end != everything {
+		j.v.Unread += n
+		return
+	}
+	j.v.Unread += removed
+	j.v.Lost += n - removed
+}
+
+// remainder finds the rest of an acked piece whose head was removed.
+func (j *judge) remainder(here place, base int64, e *entry, cut []cutPiece) bool {
+	if e.sum != 0 || e.corrupt {
+		return false
+	}
+	for _, c := range cut {
+		a := c.p.w.entries()[c.p.i]
+		from := base - c.base
+		if from <= 0 || from+int64(e.n) > int64(a.n) || j.gone[c.p] {
+			continue
+		}
+		j.rest[c.p] += e.n
+		j.ours[here] = piece{first: a.first + uint64(from), n: e.n, stripe: a.stripe}
+		return true
+	}
+	return false
+}
+
+// A cutPiece is an acked one of which a part was removed.
+type cutPiece struct {
+	p    place
+	base int64
+}

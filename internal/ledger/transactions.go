@@ -1,0 +1,136 @@
+package ledger
+
+import "carronade/load"
+
+// transactions is what became of those that a log's events belong to, and what a
+// reader of committed events found. Events in neither set were committed, or in no
+// transaction.
+type transactions struct {
+	aborted map[int32]*ranges // by stripe, indices
+	unsure  map[int32]*ranges // whether they were committed is not known
+	visible map[int32]*ranges // found by a reader of committed events
+	hidden  ranges            // offsets that were removed before that one read them
+	unkept  uint64            // found by it, and memory had no room for
+}
+
+// Uncommitted tells that events of a stripe were in a transaction that was
+// aborted, or, where aborted is false, in one whose end nobody knows.
+func (l *Ledger) Uncommitted(stripe int32, first, events uint64, aborted bool) {
+	n := l.cfg.LogOf(stripe)
+	if n < 0 || int(n) >= len(l.logs) {
+		return
+	}
+	g := &l.logs[n]
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := &g.transactions
+	to := &t.unsure
+	if aborted {
+		to = &t.aborted
+	}
+	if *to == nil {
+		*to = map[int32]*ranges{}
+	}
+	g.put(*to, stripe, first, first+events)
+}
+
+// Visible tells what a reader of committed events was given. Events must be
+// stamped. The slice is not kept.
+func (l *Ledger) Visible(pieces []load.Arrival) {
+	for i := range pieces {
+		a := &pieces[i]
+		if a.Log < 0 || int(a.Log) >= len(l.logs) {
+			continue
+		}
+		g := &l.logs[a.Log]
+		g.mu.Lock()
+		for s := a.Stamps; len(s) > 0; {
+			k := 1
+			for k < len(s) && !s[k].Bad && s[k].Run == s[0].Run && s[k].Stripe == s[0].Stripe && s[k].Index == s[0].Index+uint64(k) {
+				k++
+			}
+			switch {
+			case s[0].Bad || s[0].Run != l.cfg.RunID:
+			case g.closed:
+				g.transactions.unkept += uint64(k)
+			default:
+				if g.transactions.visible == nil {
+					g.transactions.visible = map[int32]*ranges{}
+				}
+				g.put(g.transactions.visible, s[0].Stripe, s[0].Index, s[0].Index+uint64(k))
+			}
+			s = s[k:]
+		}
+		g.mu.Unlock()
+	}
+	l.relieve()
+}
+
+// Hidden is Removed for the reader of committed events.
+func (l *Ledger) Hidden(log int32, from, to int64) {
+	g := &l.logs[log]
+	g.mu.Lock()
+	g.transactions.hidden.add(uint64(max(from, 0)), uint64(max(to, 0)))
+	g.mu.Unlock()
+}
+
+// Looked tells that a reader of committed events has read, and whether it came to
+// the logs' ends. It is called before the verdict, and only where events are stamped.
+func (l *Ledger) Looked(whole bool) {
+	l.looked, l.lookedWhole = true, whole
+	for i := range l.logs {
+		g := &l.logs[i]
+		g.mu.Lock()
+		g.setBare() // events are told apart one by one
+		g.mu.Unlock()
+	}
+}
+
+// due returns what of some events has to be found, since no aborted transaction
+// had it, and of how many that is not known.
+func (t *transactions) due(stripe int32, x span) (due []span, unsure uint64) {
+	_, rest := t.aborted[stripe].cut(x.lo, x.hi)
+	for _, r := range rest {
+		in, out := t.unsure[stripe].cut(r.lo, r.hi)
+		unsure += length(in)
+		due = append(due, out...)
+	}
+	return due, unsure
+}
+
+// visible judges what a reader of committed events found. What nobody found is
+// judged already.
+func (j *judge) visible() {
+	g := j.g
+	t := &g.transactions
+	missing := uint64(0)
+	for s, r := range g.answered {
+		for _, x := range r.spans {
+			j.aborted += t.aborted[s].count(x.lo, x.hi)
+			due, _ := t.due(s, x)
+			for _, d := range due {
+				j.committed += d.hi - d.lo
+				j.committedRead += t.visible[s].count(d.lo, d.hi)
+				for _, f := range j.seen[s].both(d.lo, d.hi) {
+					missing += f.hi - f.lo - t.visible[s].count(f.lo, f.hi)
+				}
+			}
+		}
+	}
+	for s, r := range t.aborted {
+		for _, x := range r.spans {
+			j.v.Phantom += t.visible[s].count(x.lo, x.hi)
+		}
+	}
+	unkept := min(missing, t.unkept)
+	j.v.Inexact += unkept
+	missing -= unkept
+	removed := min(missing, length(t.hidden.spans))
+	j.removed += removed
+	if !g.ledger.lookedWhole {
+		j.v.Unread += missing
+		return
+	}
+	j.v.Unread += removed
+	j.v.Lost += missing - removed
+}

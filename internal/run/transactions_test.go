@@ -1,0 +1,82 @@
+package run
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// Committed implements target.Transactional.
+func (s *mortarSession) Committed() load.Source {
+	if s.m.sees == nil {
+		return nil
+	}
+	return &committedSource{mortarSource: mortarSource{s}}
+}
+
+func (s *mortarSession) Conclude() {}
+
+func (s *mortarSession) Uncommitted(tell func(stripe int32, first, events uint64, aborted bool)) {
+	tell(0, 0, s.m.aborted, true)
+}
+
+// committedSource reads what the test lets a reader of committed events see.
+type committedSource struct {
+	mortarSource
+	at atomic.Int64
+}
+
+func (c *committedSource) Positions() []int64 { return []int64{c.at.Load()} }
+
+func (c *committedSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []load.Arrival)) error {
+	end := c.end.Load()
+	for i := range end {
+		if c.m.sees(uint64(i)) {
+			sink(0, []load.Arrival{{Base: i, Events: 1, At: now(), Stamps: []load.Stamp{{Run: c.run, Index: uint64(i), Offset: i}}}})
+		}
+	}
+	c.at.Store(end)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestTransactions verifies transactions by both readers.
+func TestTransactions(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		sees func(index uint64) bool
+		want measure.Ledger
+		code int
+		text string
+	}{
+		{"all is well", func(n uint64) bool { return n >= 40 }, measure.Ledger{CommittedRead: 160}, report.ExitOK, "nothing was lost or altered"},
+		{"aborted ones are seen", func(n uint64) bool { return n >= 37 }, measure.Ledger{CommittedRead: 160, Phantom: 3}, report.ExitBroken, "0 events lost, 0 events corrupted, 3 aborted events seen by a reader of committed events"},
+		{"committed ones are not", func(n uint64) bool { return n >= 45 }, measure.Ledger{CommittedRead: 155, Lost: 5}, report.ExitBroken, "5 events lost, 0 events corrupted"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &mortar{echo: time.Millisecond, stamped: true, sees: tt.sees, aborted: 40}
+				doc, err := Execute(t.Context(), Job{Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "events-per-shot=1")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				doc.Trust.OK = true // in virtual time it says nothing
+				l := *doc.Ledger
+				got := measure.Ledger{CommittedRead: l.CommittedRead, Phantom: l.Phantom, Lost: l.Lost}
+				if got.Phantom != tt.want.Phantom || got.Lost != tt.want.Lost || got.CommittedRead != tt.want.CommittedRead || l.Committed != 160 || l.Aborted != 40 || l.Unread+l.Inexact != 0 || !l.Complete {
+					t.Errorf("got %+v", l)
+				}
+				if c := doc.Checks; len(c) != 1 || c[0].Text != tt.text || doc.ExitCode() != tt.code {
+					t.Errorf("checks %+v, exit code %d, want %q and %d", c, doc.ExitCode(), tt.text, tt.code)
+				}
+				<-m.session.ended
+			})
+		})
+	}
+}

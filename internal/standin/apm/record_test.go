@@ -1,0 +1,48 @@
+package apm
+
+import (
+	"encoding/csv"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	wire "carronade/internal/wire/apm"
+)
+
+// TestRecord: requests with events are in the record, and answered.
+func TestRecord(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		discard bool
+		events  string
+	}{{"judging", false, "2"}, {"discard", true, ""}} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "record.csv")
+			s := start(t, Options{Discard: tt.discard, Record: path})
+			body := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 2, Max: 2}, Mix: [wire.Kinds]int{1}}, 0)
+			for range 3 {
+				if status, text := post(t, "http://"+s.Addr()+"/intake/v2/events", body.Bytes, "Content-Type", "application/x-ndjson"); status != http.StatusAccepted {
+					t.Fatalf("got %d %s", status, text)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			f, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			rows, err := csv.NewReader(f).ReadAll()
+			if err != nil || len(rows) != 4 {
+				t.Fatalf("%q and %v, want 3 requests", rows, err)
+			}
+			for _, r := range rows[1:] {
+				if r[2] != "request" || r[6] != tt.events || r[7] == "" || r[8] == "" || r[9] == "" {
+					t.Errorf("got %q, want a request of %q events, and its answer", r, tt.events)
+				}
+			}
+		})
+	}
+}

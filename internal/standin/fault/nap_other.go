@@ -1,0 +1,7 @@
+//go:build !linux
+
+package fault
+
+import "time"
+
+func nap(time.Duration) {}

@@ -1,0 +1,64 @@
+package kafka
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// TestRecord: what a client produces and consumes is in the record, by
+// partition and offset, and answered.
+func TestRecord(t *testing.T) {
+	both(t, func(t *testing.T, opts Options) {
+		const events = 50
+		path := filepath.Join(t.TempDir(), "record.csv")
+		opts.Record, opts.Topics, opts.Events, opts.BatchEvents = path, []Topic{{"t", 1}}, 10, 10
+		s := start(t, opts)
+		cl := client(t, s, kgo.ConsumeTopics("t"), kgo.DefaultProduceTopic("t"))
+		if err := cl.ProduceSync(deadline(t), values(events)...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		want := int64(events)
+		if opts.Discard {
+			want += 10 // made up at the start
+		}
+		for got := int64(0); got < want; {
+			f := cl.PollFetches(deadline(t))
+			if err := f.Err(); err != nil {
+				t.Fatal(err)
+			}
+			got += int64(f.NumRecords())
+		}
+		cl.Close()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		rows, err := csv.NewReader(f).ReadAll()
+		if err != nil || len(rows) < 3 {
+			t.Fatalf("%q and %v", rows, err)
+		}
+		next := map[string]int64{"produce": want - events, "fetch": 0}
+		for _, r := range rows[1:] {
+			offset, err1 := strconv.ParseInt(r[5], 10, 64)
+			n, err2 := strconv.ParseInt(r[6], 10, 64)
+			if err1 != nil || err2 != nil || r[4] != "0" || offset != next[r[2]] {
+				t.Fatalf("%q: want the offset %d of partition 0", r, next[r[2]])
+			}
+			if next[r[2]] += n; r[7] == "" || r[8] == "" || r[9] == "" {
+				t.Errorf("%q is not answered", r)
+			}
+		}
+		if next["produce"] != want || next["fetch"] != want {
+			t.Errorf("produced until %d, fetched until %d, want %d", next["produce"], next["fetch"], want)
+		}
+	})
+}

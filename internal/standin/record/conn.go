@@ -1,0 +1,148 @@
+package record
+
+import (
+	"net"
+	"strconv"
+	"sync"
+)
+
+// gathered is how many bytes of lines a connection gathers before it writes them.
+const gathered = 32 << 10
+
+// A Conn is a connection whose reads and writes are timed. A nil one records
+// nothing.
+type Conn struct {
+	net.Conn
+	r    *Recorder
+	name string
+
+	mu             sync.Mutex
+	arrived        int64 // when bytes last came
+	given, written int64 // bytes of answers: as the server gave them, and as they went out
+	began, ended   int64 // of the last write that went out
+	sequence       int64
+	taken          []entry // no Answered came yet
+	leaving        []entry // their answers are not written, in order
+	lines          []byte
+}
+
+// An entry is a request that is not answered yet.
+type entry struct {
+	Request
+	sequence, arrived int64
+	end               int64 // where its answer ends, in bytes of all that was given
+}
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		at := c.r.now()
+		c.mu.Lock()
+		c.arrived = at
+		c.mu.Unlock()
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(p []byte) (int, error) {
+	began := c.r.now()
+	n, err := c.Conn.Write(p)
+	ended := c.r.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written += int64(n)
+	c.began, c.ended = began, ended
+	gone := 0
+	for gone < len(c.leaving) && c.leaving[gone].end <= c.written {
+		c.line(&c.leaving[gone], began, ended)
+		gone++
+	}
+	if gone > 0 {
+		c.leaving = append(c.leaving[:0], c.leaving[gone:]...)
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *Conn) Close() error {
+	err := c.Conn.Close()
+	c.end()
+	c.r.mu.Lock()
+	delete(c.r.conns, c)
+	c.r.mu.Unlock()
+	return err
+}
+
+// Took notes a request that was read whole just now: what came last from the
+// connection was its end.
+func (c *Conn) Took(q Request) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := entry{Request: q, sequence: c.sequence, arrived: c.arrived}
+	c.sequence++
+	if q.Silent {
+		c.line(&e, None, None)
+		return
+	}
+	e.end = c.given
+	c.taken = append(c.taken, e)
+}
+
+// Answered says that all that was taken is answered by what was written until
+// now, to the connection or to what delays it.
+func (c *Conn) Answered() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.taken {
+		e := &c.taken[i]
+		switch {
+		case e.end == c.given: // nothing was written since
+			c.line(e, None, None)
+		case c.written == c.given:
+			c.line(e, c.began, c.ended)
+		default:
+			e.end = c.given
+			c.leaving = append(c.leaving, *e)
+		}
+	}
+	c.taken = c.taken[:0]
+}
+
+// end writes what is left: what is not answered now never is.
+func (c *Conn) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, left := range [][]entry{c.leaving, c.taken} {
+		for i := range left {
+			c.line(&left[i], None, None)
+		}
+	}
+	c.leaving, c.taken = nil, nil
+	c.r.write(c.lines)
+	c.lines = nil
+}
+
+// line adds an entry to the lines, with when its answer was written.
+func (c *Conn) line(e *entry, began, ended int64) {
+	l := append(c.lines, c.name...)
+	l = append(l, ',')
+	l = strconv.AppendInt(l, e.sequence, 10)
+	l = append(append(l, ','), e.Kind...)
+	l = append(append(l, ','), e.Topic...)
+	for _, n := range [...]int64{int64(e.Partition), e.Offset, e.Events, e.arrived, began, ended} {
+		l = appendNumber(l, n)
+	}
+	c.lines = append(l, '\n')
+	if len(c.lines) >= gathered {
+		c.r.write(c.lines)
+		c.lines = c.lines[:0]
+	}
+}

@@ -1,0 +1,177 @@
+package record
+
+import (
+	"encoding/csv"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
+)
+
+// TestRecord: every request has a line, in its order, with times that are in
+// order too; a delay of answers is in them, and what was not answered says so.
+func TestRecord(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		delay time.Duration
+	}{{"at once", 0}, {"late", 20 * time.Millisecond}} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "record.csv")
+			r, err := Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := r.now()
+			raw, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ln := r.Over(fault.Listen(r.Under(raw), tt.delay, fault.Stall{}, time.Now()))
+			client, err := net.Dial("tcp", raw.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			server, err := ln.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := Of(server)
+			if c == nil {
+				t.Fatal("the connection is not recorded")
+			}
+			pass := func(from, to net.Conn, n int) {
+				t.Helper()
+				if _, err := from.Write(make([]byte, n)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadFull(to, make([]byte, n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			answer := func(n int) { // as servers do: told before the client has it
+				t.Helper()
+				if _, err := server.Write(make([]byte, n)); err != nil {
+					t.Fatal(err)
+				}
+				c.Answered()
+			}
+			message := Request{Kind: "message", Partition: None, Offset: None, Events: 7}
+			pass(client, server, 100)
+			c.Took(message)
+			answer(10)
+			pass(client, server, 100)
+			c.Took(Request{Kind: "produce", Topic: "t", Partition: 2, Offset: 5, Events: 3, Silent: true})
+			c.Took(Request{Kind: "produce", Topic: "t", Partition: 0, Offset: 9, Events: 3})
+			c.Took(Request{Kind: "fetch", Topic: "t", Partition: 1, Offset: 0, Events: None})
+			answer(10)
+			if _, err := io.ReadFull(client, make([]byte, 20)); err != nil {
+				t.Fatal(err)
+			}
+			after := r.now()
+			c.Took(message) // and no answer
+			for _, close := range []func() error{server.Close, raw.Close, r.Close} {
+				if err := close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+
+			f, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			rows, err := csv.NewReader(f).ReadAll()
+			if err != nil || len(rows) != 6 || cmp.Diff(Columns, joined(rows[0])) != "" {
+				t.Fatalf("%q and %v, want a head and 5 rows", rows, err)
+			}
+			// The one without an answer is known at once, before those whose
+			// answers are on their way.
+			want := map[string]string{
+				"0": "message,,,,7", "1": "produce,t,2,5,3", "2": "produce,t,0,9,3", "3": "fetch,t,1,0,", "4": "message,,,,7",
+			}
+			for _, row := range rows[1:] {
+				seq := row[1]
+				if got := joined(row[2:7]); got != want[seq]+"\n" || row[0] != client.LocalAddr().String() {
+					t.Errorf("row %s: %q of %s, want %q", seq, got, row[0], want[seq])
+				}
+				arrived, began, ended := number(t, row[7]), number(t, row[8]), number(t, row[9])
+				if seq == "1" || seq == "4" {
+					if began != None || ended != None {
+						t.Errorf("row %s is answered: %q", seq, row)
+					}
+					continue
+				}
+				if arrived < before || began < arrived+int64(tt.delay) || ended < began || ended > after {
+					t.Errorf("row %s: came at %d, answered from %d to %d; all of it from %d to %d, %v late", seq, arrived, began, ended, before, after, tt.delay)
+				}
+			}
+		})
+	}
+}
+
+func joined(row []string) string {
+	s := ""
+	for i, f := range row {
+		if i > 0 {
+			s += ","
+		}
+		s += f
+	}
+	return s + "\n"
+}
+
+func number(t *testing.T, s string) int64 {
+	t.Helper()
+	if s == "" {
+		return None
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestNone: without a path nothing is wrapped.
+func TestNone(t *testing.T) {
+	r, err := Open("")
+	if err != nil || r != nil {
+		t.Fatalf("got %v and %v", r, err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if r.Under(ln) != ln || r.Over(ln) != ln {
+		t.Error("the listener is wrapped")
+	}
+	var c *Conn
+	c.Took(Request{})
+	c.Answered()
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheck: what cannot be recorded is refused.
+func TestCheck(t *testing.T) {
+	if err := Check("record.csv", setting.TLS{Cert: "cert.pem"}); err == nil {
+		t.Error("a record under TLS is no error")
+	}
+	if err := Check("record.csv", setting.TLS{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none", "record.csv")); err == nil {
+		t.Error("a folder that is not there is no error")
+	}
+}

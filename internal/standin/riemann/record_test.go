@@ -1,0 +1,71 @@
+package riemann
+
+import (
+	"context"
+	"encoding/csv"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	wire "carronade/internal/wire/riemann"
+)
+
+// TestRecord: messages over TCP and WebSocket are in the record, and answered.
+func TestRecord(t *testing.T) {
+	both(t, func(t *testing.T, opts Options) {
+		path := filepath.Join(t.TempDir(), "record.csv")
+		opts.Record, opts.Web = path, "127.0.0.1:0"
+		s := start(t, opts)
+		p := dial(t, s.Addr())
+		var frames []byte
+		for range 3 {
+			frames = wire.AppendFramed(frames, &wire.Msg{Events: []wire.Event{{Service: "a"}, {Service: "b"}}})
+		}
+		if _, err := p.Write(frames); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(p, make([]byte, 3*wire.AckSize)); err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := websocket.Dial(context.Background(), "ws://"+s.AddrOf("ws")+"/events", nil) //nolint:bodyclose // there is none
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.CloseNow() //nolint:errcheck // the server was first
+		if err := c.Write(t.Context(), websocket.MessageText, []byte(`{"service":"c"}`)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := c.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		rows, err := csv.NewReader(f).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		each := "2"
+		if opts.Discard {
+			each = "" // it does not look at them
+		}
+		got := map[string]int{}
+		for _, r := range rows[1:] {
+			got[r[2]+" of "+r[6]]++
+			if r[7] == "" || r[8] == "" || r[9] == "" {
+				t.Errorf("%q is not answered", r)
+			}
+		}
+		if len(rows) != 5 || got["message of "+each] != 3 || got["message of 1"] != 1 {
+			t.Errorf("got %q, want 3 messages of %q events and one of 1", rows, each)
+		}
+	})
+}

@@ -1,0 +1,37 @@
+package system
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMonotonicOf: an instant's number lies between what the clock itself shows
+// before and after it.
+func TestMonotonicOf(t *testing.T) {
+	clock := func() int64 {
+		var ts unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			t.Fatal(err)
+		}
+		return ts.Nano()
+	}
+	before := clock()
+	at := time.Now()
+	after := clock()
+	const exact = 20_000 // ns
+	for _, tt := range []struct {
+		name string
+		at   time.Time
+		add  int64
+	}{{"now", at, 0}, {"an hour before", at.Add(-time.Hour), -int64(time.Hour)}} {
+		got, ok := MonotonicOf(tt.at)
+		if !ok || got < before+tt.add-exact || got > after+tt.add+exact {
+			t.Errorf("%s: got %d, %v; want between %d and %d", tt.name, got, ok, before+tt.add, after+tt.add)
+		}
+	}
+	if _, ok := MonotonicOf(at.Round(0)); ok {
+		t.Error("a time of the wall clock alone has one, too")
+	}
+}

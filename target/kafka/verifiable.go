@@ -1,0 +1,87 @@
+package kafka
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/target"
+)
+
+// keySeed makes hashes of keys, which are compared within a run alone.
+var keySeed = maphash.MakeSeed()
+
+// hashKey is the hash of a key; 0 stands for none.
+func hashKey(key []byte) uint64 {
+	if key == nil {
+		return 0
+	}
+	return max(1, maphash.Bytes(keySeed, key))
+}
+
+// compacts reports whether the topic keeps no more than the last event of each key.
+// Where settings may not be read it is believed not to.
+func (cl *cluster) compacts() bool {
+	policies := strings.Split(cl.settings["cleanup.policy"], ",")
+	return slices.ContainsFunc(policies, func(p string) bool { return strings.TrimSpace(p) == "compact" })
+}
+
+// verifiable says why what a run fires cannot be verified; nil: it can.
+func (c *config) verifiable(keys, stamped bool) error {
+	no := func(err, hint string) error {
+		return &target.Error{Doing: "verify what is fired into " + c.topic, Err: fmt.Errorf("%s", err), Hint: hint}
+	}
+	const other = "or take a topic with cleanup.policy=delete"
+	room := fmt.Sprintf("values of %d bytes and more (--size)", kafka.StampSize)
+	switch {
+	case c.compacted && !keys:
+		return no("the topic is compacted, and Kafka refuses events without a key there", "give events keys, such as --key 'uniform(1000)', "+other)
+	case c.compacted && c.txn.on:
+		return no("the topic is compacted, which also removes what was aborted: of transactions it cannot be told what is missing", "leave out --transactions, "+other)
+	case c.compacted && !stamped && c.engine == engineWire && c.compression != "none":
+		return no("the topic is compacted, which makes its batches anew, so that each event needs a stamp of its own, and the wire engine stamps none that it compresses",
+			"add --engine client, or --compression none, "+other)
+	case c.compacted && !stamped:
+		return no("the topic is compacted, which makes its batches anew, so that each event needs a stamp of its own, and not every value has room for one",
+			"give "+room+", "+other)
+	case c.txn.on && !stamped:
+		return no("whether a reader of committed events sees aborted ones is told by the stamp of each event, and not every value has room for one",
+			"give "+room+", or leave out --transactions or --verify")
+	}
+	return nil
+}
+
+// committed is the source of what a reader of committed events reads, from where
+// another began.
+func (cl *cluster) committed(stamped bool, starts []int64) *wireSource {
+	c := *cl.cfg
+	c.fetch.committed = true
+	reader := *cl
+	reader.cfg = &c
+	return newWireSourceAt(&reader, stamped, starts)
+}
+
+// Committed implements target.Transactional.
+func (s *session) Committed() load.Source {
+	if s.committed == nil {
+		return nil
+	}
+	return s.committed
+}
+
+// Conclude implements target.Transactional.
+func (s *session) Conclude() {
+	if p, ok := s.out.(*clientProducer); ok {
+		p.conclude()
+	}
+}
+
+// Uncommitted implements target.Transactional.
+func (s *session) Uncommitted(tell func(stripe int32, first, events uint64, aborted bool)) {
+	if p, ok := s.out.(*clientProducer); ok {
+		p.uncommitted(tell)
+	}
+}
