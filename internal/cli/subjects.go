@@ -206,8 +206,8 @@ const wordsText = `  lane            one independent sender: a connection or a c
   held            waited for the in-flight bound: the system's doing
   send delay      the generator's own lateness, and nothing else
   freeze          a time in which the generator itself did not run
-  noisy           the generator may have moved a time, and the report says by how
-                  much; beyond that a run is not trusted
+  noisy           the generator may have moved a time, and the report says by
+                  how much; beyond that a run is not trusted
   service time    done - sent, per shot
   response time   done - due, per event: what a user would wait
   offered         = sent + dropped + unsent
