@@ -194,20 +194,24 @@ func (t *thread) late(wanted, at time.Duration) {
 	}
 	t.run.dog.note(frozeSending, wanted, at)
 	if !t.disturbed {
-		var area float64
-		for _, a := range t.area {
-			area += a
-		}
-		t.level = max(t.inFlight.Load(), int64(area/at.Seconds()))
+		t.level = t.inFlight.Load()
 	}
 	t.run.disturbed.begin(wanted, at, t.disturbed)
 	t.disturbed = true
 }
 
 // settled ends a disturbance once all that was late is sent, and what is in flight
-// is back to its earlier level.
+// is back to its earlier level, or to the mean so far: at the beginning of a run
+// nothing was in flight.
 func (t *thread) settled(now time.Duration) {
-	if !t.disturbed || t.inFlight.Load() > t.level {
+	if !t.disturbed {
+		return
+	}
+	var area float64
+	for _, a := range t.area {
+		area += a
+	}
+	if n := t.inFlight.Load(); n > t.level && float64(n) > area/now.Seconds() {
 		return
 	}
 	if len(t.asleep) > 0 && t.asleep[0].ready <= now {

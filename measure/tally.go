@@ -192,27 +192,6 @@ type Freezes struct {
 	Longest []Freeze      // ten at most, the longest first
 }
 
-// A Level says how far the generator may have moved what was measured.
-type Level string
-
-// The levels, from best to worst.
-const (
-	Trusted    Level = "trusted"
-	Noisy      Level = "noisy"       // within a bound that the report states
-	NotTrusted Level = "not trusted" // further than that, or nobody knows how far
-)
-
-// Worse returns the worse of two levels.
-func (l Level) Worse(o Level) Level {
-	if l == NotTrusted || o == NotTrusted {
-		return NotTrusted
-	}
-	if l == Noisy || o == Noisy {
-		return Noisy
-	}
-	return Trusted
-}
-
 // A Bound says how far the generator may have moved one percentile. The truth lies
 // between Lower and Upper, which is what the report prints.
 type Bound struct {

@@ -90,7 +90,7 @@ var Rooms = []Room{
 		"internal/checkout", "internal/ledger", "internal/live", "internal/publish", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
-	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/workload", "load"}},
+	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/workload", "load", "measure"}},
 	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/export", "internal/report", "internal/trace", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/compat/compattest", May: []string{"internal/compat", "internal/report", "internal/workload"}},
 	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/compat/compattest"}},
@@ -103,7 +103,7 @@ var Rooms = []Room{
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest", "measure"}},
 	{Name: "internal/command/reports", May: []string{
 		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load",
-		"internal/workload", "target", "units",
+		"internal/workload", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/layout", "internal/workload", "target", "target/riemann", "units"}},
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},

@@ -298,7 +298,7 @@ func writeLine(w io.Writer, d *report.Document) error {
 }
 
 // worst joins the outcomes of repetitions: an interruption before what could
-// not be done, that before an untrustworthy run, that before a broken limit, and
+// not be done, that before a broken limit, that before an untrustworthy run, and
 // that before one of which nobody knows.
 func worst(a, b error) error {
 	rank := func(err error) int {
@@ -309,7 +309,7 @@ func worst(a, b error) error {
 		case !errors.As(err, &c):
 			return 4
 		}
-		return map[int]int{command.CannotTell: 1, command.Broken: 2, command.Untrusted: 3, command.Failed: 4, command.Interrupted: 5}[c.Code]
+		return map[int]int{command.CannotTell: 1, command.Untrusted: 2, command.Broken: 3, command.Failed: 4, command.Interrupted: 5}[c.Code]
 	}
 	if rank(b) > rank(a) {
 		return b

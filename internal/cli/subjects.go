@@ -164,11 +164,11 @@ for editors.
 
 const exitText = `  0     done, and every limit and comparison that was asked for holds
   1     done, but a limit or a comparison that was asked for does not hold, or
-        the system took no event at all
+        the system took no event at all; comes before 3
   2     could not be done: usage, workload, connection, or the report could not
         be written
   3     done, but the measurement is not trustworthy: the generator was the
-        limit, or its clock or schedule failed
+        limit, or its clock or schedule failed (a noisy run keeps its code)
   4     a gate cannot tell (verify, compare --gate): too little history, or too
         noisy; or run --verify cannot: events were removed before they were read
   130   interrupted; the partial report is kept and marked
@@ -205,6 +205,9 @@ const wordsText = `  lane            one independent sender: a connection or a c
   gather          waited for its batch, by design
   held            waited for the in-flight bound: the system's doing
   send delay      the generator's own lateness, and nothing else
+  freeze          a time in which the generator itself did not run
+  noisy           the generator may have moved a time, and the report says by
+                  how much; beyond that a run is not trusted
   service time    done - sent, per shot
   response time   done - due, per event: what a user would wait
   offered         = sent + dropped + unsent

@@ -11,7 +11,7 @@ import (
 func TestWorst(t *testing.T) {
 	code := func(c int) error { return exitCode{Code: c} }
 	ascending := []error{
-		nil, code(command.CannotTell), code(command.Broken), code(command.Untrusted), code(command.Failed), code(command.Interrupted),
+		nil, code(command.CannotTell), code(command.Untrusted), code(command.Broken), code(command.Failed), code(command.Interrupted),
 	}
 	for i, a := range ascending {
 		for k, b := range ascending {

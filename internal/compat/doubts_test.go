@@ -15,6 +15,7 @@ func TestDoubts(t *testing.T) {
 		want string
 	}{
 		{"none", report.Document{Trust: measure.Trust{OK: true}, Checks: []report.Check{{Name: "failures", OK: true, Text: "0"}}}, ""},
+		{"noisy", report.Document{Trust: measure.Trust{OK: true, Level: measure.Noisy, Doubts: []string{"a little late"}}}, "warning: noisy: a little late\n"},
 		{"all", report.Document{
 			Problems: []string{"nothing was acked"}, Trust: measure.Trust{Reasons: []string{"it was late"}},
 			Checks: []report.Check{{Name: "failures", Text: "at most 0, and there were 3"}},

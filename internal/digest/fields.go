@@ -40,7 +40,8 @@ var measuredFields = []Known{
 	{"mode", Text, "open loop, closed loop, consuming"},
 	{"stopped", Text, "why the run ended"},
 	{"partial", Bool, "it ended before it was done"},
-	{"trusted", Bool, "the generator was not the limit"},
+	{"trusted", Bool, "the generator was not the limit: the run is trusted or noisy"},
+	{"trust_level", Text, "trusted, noisy, not trusted"},
 	{"steady", Bool, "neither in flight nor response times climbed, and there was no outage"},
 	{"exit", Number, "code that the run left with"},
 	{"repetition", Count, "which of several of one workload"},
@@ -79,6 +80,9 @@ var measuredFields = []Known{
 	{"failure_share", Share, "failed of sent"},
 	{"unknown_share", Share, "unknown of sent"},
 	{"stall", Duration, "longest gap in the answers"},
+	{"freezes", Count, "times of 10 ms or longer in which the generator did not run"},
+	{"freeze_total", Duration, "of those, in all, within the measurement"},
+	{"freeze_longest", Duration, "of those, the longest"},
 	{"lost", Count, "events acked and not found"},
 	{"unread", Count, "events acked, and not read since they were removed before, or not reached"},
 	{"removed", Count, "of these, removed before they were read"},
@@ -132,6 +136,11 @@ func Fields() []Known {
 		}
 		for _, p := range ps {
 			out = append(out, Known{t.Name + "_" + p, Duration, title + ", " + p})
+		}
+		if t.Main {
+			for _, p := range []string{"p50", "p99", "p999"} {
+				out = append(out, Known{t.Name + "_lower_" + p, Duration, title + ", " + p + ", without the generator's own delays"})
+			}
 		}
 	}
 	for _, f := range hostFields {

@@ -86,6 +86,7 @@ func (b *builder) identity(d *report.Document) {
 	b.text("stopped", string(d.Stopped))
 	b.bool("partial", d.Partial)
 	b.bool("trusted", d.Trust.OK)
+	b.text("trust_level", string(d.TrustLevel()))
 	if d.Steady.Known {
 		b.bool("steady", d.Steady.OK)
 	}

@@ -39,7 +39,19 @@ func (b *builder) measured(d *report.Document) {
 	for _, t := range d.All() {
 		b.times(t.Name, t.Sum, t.Main)
 	}
+	b.lower("response", d.ResponseLower)
+	b.lower("service", d.ServiceLower)
+	b.lower("end_to_end", d.EndToEndLower)
 	b.number("stall", Duration, d.Stall.LongestS)
+	if f := &d.Freezes; f.Longest != nil { // else nobody looked
+		b.count("freezes", f.Count)
+		b.number("freeze_total", Duration, f.TotalS)
+		longest := 0.0
+		if len(f.Longest) > 0 {
+			longest = f.Longest[0].LengthS
+		}
+		b.number("freeze_longest", Duration, longest)
+	}
 	for _, s := range t.Statuses {
 		b.count("status."+strconv.Itoa(s.Code), s.Shots)
 	}
@@ -143,13 +155,26 @@ func (b *builder) times(name string, s *measure.Summary, all bool) {
 		if !all && p.P != 50 && p.P != 99 {
 			continue
 		}
-		us := float64(p.D.Nanoseconds()) / 1e3
-		v := Value{Kind: Duration, Num: seconds(us)}
-		if p.AtLeast {
-			v.Text = ">= " + v.String()
-		}
-		b.put(name+"_p"+digits(p.P), v)
+		b.percentile(name, p)
 	}
+}
+
+// lower adds what is left of a time without the generator's own delays, at the
+// percentiles by which runs are compared.
+func (b *builder) lower(name string, s *measure.Summary) {
+	for _, p := range []float64{50, 99, 99.9} {
+		if v, ok := s.At(p); ok {
+			b.percentile(name+"_lower", v)
+		}
+	}
+}
+
+func (b *builder) percentile(name string, p measure.Value) {
+	v := Value{Kind: Duration, Num: seconds(float64(p.D.Nanoseconds()) / 1e3)}
+	if p.AtLeast {
+		v.Text = ">= " + v.String()
+	}
+	b.put(name+"_p"+digits(p.P), v)
 }
 
 // digits are a percentile's without the point: 999 for 99.9.

@@ -52,7 +52,7 @@ func fired() *report.Document {
 		Schema: report.Schema, ID: "v5yruht0", Version: "1.0", RunID: "1", Target: "apm+http://user:pw@127.0.0.1:8200/?x=y", Op: "produce", Mode: load.OpenLoop,
 		Labels: map[string]string{"team": "ingest", "tries": "12"}, Note: "after lunch", Repetition: 2, Repetitions: 3,
 		StartedAt: began, EndedAt: began.Add(31 * time.Second), Stopped: load.Reason("time"),
-		Trust: measure.Trust{OK: true}, Steady: measure.Steady{Known: true, OK: true}, Warnings: []string{"a", "b"},
+		Trust: measure.Trust{OK: true, Level: measure.Noisy}, Steady: measure.Steady{Known: true, OK: true}, Warnings: []string{"a", "b"},
 		Workload: map[string]any{"system-flag": []string{"apm-server.tracing.enabled=true", "workers=4"}, "rate": "8k/s"},
 		Settings: settings("rate:rate:8k/s", "for:duration:30s", "events:text:10", "~events-per-shot:number:40", "linger:duration:5ms", "!seed:number:1", "size:text:1KiB",
 			"system-cmd:text:./server -e", "gzip:text:none", "header:list:a=b", "verify:bool:true", "abort:share:5%", "op:text:produce", "!label:list:team=ingest", "system-flag:list:apm-server.tracing.enabled=true workers=4"),
@@ -63,8 +63,10 @@ func fired() *report.Document {
 		},
 		Times: report.Times{
 			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), SendDelay: times(0.01), Gather: times(0.5), Held: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),
+			ResponseLower: measure.Summarize(answered, unanswered, nil), ServiceLower: times(1, 1.5), EndToEndLower: times(10, 11),
 		},
-		Stall: report.Stall{LongestS: 0.75}, Classes: map[string]uint64{"queue full": 7},
+		Freezes: report.Freezes{Count: 2, TotalS: 0.6, Longest: []report.Freeze{{LengthS: 0.504}, {LengthS: 0.096}}},
+		Stall:   report.Stall{LongestS: 0.75}, Classes: map[string]uint64{"queue full": 7},
 		Ledger:    &measure.Ledger{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4, Recovered: 5, Unread: 6, Removed: 7, Committed: 8, Aborted: 9},
 		Indexed:   &report.Indexed{Docs: 70, PerS: 2.2, Share: new(0.733)},
 		Generator: report.Generator{Usage: report.Usage{CPUS: 2}, CPUShare: 0.1, MaxRSSBytes: 1 << 20, Busy: 0.2},
@@ -138,6 +140,14 @@ func TestOf(t *testing.T) {
 		{"response_p50", Value{Kind: Duration, Num: 0.026015}, "26 ms"},
 		{"response_p75", Value{Kind: Duration, Num: 0.039007}, "39 ms"},
 		{"response_p999", Value{Kind: Duration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
+		{"response_lower_p50", Value{Kind: Duration, Num: 0.026015}, "26 ms"},
+		{"response_lower_p999", Value{Kind: Duration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
+		{"service_lower_p99", Value{Kind: Duration, Num: 0.0015}, "1.5 ms"},
+		{"end_to_end_lower_p50", Value{Kind: Duration, Num: 0.010007}, "10 ms"},
+		{"trust_level", Value{Text: "noisy"}, "noisy"},
+		{"freezes", Value{Kind: Count, Num: 2}, "2"},
+		{"freeze_total", Value{Kind: Duration, Num: 0.6}, "600 ms"},
+		{"freeze_longest", Value{Kind: Duration, Num: 0.504}, "504 ms"},
 		{"service_mean", Value{Kind: Duration, Num: 0.002000133}, "2 ms"},
 		{"max_rss", Value{Kind: Size, Num: 432_900_000}, "413 MiB"},
 		{"system_cores", Value{Kind: Number, Num: 0.5}, "0.5"},
@@ -180,7 +190,7 @@ func TestOfConsumer(t *testing.T) {
 	if v, ok := r.Get("target.topic.settings.min.insync.replicas"); !ok || !v.Independent {
 		t.Errorf("a topic's setting is %+v, want an independent variable", v)
 	}
-	for _, absent := range []string{"acked", "sent", "pushed", "response_p50", "failure_share", "steady", "branch", "died"} {
+	for _, absent := range []string{"acked", "sent", "pushed", "response_p50", "failure_share", "steady", "branch", "died", "freezes", "freeze_longest", "response_lower_p99"} {
 		if v, ok := r.Get(absent); ok {
 			t.Errorf("%s is %v, want it absent", absent, v)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/measure"
 	"carronade/units"
 )
 
@@ -165,7 +166,11 @@ func whole(d *report.Document) Case {
 }
 
 func trusted(d *report.Document) Case {
-	return Case{Name: "trusted", Text: d.TrustText(), Error: !d.Trust.OK}
+	text := d.TrustText()
+	if d.TrustLevel() == measure.Noisy {
+		text = "noisy: " + text
+	}
+	return Case{Name: "trusted", Text: text, Error: !d.Trust.OK}
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -96,6 +96,9 @@ func standing(d *report.Document) []string {
 		word = strings.ToUpper(word)
 	}
 	out = append(out, word+": "+d.TrustText())
+	if text := d.Freezes.Text(); text != "" {
+		out = append(out, "froze: "+text)
+	}
 	out = append(out, d.Trust.Notes...)
 	out = append(out, nonEmpty(d.GeneratesText())...)
 	if d.Steady.Text != "" && d.Steady.Outage == "" {

@@ -30,9 +30,12 @@ type CollateOptions struct {
 
 // CollateFields are the fields of rows that Collate looks at.
 func CollateFields(o CollateOptions) []string {
-	out := []string{digest.AllIndependent, "flag.", "trusted", "partial", "started", "revision_date", o.Var, strings.TrimPrefix(o.Sort, "-")}
+	out := []string{digest.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "started", "revision_date", o.Var, strings.TrimPrefix(o.Sort, "-")}
 	for _, c := range columns {
 		out = append(out, c.field)
+		if lower := lowerField(c.field); lower != "" && c.marked {
+			out = append(out, lower)
+		}
 	}
 	return slices.DeleteFunc(o.Filters.Fields(out), func(s string) bool { return s == "" })
 }
@@ -90,6 +93,7 @@ type Line struct {
 	RevisionDate *time.Time      `json:"revision_date,omitempty"`
 	Flags        []Setting       `json:"flags,omitempty"` // of the system, where they may differ in a group
 	Untrusted    int             `json:"untrusted"`       // of the reports
+	Noisy        int             `json:"noisy"`           // of the reports
 	Older        int             `json:"older"`           // reports of other revisions, left out
 	Cells        map[string]Cell `json:"measured"`
 
@@ -272,7 +276,7 @@ func (c *Collation) show(groups []Group, o CollateOptions) {
 func (c *Collation) remark(v *variable) {
 	add := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
 	values := map[string]bool{}
-	fewest, most, best, untrusted := 0, 0, false, 0
+	fewest, most, best, untrusted, noisy := 0, 0, false, 0, 0
 	for _, g := range c.Groups {
 		for i := range g.Rows {
 			l := &g.Rows[i]
@@ -283,6 +287,7 @@ func (c *Collation) remark(v *variable) {
 			}
 			most = max(most, n)
 			untrusted += l.Untrusted
+			noisy += l.Noisy
 			for _, cell := range l.Cells {
 				best = best || cell.Best
 			}
@@ -302,6 +307,9 @@ func (c *Collation) remark(v *variable) {
 	}
 	if untrusted > 0 {
 		add("! not trustworthy: the generator was the limit of that run (!3: of three of the row's); such runs are in the row's numbers and never make it the best, and compare and verify leave them out")
+	}
+	if noisy > 0 {
+		add("~ noisy: the generator of that run may have moved its times, within the bounds that its report states (~3: of three of the row's); no row is the best where that might decide it")
 	}
 	if c.Without > 0 {
 		add("%s without %s", units.Plural(c.Without, "report"), v.shown())

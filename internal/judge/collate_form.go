@@ -36,7 +36,7 @@ func (c *Collation) CSV(w io.Writer) error {
 	for _, col := range c.columns {
 		head = append(head, col.field, col.field+"_spread")
 	}
-	head = append(head, "best", "at_least")
+	head = append(head, "best", "at_least", "noisy")
 	if err := out.Write(head); err != nil {
 		return fmt.Errorf("write the collation: %w", err)
 	}
@@ -91,7 +91,7 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 			bounds = append(bounds, col.field)
 		}
 	}
-	return append(r, strings.Join(best, " "), strings.Join(bounds, " "))
+	return append(r, strings.Join(best, " "), strings.Join(bounds, " "), strconv.Itoa(l.Noisy))
 }
 
 // safe is a text that a spreadsheet does not take for a formula.

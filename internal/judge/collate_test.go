@@ -333,6 +333,16 @@ func TestCollateBest(t *testing.T) {
 			t.Errorf("%d bounds of 10: got %v, want %v", bounds, got, want)
 		}
 	}
+	// Noisy ones may be the best, unless their generators may have decided that.
+	for lower, want := range map[float64][]string{0.010: {"2 response_p99"}, 0.004: nil} {
+		sides := append(runs(1, "a", 10, 50e3, 0.012, 0.02, fields{"flag.x": "1", "response_lower_p99": lower, "trust_level": "noisy"}), runs(2, "b", 10, 50e3, 0.006, 0.02, fields{"flag.x": "2"})...)
+		if got := best(sides); !slices.Equal(got, want) {
+			t.Errorf("lower values of %v: got %v, want %v", lower, got, want)
+		}
+		if l := collated(t, sides, "x").Groups[0].Rows[0]; l.Noisy != 10 || l.Untrusted != 0 || !strings.HasSuffix(l.id(), " ~10") {
+			t.Errorf("%d noisy, %d untrusted, shown as %q", l.Noisy, l.Untrusted, l.id())
+		}
+	}
 	// Runs whose generator was the limit are shown and decide nothing.
 	rows := sides(10, 1.2)
 	for i := range 6 {

@@ -110,16 +110,23 @@ func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 	return s
 }
 
-// id is the newest report of a row, with a sign where the generator was the
-// limit of it, or of how many of them.
+// id is the newest report of a row, with signs where the generator was the limit of
+// it, or made it noisy, or of how many of them.
 func (l *Line) id() string {
-	switch {
-	case l.Untrusted == 0:
-		return l.Reports[0]
-	case len(l.Reports) == 1:
-		return l.Reports[0] + "!"
+	text := l.Reports[0]
+	for _, s := range []struct {
+		sign string
+		n    int
+	}{{"!", l.Untrusted}, {"~", l.Noisy}} {
+		switch {
+		case s.n == 0:
+		case len(l.Reports) == 1:
+			text += s.sign
+		default:
+			text += fmt.Sprintf(" %s%d", s.sign, s.n)
+		}
 	}
-	return fmt.Sprintf("%s !%d", l.Reports[0], l.Untrusted)
+	return text
 }
 
 // blanks is how many of them lie between columns.

@@ -53,8 +53,18 @@ func findings(base, candidate []digest.Row) []Finding {
 		if n := len(s.rows) - len(trusted(slices.Clone(s.rows))); n > 0 {
 			out = append(out, Finding{true, "trust", fmt.Sprintf("the generator was the limit of %d of the %s's %d runs", n, s.name, len(s.rows))})
 		}
+		if n := count(s.rows, noisy); n > 0 {
+			out = append(out, Finding{false, "trust", fmt.Sprintf("%d of the %s's %d runs %s noisy: intervals and verdicts hold whatever their generators added", n, s.name, len(s.rows), isOrAre(n))})
+		}
 	}
 	return out
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // severeFirst orders findings.

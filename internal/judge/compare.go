@@ -35,11 +35,14 @@ type CompareOptions struct {
 func CompareFields() []string {
 	out := []string{
 		digest.AllIndependent, "target.", "host.", "system.", "flag.", digest.AttachmentPrefix, "version", "seed", "op", "target", "kind",
-		"trusted", "partial", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
+		"trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
 	}
 	for _, t := range times {
 		for _, at := range distributed {
 			out = append(out, timeField(t, at))
+		}
+		for _, p := range comparedAt {
+			out = append(out, lowerField(timeAt(t, p).field))
 		}
 	}
 	return append(out, Judged()...)
@@ -108,6 +111,9 @@ type Judgement struct {
 	Why       string        `json:"why,omitempty"`
 	// LowerBounds: one of the medians is only a lower bound.
 	LowerBounds bool `json:"lower_bounds,omitempty"`
+	// Widened: the generators of noisy runs may have moved values. The difference's
+	// interval holds whatever they are without that, and so does the verdict.
+	Widened bool `json:"widened,omitempty"`
 
 	kind  digest.Kind
 	raw   stats.Comparison

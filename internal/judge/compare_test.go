@@ -189,6 +189,7 @@ func TestFindings(t *testing.T) {
 		{"leaders", fields{"target.topic.leaders": "1: 0 1, 2: 2"}, 0, []string{"!leaders: topic leaders was nothing and is 1: 0 1, 2: 2"}},
 		{"host", fields{"host.cpu": "another cpu", "host.name": "another"}, 0, []string{"!host: the generator's cpu was one cpu and is another cpu"}},
 		{"the system's host", fields{"system.host.cores": 64.0}, 0, []string{"!host: the system's cores was nothing and is 64"}},
+		{"noise of the generator", fields{"trust_level": "noisy"}, 0, []string{"trust: 6 of the candidate's 6 runs are noisy: intervals and verdicts hold whatever their generators added"}},
 		{"address", fields{"target": "kafka://elsewhere:9092/t"}, 0, []string{"target: target was kafka://127.0.0.1/t and is kafka://elsewhere:9092/t"}},
 		{"another port of this machine", fields{"target": "kafka://127.0.0.1:4711/t"}, 0, nil},
 		{"in turn", nil, 3 * 24 * time.Hour, []string{"time: all runs of one side came before all of the other, 2 days apart: what drifts is in the difference (compare --run interleaves)"}},

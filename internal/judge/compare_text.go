@@ -164,6 +164,15 @@ func judgements(p *layout.Page, rows []Judgement) {
 	if len(zero) > 0 {
 		p.Note(strings.Join(zero, ", ") + ": " + fromZero)
 	}
+	var widened []string
+	for i := range rows {
+		if rows[i].Widened && rows[i].Why != movedWords {
+			widened = append(widened, rows[i].Title)
+		}
+	}
+	if len(widened) > 0 {
+		p.Note(strings.Join(widened, ", ") + ": " + widenedWords)
+	}
 	for _, why := range whys {
 		titles := strings.Join(of[why], ", ")
 		if len(of[why]) == len(rows) {
@@ -172,6 +181,9 @@ func judgements(p *layout.Page, rows []Judgement) {
 		p.Note(fmt.Sprintf("%s: cannot tell (%s)", titles, why))
 	}
 }
+
+// widenedWords say why an interval is wider than chance makes it.
+const widenedWords = "the interval holds whatever the generators of noisy runs added"
 
 // fromZero is what is said of a verdict that no effect has a part in.
 const fromZero = "the base is 0, which has no shares: any change counts that the test is sure of"

@@ -26,7 +26,36 @@ const (
 	nobodys raising = iota
 	bases
 	candidates
+	raisings
 )
+
+// A leaning says whose values are taken without what their generators may have
+// added to them.
+type leaning int
+
+const (
+	asReported leaning = iota
+	baseLower
+	candidateLower
+)
+
+// leaned is the contest for the statistics, with one side's values without what their
+// generators may have added.
+func (c *contest) leaned(to leaning) stats.Row {
+	r := c.row(nobodys)
+	switch {
+	case to == candidateLower:
+		r.Candidate = unmoved(c.candidate, c.field)
+	case to != baseLower:
+	case c.history:
+		for i, rows := range c.base {
+			r.History[i] = unmoved(rows, c.field)
+		}
+	default:
+		r.Base = unmoved(c.base[0], c.field)
+	}
+	return r
+}
 
 // row is the contest for the statistics.
 func (c *contest) row(up raising) stats.Row {
@@ -79,7 +108,8 @@ func contests(all []contest, o stats.Options) []Judgement {
 		return stats.Family(rows, o)
 	}
 	out := make([]Judgement, len(all))
-	var doubted [3]bool // whose lower bounds there are
+	var doubted [raisings]bool // whose lower bounds there are
+	moved := false
 	for i, found := range family(nobodys) {
 		c := &all[i]
 		out[i] = judgement(c.quantity, found, kindOf(c.field, append(c.base[:len(c.base):len(c.base)], c.candidate)...))
@@ -87,8 +117,23 @@ func contests(all []contest, o stats.Options) []Judgement {
 		j.Confidence, j.asked, j.worst = o.Confidence, c.effect, found.Difference.Worst(c.better)
 		j.Base.AtLeast, j.Candidate.AtLeast = lowerBounds(c.field, c.base...), lowerBounds(c.field, c.candidate)
 		j.LowerBounds = j.Base.AtLeast || j.Candidate.AtLeast
+		j.Widened = anyMoved(c.field, c.base...) || anyMoved(c.field, c.candidate)
+		moved = moved || j.Widened
 		doubted[bases] = doubted[bases] || anyBound(c.field, c.base...)
 		doubted[candidates] = doubted[candidates] || anyBound(c.field, c.candidate)
+	}
+	if moved {
+		for _, to := range []leaning{baseLower, candidateLower} {
+			rows := make([]stats.Row, len(all))
+			for i := range all {
+				rows[i] = all[i].leaned(to)
+			}
+			for i, found := range stats.Family(rows, o) {
+				if out[i].Widened {
+					out[i].widen(&found, all[i].better)
+				}
+			}
+		}
 	}
 	if doubted[bases] {
 		for i, found := range family(bases) {
@@ -116,6 +161,22 @@ func (j *Judgement) try(verdict stats.Verdict, at ...stats.Verdict) {
 		}
 	}
 }
+
+// widen makes the interval hold another one as well, of values that may be the true
+// ones, and takes a verdict back that those would not give.
+func (j *Judgement) widen(other *stats.Comparison, better stats.Direction) {
+	j.worst = max(j.worst, other.Difference.Worst(better))
+	if d := j.Difference; d != nil && d.Lo != nil && d.Hi != nil && other.Difference.Bounded() {
+		lo, hi := min(*d.Lo, other.Difference.Lo), max(*d.Hi, other.Difference.Hi)
+		d.Lo, d.Hi = &lo, &hi
+	}
+	if j.Verdict != stats.Unknown && other.Verdict != j.Verdict {
+		j.Verdict, j.Why = stats.Unknown, movedWords
+	}
+}
+
+// movedWords say that a bound covers a difference.
+const movedWords = "in noisy runs the generator may have made as much of a difference"
 
 // boundWords say why numbers are not to be relied on.
 func (j *Judgement) boundWords() string {

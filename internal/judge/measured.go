@@ -27,6 +27,9 @@ var throughput = quantity{field: "throughput", title: "throughput", column: "thr
 // that only read, how long events travelled.
 var times = []string{"response", "service", "end_to_end"}
 
+// comparedAt are the percentiles of times that comparisons have rows of.
+var comparedAt = []string{"50", "99", "99.9"}
+
 // timeAt is a percentile of a time. The column of its median names the time for
 // those beside it.
 func timeAt(name, p string) quantity {
@@ -126,7 +129,7 @@ func exploratory(primary []quantity, sides ...[]digest.Row) []quantity {
 		if i == 1 && haveAny(timeAt("response", "99").field, sides) {
 			continue // the service time of a scheduled run says less, and is in the distribution
 		}
-		for _, p := range []string{"50", "99", "99.9"} {
+		for _, p := range comparedAt {
 			add(timeAt(t, p))
 		}
 	}
@@ -180,7 +183,7 @@ func (e Effects) of(q quantity) float64 {
 func Judged() []string {
 	out := []string{throughput.field}
 	for _, t := range times {
-		for _, p := range []string{"50", "99", "99.9"} {
+		for _, p := range comparedAt {
 			out = append(out, timeAt(t, p).field)
 		}
 	}

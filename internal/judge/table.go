@@ -24,7 +24,7 @@ const (
 
 // TableFields are the fields of rows that a table is made of.
 func TableFields() []string {
-	out := []string{"op", "started", "ended", "partial", "trusted", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "consumed", "read"}
+	out := []string{"op", "started", "ended", "partial", "trusted", "trust_level", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "consumed", "read"}
 	for _, t := range []string{"response", "service"} {
 		for _, p := range tableTimes {
 			out = append(out, t+"_"+p)
@@ -71,6 +71,7 @@ type TableRun struct {
 	// were never answered.
 	AtLeast   []string `json:"at_least,omitempty"`
 	Untrusted bool     `json:"untrusted"` // the generator was the limit
+	Noisy     bool     `json:"noisy"`     // the generator may have moved times, within the bounds that the report states
 
 	atLeast [6]bool
 }
@@ -123,6 +124,7 @@ func runOf(r *digest.Row, side string) TableRun {
 	x := TableRun{ID: r.ID, Start: moment(r, "started"), End: moment(r, "ended")}
 	trusted, known := r.Num("trusted")
 	x.Untrusted = known && trusted == 0
+	x.Noisy = !x.Untrusted && noisy(r)
 	elapsed := num("elapsed")
 	bytes := num("bytes_moved")
 	switch {
@@ -191,6 +193,9 @@ func (t *Table) note() string {
 	if slices.ContainsFunc(t.Runs, func(r TableRun) bool { return r.Untrusted }) {
 		text += "; !: the generator was the limit"
 	}
+	if slices.ContainsFunc(t.Runs, func(r TableRun) bool { return r.Noisy }) {
+		text += "; ~: noisy, the generator may have moved the times within the bounds that the report states"
+	}
 	return text
 }
 
@@ -206,8 +211,11 @@ func (t *Table) head() []string {
 func (t *Table) cells(r *TableRun) []string {
 	const clock = "2006-01-02 15:04:05.000"
 	sign := ""
-	if r.Untrusted {
+	switch {
+	case r.Untrusted:
 		sign = "!"
+	case r.Noisy:
+		sign = "~"
 	}
 	count := units.FormatCount(uint64(r.Count)) + sign
 	if t.Side == Consuming {
@@ -287,6 +295,7 @@ func (t *Table) CSV(w io.Writer) error {
 	if t.Side == Producing {
 		head = append(head, "at_least")
 	}
+	head = append(head, "noisy")
 	_ = out.Write(head)
 	for i := range t.Runs {
 		r := &t.Runs[i]
@@ -313,6 +322,7 @@ func (t *Table) CSV(w io.Writer) error {
 			}
 			cells = append(cells, strings.Join(bounds, " "))
 		}
+		cells = append(cells, strconv.FormatBool(r.Noisy))
 		_ = out.Write(cells)
 	}
 	out.Flush()

@@ -94,15 +94,15 @@ MB: 1,048,576 bytes; times are response times
 
 MB: 1,048,576 bytes; times are UTC
 `},
-		{Producing, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `count,MB/s,avg ms,max ms,p50 ms,p95 ms,p99 ms,p99.9 ms,report,untrusted,at_least
-10000,18.4642,27.310,247.000,2.000,92.000,108.000,112.000,p4,false,
-10000000,224.5948,137.720,2789.000,92.000,743.000,878.000,2773.000,p7,false,
-100000000,268.2111,116.070,3480.000,2.000,210.000,451.000,1661.000,p8,false,
+		{Producing, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `count,MB/s,avg ms,max ms,p50 ms,p95 ms,p99 ms,p99.9 ms,report,untrusted,at_least,noisy
+10000,18.4642,27.310,247.000,2.000,92.000,108.000,112.000,p4,false,,false
+10000000,224.5948,137.720,2789.000,92.000,743.000,878.000,2773.000,p7,false,,false
+100000000,268.2111,116.070,3480.000,2.000,210.000,451.000,1661.000,p8,false,,false
 `},
-		{Consuming, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `start,end,MB,MB/s,nMsg,nMsg/s,report,untrusted
-2018-05-24T18:39:30.93Z,2018-05-24T18:39:31.061Z,0.9537,7.2802,10000,76335.8779,c4,false
-2018-05-24T17:40:51.586Z,2018-05-24T17:41:27.446Z,17261.5051,481.3582,10000000,278862.2421,c7,false
-2018-05-24T18:27:52.075Z,2018-05-24T18:35:19.864Z,188922.8821,421.9016,100000000,223319.4652,c8,false
+		{Consuming, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `start,end,MB,MB/s,nMsg,nMsg/s,report,untrusted,noisy
+2018-05-24T18:39:30.93Z,2018-05-24T18:39:31.061Z,0.9537,7.2802,10000,76335.8779,c4,false,false
+2018-05-24T17:40:51.586Z,2018-05-24T17:41:27.446Z,17261.5051,481.3582,10000000,278862.2421,c7,false,false
+2018-05-24T18:27:52.075Z,2018-05-24T18:35:19.864Z,188922.8821,421.9016,100000000,223319.4652,c8,false,false
 `},
 	} {
 		table, err := TableOf(series(), tt.side)
@@ -170,7 +170,7 @@ func TestTableFormsSayWhatIsDoubtful(t *testing.T) {
 	if err := table.CSV(&b); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(b.String(), ",bound,true,p99\n") {
+	if !strings.HasSuffix(b.String(), ",bound,true,p99,false\n") {
 		t.Errorf("got %s", b.String())
 	}
 	text, err := json.Marshal(table)
@@ -188,6 +188,27 @@ func TestTableFormsSayWhatIsDoubtful(t *testing.T) {
 	}
 	if r := got.Runs[0]; !r.Untrusted || !slices.Equal(r.AtLeast, []string{"p99_ms"}) {
 		t.Errorf("got %+v", r)
+	}
+
+	table, err = TableOf([]digest.Row{row("shaky", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trust_level": "noisy"})}, Producing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	if err := table.Text(&b, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" 20~ ", "~: noisy, "} {
+		if !strings.Contains(strings.Join(strings.Fields(" "+b.String()+" "), " "), strings.TrimSpace(want)) {
+			t.Errorf("got %s, want %q in it", b.String(), want)
+		}
+	}
+	b.Reset()
+	if err := table.CSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(b.String(), ",shaky,false,,true\n") || !table.Runs[0].Noisy {
+		t.Errorf("got %s", b.String())
 	}
 }
 

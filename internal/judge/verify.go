@@ -37,11 +37,12 @@ type VerifyOptions struct {
 // VerifyFields are the fields of rows that Verify looks at.
 func VerifyFields(f digest.Filters) []string {
 	out := []string{
-		digest.AllIndependent, "op", "target", "trusted", "partial", "stopped", "repetition", "repetitions",
+		digest.AllIndependent, "op", "target", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "stopped", "repetition", "repetitions",
 		"branch", "revision", "revision_date", "unstaged_changes", throughput.field,
 	}
 	for _, t := range times {
-		out = append(out, timeAt(t, "99").field)
+		field := timeAt(t, "99").field
+		out = append(out, field, lowerField(field))
 	}
 	return f.Fields(out)
 }
@@ -69,6 +70,7 @@ type Gate struct {
 	Older     int         `json:"older"`     // revisions that were too many to look at
 	LeftOut   []LeftOut   `json:"left_out"`  // reports of this workload that are not judged
 	Survival  Survival    `json:"survival"`  // of the newest revision's runs, against those before it
+	Noisy     int         `json:"noisy"`     // of those that are judged, runs whose generators may have moved what was measured, within bounds
 	From      time.Time   `json:"from"`      // when the first run began
 	Rows      []GateRow   `json:"rows"`
 	Steps     []DatedStep `json:"steps"`
@@ -195,6 +197,7 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 	}
 	_, g.LeftOut = fit(rows, o.Untrusted)
 	g.LeftOut = orEmpty(g.LeftOut)
+	g.Noisy = count(rows, func(r *digest.Row) bool { return noisy(r) && unfit(r, o.Untrusted) == "" })
 	if n := len(revisions) - mostRevisions; n > 0 {
 		g.Older, revisions = n, revisions[n:]
 	}
@@ -259,8 +262,11 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 		r.Gate, r.Reason = CannotTell, c.littleHistory()
 	case r.worst < r.Effect, r.worst == 0:
 		r.Gate = NotWorse
-	case unbounded < r.Effect || r.raw.Verdict != stats.Unknown: // its numbers are lower bounds
+	case unbounded < r.Effect || r.raw.Verdict != stats.Unknown: // its numbers are lower bounds, or its generators moved them
 		r.Gate, r.Reason = CannotTell, r.boundWords()
+		if !anyBound(c.field, c.base...) && !anyBound(c.field, c.candidate) {
+			r.Reason = movedWords
+		}
 	default:
 		r.Gate, r.Reason = CannotTell, r.noise(unbounded)
 	}

@@ -73,6 +73,9 @@ func (g *Gate) text(p *layout.Page) {
 	if g.Behind != nil {
 		p.Pair(layout.Yellow, "beware", g.BehindWords())
 	}
+	if g.Noisy > 0 {
+		p.Pair(layout.Yellow, "noisy", units.Plural(g.Noisy, "report")+": the verdict holds whatever their generators added to times")
+	}
 	before := g.Revisions[:len(g.Revisions)-1]
 	if len(before) > 0 {
 		n := 0

@@ -3,6 +3,8 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 
 	"carronade/internal/browsertest"
 	"carronade/internal/picture"
+	"carronade/internal/report"
 )
 
 const ready = `document.documentElement.dataset.ready !== undefined`
@@ -49,6 +52,33 @@ func TestInABrowser(t *testing.T) {
 		got := eval(tab, `document.querySelector("#f-end-to-end-map .tip").textContent`)
 		if !strings.Contains(got, "30 s to 31 s") || !strings.Contains(got, "in the whole column100") {
 			t.Errorf("read in the map: got %q, want the second and its hundred", got)
+		}
+		tab.Check()
+	})
+
+	t.Run("freezes and stalls are drawn apart", func(t *testing.T) {
+		d := measured("f", 60, 1)
+		d.Stall = report.Stall{LongestS: 6, LongestAtS: 20}
+		d.Freezes = report.Freezes{Count: 2, Longest: []report.Freeze{{AtS: 21, LengthS: 3}, {AtS: 50, LengthS: 0.02}}}
+		tab := b.Open(t, file(t, d), browsertest.View{})
+		tab.Until(`document.documentElement.dataset.drawn === "all"`)
+		got := eval(tab, `(() => {
+			const all = (cls) => [...document.querySelectorAll("#f-throughput .plot > svg " + cls)];
+			const fills = [...new Set(all(".stall, .freeze").map((p) => getComputedStyle(p).fill))];
+			const low = all(".bar").map((p) => p.getBBox().y > 100);
+			return [all(".stall").length, all(".freeze").length, fills.length, low.join(" ")].join(", ");
+		})()`)
+		if want := "1, 2, 2, false true true"; got != want { // the stall's edge at the top, the freezes' at the bottom
+			t.Errorf("stalls, freezes, colors and where their edges are: got %s, want %s", got, want)
+		}
+		press := `document.querySelectorAll("#f-throughput .legend li:not([data-s]) button[aria-pressed]").length`
+		if got := browsertest.Eval[int](tab, press); got != 0 {
+			t.Errorf("%d of the legend's shades can be hidden, want none", got)
+		}
+		if dir := os.Getenv("PAGE_SHOTS"); dir != "" {
+			if err := os.WriteFile(filepath.Join(dir, "freezes.png"), tab.Shot(), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		tab.Check()
 	})

@@ -82,7 +82,7 @@ func (e *encoder) figure(f *picture.Figure) {
 		e.instant(m.To)
 		e.raw(",")
 		e.text(m.Text)
-		e.raw("]")
+		e.raw("," + strconv.Itoa(int(m.Kind)) + "]")
 	}
 	e.raw(`],"series":[`)
 	for i := range f.Series {

@@ -74,6 +74,9 @@ func (p *page) marks(d *report.Document) {
 	default:
 		mark(bad, "✗", "not trusted", d.TrustText())
 	}
+	if text := d.Freezes.Text(); text != "" {
+		mark("", "·", "froze", text)
+	}
 	for _, n := range d.Trust.Notes {
 		mark("", "·", "note", n)
 	}

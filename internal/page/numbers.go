@@ -161,6 +161,7 @@ func (p *page) rest() {
 			of = " of " + p.names[i]
 		}
 		p.failures(d, of)
+		p.freezes(d, of)
 		p.settings(d, of)
 		for _, a := range d.Attachments {
 			p.fold("File "+a.Name+of, func() { p.Element("pre", a.Text, "tabindex", "0") })
@@ -196,6 +197,25 @@ func (p *page) failures(d *report.Document, of string) {
 			rows = append(rows, []string{f.Class, units.FormatCount(f.Events), units.FormatCount(f.Shots), f.Text})
 		}
 		p.prose([]string{"class", "events", "shots", "in the words of the system or the connection"}, rows)
+	})
+}
+
+// freezes are the times in which the generator did not run, the longest first.
+func (p *page) freezes(d *report.Document, of string) {
+	f := &d.Freezes
+	if len(f.Longest) == 0 {
+		return
+	}
+	title := fmt.Sprintf("Freezes of the generator%s (%d)", of, f.Count)
+	if n := uint64(len(f.Longest)); n < f.Count {
+		title = fmt.Sprintf("Freezes of the generator%s (the %d longest of %d)", of, n, f.Count)
+	}
+	p.fold(title, func() {
+		var rows [][]string
+		for _, l := range f.Longest {
+			rows = append(rows, []string{seconds(l.AtS), seconds(l.LengthS), l.Who, l.Cause})
+		}
+		p.prose([]string{"at", "length", "what did not run", "why"}, rows)
 	})
 }
 

@@ -185,6 +185,10 @@ func (p *page) legend(f *picture.Figure) {
 		}
 		p.Close()
 		p.Text(" most in a cell, " + picture.Format(float64(f.Heat.Count), picture.Events) + " in all")
+		for _, k := range f.MarkKinds() {
+			p.Text(" ")
+			p.stretch(k)
+		}
 		p.Close()
 		return
 	}
@@ -206,7 +210,25 @@ func (p *page) legend(f *picture.Figure) {
 		p.Element("span", name)
 		p.Close()
 	}
+	for _, k := range f.MarkKinds() {
+		p.Open("li")
+		p.stretch(k)
+		p.Close()
+	}
 	p.Close()
+}
+
+// stretch is a kind of stretches of time in a legend.
+func (p *page) stretch(k picture.MarkKind) {
+	edge := "M1 0h26v3h-26z"
+	if k == picture.Freeze {
+		edge = "M1 9h26v3h-26z"
+	}
+	p.Open("svg", "class", "sample", "viewBox", "0 0 28 12", "width", "28", "height", "12", "aria-hidden", "true")
+	p.Empty("path", "class", k.Class(), "d", "M1 0h26v12h-26z")
+	p.Empty("path", "class", fmt.Sprintf("f%d", k.Tone()), "d", edge)
+	p.Close()
+	p.Element("span", " "+k.Name())
 }
 
 func (p *page) numbersOf(f *picture.Figure) {

@@ -224,7 +224,7 @@
     }
 
     legend() {
-      for (const li of this.figure.querySelectorAll('.legend li')) {
+      for (const li of this.figure.querySelectorAll('.legend li[data-s]')) {
         const b = make('button', { type: 'button', 'aria-pressed': 'true', title: 'Show or hide' });
         b.append(...li.childNodes);
         li.append(b);
@@ -325,11 +325,18 @@
       g.append(cut);
       this.inner = svg('g', { 'clip-path': 'url(#' + clip + ')' });
 
-      for (const [from, to, text] of f.marks) {
+      for (const [from, to, text, kind] of f.marks) {
         const a = Math.max(this.x.to(from), box.x), b = Math.min(this.x.to(to), box.x + box.w);
         if (b < box.x || a > box.x + box.w) continue;
         if (from === to) line('mark', 'M' + px(a) + ' ' + box.y + 'v' + box.h);
-        else line('band', 'M' + px(a) + ' ' + box.y + 'h' + Math.max(px(b - a), 1) + 'v' + box.h + 'h' + -Math.max(px(b - a), 1) + 'z');
+        else {
+          const wide = Math.max(px(b - a), kind === 2 ? 2 : 1);
+          const area = (cls, y, high) => line(cls, 'M' + px(a) + ' ' + y + 'h' + wide + 'v' + high + 'h' + -wide + 'z');
+          // The edges of a stall and a freeze are seen also where one is within the other.
+          area(['band', 'stall', 'freeze'][kind], box.y + (kind === 2 ? 4 : 0), box.h - (kind === 2 ? 4 : 0));
+          if (kind === 1) area('bar f0', box.y, 4);
+          if (kind === 2) area('bar f1', below - 4, 4);
+        }
         if (text) a + text.length * 7 < box.x + box.w ? say('note start', a, box.y - 6, text) : say('note end', b, box.y - 6, text);
       }
       for (const [v, text] of ticks(f.y, this.log, ylo, yhi, Math.floor(box.h / 40))) {

@@ -66,6 +66,7 @@ func nasty() *report.Document {
 	d.Mode, d.Stopped, d.Partial = load.Mode(evil), load.Reason(evil), true
 	d.Labels = map[string]string{evil: evil}
 	d.Trust = measure.Trust{Reasons: []string{evil}, Notes: []string{evil}}
+	d.Freezes = report.Freezes{Count: 1, Longest: []report.Freeze{{AtS: 3, LengthS: 0.5, Who: evil, Cause: evil}}}
 	d.Steady.Text, d.Totals.RateOf = evil, evil
 	d.Checks = []report.Check{{Name: evil, Text: evil}, {Name: evil, OK: true, Text: evil}}
 	d.Problems, d.Warnings = []string{evil}, []string{evil}
@@ -189,6 +190,30 @@ func TestNumbersWithoutScript(t *testing.T) {
 	for _, want := range []string{
 		`<html lang="en">`, `<a class="skip" href="#pictures">`, `role="img"`, `<th scope="col">response</th>`,
 		`<th scope="row">p99.9</th>`, "The report as text", "<desc id=\"p-throughput-d\">", `aria-label="Pictures"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+}
+
+// Freezes of the generator are said, listed and named in legends; where there were
+// none, nothing speaks of them.
+func TestFreezes(t *testing.T) {
+	d := measured("a", 20, 1)
+	if got := written(t, d); strings.Contains(got, "froze") || strings.Contains(got, "Freezes") {
+		t.Error("nothing froze, and the page speaks of it")
+	}
+	d.Stall = report.Stall{LongestS: 2, LongestAtS: 8}
+	d.Freezes = report.Freezes{Count: 12, TotalS: 1.2, Longest: []report.Freeze{
+		{AtS: 8.2, LengthS: 1, Who: "process", Cause: "stopped and continued"}, {AtS: 15, LengthS: 0.02, Who: "sending thread"},
+	}}
+	got := written(t, d)
+	for _, want := range []string{
+		"<b>· froze</b> 12 times, 1.2 s of the measurement in all; longest 1 s at 8.2 s, the process (stopped and continued)",
+		"<summary>Freezes of the generator (the 2 longest of 12)</summary>",
+		"<td>sending thread</td>", "<td>stopped and continued</td>", "<span> generator froze</span>", "<span> no answer</span>",
+		`[8.2,9.2,"",2]`, `[8,10,"no answer",1]`, `class="freeze"`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page has no %s", want)

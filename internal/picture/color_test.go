@@ -51,7 +51,7 @@ func TestContrast(t *testing.T) {
 			}
 		}
 		for i, tone := range c.Tones {
-			for _, back := range []string{c.Background, c.Band} {
+			for _, back := range []string{c.Background, c.Band, c.Stall, c.Freeze} {
 				if got := contrast(tone, back); got < 3 {
 					t.Errorf("%s tone %d on %s: got a contrast of %.2f, want 3", name, i, back, got)
 				}

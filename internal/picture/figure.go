@@ -1,6 +1,9 @@
 package picture
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A Figure is one picture as data.
 type Figure struct {
@@ -112,6 +115,48 @@ const (
 type Mark struct {
 	From, To float64
 	Text     string
+	Kind     MarkKind
+}
+
+// A MarkKind is what a stretch of time was: each has a color of its own, and those
+// that need a word have one in the legend.
+type MarkKind uint8
+
+// The kinds, from back to front.
+const (
+	Apart  MarkKind = iota // a phase that is not the measurement, or where a step begins
+	Stall                  // the system answered nothing
+	Freeze                 // the generator did not run
+	markKinds
+)
+
+// markNames are what stands in the legend.
+var markNames = [markKinds]string{Stall: "no answer", Freeze: "generator froze"}
+
+// Name is what the legend says of a kind; "" where it says nothing.
+func (k MarkKind) Name() string { return markNames[k%markKinds] }
+
+// Class is the class of its stretches in style sheets.
+func (k MarkKind) Class() string { return [markKinds]string{"band", "stall", "freeze"}[k%markKinds] }
+
+// Tone is the color of the edge of its stretches: a stall's is at the top, a
+// freeze's at the bottom, so that both are seen where one is within the other.
+func (k MarkKind) Tone() Tone {
+	if k == Freeze {
+		return Orange
+	}
+	return Blue
+}
+
+// MarkKinds are the kinds that the legend names, of those that the figure has.
+func (f *Figure) MarkKinds() []MarkKind {
+	var out []MarkKind
+	for k := range markKinds {
+		if k.Name() != "" && slices.ContainsFunc(f.Marks, func(m Mark) bool { return m.Kind == k }) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // A Heat is a map of counts over time and the logarithm of a time.

@@ -126,13 +126,17 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 			d.add(shape{kind: cells, class: "cells", level: i, rects: []rect{{math.Round(x), math.Round(top + 1), 18, 12}}})
 			x += 18
 		}
-		d.say("label", atStart, x+6, top+11, "most in a cell, "+Format(float64(h.Count), Events)+" in all")
-		return y + 18
-	}
-	if len(f.Series) == 1 && f.Series[0].Name == "" {
-		return y
+		text := "most in a cell, " + Format(float64(h.Count), Events) + " in all"
+		d.say("label", atStart, x+6, top+11, text)
+		return d.legendOfMarks(f, x+6+measureText(text, fontSize)+18, y) + 18
 	}
 	x := marginSide
+	if len(f.Series) == 1 && f.Series[0].Name == "" {
+		if len(f.MarkKinds()) == 0 {
+			return y
+		}
+		return d.legendOfMarks(f, x, y) + 18
+	}
 	for i := range f.Series {
 		s := &f.Series[i]
 		name := layout.Cut(s.Name, 64)
@@ -148,7 +152,21 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 		d.say("label", atStart, x+sample+6, y+11, name)
 		x += need + 18
 	}
-	return y + 18
+	return d.legendOfMarks(f, x, y) + 18
+}
+
+// legendOfMarks names the stretches of time behind the series, and returns its line.
+func (d *drawing) legendOfMarks(f *Figure, x, y float64) float64 {
+	for _, k := range f.MarkKinds() {
+		need := sample + 6 + measureText(k.Name(), fontSize)
+		if x > marginSide && x+need > d.w-marginSide {
+			x, y = marginSide, y+18
+		}
+		d.stretch(k, rect{x, y + 1, sample, 13})
+		d.say("label", atStart, x+sample+6, y+11, k.Name())
+		x += need + 18
+	}
+	return y
 }
 
 // draw draws the plot itself.
@@ -236,7 +254,7 @@ func (f *Figure) marks(d *drawing, x scale, box rect) {
 		case m.From == m.To:
 			d.line("mark", point{from, box.y}, point{from, box.y + box.h})
 		default:
-			d.add(shape{kind: fill, class: "band", rects: []rect{{from, box.y, max(to-from, 1), box.h}}})
+			d.stretch(m.Kind, rect{from, box.y, max(to-from, 1), box.h})
 		}
 		if m.Text == "" {
 			continue
@@ -246,6 +264,23 @@ func (f *Figure) marks(d *drawing, x scale, box rect) {
 		} else {
 			d.say("note", atEnd, to, box.y-5, m.Text)
 		}
+	}
+}
+
+// edge is how high the edge of a stretch is.
+const edge = 4
+
+// stretch is a stretch of time, with its edge.
+func (d *drawing) stretch(k MarkKind, r rect) {
+	if k == Freeze { // below the edge of the stall that it may stand in
+		r.w, r.y, r.h = max(r.w, 2), r.y+edge, r.h-edge
+	}
+	d.add(shape{kind: fill, class: k.Class(), rects: []rect{r}})
+	switch k {
+	case Stall:
+		d.add(shape{kind: fill, class: "bar", tone: k.Tone(), rects: []rect{{r.x, r.y, r.w, edge}}})
+	case Freeze:
+		d.add(shape{kind: fill, class: "bar", tone: k.Tone(), rects: []rect{{r.x, r.y + r.h - edge, r.w, edge}}})
 	}
 }
 

@@ -96,8 +96,8 @@ func ToneOf(i int) Tone { return toneOf(i) }
 
 func toneOf(i int) Tone { return Tone(i % int(Grey)) }
 
-// marks are the phases that are not the hold, where steps begin, and the
-// longest time without an answer.
+// marks are the phases that are not the hold, where steps begin, the longest time
+// without an answer, and the longest times in which the generator did not run.
 func (r *run) marks() []Mark {
 	var out []Mark
 	shortest := 0.0
@@ -116,7 +116,10 @@ func (r *run) marks() []Mark {
 		}
 	}
 	if r.Stall.LongestS >= 0.1 && r.Stall.LongestS > shortest {
-		out = append(out, Mark{From: r.Stall.LongestAtS, To: r.Stall.LongestAtS + r.Stall.LongestS, Text: "no answer"})
+		out = append(out, Mark{From: r.Stall.LongestAtS, To: r.Stall.LongestAtS + r.Stall.LongestS, Text: Stall.Name(), Kind: Stall})
+	}
+	for _, f := range r.Freezes.Longest { // none is too short to be shown: it is what the numbers are doubted for
+		out = append(out, Mark{From: f.AtS, To: f.AtS + f.LengthS, Kind: Freeze})
 	}
 	return out
 }

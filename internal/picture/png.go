@@ -93,8 +93,13 @@ func (r *raster) shape(s *shape) error {
 		r.lines(s.paths, lineWidth, strokes[s.dash%dashes], rgba(r.c.Tones[s.tone%tones]))
 	case fill:
 		paint := r.c.Tones[s.tone%tones]
-		if s.class == "band" {
+		switch s.class {
+		case Apart.Class():
 			paint = r.c.Band
+		case Stall.Class():
+			paint = r.c.Stall
+		case Freeze.Class():
+			paint = r.c.Freeze
 		}
 		r.rects(s.rects, rgba(paint))
 	case cells:

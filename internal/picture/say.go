@@ -21,7 +21,11 @@ func (f *Figure) Describe() string {
 	if h := f.Heat; h != nil {
 		lo, hi := h.Edges[0], h.Edges[len(h.Edges)-1]
 		part("%s in %d columns, from %s to %s.", Format(float64(h.Count), Events), len(h.Columns), Format(lo, f.Y.Unit), Format(hi, f.Y.Unit))
-		return b.String()
+	}
+	for _, m := range f.Marks {
+		if m.Kind == Freeze {
+			part("The generator did not run from %s to %s.", Format(m.From, Seconds), Format(m.To, Seconds))
+		}
 	}
 	for i := range f.Series {
 		s := &f.Series[i]

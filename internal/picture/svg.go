@@ -142,8 +142,8 @@ func shapeRules() string {
 // that shows SVG knows.
 func colorRules(c Colors) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".background{fill:%s}.title,.label{fill:%s}.note{fill:%s}.grid{stroke:%s}.axis,.mark{stroke:%s}.band{fill:%s}",
-		c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band)
+	fmt.Fprintf(&b, ".background{fill:%s}.title,.label{fill:%s}.note{fill:%s}.grid{stroke:%s}.axis,.mark{stroke:%s}.band{fill:%s}.stall{fill:%s}.freeze{fill:%s}",
+		c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band, c.Stall, c.Freeze)
 	for i, tone := range c.Tones {
 		fmt.Fprintf(&b, ".t%d{stroke:%s}.f%d{fill:%s}", i, tone, i, tone)
 	}
@@ -163,7 +163,7 @@ func styleOf(t Theme) string {
 
 // Rules are the rules of a page's style sheet for the figures that Inline
 // returns, with the theme's colors as custom properties: --background, --ink,
-// --muted, --grid, --axis, --band, --t0 and so on, --h0 and so on.
+// --muted, --grid, --axis, --band, --stall, --freeze, --t0 and so on, --h0 and so on.
 func Rules() string {
 	return shapeRules() + colorRules(eachColor(func(name string) string { return "var(--" + name + ")" }))
 }
@@ -179,6 +179,8 @@ func Properties(t Theme) string {
 		{"grid", c.Grid},
 		{"axis", c.Axis},
 		{"band", c.Band},
+		{"stall", c.Stall},
+		{"freeze", c.Freeze},
 	} {
 		fmt.Fprintf(&b, "--%s:%s;", p.name, p.value)
 	}
@@ -193,6 +195,7 @@ func Properties(t Theme) string {
 
 func eachColor(of func(name string) string) (c Colors) {
 	c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band = of("background"), of("ink"), of("muted"), of("grid"), of("axis"), of("band")
+	c.Stall, c.Freeze = of("stall"), of("freeze")
 	for i := range c.Tones {
 		c.Tones[i] = of(fmt.Sprintf("t%d", i))
 	}

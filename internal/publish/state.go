@@ -39,7 +39,7 @@ func told(s *measure.Set) []namedTimes {
 	return []namedTimes{
 		{"response", "Response time of acked events: done - due.", s.Response},
 		{"service", "Service time of answered shots: done - sent.", s.Service},
-		{"send_delay", "The generator's own lateness, a shot.", s.SendDelay},
+		{"send_delay", "The generator's own lateness of sent events.", s.SendDelay},
 		{"end_to_end", "End-to-end time of events in a round trip: consumed - due, or - sent without a schedule.", s.EndToEnd},
 	}
 }

@@ -90,6 +90,9 @@ func (d *Document) head(p *layout.Page) {
 			p.Pair("", "", "- "+r)
 		}
 	}
+	if text := d.Freezes.Text(); text != "" {
+		p.Pair("", "froze", text)
+	}
 	for _, n := range d.Trust.Notes {
 		p.Pair("", "note", n)
 	}

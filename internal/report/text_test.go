@@ -78,6 +78,7 @@ func openLoop() Input {
 			Generator: measure.Usage{CPU: 112 * time.Millisecond, RSS: 40 << 20},
 		}
 		iv.Response = spread(time.Duration(3000+100*(i%7))*time.Microsecond, 0.3, 200)
+		iv.SendDelay = spread(time.Duration(40+i%3)*time.Microsecond, 0.5, 200)
 		iv.Service = spread(850*time.Microsecond, 0.3, 200)
 		r.Intervals = append(r.Intervals, iv)
 	}
@@ -131,7 +132,7 @@ func overloaded() Input {
 	}
 	r.Classes = map[string]uint64{"timeout": 12_000, "refused": 8_000, "canceled": 6}
 	in.Trust = measure.Trust{
-		Reasons: []string{"lag p99 was 4.1 ms, more than a tenth of the response p99 of 12 ms: the generator fired late; lower the rate, add --threads, or use a faster or quieter machine"},
+		Reasons: []string{"response p99 12 ms, up to 4.1 ms of it is the generator's; lower the rate, add --threads, or use a faster or quieter machine"},
 		Notes:   []string{"the generator used 97.5% of 2 processors"},
 	}
 	in.Checks = []Check{{Name: "max-dropped", Text: "at most 0 dropped, and 4,000 were"}, {Name: "failures", OK: true, Text: "at most 20,000 failed, and 12,345 did"}}
@@ -186,7 +187,7 @@ func closedLoop() Input {
 	r.Mode = load.ClosedLoop
 	r.Hold.Response, r.Hold.SendDelay, r.Hold.Gather, r.Hold.Held = nil, nil, nil, nil
 	for i := range r.Intervals {
-		r.Intervals[i].Response = nil
+		r.Intervals[i].Response, r.Intervals[i].SendDelay = nil, nil
 	}
 	r.Warmup, r.Drain = measure.Tally{}, measure.Tally{}
 	in.Settings = []Setting{{Name: "callers", Value: "16", Default: false}, {Name: "for", Value: "20s", Default: false}}
@@ -289,6 +290,28 @@ func interrupted() Input {
 	return in
 }
 
+// noisy is a run whose generator did not run for half a second.
+func noisy() Input {
+	in := openLoop()
+	r := in.Result
+	r.Hold.SendDelay = spread(40*time.Microsecond, 0.5, 9_700)
+	r.Hold.SendDelay.RecordN(250*time.Millisecond, 300)
+	r.Hold.Lower.Response = spread(2500*time.Microsecond, 0.35, 9_700)
+	r.Freezes = measure.Freezes{Count: 3, Total: 520 * time.Millisecond, Longest: []measure.Freeze{
+		{At: 2920 * time.Millisecond, Length: 504 * time.Millisecond, Who: "process", Cause: "stopped and continued"},
+		{At: 9 * time.Second, Length: 16 * time.Millisecond, Who: "sending thread"},
+	}}
+	in.Trust = measure.Trust{
+		OK: true, Level: measure.Noisy, Doubts: []string{"response p99 7 ms, up to 1.4 ms of it is the generator's", "service p99 2.2 ms, up to 400 us of it is the generator's"},
+		Bounds: []measure.Bound{
+			{Time: "response", P: 99, Upper: 7000, Lower: 5600, Level: measure.Noisy},
+			{Time: "response", P: 99.9, Upper: 9150, Lower: 5600, Level: measure.NotTrusted},
+			{Time: "service", P: 99, Upper: 2200, Lower: 1800, Level: measure.Noisy},
+		},
+	}
+	return in
+}
+
 // huge is a week at forty million a second against a cluster with long names.
 func huge() Input {
 	in := overloaded()
@@ -324,7 +347,7 @@ var inputs = map[string]func() Input{
 	"open-loop": openLoop, "overloaded": overloaded, "steps": steps, "closed-loop": closedLoop, "full-speed": fullSpeed,
 	"unacknowledged": unacknowledged, "consume": consume, "round-trip": roundTrip, "interrupted": interrupted, "huge": huge,
 	"under-test": underTest, "system-died": systemDied,
-	"died-midway": diedMidway, "refused": refused,
+	"died-midway": diedMidway, "refused": refused, "noisy": noisy,
 }
 
 // golden compares got with a file of testdata, or writes it with -update.

@@ -190,6 +190,7 @@ func (d *Document) series(p *layout.Page) {
 		{"response p99", response, math.Max, bound},
 		{"service p99", func(iv Interval) float64 { return p99(iv.Service) }, math.Max, time},
 		{"end to end", func(iv Interval) float64 { return p99(iv.EndToEnd) }, math.Max, time},
+		{"send delay", func(iv Interval) float64 { return p99(iv.SendDelay) }, math.Max, time},
 		{"in flight", func(iv Interval) float64 { return float64(iv.InFlight) }, math.Max, func(v float64) string { return units.FormatCountShort(uint64(v)) }},
 		{"behind", func(iv Interval) float64 {
 			if iv.LagEvents < 0 {

@@ -6,6 +6,7 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // Freezes are the times in which the generator itself did not run for 10 ms or
@@ -35,6 +36,28 @@ func freezes(r *load.Result) Freezes {
 		out.Longest = append(out.Longest, Freeze{AtS: l.At.Seconds(), LengthS: l.Length.Seconds(), Who: l.Who, Cause: l.Cause})
 	}
 	return out
+}
+
+// Text says how often and how long the generator did not run; "" where it always
+// did, or nobody looked.
+func (f *Freezes) Text() string {
+	if f.Count == 0 {
+		return ""
+	}
+	text := units.Plural(f.Count, "time") + ", " + seconds(f.TotalS) + " of the measurement in all"
+	if len(f.Longest) > 0 {
+		text += "; longest " + f.Longest[0].Text()
+	}
+	return text
+}
+
+// Text is one freeze in words.
+func (f *Freeze) Text() string {
+	text := seconds(f.LengthS) + " at " + seconds(f.AtS) + ", the " + f.Who
+	if f.Cause != "" {
+		text += " (" + f.Cause + ")"
+	}
+	return text
 }
 
 // TrustLevel is how far the generator may have moved what was measured.

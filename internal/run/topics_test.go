@@ -68,9 +68,13 @@ func TestTopics(t *testing.T) {
 
 // The generator of such a load is judged like that of any other.
 func TestTopicsAreJudged(t *testing.T) {
-	slow := measure.NewHistogram()
-	slow.Record(2 * time.Second)
-	late := &load.Result{Mode: load.OpenLoop, Hold: measure.Tally{Name: measure.Hold, End: time.Second, Answers: 3, Set: measure.Set{SendDelay: slow}}}
+	slow, quick := measure.NewHistogram(), measure.NewHistogram()
+	slow.RecordN(2*time.Second, 3)
+	quick.RecordN(time.Millisecond, 3)
+	late := &load.Result{Mode: load.OpenLoop, Hold: measure.Tally{
+		Name: measure.Hold, End: time.Second, Answers: 3, Arrived: 3, Counts: measure.Counts{Offered: 3, Sent: 3, Acked: 3},
+		Set: measure.Set{SendDelay: slow, Response: slow}, Lower: measure.Lower{Response: quick},
+	}}
 	d, err := Topics(t.Context(), TopicsJob{Op: "list", Rate: 1, Load: loaded(late)})
 	if err != nil {
 		t.Fatal(err)

@@ -11,18 +11,9 @@ import (
 	"carronade/units"
 )
 
-// How far the lower value of a percentile may be from the upper one: as a share of
-// the lower, or by so much, whichever is more.
-const (
-	trustedShare = 0.10
-	trustedTime  = 200 * time.Microsecond
-	noisyShare   = 0.30
-	noisyTime    = 2 * time.Millisecond
-
-	// LeastJudged is the largest percentile that decides whether a run is trusted.
-	// Those beyond it are marked.
-	LeastJudged = 99
-)
+// LeastJudged is the largest percentile that decides whether a run is trusted.
+// Those beyond it are marked.
+const LeastJudged = 99
 
 // How much of a measurement without a schedule the generator may not have run: the
 // rate is too low by as much at most.
@@ -36,16 +27,6 @@ const (
 	trustedUnanswered = time.Millisecond
 	noisyUnanswered   = 10 * time.Millisecond
 )
-
-func levelOf(lower, upper time.Duration) measure.Level {
-	switch d := upper - lower; {
-	case d <= max(trustedTime, time.Duration(trustedShare*float64(lower))):
-		return measure.Trusted
-	case d <= max(noisyTime, time.Duration(noisyShare*float64(lower))):
-		return measure.Noisy
-	}
-	return measure.NotTrusted
-}
 
 // bounds returns the percentiles that the generator moved, or may have moved, by
 // more than a trusted one.
@@ -75,11 +56,11 @@ func bounds(in Input) []measure.Bound {
 			upper := measure.Percentiles(c.upper, c.censored, ps)
 			lower := measure.Percentiles(c.lower, c.censored, ps)
 			for i, p := range ps {
-				if float64(n)*(100-p) < 100 {
+				if float64(n)*(100-p) < 99.999 { // 100 - 99.9 is a little less than 0.1
 					continue // it is the largest of them, and no percentile
 				}
-				b := measure.Bound{Time: c.name, Step: step, P: p, Upper: measure.Micros(upper[i].D), Lower: measure.Micros(min(lower[i].D, upper[i].D))}
-				if b.Level = levelOf(min(lower[i].D, upper[i].D), upper[i].D); b.Level != measure.Trusted {
+				b := measure.Bound{Time: c.name, Step: step, P: p, Upper: measure.Micros(upper[i].D), Lower: measure.Micros(lower[i].D)}
+				if b.Level = measure.LevelOf(lower[i].D, upper[i].D); b.Level != measure.Trusted {
 					out = append(out, b)
 				}
 			}
@@ -157,20 +138,27 @@ func remedy(r *load.Result, more string) string {
 }
 
 // unanswered judges the send delay of a run in which nothing is acknowledged, so
-// that there are no times which it could move.
+// that there are no times which it could move. Of several steps it tells the worst.
 func unanswered(r *load.Result, more string) (measure.Level, string) {
-	if !r.Unanswered || r.Hold.SendDelay.Count() == 0 {
-		return measure.Trusted, ""
+	level, text, worst := measure.Trusted, "", trustedUnanswered
+	if !r.Unanswered {
+		return level, text
 	}
-	d := r.Hold.SendDelay.Percentile(99)
-	level := measure.NotTrusted
-	switch {
-	case d <= trustedUnanswered:
-		return measure.Trusted, ""
-	case d <= noisyUnanswered:
-		level = measure.Noisy
+	for _, s := range spans(r) {
+		d := s.SendDelay.Percentile(99)
+		if s.SendDelay.Count() == 0 || d <= worst {
+			continue
+		}
+		if worst, level = d, measure.NotTrusted; d <= noisyUnanswered {
+			level = measure.Noisy
+		}
+		step := ""
+		if len(r.Steps) > 1 {
+			step = s.Name
+		}
+		text = fmt.Sprintf("send delay p99 %s%s%s; %s", units.FormatDuration(d), inStep(step), why(r), remedy(r, more))
 	}
-	return level, fmt.Sprintf("send delay p99 %s%s; %s", units.FormatDuration(d), why(r), remedy(r, more))
+	return level, text
 }
 
 // frozen judges the times in which the generator did not run where no schedule was

@@ -23,21 +23,32 @@ func times(pairs ...any) *measure.Histogram {
 // calm is a run in which nothing is wrong.
 func calm(mode load.Mode) *load.Result {
 	start := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	return &load.Result{
+	r := &load.Result{
 		Mode: mode, Started: start, Ended: start.Add(11 * time.Second),
 		Hold: measure.Tally{
 			Name: "hold", End: 10 * time.Second,
-			Counts: measure.Counts{Sent: 1000, Shots: 1000},
-			Set: measure.Set{
-				SendDelay: times(50*time.Microsecond, 1000),
-				Response:  times(5*time.Millisecond, 1000),
-				Service:   times(4*time.Millisecond, 1000),
-			},
+			Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000, Shots: 1000}, Arrived: 1000,
 		},
 		Drain: measure.Tally{Name: "drain", Start: 10 * time.Second, End: 11 * time.Second},
 		Usage: measure.Usage{CPU: 2 * time.Second, GCPauses: 20, GCPauseMax: 200 * time.Microsecond},
 		Busy:  0.2, Full: 0.99,
 	}
+	h := &r.Hold
+	if mode != load.Consuming {
+		h.Service, h.Lower.Service = times(4*time.Millisecond, 1000), times(4*time.Millisecond, 1000)
+	}
+	if mode == load.OpenLoop {
+		h.SendDelay = times(50*time.Microsecond, 1000)
+		h.Response, h.Lower.Response = times(5*time.Millisecond, 1000), times(5*time.Millisecond-50*time.Microsecond, 1000)
+	}
+	return r
+}
+
+// froze is how often and how long the generator did not run.
+func froze(total time.Duration) measure.Freezes {
+	return measure.Freezes{Count: 1, Total: total, Longest: []measure.Freeze{
+		{At: 2 * time.Second, Length: total, Who: "process", Cause: "stopped and continued"},
+	}}
 }
 
 func TestJudge(t *testing.T) {
@@ -45,65 +56,136 @@ func TestJudge(t *testing.T) {
 		name  string
 		mode  load.Mode
 		alter func(*Input)
-		// Fragments, one for each reason and note in order.
-		reasons, notes []string
+		// Fragments, one for each reason, doubt and note in order.
+		reasons, doubts, notes []string
 	}{
 		{name: "calm, open loop", mode: load.OpenLoop},
 		{name: "calm, closed loop", mode: load.ClosedLoop},
 		{name: "calm, full speed", mode: load.FullSpeed},
 		{name: "calm, consuming", mode: load.Consuming, alter: func(in *Input) { in.Result.Full = 0 }},
 		{
-			name: "late, and it shows", mode: load.OpenLoop,
-			alter:   func(in *Input) { in.Result.Hold.SendDelay = times(50*time.Microsecond, 980, 2*time.Millisecond, 20) },
-			reasons: []string{"lag p99 was 2 ms, more than a tenth of the response p99 of 5 ms: "},
-		},
-		{
-			name: "late, and hidden by far longer response times", mode: load.OpenLoop,
+			name: "late, and it does not show in the times", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.SendDelay = times(2*time.Millisecond, 1000)
-				in.Result.Hold.Response = times(30*time.Millisecond, 1000)
+				in.Result.Hold.SendDelay = times(50*time.Microsecond, 980, 2*time.Millisecond, 20)
+				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
 		},
 		{
-			name: "a tenth of a short response, under a millisecond", mode: load.OpenLoop,
+			name: "a doubt", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.SendDelay = times(900*time.Microsecond, 1000)
-				in.Result.Hold.Response = times(time.Millisecond, 1000)
+				in.Result.Hold.Lower.Response = times(4*time.Millisecond, 1000)
+				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
+			doubts: []string{"response p99 5 ms, up to 1 ms of it is the generator's"},
 		},
 		{
-			name: "late, and nobody answered for far longer", mode: load.OpenLoop,
+			name: "a reason, and the freeze behind it", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.SendDelay = times(2*time.Millisecond, 1000)
-				in.Result.Hold.Response, in.Result.Hold.Censored = nil, times(time.Second, 1000)
+				in.Result.Hold.Lower.Response = times(2*time.Millisecond, 1000)
+				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
+			reasons: []string{"response p99 5 ms, up to 3 ms of it is the generator's: its process did not run for 500 ms at 2 s (stopped and continued); lower the rate, or"},
+		},
+		{
+			name: "a reason without a schedule", mode: load.ClosedLoop,
+			alter:   func(in *Input) { in.Result.Hold.Lower.Service = times(time.Millisecond, 1000) },
+			reasons: []string{"service p99 4 ms, up to 3 ms of it is the generator's; use a faster or quieter machine"},
+		},
+		{
+			name: "a reason of one time, and a doubt of another", mode: load.OpenLoop,
+			alter: func(in *Input) {
+				in.Result.Hold.Lower.Response = times(time.Millisecond, 1000)
+				in.Result.Hold.Lower.Service = times(3*time.Millisecond, 1000)
+			},
+			reasons: []string{"response p99 5 ms, up to 4 ms"},
+			doubts:  []string{"service p99 4 ms, up to 1 ms"},
+		},
+		{
+			name: "nothing was kept of the lower values", mode: load.OpenLoop,
+			alter:   func(in *Input) { in.Result.Hold.Lower = measure.Lower{} },
+			reasons: []string{"response p99 5 ms, up to 5 ms", "service p99 4 ms, up to 4 ms"},
 		},
 		{
 			name: "late where nothing is acknowledged", mode: load.OpenLoop,
-			alter: func(in *Input) {
-				in.Result.Hold.SendDelay = times(2*time.Millisecond, 1000)
-				in.Result.Hold.Response = nil
-			},
-			reasons: []string{"lag p99 was 2 ms: the generator"},
+			alter:   unacknowledged(11 * time.Millisecond),
+			reasons: []string{"send delay p99 11 ms; lower the rate"},
 		},
 		{
-			name: "late in one of the steps", mode: load.OpenLoop,
+			name: "a little late where nothing is acknowledged", mode: load.OpenLoop,
+			alter:  unacknowledged(10 * time.Millisecond),
+			doubts: []string{"send delay p99 10 ms; lower the rate"},
+		},
+		{name: "on time where nothing is acknowledged", mode: load.OpenLoop, alter: unacknowledged(time.Millisecond)},
+		{
+			name: "late where nothing is acknowledged, in one of the steps", mode: load.OpenLoop,
 			alter: func(in *Input) {
+				unacknowledged(50 * time.Microsecond)(in)
 				fine, late := in.Result.Hold, in.Result.Hold
 				fine.Name, late.Name = "10,000/s", "20,000/s"
-				late.SendDelay = times(3*time.Millisecond, 1000)
+				late.SendDelay = times(20*time.Millisecond, 1000)
 				in.Result.Steps = []measure.Tally{fine, late}
 			},
-			reasons: []string{"lag p99 was 3 ms in the step of 20,000/s, more than"},
+			reasons: []string{"send delay p99 20 ms in the step of 20,000/s; lower the rate"},
 		},
 		{
-			name: "late, and not judged without a schedule", mode: load.ClosedLoop,
-			alter: func(in *Input) { in.Result.Hold.SendDelay = times(time.Second, 1000) },
+			name: "late, and the age of what nobody answered hides it", mode: load.OpenLoop,
+			alter: func(in *Input) {
+				h := &in.Result.Hold
+				h.Response, h.Lower.Response = times(5*time.Millisecond, 10), times(time.Millisecond, 10)
+				h.Service, h.Lower.Service = nil, nil
+				h.Censored = times(time.Second, 990)
+			},
+		},
+		{
+			name: "a system that takes nothing", mode: load.OpenLoop,
+			alter: func(in *Input) {
+				h := &in.Result.Hold
+				h.Counts, h.Arrived = measure.Counts{Offered: 1000, Sent: 1000, Failed: 1000, Shots: 1000}, 0
+				h.Lower.Response = times(time.Microsecond, 1000)
+				h.SendDelay = times(time.Second, 1000)
+				in.Result.Freezes = froze(5 * time.Second)
+			},
+		},
+		{
+			name: "a system that takes nothing, at full speed", mode: load.ClosedLoop,
+			alter: func(in *Input) {
+				h := &in.Result.Hold
+				h.Counts, h.Arrived = measure.Counts{Offered: 1000, Sent: 1000, Failed: 1000, Shots: 1000}, 0
+				in.Result.Freezes = froze(5 * time.Second)
+			},
+		},
+		{
+			name: "freezes do not count beside a schedule", mode: load.OpenLoop,
+			alter: func(in *Input) { in.Result.Freezes = froze(5 * time.Second) },
+		},
+		{
+			name: "froze for a hundredth, closed loop", mode: load.ClosedLoop,
+			alter: func(in *Input) { in.Result.Freezes = froze(100 * time.Millisecond) },
+		},
+		{
+			name: "froze for more than a hundredth, closed loop", mode: load.ClosedLoop,
+			alter:  func(in *Input) { in.Result.Freezes = froze(101 * time.Millisecond) },
+			doubts: []string{"the generator did not run for 1.01% of the measurement, so that the rate is up to as much too low: its process did not run for 101 ms at 2 s (stopped and continued)"},
+		},
+		{
+			name: "froze for a tenth, full speed", mode: load.FullSpeed,
+			alter:  func(in *Input) { in.Result.Freezes = froze(time.Second) },
+			doubts: []string{"the generator did not run for 10% of the measurement"},
+		},
+		{
+			name: "froze for more than a tenth, full speed", mode: load.FullSpeed,
+			alter:   func(in *Input) { in.Result.Freezes = froze(1010 * time.Millisecond) },
+			reasons: []string{"the generator did not run for 10.1% of the measurement, so that the rate is up to as much too low: its process did not run for 1.01 s at 2 s (stopped and continued); use a faster or quieter machine"},
+		},
+		{
+			name: "froze for more than a tenth, consuming", mode: load.Consuming,
+			alter:   func(in *Input) { in.Result.Freezes = froze(3 * time.Second) },
+			reasons: []string{"the generator did not run for 30% of the measurement"},
 		},
 		{
 			name: "a busy sending loop", mode: load.OpenLoop,
-			alter:   func(in *Input) { in.Result.Busy = 0.97 },
-			reasons: []string{"a sending thread was at work for 97% of the hold"},
+			alter: func(in *Input) { in.Result.Busy = 0.97 },
+			notes: []string{"a sending thread was at work for 97% of the hold"},
 		},
 		{
 			name: "a busy sending loop at full speed", mode: load.FullSpeed,
@@ -111,8 +193,8 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "all processors busy", mode: load.OpenLoop,
-			alter:   func(in *Input) { in.Result.Usage.CPU = 39 * time.Second },
-			reasons: []string{"the generator used 97.5% of 4 processors"},
+			alter: func(in *Input) { in.Result.Usage.CPU = 39 * time.Second },
+			notes: []string{"the generator used 97.5% of 4 processors (at most 95%): nothing was left for it to be on time; lower the rate, or"},
 		},
 		{
 			name: "all processors busy, closed loop", mode: load.ClosedLoop,
@@ -120,18 +202,31 @@ func TestJudge(t *testing.T) {
 			notes: []string{"the generator used 97.5% of 4 processors"},
 		},
 		{
-			name: "one long pause does not touch a p99", mode: load.OpenLoop,
-			alter: func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 1, 20*time.Millisecond },
+			name: "many long pauses beside a schedule show in the times", mode: load.OpenLoop,
+			alter: func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 1000, 20*time.Millisecond },
 		},
 		{
-			name: "many long pauses", mode: load.ClosedLoop,
-			alter:   func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 100, 3*time.Millisecond },
-			reasons: []string{"garbage collector stopped it for up to 3 ms, 100 times"},
+			name: "many pauses of a millisecond", mode: load.ClosedLoop,
+			alter: func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 1000, time.Millisecond },
 		},
 		{
-			name: "many long pauses of who consumes", mode: load.Consuming,
-			alter: func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 100, 3*time.Millisecond },
-			notes: []string{"the garbage collector stopped the clients for up to 3 ms, 100 times"},
+			name: "few long pauses", mode: load.ClosedLoop,
+			alter: func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 5, 20*time.Millisecond },
+		},
+		{
+			name: "some long pauses", mode: load.ClosedLoop,
+			alter:  func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 100, 3*time.Millisecond },
+			doubts: []string{"the garbage collector stopped the generator for up to 3 ms, 100 times"},
+		},
+		{
+			name: "many long pauses", mode: load.FullSpeed,
+			alter:   func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 1000, 3*time.Millisecond },
+			reasons: []string{"the garbage collector stopped the generator for up to 3 ms, 1000 times; give it more memory"},
+		},
+		{
+			name: "some long pauses of who consumes", mode: load.Consuming,
+			alter:  func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 100, 3*time.Millisecond },
+			doubts: []string{"the garbage collector stopped the clients for up to 3 ms, 100 times"},
 		},
 		{
 			name: "full speed, and the bound was not full", mode: load.FullSpeed,
@@ -154,6 +249,11 @@ func TestJudge(t *testing.T) {
 			reasons: []string{"the hypervisor took 30%"},
 		},
 		{
+			name: "the system ended by itself", mode: load.OpenLoop,
+			alter:   func(in *Input) { in.System = "exit status 1" },
+			reasons: []string{"the system under test ended by itself in the middle of the run: exit status 1"},
+		},
+		{
 			name: "a short hold, and what the process did around it", mode: load.OpenLoop,
 			alter: func(in *Input) {
 				in.Result.Hold.End = 5 * time.Millisecond
@@ -162,8 +262,8 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "more than all processors there cannot be", mode: load.OpenLoop,
-			alter:   func(in *Input) { in.Result.Usage.CPU = 60 * time.Second },
-			reasons: []string{"the generator used 100% of 4 processors (at most 95%): nothing was left for it to be on time; lower the rate, or"},
+			alter: func(in *Input) { in.Result.Usage.CPU = 60 * time.Second },
+			notes: []string{"the generator used 100% of 4 processors (at most 95%)"},
 		},
 		{
 			name: "all processors busy with reading", mode: load.Consuming,
@@ -188,13 +288,20 @@ func TestJudge(t *testing.T) {
 				tt.alter(&in)
 			}
 			got := Judge(in)
-			if got.OK != (len(tt.reasons) == 0) {
-				t.Errorf("ok: got %v with reasons %q", got.OK, got.Reasons)
+			level := measure.Trusted
+			switch {
+			case len(tt.reasons) > 0:
+				level = measure.NotTrusted
+			case len(tt.doubts) > 0:
+				level = measure.Noisy
+			}
+			if got.OK != (level != measure.NotTrusted) || got.Level != level {
+				t.Errorf("got ok %v, %q with reasons %q and doubts %q; want %q", got.OK, got.Level, got.Reasons, got.Doubts, level)
 			}
 			for _, side := range []struct {
 				name      string
 				got, want []string
-			}{{"reasons", got.Reasons, tt.reasons}, {"notes", got.Notes, tt.notes}} {
+			}{{"reasons", got.Reasons, tt.reasons}, {"doubts", got.Doubts, tt.doubts}, {"notes", got.Notes, tt.notes}} {
 				if len(side.got) != len(side.want) {
 					t.Errorf("%s: got %q, want %d", side.name, side.got, len(side.want))
 					continue
@@ -209,12 +316,23 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// unacknowledged makes a run of which nothing is answered, and whose events were
+// sent so late.
+func unacknowledged(late time.Duration) func(in *Input) {
+	return func(in *Input) {
+		r := in.Result
+		r.Unanswered = true
+		r.Hold.Counts = measure.Counts{Offered: 1000, Sent: 1000, Unknown: 1000, Shots: 1000}
+		r.Hold.Set, r.Hold.Lower = measure.Set{SendDelay: times(late, 1000)}, measure.Lower{}
+	}
+}
+
 // TestWaysOut: what a reason advises can be done, and would help.
 func TestWaysOut(t *testing.T) {
 	tests := []struct {
 		name                              string
 		clients, threads, most, processor int
-		late, busy, full                  string // the ends of the three reasons
+		late, busy, full                  string // the ends of two reasons and a note
 	}{
 		{
 			name: "one client, the usual case", clients: 1, threads: 1, processor: 4,
@@ -251,13 +369,17 @@ func TestWaysOut(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := calm(load.OpenLoop)
 			r.Clients, r.Threads, r.MostThreads = tt.clients, tt.threads, tt.most
-			r.Hold.SendDelay, r.Busy = times(2*time.Millisecond, 1000), 0.97
-			got := Judge(Input{Result: r, Processors: tt.processor}).Reasons
-			r.Mode, r.Full = load.FullSpeed, 0.5
-			got = append(got, Judge(Input{Result: r, Processors: tt.processor}).Reasons...)
-			for i, want := range []string{tt.late, tt.busy, tt.full} {
-				if i >= len(got) || !strings.HasSuffix(got[i], want) {
-					t.Errorf("got %q, want the end %q", got[min(i, len(got)-1)], want)
+			r.Hold.Lower.Response, r.Busy = times(time.Millisecond, 1000), 0.97
+			late := Judge(Input{Result: r, Processors: tt.processor})
+			r = calm(load.FullSpeed)
+			r.Clients, r.Threads, r.MostThreads, r.Full = tt.clients, tt.threads, tt.most, 0.5
+			full := Judge(Input{Result: r, Processors: tt.processor})
+			for _, c := range []struct {
+				got  []string
+				want string
+			}{{late.Reasons, tt.late}, {late.Notes, tt.busy}, {full.Reasons, tt.full}} {
+				if len(c.got) != 1 || !strings.HasSuffix(c.got[0], c.want) {
+					t.Errorf("got %q, want the end %q", c.got, c.want)
 				}
 			}
 		})

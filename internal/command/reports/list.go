@@ -16,6 +16,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/load"
+	"carronade/measure"
 )
 
 const listLong = `Lists reports, newest first. Filters choose among them, and --columns shows
@@ -145,7 +146,7 @@ func ofAge(l *listing) string {
 // usualFields are what usualTable shows.
 var usualFields = []string{
 	"target", "kind", "op", "rate", "shape", "callers", "mode", "throughput", "response_p99", "service_p99", "end_to_end_p99",
-	"exit", "partial", "stopped", "died", "trusted", "label.", "note",
+	"exit", "partial", "stopped", "died", "trusted", "trust_level", "label.", "note",
 }
 
 // leastTarget is how much of a target a list keeps: the kind and a name.
@@ -303,7 +304,13 @@ func outcome(r *digest.Row) string {
 	case report.ExitUntrusted:
 		return "untrusted"
 	case report.ExitBroken:
+		if v, known := r.Num("trusted"); known && v == 0 {
+			return "broken limit, untrusted"
+		}
 		return "broken limit"
+	}
+	if r.Text("trust_level") == string(measure.Noisy) {
+		return "noisy"
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/load"
+	"carronade/measure"
 )
 
 // rowOf is the digest of a run that ended so.
@@ -32,6 +33,9 @@ func TestOutcome(t *testing.T) {
 	}{
 		{"well", func(*report.Document) {}, ""},
 		{"untrusted", func(d *report.Document) { d.Trust.OK = false }, "untrusted"},
+		{"noisy", func(d *report.Document) { d.Trust.Level = measure.Noisy }, "noisy"},
+		{"noisy, and over a limit", func(d *report.Document) { d.Trust.Level, d.Checks = measure.Noisy, []report.Check{{}} }, "broken limit"},
+		{"untrusted, and over a limit", func(d *report.Document) { d.Trust.OK, d.Checks = false, []report.Check{{}} }, "broken limit, untrusted"},
 		{"the system died, and it was untrusted", func(d *report.Document) {
 			d.Trust.OK, d.Partial, d.System = false, true, &report.System{Died: true}
 		}, "system died"},

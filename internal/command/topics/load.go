@@ -56,7 +56,7 @@ func Load(ctx context.Context, c command.Console, k target.Kind, doc *workload.D
 	h := &out.Result.Hold
 	h.Name, h.Rate, h.End, h.Arrived, h.ArrivedBytes = measure.Hold, l.Rate*float64(r.PerRequest), r.Elapsed, r.Done, r.Bytes
 	h.InFlight = r.BusyMean * float64(r.PerRequest)
-	h.Set = s.total
+	h.Set, h.Lower = s.total, s.lower
 	for i := range out.Result.Intervals {
 		h.Counts.Add(out.Result.Intervals[i].Counts)
 	}

@@ -21,6 +21,7 @@ type seconds struct {
 	open      [2]measure.Interval // the older one first
 	next      int                 // the second after the newer open one
 	total     measure.Set
+	lower     measure.Lower // without the delays of sending
 
 	// Of the request whose operations are being told.
 	acked, failed bool
@@ -30,7 +31,7 @@ type seconds struct {
 func newSeconds(l compat.TopicLoad) *seconds {
 	s := &seconds{
 		see: l.Each, each: uint64(max(1, l.PerRequest)), scheduled: l.Rate > 0, series: measure.NewSeries(measure.DefaultSeries),
-		total: measure.Set{Service: measure.NewHistogram()},
+		total: measure.Set{Service: measure.NewHistogram()}, lower: measure.Lower{Service: measure.NewHistogram()},
 	}
 	for i := range s.open {
 		s.open[i] = second(i, measure.Set{})
@@ -110,8 +111,13 @@ func (s *seconds) done(d kafka.TopicDone) {
 
 // time records the times of an operation that was due.
 func (s *seconds) time(row *measure.Interval, d *kafka.TopicDone) {
+	delay := max(0, d.Sent-max(d.Due, d.Free))
+	if d.Class == "" {
+		hist(&s.lower.Response).Record(d.At - d.Due - delay)
+	}
 	for _, set := range []*measure.Set{&row.Set, &s.total} {
 		hist(&set.Gather).Record(0) // those of a request are due together
+		hist(&set.SendDelay).Record(delay)
 		switch {
 		case d.Class == "":
 			hist(&set.Response).Record(d.At - d.Due)
@@ -127,6 +133,9 @@ func (s *seconds) request(sent, row *measure.Interval, d *kafka.TopicDone) {
 	if s.acked || s.failed {
 		row.Answered++
 	}
+	if s.acked {
+		s.lower.Service.Record(d.At - d.Sent)
+	}
 	for _, set := range []*measure.Set{&row.Set, &s.total} {
 		switch {
 		case s.acked:
@@ -135,7 +144,6 @@ func (s *seconds) request(sent, row *measure.Interval, d *kafka.TopicDone) {
 			hist(&set.FailedService).Record(d.At - d.Sent)
 		}
 		if s.scheduled {
-			hist(&set.SendDelay).Record(d.Sent - max(d.Due, d.Free))
 			hist(&set.Held).Record(max(0, d.Free-d.Due))
 		}
 	}

@@ -117,6 +117,35 @@ func TestSecondsFates(t *testing.T) {
 	}
 }
 
+// What a request was sent too late counts for each of its operations, and is not in
+// the lower values.
+func TestSecondsLate(t *testing.T) {
+	ms := time.Millisecond
+	s := newSeconds(compat.TopicLoad{Rate: 10, PerRequest: 3})
+	tell := func(due, free, sent, at time.Duration) {
+		for i := range 3 {
+			s.done(kafka.TopicDone{Due: due, Free: free, Sent: sent, At: at, InFlight: 1, Last: i == 2})
+		}
+	}
+	tell(100*ms, 90*ms, 130*ms, 150*ms)
+	tell(100*ms, 140*ms, 150*ms, 170*ms) // no caller was free before
+	for _, c := range []struct {
+		name           string
+		got            *measure.Histogram
+		n              uint64
+		least, longest time.Duration
+	}{
+		{"send delay", s.total.SendDelay, 6, 10 * ms, 30 * ms},
+		{"response", s.total.Response, 6, 50 * ms, 70 * ms},
+		{"response, lower", s.lower.Response, 6, 20 * ms, 60 * ms},
+		{"service, lower", s.lower.Service, 2, 20 * ms, 20 * ms},
+	} {
+		if c.got.Count() != c.n || c.got.Min() != c.least || c.got.Max() != c.longest {
+			t.Errorf("%s: got %d from %s to %s, want %d from %s to %s", c.name, c.got.Count(), c.got.Min(), c.got.Max(), c.n, c.least, c.longest)
+		}
+	}
+}
+
 // More than anybody can count one by one was never begun: its ages are told all
 // the same, and at once.
 func TestSecondsNeverBegun(t *testing.T) {

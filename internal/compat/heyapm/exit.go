@@ -46,9 +46,9 @@ func doubts(w io.Writer, d *report.Document) {
 }
 
 // worse is the exit code that counts of two: an interruption before what could
-// not be done, that before an untrustworthy run, that before a broken limit.
+// not be done, that before a broken limit, that before an untrustworthy run.
 func worse(a, b int) int {
-	order := []int{report.ExitOK, report.ExitBroken, report.ExitUntrusted, report.ExitFailed, report.ExitInterrupted}
+	order := []int{report.ExitOK, report.ExitUntrusted, report.ExitBroken, report.ExitFailed, report.ExitInterrupted}
 	if slices.Index(order, b) > slices.Index(order, a) {
 		return b
 	}

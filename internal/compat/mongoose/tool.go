@@ -169,8 +169,13 @@ func tell(p *compat.Program, d *report.Document) {
 	for _, f := range d.Failures {
 		said = append(said, fmt.Sprintf("%d records failed (%s): %s", f.Events, f.Class, f.Text))
 	}
-	if !d.Trust.OK {
+	switch d.TrustLevel() {
+	case measure.NotTrusted:
 		said = append(said, d.Trust.Reasons...)
+	case measure.Noisy:
+		for _, text := range d.Trust.Doubts {
+			said = append(said, "noisy: "+text)
+		}
 	}
 	for _, c := range d.Checks {
 		if !c.OK {

@@ -1,0 +1,160 @@
+package judge
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/internal/digest"
+	"carronade/internal/layout"
+	"carronade/internal/stats"
+)
+
+// lowered makes rows noisy: without the generator their p99 is so much of what it was.
+func lowered(rows []digest.Row, share float64) []digest.Row {
+	for i := range rows {
+		v, _ := rows[i].Num("response_p99")
+		rows[i].Fields = append(rows[i].Fields,
+			digest.Field{Name: "response_lower_p99", Value: digest.Value{Kind: digest.Duration, Num: v * share}},
+			digest.Field{Name: "trust_level", Value: digest.Value{Text: "noisy"}})
+		slices.SortFunc(rows[i].Fields, func(a, b digest.Field) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return rows
+}
+
+// A verdict on noisy runs stays if it would be the same with their lower values, and
+// its interval holds those.
+func TestVerdictsOnNoisyRuns(t *testing.T) {
+	const level, p99 = 50e3, 0.012
+	for _, tt := range []struct {
+		name            string
+		base, candidate float64 // what of the p99 is not the generator's
+		factor          float64
+		want            stats.Verdict
+		widened         bool
+	}{
+		{"worse", 1, 1, 1.25, stats.Worse, false},
+		{"worse, and the candidate's bound covers it", 1, 0.78, 1.25, stats.Unknown, true},
+		{"worse by more than the candidate's bound", 1, 0.78, 2, stats.Worse, true},
+		{"worse, and it may be by more", 0.78, 1, 1.25, stats.Worse, true},
+		{"better", 1, 1, 0.8, stats.Better, false},
+		{"better, and the base's bound covers it", 0.78, 1, 0.8, stats.Unknown, true},
+		{"better by more than the base's bound", 0.78, 1, 0.5, stats.Better, true},
+		{"better, and it may be by more", 1, 0.78, 0.8, stats.Better, true},
+		{"same", 1, 1, 1, stats.Same, false},
+		{"same, or worse than the base's lower values", 0.78, 1, 1, stats.Unknown, true},
+		{"same, or better with the candidate's lower values", 1, 0.78, 1, stats.Unknown, true},
+		{"same, both noisy", 0.78, 0.78, 1, stats.Unknown, true},
+		{"worse, within what a trusted run may be off by", 0.95, 0.95, 1.25, stats.Worse, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base := lowered(runs(1, "a", 10, level, p99, 0.005), tt.base)
+			candidate := lowered(runs(2, "b", 10, level, p99*tt.factor, 0.005), tt.candidate)
+			c, err := Compare(base, candidate, CompareOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := c.Pairs[0].Rows[1]
+			if r.Field != "response_p99" || r.Verdict != tt.want || r.Widened != tt.widened || (r.Why == movedWords) != (tt.want == stats.Unknown) {
+				t.Errorf("%s: got %q (%s), widened %v; want %q, %v", r.Field, r.Verdict, r.Why, r.Widened, tt.want, tt.widened)
+			}
+			// The interval holds the differences of both extremes.
+			for _, x := range []float64{tt.factor, tt.factor / max(tt.base, 0.01), tt.factor * tt.candidate} {
+				if tt.widened && (*r.Difference.Lo > x-1+0.01 || *r.Difference.Hi < x-1-0.01) {
+					t.Errorf("the interval from %.3f to %.3f has not %.3f", *r.Difference.Lo, *r.Difference.Hi, x-1)
+				}
+			}
+			if got := c.Pairs[0].Rows[0]; got.Verdict != stats.Same || got.Widened {
+				t.Errorf("throughput: got %q, widened %v", got.Verdict, got.Widened)
+			}
+			var b bytes.Buffer
+			if err := c.Text(&b, layout.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Join(strings.Fields(b.String()), " ")
+			if got, want := strings.Contains(text, "response p99: "+widenedWords), tt.widened && tt.want != stats.Unknown; got != want {
+				t.Errorf("the text says that the interval is wider: got %v, want %v", got, want)
+			}
+			if got, want := strings.Contains(text, "response p99: cannot tell ("+movedWords+")"), tt.want == stats.Unknown; got != want {
+				t.Errorf("the text says why it cannot tell: got %v, want %v", got, want)
+			}
+			checkPage(t, c.Text)
+		})
+	}
+}
+
+// Without a schedule a generator that does not run makes the rate too low.
+func TestRatesOfNoisyRuns(t *testing.T) {
+	closed := fields{"mode": "closed loop", "elapsed": 30.0, "rate": nil, "callers": "4"}
+	for _, tt := range []struct {
+		name   string
+		frozen float64
+		factor float64
+		mode   string
+		want   stats.Verdict
+	}{
+		{"worse", 0, 0.95, "closed loop", stats.Worse},
+		{"worse, froze for a hundredth", 0.3, 0.95, "closed loop", stats.Worse},
+		{"worse, froze for as much", 2.4, 0.95, "closed loop", stats.Unknown},
+		{"worse, froze for less", 2.4, 0.8, "closed loop", stats.Worse},
+		{"worse, and a schedule makes up for it", 2.4, 0.95, "open loop", stats.Worse},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base := runs(1, "a", 10, 50e3, 0.012, 0.002, closed, fields{"mode": tt.mode})
+			candidate := runs(2, "b", 10, 50e3*tt.factor, 0.012, 0.002, closed, fields{"mode": tt.mode, "freeze_total": tt.frozen})
+			c, err := Compare(base, candidate, CompareOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := c.Pairs[0].Rows[0]; r.Field != "throughput" || r.Verdict != tt.want {
+				t.Errorf("%s: got %q (%s), want %q", r.Field, r.Verdict, r.Why, tt.want)
+			}
+		})
+	}
+}
+
+// The gate does not fail a revision for what its generators may have added, and
+// does not let one pass that is worse without what those of its base added.
+func TestGateOfNoisyRuns(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		base, candidate float64
+		factor          float64
+		want, why       string
+	}{
+		{"worse", 1, 1, 1.25, Worse, ""},
+		{"worse, and the bound covers it", 1, 0.78, 1.25, CannotTell, movedWords},
+		{"not worse", 1, 1, 1, NotWorse, ""},
+		{"not worse, unless without the base's", 0.78, 1, 1, CannotTell, movedWords},
+		{"not worse, and better without its own", 1, 0.78, 1, NotWorse, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			old := lowered(runs(1, "a", 10, 50e3, 0.012, 0.002, fields{"branch": "main", "revision": "1111111", "revision_date": start}), tt.base)
+			young := lowered(runs(2, "b", 10, 50e3, 0.012*tt.factor, 0.002, fields{"branch": "main", "revision": "2222222", "revision_date": start.AddDate(0, 0, 1)}), tt.candidate)
+			v, err := Verify(append(old, young...), VerifyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := v.Groups[0]
+			r := g.Rows[len(g.Rows)-1]
+			if r.Field != "response_p99" || r.Gate != tt.want || r.Reason != tt.why || g.Noisy != 20 {
+				t.Errorf("%s: got %q (%s), %d noisy; want %q (%s), 20", r.Field, r.Gate, r.Reason, g.Noisy, tt.want, tt.why)
+			}
+			checkPage(t, v.Text)
+		})
+	}
+}
+
+// What is looked at is asked for from the store.
+func TestFieldsOfNoisyRuns(t *testing.T) {
+	for name, fields := range map[string][]string{
+		"compare": CompareFields(), "verify": VerifyFields(nil), "collate": CollateFields(CollateOptions{Var: "rate"}),
+	} {
+		for _, want := range []string{"trust_level", "response_lower_p99", "service_lower_p99", "end_to_end_lower_p99", "freeze_total", "mode", "elapsed"} {
+			if !slices.Contains(fields, want) {
+				t.Errorf("%s does not ask for %s", name, want)
+			}
+		}
+	}
+}

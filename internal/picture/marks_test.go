@@ -1,0 +1,96 @@
+package picture
+
+import (
+	"bytes"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"carronade/internal/report"
+)
+
+// frozen is a report of a run in which the system stalled, its generator froze
+// within the stall, and once for a moment by itself.
+func frozen() *report.Document {
+	d := measured("a", 20, 1)
+	d.Stall = report.Stall{LongestS: 2, LongestAtS: 8}
+	d.Freezes = report.Freezes{Count: 2, TotalS: 1.02, Longest: []report.Freeze{
+		{AtS: 8.2, LengthS: 1, Who: "process"}, {AtS: 15, LengthS: 0.02, Who: "sending thread"},
+	}}
+	return d
+}
+
+// What the generator did and what the system did are told apart, in SVG, in PNG
+// and in words, and the legend names both. PICTURES=FOLDER writes them, to be
+// looked at.
+func TestFreezesAndStalls(t *testing.T) {
+	figures := Of(frozen())
+	for _, name := range []string{"throughput", "response", "response-map"} {
+		f, ok := ByName(figures, name)
+		if !ok {
+			t.Fatalf("no figure %s", name)
+		}
+		var drawing, pixels bytes.Buffer
+		if err := f.SVG(&drawing, Light); err != nil {
+			t.Fatal(err)
+		}
+		for class, want := range map[string]int{`class="stall"`: 2, `class="freeze"`: 3, ">generator froze<": 1} { // one of each in the legend
+			if got := strings.Count(drawing.String(), class); got != want {
+				t.Errorf("%s: got %d of %s, want %d", name, got, class, want)
+			}
+		}
+		if got := f.Describe(); !strings.Contains(got, "The generator did not run from 8.2 s to 9.2 s.") {
+			t.Errorf("%s in words: got %q", name, got)
+		}
+		for _, theme := range []Theme{Light, Dark} {
+			pixels.Reset()
+			if err := f.PNG(&pixels, theme, 1); err != nil {
+				t.Fatal(err)
+			}
+			if dir := os.Getenv("PICTURES"); dir != "" {
+				if err := os.WriteFile(filepath.Join(dir, name+[]string{"", "-light", "-dark"}[theme]+".png"), pixels.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m, err := png.Decode(&pixels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := ColorsOf(theme)
+			left := map[string]int{c.Stall: 0, c.Freeze: 0}
+			for y := range m.Bounds().Dy() {
+				for x := range m.Bounds().Dx() {
+					for color := range left {
+						if m.At(x, y) == rgba(color) {
+							left[color]++
+						}
+					}
+				}
+			}
+			for color, n := range left {
+				if n < 500 {
+					t.Errorf("%s, theme %d: %d pixels of %s", name, theme, n, color)
+				}
+			}
+		}
+	}
+	if f, _ := ByName(Of(measured("a", 20, 1)), "throughput"); len(f.MarkKinds()) > 0 || strings.Contains(f.Describe(), "did not run") {
+		t.Errorf("nothing froze, and the legend has %v", f.MarkKinds())
+	}
+}
+
+// The shades behind lines are told apart by everybody who sees colors.
+func TestShades(t *testing.T) {
+	for name, c := range map[string]Colors{"light": light, "dark": dark} {
+		for who, m := range blindness {
+			if who == "without color" { // their edges tell: one at the top, one at the bottom
+				continue
+			}
+			if got := distance(seenBy(m, c.Stall), seenBy(m, c.Freeze)); got < 0.03 {
+				t.Errorf("%s, %s: got %.3f between a stall and a freeze, want 0.03", name, who, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package trust
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// The widest bound of each level, and what is beyond it: as a share of the lower
+// value where times are long, by an amount where they are short.
+func TestLevels(t *testing.T) {
+	us := time.Microsecond
+	widths := []struct {
+		lower, upper time.Duration
+		want         measure.Level
+	}{
+		{0, 200 * us, measure.Trusted},
+		{0, 201 * us, measure.Noisy},
+		{0, 2000 * us, measure.Noisy},
+		{0, 2001 * us, measure.NotTrusted},
+		{1000 * us, 1200 * us, measure.Trusted},
+		{1000 * us, 1201 * us, measure.Noisy},
+		{1000 * us, 3000 * us, measure.Noisy},
+		{1000 * us, 3001 * us, measure.NotTrusted},
+		{10_000 * us, 11_000 * us, measure.Trusted},
+		{10_000 * us, 11_001 * us, measure.Noisy},
+		{10_000 * us, 13_000 * us, measure.Noisy},
+		{10_000 * us, 13_001 * us, measure.NotTrusted},
+	}
+	for _, c := range []struct {
+		name string
+		mode load.Mode
+		set  func(h *measure.Tally, lower, upper *measure.Histogram)
+	}{
+		{"response", load.OpenLoop, func(h *measure.Tally, lower, upper *measure.Histogram) { h.Lower.Response, h.Response = lower, upper }},
+		{"service", load.ClosedLoop, func(h *measure.Tally, lower, upper *measure.Histogram) { h.Lower.Service, h.Service = lower, upper }},
+		{"end_to_end", load.Consuming, func(h *measure.Tally, lower, upper *measure.Histogram) { h.Lower.EndToEnd, h.EndToEnd = lower, upper }},
+	} {
+		for _, w := range widths {
+			t.Run(c.name+" "+w.lower.String()+" to "+w.upper.String(), func(t *testing.T) {
+				r := calm(c.mode)
+				c.set(&r.Hold, times(w.lower, 1000), times(w.upper, 1000))
+				got := Judge(Input{Result: r})
+				if got.Level != w.want || got.OK != (w.want != measure.NotTrusted) {
+					t.Errorf("got %q, ok %v; want %q", got.Level, got.OK, w.want)
+				}
+				if w.want == measure.Trusted {
+					if len(got.Bounds) > 0 {
+						t.Errorf("got bounds %v", got.Bounds)
+					}
+					return
+				}
+				want := measure.Bound{Time: c.name, P: 99, Upper: measure.Micros(w.upper), Lower: measure.Micros(w.lower), Level: w.want}
+				if b := find(got.Bounds, c.name, "", 99); b == nil || *b != want {
+					t.Errorf("got %+v, want %+v among them", got.Bounds, want)
+				}
+				texts := append(got.Reasons, got.Doubts...)
+				if len(texts) != 1 || !strings.HasPrefix(texts[0], strings.ReplaceAll(c.name, "_", " ")+" p") {
+					t.Errorf("got %q, want one sentence on %s", texts, c.name)
+				}
+			})
+		}
+	}
+}
+
+func find(bounds []measure.Bound, time, step string, p float64) *measure.Bound {
+	for i := range bounds {
+		if b := &bounds[i]; b.Time == time && b.Step == step && b.P == p {
+			return b
+		}
+	}
+	return nil
+}
+
+// Each step is judged by its own times, and the sum of them is not.
+func TestBoundsOfSteps(t *testing.T) {
+	r := calm(load.OpenLoop)
+	fine, noisy, bad := r.Hold, r.Hold, r.Hold
+	fine.Name, noisy.Name, bad.Name = "1 k/s", "2 k/s", "3 k/s"
+	noisy.Lower.Response = times(4*time.Millisecond, 1000)
+	bad.Lower.Response = times(time.Millisecond, 1000)
+	bad.Lower.Service = times(3*time.Millisecond, 1000)
+	r.Steps = []measure.Tally{fine, noisy, bad}
+	got := Judge(Input{Result: r})
+	if got.OK || len(got.Reasons) != 1 || !strings.HasPrefix(got.Reasons[0], "response p99 5 ms in the step of 3 k/s, up to 4 ms of it") {
+		t.Errorf("reasons: got %q", got.Reasons)
+	}
+	want := []string{
+		"response p99 5 ms in the step of 2 k/s, up to 1 ms of it is the generator's",
+		"service p99 4 ms in the step of 3 k/s, up to 1 ms of it is the generator's",
+	}
+	if diff := cmp.Diff(want, got.Doubts); diff != "" {
+		t.Error(diff)
+	}
+	for _, b := range got.Bounds {
+		if b.Step != "2 k/s" && b.Step != "3 k/s" {
+			t.Errorf("got a bound of %q: %+v", b.Step, b)
+		}
+	}
+	// One step is the whole.
+	r.Steps = []measure.Tally{bad}
+	if got := Judge(Input{Result: r}); !got.OK {
+		t.Errorf("a hold of one step is judged as a whole: got %q", got.Reasons)
+	}
+}
+
+// Which percentiles are judged: those up to p99 decide, those beyond are marked,
+// and one that is the largest value is none.
+func TestWhichPercentiles(t *testing.T) {
+	slow, less := 50*time.Millisecond, 10*time.Millisecond
+	tests := []struct {
+		name    string
+		n, late int // events, and those of them that the generator delayed
+		extra   []float64
+		level   measure.Level
+		marked  []float64
+		said    string // how the reason begins
+	}{
+		{name: "one of ten thousand is no percentile", n: 10_000, late: 1, level: measure.Trusted},
+		{name: "p99.9", n: 10_000, late: 11, level: measure.Trusted, marked: []float64{99.9, 99.99}},
+		{name: "p99", n: 10_000, late: 101, level: measure.NotTrusted, marked: []float64{99, 99.9, 99.99}, said: "response p99 "},
+		{name: "p99 of a hundred", n: 100, late: 2, level: measure.NotTrusted, marked: []float64{99}, said: "response p99 "},
+		{name: "p99 of 99 is the largest of them", n: 99, late: 2, level: measure.Trusted},
+		{name: "p90 of fifty", n: 50, late: 6, level: measure.NotTrusted, marked: []float64{90, 95}, said: "response p95 "},
+		{name: "p50 of two", n: 2, late: 2, level: measure.NotTrusted, marked: []float64{50}, said: "response p50 "},
+		{name: "one event", n: 1, late: 1, level: measure.Trusted},
+		{name: "asked for, and below p99", n: 1000, late: 16, extra: []float64{98.5}, level: measure.NotTrusted, marked: []float64{98.5, 99, 99.9}, said: "response p99 "},
+		{name: "asked for, and beyond p99", n: 10_000, late: 60, extra: []float64{99.5}, level: measure.Trusted, marked: []float64{99.5, 99.9, 99.99}},
+		{name: "the largest, asked for", n: 10_000, late: 1, extra: []float64{100}, level: measure.Trusted},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := calm(load.OpenLoop)
+			h := &r.Hold
+			h.Service, h.Lower.Service = nil, nil
+			h.Response = times(less, tt.n-tt.late, slow, tt.late)
+			h.Lower.Response = times(less, tt.n)
+			got := Judge(Input{Result: r, Percentiles: tt.extra})
+			var ps []float64
+			for _, b := range got.Bounds {
+				ps = append(ps, b.P)
+			}
+			if diff := cmp.Diff(tt.marked, ps); diff != "" {
+				t.Errorf("bounds (-want +got): %s", diff)
+			}
+			if got.Level != tt.level || (len(got.Reasons) == 1) != (tt.said != "") || tt.said != "" && !strings.HasPrefix(got.Reasons[0], tt.said) {
+				t.Errorf("got %q, reasons %q; want %q, %q", got.Level, got.Reasons, tt.level, tt.said)
+			}
+		})
+	}
+}
+
+// A lower value that what was left out made larger is no less than the upper one.
+func TestLowerIsNoMore(t *testing.T) {
+	r := calm(load.OpenLoop)
+	r.Hold.Lower.Response = times(20*time.Millisecond, 10)
+	if got := Judge(Input{Result: r}); got.Level != measure.Trusted || len(got.Bounds) > 0 {
+		t.Errorf("got %+v", got)
+	}
+}

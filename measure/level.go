@@ -1,0 +1,44 @@
+package measure
+
+import "time"
+
+// A Level says how far the generator may have moved what was measured.
+type Level string
+
+// The levels, from best to worst.
+const (
+	Trusted    Level = "trusted"
+	Noisy      Level = "noisy"       // within a bound that the report states
+	NotTrusted Level = "not trusted" // further than that, or nobody knows how far
+)
+
+// How far the lower value of a percentile may be from the upper one: as a share of
+// the lower, or by so much, whichever is more.
+const (
+	trustedShare = 0.10
+	trustedTime  = 200 * time.Microsecond
+	noisyShare   = 0.30
+	noisyTime    = 2 * time.Millisecond
+)
+
+// LevelOf is the level of a percentile that lies between two values.
+func LevelOf(lower, upper time.Duration) Level {
+	switch d := upper - lower; {
+	case d <= max(trustedTime, time.Duration(trustedShare*float64(lower))):
+		return Trusted
+	case d <= max(noisyTime, time.Duration(noisyShare*float64(lower))):
+		return Noisy
+	}
+	return NotTrusted
+}
+
+// Worse returns the worse of two levels.
+func (l Level) Worse(o Level) Level {
+	if l == NotTrusted || o == NotTrusted {
+		return NotTrusted
+	}
+	if l == Noisy || o == Noisy {
+		return Noisy
+	}
+	return Trusted
+}
