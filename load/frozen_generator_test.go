@@ -167,6 +167,9 @@ func TestFrozenReader(t *testing.T) {
 				if got := h.Lower.Response.Percentile(99); got > time.Millisecond {
 					t.Errorf("lower value of response: p99 %v, want 1 ms", got)
 				}
+				if got := res.Stall.Longest; got > 20*time.Millisecond {
+					t.Errorf("longest time without an answer %v: the system answered all the time", got)
+				}
 			})
 		})
 	}

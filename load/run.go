@@ -366,17 +366,20 @@ func (r *Run) unclaim(n, phase int) {
 // have, and without either nothing in flight is a gap too: a lane waits to
 // connect. It counts when it begins within the hold. Most answers come soon
 // after another and cost two loads.
-func (r *Run) answer(o *Outcome) {
+//
+// An answer that waited for its reader ends a gap of which nothing is known: answers
+// may have come all the time.
+func (r *Run) answer(o *Outcome, arrived time.Duration) {
 	raise(&r.lastDone, int64(o.Done))
-	if gap := int64(o.Done) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(stallAfter)) {
-		r.gap(o)
+	if gap := int64(arrived) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(stallAfter)) && o.Done-arrived < leastFreeze {
+		r.gap(arrived, o.Acked > 0)
 	}
 	if o.Acked > 0 {
 		raise(&r.lastAnswer, int64(o.Done))
 	}
 }
 
-func (r *Run) gap(o *Outcome) {
+func (r *Run) gap(until time.Duration, acked bool) {
 	flew := time.Duration(0)
 	if r.plan.Schedule != nil || r.plan.Gate != nil {
 		flew = Never
@@ -387,8 +390,8 @@ func (r *Run) gap(o *Outcome) {
 	r.stallMu.Lock()
 	defer r.stallMu.Unlock()
 	since := max(time.Duration(r.lastAnswer.Load()), flew, time.Duration(r.holdAt.Load()))
-	gap := o.Done - since
-	if gap <= 0 || since >= r.clipEnd(o.Done) {
+	gap := until - since
+	if gap <= 0 || since >= r.clipEnd(until) {
 		return
 	}
 	if gap > time.Duration(r.longest.Load()) {
@@ -396,12 +399,12 @@ func (r *Run) gap(o *Outcome) {
 		r.longestAt = since
 	}
 	if gap > stallAfter {
-		from, to := max(since, r.counted), r.clipEnd(o.Done)
+		from, to := max(since, r.counted), r.clipEnd(until)
 		r.stalled += max(0, to-from)
 		r.counted = max(r.counted, to)
 	}
-	if o.Acked > 0 { // here, so that two threads do not count one gap twice
-		raise(&r.lastAnswer, int64(o.Done))
+	if acked { // here, so that two threads do not count one gap twice
+		raise(&r.lastAnswer, int64(until))
 	}
 }
 
@@ -416,13 +419,13 @@ func (r *Run) open() {
 	if r.plan.Schedule == nil && r.plan.Gate == nil {
 		end := min(r.stopAt.Load(), r.holdEnd.Load())
 		if end != int64(Never) && end <= min(r.outAt.Load(), r.spentAt.Load()) {
-			r.gap(&Outcome{Done: time.Duration(end)})
+			r.gap(time.Duration(end), false)
 		}
 		return
 	}
 	for _, t := range r.threads {
 		if t.flewAt.Load() != int64(Never) {
-			r.gap(&Outcome{Done: t.closing})
+			r.gap(t.closing, false)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (t *thread) settle(o *Outcome) {
 	if t.run.plan.Unanswered {
 		raise(&t.run.lastDone, int64(o.Done))
 	} else {
-		t.run.answer(o)
+		t.run.answer(o, arrived)
 	}
 	if l := &t.run.plan.Hold; l.Failures > 0 || l.FailureRate > 0 {
 		if int(o.Phase) >= t.run.firstHold() {
@@ -176,7 +176,9 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 			pg.Answered += batches
 			recordN(&pg.Service, o.Done-sent, batches)
 			late := time.Duration(0)
-			if disturbed != nil && o.DueFirst >= 0 {
+			// What waited for room met a system as full as the bound allows, with or
+			// without a burst of ours.
+			if disturbed != nil && o.DueFirst >= 0 && o.Free <= o.Ready {
 				late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
 			}
 			lower.service.record(arrived-sent, 0, late, batches)

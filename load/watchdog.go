@@ -125,6 +125,9 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 	w.known = append(w.known, fresh...)
 	w.known = slices.Delete(w.known, 0, max(0, len(w.known)-mostFreezes))
 	if w.clip != nil {
+		if w.clip(from, to) == 0 {
+			return // in a warm-up or a drain, of which no number speaks
+		}
 		for _, f := range fresh {
 			w.all.Total += w.clip(f.from, f.to)
 		}

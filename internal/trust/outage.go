@@ -140,6 +140,9 @@ func stretches(r *load.Result, start, end time.Duration) (out []stretch, length 
 		}
 	}
 	for _, m := range moments(r, start, end) {
+		if asleep(r, m.start, m.end) {
+			continue // nobody asked the system for anything
+		}
 		length += m.end - m.start
 		intervals++
 		yes, no := taken(r, m.Counts), refused(r, m.Counts)
@@ -161,6 +164,15 @@ func stretches(r *load.Result, start, end time.Duration) (out []stretch, length 
 	}
 	shut()
 	return out, length, intervals
+}
+
+// asleep reports whether the generator itself did not run for half of a time.
+func asleep(r *load.Result, start, end time.Duration) bool {
+	var sum time.Duration
+	for _, f := range r.Freezes.Longest {
+		sum += max(0, min(end, f.At+f.Length)-max(start, f.At))
+	}
+	return 2*sum >= end-start
 }
 
 // An outage is what a span of the run has of them.

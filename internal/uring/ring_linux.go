@@ -245,16 +245,15 @@ func (r *Ring) next() (i uint32, s *submission) {
 }
 
 // Enter hands over what is queued and waits until so many completions are
-// there, for so long at most (below 0: for ever). Brief: the Go scheduler is not
-// told, which is right for waits that are shorter than what it would do. What
-// went wrong (0: nothing) is syscall.ETIME, syscall.EINTR, or one after which it may be called
+// there, for so long at most (below 0: for ever). Own: the Go scheduler is not told,
+// which is right for a thread that has a processor of its own there. What went wrong (0: nothing) is syscall.ETIME, syscall.EINTR, or one after which it may be called
 // again: syscall.EBUSY once completions were taken, syscall.EAGAIN a little
 // later. It is nothing where anything was handed over, even if the wait ended
 // early.
-func (r *Ring) Enter(wait int, most time.Duration, brief bool) syscall.Errno {
+func (r *Ring) Enter(wait int, most time.Duration, own bool) syscall.Errno {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	call := syscall.Syscall6
-	if brief {
+	if own {
 		call = syscall.RawSyscall6
 	}
 	arg, size, flags := unsafe.Pointer(nil), uintptr(0), uintptr(enterGetEvents)

@@ -189,10 +189,7 @@ func (p *poller) Prepare() { p.gap.Open() }
 // Wait implements load.Waiting. It serves one event at a time, so that a request
 // goes out as soon as the answer before it came in, and the server has work
 // while the next answer is read: with all answers read first and all requests
-// written then, each side would wait for the other. The first millisecond of a wait the Go scheduler
-// is not told of: at full speed most waits are far shorter, and to hand the
-// processor on and to get it back costs more than an answer. A collection that
-// wants the world to stop interrupts it by a signal.
+// written then, each side would wait for the other.
 func (p *poller) Wait(until time.Duration) {
 	if !p.tried {
 		p.tried = true
@@ -214,13 +211,7 @@ func (p *poller) Wait(until time.Duration) {
 		if until != load.Never {
 			left = max(0, until-entered)
 		}
-		first := briefly // of no end, too
-		if left >= 0 {
-			first = min(left, briefly)
-		}
-		if n = p.look(first); n == 0 && left != first {
-			n = p.wait(left)
-		}
+		n = p.look(left)
 		p.state.Store(running) // what is settled below is found without a wake
 	} else {
 		n = p.look(0)
@@ -261,7 +252,9 @@ func (p *poller) wait(left time.Duration) int {
 	return p.pwait(syscall.Syscall6, left)
 }
 
-// look is a wait so short that the scheduler need not know of it.
+// look is a wait of which the Go scheduler is not told: the sending thread has a
+// processor of its own there. A collection that wants the world to stop interrupts it
+// by a signal.
 func (p *poller) look(left time.Duration) int {
 	return p.pwait(syscall.RawSyscall6, left)
 }

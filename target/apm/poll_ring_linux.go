@@ -58,9 +58,6 @@ const (
 	mostBuffers = 1 << 10
 )
 
-// briefly is how long the Go scheduler is not told of a wait.
-const briefly = time.Millisecond
-
 func (k *link) tag(what uint64) uint64 { return uint64(k.seat)<<tagBits | what }
 
 // openRing makes the ring and takes over the connections, on the thread that
@@ -182,13 +179,7 @@ func (p *poller) ringWait(until time.Duration) {
 			left = max(0, until-g.entered)
 		}
 	}
-	first := briefly
-	if left >= 0 {
-		first = min(left, briefly)
-	}
-	if err := g.Enter(wait, first, true); err == syscall.ETIME && left != first && g.sends+1 == wait {
-		_ = g.Enter(1, left, false)
-	}
+	_ = g.Enter(wait, left, true)
 	p.state.Store(running) // what is settled below is found without a wake
 	now := p.s.sink.Now()
 	p.since = p.gap.Since(g.looked, g.entered, now)
@@ -277,7 +268,7 @@ func (p *poller) closeRing() {
 	g.leaving = true
 	g.CancelAll(tagLeave)
 	for g.busy() {
-		_ = g.Enter(1, 10*briefly, false)
+		_ = g.Enter(1, 10*time.Millisecond, false)
 		p.reap(p.s.sink.Now())
 	}
 	p.ring = nil
