@@ -28,7 +28,6 @@ type cleanVariant struct {
 var cleans = []clean{
 	{"kafka", []cleanVariant{
 		{"wire", []string{"--topic", "t:2"}, "kafka://ADDR/t", nil, []string{"1k/s", "20k/s", "100k/s", "500k/s"}},
-		{"client", []string{"--topic", "t:2"}, "kafka://ADDR/t", []string{"--engine", "client"}, []string{"1k/s", "20k/s", "100k/s"}},
 	}},
 	{"riemann", []cleanVariant{
 		{"tcp", nil, "riemann://ADDR", nil, []string{"1k/s", "10k/s", "50k/s"}},
