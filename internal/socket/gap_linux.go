@@ -2,6 +2,7 @@ package socket
 
 import (
 	"fmt"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -26,10 +27,16 @@ const (
 
 // Open begins to look after the calling thread, to which the goroutine must be locked.
 func (g *Gap) Open() {
+	g.open()
+	if g.fd > 0 {
+		g.read()
+	}
+}
+
+func (g *Gap) open() {
 	fd, err := unix.Open(fmt.Sprintf("/proc/self/task/%d/schedstat", unix.Gettid()), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		g.fd = fd
-		g.read()
 	}
 }
 
@@ -78,4 +85,47 @@ func (g *Gap) Since(looked, entered, now time.Duration) time.Duration {
 		return now // nobody says
 	}
 	return max(looked, now-g.read())
+}
+
+// Gaps tells the same of whichever threads the Go scheduler has goroutines run on. A
+// goroutine that slept for a descriptor runs, as a rule, on the thread that was woken
+// for it. Safe for concurrent use.
+type Gaps struct {
+	mu      sync.Mutex
+	threads map[int]*Gap
+	closed  bool
+}
+
+// Waited returns for how long the calling thread has waited for a processor since it
+// last asked; of one that has not asked before, since it began.
+func (g *Gaps) Waited() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return 0
+	}
+	id := unix.Gettid()
+	t := g.threads[id]
+	if t == nil {
+		if g.threads == nil {
+			g.threads = map[int]*Gap{}
+		}
+		t = &Gap{}
+		t.open()
+		g.threads[id] = t
+	}
+	if t.fd == 0 {
+		return 0
+	}
+	return t.read()
+}
+
+// Close gives back the descriptors.
+func (g *Gaps) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for _, t := range g.threads {
+		t.Close()
+	}
 }

@@ -20,6 +20,7 @@ type stamper struct {
 	// Between Read and its callback, which is made once so that a read allocates
 	// nothing.
 	n        int
+	slept    bool // there was nothing at first
 	err      syscall.Errno
 	callback func(fd uintptr) bool
 }
@@ -47,7 +48,7 @@ func (s *Stamped) setup() {
 
 // Read reads what there is, as the connection's own Read does.
 func (s *Stamped) Read(b []byte) (int, error) {
-	s.stamp = 0
+	s.stamp, s.slept = 0, false
 	if s.raw == nil || len(b) == 0 {
 		return s.conn.Read(b)
 	}
@@ -78,6 +79,7 @@ func (s *Stamped) receive(fd uintptr) bool {
 		case unix.EINTR:
 			continue
 		case unix.EAGAIN:
+			s.slept = true
 			return false
 		case 0:
 			s.stamp = stampOf(s.control[:s.msg.Controllen])
@@ -99,6 +101,10 @@ func stampOf(control []byte) int64 {
 	ts := (*unix.Timespec)(unsafe.Pointer(&control[unix.CmsgLen(0)]))
 	return ts.Nano()
 }
+
+// Slept reports whether the last read found nothing at first; false where that is not
+// known.
+func (s *Stamped) Slept() bool { return s.slept }
 
 // Empty reports whether nothing waits to be read; false where that is not known.
 func (s *Stamped) Empty() bool {

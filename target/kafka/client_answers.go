@@ -14,6 +14,7 @@ type answers struct {
 	mu   sync.Mutex
 	now  func() time.Duration // nil before the run
 	logs map[int32][]answerAt // by partition
+	gaps socket.Gaps          // of the threads that read
 }
 
 type answerAt struct {
@@ -69,6 +70,16 @@ type readTimes struct {
 	in    *socket.Stamped
 	of    *answers
 	empty time.Duration // when nothing was left to read, the last time it was looked
+}
+
+// read notes that a read has returned. One that slept was woken by what came: until
+// then, less the time for which its thread waited for a processor, there was nothing.
+func (r *readTimes) read() {
+	clock := r.of.clock()
+	if clock == nil || !r.in.Slept() {
+		return
+	}
+	r.empty = max(r.empty, clock()-r.of.gaps.Waited())
 }
 
 // arrived is the earliest moment at which the answer can have arrived that a read has

@@ -133,6 +133,7 @@ func produceOf(b []byte) (id int32, p pendingProduce, ok bool) {
 // Read implements net.Conn.
 func (c *countedConn) Read(b []byte) (int, error) {
 	n, err := c.times.in.Read(b)
+	c.times.read()
 	c.take(b[:n])
 	return n, err
 }

@@ -278,6 +278,7 @@ func (p *clientProducer) Close() error {
 		})
 	}
 	wg.Wait()
+	p.attempts.answers.gaps.Close()
 	return nil
 }
 
