@@ -41,7 +41,7 @@ const (
 	// waited for them.
 	afterFreeze = 2 * time.Millisecond
 	// mostFreezes bounds those that are remembered one by one.
-	mostFreezes = 256
+	mostFreezes = 4096
 	// mostListed bounds those in the report.
 	mostListed = 10
 )
@@ -88,6 +88,9 @@ func (w *watchdog) end() measure.Freezes {
 	w.ask()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, f := range w.whole {
+		w.all.Process = append(w.all.Process, measure.Freeze{At: f.from, Length: f.to - f.from, Who: frozeProcess})
+	}
 	return w.all
 }
 

@@ -34,7 +34,7 @@ func TestFreezes(t *testing.T) {
 	want := measure.Freezes{Count: 2, Total: 80 * ms, Longest: []measure.Freeze{
 		{At: 95 * ms, Length: 60 * ms, Who: frozeProcess, Cause: "stopped"},
 		{At: 300 * ms, Length: 20 * ms, Who: frozeReceiving},
-	}}
+	}, Process: []measure.Freeze{{At: 95 * ms, Length: 60 * ms, Who: frozeProcess}}}
 	if diff := cmp.Diff(want, w.end()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -190,6 +190,8 @@ type Freezes struct {
 	Count   uint64
 	Total   time.Duration // within the measurement, each moment counted once
 	Longest []Freeze      // ten at most, the longest first
+	// Process are those of the whole process, in order of time; of very many the last.
+	Process []Freeze
 }
 
 // A Bound says how far the generator may have moved one percentile. The truth lies

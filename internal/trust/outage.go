@@ -33,6 +33,9 @@ func Dead(r *load.Result) (text string, dead bool) {
 	if r.Mode == load.Consuming || !due || r.Hold.Arrived > 0 || taken(r, c) > 0 {
 		return "", false
 	}
+	if c.Sent == 0 && asleep(r, r.Hold.Start, r.Hold.End) {
+		return "", false // nobody asked the system for anything
+	}
 	if bad := refused(r, c); bad > 0 {
 		return "the system took no event: " + fate(c), true
 	}
@@ -141,6 +144,7 @@ func stretches(r *load.Result, start, end time.Duration) (out []stretch, length 
 	}
 	for _, m := range moments(r, start, end) {
 		if asleep(r, m.start, m.end) {
+			shut()
 			continue // nobody asked the system for anything
 		}
 		length += m.end - m.start
@@ -169,10 +173,10 @@ func stretches(r *load.Result, start, end time.Duration) (out []stretch, length 
 // asleep reports whether the generator itself did not run for half of a time.
 func asleep(r *load.Result, start, end time.Duration) bool {
 	var sum time.Duration
-	for _, f := range r.Freezes.Longest {
+	for _, f := range r.Freezes.Process {
 		sum += max(0, min(end, f.At+f.Length)-max(start, f.At))
 	}
-	return 2*sum >= end-start
+	return sum > 0 && 2*sum >= end-start
 }
 
 // An outage is what a span of the run has of them.

@@ -49,6 +49,16 @@ func seconds(mode load.Mode, letters string) *load.Result {
 	return r
 }
 
+// frozenFrom has the generator not run from one second to another, and so on.
+func frozenFrom(seconds ...int) func(*load.Result) {
+	return func(r *load.Result) {
+		for i := 0; i < len(seconds); i += 2 {
+			from, to := time.Duration(seconds[i])*time.Second, time.Duration(seconds[i+1])*time.Second
+			r.Freezes.Process = append(r.Freezes.Process, measure.Freeze{At: from, Length: to - from, Who: "process"})
+		}
+	}
+}
+
 func TestOutage(t *testing.T) {
 	const open, closed, full = load.OpenLoop, load.ClosedLoop, load.FullSpeed
 	tests := []struct {
@@ -138,6 +148,22 @@ func TestOutage(t *testing.T) {
 				}
 			},
 		},
+		{
+			name: "the generator did not run, four times", mode: full, letters: "..ss.ss.ss.ss....", ok: true, want: "neither",
+			alter: frozenFrom(2, 4, 5, 7, 8, 10, 11, 13),
+		},
+		{
+			name: "the generator did not run, more often than is listed", mode: open, letters: strings.Repeat(".s", 15), ok: true, want: "neither",
+			alter: func(r *load.Result) {
+				for i := 1; i < 30; i += 2 {
+					frozenFrom(i, i+1)(r)
+				}
+			},
+		},
+		{
+			name: "a second without an answer before and after a freeze", mode: full, letters: "...........sssssss...........", ok: true, silent: 2. / 24,
+			want: "nothing was answered in 2 stretches of 2 s together", alter: frozenFrom(12, 17),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,6 +194,7 @@ func TestDead(t *testing.T) {
 		arrived    uint64
 		stopped    load.Reason
 		stalled    float64
+		frozen     bool
 		want       string // "": alive
 	}{
 		{name: "alive", counts: measure.Counts{Offered: 10, Sent: 10, Acked: 1, Failed: 9}},
@@ -175,6 +202,8 @@ func TestDead(t *testing.T) {
 		{name: "unknown", counts: measure.Counts{Offered: 10, Sent: 7, Failed: 2, Unknown: 5, Unsent: 2, Dropped: 1}, want: "took no event: 2 failed, 5 unknown, 1 dropped, 2 unsent"},
 		{name: "never answers", counts: measure.Counts{Offered: 10, Unsent: 10}, want: "the system answered nothing: 10 unsent"},
 		{name: "answers to the warm-up only", counts: measure.Counts{Offered: 10, Unsent: 10}, arrived: 5},
+		{name: "the generator did not run", frozen: true, counts: measure.Counts{Offered: 10, Unsent: 10}},
+		{name: "the generator did not run, and what it sent was refused", frozen: true, counts: measure.Counts{Offered: 10, Sent: 5, Failed: 5, Unsent: 5}, want: "took no event: 5 failed"},
 		{name: "interrupted at once", stopped: load.Interrupted, counts: measure.Counts{Offered: 10, Sent: 10, Unknown: 10}},
 		{name: "nothing was due", mode: load.OpenLoop},
 		{name: "nothing was left to send", mode: load.FullSpeed},
@@ -186,6 +215,10 @@ func TestDead(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &load.Result{Mode: tt.mode, Stopped: tt.stopped, Stall: measure.Stall{Share: tt.stalled}, Unanswered: tt.unanswered, Hold: measure.Tally{Counts: tt.counts, Arrived: tt.arrived}}
+			if tt.frozen {
+				r.Hold.End = 10 * time.Second
+				frozenFrom(1, 10)(r)
+			}
 			got, dead := Dead(r)
 			if dead != (tt.want != "") || !strings.Contains(got, tt.want) {
 				t.Errorf("got %v, %q; want something with %q", dead, got, tt.want)
