@@ -30,7 +30,6 @@ type Poller struct {
 
 	mu    sync.Mutex
 	conns map[int32]*Conn // by descriptor
-	left  bool            // no thread waits here any more
 	ended bool            // its descriptors are closed
 
 	state  atomic.Int32

@@ -78,8 +78,8 @@ func TestRecord(t *testing.T) {
 			}
 			after := r.now()
 			c.Took(message) // and no answer
-			for _, close := range []func() error{server.Close, raw.Close, r.Close} {
-				if err := close(); err != nil {
+			for _, end := range []func() error{server.Close, raw.Close, r.Close} {
+				if err := end(); err != nil {
 					t.Fatal(err)
 				}
 			}

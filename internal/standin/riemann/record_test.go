@@ -34,7 +34,7 @@ func TestRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.CloseNow() //nolint:errcheck // the server was first
+		defer c.CloseNow()
 		if err := c.Write(t.Context(), websocket.MessageText, []byte(`{"service":"c"}`)); err != nil {
 			t.Fatal(err)
 		}
