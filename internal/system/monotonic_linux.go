@@ -13,7 +13,7 @@ import (
 // are counted from the start of each process. ok is false for a t without such a
 // reading, and on systems where the clock cannot be asked.
 func MonotonicOf(t time.Time) (ns int64, ok bool) {
-	if t.Round(0) == t { //nolint:revive,staticcheck // Equal leaves out what this tells: whether it has a monotonic reading
+	if t.Round(0) == t { //nolint:staticcheck // Equal leaves out what this tells: whether it has a monotonic reading
 		return 0, false
 	}
 	// The two clocks are read one behind the other, and this thread may lose its

@@ -163,3 +163,35 @@ func TestLowerIsNoMore(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A percentile on a step of the distribution falls on either side of it by a handful of
+// events. That is not blamed on the generator; what moves more events is.
+func TestStep(t *testing.T) {
+	const fast, slow = 5 * time.Millisecond, 100 * time.Millisecond
+	for _, tt := range []struct {
+		name        string
+		slow, lower int // events of 10,000 that were slow, and that are slow in the lower values
+		want        measure.Level
+	}{
+		{"on the step", 1001, 999, measure.Trusted},
+		{"within a fiftieth of those beyond it", 1001, 981, measure.Trusted},
+		{"more than that", 1001, 970, measure.NotTrusted},
+		{"none is left", 1001, 0, measure.NotTrusted},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := Input{Result: &load.Result{Mode: load.OpenLoop, Hold: measure.Tally{Name: measure.Hold, End: time.Second}}}
+			h := &in.Result.Hold
+			h.Response = times(fast, 10_000-tt.slow, slow, tt.slow)
+			h.Lower.Response = times(fast, 10_000-tt.lower, slow, tt.lower)
+			got := measure.Trusted
+			for _, b := range bounds(in) {
+				if b.P == 90 {
+					got = b.Level
+				}
+			}
+			if got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
