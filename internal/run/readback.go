@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -109,7 +110,7 @@ func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
 func (b *readback) catchUpTo(ctx context.Context, ends []int64, idle time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for !b.reached(ends) {
+	for !all(b.reached(ends)) {
 		select {
 		case <-b.done:
 			return
@@ -137,21 +138,23 @@ func (b *readback) ends(ctx context.Context) []int64 {
 	return ends
 }
 
-// reached tells whether everything up to the logs' ends was read. A log that
-// ends before the run began was made anew, and is read once the source has
-// noticed.
-func (b *readback) reached(ends []int64) bool {
+// reached tells of each log whether everything up to its end was read; nil when the
+// ends are not known. A log that ends before the run began was made anew, and is
+// read once the source has noticed.
+func (b *readback) reached(ends []int64) []bool {
 	if ends == nil {
-		return false
+		return nil
 	}
 	starts := b.seek.Starts()
+	whole := make([]bool, len(ends))
 	for i, at := range b.seek.Positions() {
-		if at < ends[i] || at > ends[i] && ends[i] < starts[i] {
-			return false
-		}
+		whole[i] = at == ends[i] || at > ends[i] && ends[i] >= starts[i]
 	}
-	return true
+	return whole
 }
+
+// all reports whether every log was read to its end.
+func all(whole []bool) bool { return whole != nil && !slices.Contains(whole, false) }
 
 // askTimeout bounds how long the system is asked where its logs are.
 const askTimeout = 5 * time.Second
@@ -205,7 +208,7 @@ func (b *readback) lasting(ctx context.Context) error {
 // before, up to the logs' ends.
 func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (measure.Ledger, error) {
 	ends := b.ends(ctx)
-	complete := b.reached(ends)
+	whole := b.reached(ends)
 	err := b.end(ctx)
 	if ends == nil {
 		ends = b.seek.Positions()
@@ -216,7 +219,7 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	if look != nil {
 		err = errors.Join(err, look(ends))
 	}
-	v := b.book.Verdict(complete, ends)
+	v := b.book.Verdict(whole, ends)
 	names := b.src.Logs()
 	for i := range v.Logs {
 		if i < len(names) {
@@ -244,7 +247,7 @@ func (b *readback) look(ctx context.Context, t target.Transactional, ends []int6
 	err := c.end(ctx)
 	c.removed(ctx, b.book.Hidden)
 	b.book.Looked(whole)
-	if err == nil && !whole && ctx.Err() == nil {
+	if err == nil && !all(whole) && ctx.Err() == nil {
 		err = errors.New("a reader of committed events did not come to the ends of the logs: a transaction that is open keeps it from what lies behind")
 	}
 	return err
