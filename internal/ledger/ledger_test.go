@@ -2,8 +2,8 @@ package ledger
 
 import (
 	"runtime"
-	"sync"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
