@@ -139,6 +139,18 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestWorse takes the one that counts of two exit codes, in either order.
+func TestWorse(t *testing.T) {
+	ascending := []int{0, 4, 3, 1, 2, 130}
+	for i, a := range ascending {
+		for k, b := range ascending {
+			if got, want := Worse(a, b), ascending[max(i, k)]; got != want {
+				t.Errorf("of %d and %d: got %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
 func TestExitCode(t *testing.T) {
 	tests := []struct {
 		name  string
