@@ -340,6 +340,31 @@ func TestVerified(t *testing.T) {
 			"cannot tell: 5,000 of 40,000 were not found, and whether they should be there is not known", nil,
 		},
 		{
+			"one removed",
+			measure.Ledger{Acked: 5, Read: 4, Unread: 1, Removed: 1, Complete: true},
+			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion)", nil,
+		},
+		{
+			"one not reached",
+			measure.Ledger{Acked: 5, Read: 4, Unread: 1},
+			false, true, "cannot tell: 1 of 5 was not read: the reading ended before it reached it", nil,
+		},
+		{
+			"one removed, and one not reached",
+			measure.Ledger{Acked: 5, Read: 3, Unread: 2, Removed: 1},
+			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion), and 1 was not reached by the reading", nil,
+		},
+		{
+			"one removed, and two not to be decided",
+			measure.Ledger{Acked: 5, Read: 2, Unread: 3, Removed: 1, Complete: true},
+			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion), and 2 were not found, and whether they should be there is not known", nil,
+		},
+		{
+			"one not to be decided",
+			measure.Ledger{Acked: 5, Read: 4, Unread: 1, Complete: true},
+			false, true, "cannot tell: 1 of 5 was not found, and whether it should be there is not known", nil,
+		},
+		{
 			"lost, and removed",
 			measure.Ledger{Acked: 40_000, Read: 34_999, Lost: 1, Unread: 5000, Removed: 5000, Complete: true},
 			false, false,
