@@ -297,21 +297,19 @@ func writeLine(w io.Writer, d *report.Document) error {
 	return err
 }
 
-// worst joins the outcomes of repetitions: an interruption before what could
-// not be done, that before a broken limit, that before an untrustworthy run, and
-// that before one of which nobody knows.
+// worst joins the outcomes of repetitions: the one whose exit code counts.
 func worst(a, b error) error {
-	rank := func(err error) int {
+	code := func(err error) int {
 		var c exitCode
 		switch {
 		case err == nil:
-			return 0
+			return command.OK
 		case !errors.As(err, &c):
-			return 4
+			return command.Failed
 		}
-		return map[int]int{command.CannotTell: 1, command.Untrusted: 2, command.Broken: 3, command.Failed: 4, command.Interrupted: 5}[c.Code]
+		return c.Code
 	}
-	if rank(b) > rank(a) {
+	if first := code(a); report.Worse(first, code(b)) != first {
 		return b
 	}
 	return a

@@ -163,14 +163,16 @@ for editors.
 `
 
 const exitText = `  0     done, and every limit and comparison that was asked for holds
-  1     done, but a limit or a comparison that was asked for does not hold, or
+  1     done, but a limit or a comparison that was asked for does not hold (with
+        --verify: events were lost or corrupted, or aborted ones were seen), or
         the system took no event at all; comes before 3
   2     could not be done: usage, workload, connection, or the report could not
         be written
   3     done, but the measurement is not trustworthy: the generator was the
         limit, or its clock or schedule failed (a noisy run keeps its code)
   4     a gate cannot tell (verify, compare --gate): too little history, or too
-        noisy; or run --verify cannot: events were removed before they were read
+        noisy; or run --verify cannot: events were removed before they were
+        read, or not reached
   130   interrupted; the partial report is kept and marked
 
 Drops, failures and losses are results: they decide the exit code through the

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"carronade/internal/command"
@@ -18,6 +19,29 @@ func TestWorst(t *testing.T) {
 			if got, want := worst(a, b), ascending[max(i, k)]; !errors.Is(got, want) {
 				t.Errorf("of %v and %v: got %v, want %v", a, b, got, want)
 			}
+		}
+	}
+}
+
+// TestExitText says under the right code what --verify finds.
+func TestExitText(t *testing.T) {
+	said := map[string]string{}
+	code := ""
+	for line := range strings.Lines(exitText) {
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+		if line[2] != ' ' {
+			code = strings.Fields(line)[0]
+		}
+		said[code] += strings.Join(strings.Fields(line), " ") + " "
+	}
+	for code, want := range map[string]string{
+		"1": "events were lost or corrupted, or aborted ones were seen",
+		"4": "events were removed before they were read, or not reached",
+	} {
+		if !strings.Contains(said[code], want) {
+			t.Errorf("of %s it says %q, want %q in it", code, said[code], want)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func TestWithoutChecksums(t *testing.T) {
 				}
 				// Which of two copies is the event is decided by which is read first.
 				w.tellBoth(l, rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder"), 0)
-				got := l.Verdict(true, w.ends)
+				got := l.Verdict(whole(l, true), w.ends)
 				if diff := cmp.Diff(w.truth, totals(got)); diff != "" {
 					t.Fatalf("truth, verdict:\n%s", diff)
 				}
@@ -139,7 +139,7 @@ func TestWithoutChecksumsNothingIsClaimedUnchecked(t *testing.T) {
 				w := drawBareWorld(t, stamped, all)
 				l := w.ledger(rapid.SampledFrom([]int64{0, 2000, 20_000}).Draw(t, "memory"))
 				w.tellBoth(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"), 0)
-				checkClaims(t, w, l.Verdict(true, w.ends), beyond...)
+				checkClaims(t, w, l.Verdict(whole(l, true), w.ends), beyond...)
 			})
 		})
 	}
@@ -156,7 +156,7 @@ func TestDamagedBesideTheStamps(t *testing.T) {
 		}
 		l.Arrived([]load.Arrival{{Base: i, Events: 1, ProducerID: -1, Corrupt: i == 1, Stamps: []load.Stamp{{Run: 7, Index: uint64(i), Offset: i}}}})
 	}
-	v := l.Verdict(true, nil)
+	v := l.Verdict(whole(l, true), nil)
 	if v.Acked != 5 || v.Read != 4 || v.Corrupted != 1 || v.Lost != 1 || v.Inexact != 0 || v.Foreign != 0 || v.Recovered != 0 {
 		t.Errorf("verdict %+v; want 4 of 5 read, 1 corrupted, 1 lost", v)
 	}

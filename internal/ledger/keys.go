@@ -116,7 +116,7 @@ func (j *judge) compacted(missing uint64) {
 		case a.place < 0 && k.read.is && k.read.stripe != a.stripe:
 			unread++ // what was read may lie before it
 		case j.end != everything:
-			unread++
+			unread++ // what it was compacted for may lie beyond, wherever it lay itself
 		case j.g.removed.beyond(uint64(max(a.place, 0))):
 			// It, or what it was compacted for, was removed.
 			unread++

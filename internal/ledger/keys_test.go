@@ -96,6 +96,10 @@ func TestCompacted(t *testing.T) {
 			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
 			l.Arrived(arrivedKeys(keyed{102, 0, 2, 1}))
 		}, false, lg{Acked: 4, Read: 1, Unread: 1, Compacted: 2}},
+		{"not read to the end, where a later one may lie", func(l *Ledger) {
+			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
+			l.Arrived(arrivedKeys(keyed{103, 0, 3, 2}))
+		}, false, lg{Acked: 4, Read: 1, Unread: 1, Compacted: 2}},
 		{"compacted, and removed", func(l *Ledger) {
 			l.Fired([]load.Outcome{ackAt(0, 0, 4, 100)})
 			l.Removed(0, 100, 103)
@@ -105,7 +109,7 @@ func TestCompacted(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := New(Config{Logs: 1, Start: []int64{100}, LogOf: sameLog, RunID: ourRun, Stamped: true, Keys: evenOdd})
 			tt.do(l)
-			if diff := cmp.Diff(tt.want, totals(l.Verdict(tt.complete, nil))); diff != "" {
+			if diff := cmp.Diff(tt.want, totals(l.Verdict(whole(l, tt.complete), nil))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -146,7 +150,7 @@ func TestTooManyKeys(t *testing.T) {
 					l.Arrived(arrivedKeys(keyed{int64(i), 0, i, 1 + i}))
 				}
 			}
-			v := l.Verdict(true, nil)
+			v := l.Verdict(whole(l, true), nil)
 			if left := l.KeysLeft(); left > 0 != (tt.unread > 0) {
 				t.Errorf("%d keys at most", left)
 			}

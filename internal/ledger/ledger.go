@@ -106,7 +106,7 @@ type Ledger struct {
 	known    atomic.Int64 // keys of all logs
 	mostKeys int64        // of known
 
-	looked, lookedWhole bool // a reader of committed events has read; to the end
+	looked bool // a reader of committed events has read
 }
 
 // log is what is known of one log.
@@ -332,25 +332,26 @@ func (l *Ledger) method(bare bool) string {
 // everything is the end of reading when nothing lies beyond.
 const everything = math.MaxInt64
 
-// Verdict draws the balance of what was told so far. complete says that every
-// log was read to its end, after the last answer: what was acked and is not
-// there, also beyond the end of a log that has become shorter, is lost.
-// Otherwise reading ended with the last arrival, or at ends (nil: nothing is
-// known) where that is earlier, and what was acked for beyond is unread. It
-// may be called more than once.
-func (l *Ledger) Verdict(complete bool, ends []int64) measure.Ledger {
-	v := measure.Ledger{Complete: complete && (l.lookedWhole || !l.looked), Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
+// Verdict draws the balance of what was told so far. whole says which logs were
+// read to their ends, after the last answer (nil: none): what was acked and is not
+// there, also beyond the end of a log that has become shorter, is lost. The reading
+// of another log ended with its last arrival, or at ends (nil: nothing is known)
+// where that is earlier, and what was acked for beyond is unread. It may be called
+// more than once.
+func (l *Ledger) Verdict(whole []bool, ends []int64) measure.Ledger {
+	v := measure.Ledger{Complete: whole != nil, Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
 	bare := false
 	for i := range l.logs {
 		g := &l.logs[i]
 		g.mu.Lock()
 		end := g.readEnd
 		switch {
-		case complete:
+		case whole != nil && whole[i]:
 			end = everything
 		case ends != nil:
 			end = min(end, ends[i])
 		}
+		v.Complete = v.Complete && end == everything && (g.transactions.whole || !l.looked)
 		j := g.verdict(end)
 		bare = bare || g.bare
 		r := j.v

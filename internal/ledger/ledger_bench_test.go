@@ -113,7 +113,7 @@ func BenchmarkLedger(b *testing.B) {
 			b.StopTimer()
 			b.ReportMetric(float64(s.fired-start)*float64(c.events)/b.Elapsed().Seconds(), "events/s")
 			b.ReportMetric(float64(l.Bytes())/(1<<20), "MiB")
-			if v := l.Verdict(false, nil); (v.Lost > 0) != c.trouble || v.Duplicated+v.Reordered+v.Corrupted+v.Foreign > 0 {
+			if v := l.Verdict(nil, nil); (v.Lost > 0) != c.trouble || v.Duplicated+v.Reordered+v.Corrupted+v.Foreign > 0 {
 				b.Fatalf("%+v", totals(v))
 			}
 		})
@@ -135,7 +135,7 @@ func BenchmarkReadAfterwards(b *testing.B) {
 				for s.read < s.fired {
 					l.Arrived(s.arrive())
 				}
-				v := l.Verdict(true, nil)
+				v := l.Verdict(whole(l, true), nil)
 				if v.Lost+v.Duplicated+v.Reordered+v.Corrupted+v.Foreign+v.Inexact > 0 || v.Read != v.Acked {
 					b.Fatalf("%+v", totals(v))
 				}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -15,6 +16,9 @@ import (
 func one(stamped bool, memory int64) *Ledger {
 	return New(Config{Logs: 1, Names: []string{"t-0"}, Start: []int64{100}, LogOf: sameLog, RunID: ourRun, Stamped: stamped, Memory: memory})
 }
+
+// whole says of all logs whether they were read to their ends.
+func whole(l *Ledger, yes bool) []bool { return slices.Repeat([]bool{yes}, len(l.logs)) }
 
 func ack(first uint64, n int32, place int64, sum uint32) load.Outcome {
 	return load.Outcome{Shot: load.Shot{First: first, Events: n}, Acked: n, Place: place, Sum: sum}
@@ -134,8 +138,61 @@ func TestVerdict(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := one(false, 0)
 			tt.do(l)
-			if diff := cmp.Diff(tt.want, totals(l.Verdict(tt.complete, tt.ends))); diff != "" {
+			if diff := cmp.Diff(tt.want, totals(l.Verdict(whole(l, tt.complete), tt.ends))); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What is missing of a log that was read to its end is lost, also where the reading
+// of another one ended early.
+func TestVerdictOfEachLog(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		stamped, looks bool
+		read, looked   []bool
+		lost, unread   [2]uint64
+		complete       bool
+	}{
+		{"both to the end", false, false, []bool{true, true}, nil, [2]uint64{20, 10}, [2]uint64{}, true},
+		{"the second to the end", false, false, []bool{false, true}, nil, [2]uint64{0, 10}, [2]uint64{20, 0}, false},
+		{"the first to the end", false, false, []bool{true, false}, nil, [2]uint64{20, 0}, [2]uint64{0, 10}, false},
+		{"none", false, false, nil, nil, [2]uint64{}, [2]uint64{20, 10}, false},
+		{"committed ones of both", true, true, []bool{true, true}, []bool{true, true}, [2]uint64{25, 15}, [2]uint64{}, true},
+		{"committed ones of the second", true, true, []bool{true, true}, []bool{false, true}, [2]uint64{20, 15}, [2]uint64{5, 0}, false},
+		{"committed ones of the first", true, true, []bool{true, true}, []bool{true, false}, [2]uint64{25, 10}, [2]uint64{0, 5}, false},
+		{"committed ones of none", true, true, []bool{true, true}, nil, [2]uint64{20, 10}, [2]uint64{5, 5}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := New(Config{Logs: 2, LogOf: func(s int32) int32 { return s }, RunID: ourRun, Stamped: tt.stamped})
+			for log, read := range []int32{20, 30} {
+				o, a := ack(0, 10, 0, 1), stamped(0, 0, read)
+				a.Log, a.Sum, o.Stripe = int32(log), 1, int32(log)
+				for i := range a.Stamps {
+					a.Stamps[i].Stripe = int32(log)
+				}
+				for i := range int32(4) {
+					o.First, o.Place = uint64(10*i), int64(10*i)
+					l.Fired([]load.Outcome{o})
+					if 10*i < read {
+						b := a
+						b.Base, b.Events, b.Stamps = int64(10*i), 10, a.Stamps[10*i:10*i+10]
+						l.Arrived([]load.Arrival{b})
+					}
+				}
+				if tt.looks {
+					a.Stamps = a.Stamps[:read-5]
+					l.Visible([]load.Arrival{a})
+				}
+			}
+			if tt.looks {
+				l.Looked(tt.looked)
+			}
+			v := l.Verdict(tt.read, []int64{40, 30})
+			lost, unread := [2]uint64{v.Logs[0].Lost, v.Logs[1].Lost}, [2]uint64{v.Logs[0].Unread, v.Logs[1].Unread}
+			if lost != tt.lost || unread != tt.unread || v.Complete != tt.complete {
+				t.Errorf("got lost %v, unread %v, complete %v, want %v, %v, %v", lost, unread, v.Complete, tt.lost, tt.unread, tt.complete)
 			}
 		})
 	}
@@ -203,7 +260,7 @@ func TestVerdictOfStamps(t *testing.T) {
 				}
 				want := tt.want
 				want.Complete = true
-				if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+				if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 					t.Errorf("%s: %s", order, diff)
 				}
 			}
@@ -233,11 +290,11 @@ func TestNothingAcknowledged(t *testing.T) {
 			if l.logs[0].recovered == 0 {
 				t.Error("memory was not short: nothing is tested")
 			}
-			if got := l.Verdict(true, nil).Contradicted; got != 3*n/100 {
+			if got := l.Verdict(whole(l, true), nil).Contradicted; got != 3*n/100 {
 				t.Errorf("%d events were refused and found, want %d", got, 3*n/100)
 			}
 			want := measure.Ledger{Complete: true, Read: 3 * n, Recovered: 3 * n}
-			if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+			if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -260,7 +317,7 @@ func TestCopiesOutOfMind(t *testing.T) {
 		}
 	}
 	want := measure.Ledger{Complete: true, Acked: uint64(total), Read: uint64(total) + 2, Duplicated: 1, Inexact: 1}
-	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -288,7 +345,7 @@ func TestSumsFindWhatIsMissing(t *testing.T) {
 	// Of the window that lacks one event the checksums prove nothing; the one
 	// that was lost whole is just lost.
 	want := measure.Ledger{Complete: true, Acked: n, Read: n - lost, Lost: lost, Inexact: windowSize - 1}
-	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -352,7 +409,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			if got := heap() - before; got > memory {
 				t.Errorf("%d KiB in use, %d by its own count, of at most %d", got>>10, l.Bytes()>>10, memory>>10)
 			}
-			v := l.Verdict(true, nil)
+			v := l.Verdict(whole(l, true), nil)
 			if claimed := v.Lost + v.Recovered + v.Duplicated + v.Foreign + v.Inexact; claimed == 0 && v.Acked+v.Read > 0 {
 				t.Errorf("nothing is said: %+v", totals(v))
 			}
@@ -383,19 +440,19 @@ func TestConcurrently(t *testing.T) {
 	}
 	group.Go(func() {
 		for range 20 {
-			l.Verdict(false, nil)
+			l.Verdict(nil, nil)
 		}
 	})
 	group.Wait()
 	want := measure.Ledger{Complete: true, Acked: 2 * logs * n, Read: 2 * logs * n}
-	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestNames(t *testing.T) {
 	l := New(Config{Logs: 2, Names: []string{"events-0"}, LogOf: sameLog})
-	v := l.Verdict(true, nil)
+	v := l.Verdict(whole(l, true), nil)
 	if v.Logs[0].Log != "events-0" || v.Logs[1].Log != "1" || v.Method != "batches" {
 		t.Errorf("%+v", v)
 	}
@@ -431,7 +488,7 @@ func TestGone(t *testing.T) {
 				at += 10
 			}
 			l.Gone(0, tt.gone)
-			v := l.Verdict(true, nil)
+			v := l.Verdict(whole(l, true), nil)
 			if v.Lost != tt.lost || v.Inexact != tt.inexact || v.Read != uint64(at)-min(tt.gone, uint64(at)) {
 				t.Errorf("got %+v, want %d lost, %d inexact", v, tt.lost, tt.inexact)
 			}

@@ -63,7 +63,7 @@ func TestRemovedAtRandom(t *testing.T) {
 					l.Arrived([]load.Arrival{a})
 				}
 			}
-			v := l.Verdict(true, nil)
+			v := l.Verdict(whole(l, true), nil)
 			switch got := v.Read + v.Lost + v.Unread; {
 			case got != v.Acked || v.Removed != v.Unread || v.Duplicated+v.Reordered+v.Corrupted+v.Recovered+v.Foreign+v.Inexact > 0:
 				t.Fatalf("seed %d, %s: %+v", seed, method, totals(v))

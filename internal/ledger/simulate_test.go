@@ -340,14 +340,14 @@ func TestEveryFaultIsReportedExactly(t *testing.T) {
 					l.logs[i].inOrder = disorder == 0
 				}
 				w.tell(l, disorder)
-				got := l.Verdict(true, w.ends)
+				got := l.Verdict(whole(l, true), w.ends)
 				if diff := cmp.Diff(w.truth, totals(got)); diff != "" {
 					t.Fatalf("truth, verdict:\n%s", diff)
 				}
 				if got := got.Contradicted; got != w.contradicted {
 					t.Fatalf("%d events were refused and found, want %d", got, w.contradicted)
 				}
-				if again := l.Verdict(true, w.ends); !cmp.Equal(got, again) {
+				if again := l.Verdict(whole(l, true), w.ends); !cmp.Equal(got, again) {
 					t.Fatalf("a second verdict differs:\n%s", cmp.Diff(got, again))
 				}
 				var sum measure.LedgerLog
@@ -372,7 +372,7 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 				w := drawWorld(t, stamped)
 				l := w.ledger(rapid.Int64Range(1000, 40_000).Draw(t, "memory"))
 				w.tell(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"))
-				checkClaims(t, w, l.Verdict(true, w.ends))
+				checkClaims(t, w, l.Verdict(whole(l, true), w.ends))
 			})
 		})
 	}

@@ -130,7 +130,7 @@ func TestUnreadSums(t *testing.T) {
 		}
 	}
 	want := measure.Ledger{Acked: n, Read: 999, Lost: windowSize + 1, Unread: n - windowSize - 1000, Inexact: 999}
-	if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(nil, nil))); diff != "" {
 		t.Errorf("lost: %s", diff)
 	}
 	for _, end := range []int64{windowSize - 7, windowSize, windowSize + 600} {
@@ -140,7 +140,7 @@ func TestUnreadSums(t *testing.T) {
 			want.Removed++
 		}
 		want.Lost, want.Unread = windowSize+1-want.Removed, n-windowSize-1000+want.Removed
-		if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
+		if diff := cmp.Diff(want, totals(l.Verdict(nil, nil))); diff != "" {
 			t.Errorf("removed up to %d: %s", end, diff)
 		}
 	}
@@ -155,16 +155,16 @@ func TestUnreadStamps(t *testing.T) {
 	}
 	l.Arrived([]load.Arrival{a})
 	want := measure.Ledger{Acked: 10, Read: 4, Unread: 6}
-	if diff := cmp.Diff(want, totals(l.Verdict(false, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(nil, nil))); diff != "" {
 		t.Errorf("unread: %s", diff)
 	}
 	want.Complete, want.Lost, want.Unread = true, 6, 0
-	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 		t.Errorf("lost: %s", diff)
 	}
 	l.Removed(0, 100, 101)
 	want.Lost, want.Unread, want.Removed = 5, 1, 1
-	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 		t.Errorf("deleted: %s", diff)
 	}
 }
@@ -198,7 +198,7 @@ func TestWovenStripes(t *testing.T) {
 	fire(n, 1, 9)
 	fire(n+1, 1, 1000)
 	want := measure.Ledger{Complete: true, Acked: n + 2, Read: n + 2, Reordered: 1}
-	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -214,7 +214,7 @@ func TestBehindWhatIsSettled(t *testing.T) {
 	l.Fired([]load.Outcome{ack(10, 1, 0, 50), ack(4, 1, 1, 51), ack(11, 1, 2, 52)})
 	l.Arrived([]load.Arrival{piece1(0, 1, 50), piece1(1, 1, 51), piece1(2, 1, 52)})
 	want := measure.Ledger{Complete: true, Acked: 13, Read: 13, Inexact: 1}
-	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -239,7 +239,7 @@ func TestSkippedHoles(t *testing.T) {
 		t.Errorf("settled only up to %d of %d", g.next, n*step)
 	}
 	want := measure.Ledger{Complete: true, Acked: n * step, Read: (n - 1) * step, Lost: step}
-	if diff := cmp.Diff(want, totals(l.Verdict(true, nil))); diff != "" {
+	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -256,7 +256,7 @@ func TestFoundBesideASummedWindowIsNotLost(t *testing.T) {
 		a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: uint64(i), Offset: windowSize + int64(i)})
 	}
 	l.Arrived([]load.Arrival{a})
-	if v := l.Verdict(true, nil); v.Lost != 0 || v.Inexact < 3 || v.Recovered != 0 {
+	if v := l.Verdict(whole(l, true), nil); v.Lost != 0 || v.Inexact < 3 || v.Recovered != 0 {
 		t.Errorf("verdict %+v; want nothing lost, and 3 inexact", v)
 	}
 }
@@ -287,7 +287,7 @@ func TestBehindWhatWasDroppedNoOrderIsClaimed(t *testing.T) {
 			g.fired(new(piece(tt.dropped, 9)))
 			l.used.Add(-2 * l.limit)
 			l.Arrived([]load.Arrival{read(0, 9), read(2, 8)})
-			if v := l.Verdict(true, nil); v.Inexact != tt.want || v.Recovered != 2 || v.Reordered != 0 {
+			if v := l.Verdict(whole(l, true), nil); v.Inexact != tt.want || v.Recovered != 2 || v.Reordered != 0 {
 				t.Errorf("verdict %+v; want %d inexact, and 2 recovered", v, tt.want)
 			}
 		})

@@ -11,6 +11,7 @@ type transactions struct {
 	visible map[int32]*ranges // found by a reader of committed events
 	hidden  ranges            // offsets that were removed before that one read them
 	unkept  uint64            // found by it, and memory had no room for
+	whole   bool              // it came to the log's end
 }
 
 // Uncommitted tells that events of a stripe were in a transaction that was
@@ -74,13 +75,15 @@ func (l *Ledger) Hidden(log int32, from, to int64) {
 	g.mu.Unlock()
 }
 
-// Looked tells that a reader of committed events has read, and whether it came to
-// the logs' ends. It is called before the verdict, and only where events are stamped.
-func (l *Ledger) Looked(whole bool) {
-	l.looked, l.lookedWhole = true, whole
+// Looked tells that a reader of committed events has read, and which logs it read to
+// their ends (nil: none). It is called before the verdict, and only where events are
+// stamped.
+func (l *Ledger) Looked(whole []bool) {
+	l.looked = true
 	for i := range l.logs {
 		g := &l.logs[i]
 		g.mu.Lock()
+		g.transactions.whole = whole != nil && whole[i]
 		g.setBare() // events are told apart one by one
 		g.mu.Unlock()
 	}
@@ -127,7 +130,7 @@ func (j *judge) visible() {
 	missing -= unkept
 	removed := min(missing, length(t.hidden.spans))
 	j.removed += removed
-	if !g.ledger.lookedWhole {
+	if !t.whole {
 		j.v.Unread += missing
 		return
 	}

@@ -94,9 +94,9 @@ func TestTransactions(t *testing.T) {
 			if tt.tell != nil {
 				tt.tell(l)
 			}
-			l.Looked(tt.whole)
+			l.Looked(whole(l, tt.whole))
 			tt.want.Complete = tt.whole
-			if diff := cmp.Diff(tt.want, totals(l.Verdict(true, nil))); diff != "" {
+			if diff := cmp.Diff(tt.want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 				t.Error(diff)
 			}
 		})

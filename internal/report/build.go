@@ -188,20 +188,38 @@ func verified(in Input) Check {
 
 // unread says why acked events were not read.
 func unread(l *measure.Ledger) string {
-	of := units.FormatCount(l.Acked)
-	removed := units.FormatCount(l.Removed) + " of " + of + " were removed before they were read (retention or deletion)"
-	left := units.FormatCount(l.Unread - min(l.Removed, l.Unread))
-	switch {
-	case l.Removed >= l.Unread:
-		return removed
-	case l.Removed > 0 && l.Complete:
-		return removed + ", and " + left + " were not found, and whether they should be there is not known"
-	case l.Removed > 0:
-		return removed + ", and " + left + " were not reached by the reading"
-	case !l.Complete:
-		return left + " of " + of + " were not read: the reading ended before it reached them"
+	of := " of " + units.FormatCount(l.Acked)
+	rest := l.Unread - min(l.Removed, l.Unread)
+	were, they, them := number(rest)
+	left := units.FormatCount(rest)
+	if l.Removed == 0 {
+		left += of
 	}
-	return left + " of " + of + " were not found, and whether they should be there is not known"
+	switch {
+	case l.Complete:
+		left += were + "not found, and whether " + they + " should be there is not known"
+	case l.Removed > 0:
+		left += were + "not reached by the reading"
+	default:
+		left += were + "not read: the reading ended before it reached " + them
+	}
+	if l.Removed == 0 {
+		return left
+	}
+	were, they, _ = number(l.Removed)
+	removed := units.FormatCount(l.Removed) + of + were + "removed before " + they + were + "read (retention or deletion)"
+	if rest == 0 {
+		return removed
+	}
+	return removed + ", and " + left
+}
+
+// number are the words for so many events.
+func number(n uint64) (were, they, them string) {
+	if n == 1 {
+		return " was ", "it", "it"
+	}
+	return " were ", "they", "them"
 }
 
 func generator(in Input, t Totals) Generator {

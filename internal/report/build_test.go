@@ -139,6 +139,18 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestWorse takes the one that counts of two exit codes, in either order.
+func TestWorse(t *testing.T) {
+	ascending := []int{0, 4, 3, 1, 2, 130}
+	for i, a := range ascending {
+		for k, b := range ascending {
+			if got, want := Worse(a, b), ascending[max(i, k)]; got != want {
+				t.Errorf("of %d and %d: got %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
 func TestExitCode(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -326,6 +338,31 @@ func TestVerified(t *testing.T) {
 			measure.Ledger{Acked: 40_000, Read: 35_000, Unread: 5000, Complete: true},
 			false, true,
 			"cannot tell: 5,000 of 40,000 were not found, and whether they should be there is not known", nil,
+		},
+		{
+			"one removed",
+			measure.Ledger{Acked: 5, Read: 4, Unread: 1, Removed: 1, Complete: true},
+			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion)", nil,
+		},
+		{
+			"one not reached",
+			measure.Ledger{Acked: 5, Read: 4, Unread: 1},
+			false, true, "cannot tell: 1 of 5 was not read: the reading ended before it reached it", nil,
+		},
+		{
+			"one removed, and one not reached",
+			measure.Ledger{Acked: 5, Read: 3, Unread: 2, Removed: 1},
+			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion), and 1 was not reached by the reading", nil,
+		},
+		{
+			"one removed, and two not to be decided",
+			measure.Ledger{Acked: 5, Read: 2, Unread: 3, Removed: 1, Complete: true},
+			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion), and 2 were not found, and whether they should be there is not known", nil,
+		},
+		{
+			"one not to be decided",
+			measure.Ledger{Acked: 5, Read: 4, Unread: 1, Complete: true},
+			false, true, "cannot tell: 1 of 5 was not found, and whether it should be there is not known", nil,
 		},
 		{
 			"lost, and removed",

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"carronade/load"
@@ -275,6 +276,17 @@ const (
 	ExitCannotTell  = 4   // a gate or a limit cannot tell: too little history, too noisy, or not read
 	ExitInterrupted = 130 // interrupted; the partial report is kept and marked
 )
+
+// Worse is the exit code that counts of two: an interruption before what could not
+// be done, that before a broken limit, that before an untrustworthy run, and that
+// before one of which nobody can tell.
+func Worse(a, b int) int {
+	order := []int{ExitOK, ExitCannotTell, ExitUntrusted, ExitBroken, ExitFailed, ExitInterrupted}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
 
 // ExitCode is what the program leaves with after this run. An interruption
 // outranks the rest; output that could not be written outranks what it would

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -109,7 +110,7 @@ func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
 func (b *readback) catchUpTo(ctx context.Context, ends []int64, idle time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for !b.reached(ends) {
+	for !all(b.reached(ends)) {
 		select {
 		case <-b.done:
 			return
@@ -137,30 +138,34 @@ func (b *readback) ends(ctx context.Context) []int64 {
 	return ends
 }
 
-// reached tells whether everything up to the logs' ends was read. A log that
-// ends before the run began was made anew, and is read once the source has
-// noticed.
-func (b *readback) reached(ends []int64) bool {
+// reached tells of each log whether everything up to its end was read; nil when the
+// ends are not known. A log that ends before the run began was made anew, and is
+// read once the source has noticed.
+func (b *readback) reached(ends []int64) []bool {
 	if ends == nil {
-		return false
+		return nil
 	}
 	starts := b.seek.Starts()
+	whole := make([]bool, len(ends))
 	for i, at := range b.seek.Positions() {
-		if at < ends[i] || at > ends[i] && ends[i] < starts[i] {
-			return false
-		}
+		whole[i] = at == ends[i] || at > ends[i] && ends[i] >= starts[i]
 	}
-	return true
+	return whole
 }
+
+// all reports whether every log was read to its end.
+func all(whole []bool) bool { return whole != nil && !slices.Contains(whole, false) }
 
 // askTimeout bounds how long the system is asked where its logs are.
 const askTimeout = 5 * time.Second
 
 // removed tells what the system itself removed before it was read: such events
-// cannot be looked for, and are not lost.
-func (b *readback) removed(ctx context.Context, tell func(log int32, from, to int64)) {
+// cannot be looked for, and are not lost. An error says that nobody knows: then what
+// is missing may be among them.
+func (b *readback) removed(ctx context.Context, tell func(log int32, from, to int64)) error {
 	from := b.seek.Starts()
-	if k, ok := b.src.(target.Skipping); ok {
+	k, knows := b.src.(target.Skipping)
+	if knows {
 		for i, spans := range k.Skipped() {
 			for _, s := range spans {
 				tell(int32(i), s.From, s.To)
@@ -171,14 +176,19 @@ func (b *readback) removed(ctx context.Context, tell func(log int32, from, to in
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	heads, err := b.seek.Heads(ctx)
-	if err != nil {
-		return // then everything else acked must be there
+	switch {
+	case err == nil:
+	case knows:
+		return nil // in a log that was read to its end everything else acked must be there
+	default:
+		return fmt.Errorf("whether what is missing was removed before it was read is not known: %w", err)
 	}
 	for i, at := range from {
 		if heads[i] > at {
 			tell(int32(i), at, heads[i])
 		}
 	}
+	return nil
 }
 
 // lasting tells the ledger what was read and is not there any more: of a run that
@@ -205,18 +215,22 @@ func (b *readback) lasting(ctx context.Context) error {
 // before, up to the logs' ends.
 func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (measure.Ledger, error) {
 	ends := b.ends(ctx)
-	complete := b.reached(ends)
+	whole := b.reached(ends)
 	err := b.end(ctx)
 	if ends == nil {
 		ends = b.seek.Positions()
-	} else {
-		b.removed(ctx, b.book.Removed)
+	}
+	sure := ends // up to there what is missing is lost
+	if whole != nil {
+		if rerr := b.removed(ctx, b.book.Removed); rerr != nil {
+			whole, sure, err = nil, b.seek.Starts(), errors.Join(err, said(ctx, rerr))
+		}
 	}
 	err = errors.Join(err, b.lasting(ctx))
 	if look != nil {
 		err = errors.Join(err, look(ends))
 	}
-	v := b.book.Verdict(complete, ends)
+	v := b.book.Verdict(whole, sure)
 	names := b.src.Logs()
 	for i := range v.Logs {
 		if i < len(names) {
@@ -224,6 +238,14 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 		}
 	}
 	return v, err
+}
+
+// said is an error that is worth saying: none of asking that was interrupted.
+func said(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // look reads what was fired into transactions as a reader of committed events does,
@@ -242,11 +264,13 @@ func (b *readback) look(ctx context.Context, t target.Transactional, ends []int6
 	c.catchUpTo(ctx, ends, readbackIdle)
 	whole := c.reached(ends)
 	err := c.end(ctx)
-	c.removed(ctx, b.book.Hidden)
-	b.book.Looked(whole)
-	if err == nil && !whole && ctx.Err() == nil {
+	if err == nil && !all(whole) && ctx.Err() == nil {
 		err = errors.New("a reader of committed events did not come to the ends of the logs: a transaction that is open keeps it from what lies behind")
 	}
+	if rerr := c.removed(ctx, b.book.Hidden); rerr != nil {
+		whole, err = nil, errors.Join(err, said(ctx, rerr))
+	}
+	b.book.Looked(whole)
 	return err
 }
 

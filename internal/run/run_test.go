@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,6 +25,7 @@ type mortar struct {
 	dead    bool          // nobody answers where logs end
 	part    bool          // a shot's events are consumed one by one
 	head    int64         // the log begins here at the end: what lay before was deleted unread
+	headErr error         // or nobody says where it begins
 	stamped bool
 	// A reader of committed events sees what this makes of an event's index, where
 	// the first so many were aborted; nil: there are no transactions.
@@ -121,7 +123,7 @@ func (mortarSource) Rebalancing() time.Duration { return 0 }
 func (mortarSource) Starts() []int64            { return []int64{0} }
 func (s mortarSource) Positions() []int64       { return []int64{s.seen.Load()} }
 func (s mortarSource) Heads(context.Context) ([]int64, error) {
-	return []int64{s.m.head}, nil
+	return []int64{s.m.head}, s.m.headErr
 }
 
 func (s mortarSource) Ends(ctx context.Context) ([]int64, error) {
@@ -266,6 +268,27 @@ func TestDeleted(t *testing.T) {
 		doc.Trust.OK = true // in virtual time it says nothing
 		if c := doc.Checks; len(c) != 1 || c[0].Text != "cannot tell: 50 of 200 were removed before they were read (retention or deletion)" || doc.ExitCode() != report.ExitCannotTell {
 			t.Errorf("checks %+v, exit code %d", c, doc.ExitCode())
+		}
+		<-m.session.ended
+	})
+}
+
+// TestDeletedUnknown: where nobody says what the system deleted, what is missing may
+// be deleted or lost.
+func TestDeletedUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &mortar{echo: time.Millisecond, head: 50, headErr: errors.New("not the leader")}
+		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "events-per-shot=1")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := doc.Ledger; l.Lost != 0 || l.Unread != 50 || l.Removed != 0 || l.Read != 150 || l.Complete {
+			t.Errorf("lost %d, unread %d, removed %d, read %d, complete %v; want 0, 50, 0, 150, false", l.Lost, l.Unread, l.Removed, l.Read, l.Complete)
+		}
+		doc.Trust.OK = true // in virtual time it says nothing
+		const want = "reading back failed: whether what is missing was removed before it was read is not known: not the leader"
+		if !slices.Contains(doc.Warnings, want) || doc.ExitCode() != report.ExitCannotTell {
+			t.Errorf("warnings %q, exit code %d", doc.Warnings, doc.ExitCode())
 		}
 		<-m.session.ended
 	})

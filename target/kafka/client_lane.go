@@ -18,8 +18,7 @@ type clientLane struct {
 	id        int
 	partition int32
 
-	// Its events in the open transaction, guarded by that.
-	from, to uint64
+	fired []member // its events in the open transaction, guarded by that
 
 	mu     sync.Mutex // guards what follows and the order of Settle
 	live   map[*clientShot]bool
@@ -122,10 +121,7 @@ func (l *clientLane) fire(shot *load.Shot) {
 			return
 		}
 		t.events += n
-		if l.to == l.from {
-			l.from = shot.First
-		}
-		l.to = shot.First + uint64(n)
+		l.note(shot)
 	}
 	ctx := context.Background()
 	for i := range c.records {

@@ -1,15 +1,20 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/load"
 )
 
 // refuseEvery is how often events are refused once no transaction can be begun.
@@ -39,12 +44,27 @@ type transactor struct {
 }
 
 // A fate is events of a stripe whose transaction was not committed, or whose end
-// nobody knows. Between the first and the last that the open transaction has of
-// a stripe there are no others.
+// nobody knows.
 type fate struct {
 	stripe   int32
 	from, to uint64
 	aborted  bool
+}
+
+// A member is events of a lane, one after the other, in a transaction.
+type member struct {
+	from, to uint64
+	again    bool // one shot, whose events were all refused before
+}
+
+// note keeps that a shot is in the open transaction.
+func (l *clientLane) note(shot *load.Shot) {
+	x := member{shot.First, shot.First + uint64(shot.Events), shot.Attempt > 0}
+	if k := len(l.fired) - 1; k >= 0 && !x.again && !l.fired[k].again && l.fired[k].to == x.from {
+		l.fired[k].to = x.to
+		return
+	}
+	l.fired = append(l.fired, x)
 }
 
 // mostFates bounds how many are kept; of all that follow it is not known.
@@ -52,23 +72,62 @@ const mostFates = 1 << 20
 
 // note keeps what became of the open transaction, and begins another.
 func (t *transactor) note(committed, aborted bool) {
+	t.replace()
 	for i, l := range t.s.lanes {
-		f := fate{int32(l.id), l.from, l.to, aborted}
-		l.from, l.to = 0, 0
-		switch {
-		case committed || f.from == f.to:
-		case len(t.fates) < mostFates:
-			t.fates = append(t.fates, f)
-		default:
-			if t.later == nil {
-				t.later = make([]fate, len(t.s.lanes))
+		for _, x := range l.fired {
+			switch {
+			case committed:
+			case len(t.fates) < mostFates:
+				t.fates = append(t.fates, fate{int32(l.id), x.from, x.to, aborted})
+			default:
+				if t.later == nil {
+					t.later = make([]fate, len(t.s.lanes))
+				}
+				r := &t.later[i]
+				if r.from == r.to {
+					*r = fate{stripe: int32(l.id), from: x.from}
+				}
+				r.from, r.to = min(r.from, x.from), max(r.to, x.to)
 			}
-			if r := &t.later[i]; r.from == r.to {
-				*r = fate{stripe: f.stripe, from: f.from}
+		}
+		l.fired = l.fired[:0]
+	}
+}
+
+// replace takes what was fired again in the open transaction out of the fates of
+// those before: there it was refused.
+func (t *transactor) replace() {
+	again := map[int32][]member{} // shots, so that two are the same or apart
+	for _, l := range t.s.lanes {
+		for _, x := range l.fired {
+			if x.again {
+				again[int32(l.id)] = append(again[int32(l.id)], x)
 			}
-			t.later[i].to = f.to
 		}
 	}
+	if len(again) == 0 {
+		return
+	}
+	for _, xs := range again {
+		slices.SortFunc(xs, func(a, b member) int { return cmp.Compare(a.from, b.from) })
+	}
+	var kept []fate
+	for _, f := range t.fates {
+		xs := again[f.stripe]
+		for _, x := range xs[sort.Search(len(xs), func(i int) bool { return xs[i].to > f.from }):] {
+			if x.from >= f.to {
+				break
+			}
+			if x.from > f.from {
+				kept = append(kept, fate{f.stripe, f.from, x.from, f.aborted})
+			}
+			f.from = max(f.from, x.to)
+		}
+		if f.from < f.to {
+			kept = append(kept, f)
+		}
+	}
+	t.fates = kept
 }
 
 // uncommitted tells what is kept.

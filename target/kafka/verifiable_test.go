@@ -3,6 +3,9 @@ package kafka
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -179,7 +182,7 @@ func TestFatesAreBounded(t *testing.T) {
 	l := &clientLane{id: 3}
 	tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}, fates: make([]fate, mostFates)}
 	for i := range uint64(10) {
-		l.from, l.to = i*100, i*100+100
+		l.note(&load.Shot{First: i * 100, Events: 100})
 		tr.note(i%2 == 0, true)
 	}
 	n := 0
@@ -191,6 +194,62 @@ func TestFatesAreBounded(t *testing.T) {
 	})
 	if n != 1 {
 		t.Errorf("told %d times, want once", n)
+	}
+}
+
+// TestFiredAgain has shots fired again, in the same transaction and in a later one:
+// the events of one that was not committed are told, and no others.
+func TestFiredAgain(t *testing.T) {
+	type transaction struct {
+		shots [][2]uint64 // first, attempt; of 10 events each
+		how   string
+	}
+	for _, tt := range []struct {
+		name string
+		txns []transaction
+		want string // of shots, by their first events
+	}{
+		{"in order", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}}, "aborted"}, {[][2]uint64{{30, 0}}, "committed"}}, "aborted 0 10 20"},
+		{"in the same", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}, {10, 1}}, "aborted"}}, "aborted 0 10 20"},
+		{"in the same, the first", []transaction{{[][2]uint64{{50, 0}, {60, 0}}, "committed"}, {[][2]uint64{{70, 0}, {50, 1}, {80, 0}}, "aborted"}}, "aborted 50 70 80"},
+		{"with others between", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}, {30, 0}}, "committed"}, {[][2]uint64{{0, 1}, {30, 1}}, "aborted"}}, "aborted 0 30"},
+		{"committed after", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}, {30, 0}}, "aborted"}, {[][2]uint64{{20, 1}, {0, 1}, {40, 0}}, "committed"}}, "aborted 10 30"},
+		{"refused, and not known after", []transaction{{[][2]uint64{{0, 0}, {10, 0}}, "aborted"}, {[][2]uint64{{10, 1}}, "unknown"}}, "aborted 0 unknown 10"},
+		{"three times", []transaction{{[][2]uint64{{0, 0}, {10, 0}}, "aborted"}, {[][2]uint64{{10, 1}, {10, 2}}, "committed"}, {[][2]uint64{{0, 1}, {20, 0}}, "aborted"}}, "aborted 0 20"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := &clientLane{id: 3}
+			tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}}
+			for _, x := range tt.txns {
+				for _, s := range x.shots {
+					l.note(&load.Shot{First: s[0], Events: 10, Attempt: int32(s[1])})
+				}
+				tr.note(x.how == "committed", x.how == "aborted")
+			}
+			told := map[bool]map[uint64]bool{true: {}, false: {}}
+			tr.uncommitted(func(_ int32, first, events uint64, aborted bool) {
+				for i := range events {
+					told[aborted][first+i] = true
+				}
+			})
+			var got []string
+			for _, aborted := range []bool{true, false} {
+				if len(told[aborted]) > 0 {
+					got = append(got, map[bool]string{true: "aborted", false: "unknown"}[aborted])
+				}
+				for _, i := range slices.Sorted(maps.Keys(told[aborted])) {
+					if i%10 == 0 {
+						got = append(got, strconv.FormatUint(i, 10))
+					}
+				}
+				if n := len(told[aborted]); n%10 != 0 {
+					t.Errorf("%d events are told, which are no whole shots", n)
+				}
+			}
+			if got := strings.Join(got, " "); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

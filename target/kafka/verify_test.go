@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -72,7 +73,7 @@ func TestRealVerifyChanged(t *testing.T) {
 			}
 			cancel()
 			<-over
-			v := book.Verdict(true, nil)
+			v := book.Verdict(slices.Repeat([]bool{true}, len(src.Logs())), nil)
 			got := [7]uint64{v.Acked, v.Read, v.Lost, v.Corrupted, v.Recovered, v.Foreign, v.Inexact}
 			if want := [7]uint64{events, events}; got != want {
 				t.Errorf("acked, read, lost, corrupted, recovered, foreign, inexact: got %v, want %v", got, want)

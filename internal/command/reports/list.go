@@ -308,6 +308,8 @@ func outcome(r *digest.Row) string {
 			return "broken limit, untrusted"
 		}
 		return "broken limit"
+	case report.ExitCannotTell:
+		return "cannot tell"
 	}
 	if r.Text("trust_level") == string(measure.Noisy) {
 		return "noisy"

@@ -45,6 +45,11 @@ func TestOutcome(t *testing.T) {
 		{"killed", func(d *report.Document) { d.Partial, d.Stopped = true, load.Killed }, "killed"},
 		{"interrupted", func(d *report.Document) { d.Stopped, d.Partial = load.Interrupted, true }, "interrupted"},
 		{"a limit", func(d *report.Document) { d.Checks = []report.Check{{}} }, "broken limit"},
+		{"nobody can tell", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, "cannot tell"},
+		{"noisy, and nobody can tell", func(d *report.Document) {
+			d.Trust.Level, d.Checks = measure.Noisy, []report.Check{{CannotTell: true}}
+		}, "cannot tell"},
+		{"untrusted, and nobody can tell", func(d *report.Document) { d.Trust.OK, d.Checks = false, []report.Check{{CannotTell: true}} }, "untrusted"},
 		{"a problem", func(d *report.Document) { d.Problems = []string{"no"} }, "failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

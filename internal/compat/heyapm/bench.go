@@ -51,7 +51,7 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 		if err != nil {
 			return code, err
 		}
-		worstCode = worse(worstCode, code)
+		worstCode = report.Worse(worstCode, code)
 		if ctx.Err() != nil {
 			return t.interrupted(), nil //nolint:nilerr // it was interrupted, which is no error
 		}

@@ -3,7 +3,6 @@ package heyapm
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
@@ -25,13 +24,14 @@ func unfired(strict bool) int {
 	return report.ExitFailed
 }
 
-// outcome is the exit code of a run: the report's, and where that finds nothing,
-// a failed check if anything was refused or not answered for certain.
+// outcome is the exit code of a run: the report's, and at least that of a failed
+// check if anything was refused or not answered for certain.
 func outcome(d *report.Document) int {
-	if code := d.ExitCode(); code != report.ExitOK || refused(d) == 0 {
-		return code
+	code := d.ExitCode()
+	if refused(d) > 0 {
+		code = report.Worse(code, report.ExitBroken)
 	}
-	return report.ExitBroken
+	return code
 }
 
 // refused are the events that were sent and not accepted.
@@ -45,21 +45,11 @@ func doubts(w io.Writer, d *report.Document) {
 	compat.Doubts(w, d)
 }
 
-// worse is the exit code that counts of two: an interruption before what could
-// not be done, that before a broken limit, that before an untrustworthy run.
-func worse(a, b int) int {
-	order := []int{report.ExitOK, report.ExitUntrusted, report.ExitBroken, report.ExitFailed, report.ExitInterrupted}
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
-	}
-	return a
-}
-
 // worst is the exit code of several runs.
 func worst(ds []*report.Document) int {
 	code := report.ExitOK
 	for _, d := range ds {
-		code = worse(code, outcome(d))
+		code = report.Worse(code, outcome(d))
 	}
 	return code
 }

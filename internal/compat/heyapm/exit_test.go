@@ -44,10 +44,12 @@ func TestExit(t *testing.T) {
 		d.Stopped = load.Interrupted
 		return d
 	}
-	doubtful := func() *report.Document {
-		d := refused()
-		d.Trust.OK = false
-		return d
+	untrusted := func(became func() *report.Document) func() *report.Document {
+		return func() *report.Document {
+			d := became()
+			d.Trust.OK = false
+			return d
+		}
 	}
 	for _, tt := range []struct {
 		name   string
@@ -61,7 +63,8 @@ func TestExit(t *testing.T) {
 		{"all refused, strict", refused, true, 0, ""},
 		{"a request without an answer", silent, false, 1, "warning: of 12000 events sent 12 were not accepted\n"},
 		{"interrupted", stopped, false, 130, ""},
-		{"not to be trusted", doubtful, false, 3, ""},
+		{"not to be trusted", untrusted(taken), false, 3, ""},
+		{"not to be trusted, and all refused", untrusted(refused), false, 1, "warning: of 12000 events sent 12000 were not accepted\n"},
 	} {
 		for mode, args := range map[string][]string{
 			"profile": {"-base-url", "http://h:1"}, "test": {"-base-url", "http://h:1", "test", "1s", "1", "2", "3", "4"}, "agents": {"-apm-url", "http://h:1"},
@@ -168,6 +171,9 @@ func TestBenchmarkExit(t *testing.T) {
 		{"nothing", nil, false, false, 0},
 		{"the worst is the first", []int{1, 3}, false, false, 1},
 		{"the worst is the second", []int{3, 1}, false, false, 1},
+		{"untrusted, then nobody can tell", []int{3, 4}, false, false, 3},
+		{"nobody can tell, then untrusted", []int{4, 3}, false, false, 3},
+		{"nobody can tell", []int{4}, false, false, 4},
 		{"interrupted in a pause", []int{3}, true, false, 130},
 		{"interrupted in a pause, strict", []int{3}, true, true, 0},
 	} {
@@ -192,7 +198,10 @@ func TestBenchmarkExit(t *testing.T) {
 					d := taken()
 					if fired < len(tt.codes) {
 						d.Trust.OK = tt.codes[fired] != 3
-						d.Totals.Failed = uint64(tt.codes[fired])
+						if tt.codes[fired] == 1 {
+							d.Totals.Failed = 1
+						}
+						d.Checks = []report.Check{{OK: tt.codes[fired] != 4, CannotTell: true}}
 					}
 					ds = append(ds, d)
 				}

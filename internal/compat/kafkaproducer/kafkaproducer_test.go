@@ -380,6 +380,38 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
+// Records that failed are said also of a run that is not to be trusted, or of
+// which a check cannot tell.
+func TestFailedAndDoubted(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		failed uint64
+		trust  measure.Trust
+		checks []report.Check
+		code   int
+	}{
+		{"untrusted", 0, measure.Trust{}, nil, report.ExitUntrusted},
+		{"untrusted and failed", 7, measure.Trust{}, nil, report.ExitBroken},
+		{"nobody can tell", 0, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, report.ExitCannotTell},
+		{"nobody can tell, and failed", 7, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, report.ExitBroken},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := compat.Program{Args: strings.Fields(always + servers + "--throughput -1")}
+			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+				d := &report.Document{Stopped: load.ByEvents, Trust: tt.trust, Checks: tt.checks}
+				if tt.failed > 0 {
+					d.Phases = []report.Phase{{Name: measure.Hold}}
+					d.Phases[0].Totals.Failed = tt.failed
+				}
+				return d, nil
+			})
+			if s.Code != tt.code || s.Err != nil {
+				t.Errorf("exit %d, %v, want %d", s.Code, s.Err, tt.code)
+			}
+		})
+	}
+}
+
 // Times of --print-metrics are of all phases, as its totals are, and every name
 // is one of the Java client's.
 func TestMetrics(t *testing.T) {

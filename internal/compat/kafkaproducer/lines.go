@@ -149,8 +149,8 @@ func (l *lines) end(d *report.Document) int {
 	switch {
 	case l.o.strict:
 		return 0
-	case code == report.ExitOK && lost > 0:
-		return report.ExitBroken
+	case lost > 0:
+		return report.Worse(code, report.ExitBroken)
 	}
 	return code
 }

@@ -414,12 +414,17 @@ func TestEnds(t *testing.T) {
 	for _, tt := range []struct {
 		stopped load.Reason
 		strict  bool
+		bad     func(*report.Document)
 		code    int
 		want    string
 	}{
-		{load.ByFailures, false, report.ExitBroken, `W LoadStepContextImpl {12}main {27}s: failure count \(1\) is more than the configured limit \(100000\), stopping the step\n`},
-		{load.ByFailureRate, true, report.ExitOK, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
-		{load.Interrupted, true, report.ExitInterrupted, `\| +7500\| +1\|`},
+		{load.ByFailures, false, nil, report.ExitBroken, `W LoadStepContextImpl {12}main {27}s: failure count \(1\) is more than the configured limit \(100000\), stopping the step\n`},
+		{load.ByFailureRate, true, nil, report.ExitOK, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
+		{load.Interrupted, true, nil, report.ExitInterrupted, `\| +7500\| +1\|`},
+		{load.Interrupted, false, nil, report.ExitInterrupted, `\| +7500\| +1\|`},
+		// Untrusted and failed, and failed where nobody can tell.
+		{load.ByTime, false, func(d *report.Document) { d.Trust.OK = false }, report.ExitBroken, `\| +7500\| +1\|`},
+		{load.ByTime, false, func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, report.ExitBroken, `\| +7500\| +1\|`},
 	} {
 		t.Setenv("HOME", t.TempDir())
 		var out, errs strings.Builder
@@ -433,6 +438,9 @@ func TestEnds(t *testing.T) {
 			eyes.Interval(interval(0, false, false))
 			d := document()
 			d.Stopped = tt.stopped
+			if tt.bad != nil {
+				tt.bad(d)
+			}
 			return d, nil
 		}
 		if code, err := Tool.Main(t.Context(), p); code != tt.code || err != nil || !matches(tt.want, out.String()) || !strings.Contains(out.String(), "# Results") {

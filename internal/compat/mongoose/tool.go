@@ -157,8 +157,8 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	switch {
 	case s.strict && code != report.ExitInterrupted:
 		code = report.ExitOK
-	case code == report.ExitOK && last.fail > 0 && !s.v.has("load-op-limit-fail-count"):
-		code = report.ExitBroken
+	case last.fail > 0 && !s.v.has("load-op-limit-fail-count"):
+		code = report.Worse(code, report.ExitBroken)
 	}
 	return code, nil
 }

@@ -252,7 +252,9 @@ func TestExit(t *testing.T) {
 		{"a problem", func(d *report.Document) { d.Problems = []string{"no disk"} }, nil, report.ExitFailed, "no disk"},
 		{"the target gave up", func(d *report.Document) { d.Stopped = load.ByTarget }, nil, report.ExitFailed, ""},
 		{"not trusted", func(d *report.Document) { d.Trust = measure.Trust{Reasons: []string{"too late"}} }, nil, report.ExitUntrusted, "not to be trusted: too late"},
-		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, report.ExitUntrusted, ""},
+		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, report.ExitBroken, ""},
+		{"nobody can tell", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, nil, report.ExitCannotTell, ""},
+		{"nobody can tell, and failed", func(d *report.Document) { d.Totals.Failed, d.Checks = 1, []report.Check{{CannotTell: true}} }, nil, report.ExitBroken, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()

@@ -109,8 +109,9 @@ func (o *options) exit(d *report.Document, strict bool) int {
 	if !o.unanswered() && !o.noop { // there nothing was to be known
 		lost += d.Totals.Unknown
 	}
-	if code := judged.ExitCode(); code != report.ExitOK || lost == 0 {
-		return code
+	code := judged.ExitCode()
+	if lost > 0 {
+		code = report.Worse(code, report.ExitBroken)
 	}
-	return report.ExitBroken
+	return code
 }

@@ -1,0 +1,74 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// placed is where the reading of logs began and came to.
+type placed struct{ starts, at []int64 }
+
+func (p placed) Starts() []int64                                { return p.starts }
+func (p placed) Positions() []int64                             { return p.at }
+func (placed) Ends(context.Context) (ends []int64, err error)   { return nil, nil }
+func (placed) Heads(context.Context) (heads []int64, err error) { return nil, nil }
+
+// TestReached tells the logs that were read to their ends from the others.
+func TestReached(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		starts, at, ends []int64
+		want             []bool
+	}{
+		{"both", []int64{0, 0}, []int64{40, 30}, []int64{40, 30}, []bool{true, true}},
+		{"half of the first", []int64{0, 0}, []int64{20, 30}, []int64{40, 30}, []bool{false, true}},
+		{"one that has become shorter", []int64{10, 10}, []int64{40, 30}, []int64{20, 40}, []bool{true, false}},
+		{"one that was made anew", []int64{10, 0}, []int64{40, 30}, []int64{5, 30}, []bool{false, true}},
+		{"nobody knows where they end", []int64{0, 0}, []int64{40, 30}, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := &readback{seek: placed{tt.starts, tt.at}}
+			if got := b.reached(tt.ends); !slices.Equal(got, tt.want) || all(got) != (tt.want != nil && !slices.Contains(tt.want, false)) {
+				t.Errorf("got %v, all %v, want %v", got, all(got), tt.want)
+			}
+		})
+	}
+}
+
+// jumping is a source that knows what it could not read.
+type jumping struct{ load.Source }
+
+func (jumping) Skipped() [][]target.Span { return [][]target.Span{{{From: 3, To: 5}}} }
+
+// silent does not say where its logs begin.
+type silent struct{ placed }
+
+func (silent) Heads(context.Context) ([]int64, error) { return nil, errors.New("no answer") }
+
+// TestRemoved asks what was removed before it was read where nobody says where the
+// logs begin: a source that knows what it passed needs no answer.
+func TestRemoved(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		src   load.Source
+		want  []target.Span
+		fails bool
+	}{
+		{"a source that knows", jumping{}, []target.Span{{From: 3, To: 5}}, false},
+		{"one that does not", mortarSource{}, nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := &readback{src: tt.src, seek: silent{placed{[]int64{0}, []int64{40}}}}
+			var got []target.Span
+			err := b.removed(t.Context(), func(_ int32, from, to int64) { got = append(got, target.Span{From: from, To: to}) })
+			if !slices.Equal(got, tt.want) || (err != nil) != tt.fails {
+				t.Errorf("got %v and %v, want %v, an error %v", got, err, tt.want, tt.fails)
+			}
+		})
+	}
+}
