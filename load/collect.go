@@ -64,7 +64,7 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 	c.close(r.Now())
 	freezes := r.dog.end()
 	if !r.plan.Portable {
-		bring(-len(r.threads) - 1)
+		bring(-len(r.threads))
 	}
 	r.result = c.finish(started)
 	r.result.Freezes = freezes

@@ -178,6 +178,9 @@ func (c *collector) tally(i int, name string, start, end time.Duration) measure.
 	var area float64
 	t.Lower.Merge(c.run.join.lower[i].measured())
 	for _, th := range c.run.threads {
+		if t.Censored.Count() > 0 {
+			th.lower[i].restore()
+		}
 		t.Lower.Merge(th.lower[i].measured())
 		t.Arrived += th.arrived[i]
 		t.ArrivedBytes += th.arrivedB[i]

@@ -129,7 +129,7 @@ func TestFrozenReader(t *testing.T) {
 					done := at + time.Millisecond
 					if done > frozenAt && done < thaw {
 						if tt.told {
-							o.Earliest = done
+							o.Earliest = frozenAt // when it last looked
 						}
 						done = thaw
 					}

@@ -160,7 +160,7 @@ func (r *Run) Start() {
 	r.join.lower = make([]lowers, len(r.phases))
 	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
 	if !r.plan.Portable {
-		bring(n + 1) // the sending threads' and the watchdog's
+		bring(n)
 		r.dog.start(r.Now)
 	}
 	r.target.Start(r)
@@ -367,12 +367,15 @@ func (r *Run) unclaim(n, phase int) {
 // connect. It counts when it begins within the hold. Most answers come soon
 // after another and cost two loads.
 //
-// An answer that waited for its reader ends a gap of which nothing is known: answers
-// may have come all the time.
-func (r *Run) answer(o *Outcome, arrived time.Duration) {
+// It ends when the reader last looked in vain, where the answer may have waited long for
+// its reader: from then on answers may have come all the time.
+func (r *Run) answer(o *Outcome, since time.Duration) {
 	raise(&r.lastDone, int64(o.Done))
-	if gap := int64(arrived) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(stallAfter)) && o.Done-arrived < leastFreeze {
-		r.gap(arrived, o.Acked > 0)
+	if o.Done-since < leastFreeze {
+		since = o.Done
+	}
+	if gap := int64(since) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(stallAfter)) {
+		r.gap(since, o.Acked > 0)
 	}
 	if o.Acked > 0 {
 		raise(&r.lastAnswer, int64(o.Done))

@@ -89,10 +89,11 @@ func (o *Outcome) bytesOf(n int32) uint64 {
 func (t *thread) settle(o *Outcome) {
 	ls := t.byID[int(o.Lane)]
 	shots := o.count()
-	arrived := t.arrivedAt(o)
+	arrived, noticed := t.arrivedAt(o)
 	if ls.blocked {
 		t.late(arrived, o.Done) // what waited for room could have gone then
 	}
+	t.passed = t.passed || t.caughtUp > 0 && o.Sent > t.caughtUp
 	if t.run.plan.Callers > 0 {
 		t.callers.push(arrived, shots)
 	} else {
@@ -128,7 +129,7 @@ func (t *thread) settle(o *Outcome) {
 	if t.run.plan.Unanswered {
 		raise(&t.run.lastDone, int64(o.Done))
 	} else {
-		t.run.answer(o, arrived)
+		t.run.answer(o, noticed)
 	}
 	if l := &t.run.plan.Hold; l.Failures > 0 || l.FailureRate > 0 {
 		if int(o.Phase) >= t.run.firstHold() {
@@ -143,19 +144,21 @@ func (t *thread) settle(o *Outcome) {
 
 // arrivedAt is the earliest moment at which the answer can have arrived, and so have
 // made room: a reader that did not run must not pass its own delay on to the system.
-func (t *thread) arrivedAt(o *Outcome) time.Duration {
-	at := o.Done
+// since is from when on nobody looked, or nobody ran, which may be before it was sent.
+func (t *thread) arrivedAt(o *Outcome) (at, since time.Duration) {
+	since = o.Done
 	if o.Earliest > 0 {
-		at = min(at, o.Earliest)
+		since = min(since, o.Earliest)
 	}
 	if o.Acked == 0 && o.Failed == 0 {
-		return at // nothing arrived: hope was given up
+		return since, since // nothing arrived: hope was given up
 	}
-	at = max(min(at, t.run.dog.earliest(o.Done)), o.firstSent())
+	since = min(since, t.run.dog.earliest(o.Done))
+	at = max(since, o.firstSent())
 	if o.Done-at >= leastFreeze {
 		t.run.dog.note(frozeReceiving, at, o.Done)
 	}
-	return at
+	return at, since
 }
 
 // time records both clocks of a batch: response time per event from its due
@@ -259,6 +262,24 @@ func (l *lower) record(d, delay, late time.Duration, n uint64) {
 		return
 	}
 	recordN(&l.h, d, n)
+}
+
+// compact lets go of the memory that cells without a count take.
+func (l *lowers) compact() {
+	for _, w := range []*lower{&l.response, &l.service, &l.endToEnd} {
+		w.h = w.h.Compact()
+	}
+}
+
+// restore counts what was left out at the mean, where events without an answer stand
+// beside the others: among them a percentile depends on how many the others are.
+func (l *lowers) restore() {
+	for _, w := range []*lower{&l.response, &l.service, &l.endToEnd} {
+		if w.left > 0 && w.h.Count() > 0 {
+			w.h.RecordN(w.h.Mean(), w.left)
+			w.left = 0
+		}
+	}
 }
 
 // measured is what was recorded.

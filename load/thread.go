@@ -38,22 +38,25 @@ type thread struct {
 
 	shots [64]Shot
 
-	inFlight atomic.Int64  // events
-	flying   int           // shots
-	flewAt   atomic.Int64  // since when answers are waited for: shots fly, or a lane refuses them; Never while none are
-	changed  time.Duration // when inFlight last changed
-	area     []float64     // events in flight x seconds, per phase of time
-	most     []int64       // most events in flight, per phase of time
-	arrived  []uint64      // events answered, per phase of time
-	arrivedB []uint64      // their bytes
-	answers  []uint64      // shots answered, however, per phase of time
-	unsent   []uint64      // events due and not sent, per phase
-	offered  []uint64      // events offered, per phase (only when stopped early)
-	idle     time.Duration // waited during the hold
-	lower    []lowers      // per phase of the events
+	inFlight  atomic.Int64  // events
+	flying    int           // shots
+	flewAt    atomic.Int64  // since when answers are waited for: shots fly, or a lane refuses them; Never while none are
+	changed   time.Duration // when inFlight last changed
+	area      []float64     // events in flight x seconds, per phase of time
+	most      []int64       // most events in flight, per phase of time
+	arrived   []uint64      // events answered, per phase of time
+	arrivedB  []uint64      // their bytes
+	answers   []uint64      // shots answered, however, per phase of time
+	unsent    []uint64      // events due and not sent, per phase
+	offered   []uint64      // events offered, per phase (only when stopped early)
+	idle      time.Duration // waited during the hold
+	lower     []lowers      // per phase of the events
+	compacted int           // of these, from the first on
 
 	disturbed bool          // it was late, and what it has in flight is not back to level
 	level     int64         // events in flight before
+	caughtUp  time.Duration // when all that was late had been sent; 0: not yet
+	passed    bool          // something that was sent later has been answered
 	closing   time.Duration // when all its work was done
 }
 
@@ -193,6 +196,7 @@ func (t *thread) late(wanted, at time.Duration) {
 		return
 	}
 	t.run.dog.note(frozeSending, wanted, at)
+	t.caughtUp, t.passed = 0, false
 	if !t.disturbed {
 		t.level = t.inFlight.Load()
 	}
@@ -200,11 +204,25 @@ func (t *thread) late(wanted, at time.Duration) {
 	t.disturbed = true
 }
 
-// settled ends a disturbance once all that was late is sent, and what is in flight
-// is back to its earlier level, or to the mean so far: at the beginning of a run
-// nothing was in flight.
+// settled ends a disturbance once all that was late is sent, something that was sent
+// later is answered, and what is in flight is back to its earlier level, or to the mean
+// so far: at the beginning of a run nothing was in flight.
 func (t *thread) settled(now time.Duration) {
 	if !t.disturbed {
+		return
+	}
+	if t.caughtUp == 0 {
+		if len(t.asleep) > 0 && t.asleep[0].ready <= now {
+			return
+		}
+		for _, ls := range t.lanes {
+			if ls.queue.n > 0 {
+				return
+			}
+		}
+		t.caughtUp = now
+	}
+	if !t.passed && t.left > 0 {
 		return
 	}
 	var area float64
@@ -213,14 +231,6 @@ func (t *thread) settled(now time.Duration) {
 	}
 	if n := t.inFlight.Load(); n > t.level && float64(n) > area/now.Seconds() {
 		return
-	}
-	if len(t.asleep) > 0 && t.asleep[0].ready <= now {
-		return
-	}
-	for _, ls := range t.lanes {
-		if ls.queue.n > 0 {
-			return
-		}
 	}
 	t.disturbed = false
 	t.run.disturbed.end(now)
@@ -468,5 +478,8 @@ func (t *thread) handOver(now time.Duration) {
 	if i := int(now / t.rec.length); i > t.rec.oldest {
 		t.rec.turn(i, func(p *page) { t.run.pages.put(t.id, p) })
 		t.run.pages.mark(t.id, i)
+		for ; t.compacted < t.run.phaseAt(now)-1; t.compacted++ { // the next-to-last phase may still be answered
+			t.lower[t.compacted].compact()
+		}
 	}
 }

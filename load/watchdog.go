@@ -55,6 +55,7 @@ const (
 
 // start begins to watch; now is the clock of the run.
 func (w *watchdog) start(now func() time.Duration) {
+	bring(1)
 	w.stop, w.ended = make(chan struct{}), make(chan struct{})
 	w.beat.Store(int64(max(now(), 1)))
 	go func() {
@@ -84,6 +85,7 @@ func (w *watchdog) end() measure.Freezes {
 		close(w.stop)
 		<-w.ended
 		w.beat.Store(0)
+		bring(-1)
 	}
 	w.ask()
 	w.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/workload"
+	"carronade/load"
 	"carronade/units"
 )
 
@@ -76,7 +76,7 @@ func (s *session) calibrate(ctx context.Context, span time.Duration) (*calibrati
 	if span < 100*time.Millisecond || span > time.Hour {
 		return nil, &words{Err: fmt.Errorf("--for: %v is no length for a calibration", span), Hint: "3s is enough on a quiet machine"}
 	}
-	c := &calibration{Schema: calibrationSchema, Host: hostName(), Processors: runtime.GOMAXPROCS(0)}
+	c := &calibration{Schema: calibrationSchema, Host: hostName(), Processors: load.Processors()}
 	c.At, c.EventBytes, c.CarronadeAtThat = time.Now().UTC().Truncate(time.Second), calibrationEvents, version()
 	var err error
 	s.note("to nowhere, for %s ...", units.FormatDuration(span))
@@ -185,7 +185,7 @@ func keptCalibration() *report.Calibration {
 		return nil
 	}
 	var c calibration
-	if json.Unmarshal(data, &c) != nil || c.Schema != calibrationSchema || c.Processors != runtime.GOMAXPROCS(0) {
+	if json.Unmarshal(data, &c) != nil || c.Schema != calibrationSchema || c.Processors != load.Processors() {
 		return nil
 	}
 	return &c.Calibration

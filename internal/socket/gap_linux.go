@@ -21,8 +21,8 @@ type Gap struct {
 const (
 	// close enough: what arrived within so little is not looked at closer.
 	closeEnough = 30 * time.Microsecond
-	// A system call that took less did not sleep.
-	leastSleep = 5 * time.Microsecond
+	// LeastSleep is how long a look may take that did not sleep.
+	LeastSleep = 20 * time.Microsecond
 )
 
 // Open begins to look after the calling thread, to which the goroutine must be locked.
@@ -76,9 +76,9 @@ func (g *Gap) read() time.Duration {
 // Since is the earliest moment at which what a wait found can have arrived: a look
 // that was over at looked did not find it, the wait began at entered and was over at
 // now. When the thread slept it was woken for it, and then waited for a processor at
-// most.
-func (g *Gap) Since(looked, entered, now time.Duration) time.Duration {
-	if now-looked <= closeEnough || now-entered < leastSleep {
+// most; a wait that took no more than asleep may have found it at once.
+func (g *Gap) Since(looked, entered, now, asleep time.Duration) time.Duration {
+	if now-looked <= closeEnough || now-entered <= asleep {
 		return looked
 	}
 	if g.fd == 0 {

@@ -70,6 +70,9 @@ func NewPoller(now func() time.Duration) *Poller {
 		err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, p.wake, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(p.wake)})
 	}
 	if err != nil {
+		if p.wake > 0 {
+			unix.Close(p.wake)
+		}
 		unix.Close(fd)
 		return nil
 	}
@@ -210,16 +213,21 @@ func (p *Poller) Wait(until time.Duration) {
 	} else {
 		until2 = &left
 	}
-	n, _ := p.look(until2, true)
+	n, e := p.look(until2, true)
 	now := p.now()
 	since := time.Duration(0)
 	if n > 0 {
-		since = p.gap.Since(p.looked, entered, now)
+		since = p.gap.Since(p.looked, entered, now, LeastSleep)
+	}
+	switch {
+	case e == syscall.EINTR: // perhaps at the end of a stop: what came meanwhile was not looked for
+		p.looked = entered
+	case n < len(p.events): // else there may be more that was not looked at
+		p.looked = now
 	}
 	p.state.Store(running) // what is settled below is found without a wake
 	impair.Point(impair.Receive, now)
 	p.handle(n, since)
-	p.looked = now
 	p.state.Store(running) // whoever wakes from here on finds that what he left is looked at
 }
 
@@ -234,9 +242,6 @@ func (p *Poller) look(left *unix.Timespec, own bool) (int, syscall.Errno) {
 	n, _, e := call(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p.events))), uintptr(len(p.events)),
 		uintptr(unsafe.Pointer(left)), 0, 0)
 	runtime.KeepAlive(left)
-	if e == syscall.EINTR {
-		return 0, 0
-	}
 	if e != 0 {
 		return 0, e
 	}

@@ -143,7 +143,11 @@ func why(r *load.Result) string {
 		return ""
 	}
 	f := r.Freezes.Longest[0]
-	text := fmt.Sprintf(": its %s did not run for %s at %s", f.Who, units.FormatDuration(f.Length), units.FormatDuration(f.At))
+	was := "was held up" // by work of its own, or for want of a processor
+	if f.Who == "process" {
+		was = "did not run"
+	}
+	text := fmt.Sprintf(": its %s %s for %s at %s", f.Who, was, units.FormatDuration(f.Length), units.FormatDuration(f.At))
 	if f.Cause != "" {
 		text += " (" + f.Cause + ")"
 	}

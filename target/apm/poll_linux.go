@@ -88,11 +88,20 @@ func newPoller(s *session) *poller {
 	if err == nil {
 		err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)})
 	}
+	p := &poller{s: s, fd: fd, wake: wake, buf: make([]byte, pollBuffer), links: map[int32]*link{}, events: make([]unix.EpollEvent, mostEvents)}
+	if err == nil {
+		if _, e := p.look(0); e != 0 && e != syscall.EINTR { // Linux before 5.11
+			err = e
+		}
+	}
 	if err != nil {
+		if wake > 0 {
+			unix.Close(wake)
+		}
 		unix.Close(fd)
 		return nil
 	}
-	return &poller{s: s, fd: fd, wake: wake, buf: make([]byte, pollBuffer), links: map[int32]*link{}, events: make([]unix.EpollEvent, mostEvents)}
+	return p
 }
 
 // take makes a connection the poller's. False: it stays the runtime's.
@@ -205,20 +214,26 @@ func (p *poller) Wait(until time.Duration) {
 		return
 	}
 	var n int
+	var e syscall.Errno
 	entered := p.s.sink.Now()
 	if p.state.CompareAndSwap(running, parked) {
 		left := time.Duration(-1)
 		if until != load.Never {
 			left = max(0, until-entered)
 		}
-		n = p.look(left)
+		n, e = p.look(left)
 		p.state.Store(running) // what is settled below is found without a wake
 	} else {
-		n = p.look(0)
+		n, e = p.look(0)
 	}
 	now := p.s.sink.Now()
-	p.since = p.gap.Since(p.looked, entered, now)
-	p.looked = now
+	p.since = p.gap.Since(p.looked, entered, now, socket.LeastSleep)
+	switch {
+	case e == syscall.EINTR: // perhaps at the end of a stop: what came meanwhile was not looked for
+		p.looked = entered
+	case n < len(p.events): // else there may be more that was not looked at
+		p.looked = now
+	}
 	impair.Point(impair.Receive, now)
 	p.at, p.got = 0, n
 	p.handle(min(n, 1))
@@ -249,17 +264,18 @@ func (p *poller) rouse() {
 
 // wait waits for something to do, for so long at most (-1: for ever).
 func (p *poller) wait(left time.Duration) int {
-	return p.pwait(syscall.Syscall6, left)
+	n, _ := p.pwait(syscall.Syscall6, left)
+	return n
 }
 
 // look is a wait of which the Go scheduler is not told: the sending thread has a
 // processor of its own there. A collection that wants the world to stop interrupts it
 // by a signal.
-func (p *poller) look(left time.Duration) int {
+func (p *poller) look(left time.Duration) (int, syscall.Errno) {
 	return p.pwait(syscall.RawSyscall6, left)
 }
 
-func (p *poller) pwait(call func(trap, a1, a2, a3, a4, a5, a6 uintptr) (uintptr, uintptr, syscall.Errno), left time.Duration) int {
+func (p *poller) pwait(call func(trap, a1, a2, a3, a4, a5, a6 uintptr) (uintptr, uintptr, syscall.Errno), left time.Duration) (int, syscall.Errno) {
 	var until *unix.Timespec
 	if left >= 0 {
 		ts := unix.NsecToTimespec(int64(left))
@@ -268,9 +284,9 @@ func (p *poller) pwait(call func(trap, a1, a2, a3, a4, a5, a6 uintptr) (uintptr,
 	n, _, e := call(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p.events))), uintptr(len(p.events)),
 		uintptr(unsafe.Pointer(until)), 0, 0)
 	if e != 0 {
-		return 0 // EINTR
+		return 0, e
 	}
-	return int(n)
+	return int(n), 0
 }
 
 // serve reads and writes one connection. True: it is over.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carronade/internal/impair"
+	"carronade/internal/socket"
 	"carronade/internal/uring"
 	"carronade/load"
 )
@@ -179,24 +180,32 @@ func (p *poller) ringWait(until time.Duration) {
 			left = max(0, until-g.entered)
 		}
 	}
-	_ = g.Enter(wait, left, true)
+	sends := time.Duration(g.sends)
+	err := g.Enter(wait, left, true)
 	p.state.Store(running) // what is settled below is found without a wake
 	now := p.s.sink.Now()
-	p.since = p.gap.Since(g.looked, g.entered, now)
-	g.looked = now
+	p.since = p.gap.Since(g.looked, g.entered, now, socket.LeastSleep+sends*sendCost)
 	impair.Point(impair.Receive, now)
-	p.reap(p.s.sink.Now())
+	if p.reap(p.s.sink.Now()) || err == syscall.ETIME {
+		g.looked = now
+	} else { // interrupted, perhaps at the end of a stop: what came meanwhile was not looked for
+		g.looked = g.entered
+	}
 	p.state.Store(running) // as in Wait
 }
 
-// reap takes the completions that there are.
-func (p *poller) reap(now time.Duration) {
+// sendCost is how long the kernel takes for a send at most, as a rule.
+const sendCost = 10 * time.Microsecond
+
+// reap takes the completions that there are, and reports whether there were any.
+func (p *poller) reap(now time.Duration) (some bool) {
 	g := p.ring
 	for {
 		c, ok := g.Next()
 		if !ok {
-			return
+			return some
 		}
+		some = true
 		switch c.Tag {
 		case tagWake:
 			var b [8]byte

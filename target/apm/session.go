@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -187,7 +186,7 @@ func (s *session) Start(sink load.Sink) {
 	s.sink = sink
 	s.wall = time.Now().Add(-sink.Now())
 	if !s.polled {
-		s.makePollers(min(runtime.GOMAXPROCS(0), len(s.lanes)))
+		s.makePollers(min(load.Processors(), len(s.lanes)))
 		for _, p := range s.pollers {
 			s.tasks.Go(p.run)
 		}
