@@ -161,6 +161,9 @@ func (l *lane) deliver() {
 func (l *lane) ready(now time.Duration) {
 	if l.wanting && !l.closed && l.accepts(now) {
 		l.wanting = false
+		if l.since > 0 {
+			now = l.since // that nobody read is not the system's doing
+		}
 		l.s.sink.Ready(l.id, now)
 	}
 }

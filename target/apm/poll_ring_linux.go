@@ -218,9 +218,9 @@ func (p *poller) reap(now time.Duration) (some bool) {
 			l.mu.Lock()
 			l.since = p.since
 			k.complete(g, &c, now)
-			l.since = 0
 			l.deliver()
 			l.ready(now)
+			l.since = 0
 			over := k.dead && !k.sending && !k.hearing && !k.watching
 			l.mu.Unlock()
 			g.Release(&c)

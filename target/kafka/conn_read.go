@@ -111,12 +111,8 @@ func (k *link) take(b []byte, now, since time.Duration) (used int, err error) {
 			break
 		}
 	}
+	k.l.ready(now)
 	s.since = 0
-	room := now
-	if since > 0 {
-		room = since // that nobody read is not the system's doing
-	}
-	k.l.ready(room)
 	var hints []hint
 	hints, k.hints = k.hints, nil
 	s.finish()

@@ -322,6 +322,9 @@ func (l *lane) up(k *link) bool {
 func (l *lane) ready(now time.Duration) {
 	if l.wanting && !l.closed && l.accepts(now) {
 		l.wanting = false
+		if l.s.since > 0 {
+			now = l.s.since // that nobody read is not the system's doing
+		}
 		l.s.p.sink.Ready(l.id, now)
 	}
 }

@@ -215,6 +215,9 @@ func (l *lane) want() {
 func (l *lane) ready(now time.Duration) {
 	if l.wanting && l.accepts(now) && len(l.waiting) <= l.most()/2 {
 		l.wanting = false
+		if l.since > 0 {
+			now = l.since // that nobody read is not the system's doing
+		}
 		l.sink.Ready(l.id, now)
 	}
 }
