@@ -70,6 +70,7 @@ type readTimes struct {
 	in    *socket.Stamped
 	of    *answers
 	empty time.Duration // when nothing was left to read, the last time it was looked
+	woke  time.Duration // the earliest that what woke the reader since then can have come; 0: nothing did
 }
 
 // read notes that a read has returned. One that slept was woken by what came: until
@@ -79,7 +80,7 @@ func (r *readTimes) read() {
 	if clock == nil || !r.in.Slept() {
 		return
 	}
-	r.empty = max(r.empty, clock()-r.of.gaps.Waited())
+	r.woke = max(r.empty, clock()-r.of.gaps.Waited())
 }
 
 // arrived is the earliest moment at which the answer can have arrived that a read has
@@ -91,17 +92,20 @@ func (r *readTimes) arrived() time.Duration {
 	if clock == nil {
 		return 0
 	}
-	empty := r.in.Empty()
 	now := clock()
+	empty := r.in.Empty()
 	at := r.in.Arrived(r.empty, now)
+	first := max(r.empty, r.woke)
 	switch {
-	case !empty && r.empty > 0:
-		return r.empty
+	case !empty && first > 0:
+		return first
+	case at == 0 && first > 0:
+		at = first
 	case at == 0:
 		at = now
 	}
 	if empty {
-		r.empty = now
+		r.empty, r.woke = now, 0
 	}
 	return at
 }
