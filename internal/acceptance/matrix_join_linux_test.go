@@ -195,24 +195,26 @@ func joinByPlace(pairs []pair, record []served) error {
 	for _, l := range logs {
 		slices.SortFunc(l, func(a, b *served) int { return int(a.offset - b.offset) })
 	}
-	find := func(kind string, p *pair) *served {
+	find := func(kind string, p *pair, offset int64) *served {
 		l := logs[log{kind, p.partition}]
-		i, _ := slices.BinarySearchFunc(l, p.offset+1, func(s *served, end int64) int { return int(s.offset - end) })
-		if i--; i < 0 || p.offset >= l[i].offset+l[i].events {
+		i, _ := slices.BinarySearchFunc(l, offset+1, func(s *served, end int64) int { return int(s.offset - end) })
+		if i--; i < 0 || offset >= l[i].offset+l[i].events {
 			return nil
 		}
 		return l[i]
 	}
 	for i := range pairs {
 		p := &pairs[i]
-		by := find("produce", p)
+		// A client library may send a batch in several pieces: it is answered with the last.
+		end := p.offset + max(p.events, 1) - 1
+		by := find("produce", p, end)
 		if by == nil {
-			return fmt.Errorf("the record lacks offset %d of partition %d", p.offset, p.partition)
+			return fmt.Errorf("the record lacks offset %d of partition %d", end, p.partition)
 		}
 		if p.by = *by; p.consumed == never {
 			continue
 		}
-		if p.fetch = find("fetch", p); p.fetch == nil {
+		if p.fetch = find("fetch", p, p.offset); p.fetch == nil {
 			return fmt.Errorf("nobody fetched offset %d of partition %d", p.offset, p.partition)
 		}
 		p.fetchedAfter = before[p.fetch]

@@ -36,8 +36,6 @@ var subjects = []subject{
 	},
 	{
 		name: "kafka client", kind: "kafka", serve: []string{"--in-memory", "--topic", "t:2"}, url: "kafka://ADDR/t", flags: []string{"--engine", "client", "--linger", "0s"},
-		// The library packs batches of its own: of so few events that what is answered
-		// first, which the truth is of, is what is answered last.
 		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--events-per-shot", "10"}, back: true,
 	},
 	{
