@@ -242,10 +242,10 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 
 // said is an error that is worth saying: none of asking that was interrupted.
 func said(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // look reads what was fired into transactions as a reader of committed events does,

@@ -180,11 +180,11 @@ func (p *poller) ringWait(until time.Duration) {
 			left = max(0, until-g.entered)
 		}
 	}
-	sends := time.Duration(g.sends)
+	sends := g.sends
 	err := g.Enter(wait, left, true)
 	p.state.Store(running) // what is settled below is found without a wake
 	now := p.s.sink.Now()
-	p.since = p.gap.Since(g.looked, g.entered, now, socket.LeastSleep+sends*sendCost)
+	p.since = p.gap.Since(g.looked, g.entered, now, socket.LeastSleep+time.Duration(sends)*sendCost)
 	impair.Point(impair.Receive, now)
 	if p.reap(p.s.sink.Now()) || err == syscall.ETIME {
 		g.looked = now
