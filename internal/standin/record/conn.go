@@ -16,6 +16,10 @@ type Conn struct {
 	r    *Recorder
 	name string
 
+	// writing is held for as long as a write takes, until it is noted: a peer has
+	// the answer before the write returns, and may have the connection closed.
+	writing sync.Mutex
+
 	mu             sync.Mutex
 	arrived        int64 // when bytes last came
 	given, written int64 // bytes of answers: as the server gave them, and as they went out
@@ -47,6 +51,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 
 // Write implements net.Conn.
 func (c *Conn) Write(p []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	began := c.r.now()
 	n, err := c.Conn.Write(p)
 	ended := c.r.now()
@@ -116,8 +122,11 @@ func (c *Conn) Answered() {
 	c.taken = c.taken[:0]
 }
 
-// end writes what is left: what is not answered now never is.
+// end writes what is left: what is not answered now never is. The connection is
+// closed, so that a write that blocked has returned.
 func (c *Conn) end() {
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, left := range [][]entry{c.leaving, c.taken} {

@@ -87,6 +87,7 @@ func (r *Recorder) Close() error {
 	r.conns = nil
 	r.mu.Unlock()
 	for c := range left {
+		_ = c.Conn.Close()
 		c.end()
 	}
 	r.mu.Lock()

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/csv"
 	"io"
 	"net"
@@ -76,13 +77,13 @@ func TestRecord(t *testing.T) {
 			if _, err := io.ReadFull(client, make([]byte, 20)); err != nil {
 				t.Fatal(err)
 			}
-			after := r.now()
 			c.Took(message) // and no answer
 			for _, end := range []func() error{server.Close, raw.Close, r.Close} {
 				if err := end(); err != nil {
 					t.Fatal(err)
 				}
 			}
+			after := r.now() // a write may end after its peer has read the answer
 
 			f, err := os.Open(path)
 			if err != nil {
@@ -173,5 +174,54 @@ func TestCheck(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none", "record.csv")); err == nil {
 		t.Error("a folder that is not there is no error")
+	}
+}
+
+// slowConn is a connection whose write returns only once it is closed: its peer
+// has the bytes long before.
+type slowConn struct {
+	net.Conn
+	written, closed chan struct{}
+}
+
+func (c *slowConn) Write(p []byte) (int, error) {
+	close(c.written)
+	<-c.closed
+	return len(p), nil
+}
+
+func (c *slowConn) Close() error {
+	close(c.closed)
+	return nil
+}
+
+// TestCloseDuringWrite: an answer that its peer has before the write returns is
+// in the record, though the connection is closed in between.
+func TestCloseDuringWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "record.csv")
+	r, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := &slowConn{written: make(chan struct{}), closed: make(chan struct{})}
+	c := &Conn{Conn: slow, r: r, name: "client"}
+	r.conns[c] = struct{}{}
+	server := &top{c, c}
+	c.Took(Request{Kind: "message", Partition: None, Offset: None, Events: 1})
+	go server.Write([]byte("answer"))
+	<-slow.written
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != 2 || rows[1][8] == "" || rows[1][9] == "" {
+		t.Errorf("%q and %v, want one row with its answer", rows, err)
 	}
 }
