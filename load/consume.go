@@ -115,6 +115,7 @@ func (r *Reading) Start() {
 	r.start = time.Now()
 	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
 	if !r.plan.Portable {
+		r.dog.rouse(1)
 		r.dog.start(r.now)
 	}
 	ended := make(chan error, 1)

@@ -95,7 +95,7 @@ func BenchmarkDropHeld(b *testing.B) {
 				if now += time.Microsecond; now == 2*time.Second {
 					now = time.Second // before anything is too much
 				}
-				t.drop(ls, now)
+				t.drop(ls.queue, now)
 			}
 			if ls.queue.n != stripes {
 				b.Fatalf("%d stripes wait, want %d", ls.queue.n, stripes)

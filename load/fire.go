@@ -8,7 +8,7 @@ import (
 // fire fires the next shot of a stripe (or, where shots have a fixed make-up,
 // as many of them as are due and the bound allows) and sends the stripe to
 // wait for the following one. False: the lane takes no more for now, and the
-// stripe is back in its queue.
+// stripe is back in the queue.
 func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 	var n, phase, events int
 	var shut bool
@@ -300,13 +300,13 @@ func (t *thread) refire() {
 // drop gives up the shots of queued stripes for which the bound has no room. It
 // looks at none before the buffer is too small for one of them: a lane that
 // takes no more is looked at many thousand times a second.
-func (t *thread) drop(ls *laneState, now time.Duration) {
-	if now < ls.spills {
+func (t *thread) drop(q *backlog, now time.Duration) {
+	if now < q.spills {
 		return
 	}
-	ls.spills = Never
-	for range ls.queue.n {
-		t.give(ls.queue.pop(), now)
+	q.spills = Never
+	for range q.n {
+		t.give(q.pop(), now)
 	}
 }
 

@@ -28,8 +28,10 @@ type Waiting interface {
 	Prepare()
 	// Wait returns when it settled something, at an offset from the start of
 	// the run (Never: not by itself), or soon after a Wake since it last
-	// returned; it may return early. It must not fire.
-	Wait(until time.Duration)
+	// returned; it may return early. It must not fire. patient says that nothing
+	// waits for an answer: a target that learns otherwise when answers arrived may
+	// leave them unread for a while.
+	Wait(until time.Duration, patient bool)
 	// Wake may be called from anywhere, also from within Wait.
 	Wake()
 	// Leave says that the thread waits no more, though connections may have
@@ -45,8 +47,8 @@ func (p polled) prepare() {
 	precisely()
 	p.w.Prepare()
 }
-func (p polled) wait(until time.Duration) { p.w.Wait(until) }
-func (p polled) wake()                    { p.w.Wake() }
+func (p polled) wait(until time.Duration, patient bool) { p.w.Wait(until, patient) }
+func (p polled) wake()                                  { p.w.Wake() }
 func (p polled) close() {
 	p.w.Leave()
 	runtime.UnlockOSThread()

@@ -1,5 +1,7 @@
 package load
 
+import "time"
+
 // A heap holds sleeping stripes, the one that is ready first on top. Written
 // out for its one type: container/heap's interface calls cost more than the
 // comparison.
@@ -39,6 +41,13 @@ func (h *heap) pop() *stripe {
 		a[i], a[least] = a[least], a[i]
 		i = least
 	}
+}
+
+// A backlog is the stripes with a batch ready that wait for room on a lane, or on any
+// lane of their thread.
+type backlog struct {
+	fifo
+	spills time.Duration // when the first of them has more waiting than the buffer holds
 }
 
 // A fifo is a queue of stripes in a ring that grows.

@@ -161,6 +161,7 @@ func (r *Run) Start() {
 	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
 	if !r.plan.Portable {
 		bring(n)
+		r.dog.rouse(int32(n))
 		r.dog.start(r.Now)
 	}
 	r.target.Start(r)

@@ -168,6 +168,15 @@ type Target interface {
 	Wire() (written, read uint64)
 }
 
+// A Sharer is a Target whose events have no order to keep: each lane can send every
+// stripe of its thread. Under a schedule a batch then goes to the first lane that has
+// room, so that a slow answer on one connection does not keep back what another could
+// send. Stripes stay those of their clients in everything else.
+type Sharer interface {
+	Target
+	Shares() bool
+}
+
 // A Gatherer is a Target whose lanes gather and bound by themselves, as a
 // client library does. The engine then hands over events as they come due,
 // without a linger of its own, and keeps at most InFlight shots in flight on a

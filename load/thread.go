@@ -19,6 +19,7 @@ type thread struct {
 	rec     recorder
 	stripes []*stripe
 	asleep  heap          // scheduled stripes whose shot is not ready
+	shared  *backlog      // what waits for any lane; nil: each has a backlog of its own
 	lost    []*stripe     // ready, and served by no lane at the moment
 	spills  time.Duration // when the first of them has more waiting than the buffer holds
 	holds   uint64        // events of a stripe that the buffer holds; 0: there is none
@@ -78,8 +79,7 @@ type laneState struct {
 	seq        uint64
 	full       bool          // the lane took less than it was given
 	again      time.Duration // when it last said that it may be tried again
-	queue      fifo          // stripes with a shot ready
-	spills     time.Duration // when the first of them has more waiting than the buffer holds
+	queue      *backlog
 	refire     []Shot
 	dirty      bool
 	blocked    bool // bound full, or lane full
@@ -101,6 +101,9 @@ func newThread(r *Run, id, of int) *thread {
 	}
 	if _, portable := t.wait.(*timed); r.plan.Schedule != nil && !portable {
 		t.nap = nap
+	}
+	if s, ok := r.target.(Sharer); ok && s.Shares() && t.scheduled() {
+		t.shared = &backlog{}
 	}
 	t.holds = r.plan.holds(r.deal.Stripes())
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
@@ -153,8 +156,15 @@ func (t *thread) loop() {
 		before := t.run.Now()
 		t.late(now, before)
 		t.settled(before)
-		if t.rests(wake - before) {
-			t.wait.wait(wake)
+		if patient := !t.wantsRoom(); t.rests(wake-before, patient) {
+			idle := t.flying == 0 && wake-before > longIdle
+			if idle {
+				t.run.dog.rouse(-1)
+			}
+			t.wait.wait(wake, patient)
+			if idle {
+				t.run.dog.rouse(1)
+			}
 		}
 		now = t.run.Now()
 		t.rested(before, now)
@@ -162,6 +172,10 @@ func (t *thread) loop() {
 	}
 	t.finish()
 }
+
+// longIdle is the least time with nothing to do and no answer to wait for in which
+// nobody watches whether the process runs.
+const longIdle = 4 * beatEvery
 
 // nap is how long a thread sleeps at least between two looks at its schedule.
 // To wake and to write for each event by itself costs some ten microseconds of
@@ -173,16 +187,26 @@ const nap = 125 * time.Microsecond
 // rests says how answers find the thread that is about to sleep for so long:
 // they wake it, unless it wakes so soon that they may wait. False: some have
 // come already.
-func (t *thread) rests(length time.Duration) bool {
+func (t *thread) rests(length time.Duration, patient bool) bool {
 	if t.nap == 0 {
 		return true
 	}
-	soon := length <= t.nap
-	for _, ls := range t.lanes {
-		soon = soon && !ls.blocked
-	}
+	soon := length <= t.nap && patient
 	t.napping.Store(soon)
 	return soon || !t.inbox.filled.Load()
+}
+
+// wantsRoom reports whether an answer may be what lets the thread send.
+func (t *thread) wantsRoom() bool {
+	for _, ls := range t.lanes {
+		if ls.blocked && t.shared == nil {
+			return true
+		}
+		if !ls.blocked && t.shared != nil {
+			return false
+		}
+	}
+	return t.shared != nil
 }
 
 // rested adds up what of a wait lay within the hold.
@@ -241,6 +265,9 @@ func (t *thread) begin() {
 	now := t.run.Now()
 	t.left = len(t.stripes)
 	for _, s := range t.stripes {
+		if t.shared != nil { // before the first stripe waits for one of them
+			t.lane(t.run.target.Route(s.id), now)
+		}
 		if t.scheduled() {
 			s.end = t.run.deal.Before(s.id, t.run.phases[0].to)
 			t.sleep(s)
@@ -348,8 +375,8 @@ func (t *thread) enqueue(s *stripe, now time.Duration) {
 
 // line puts a stripe at the end of a lane's queue.
 func (t *thread) line(ls *laneState, s *stripe) {
-	if at := t.spillsAt(s); ls.queue.n == 0 || at < ls.spills {
-		ls.spills = at
+	if at := t.spillsAt(s); ls.queue.n == 0 || at < ls.queue.spills {
+		ls.queue.spills = at
 	}
 	ls.queue.push(s)
 }
@@ -358,7 +385,10 @@ func (t *thread) line(ls *laneState, s *stripe) {
 func (t *thread) lane(l Lane, now time.Duration) *laneState {
 	ls := t.byID[l.ID()]
 	if ls == nil {
-		ls = &laneState{Lane: l, met: now}
+		ls = &laneState{Lane: l, met: now, queue: t.shared}
+		if ls.queue == nil {
+			ls.queue = &backlog{}
+		}
 		ls.volleyer, _ = l.(Volleyer)
 		if t.run.plan.Callers == 0 {
 			at := time.Duration(0)
@@ -397,19 +427,27 @@ func (t *thread) serve(now time.Duration) {
 		ls := t.lanes[(t.turn+i)%len(t.lanes)]
 		for ls.queue.n > 0 && t.room(ls) > 0 && len(ls.refire) == 0 {
 			s := ls.queue.pop()
-			if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
-				t.enqueue(s, now) // its leader moved meanwhile
-				continue
+			if t.shared == nil {
+				if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
+					t.enqueue(s, now) // its leader moved meanwhile
+					continue
+				}
 			}
 			if !t.fire(s, ls, now) {
 				break
 			}
+			if t.shared != nil { // what this lane has no room for is another's
+				t.rouse(now)
+			}
 		}
-		if t.run.plan.Overload == Drop && t.scheduled() {
-			t.drop(ls, now)
+		if t.shared == nil && t.run.plan.Overload == Drop && t.scheduled() {
+			t.drop(ls.queue, now)
 		}
 	}
 	t.turn = turn
+	if t.shared != nil && t.run.plan.Overload == Drop {
+		t.drop(t.shared, now)
+	}
 	if len(t.lost) > 0 && t.run.plan.Overload == Drop && t.scheduled() && now >= t.spills {
 		lost := t.lost
 		t.lost = nil

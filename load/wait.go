@@ -9,7 +9,8 @@ type waiter interface {
 	prepare()
 	// wait returns at until (an offset from the start of the run; Never: only
 	// when woken), or after a wake since the last return. It may return early.
-	wait(until time.Duration)
+	// patient: nothing waits for an answer.
+	wait(until time.Duration, patient bool)
 	// wake may be called from anywhere.
 	wake()
 	close()
@@ -30,7 +31,7 @@ func newTimed(start time.Time) *timed {
 
 func (w *timed) prepare() {}
 
-func (w *timed) wait(until time.Duration) {
+func (w *timed) wait(until time.Duration, _ bool) {
 	if until == Never {
 		<-w.woken
 		return

@@ -14,19 +14,25 @@ import (
 // precise is the waiter of a scheduled run on Linux: the thread is an OS
 // thread of its own with a timer slack of 1 ns, and sleeps in ppoll on an
 // event descriptor. Measured against the runtime's timers it is late by some
-// tens of microseconds at the median instead of half a millisecond, and it
-// costs nothing while it sleeps.
+// tens of microseconds at the median instead of half a millisecond. Over a
+// long time the runtime's monitor would interrupt it every 10 ms, so that
+// there the runtime's own timers are waited for, until shortly before the end.
 type precise struct {
 	start time.Time
 	fd    int
+	long  *timed // for long waits
 	state atomic.Int32
 	mu    sync.Mutex // over the descriptor's end, for wakes that come late
 }
 
+// longWait is what the runtime waits for; its timers are late by a millisecond or two.
+const longWait, runtimeLate = 8 * time.Millisecond, 3 * time.Millisecond
+
 const (
 	running int32 = iota
 	notified
-	parked
+	parked // in ppoll
+	away   // in the runtime
 )
 
 func newPrecise(start time.Time) waiter {
@@ -34,7 +40,7 @@ func newPrecise(start time.Time) waiter {
 	if err != nil { // out of descriptors: the portable waiter still works
 		return newTimed(start)
 	}
-	return &precise{start: start, fd: fd}
+	return &precise{start: start, fd: fd, long: newTimed(start)}
 }
 
 func (w *precise) prepare() {
@@ -65,25 +71,33 @@ func ownSlice() {
 // slice is the shortest that the kernel grants.
 const slice = 100 * time.Microsecond
 
-func (w *precise) wait(until time.Duration) {
-	if !w.state.CompareAndSwap(running, parked) {
+func (w *precise) wait(until time.Duration, _ bool) {
+	d := until - time.Since(w.start)
+	how := parked
+	if d > longWait {
+		how = away
+	}
+	if !w.state.CompareAndSwap(running, how) {
 		w.state.Store(running)
 		return
 	}
-	var ts *unix.Timespec
-	if until != Never {
-		d := until - time.Since(w.start)
-		if d <= 0 {
-			w.unpark(false)
-			return
+	switch {
+	case how == away:
+		if until != Never {
+			until -= runtimeLate
 		}
-		t := unix.NsecToTimespec(int64(d))
-		ts = &t
+		w.long.wait(until, false)
+		w.state.Store(running)
+		return
+	case d <= 0:
+		w.unpark(false)
+		return
 	}
+	ts := unix.NsecToTimespec(int64(d))
 	fds := [1]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}
 	// Of which the Go scheduler is not told (see procs). A collection that wants the
 	// world to stop interrupts it by a signal: an early return, which callers allow.
-	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(ts)), 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 	w.unpark(fds[0].Revents&unix.POLLIN != 0)
 }
 
@@ -98,7 +112,12 @@ func (w *precise) unpark(readable bool) {
 }
 
 func (w *precise) wake() {
-	if w.state.Swap(notified) != parked {
+	switch w.state.Swap(notified) {
+	case away:
+		w.long.wake()
+		return
+	case parked:
+	default:
 		return
 	}
 	w.mu.Lock()
@@ -114,5 +133,6 @@ func (w *precise) close() {
 	_ = unix.Close(w.fd)
 	w.fd = -1
 	w.mu.Unlock()
+	w.long.close()
 	runtime.UnlockOSThread()
 }

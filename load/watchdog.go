@@ -18,6 +18,9 @@ type watchdog struct {
 	beat atomic.Int64 // when the watchdog's thread last ran; 0: it does not run
 	last atomic.Int64 // end of the newest freeze of the process; 0: there was none
 
+	awake  atomic.Int32  // threads that have something to do soon, or wait for an answer
+	resume chan struct{} // of room 1: one of them has again
+
 	clip  func(from, to time.Duration) time.Duration // what of a span lies within the measurement
 	cause func(length time.Duration) string          // why the generator did not run just now; nil: not known
 	stop  chan struct{}
@@ -56,7 +59,7 @@ const (
 // start begins to watch; now is the clock of the run.
 func (w *watchdog) start(now func() time.Duration) {
 	bring(1)
-	w.stop, w.ended = make(chan struct{}), make(chan struct{})
+	w.stop, w.ended, w.resume = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
 	w.beat.Store(int64(max(now(), 1)))
 	go func() {
 		defer close(w.ended)
@@ -68,6 +71,11 @@ func (w *watchdog) start(now func() time.Duration) {
 				return
 			default:
 			}
+			if w.awake.Load() == 0 {
+				if !w.pause(now) {
+					return
+				}
+			}
 			wait.sleep(beatEvery)
 			w.ask()
 			at := now()
@@ -77,6 +85,31 @@ func (w *watchdog) start(now func() time.Duration) {
 			}
 		}
 	}()
+}
+
+// pause waits until a thread has something to do. False: the watching is over.
+func (w *watchdog) pause(now func() time.Duration) bool {
+	w.ask()
+	w.beat.Store(0)
+	defer func() { w.beat.Store(int64(max(now(), 1))) }()
+	select {
+	case <-w.stop:
+		return false
+	case <-w.resume:
+		return true
+	}
+}
+
+// rouse says that so many threads more have something to do soon, or that with a
+// negative n fewer have. While none has, a freeze would harm nobody, and to look for
+// one would cost more than a run at a few events a second does: the watchdog pauses.
+func (w *watchdog) rouse(n int32) {
+	if w.awake.Add(n) == n && n > 0 && w.resume != nil {
+		select {
+		case w.resume <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // end ends the watching and returns what was found.

@@ -42,3 +42,32 @@ func TestFreezes(t *testing.T) {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
 }
+
+// TestWatchdogPauses: while no thread has anything to do nobody watches, and from when
+// one has, somebody does.
+func TestWatchdogPauses(t *testing.T) {
+	var w watchdog
+	start := time.Now().Add(-time.Hour)
+	w.rouse(2)
+	w.start(func() time.Duration { return time.Since(start) })
+	watching := func(want bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); (w.beat.Load() > 0) != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("watching is still %v", !want)
+			}
+		}
+	}
+	for range 3 {
+		watching(true)
+		w.rouse(-1)
+		w.rouse(-1)
+		watching(false)
+		w.rouse(1)
+		watching(true)
+		w.rouse(1)
+	}
+	w.rouse(-2)
+	watching(false)
+	w.end()
+}

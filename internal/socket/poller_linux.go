@@ -32,10 +32,21 @@ type Poller struct {
 	conns map[int32]*Conn // by descriptor
 	ended bool            // its descriptors are closed
 
-	state  atomic.Int32
-	events []unix.EpollEvent
-	looked time.Duration // when the last look for answers was over
-	gap    Gap
+	state   atomic.Int32
+	events  []unix.EpollEvent
+	looked  time.Duration // when the last look for answers was over
+	found   found         // by the last wait
+	hasty   time.Duration // until then answers are not left for long (see Conn.Together)
+	stamps  bool          // the kernel's times of what connections read are known
+	gap     Gap
+	parking *parking // nil: there is none
+}
+
+// found is what a wait knows of when that which it found arrived.
+type found struct {
+	looked, entered, now time.Duration // the last look before it was over, it began, it was over
+	woken                bool          // the thread slept until it was woken for it
+	since                time.Duration // the earliest that it can have arrived; -1: nobody has asked
 }
 
 // What the thread is doing.
@@ -60,7 +71,7 @@ func NewPoller(now func() time.Duration) *Poller {
 	if err != nil {
 		return nil
 	}
-	p := &Poller{now: now, fd: fd, conns: map[int32]*Conn{}, events: make([]unix.EpollEvent, mostEvents)}
+	p := &Poller{now: now, fd: fd, conns: map[int32]*Conn{}, events: make([]unix.EpollEvent, mostEvents), stamps: true}
 	var zero unix.Timespec
 	if _, e := p.look(&zero, true); e != 0 {
 		unix.Close(fd)
@@ -76,6 +87,7 @@ func NewPoller(now func() time.Duration) *Poller {
 		unix.Close(fd)
 		return nil
 	}
+	p.parking = newParking()
 	return p
 }
 
@@ -86,7 +98,10 @@ type Conn struct {
 	fd     int
 	remote net.Addr
 	local  net.Addr
-	serve  func(since time.Duration, end bool) (over bool)
+	serve  func(end bool) (over bool)
+	stamp  int64 // when the last byte of the last read arrived, by the wall clock, in ns; 0: not known
+	msg    message
+	alone  bool // it is not read by its poller's thread
 	gone   chan struct{}
 	once   sync.Once
 }
@@ -99,15 +114,17 @@ func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
 	if c.fd, ok = Own(nc); !ok {
 		return nil, false
 	}
+	if !c.msg.setup(c.fd) {
+		p.stamps = false
+	}
 	return c, true
 }
 
 // Serve has the poller's thread call serve whenever there is something to read, and
-// returns when serve reported that the connection is over. since is the earliest
-// moment at which what is there can have arrived, 0 where that is not known; end says
-// that the other side has ended the connection, so that everything has to be read.
-// Otherwise serve may stop reading when a read filled its buffer only in part.
-func (c *Conn) Serve(serve func(since time.Duration, end bool) (over bool)) {
+// returns when serve reported that the connection is over. end says that the other side
+// has ended the connection, so that everything has to be read. Otherwise serve may stop
+// reading when a read filled its buffer only in part.
+func (c *Conn) Serve(serve func(end bool) (over bool)) {
 	p := c.p
 	c.serve = serve
 	p.mu.Lock()
@@ -121,7 +138,8 @@ func (c *Conn) Serve(serve func(since time.Duration, end bool) (over bool)) {
 	p.mu.Unlock()
 	if err != nil {
 		c.Close()
-		for !serve(0, true) { // it finds that the connection is over
+		c.alone = true
+		for !serve(true) { // it finds that the connection is over
 		}
 		return
 	}
@@ -131,7 +149,8 @@ func (c *Conn) Serve(serve func(since time.Duration, end bool) (over bool)) {
 // Read reads what is there: 0 bytes and no error when there is nothing.
 func (c *Conn) Read(b []byte) (int, error) {
 	for {
-		n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+		n, stamp, e := c.msg.receive(uintptr(c.fd), b)
+		c.stamp = stamp
 		switch {
 		case e == syscall.EINTR:
 		case e == syscall.EAGAIN:
@@ -201,33 +220,20 @@ func (p *Poller) Prepare() { p.gap.Open() }
 const never = 1<<63 - 1
 
 // Wait implements load.Waiting.
-func (p *Poller) Wait(until time.Duration) {
-	entered := p.now()
-	var left unix.Timespec // nothing
-	var until2 *unix.Timespec
-	if p.state.CompareAndSwap(running, parked) {
-		if until != never {
-			left = unix.NsecToTimespec(int64(max(0, until-entered)))
-			until2 = &left
-		}
-	} else {
-		until2 = &left
-	}
-	n, e := p.look(until2, true)
-	now := p.now()
-	since := time.Duration(0)
-	if n > 0 {
-		since = p.gap.Since(p.looked, entered, now, LeastSleep)
-	}
+func (p *Poller) Wait(until time.Duration, patient bool) {
+	f := &p.found
+	*f = found{looked: p.looked, entered: p.now(), since: -1}
+	n, e := p.sleep(until, patient)
+	f.now = p.now()
 	switch {
 	case e == syscall.EINTR: // perhaps at the end of a stop: what came meanwhile was not looked for
-		p.looked = entered
+		p.looked = f.entered
 	case n < len(p.events): // else there may be more that was not looked at
-		p.looked = now
+		p.looked = f.now
 	}
 	p.state.Store(running) // what is settled below is found without a wake
-	impair.Point(impair.Receive, now)
-	p.handle(n, since)
+	impair.Point(impair.Receive, f.now)
+	p.handle(n)
 	p.state.Store(running) // whoever wakes from here on finds that what he left is looked at
 }
 
@@ -249,7 +255,7 @@ func (p *Poller) look(left *unix.Timespec, own bool) (int, syscall.Errno) {
 }
 
 // handle serves the first n events.
-func (p *Poller) handle(n int, since time.Duration) {
+func (p *Poller) handle(n int) {
 	for i := range n {
 		e := &p.events[i]
 		if int(e.Fd) == p.wake {
@@ -258,7 +264,7 @@ func (p *Poller) handle(n int, since time.Duration) {
 		p.mu.Lock()
 		c := p.conns[e.Fd]
 		p.mu.Unlock()
-		if c != nil && c.serve(since, e.Events&over != 0) {
+		if c != nil && c.serve(e.Events&over != 0) {
 			p.mu.Lock()
 			delete(p.conns, e.Fd)
 			_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, c.fd, nil)
@@ -289,15 +295,15 @@ func (p *Poller) Leave() {
 			p.mu.Lock()
 			if len(p.conns) == 0 {
 				p.ended = true
-				unix.Close(p.fd)
-				unix.Close(p.wake)
+				p.close()
 				p.mu.Unlock()
 				return
 			}
 			p.mu.Unlock()
 			wait := unix.NsecToTimespec(int64(time.Second))
 			n, _ := p.look(&wait, false)
-			p.handle(n, 0)
+			p.found = found{since: 0}
+			p.handle(n)
 		}
 	}()
 }

@@ -20,7 +20,7 @@ func (p *Poller) Take(net.Conn) (*Conn, bool) { return nil, false }
 func (p *Poller) Prepare() {}
 
 // Wait is never called.
-func (p *Poller) Wait(time.Duration) {}
+func (p *Poller) Wait(time.Duration, bool) {}
 
 // Wake is never called.
 func (p *Poller) Wake() {}
@@ -28,11 +28,19 @@ func (p *Poller) Wake() {}
 // Leave is never called.
 func (p *Poller) Leave() {}
 
+func (p *Poller) since() time.Duration { return 0 }
+
 // A Conn is a connection of a poller: there is none.
 type Conn struct{ net.Conn }
 
 // Serve is never called.
-func (c *Conn) Serve(func(since time.Duration, end bool) (over bool)) {}
+func (c *Conn) Serve(func(end bool) (over bool)) {}
+
+// Arrival is never called.
+func (c *Conn) Arrival(now time.Duration) Arrival { return Arrival{Last: now} }
+
+// Together is never called.
+func (c *Conn) Together() {}
 
 // Release is never called.
 func (c *Conn) Release() {}

@@ -25,13 +25,37 @@ func NewStamped(conn net.Conn) *Stamped {
 // 0 where that is not known. What does not lie between since and now, because the wall
 // clock was set meanwhile, is not believed.
 func (s *Stamped) Arrived(since, now time.Duration) time.Duration {
-	if s.stamp == 0 {
+	return arrived(s.stamp, since, now)
+}
+
+// arrived is the time of a stamp, 0 where there is none or it is not believed.
+func arrived(stamp int64, since, now time.Duration) time.Duration {
+	if stamp == 0 {
 		return 0
 	}
 	// A moment after now: what lies between makes the arrival earlier, never later.
-	at := now - time.Duration(time.Now().UnixNano()-s.stamp)
+	at := now - time.Duration(time.Now().UnixNano()-stamp)
 	if at < since || at > now {
 		return 0
 	}
 	return at
+}
+
+// An Arrival says when what a read returned arrived.
+type Arrival struct {
+	Last  time.Duration // all of it was there; the read itself, where no more is known
+	exact bool          // the last byte of it came then
+	p     *Poller
+}
+
+// First is the earliest moment at which any of so many answers can have arrived that
+// the read completed; 0: not known.
+func (a Arrival) First(answers int) time.Duration {
+	switch {
+	case a.exact && answers == 1:
+		return a.Last
+	case a.p == nil:
+		return 0
+	}
+	return a.p.since()
 }

@@ -10,15 +10,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stamper is what a read with timestamps needs.
-type stamper struct {
-	raw     syscall.RawConn // nil: plain reads
-	control []byte
+// A message is what a read with timestamps needs.
+type message struct {
+	control []byte // nil: the kernel was not asked
 	iov     unix.Iovec
 	msg     unix.Msghdr
+}
+
+// setup asks the kernel for the time of each packet; false: it does not say.
+func (m *message) setup(fd int) bool {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) != nil {
+		return false
+	}
+	m.control = make([]byte, unix.CmsgSpace(int(unsafe.Sizeof(unix.Timespec{}))))
+	return true
+}
+
+// receive reads once from a socket that does not block. stamp is when the last byte
+// arrived, by the wall clock, in ns; 0: not known.
+func (m *message) receive(fd uintptr, b []byte) (n uintptr, stamp int64, e syscall.Errno) {
+	m.iov.Base = unsafe.SliceData(b)
+	m.iov.SetLen(len(b))
+	m.msg.Iov, m.msg.Control = &m.iov, unsafe.SliceData(m.control)
+	m.msg.SetIovlen(1)
+	m.msg.SetControllen(len(m.control))
+	// unix.Recvmsg allocates room for an address.
+	n, _, e = syscall.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&m.msg)), 0)
+	m.iov.Base = nil
+	if e == 0 && m.control != nil {
+		stamp = stampOf(m.control[:m.msg.Controllen])
+	}
+	return n, stamp, e
+}
+
+// A stamper is what a connection of the runtime needs to be read with timestamps.
+type stamper struct {
+	raw syscall.RawConn // nil: plain reads
+	message
 
 	// Between Read and its callback, which is made once so that a read allocates
 	// nothing.
+	b        []byte
 	n        int
 	slept    bool // there was nothing at first
 	err      syscall.Errno
@@ -35,15 +67,11 @@ func (s *Stamped) setup() {
 	if err != nil {
 		return
 	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
-	})
-	if err != nil || failed != nil {
+	told := false
+	if err = raw.Control(func(fd uintptr) { told = s.message.setup(int(fd)) }); err != nil || !told {
 		return
 	}
 	s.raw, s.callback = raw, s.receive
-	s.control = make([]byte, unix.CmsgSpace(int(unsafe.Sizeof(unix.Timespec{}))))
 }
 
 // Read reads what there is, as the connection's own Read does.
@@ -52,10 +80,9 @@ func (s *Stamped) Read(b []byte) (int, error) {
 	if s.raw == nil || len(b) == 0 {
 		return s.conn.Read(b)
 	}
-	s.iov.Base = &b[0]
-	s.iov.SetLen(len(b))
+	s.b = b
 	err := s.raw.Read(s.callback)
-	s.iov.Base = nil
+	s.b = nil
 	switch {
 	case err != nil:
 		return 0, err
@@ -70,21 +97,15 @@ func (s *Stamped) Read(b []byte) (int, error) {
 // receive reads once; false: there is nothing yet.
 func (s *Stamped) receive(fd uintptr) bool {
 	for {
-		s.msg.Iov, s.msg.Control = &s.iov, &s.control[0]
-		s.msg.SetIovlen(1)
-		s.msg.SetControllen(len(s.control))
-		// unix.Recvmsg allocates room for an address.
-		n, _, err := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&s.msg)), 0)
+		n, stamp, err := s.message.receive(fd, s.b)
 		switch err {
 		case unix.EINTR:
 			continue
 		case unix.EAGAIN:
 			s.slept = true
 			return false
-		case 0:
-			s.stamp = stampOf(s.control[:s.msg.Controllen])
 		}
-		s.n, s.err = int(n), err
+		s.n, s.stamp, s.err = int(n), stamp, err
 		return true
 	}
 }

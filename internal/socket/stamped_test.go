@@ -29,6 +29,22 @@ func tcpPair(t *testing.T) (ours, theirs net.Conn) {
 	return ours, theirs
 }
 
+// TestMain keeps a connection with timestamps open. The kernel begins to stamp packets
+// with the first such connection, ends with the last, and takes its time for both: a test
+// that begins while another's connections close would see stamps come and go.
+func TestMain(m *testing.M) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	guard, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		panic(err)
+	}
+	NewStamped(guard)
+	os.Exit(m.Run())
+}
+
 // TestStampedLate: a reader that comes late learns when the bytes arrived, of several
 // reads of one answer too, and not when it read them.
 func TestStampedLate(t *testing.T) {

@@ -25,6 +25,7 @@ type config struct {
 	query   string   // of the intake's, "?verbose" or ""
 	clients int      // connections
 	depth   int      // requests in flight on each
+	sticky  bool     // a connection sends only its own requests
 	perShot int      // events of a shot that the engine was told; 0: nothing
 
 	http2     bool
@@ -57,6 +58,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		http2:          v.String("http-version") == "2",
 		keepAlive:      v.String("keep-alive") != "false",
 		quiet:          v.Bool("retry-after"),
+		sticky:         v.Bool("sticky"),
 		requestTimeout: cmp.Or(v.Duration("request-timeout"), 30*time.Second),
 		logf:           s.Logf,
 		perShot:        s.EventsPerShot,

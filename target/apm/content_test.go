@@ -165,14 +165,14 @@ func TestBusyRound(t *testing.T) {
 	if err != nil || &first.bytes[0] == &again.bytes[0] || !bytes.Equal(first.bytes, again.bytes) {
 		t.Errorf("%v; the same memory: %v, the same bytes: %v", err, &first.bytes[0] == &again.bytes[0], bytes.Equal(first.bytes, again.bytes))
 	}
-	first.busy = false
+	first.busy.Store(false)
 	next, err := b.take(0, 4, 1800000000000000)
 	if err != nil || next != first {
 		t.Errorf("%v; the round that is free again was not taken", err)
 	}
 	// The next turn has other ids.
 	old := bytes.Clone(first.bytes)
-	first.busy = false
+	first.busy.Store(false)
 	if _, err := b.take(b.ends[len(b.ends)-1], 4, 1800000000000000); err != nil || bytes.Equal(old, first.bytes) {
 		t.Errorf("%v; a second turn with the ids of the first", err)
 	}

@@ -28,7 +28,7 @@ type courier struct {
 	id     int
 	base   string
 	url    string
-	belt   *belt // of the sending thread
+	belts  []*belt // by stripe; those of the sending thread's stripes are its own
 	http   *http.Transport
 	header http.Header
 
@@ -53,7 +53,7 @@ type errand struct {
 	round *round
 }
 
-func newCourier(s *session, id int, b *belt) *courier {
+func newCourier(s *session, id int, belts []*belt) *courier {
 	c := s.cfg
 	t := c.newTransport(&s.written, &s.read)
 	t.MaxIdleConnsPerHost = c.depth
@@ -62,7 +62,7 @@ func newCourier(s *session, id int, b *belt) *courier {
 		t.MaxConnsPerHost = 1
 	}
 	l := &courier{
-		s: s, id: id, base: c.base(id), belt: b, http: t, depth: c.depth,
+		s: s, id: id, base: c.base(id), belts: belts, http: t, depth: c.depth,
 		work: make(chan errand, c.depth), header: c.header(),
 	}
 	l.url = c.url(l.base, c.magazine.source.Path()) + c.query
@@ -133,8 +133,8 @@ func (c *counted) Write(p []byte) (int, error) {
 func (l *courier) ID() int { return l.id }
 
 // Room implements load.Lane.
-func (l *courier) Room(_ int32, first uint64) int {
-	_, left, _ := l.belt.at(first)
+func (l *courier) Room(stripe int32, first uint64) int {
+	_, left, _ := l.belts[stripe].at(first)
 	return left
 }
 
@@ -149,7 +149,7 @@ func (l *courier) Fire(shots []load.Shot) (taken int) {
 			break
 		}
 		s := &shots[i]
-		r, err := l.belt.take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
+		r, err := l.belts[s.Stripe].take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
 		taken++
 		if err != nil {
 			l.s.sink.Settle([]load.Outcome{{
@@ -364,7 +364,7 @@ func (l *courier) finish(e errand, saw seen, now time.Duration, v verdict, statu
 	if saw.dialed {
 		l.metrics.reconnects++
 	}
-	e.round.busy = false
+	e.round.busy.Store(false)
 	l.flying--
 	l.s.sink.Settle([]load.Outcome{{
 		Shot: e.shot, Lane: int32(l.id), Sent: saw.sent, Done: now, Acked: v.acked, Failed: v.failed, Unknown: v.unknown,

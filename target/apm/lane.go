@@ -13,10 +13,10 @@ import (
 // the requests that are in flight on it, whose answers come in the order in
 // which they were sent. It implements load.Lane.
 type lane struct {
-	s    *session
-	id   int
-	base string
-	belt *belt // of the sending thread
+	s     *session
+	id    int
+	base  string
+	belts []*belt // by stripe; those of the sending thread's stripes are its own
 
 	first net.Conn // made when the session was opened, until the run starts
 
@@ -66,8 +66,8 @@ func (l *lane) at(n uint64) *request { return &l.ring[n%uint64(len(l.ring))] }
 func (l *lane) ID() int { return l.id }
 
 // Room implements load.Lane.
-func (l *lane) Room(_ int32, first uint64) int {
-	_, left, _ := l.belt.at(first)
+func (l *lane) Room(stripe int32, first uint64) int {
+	_, left, _ := l.belts[stripe].at(first)
 	return left
 }
 
@@ -85,11 +85,11 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 		taken++
 		if l.link == nil { // down for long
 			l.doomed--
-			s.Bytes = l.belt.plain(s.First, int(s.Events))
+			s.Bytes = l.belts[s.Stripe].plain(s.First, int(s.Events))
 			l.settle(request{shot: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.veil.line(l.downErr.Error())}, 0)
 			continue
 		}
-		r, err := l.belt.take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
+		r, err := l.belts[s.Stripe].take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
 		if err != nil {
 			l.settle(request{shot: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Rejected, text: l.s.cfg.veil.line(err.Error())}, 0)
 			continue
@@ -139,7 +139,7 @@ func (l *lane) settle(r request, now time.Duration, v verdict, status int) {
 			l.metrics.bytes += uint64(r.shot.Bytes)
 			l.metrics.wire += uint64(wire)
 		}
-		r.round.busy = false
+		r.round.busy.Store(false)
 	}
 	l.out = append(l.out, load.Outcome{
 		Shot: r.shot, Lane: int32(l.id), Sent: r.sent, Done: now, Earliest: l.since,

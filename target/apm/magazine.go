@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"carronade/internal/wire/apm"
@@ -106,7 +107,9 @@ type round struct {
 	body  *apm.Body
 	bytes []byte // head and body; body.Bytes is its end
 	n     uint64 // of the body, within its belt
-	busy  bool   // fired and not settled, or in a writer's hands
+	// fired and not settled, or in a writer's hands; lanes share rounds, each under
+	// a lock of its own
+	busy atomic.Bool
 }
 
 func (r *round) events() int { return r.body.Events() }
@@ -118,7 +121,7 @@ func (r *round) load(head func(size int) []byte) {
 	r.body.Bytes = r.bytes[len(h):]
 }
 
-// A belt is a lane's own rounds, sent one after another and then again. It
+// A belt is a stripe's own rounds, sent one after another and then again. It
 // belongs to the sending thread.
 type belt struct {
 	m      *magazine
@@ -284,7 +287,7 @@ func (b *belt) take(first uint64, events int, micros int64) (*round, error) {
 	if b.replay {
 		shot = (turns*b.copies + b.copy) % apm.MaxShot
 	}
-	if left != events || r.events() != events || r.busy && !b.m.repeat {
+	if left != events || r.events() != events || r.busy.Load() && !b.m.repeat {
 		var err error
 		whole := left == events && r.events() == events
 		if r, err = b.spare(r, whole, events); err != nil {
@@ -298,7 +301,7 @@ func (b *belt) take(first uint64, events int, micros int64) (*round, error) {
 	if !b.m.repeat {
 		r.body.Stamp(b.m.run, shot, micros)
 	}
-	r.busy = true
+	r.busy.Store(true)
 	return r, nil
 }
 
@@ -320,7 +323,7 @@ func (b *belt) spare(like *round, whole bool, events int) (*round, error) {
 		r.load(b.head)
 		return r, nil
 	}
-	if r := b.rests[events]; r != nil && !r.busy {
+	if r := b.rests[events]; r != nil && !r.busy.Load() {
 		return r, nil
 	}
 	plain, err := b.m.source.rest(events)

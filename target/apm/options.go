@@ -101,6 +101,10 @@ func options() []target.Option {
 			Name: "max-in-flight", Type: target.Int, Default: "1", Group: groupConn, Independent: true,
 			Help: "requests in flight per connection; more than 1 are pipelined (HTTP/1.1) or streams (HTTP/2)",
 		},
+		{
+			Name: "sticky", Type: target.Bool, Default: "false", Group: groupConn, Independent: true,
+			Help: "each connection sends only its own requests, as an agent does; false: a request due goes to the first that is free",
+		},
 		{Name: "proxy", Word: "URL", Group: groupConn, Independent: true, Help: "HTTP proxy to go through"},
 
 		{Name: "secret-token", Word: "REF", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of the server's secret token"},

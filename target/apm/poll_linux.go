@@ -199,7 +199,7 @@ func (p *poller) Prepare() { p.gap.Open() }
 // goes out as soon as the answer before it came in, and the server has work
 // while the next answer is read: with all answers read first and all requests
 // written then, each side would wait for the other.
-func (p *poller) Wait(until time.Duration) {
+func (p *poller) Wait(until time.Duration, _ bool) {
 	if !p.tried {
 		p.tried = true
 		p.openRing()

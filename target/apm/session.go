@@ -86,8 +86,8 @@ func (s *session) open(ctx context.Context) error {
 	if c.raw() {
 		err = s.connect(ctx, belts)
 	} else {
-		for i, b := range belts {
-			s.lanes = append(s.lanes, newCourier(s, i, b))
+		for i := range belts {
+			s.lanes = append(s.lanes, newCourier(s, i, belts))
 		}
 	}
 	if err != nil {
@@ -121,8 +121,8 @@ func (s *session) connect(ctx context.Context, belts []*belt) error {
 		})
 	}
 	wg.Wait()
-	for i, b := range belts {
-		l := &lane{s: s, id: i, base: c.base(i), belt: b, ring: make([]request, c.depth), first: conns[i]}
+	for i := range belts {
+		l := &lane{s: s, id: i, base: c.base(i), belts: belts, ring: make([]request, c.depth), first: conns[i]}
 		s.lanes = append(s.lanes, l)
 	}
 	for i, err := range faults {
@@ -201,6 +201,9 @@ func (s *session) Start(sink load.Sink) {
 	}
 	s.tasks.Go(s.watch)
 }
+
+// Shares implements load.Sharer. The head of a request names its server.
+func (s *session) Shares() bool { return !s.cfg.sticky && len(s.cfg.bases) == 1 }
 
 // Poll implements load.Poller: where connections are plain, sending threads
 // wait for their answers themselves.

@@ -22,10 +22,10 @@ const (
 func (k *link) run() {
 	r := reader{k: k, buf: make([]byte, readBuffer)}
 	if c, ok := k.nc.(*socket.Conn); ok {
-		c.Serve(func(since time.Duration, end bool) bool {
+		c.Serve(func(end bool) bool {
 			for {
 				left := len(r.buf) - r.have
-				if n, over := r.read(since); over || n == 0 || n < left && !end {
+				if n, over := r.read(c); over || n == 0 || n < left && !end {
 					return over
 				}
 			}
@@ -33,7 +33,7 @@ func (k *link) run() {
 		return
 	}
 	for over := false; !over; {
-		_, over = r.read(0)
+		_, over = r.read(nil)
 	}
 }
 
@@ -44,9 +44,9 @@ type reader struct {
 	have int
 }
 
-// read reads once. since is the earliest that what it finds can have arrived, 0
-// where that is not known. It reports whether the connection is over.
-func (r *reader) read(since time.Duration) (n int, over bool) {
+// read reads once; polled is the connection where a poller reads it. It reports
+// whether the connection is over.
+func (r *reader) read(polled *socket.Conn) (n int, over bool) {
 	k, s := r.k, r.k.l.s
 	n, err := k.nc.Read(r.buf[r.have:])
 	if n == 0 && err == nil {
@@ -56,7 +56,11 @@ func (r *reader) read(since time.Duration) (n int, over bool) {
 	now := s.p.sink.Now()
 	s.p.read.Add(uint64(n))
 	r.have += n
-	used, perr := k.take(r.buf[:r.have], now, since)
+	came := socket.Arrival{Last: now}
+	if polled != nil {
+		came = polled.Arrival(now)
+	}
+	used, perr := k.take(r.buf[:r.have], came)
 	if perr != nil {
 		err = perr
 	}
@@ -79,10 +83,12 @@ func (r *reader) read(since time.Duration) (n int, over bool) {
 var errHangUp = errors.New("the broker closed the connection")
 
 // take answers to all whole answers in b, and settles what they decide.
-func (k *link) take(b []byte, now, since time.Duration) (used int, err error) {
+func (k *link) take(b []byte, came socket.Arrival) (used int, err error) {
 	s := k.l.s
+	answers := frames(b)
 	s.mu.Lock()
-	s.now, s.since = now, since
+	now, settled := came.Last, len(s.outcomes)
+	s.now, s.since = now, came.First(answers)
 	all := len(b)
 	for {
 		f, rest, ferr := kafka.NextFrame(b, mostAnswer)
@@ -111,6 +117,11 @@ func (k *link) take(b []byte, now, since time.Duration) (used int, err error) {
 			break
 		}
 	}
+	if c, ok := k.nc.(*socket.Conn); ok && answers > 1 {
+		if out := s.outcomes[settled:]; len(out) > 0 && out[0].Sent != out[len(out)-1].Sent {
+			c.Together()
+		}
+	}
 	k.l.ready(now)
 	s.since = 0
 	var hints []hint
@@ -121,6 +132,19 @@ func (k *link) take(b []byte, now, since time.Duration) (used int, err error) {
 		s.p.book.moved(h.partition, h.leader, h.epoch)
 	}
 	return all - len(b), err
+}
+
+// frames is how many whole answers b holds, 2 where there are more.
+func frames(b []byte) (n int) {
+	for n < 2 {
+		_, rest, err := kafka.NextFrame(b, mostAnswer)
+		if err != nil || rest == nil {
+			break
+		}
+		b = rest
+		n++
+	}
+	return n
 }
 
 // A protocolError is an answer that makes no sense.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/standin"
+	"carronade/internal/socket"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 )
@@ -125,7 +126,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	l.link.nc.Close()
 	l.link.nc = here
 	answers := riemann.AppendAcks(nil, 100)
-	if _, err := l.link.take(answers[:riemann.AckSize], sink.Now(), 0); err != nil {
+	if _, err := l.link.take(answers[:riemann.AckSize], socket.Arrival{Last: sink.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	seq := uint64(1)
@@ -142,7 +143,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		l.out, l.waiting = l.waiting, l.out[:0]
 		l.off, l.edge, l.outLast = 0, 0, l.passed
 		l.wrote(len(l.out))
-		if _, err := l.link.take(answers[:int(n)*riemann.AckSize], sink.Now(), 0); err != nil {
+		if _, err := l.link.take(answers[:int(n)*riemann.AckSize], socket.Arrival{Last: sink.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,6 +21,7 @@ type config struct {
 	hosts   []string // host:port, as given; clients take them in turn
 	path    string   // of the roads that have one
 	clients int      // at least 1
+	sticky  bool     // a client sends only its own events
 
 	eventsPerShot int // 0: whatever the engine makes of the room
 	inFlight      int // shots in flight on a connection; 0: not said
@@ -55,6 +56,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		absent:         new(dial.Absence),
 		url:            s.URL,
 		clients:        max(1, s.Clients, v.Int("clients")),
+		sticky:         v.Bool("sticky"),
 		eventsPerShot:  s.EventsPerShot,
 		inFlight:       s.MaxInFlight,
 		requestTimeout: v.Duration("request-timeout"),

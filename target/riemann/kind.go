@@ -80,8 +80,9 @@ type road struct {
 	// probe looks whether a Riemann is at an address, and what it says of
 	// itself.
 	probe func(ctx context.Context, c *config, addr string) (map[string]any, error)
-	// lane makes a lane and its connection. The press is the lane's own.
-	lane func(ctx context.Context, c *config, id int, addr string, p *press) (sender, error)
+	// lane makes a lane and its connection. The presses are of all
+	// stripes, by number; its own is the one with its id.
+	lane func(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error)
 }
 
 // roads are all of them, the usual one first.

@@ -32,9 +32,10 @@ type lane struct {
 	web tongue // nil: frames of protocol buffers
 
 	// The sending thread's.
-	press *press
-	fill  []byte // messages pressed and not handed on
-	fresh []run  // of them
+	presses []*press // by stripe
+	widest  int      // bytes that no message of theirs exceeds
+	fill    []byte   // messages pressed and not handed on
+	fresh   []run    // of them
 
 	ctx    context.Context // of its goroutines
 	cancel context.CancelFunc
@@ -85,8 +86,8 @@ type lane struct {
 const bufferBytes = 256 << 10
 
 // newTCPLane is a road's lane: it connects.
-func newTCPLane(ctx context.Context, c *config, id int, addr string, p *press) (sender, error) {
-	l := newLane(c, id, addr, p)
+func newTCPLane(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error) {
+	l := newLane(c, id, addr, presses)
 	k, err := l.dial(ctx)
 	if err != nil {
 		l.cancel()
@@ -96,8 +97,11 @@ func newTCPLane(ctx context.Context, c *config, id int, addr string, p *press) (
 	return l, nil
 }
 
-func newLane(c *config, id int, addr string, p *press) *lane {
-	l := &lane{id: id, cfg: c, addr: addr, press: p}
+func newLane(c *config, id int, addr string, presses []*press) *lane {
+	l := &lane{id: id, cfg: c, addr: addr, presses: presses}
+	for _, p := range presses {
+		l.widest = max(l.widest, p.size())
+	}
 	l.cond = sync.NewCond(&l.mu)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	n := l.most()
@@ -113,7 +117,7 @@ func (l *lane) size() int {
 	if l.web != nil {
 		return l.web.size()
 	}
-	return l.press.size()
+	return l.widest
 }
 
 // ID implements load.Lane.
@@ -187,13 +191,14 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 			}
 		}
 		places -= n
+		p := l.presses[s.Stripe]
 		at := len(l.fill)
 		if l.web != nil {
-			l.fill, s.Bytes = l.web.append(l.fill, l.press, s.First, n, int(s.Events)/n, now)
+			l.fill, s.Bytes = l.web.append(l.fill, p, s.First, n, int(s.Events)/n, now)
 		} else if n == 1 {
-			l.fill, s.Bytes = l.press.append(l.fill, s.First, int(s.Events), now)
+			l.fill, s.Bytes = p.append(l.fill, s.First, int(s.Events), now)
 		} else {
-			l.fill, s.Bytes = l.press.volley(l.fill, s.First, n, int(s.Events)/n, now)
+			l.fill, s.Bytes = p.volley(l.fill, s.First, n, int(s.Events)/n, now)
 		}
 		l.fresh = append(l.fresh, run{shot: *s, wire: int64(len(l.fill) - at), sent: -1})
 		taken++

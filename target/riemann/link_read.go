@@ -28,11 +28,11 @@ var errEndless = errors.New("an answer that does not end")
 func (k *link) read() (err error) {
 	r := reader{k: k, buf: make([]byte, readBuffer)}
 	if c, ok := k.nc.(*socket.Conn); ok {
-		c.Serve(func(since time.Duration, end bool) bool {
+		c.Serve(func(end bool) bool {
 			for {
 				var n int
 				left := len(r.buf) - r.have
-				if n, err = r.read(since); err != nil || n == 0 || n < left && !end {
+				if n, err = r.read(c); err != nil || n == 0 || n < left && !end {
 					return err != nil
 				}
 			}
@@ -40,7 +40,7 @@ func (k *link) read() (err error) {
 		return err
 	}
 	for err == nil {
-		_, err = r.read(0)
+		_, err = r.read(nil)
 	}
 	return err
 }
@@ -52,9 +52,9 @@ type reader struct {
 	have int
 }
 
-// read reads once. since is the earliest that what it finds can have arrived, 0
-// where that is not known. An error is why the connection ended.
-func (r *reader) read(since time.Duration) (n int, err error) {
+// read reads once; polled is the connection where a poller reads it. An error is why
+// the connection ended.
+func (r *reader) read(polled *socket.Conn) (n int, err error) {
 	k, l := r.k, r.k.l
 	n, err = k.nc.Read(r.buf[r.have:])
 	if n == 0 && err == nil {
@@ -64,7 +64,11 @@ func (r *reader) read(since time.Duration) (n int, err error) {
 	now := l.sink.Now()
 	l.readBy.Add(uint64(n))
 	r.have += n
-	rest, perr := k.take(r.buf[:r.have], now, since)
+	came := socket.Arrival{Last: now}
+	if polled != nil {
+		came = polled.Arrival(now)
+	}
+	rest, perr := k.take(r.buf[:r.have], came)
 	if perr != nil {
 		return n, perr
 	}
@@ -86,12 +90,11 @@ func (r *reader) read(since time.Duration) (n int, err error) {
 
 // take settles what the answers in b decide, and returns what is left of b:
 // the beginning of another.
-func (k *link) take(b []byte, now, since time.Duration) (rest []byte, err error) {
+func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 	l := k.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.since = since
-	defer func() { l.since = 0 }()
+	now, settled := came.Last, l.settled
 	if k.dead {
 		return nil, k.cause // what was sent is being given up elsewhere
 	}
@@ -124,9 +127,26 @@ func (k *link) take(b []byte, now, since time.Duration) (rest []byte, err error)
 	if err != nil {
 		k.kill(err) // before the sending thread, which may be this one, fires what nobody reads
 	}
+	k.came(came, int(l.settled-settled))
 	l.deliver()
 	l.ready(now)
+	l.since = 0
 	return b, err
+}
+
+// came notes when the answers arrived that are about to be delivered.
+func (k *link) came(at socket.Arrival, answers int) {
+	l := k.l
+	if answers == 0 {
+		return
+	}
+	l.since = at.First(answers)
+	for i := range l.outcomes {
+		l.outcomes[i].Earliest = l.since
+	}
+	if c, ok := k.nc.(*socket.Conn); ok && l.outcomes[0].Sent != l.outcomes[len(l.outcomes)-1].Sent {
+		c.Together()
+	}
 }
 
 // answered notes that the oldest n messages were taken.

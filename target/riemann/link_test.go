@@ -231,7 +231,7 @@ func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
 		t.Fatal(err)
 	}
 	sink := newLedger()
-	l := newLane(c, 0, "127.0.0.1:1", newPress(c.shape, 0, 1))
+	l := newLane(c, 0, "127.0.0.1:1", []*press{newPress(c.shape, 0, 1)})
 	l.sink, l.wall = sink, time.Now()
 	here, there := net.Pipe()
 	t.Cleanup(func() { here.Close(); there.Close() })
@@ -271,7 +271,7 @@ func FuzzAnswers(f *testing.F) {
 			n := min(len(b), int(piece)+1)
 			rest = append(rest, b[:n]...)
 			b = b[n:]
-			rest, err = k.take(rest, sink.Now(), 0)
+			rest, err = k.take(rest, socket.Arrival{Last: sink.Now()})
 		}
 		if !written && sink.shots > 0 {
 			t.Errorf("%d shots settled, and none was sent", sink.shots)

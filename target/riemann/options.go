@@ -25,6 +25,10 @@ var connOptions = []target.Option{
 		Help: "independent clients, each with a connection of its own",
 	},
 	{
+		Name: "sticky", Type: target.Bool, Default: "false", Group: groupConn, Independent: true,
+		Help: "each client sends only its own events, in their order; false: a message due goes to the first client that has room",
+	},
+	{
 		Name: "reconnect-backoff", Type: target.Duration, Default: "50ms", Group: groupConn, Independent: true,
 		Help: "pause before a lost connection is made anew; doubled, up to a second, while that fails",
 	},

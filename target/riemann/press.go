@@ -43,7 +43,8 @@ type press struct {
 	most   int      // bytes of the largest event with tag and length
 	size1  int      // size for events
 
-	jsons *jsonPool // made when the first JSON is
+	jsons  *jsonPool // made when the first JSON is
+	widest int       // bytes of the largest event as JSON; 0: nobody has asked
 
 	numbers [pressBlock]float64
 }

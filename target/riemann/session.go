@@ -67,14 +67,18 @@ func (s *session) open(ctx context.Context) error {
 		}
 		s.src = src
 	}
-	for i := range c.clients {
+	presses := make([]*press, c.clients)
+	for i := range presses {
 		p := newPress(c.shape, int32(i), c.perMessage())
+		presses[i] = p
 		if p.size() > mostMessage {
 			return contradiction(fmt.Sprintf("a message of %d events may have %d bytes, and %d is the most", c.perMessage(), p.size(), mostMessage),
 				"give a smaller --events-per-shot")
 		}
+	}
+	for i := range c.clients {
 		addr := c.hosts[i%len(c.hosts)]
-		l, err := c.road.lane(ctx, c, i, addr, p)
+		l, err := c.road.lane(ctx, c, i, addr, presses)
 		if err != nil {
 			return c.explain("connect to "+addr, err)
 		}
@@ -177,6 +181,14 @@ func (s *session) Start(sink load.Sink) {
 		}
 		l.start(sink)
 	}
+}
+
+// Shares implements load.Sharer. Events that are verified are known by their client
+// and their order; over UDP a client always has room; and what is meant for one server
+// is not sent to another.
+func (s *session) Shares() bool {
+	c := s.cfg
+	return !c.sticky && !c.verify && !c.road.unanswered && len(c.hosts) == 1
 }
 
 // Poll implements load.Poller: where connections are plain, sending threads wait for

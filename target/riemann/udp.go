@@ -107,7 +107,8 @@ const probeUDPWait = 150 * time.Millisecond
 // mostUDP is the most that a datagram holds over IPv4.
 const mostUDP = 65507
 
-func newUDPLane(ctx context.Context, c *config, id int, addr string, p *press) (sender, error) {
+func newUDPLane(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error) {
+	p := presses[id]
 	l := &udpLane{id: id, addr: addr, p: p, most: int(cmp.Or(c.values.Size("max-datagram"), 16384))}
 	if l.most > mostUDP {
 		return nil, contradiction(fmt.Sprintf("--max-datagram %d, and a datagram holds %d bytes at most", l.most, mostUDP), "give a smaller one")

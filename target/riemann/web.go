@@ -44,16 +44,16 @@ type tongue interface {
 // lines that say the same (riemann, transport/websockets.clj, put-events-handler).
 const eventsPath = "/events"
 
-func newSocketLane(ctx context.Context, c *config, id int, addr string, p *press) (sender, error) {
-	return newWebLane(ctx, c, id, addr, p, newSocketTongue(c, p))
+func newSocketLane(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error) {
+	return newWebLane(ctx, c, id, addr, presses, newSocketTongue(c, presses))
 }
 
-func newHTTPLane(ctx context.Context, c *config, id int, addr string, p *press) (sender, error) {
-	return newWebLane(ctx, c, id, addr, p, newHTTPTongue(c, addr, p))
+func newHTTPLane(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error) {
+	return newWebLane(ctx, c, id, addr, presses, newHTTPTongue(c, addr, presses))
 }
 
-func newWebLane(ctx context.Context, c *config, id int, addr string, p *press, web tongue) (sender, error) {
-	l := newLane(c, id, addr, p)
+func newWebLane(ctx context.Context, c *config, id int, addr string, presses []*press, web tongue) (sender, error) {
+	l := newLane(c, id, addr, presses)
 	l.web = web
 	n := l.most()
 	l.fill, l.out, l.waiting = make([]byte, 0, n), make([]byte, 0, n), make([]byte, 0, n)
@@ -104,14 +104,19 @@ const (
 // web reports that the road is one of those.
 func (r *road) web() bool { return r.scheme == socketRoad || r.scheme == httpRoad }
 
-// widestJSON is the bytes that no event of the lane exceeds as JSON: of those
-// of the pool, with room for a longer metric and time.
-func widestJSON(p *press) int {
+// widestJSON is the bytes that no event exceeds as JSON: of those of the pools,
+// with room for a longer metric and time.
+func widestJSON(presses []*press) int {
 	most := 0
-	var b []byte
-	for k := range p.shape.period {
-		b, _ = p.json(b[:0], k, 1, time.Unix(0, 0))
-		most = max(most, len(b))
+	for _, p := range presses {
+		if p.widest == 0 {
+			var b []byte
+			for k := range p.shape.period {
+				b, _ = p.json(b[:0], k, 1, time.Unix(0, 0))
+				p.widest = max(p.widest, len(b))
+			}
+		}
+		most = max(most, p.widest)
 	}
 	return most + 64
 }

@@ -28,9 +28,9 @@ const (
 	headEnd      = "\r\n\r\n"
 )
 
-func newHTTPTongue(c *config, addr string, p *press) *httpTongue {
+func newHTTPTongue(c *config, addr string, presses []*press) *httpTongue {
 	t := &httpTongue{head: fmt.Appendf(nil, "PUT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: carronade\r\nContent-Type: application/json\r\nContent-Length: ", c.path, addr)}
-	t.most = len(t.head) + lengthDigits + len(headEnd) + c.perMessage()*(widestJSON(p)+1)
+	t.most = len(t.head) + lengthDigits + len(headEnd) + c.perMessage()*(widestJSON(presses)+1)
 	return t
 }
 

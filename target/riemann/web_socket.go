@@ -52,10 +52,10 @@ const mostGreeting = 64 << 10
 // plainFrame is the answer to an event that went well, as a server frames it.
 const plainFrame = "\x81\x02" + plainReply
 
-func newSocketTongue(c *config, p *press) *socketTongue {
+func newSocketTongue(c *config, presses []*press) *socketTongue {
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	return &socketTongue{path: c.path, patience: c.patience(), most: c.perMessage() * (widestJSON(p) + longestHead), rnd: mathrand.NewChaCha8(seed)}
+	return &socketTongue{path: c.path, patience: c.patience(), most: c.perMessage() * (widestJSON(presses) + longestHead), rnd: mathrand.NewChaCha8(seed)}
 }
 
 func (t *socketTongue) size() int   { return t.most }

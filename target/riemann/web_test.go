@@ -271,7 +271,7 @@ func TestWebWalk(t *testing.T) {
 	long := newPress(c.shape, 0, 1)
 	c.shape = shapeOf(t, map[string]string{"description": "none", "host": "a", "service": "b", "tag": "none", "state": "none", "ttl": "none"})
 	short := newPress(c.shape, 0, 1)
-	for name, web := range map[string]tongue{"WebSocket": newSocketTongue(c, p), "HTTP": newHTTPTongue(c, "h:1", p)} {
+	for name, web := range map[string]tongue{"WebSocket": newSocketTongue(c, []*press{p}), "HTTP": newHTTPTongue(c, "h:1", []*press{p})} {
 		t.Run(name, func(t *testing.T) {
 			for size, p := range map[string]*press{"usual": p, "long": long, "short": short} {
 				var b []byte
@@ -457,7 +457,7 @@ func TestSocketFrames(t *testing.T) {
 	}
 	defer nc.Close()
 	c, p := tongueRig(t)
-	web := newSocketTongue(c, p)
+	web := newSocketTongue(c, []*press{p})
 	if err := web.greet(context.Background(), nc, addr); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,157 @@
+package socket
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// polledPair is a connection whose reader is a poller, and its other end.
+func polledPair(t *testing.T) (p *Poller, c *Conn, peer net.Conn, now func() time.Duration) {
+	t.Helper()
+	start := time.Now().Add(-time.Hour) // no offset is 0
+	now = func() time.Duration { return time.Since(start) }
+	if p = NewPoller(now); p == nil {
+		t.Skip("this kernel has no epoll_pwait2")
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	nc, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if peer, err = ln.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	var ok bool
+	if c, ok = p.Take(nc); !ok {
+		t.Fatal("the connection was not taken")
+	}
+	t.Cleanup(func() {
+		peer.Close()
+		c.Close()
+	})
+	return p, c, peer, now
+}
+
+// reading begins to serve a connection, and returns when what each read returned
+// arrived.
+func reading(t *testing.T, p *Poller, c *Conn, now func() time.Duration) func() []Arrival {
+	t.Helper()
+	var all []Arrival
+	buf := make([]byte, 1024)
+	served := make(chan struct{})
+	go func() {
+		c.Serve(func(end bool) bool {
+			for {
+				n, err := c.Read(buf)
+				if n > 0 {
+					all = append(all, c.Arrival(now()))
+				}
+				if n == 0 || err != nil {
+					return err != nil
+				}
+			}
+		})
+		close(served)
+	}()
+	t.Cleanup(func() {
+		p.Leave()
+		c.Close()
+		<-served
+		c.Release()
+	})
+	for { // until the poller knows it
+		p.mu.Lock()
+		n := len(p.conns)
+		p.mu.Unlock()
+		if n == 1 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	p.Prepare()
+	p.Wait(now(), false)
+	return func() []Arrival { got := all; all = nil; return got }
+}
+
+// TestArrival: an answer that was left unread is known to have arrived before it was
+// read, when it was the only one; of several only the last is.
+func TestArrival(t *testing.T) {
+	for _, patient := range []bool{true, false} {
+		p, c, peer, now := polledPair(t)
+		arrivals := reading(t, p, c, now)
+		if !p.stamps {
+			t.Skip("this kernel does not stamp packets")
+		}
+		for range 10 {
+			looked := p.looked
+			if _, err := peer.Write([]byte("answer")); err != nil {
+				t.Fatal(err)
+			}
+			written := now() // over loopback it is there by now
+			var got []Arrival
+			for len(got) == 0 {
+				p.Wait(now()+patience-time.Microsecond, patient)
+				got = arrivals()
+			}
+			if a := got[0]; !a.exact || a.Last < looked || a.Last > written || a.First(1) != a.Last {
+				t.Errorf("patient %v: %+v, first %v; want a time from %v to %v", patient, a, a.First(1), looked, written)
+			}
+			if first := got[0].First(2); first > got[0].Last || patient && first > written {
+				t.Errorf("patient %v: the first of two came at %v at the earliest, the last at %v", patient, first, got[0].Last)
+			}
+		}
+	}
+}
+
+// TestTogether: while answers come together they are not left unread for long.
+func TestTogether(t *testing.T) {
+	p, c, _, now := polledPair(t)
+	reading(t, p, c, now)
+	p.Wait(now()+patience-time.Microsecond, true)
+	if p.stamps && p.found.woken {
+		t.Error("it waited for answers, and might have left them")
+	}
+	c.Together()
+	p.Wait(now()+patience-time.Microsecond, true)
+	if !p.found.woken {
+		t.Error("it left answers unread, though they come together")
+	}
+}
+
+// TestLongWait: what comes in a long wait ends it: an answer, a wake, and time.
+func TestLongWait(t *testing.T) {
+	p, c, peer, now := polledPair(t)
+	arrivals := reading(t, p, c, now)
+	const hour = time.Hour
+	time.AfterFunc(10*promptly, func() { peer.Write([]byte("answer")) })
+	for len(arrivals()) == 0 {
+		p.Wait(now()+hour, false)
+	}
+	woken := make(chan struct{})
+	time.AfterFunc(10*promptly, func() { close(woken); p.Wake() })
+	for done := false; !done; {
+		p.Wait(never, false)
+		select {
+		case <-woken:
+			done = true
+		default:
+		}
+	}
+	for until := now() + 10*promptly; now() < until; {
+		p.Wait(until, false)
+	}
+	// And a rest is not cut short by wakes of before.
+	p.Wake()
+	p.Wait(now()+patience/2, true)
+	p.Wait(now()+patience/2, true)
+	until := now() + patience/2
+	p.Wait(until, true)
+	if p.stamps && now() < until {
+		t.Errorf("a rest was over %v early", until-now())
+	}
+}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// sharing is a fake whose lanes send the events of every stripe.
+type sharing struct{ *fake }
+
+func (sharing) Shares() bool { return true }
+
+// TestFirstFreeLane: one connection answers its first batch after a second, the other
+// at once. Where events have no order, no other event waits for the slow answer.
+func TestFirstFreeLane(t *testing.T) {
+	const slow = 1005 * time.Millisecond // and no event is due when it answers
+	for _, tt := range []struct {
+		name     string
+		shared   bool
+		overload Overload
+		late     uint64 // events that waited for the slow answer and those behind it, and itself
+		dropped  uint64
+	}{
+		{"queue, shared", true, Queue, 1, 0},
+		{"queue, each its own", false, Queue, 53, 0},
+		{"drop, shared", true, Drop, 1, 0},
+		{"drop, each its own", false, Drop, 1, 50},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first := true
+				f := newFake(RoundRobin(2), 2, func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+					if first {
+						first = false
+						return at + slow, Outcome{}
+					}
+					return at + time.Millisecond, Outcome{}
+				})
+				var target Target = f
+				if tt.shared {
+					target = sharing{f}
+				}
+				used := [2]int{}
+				var late uint64
+				r, err := Fire(t.Context(), Plan{
+					Schedule: Constant(100), EventsPerShot: 1, MaxInFlight: 1, Overload: tt.overload, Threads: 1,
+					Hold: Limits{Time: 2 * time.Second}, Portable: true,
+					Observe: func(out []Outcome) {
+						for _, o := range out {
+							used[o.Lane]++
+							if o.Done-o.DueFirst > 5*time.Millisecond {
+								late++
+							}
+						}
+					},
+				}, target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if late != tt.late || r.Hold.Dropped != tt.dropped || r.Hold.Acked != 200-tt.dropped {
+					t.Errorf("%d late, %d dropped, %d acked; want %d, %d, %d", late, r.Hold.Dropped, r.Hold.Acked, tt.late, tt.dropped, 200-tt.dropped)
+				}
+				if used[0] == 0 || used[1] == 0 {
+					t.Errorf("batches by connection: %d; want both used", used)
+				}
+			})
+		})
+	}
+}
+
+// TestNoFreeLane: while every connection waits for an answer, what is due waits for
+// the first of them, as the system's doing and not the generator's.
+func TestNoFreeLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(RoundRobin(2), 2, constantly(30*time.Millisecond)) // two at a time: 66 a second
+		r, err := Fire(t.Context(), Plan{
+			Schedule: Constant(100), EventsPerShot: 1, MaxInFlight: 1, Threads: 1, Hold: Limits{Time: 3 * time.Second}, Drain: time.Minute, Portable: true,
+		}, sharing{f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The last is due at 2.99 s, and 300 take 150 rounds of 30 ms: 4.5 s.
+		if got := r.Hold.Held.Max(); got < 1400*time.Millisecond || got > 1600*time.Millisecond {
+			t.Errorf("the longest queueing time is %v, want about 1.5 s", got)
+		}
+		if got := r.Hold.SendDelay.Max(); got > time.Millisecond {
+			t.Errorf("a send delay of %v, want none", got)
+		}
+	})
+}
