@@ -50,7 +50,7 @@ func (t *thread) finish() {
 		var out []Outcome // failed before, and not to be tried again
 		for _, s := range ls.refire {
 			out = append(out, Outcome{Shot: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
-			t.settle(&out[len(out)-1])
+			t.settle(&out[len(out)-1], t.run.Now())
 		}
 		t.tell(out)
 		ls.refire = nil

@@ -33,7 +33,7 @@ func (t *thread) drain(now time.Duration) {
 		if t.again(&out[i], now) {
 			continue
 		}
-		t.settle(&out[i])
+		t.settle(&out[i], now)
 		final = append(final, out[i])
 	}
 	t.tell(final)
@@ -85,8 +85,8 @@ func (o *Outcome) bytesOf(n int32) uint64 {
 	return uint64(float64(o.Bytes) * float64(n) / float64(max(o.Events, 1)))
 }
 
-// settle accounts for a shot whose fate is known for good.
-func (t *thread) settle(o *Outcome) {
+// settle accounts, now, for a shot whose fate is known for good.
+func (t *thread) settle(o *Outcome, now time.Duration) {
 	ls := t.byID[int(o.Lane)]
 	shots := o.count()
 	arrived, noticed := t.arrivedAt(o)
@@ -101,7 +101,7 @@ func (t *thread) settle(o *Outcome) {
 	}
 	t.flying -= shots // content looks what comes next, before it says that nothing is waited for
 	t.fly(max(o.Done, t.changed), -int64(o.Events))
-	t.unblock(ls, o.Done)
+	t.unblock(ls, now) // what the thread takes to notice is no room that it left unused
 
 	pg := t.rec.at(o.Done, int(o.Phase))
 	pg.Acked += uint64(o.Acked)

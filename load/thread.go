@@ -182,7 +182,7 @@ const longIdle = 4 * beatEvery
 // a processor, which is all of it at a hundred thousand events a second. Two
 // events closer than a nap are fired together, and the send delay of the first shows
 // it; wider apart, each is fired when it is due.
-const nap = 125 * time.Microsecond
+const nap = 100 * time.Microsecond
 
 // rests says how answers find the thread that is about to sleep for so long:
 // they wake it, unless it wakes so soon that they may wait. False: some have

@@ -101,6 +101,7 @@ type Conn struct {
 	serve  func(end bool) (over bool)
 	stamp  int64 // when the last byte of the last read arrived, by the wall clock, in ns; 0: not known
 	msg    message
+	segs   segmentCount
 	alone  bool // it is not read by its poller's thread
 	gone   chan struct{}
 	once   sync.Once
@@ -117,6 +118,7 @@ func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
 	if !c.msg.setup(c.fd) {
 		p.stamps = false
 	}
+	c.segs.begin(c.fd)
 	return c, true
 }
 
@@ -160,6 +162,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 		case n == 0:
 			return 0, io.EOF
 		default:
+			c.segs.read += uint64(n)
+			c.segs.reads++
 			return int(n), nil
 		}
 	}

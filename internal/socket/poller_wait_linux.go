@@ -128,13 +128,16 @@ func (p *Poller) close() {
 	}
 }
 
+// one reports whether all that the last read returned arrived at once.
+func (c *Conn) one() bool { return c.segs.one(c.fd) }
+
 // since is the earliest moment at which what the last wait found can have arrived.
-func (p *Poller) since() time.Duration {
-	f := &p.found
+func (c *Conn) since() time.Duration {
+	f := &c.p.found
 	if f.since < 0 {
 		f.since = f.looked
 		if f.woken {
-			f.since = p.gap.Since(f.looked, f.entered, f.now, LeastSleep)
+			f.since = c.p.gap.Since(f.looked, f.entered, f.now, LeastSleep)
 		}
 	}
 	return f.since
@@ -146,7 +149,7 @@ func (c *Conn) Arrival(now time.Duration) Arrival {
 	if c.alone {
 		return a
 	}
-	a.p = c.p
+	a.c = c
 	if at := arrived(c.stamp, 0, now); at > 0 {
 		// What the last look did not find came after it.
 		a.Last, a.exact = max(at, c.p.found.looked), true
