@@ -28,6 +28,12 @@ func (p *Poller) Wake() {}
 // Leave is never called.
 func (p *Poller) Leave() {}
 
+// A Stream reads for a waiter: there is none.
+type Stream struct{}
+
+func (s *Stream) one() bool            { return false }
+func (s *Stream) since() time.Duration { return 0 }
+
 // A Conn is a connection of a poller: there is none.
 type Conn struct{ net.Conn }
 
@@ -36,9 +42,6 @@ func (c *Conn) Serve(func(end bool) (over bool)) {}
 
 // Arrival is never called.
 func (c *Conn) Arrival(now time.Duration) Arrival { return Arrival{Last: now} }
-
-func (c *Conn) one() bool            { return false }
-func (c *Conn) since() time.Duration { return 0 }
 
 // Together is never called.
 func (c *Conn) Together() {}

@@ -45,17 +45,17 @@ func arrived(stamp int64, since, now time.Duration) time.Duration {
 type Arrival struct {
 	Last  time.Duration // all of it was there; the read itself, where no more is known
 	exact bool          // the last byte of it came then
-	c     *Conn         // nil: no poller read it
+	s     *Stream       // nil: no waiter's thread read it
 }
 
 // First is the earliest moment at which any of so many answers can have arrived that
 // the read completed; 0: not known.
 func (a Arrival) First(answers int) time.Duration {
 	switch {
-	case a.c == nil:
+	case a.s == nil:
 		return 0
-	case a.exact && (answers == 1 || a.c.one()):
+	case a.exact && (answers == 1 || a.s.one()):
 		return a.Last
 	}
-	return a.c.since()
+	return a.s.since()
 }

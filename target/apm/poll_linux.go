@@ -2,7 +2,6 @@ package apm
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -24,39 +23,27 @@ import (
 // connection, which together are half of what a request costs outside of the
 // kernel.
 type poller struct {
-	s    *session
-	fd   int // of epoll
-	wake int // an eventfd, written at the end
-	buf  []byte
+	*socket.Waiter
+	s   *session
+	buf []byte
 
 	mu    sync.Mutex
-	links map[int32]*link // by descriptor
+	links map[int]*link // by descriptor
 	ended atomic.Bool
 
 	// Where a sending thread waits here.
-	state  atomic.Int32
-	events []unix.EpollEvent
-	got    int           // events that were told
-	at     int           // of these, the next to serve
-	tried  bool          // to make a ring
-	ring   *ring         // nil: there is none; the sending thread's alone
-	called atomic.Bool   // there is something that only that thread may do
-	looked time.Duration // when the last look for answers was over
-	since  time.Duration // the earliest that the answers at hand can have arrived; 0: not known
-	gap    socket.Gap
+	got    int         // events that were told
+	at     int         // of these, the next to serve
+	tried  bool        // to make a ring
+	ring   *ring       // nil: there is none; the sending thread's alone
+	called atomic.Bool // there is something that only that thread may do
 }
-
-// What the sending thread is doing.
-const (
-	running  int32 = iota
-	notified       // somebody woke it before it waited
-	parked         // it waits, and a wake has to write
-)
 
 // socketOf is what a link knows of its descriptor.
 type socketOf struct {
 	p     *poller // nil: the connection is the runtime's
 	fd    int
+	in    socket.Stream
 	at    time.Duration // when the last write began
 	armed bool          // waits until it can be written to
 	iov   []unix.Iovec
@@ -66,13 +53,7 @@ type socketOf struct {
 
 const (
 	pollBuffer = 64 << 10
-	mostEvents = 128
 	mostIovecs = 64
-
-	// Each change is told once: a connection that is told until it is empty is
-	// looked at twice for each answer.
-	watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
-	over    = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR // an end comes with these, and with nothing after
 )
 
 // newPollers is whether there may be any.
@@ -80,28 +61,11 @@ const newPollers = true
 
 // newPoller makes one, nil where the system has none to give.
 func newPoller(s *session) *poller {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
+	w := socket.NewWaiter(func() time.Duration { return s.sink.Now() })
+	if w == nil {
 		return nil
 	}
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err == nil {
-		err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)})
-	}
-	p := &poller{s: s, fd: fd, wake: wake, buf: make([]byte, pollBuffer), links: map[int32]*link{}, events: make([]unix.EpollEvent, mostEvents)}
-	if err == nil {
-		if _, e := p.look(0); e != 0 && e != syscall.EINTR { // Linux before 5.11
-			err = e
-		}
-	}
-	if err != nil {
-		if wake > 0 {
-			unix.Close(wake)
-		}
-		unix.Close(fd)
-		return nil
-	}
-	return p
+	return &poller{Waiter: w, s: s, buf: make([]byte, pollBuffer), links: map[int]*link{}}
 }
 
 // take makes a connection the poller's. False: it stays the runtime's.
@@ -111,6 +75,7 @@ func (p *poller) take(k *link) bool {
 		return false
 	}
 	k.p, k.socketOf.fd, k.gone = p, fd, make(chan struct{})
+	k.in = p.Stream(fd, k.nc.RemoteAddr())
 	k.iov = make([]unix.Iovec, 0, mostIovecs)
 	return true
 }
@@ -132,17 +97,17 @@ func (p *poller) add(k *link) {
 		close(k.gone)
 		return
 	}
-	p.links[int32(fd)] = k
+	p.links[fd] = k
 	p.call() // where there is a ring, it is the better place
 }
 
 // control tells the kernel what of a connection is to be told.
 func (p *poller) control(op int, k *link, writable bool) error {
-	e := unix.EpollEvent{Events: watched, Fd: int32(k.socketOf.fd)}
+	events := uint32(socket.Watched)
 	if writable {
-		e.Events |= unix.EPOLLOUT
+		events |= unix.EPOLLOUT
 	}
-	if err := unix.EpollCtl(p.fd, op, k.socketOf.fd, &e); err != nil {
+	if err := p.Waiter.Control(op, k.socketOf.fd, events); err != nil {
 		return fmt.Errorf("watch the connection: %w", err)
 	}
 	return nil
@@ -152,7 +117,7 @@ func (p *poller) control(op int, k *link, writable bool) error {
 func (p *poller) run() {
 	for !p.over() {
 		if p.at == p.got {
-			p.at, p.got = 0, p.wait(-1)
+			p.at, p.got = 0, p.Look(time.Second)
 		}
 		p.handle(p.got - p.at)
 	}
@@ -168,38 +133,29 @@ func (p *poller) over() bool {
 	if len(p.links) > 0 {
 		return false
 	}
-	unix.Close(p.fd)
-	unix.Close(p.wake)
+	p.Close()
 	return true
 }
 
 // handle serves the next n events.
 func (p *poller) handle(n int) {
 	for range n {
-		e := &p.events[p.at]
+		fd, events := p.Found(p.at)
 		p.at++
-		if int(e.Fd) == p.wake {
-			var b [8]byte
-			_, _ = unix.Read(p.wake, b[:])
-			continue
-		}
 		p.mu.Lock()
-		k := p.links[e.Fd]
+		k := p.links[fd]
 		p.mu.Unlock()
-		if k != nil && p.serve(k, e.Events) {
+		if k != nil && p.serve(k, events) {
 			p.drop(k)
 		}
 	}
 }
 
-// Prepare implements load.Waiting.
-func (p *poller) Prepare() { p.gap.Open() }
-
-// Wait implements load.Waiting. It serves one event at a time, so that a request
-// goes out as soon as the answer before it came in, and the server has work
-// while the next answer is read: with all answers read first and all requests
-// written then, each side would wait for the other.
-func (p *poller) Wait(until time.Duration, _ bool) {
+// Wait implements load.Waiting. It serves one event at a time where something waits for
+// answers, so that a request goes out as soon as the answer before it came in, and the
+// server has work while the next answer is read: with all answers read first and all
+// requests written then, each side would wait for the other.
+func (p *poller) Wait(until time.Duration, patient bool) {
 	if !p.tried {
 		p.tried = true
 		p.openRing()
@@ -208,43 +164,16 @@ func (p *poller) Wait(until time.Duration, _ bool) {
 		p.ringWait(until)
 		return
 	}
-	if p.at < p.got {
-		p.handle(1)
-		p.state.Store(running)
-		return
+	if p.at == p.got {
+		p.at, p.got = 0, p.Sleep(until, patient)
+		impair.Point(impair.Receive, p.Waiter.At())
 	}
-	var n int
-	var e syscall.Errno
-	entered := p.s.sink.Now()
-	if p.state.CompareAndSwap(running, parked) {
-		left := time.Duration(-1)
-		if until != load.Never {
-			left = max(0, until-entered)
-		}
-		n, e = p.look(left)
-		p.state.Store(running) // what is settled below is found without a wake
+	if patient {
+		p.handle(p.got - p.at)
 	} else {
-		n, e = p.look(0)
+		p.handle(min(p.got-p.at, 1))
 	}
-	now := p.s.sink.Now()
-	p.since = p.gap.Since(p.looked, entered, now, socket.LeastSleep)
-	switch {
-	case e == syscall.EINTR: // perhaps at the end of a stop: what came meanwhile was not looked for
-		p.looked = entered
-	case n < len(p.events): // else there may be more that was not looked at
-		p.looked = now
-	}
-	impair.Point(impair.Receive, now)
-	p.at, p.got = 0, n
-	p.handle(min(n, 1))
-	p.state.Store(running) // whoever wakes from here on finds that what he left is looked at
-}
-
-// Wake implements load.Waiting.
-func (p *poller) Wake() {
-	if p.state.Swap(notified) == parked {
-		p.rouse()
-	}
+	p.Awake()
 }
 
 // Leave implements load.Waiting: from here on the poller is on its own.
@@ -252,41 +181,8 @@ func (p *poller) Leave() {
 	if p.ring != nil {
 		p.closeRing()
 	}
-	p.gap.Close()
-	p.since = 0
+	p.Retire()
 	p.s.tasks.Go(p.run)
-}
-
-func (p *poller) rouse() {
-	b := [8]byte{1}
-	_, _ = unix.Write(p.wake, b[:])
-}
-
-// wait waits for something to do, for so long at most (-1: for ever).
-func (p *poller) wait(left time.Duration) int {
-	n, _ := p.pwait(syscall.Syscall6, left)
-	return n
-}
-
-// look is a wait of which the Go scheduler is not told: the sending thread has a
-// processor of its own there. A collection that wants the world to stop interrupts it
-// by a signal.
-func (p *poller) look(left time.Duration) (int, syscall.Errno) {
-	return p.pwait(syscall.RawSyscall6, left)
-}
-
-func (p *poller) pwait(call func(trap, a1, a2, a3, a4, a5, a6 uintptr) (uintptr, uintptr, syscall.Errno), left time.Duration) (int, syscall.Errno) {
-	var until *unix.Timespec
-	if left >= 0 {
-		ts := unix.NsecToTimespec(int64(left))
-		until = &ts
-	}
-	n, _, e := call(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p.events))), uintptr(len(p.events)),
-		uintptr(unsafe.Pointer(until)), 0, 0)
-	if e != 0 {
-		return 0, e
-	}
-	return int(n), 0
 }
 
 // serve reads and writes one connection. True: it is over.
@@ -297,19 +193,20 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 		err error
 	)
 	if events&^unix.EPOLLOUT != 0 {
-		n, err = k.read(p.buf)
+		n, err = k.in.Read(p.buf)
 	}
 	now := l.s.sink.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.since = p.since
 	defer func() { l.since = 0 }()
 	for n > 0 || err != nil {
-		k.received(p.buf[:n], err, now)
-		if err != nil || n < len(p.buf) && events&over == 0 {
+		came, head, settled := k.in.Arrival(now), l.head, len(l.out)
+		k.received(p.buf[:n], err, came.Last)
+		k.came(came, int(l.head-head), l.out[settled:])
+		if err != nil || n < len(p.buf) && events&socket.Over == 0 {
 			break // what comes from here on is told anew
 		}
-		n, err = k.read(p.buf)
+		n, err = k.in.Read(p.buf)
 	}
 	if events&unix.EPOLLOUT != 0 && !k.dead {
 		k.write(true)
@@ -319,11 +216,28 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 	return k.dead
 }
 
+// came notes when the answers arrived that are about to be delivered.
+func (k *link) came(at socket.Arrival, answers int, out []load.Outcome) {
+	if answers == 0 || len(out) == 0 {
+		return
+	}
+	since := at.First(answers)
+	if k.l.since == 0 {
+		k.l.since = since // room was made by the first
+	}
+	for i := range out {
+		out[i].Earliest = since
+	}
+	if out[0].Sent != out[len(out)-1].Sent {
+		k.in.Together()
+	}
+}
+
 // drop ends a connection that is over.
 func (p *poller) drop(k *link) {
 	fd := k.socketOf.fd
 	p.mu.Lock()
-	delete(p.links, int32(fd))
+	delete(p.links, fd)
 	p.mu.Unlock()
 	unix.Close(fd)
 	close(k.gone)
@@ -334,21 +248,7 @@ func (p *poller) end() {
 	p.mu.Lock() // else run might close the descriptors between the two, and another's be written to
 	defer p.mu.Unlock()
 	p.ended.Store(true)
-	p.rouse()
-}
-
-// read reads what there is; 0 without an error when there is nothing.
-func (k *link) read(buf []byte) (int, error) {
-	n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(k.socketOf.fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)))
-	switch {
-	case e == syscall.EAGAIN || e == syscall.EINTR:
-		return 0, nil
-	case e != 0:
-		return 0, &net.OpError{Op: "read", Net: "tcp", Err: e}
-	case n == 0:
-		return 0, io.EOF
-	}
-	return int(n), nil
+	p.Notify()
 }
 
 // write writes what is queued until the socket takes no more; then the poller

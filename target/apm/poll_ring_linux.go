@@ -14,7 +14,8 @@ import (
 	"carronade/load"
 )
 
-// A ring is a poller's faster road, while a sending thread waits in it: what was
+// A ring is a poller's faster road without a schedule, while a sending thread waits in it
+// (under a schedule the kernel's times of answers count for more): what was
 // fired since the last wait is written, and what answers came are read, by one
 // system call for all connections. By epoll it is two for each request, and a
 // third for a few, which is a third of what a request costs. Where the system
@@ -29,6 +30,7 @@ type ring struct {
 	sends   int           // queued, and not completed
 	entered time.Duration // when the last wait began
 	looked  time.Duration // when it was over
+	since   time.Duration // the earliest that the answers at hand can have arrived; 0: not known
 	leaving bool
 	awake   bool // a wake is watched for
 }
@@ -115,7 +117,7 @@ func (g *ring) take(k *link) {
 		g.seats = append(g.seats, nil)
 	}
 	g.seats[k.seat] = k
-	_ = unix.EpollCtl(k.p.fd, unix.EPOLL_CTL_DEL, k.socketOf.fd, nil) // a second that reads would only be a nuisance
+	_ = k.p.Waiter.Control(unix.EPOLL_CTL_DEL, k.socketOf.fd, 0) // a second that reads would only be a nuisance
 	k.riding = true
 	g.hear(k)
 	if k.armed {
@@ -170,11 +172,11 @@ func (p *poller) ringWait(until time.Duration) {
 	}
 	if !g.awake {
 		g.awake = true
-		g.Watch(p.wake, unix.POLLIN, true, tagWake)
+		g.Watch(p.WakeDescriptor(), unix.POLLIN, true, tagWake)
 	}
 	wait, left := 0, time.Duration(-1)
 	g.entered = p.s.sink.Now()
-	if p.state.CompareAndSwap(running, parked) {
+	if p.MayWait() {
 		wait = g.sends + 1 // each send is completed by then
 		if until != load.Never {
 			left = max(0, until-g.entered)
@@ -182,16 +184,16 @@ func (p *poller) ringWait(until time.Duration) {
 	}
 	sends := g.sends
 	err := g.Enter(wait, left, true)
-	p.state.Store(running) // what is settled below is found without a wake
+	p.Awake() // what is settled below is found without a wake
 	now := p.s.sink.Now()
-	p.since = p.gap.Since(g.looked, g.entered, now, socket.LeastSleep+time.Duration(sends)*sendCost)
+	g.since = p.Since(g.looked, g.entered, now, socket.LeastSleep+time.Duration(sends)*sendCost)
 	impair.Point(impair.Receive, now)
 	if p.reap(p.s.sink.Now()) || err == syscall.ETIME {
 		g.looked = now
 	} else { // interrupted, perhaps at the end of a stop: what came meanwhile was not looked for
 		g.looked = g.entered
 	}
-	p.state.Store(running) // as in Wait
+	p.Awake()
 }
 
 // sendCost is how long the kernel takes for a send at most, as a rule.
@@ -209,14 +211,14 @@ func (p *poller) reap(now time.Duration) (some bool) {
 		switch c.Tag {
 		case tagWake:
 			var b [8]byte
-			_, _ = unix.Read(p.wake, b[:])
+			_, _ = unix.Read(p.WakeDescriptor(), b[:])
 			g.awake = c.More
 		case tagLeave:
 		default:
 			k := g.seats[c.Tag>>tagBits]
 			l := k.l
 			l.mu.Lock()
-			l.since = p.since
+			l.since = g.since
 			k.complete(g, &c, now)
 			l.deliver()
 			l.ready(now)

@@ -23,6 +23,7 @@ var roads = map[string]func(t testing.TB, s *session){
 			t.Fatal(err)
 		}
 		r.Close()
+		s.noRing = false // as a run without a schedule has it
 		t.Cleanup(func() { rode(t, s, "io_uring") })
 	},
 	"epoll": func(t testing.TB, s *session) {

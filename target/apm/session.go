@@ -44,7 +44,7 @@ type session struct {
 	tasks   sync.WaitGroup
 	pollers []*poller // of plain connections; none where the system has none
 	polled  bool      // sending threads wait in them
-	noRing  bool      // and are to do so by epoll
+	noRing  bool      // and do so by epoll
 	sink    load.Sink
 	wall    time.Time    // when the run started
 	road    atomic.Value // a string: how answers are read, once that is known
@@ -63,7 +63,7 @@ func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &session{cfg: c}
+	s := &session{cfg: c, noRing: spec.Scheduled}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.client = c.newClient()
 	if err := s.open(ctx); err != nil {

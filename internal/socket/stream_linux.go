@@ -1,0 +1,86 @@
+package socket
+
+import (
+	"io"
+	"net"
+	"syscall"
+	"time"
+)
+
+// A Stream reads from a plain TCP socket that does not block and that a waiter watches,
+// and knows when what it read arrived. It belongs to the waiter's thread.
+type Stream struct {
+	w      *Waiter
+	fd     int
+	remote net.Addr
+	stamp  int64 // when the last byte of the last read arrived, by the wall clock, in ns; 0: not known
+	alone  bool  // it is not read by the waiter's thread
+	msg    message
+	segs   segmentCount
+}
+
+// Stream readies a socket to be read.
+func (w *Waiter) Stream(fd int, remote net.Addr) Stream {
+	s := Stream{w: w, fd: fd, remote: remote}
+	if !s.msg.setup(fd) {
+		w.stamps = false
+	}
+	s.segs.begin(fd)
+	return s
+}
+
+// Read reads what is there: 0 bytes and no error when there is nothing.
+func (s *Stream) Read(b []byte) (int, error) {
+	for {
+		n, stamp, e := s.msg.receive(uintptr(s.fd), b)
+		s.stamp = stamp
+		switch {
+		case e == syscall.EINTR:
+		case e == syscall.EAGAIN:
+			return 0, nil
+		case e != 0:
+			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: s.remote, Err: e}
+		case n == 0:
+			return 0, io.EOF
+		default:
+			s.segs.read += uint64(n)
+			s.segs.reads++
+			return int(n), nil
+		}
+	}
+}
+
+// Arrival says when what the last read returned arrived; now is the present.
+func (s *Stream) Arrival(now time.Duration) Arrival {
+	a := Arrival{Last: now}
+	if s.alone {
+		return a
+	}
+	a.s = s
+	if at := arrived(s.stamp, 0, now); at > 0 {
+		// What the last look did not find came after it.
+		a.Last, a.exact = max(at, s.w.found.looked), true
+	} else { // the kernel takes a moment to begin, and the wall clock may be set
+		s.w.hasty = now + hastyFor
+	}
+	return a
+}
+
+// Together notes that answers to batches of different writes came in one read: only of
+// the last is it known when it arrived, so that they are not left unread for long now.
+func (s *Stream) Together() { s.w.hasty = s.w.found.now + hastyFor }
+
+// one reports whether all that the last read returned arrived at once.
+func (s *Stream) one() bool { return s.segs.one(s.fd) }
+
+// since is the earliest moment at which what the last wait found can have arrived.
+func (s *Stream) since() time.Duration {
+	f := &s.w.found
+	if f.since < 0 {
+		f.since = f.looked
+		if f.woken {
+			f.since = s.w.gap.Since(f.looked, f.entered, f.now, LeastSleep)
+		}
+	}
+	return f.since
+}
