@@ -275,7 +275,7 @@ func (l *lane) keep() {
 			}
 		}
 		pause = 0
-		k.adopt(s.p.poller(s.id))
+		k.adopt(s.p.pollers.Of(s.id))
 		s.p.tasks.Go(k.flusher)
 		if l.up(k) {
 			k.run()

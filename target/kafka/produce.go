@@ -45,7 +45,7 @@ type producer struct {
 	renewed       atomic.Uint64 // logins, on connections that went on
 	absent        dial.Absence  // of brokers, during the run
 
-	pollers []*socket.Poller // by sending thread; empty: connections are the runtime's
+	pollers socket.Pollers
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -250,30 +250,17 @@ func (p *producer) Start(sink load.Sink) {
 // Poll implements load.Poller: where connections are plain, sending threads wait for
 // their answers themselves.
 func (p *producer) Poll(t, of int) load.Waiting {
-	if t == 0 { // the first is asked for first
-		p.pollers = make([]*socket.Poller, of)
-	}
-	if p.cfg.security.tls != nil || len(p.pollers) != of {
+	if p.cfg.security.tls != nil {
 		return nil
 	}
-	w := socket.NewPoller(func() time.Duration { return p.sink.Now() })
-	if w == nil {
-		return nil
+	if w := p.pollers.Make(t, of, func() time.Duration { return p.sink.Now() }); w != nil {
+		return w
 	}
-	p.pollers[t] = w
-	return w
+	return nil
 }
 
 // Threads implements load.Poller: a thread for each processor.
 func (p *producer) Threads(processors int) int { return processors }
-
-// poller is where the thread of a client waits, nil where it waits elsewhere.
-func (p *producer) poller(client int) *socket.Poller {
-	if len(p.pollers) == 0 {
-		return nil
-	}
-	return p.pollers[client%len(p.pollers)]
-}
 
 // watchEvery is how often deadlines are looked at.
 const watchEvery = 20 * time.Millisecond

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/standin"
 	"carronade/internal/socket"
+	"carronade/internal/standin"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 )

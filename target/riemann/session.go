@@ -25,10 +25,10 @@ type session struct {
 	found map[string]any // by the probe
 	src   *source        // nil unless verifying
 
-	sink    load.Sink        // since Start
-	pollers []*socket.Poller // by sending thread; empty: connections are the runtime's
-	telling []*teller        // once somebody has asked
-	firing  atomic.Bool      // since Start
+	sink    load.Sink // since Start
+	pollers socket.Pollers
+	telling []*teller   // once somebody has asked
+	firing  atomic.Bool // since Start
 }
 
 // Open implements target.Kind. It connects and asks, so that what is wrong
@@ -177,7 +177,7 @@ func (s *session) Start(sink load.Sink) {
 	s.sink = sink
 	for _, l := range s.lanes {
 		if l, ok := l.(*lane); ok {
-			l.poller = s.poller
+			l.poller = s.pollers.Of
 		}
 		l.start(sink)
 	}
@@ -194,30 +194,17 @@ func (s *session) Shares() bool {
 // Poll implements load.Poller: where connections are plain, sending threads wait for
 // their answers themselves.
 func (s *session) Poll(t, of int) load.Waiting {
-	if t == 0 { // the first is asked for first
-		s.pollers = make([]*socket.Poller, of)
-	}
-	if s.cfg.road.tls || s.cfg.road.unanswered || len(s.pollers) != of {
+	if s.cfg.road.tls || s.cfg.road.unanswered {
 		return nil
 	}
-	w := socket.NewPoller(func() time.Duration { return s.sink.Now() })
-	if w == nil {
-		return nil
+	if w := s.pollers.Make(t, of, func() time.Duration { return s.sink.Now() }); w != nil {
+		return w
 	}
-	s.pollers[t] = w
-	return w
+	return nil
 }
 
 // Threads implements load.Poller: a thread for each processor.
 func (s *session) Threads(processors int) int { return processors }
-
-// poller is where the thread of a lane waits, nil where it waits elsewhere.
-func (s *session) poller(lane int) *socket.Poller {
-	if len(s.pollers) == 0 {
-		return nil
-	}
-	return s.pollers[lane%len(s.pollers)]
-}
 
 // LogOf implements target.Placed: what a client fires is a log of its own.
 func (s *session) LogOf(stripe int32) int32 { return stripe }
