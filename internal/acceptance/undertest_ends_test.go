@@ -134,7 +134,7 @@ func TestSystemDiesAtOnce(t *testing.T) {
 			}
 			killed := time.Now()
 			d := s.wait(patience).want(t, 3).document(t)
-			if took := time.Since(killed); took > 2*time.Second { // a second, and what a busy machine takes
+			if took := time.Since(killed); took > 20*time.Second { // of the minute that it was to last
 				t.Errorf("the run ended %v after its system", took)
 			}
 			if d.Stopped != "system ended" {

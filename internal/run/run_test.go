@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,6 +25,9 @@ type mortar struct {
 	deaf    time.Duration // the source goes on for so long after its end
 	dead    bool          // nobody answers where logs end
 	part    bool          // a shot's events are consumed one by one
+	mute    bool          // nothing is answered
+	full    bool          // nothing is taken
+	service time.Duration // 0: 1 ms
 	head    int64         // the log begins here at the end: what lay before was deleted unread
 	headErr error         // or nobody says where it begins
 	stamped bool
@@ -79,10 +83,16 @@ func (l mortarLane) Flush()                 {}
 func (l mortarLane) Close() error           { return nil }
 func (l mortarLane) Fire(shots []load.Shot) int {
 	s := l.s
+	if s.m.full {
+		return 0
+	}
 	for i := range shots {
 		shots[i].Bytes = 10
 		shot, sent := shots[i], s.sink.Now()
-		time.AfterFunc(time.Millisecond, func() {
+		if s.m.mute {
+			continue
+		}
+		time.AfterFunc(cmp.Or(s.m.service, time.Millisecond), func() {
 			n := int64(shot.Events)
 			base := s.end.Add(n) - n
 			if s.m.echo > 0 {
