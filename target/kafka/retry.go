@@ -295,14 +295,27 @@ func (s *sender) watch() {
 			if r := k.at(k.head); r.sent >= 0 && now-r.sent > s.p.cfg.requestTimeout {
 				k.kill(errTimeout)
 			}
-		} else if k.head == k.next && k.offset > 0 && now-k.at(k.head).sent > s.p.cfg.requestTimeout {
+		} else if since, waits := k.unread(); waits && now-since > s.p.cfg.requestTimeout {
 			k.kill(errTimeout) // the broker does not read either
 		}
+		l.ready(now) // it would hear of that before, unless somebody forgot to say so
 	}
 	s.abandon(now)
 	s.expire(now)
 	s.dispatch()
 	s.finish()
+}
+
+// unread is since when the broker has not read on, where the oldest request is not
+// written. Over TLS a write is told as a whole: nothing of it counts before its end.
+func (k *link) unread() (since time.Duration, waits bool) {
+	if k.head != k.next || k.next == k.tail {
+		return 0, false
+	}
+	if r := k.at(k.head); k.offset > 0 && r.sent >= 0 {
+		return r.sent, true
+	}
+	return k.moved, true
 }
 
 // expire gives up what waited too long for an attempt.
