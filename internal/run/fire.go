@@ -51,7 +51,9 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	if f.readsMeanwhile(e.Workload.Op) {
 		f.back.start()
 	}
+	unguard := e.guard(firingLook(r, e.session.Target()))
 	e.await(ctx, r, e.system.died())
+	unguard()
 	out.result, err = r.Wait()
 	e.told(ctx, q, &out)
 	out.confirm(ctx, e)

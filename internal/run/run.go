@@ -122,7 +122,9 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 			}
 		}
 	}()
+	unguard := e.guard(e.opening)
 	s, err := w.Kind.Open(ctx, spec)
+	unguard()
 	if err != nil {
 		return nil, failed(ctx, e.diedMeanwhile(err))
 	}
