@@ -27,9 +27,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	began := time.Now()
 	r.Start()
 	q.begin(func() time.Duration { return time.Since(began) })
-	if plan.Idle == 0 { // else to wait for nothing is what was asked for
-		defer e.guard(readingLook(r, e.session.Source()))()
-	}
+	defer e.guard(readingLook(r, e.session.Source(), plan.Idle > 0))()
 	died := e.system.died()
 	for stop := ctx.Done(); ; {
 		select {

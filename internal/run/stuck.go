@@ -92,22 +92,30 @@ func firingLook(r *load.Run, tgt load.Target) look {
 	}
 }
 
-// readingLook returns the look of a run that reads.
-func readingLook(r *load.Reading, src load.Source) look {
-	_, before := src.Wire()
-	last := r.Last()
+// readingLook returns the look of a run that reads. Where it ends when nothing comes, it
+// waits for nothing but an assignment: the time without one does not count for that end.
+func readingLook(r *load.Reading, src load.Source, ends bool) look {
+	last, idle := r.Last(), src.Rebalancing()
 	return func() (moved bool, waits func() string) {
-		_, read := src.Wire()
-		newest := r.Last()
-		if read != before || newest != last {
-			before, last = read, newest
+		newest, without := r.Last(), src.Rebalancing()
+		unassigned := without > idle
+		idle = without
+		switch {
+		case newest != last:
+			last = newest
 			return true, nil
+		case ends && !unassigned:
+			return false, nil
 		}
 		return false, func() string {
-			if last < 0 {
-				return "the first events"
+			text := "the first events"
+			if last >= 0 {
+				text = "events, the newest came at " + units.FormatDuration(last)
 			}
-			return "events, the newest came at " + units.FormatDuration(last)
+			if unassigned {
+				text += ": no partitions are assigned, for " + units.FormatDuration(without.Round(time.Second)) + " in all"
+			}
+			return text
 		}
 	}
 }

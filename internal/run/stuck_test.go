@@ -2,11 +2,13 @@ package run
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"carronade/load"
 	"carronade/target"
@@ -72,7 +74,7 @@ func TestGuard(t *testing.T) {
 				if tt.reads {
 					r := load.NewReading(load.ReadPlan{Portable: true}, s.Source())
 					r.Start()
-					l, end = readingLook(r, s.Source()), func() { r.Abort(); _, _ = r.Wait() }
+					l, end = readingLook(r, s.Source(), false), func() { r.Abort(); _, _ = r.Wait() }
 				} else {
 					tt.plan.Portable = true
 					r, err := load.New(tt.plan, s.Target())
@@ -88,6 +90,41 @@ func TestGuard(t *testing.T) {
 				unguard()
 				end()
 				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("said (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestGuardedStages: a run is guarded while it opens its target, fires and reads.
+func TestGuardedStages(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		kind mortar
+		set  []string
+		want []string
+	}{
+		{"opening", mortar{opens: 40 * time.Second}, []string{"count=1"}, []string{"nothing has moved for 30 s; waiting for a connection to mortar://here"}},
+		{"firing", mortar{service: 40 * time.Second}, []string{"count=1", "drain=1m"}, []string{"nothing has moved for 30 s; waiting for the answers to 1 event"}},
+		{"reading without an assignment", mortar{lacks: true}, []string{"op=consume", "for=40s"}, []string{"nothing has moved for 30 s; waiting for the first events: no partitions are assigned, for 30 s in all"}},
+		{"reading until nothing comes", mortar{}, []string{"op=consume", "idle-timeout=40s"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var got []string
+				if _, err := Execute(t.Context(), Job{
+					Portable: true, Workload: resolve(t, &tt.kind, tt.set...),
+					Logf: func(format string, args ...any) {
+						mu.Lock()
+						defer mu.Unlock()
+						got = append(got, fmt.Sprintf(format, args...))
+					},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tt.want, got[:min(len(got), 1)], cmpopts.EquateEmpty()); diff != "" { // it may have ended before it was seen to go on
 					t.Errorf("said (-want +got):\n%s", diff)
 				}
 			})
