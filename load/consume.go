@@ -49,7 +49,9 @@ type Reading struct {
 	holdAt time.Duration
 	until  time.Duration // what arrives from here on is not of the hold
 
+	begun  atomic.Bool // by Start: there is a start to count from
 	once   sync.Once
+	ctx    context.Context // of the source
 	stop   context.CancelFunc
 	abort  chan struct{} // closed: the source is not waited for
 	leave  sync.Once
@@ -78,6 +80,7 @@ func NewReading(plan ReadPlan, src Source) *Reading {
 		plan.Interval = defaultInterval
 	}
 	r := &Reading{plan: plan, src: src, holdAt: plan.Warmup, until: Never, abort: make(chan struct{}), done: make(chan struct{})}
+	r.ctx, r.stop = context.WithCancel(context.Background())
 	if plan.Hold.Time > 0 {
 		r.until = plan.Warmup + plan.Hold.Time
 	}
@@ -108,24 +111,29 @@ func Consume(ctx context.Context, plan ReadPlan, src Source) (*Result, error) {
 	return r.Wait()
 }
 
-// Start begins to read.
+// Start begins to read. A reading that was stopped before reads nothing.
 func (r *Reading) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	r.stop = cancel
 	r.start = time.Now()
+	r.begun.Store(true)
 	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
 	if !r.plan.Portable {
 		r.dog.rouse(1)
 		r.dog.start(r.now)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- r.src.Receive(ctx, r.now, r.arrived) }()
-	go r.collect(ctx, ended)
+	go func() { ended <- r.src.Receive(r.ctx, r.now, r.arrived) }()
+	go r.collect(r.ctx, ended)
 }
 
 // Stop ends the reading now: nothing that arrives afterwards counts. The source
-// has 10 s to end; if it does not, that is an error.
-func (r *Reading) Stop(why Reason) { r.end(why, min(r.now(), r.until)) }
+// has 10 s to end; if it does not, that is an error. It may come before Start.
+func (r *Reading) Stop(why Reason) {
+	at := time.Duration(0)
+	if r.begun.Load() {
+		at = min(r.now(), r.until)
+	}
+	r.end(why, at)
+}
 
 // Abort is Stop, and does not wait for the source.
 func (r *Reading) Abort() {
@@ -133,7 +141,8 @@ func (r *Reading) Abort() {
 	r.leave.Do(func() { close(r.abort) })
 }
 
-// Wait returns the result once the reading has ended.
+// Wait returns the result once the reading has ended, which it does only after
+// Start.
 func (r *Reading) Wait() (*Result, error) {
 	<-r.done
 	return r.result, r.err
@@ -141,6 +150,10 @@ func (r *Reading) Wait() (*Result, error) {
 
 // Done is closed when the reading has ended.
 func (r *Reading) Done() <-chan struct{} { return r.done }
+
+// Last is when the newest events arrived; negative before the first. It may be called
+// from anywhere.
+func (r *Reading) Last() time.Duration { return time.Duration(r.last.Load()) }
 
 func (r *Reading) now() time.Duration { return time.Since(r.start) }
 

@@ -263,3 +263,52 @@ func TestWholeReading(t *testing.T) {
 		})
 	}
 }
+
+// TestStoppedBeforeStart: a run or a reading that is stopped before it starts does
+// nothing, and ends with a result.
+func TestStoppedBeforeStart(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		abort bool
+	}{{"stop", false}, {"abort", true}} {
+		t.Run("reading, "+tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := NewReading(ReadPlan{Hold: Limits{Time: time.Minute}, Portable: true}, &spring{tick: time.Millisecond})
+				if tt.abort {
+					r.Abort()
+				} else {
+					r.Stop(Interrupted)
+				}
+				r.Start()
+				res, err := r.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Stopped != Interrupted || res.Hold.Consumed != 0 || res.Hold.Length() != 0 {
+					t.Errorf("stopped by %q, %d events in %v", res.Stopped, res.Hold.Consumed, res.Hold.Length())
+				}
+			})
+		})
+		t.Run("run, "+tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, err := New(Plan{Schedule: Constant(1000), Hold: Limits{Time: time.Minute}, Portable: true}, newFake(RoundRobin(1), 1, constantly(time.Millisecond)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tt.abort {
+					r.Abort()
+				} else {
+					r.Stop(Interrupted)
+				}
+				r.Start()
+				res, err := r.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Stopped != Interrupted || res.Hold.Offered != 0 || res.Hold.Sent != 0 {
+					t.Errorf("stopped by %q, offered %d, sent %d", res.Stopped, res.Hold.Offered, res.Hold.Sent)
+				}
+			})
+		})
+	}
+}

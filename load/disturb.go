@@ -1,6 +1,7 @@
 package load
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,7 +53,7 @@ func (x *disturbances) begin(from, to time.Duration, again bool) {
 		d := &next.d[n-1]
 		d.from, d.late = min(d.from, from), max(d.late, to-from)
 	} else {
-		next.d = append(next.d, disturbance{from: from, to: Never, late: to - from})
+		next.add(disturbance{from: from, to: Never, late: to - from})
 	}
 	x.list.Store(next)
 }
@@ -69,22 +70,27 @@ func (x *disturbances) end(at time.Duration) {
 	x.list.Store(next)
 }
 
+// copy returns a list like the newest, with room for one more.
 func (x *disturbances) copy() *disturbanceList {
 	next := &disturbanceList{}
 	if old := x.list.Load(); old != nil {
 		next.forgotten = old.forgotten
-		keep := old.d
-		if len(keep) >= mostDisturbances {
-			f, gone := &next.forgotten, keep[0]
-			if f.late == 0 {
-				f.from = gone.from
-			}
-			f.to, f.late = gone.to, max(f.late, gone.late)
-			keep = keep[1:]
-		}
-		next.d = append(make([]disturbance, 0, len(keep)+1), keep...)
+		next.d = append(make([]disturbance, 0, len(old.d)+1), old.d...)
 	}
 	return next
+}
+
+// add appends one, and forgets the oldest where there are too many.
+func (l *disturbanceList) add(d disturbance) {
+	if len(l.d) >= mostDisturbances {
+		f, gone := &l.forgotten, l.d[0]
+		if f.late == 0 {
+			f.from = gone.from
+		}
+		f.to, f.late = gone.to, max(f.late, gone.late)
+		l.d = slices.Delete(l.d, 0, 1)
+	}
+	l.d = append(l.d, d)
 }
 
 // at returns by how much what was due at a time may have been delayed by the

@@ -21,6 +21,8 @@ type Run struct {
 	phases []phase
 	mode   Mode
 
+	starting sync.Mutex // over start and threads, until the run has begun
+
 	start   time.Time
 	threads []*thread
 	byLane  atomic.Pointer[[]*thread]
@@ -139,8 +141,28 @@ func (r *Run) Threads() int {
 	return n
 }
 
-// Start begins to fire. The run goes on until its limits, Stop or Abort.
+// Start begins to fire. The run goes on until its limits, Stop or Abort. One that
+// was stopped before fires nothing.
 func (r *Run) Start() {
+	n := r.prepare()
+	if !r.plan.Portable {
+		bring(n)
+		r.dog.rouse(int32(n))
+		r.dog.start(r.Now)
+	}
+	r.target.Start(r)
+	var firing sync.WaitGroup
+	for _, t := range r.threads {
+		firing.Go(t.loop)
+	}
+	go r.collect(&firing)
+}
+
+// prepare makes the threads, and says how many they are. The times of the run count
+// from here.
+func (r *Run) prepare() int {
+	r.starting.Lock()
+	defer r.starting.Unlock()
 	n := r.Threads()
 	r.start = time.Now()
 	none := []*thread{}
@@ -159,17 +181,7 @@ func (r *Run) Start() {
 	}
 	r.join.lower = make([]lowers, len(r.phases))
 	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
-	if !r.plan.Portable {
-		bring(n)
-		r.dog.rouse(int32(n))
-		r.dog.start(r.Now)
-	}
-	r.target.Start(r)
-	var firing sync.WaitGroup
-	for _, t := range r.threads {
-		firing.Go(t.loop)
-	}
-	go r.collect(&firing)
+	return n
 }
 
 // Started is when the run began: offset 0 of all its times; zero before Start.
@@ -177,13 +189,29 @@ func (r *Run) Started() time.Time { return r.start }
 
 // Stop ends the firing now: answers of shots in flight are still waited for,
 // as long as the plan's drain; events due by now and not sent are unsent. When
-// the firing was over already, an interruption ends the waiting.
+// the firing was over already, an interruption ends the waiting. It may come before
+// Start.
 func (r *Run) Stop(why Reason) {
 	// The reason first: once threads see the stop, the run may be over before
 	// this goes on.
 	r.reason.CompareAndSwap(nil, why)
-	r.stopAt.CompareAndSwap(int64(Never), int64(r.Now()))
-	r.wakeAll()
+	r.mark(&r.stopAt)
+}
+
+// mark sets a moment to now where it is not set, and wakes all threads. Before Start
+// it is the beginning of the run.
+func (r *Run) mark(moment *atomic.Int64) {
+	r.starting.Lock()
+	at := time.Duration(0)
+	if !r.start.IsZero() {
+		at = r.Now()
+	}
+	moment.CompareAndSwap(int64(Never), int64(at))
+	threads := r.threads
+	r.starting.Unlock()
+	for _, t := range threads {
+		t.wait.wake()
+	}
 }
 
 // Abort ends the run now, answers or not.
@@ -192,14 +220,13 @@ func (r *Run) Abort() { r.End(Interrupted) }
 // End is Abort for another reason.
 func (r *Run) End(why Reason) {
 	r.Stop(why)
-	r.abortAt.CompareAndSwap(int64(Never), int64(r.Now()))
-	r.wakeAll()
+	r.mark(&r.abortAt)
 }
 
 // Done is closed when the run has ended and its result is there.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Wait returns the result once the run has ended. An error means that the
+// Wait returns the result once the run has ended, which it does only after Start. An error means that the
 // accounting did not add up, which is a fault of the program or of a target;
 // the result is returned all the same.
 func (r *Run) Wait() (*Result, error) {

@@ -33,8 +33,7 @@ type Arrival struct {
 type Stamp struct {
 	Run    uint32 // low bits of the run's random id
 	Stripe int32
-	Index  uint64        // index of the event in its stripe
-	Due    time.Duration // or when it was sent, without a schedule
+	Index  uint64 // index of the event in its stripe
 	Offset int64
 	Bad    bool   // its own checksum does not fit
 	Key    uint64 // hash of its key, where the log is compacted

@@ -214,6 +214,13 @@ type Unanswered interface {
 	Unanswered() bool
 }
 
+// Pending is a load.Target that can say what it waits for: of each connection what it
+// has in hand and since when, a text each. It is asked when nothing has moved for long,
+// from any goroutine.
+type Pending interface {
+	Pending() []string
+}
+
 // A Confirmer is a Session that can ask, past the system, how much of what was
 // fired arrived in the store behind it.
 type Confirmer interface {

@@ -182,7 +182,7 @@ func TestAPMWatched(t *testing.T) {
 	server.kill()
 	killed := time.Now()
 	d = s.wait(patience).want(t, 3).document(t)
-	if took := time.Since(killed); took > time.Second {
+	if took := time.Since(killed); took > 20*time.Second { // of the minute that it was to last
 		t.Errorf("the run ended %v after its system", took)
 	}
 	if d.Stopped != "system ended" || !d.System.Died {

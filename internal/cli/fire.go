@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"carronade/internal/live"
 	"carronade/internal/report"
@@ -77,7 +79,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 			}
 		},
 		Logf:        func(format string, args ...any) { watcher.Say(fmt.Sprintf(format, args...)) },
-		Started:     s.started,
+		Started:     s.ends.slot(),
 		Host:        system.Describe(),
 		Calibration: keptCalibration(),
 	})
@@ -96,12 +98,40 @@ func (o *outputs) which(i int) string {
 	return strings.Join(parts, ", ")
 }
 
-// started keeps how to end at once what a run has started; nil when nothing of
-// it is left.
-func (s *session) started(end func()) {
-	if end == nil {
-		s.end.Store(nil)
-		return
+// ends is how to end at once what runs have started, each its own. Safe for
+// concurrent use.
+type ends struct {
+	mu sync.Mutex
+	of map[*func()]struct{}
+}
+
+// slot is a place of one run: the function that is returned keeps how to end what the
+// run has started, nil when nothing of it is left.
+func (e *ends) slot() func(end func()) {
+	var kept *func()
+	return func(end func()) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.of, kept)
+		if end == nil {
+			return
+		}
+		if e.of == nil {
+			e.of = map[*func()]struct{}{}
+		}
+		kept = &end
+		e.of[kept] = struct{}{}
 	}
-	s.end.Store(&end)
+}
+
+// all ends what all runs have started, and waits for it.
+func (e *ends) all() {
+	e.mu.Lock()
+	of := maps.Clone(e.of)
+	e.mu.Unlock()
+	var ending sync.WaitGroup
+	for end := range of {
+		ending.Go(*end)
+	}
+	ending.Wait()
 }

@@ -97,9 +97,9 @@ type session struct {
 	// restore is the watcher whose status stands on the terminal, to be taken
 	// off before leaving at once.
 	restore atomic.Pointer[live.Watcher]
-	// end ends at once what a run has started (the system under test), which
+	// ends ends at once what runs have started (the systems under test), which
 	// must not outlive this program.
-	end atomic.Pointer[func()]
+	ends ends
 
 	// unhelped is why no help was printed that was asked for: the parser of the
 	// command line takes no error for it.
@@ -134,9 +134,7 @@ func (s *session) watchSignals() func() {
 				continue
 			}
 			s.restore.Load().Close()
-			if end := s.end.Load(); end != nil {
-				(*end)()
-			}
+			s.ends.all()
 			exit := s.Exit
 			if exit == nil {
 				exit = os.Exit

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -190,8 +189,9 @@ func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workl
 	return o, err
 }
 
-// tryFiles makes the files that the tasks write, each its own. That of the report
-// is asked for by the flag json.
+// tryFiles tells whether the files can be written that the tasks write, each its
+// own, and makes none: a run may come to nothing. That of the report is asked for by
+// the flag json.
 func (o *outputs) tryFiles(json string) error {
 	for flag, of := range map[string]func(*task) *string{
 		json:      func(k *task) *string { return &k.file },
@@ -207,16 +207,15 @@ func (o *outputs) tryFiles(json string) error {
 	return nil
 }
 
-// tryFile makes a file that a flag asks for.
+// tryFile tells whether a file can be written that a flag asks for.
 func tryFile(flag, path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
+	if err := command.TryFile(path); err != nil {
 		return &words{
 			Err:  fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)),
 			Hint: "give a file in a folder that exists and may be written",
 		}
 	}
-	return f.Close()
+	return nil
 }
 
 // number puts a number before the extension of a file that several tasks have,

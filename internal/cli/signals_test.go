@@ -29,7 +29,13 @@ type process struct {
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(carronade(t), args...)}
+	return begin(t, exec.Command(carronade(t), args...))
+}
+
+// begin starts a command that is the program, or becomes it.
+func begin(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: cmd}
 	p.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "LANG=C.UTF-8")
 	p.Stdout = &p.out
 	r, err := p.StderrPipe()
@@ -118,6 +124,30 @@ func TestInterruptStopsAndReports(t *testing.T) {
 				t.Errorf("got %+v, want a report whose events were acked, partial: %v", d, tt.partial)
 			}
 		})
+	}
+}
+
+// Under nohup a run goes on when its terminal is closed.
+func TestNohup(t *testing.T) {
+	t.Parallel()
+	p := begin(t, exec.Command("sh", "-c", `trap '' HUP; exec "$0" "$@"`, carronade(t),
+		"run", "null://", "--rate", "1k/s", "--for", "1500ms", "--interval", "50ms", "--json"))
+	p.until(t, "hold")
+	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.end(t); got != 0 && got != 3 { // 3: this machine is busy with the other tests
+		t.Errorf("exit code: got %d, want 0; it said:\n%s", got, p.said.String())
+	}
+	var d struct {
+		Stopped string
+		Totals  struct{ Offered uint64 }
+	}
+	if err := json.Unmarshal(p.out.Bytes(), &d); err != nil {
+		t.Fatalf("the report: %v\n%s", err, p.out.String())
+	}
+	if d.Stopped != "time" || d.Totals.Offered != 1500 {
+		t.Errorf("got %+v, want a run that came to its end", d)
 	}
 }
 

@@ -36,19 +36,23 @@ func seriesColumns() []string {
 
 // writeCSV writes the series: one row an interval (and phase), the first line
 // names the columns. A number that does not exist for the run is empty.
-func writeCSV(w io.Writer, ds []*report.Document, _ Options) error {
+func writeCSV(w io.Writer, rs Reports, _ Options) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(seriesColumns()); err != nil {
 		return err
 	}
 	var row []string
-	for _, d := range ds {
+	err := rs.each(func(_ int, d *report.Document) error {
 		for i := range d.Intervals {
 			row = seriesRow(row[:0], d, &d.Intervals[i])
 			if err := out.Write(row); err != nil {
 				return err
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	out.Flush()
 	return out.Error()

@@ -13,8 +13,7 @@ import (
 // offset. The offset is when the event was due (sent, without a schedule), from
 // the start of the run, and the time is from there to its consumption, so it is
 // never negative.
-func writeEndToEnd(w io.Writer, ds []*report.Document, _ Options) error {
-	d := ds[0]
+func writeEndToEnd(w io.Writer, d *report.Document, _ Options) error {
 	if d.Samples == nil || len(d.Samples.EndToEnd) == 0 {
 		return &Lacking{ID: d.ID, What: "it has no sampled end-to-end times; a round trip (--op roundtrip) has"}
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"carronade/internal/layout"
@@ -24,7 +25,51 @@ type Format struct {
 	// Pictures.
 	Picture bool
 
-	write func(io.Writer, []*report.Document, Options) error
+	write func(io.Writer, Reports, Options) error
+}
+
+// Reports are what is written, in their order. They may be read one after the other,
+// each when its turn comes: forms that hold one after the other keep none of them.
+// The sequence ends with its first error.
+type Reports struct {
+	N   int
+	All iter.Seq2[*report.Document, error]
+}
+
+// Of are reports that are there.
+func Of(ds ...*report.Document) Reports {
+	return Reports{N: len(ds), All: func(yield func(*report.Document, error) bool) {
+		for _, d := range ds {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}}
+}
+
+// each calls f for each of them, with its place.
+func (r Reports) each(f func(i int, d *report.Document) error) error {
+	i := 0
+	for d, err := range r.All {
+		if err != nil {
+			return err
+		}
+		if err := f(i, d); err != nil {
+			return err
+		}
+		i++
+	}
+	return nil
+}
+
+// together reads them all, for forms that show them over each other.
+func (r Reports) together() ([]*report.Document, error) {
+	ds := make([]*report.Document, 0, r.N)
+	err := r.each(func(_ int, d *report.Document) error {
+		ds = append(ds, d)
+		return nil
+	})
+	return ds, err
 }
 
 // Options say more about a form. The zero Options are the usual ones.
@@ -47,13 +92,13 @@ var Formats = []Format{
 	{Name: "markdown", Ext: ".md", Help: "the report for a page or an issue", Several: true, write: writeMarkdown},
 	{Name: "json", Ext: ".json", Help: "the whole report (docs/report.md); several are a line each", Several: true, write: writeJSON},
 	{Name: "csv", Ext: ".csv", Help: "the series: a row an interval", Several: true, write: writeCSV},
-	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: writeHDR},
-	{Name: "percentiles", Ext: ".hgrm", Help: "the distribution of a time, as HdrHistogram prints it", write: writePercentiles},
+	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: alone(writeHDR)},
+	{Name: "percentiles", Ext: ".hgrm", Help: "the distribution of a time, as HdrHistogram prints it", write: alone(writePercentiles)},
 	{Name: "junit", Ext: ".xml", Help: "checks and trust as test cases, for CI", Several: true, write: writeJUnit},
 	{Name: "html", Ext: ".html", Help: "a page with all pictures, in one file that needs nothing else", Several: true, write: writeHTML},
 	{Name: "svg", Ext: ".svg", Help: "a picture, as lines; of several reports laid over each other", Several: true, Picture: true, write: writeSVG},
 	{Name: "png", Ext: ".png", Help: "a picture, as pixels; likewise", Binary: true, Several: true, Picture: true, write: writePNG},
-	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: writeEndToEnd},
+	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: alone(writeEndToEnd)},
 }
 
 // Named returns a form by its name.
@@ -70,20 +115,21 @@ func Named(name string) (*Format, error) {
 
 // Write writes reports in a form, in the order given. It fails for a form that
 // there is not, for several reports where only one fits, for a report that
-// lacks what the form is made of (a *Lacking), and with the writer's errors.
-func Write(w io.Writer, format string, ds []*report.Document, o Options) error {
+// lacks what the form is made of (a *Lacking), and with the errors of the reports
+// and of the writer.
+func Write(w io.Writer, format string, rs Reports, o Options) error {
 	f, err := Named(format)
 	if err != nil {
 		return err
 	}
-	if len(ds) == 0 {
+	if rs.N == 0 {
 		return fmt.Errorf("write %s: there is no report", f.Name)
 	}
-	if len(ds) > 1 && !f.Several {
-		return fmt.Errorf("write %s: it holds one report, and these are %d; write each by itself", f.Name, len(ds))
+	if rs.N > 1 && !f.Several {
+		return fmt.Errorf("write %s: it holds one report, and these are %d; write each by itself", f.Name, rs.N)
 	}
 	b := bufio.NewWriterSize(w, 64<<10)
-	if err := f.write(b, ds, o); err != nil {
+	if err := f.write(b, rs, o); err != nil {
 		return fmt.Errorf("write %s: %w", f.Name, err)
 	}
 	if err := b.Flush(); err != nil {
@@ -101,16 +147,20 @@ type Lacking struct {
 // Error implements error.
 func (e *Lacking) Error() string { return "report " + e.ID + ": " + e.What }
 
-func writeText(w io.Writer, ds []*report.Document, o Options) error {
-	for i, d := range ds {
+func writeText(w io.Writer, rs Reports, o Options) error {
+	return rs.each(func(i int, d *report.Document) error {
 		if i > 0 {
 			if _, err := io.WriteString(w, "\n"); err != nil {
 				return err
 			}
 		}
-		if err := d.Text(w, o.Style); err != nil {
-			return err
-		}
+		return d.Text(w, o.Style)
+	})
+}
+
+// alone makes a form of one report.
+func alone(write func(io.Writer, *report.Document, Options) error) func(io.Writer, Reports, Options) error {
+	return func(w io.Writer, rs Reports, o Options) error {
+		return rs.each(func(_ int, d *report.Document) error { return write(w, d, o) })
 	}
-	return nil
 }

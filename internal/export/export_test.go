@@ -101,7 +101,7 @@ func document(t testing.TB, change func(in *report.Input)) *report.Document {
 func written(t testing.TB, format string, o Options, ds ...*report.Document) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, format, ds, o); err != nil {
+	if err := Write(&b, format, Of(ds...), o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -450,7 +450,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
-			err := Write(&b, tt.format, tt.ds, tt.o)
+			err := Write(&b, tt.format, Of(tt.ds...), tt.o)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -465,7 +465,7 @@ func TestRefused(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	d := document(t, nil)
 	for _, f := range Formats {
-		if err := Write(full{}, f.Name, []*report.Document{d}, Options{Picture: "throughput"}); !errors.Is(err, errFull) {
+		if err := Write(full{}, f.Name, Of(d), Options{Picture: "throughput"}); !errors.Is(err, errFull) {
 			t.Errorf("%s: got %v, want the disk's error", f.Name, err)
 		}
 	}
@@ -477,13 +477,43 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
+// TestReadInTurn: a form that holds one report after the other reads each when the ones
+// before are written: there may be more than memory holds. Where one cannot be read, that
+// is the error.
+func TestReadInTurn(t *testing.T) {
+	d := document(t, nil)
+	damaged := errors.New("damaged")
+	for _, name := range []string{"text", "markdown", "json", "csv"} {
+		t.Run(name, func(t *testing.T) {
+			size := len(written(t, name, Options{}, d, d, d)) - len(written(t, name, Options{}, d, d))
+			n := 2 + 1<<20/size // more than any buffer holds
+			var b bytes.Buffer
+			err := Write(&b, name, Reports{N: n, All: func(yield func(*report.Document, error) bool) {
+				for i := range n - 1 {
+					if late := (i - b.Len()/size) * size; late > 256<<10 {
+						t.Errorf("%d bytes of those before are not written when report %d is read", late, i)
+						return
+					}
+					if !yield(d, nil) {
+						return
+					}
+				}
+				yield(nil, damaged)
+			}}, Options{})
+			if !errors.Is(err, damaged) {
+				t.Errorf("error %v, want that of the last report", err)
+			}
+		})
+	}
+}
+
 // TestEmpty: a run that ended before it measured anything has every form but
 // those that there is nothing for.
 func TestEmpty(t *testing.T) {
 	d := report.Build(report.Input{ID: "none", Result: &load.Result{Mode: load.OpenLoop}})
 	for _, f := range Formats {
 		var b bytes.Buffer
-		err := Write(&b, f.Name, []*report.Document{d}, Options{Picture: "throughput"})
+		err := Write(&b, f.Name, Of(d), Options{Picture: "throughput"})
 		lacking := new(Lacking)
 		if err != nil && !errors.As(err, &lacking) {
 			t.Errorf("%s: %v", f.Name, err)

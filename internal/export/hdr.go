@@ -15,8 +15,7 @@ const noHistograms = "it has no histograms of its intervals: its program kept no
 
 // writeHDR writes the log that `run --hdr` writes while it runs, from what the
 // report kept.
-func writeHDR(w io.Writer, ds []*report.Document, _ Options) error {
-	d := ds[0]
+func writeHDR(w io.Writer, d *report.Document, _ Options) error {
 	log := report.NewLog(w, "")
 	about := []string{"carronade " + d.Version, "target " + d.Target}
 	if d.ID != "" {

@@ -10,12 +10,12 @@ import (
 )
 
 // writeJSON writes one report as a document, and several as a line each.
-func writeJSON(w io.Writer, ds []*report.Document, _ Options) error {
-	if len(ds) == 1 {
-		return ds[0].WriteJSON(w)
-	}
+func writeJSON(w io.Writer, rs Reports, _ Options) error {
 	var whole, line bytes.Buffer
-	for _, d := range ds {
+	return rs.each(func(_ int, d *report.Document) error {
+		if rs.N == 1 {
+			return d.WriteJSON(w)
+		}
 		whole.Reset()
 		line.Reset()
 		err := d.WriteJSON(&whole)
@@ -26,9 +26,7 @@ func writeJSON(w io.Writer, ds []*report.Document, _ Options) error {
 			return fmt.Errorf("report %s: %w", d.ID, err)
 		}
 		line.WriteByte('\n')
-		if _, err := w.Write(line.Bytes()); err != nil {
-			return err
-		}
-	}
-	return nil
+		_, err = w.Write(line.Bytes())
+		return err
+	})
 }

@@ -134,9 +134,9 @@ func JUnit(w io.Writer, suites []Suite) error {
 
 // writeJUnit writes a suite a report: whether it came to its end, whether it may
 // be trusted, and a case for each limit that was set.
-func writeJUnit(w io.Writer, ds []*report.Document, _ Options) error {
+func writeJUnit(w io.Writer, rs Reports, _ Options) error {
 	var suites []Suite
-	for _, d := range ds {
+	err := rs.each(func(_ int, d *report.Document) error {
 		s := Suite{
 			Name: strings.TrimSpace(d.Op + " " + d.Target + " " + d.ID), At: d.StartedAt, Took: d.EndedAt.Sub(d.StartedAt),
 			Facts: map[string]string{"report": d.ID, "version": d.Version, "throughput": units.FormatRate(d.Totals.EventsPerS) + " " + d.Totals.RateOf},
@@ -149,6 +149,10 @@ func writeJUnit(w io.Writer, ds []*report.Document, _ Options) error {
 			s.Cases = append(s.Cases, Case{Name: c.Name, Text: c.Text, Failed: !c.OK && !c.CannotTell, Skipped: c.CannotTell})
 		}
 		suites = append(suites, s)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return JUnit(w, suites)
 }

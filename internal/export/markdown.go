@@ -15,16 +15,16 @@ import (
 // writeMarkdown writes reports for a page or an issue: the verdict with its
 // conditions, the counts, the times and what speaks against them. GitHub's
 // tables. The series is left to other forms.
-func writeMarkdown(w io.Writer, ds []*report.Document, _ Options) error {
-	m := &markdown{}
-	for i, d := range ds {
+func writeMarkdown(w io.Writer, rs Reports, _ Options) error {
+	return rs.each(func(i int, d *report.Document) error {
+		m := &markdown{}
 		if i > 0 {
 			m.line("")
 		}
 		m.report(d)
-	}
-	_, err := io.WriteString(w, m.String())
-	return err
+		_, err := io.WriteString(w, m.String())
+		return err
+	})
 }
 
 // A markdown is a page.

@@ -21,8 +21,8 @@ const ticks = 5
 // the report: without them a system that died would look the better the sooner
 // it did. A comment at the end, which the plotter skips, says from where on
 // values are lower bounds.
-func writePercentiles(w io.Writer, ds []*report.Document, o Options) error {
-	h, ages, err := timed(ds[0], o.Time)
+func writePercentiles(w io.Writer, d *report.Document, o Options) error {
+	h, ages, err := timed(d, o.Time)
 	if err != nil {
 		return err
 	}

@@ -21,21 +21,27 @@ func Pictures(ds []*report.Document) []string {
 	return names
 }
 
-func writeHTML(w io.Writer, ds []*report.Document, _ Options) error { return page.Write(w, ds...) }
+func writeHTML(w io.Writer, rs Reports, _ Options) error {
+	ds, err := rs.together()
+	if err != nil {
+		return err
+	}
+	return page.Write(w, ds...)
+}
 
 // usualScale makes a PNG sharp on most screens.
 const usualScale = 2
 
-func writeSVG(w io.Writer, ds []*report.Document, o Options) error {
-	f, theme, err := figure(ds, o)
+func writeSVG(w io.Writer, rs Reports, o Options) error {
+	f, theme, err := figure(rs, o)
 	if err != nil {
 		return err
 	}
 	return f.SVG(w, theme)
 }
 
-func writePNG(w io.Writer, ds []*report.Document, o Options) error {
-	f, theme, err := figure(ds, o)
+func writePNG(w io.Writer, rs Reports, o Options) error {
+	f, theme, err := figure(rs, o)
 	if err != nil {
 		return err
 	}
@@ -47,13 +53,17 @@ func writePNG(w io.Writer, ds []*report.Document, o Options) error {
 }
 
 // figure finds the picture that is wanted.
-func figure(ds []*report.Document, o Options) (*picture.Figure, picture.Theme, error) {
+func figure(rs Reports, o Options) (*picture.Figure, picture.Theme, error) {
 	theme := picture.Auto
 	if o.Dark {
 		theme = picture.Dark
 	}
 	if o.Picture == "" {
 		return nil, theme, errors.New("it holds one picture, and none is named")
+	}
+	ds, err := rs.together()
+	if err != nil {
+		return nil, theme, err
 	}
 	figures := picture.Of(ds...)
 	if f, ok := picture.ByName(figures, o.Picture); ok {

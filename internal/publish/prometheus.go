@@ -3,6 +3,7 @@ package publish
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -121,26 +122,28 @@ func oneIf(b bool) float64 {
 }
 
 // infoLabels describe a run. Labels of the report stand under label_NAME, and
-// what may not stand in a name of Prometheus becomes an underscore.
+// what may not stand in a name of Prometheus becomes an underscore. Where names
+// become the same, the label has their values, joined by ";" in the order of the
+// names, as OpenTelemetry has it for Prometheus.
 func infoLabels(r Run, version string) []string {
 	out := []string{"id", r.ID, "target", r.Target, "op", r.Op, "repetition", strconv.Itoa(max(r.Repetition, 1)), "version", version}
 	var names []string
-	taken := make(map[string]string)
-	for k, v := range r.Labels {
+	values := make(map[string][]string)
+	for _, k := range slices.Sorted(maps.Keys(r.Labels)) {
 		name := "label_" + strings.Map(func(c rune) rune {
 			if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
 				return c
 			}
 			return '_'
 		}, k)
-		if _, twice := taken[name]; !twice {
+		if values[name] == nil {
 			names = append(names, name)
 		}
-		taken[name] = v
+		values[name] = append(values[name], r.Labels[k])
 	}
 	slices.Sort(names)
 	for _, n := range names {
-		out = append(out, n, taken[n])
+		out = append(out, n, strings.Join(values[n], ";"))
 	}
 	return out
 }

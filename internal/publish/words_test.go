@@ -3,6 +3,8 @@ package publish
 import (
 	"context"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Others' bytes need not be text: a page of them is one all the same.
@@ -16,5 +18,17 @@ func TestLabelsThatAreNoText(t *testing.T) {
 	h.Show(snapshot(1))
 	if got := scrape(t, h.Addr(), "text/plain"); got["carronade_run_info"] == nil {
 		t.Error("the run is not told of")
+	}
+}
+
+// TestLabelsThatBecomeOne: labels whose names Prometheus cannot tell apart keep all
+// their values, in the same order at each scrape.
+func TestLabelsThatBecomeOne(t *testing.T) {
+	r := Run{ID: "k3f9z0ab", Labels: map[string]string{"a.b": "dot", "a-b": "dash", "a_b": "line", "a": "alone"}}
+	want := []string{"id", "k3f9z0ab", "target", "", "op", "", "repetition", "1", "version", "v", "label_a", "alone", "label_a_b", "dash;dot;line"}
+	for range 100 { // a map has no order
+		if diff := cmp.Diff(want, infoLabels(r, "v")); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
 	}
 }

@@ -27,6 +27,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	began := time.Now()
 	r.Start()
 	q.begin(func() time.Duration { return time.Since(began) })
+	defer e.guard(readingLook(r, e.session.Source(), plan.Idle > 0))()
 	died := e.system.died()
 	for stop := ctx.Done(); ; {
 		select {

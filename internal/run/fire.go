@@ -51,7 +51,9 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	if f.readsMeanwhile(e.Workload.Op) {
 		f.back.start()
 	}
-	e.await(ctx, r)
+	unguard := e.guard(firingLook(r, e.session.Target()))
+	e.await(ctx, r, e.system.died())
+	unguard()
 	out.result, err = r.Wait()
 	e.told(ctx, q, &out)
 	out.confirm(ctx, e)
@@ -223,10 +225,10 @@ func (e *execution) waiting(ctx context.Context) (context.Context, context.Cance
 	return ctx, cancel
 }
 
-// await stops the run when the context ends, and aborts it when that is asked
-// for.
-func (e *execution) await(ctx context.Context, r *load.Run) {
-	stop, abort, died := ctx.Done(), e.Abort, e.system.died()
+// await stops the run when the context ends or the system has died, and aborts it
+// when that is asked for.
+func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}) {
+	stop, abort := ctx.Done(), e.Abort
 	var late <-chan time.Time
 	for {
 		select {

@@ -122,7 +122,9 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 			}
 		}
 	}()
+	unguard := e.guard(e.opening)
 	s, err := w.Kind.Open(ctx, spec)
+	unguard()
 	if err != nil {
 		return nil, failed(ctx, e.diedMeanwhile(err))
 	}
@@ -268,7 +270,7 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 	in.Series = e.series.end(r.Intervals)
 	in.Trust = trust.Judge(trust.Input{
 		Result: r, Nowhere: nowhere(w, facts), Processors: load.Processors(), Clock: e.clock.Troubles(),
-		System: e.system.ended(), Percentiles: w.Percentiles(),
+		System: e.system.ended(), Percentiles: w.Percentiles(), NoWaits: e.causes != nil && !e.causes.CountsWaits(),
 	})
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
 	in.Warnings = once(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks())

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,6 +25,11 @@ type mortar struct {
 	deaf    time.Duration // the source goes on for so long after its end
 	dead    bool          // nobody answers where logs end
 	part    bool          // a shot's events are consumed one by one
+	mute    bool          // nothing is answered
+	full    bool          // nothing is taken
+	service time.Duration // 0: 1 ms
+	opens   time.Duration // how long it takes to open
+	lacks   bool          // its reader never gets an assignment
 	head    int64         // the log begins here at the end: what lay before was deleted unread
 	headErr error         // or nobody says where it begins
 	stamped bool
@@ -42,6 +48,7 @@ func (*mortar) Ops() []string {
 }
 func (*mortar) Options() []target.Option { return nil }
 func (m *mortar) Open(_ context.Context, spec target.Spec) (target.Session, error) {
+	time.Sleep(m.opens)
 	m.session = &mortarSession{m: m, run: uint32(spec.RunID), read: make(chan load.Arrival, 1<<16), began: time.Now(), ended: make(chan struct{})}
 	return m.session, nil
 }
@@ -79,10 +86,16 @@ func (l mortarLane) Flush()                 {}
 func (l mortarLane) Close() error           { return nil }
 func (l mortarLane) Fire(shots []load.Shot) int {
 	s := l.s
+	if s.m.full {
+		return 0
+	}
 	for i := range shots {
 		shots[i].Bytes = 10
 		shot, sent := shots[i], s.sink.Now()
-		time.AfterFunc(time.Millisecond, func() {
+		if s.m.mute {
+			continue
+		}
+		time.AfterFunc(cmp.Or(s.m.service, time.Millisecond), func() {
 			n := int64(shot.Events)
 			base := s.end.Add(n) - n
 			if s.m.echo > 0 {
@@ -116,12 +129,17 @@ func (l mortarLane) Fire(shots []load.Shot) int {
 
 type mortarSource struct{ *mortarSession }
 
-func (mortarSource) Logs() []string             { return []string{"log-0"} }
-func (mortarSource) Lanes() int                 { return 1 }
-func (mortarSource) Behind() []int64            { return []int64{-1} }
-func (mortarSource) Rebalancing() time.Duration { return 0 }
-func (mortarSource) Starts() []int64            { return []int64{0} }
-func (s mortarSource) Positions() []int64       { return []int64{s.seen.Load()} }
+func (mortarSource) Logs() []string  { return []string{"log-0"} }
+func (mortarSource) Lanes() int      { return 1 }
+func (mortarSource) Behind() []int64 { return []int64{-1} }
+func (s mortarSource) Rebalancing() time.Duration {
+	if s.m.lacks {
+		return time.Since(s.began)
+	}
+	return 0
+}
+func (mortarSource) Starts() []int64      { return []int64{0} }
+func (s mortarSource) Positions() []int64 { return []int64{s.seen.Load()} }
 func (s mortarSource) Heads(context.Context) ([]int64, error) {
 	return []int64{s.m.head}, s.m.headErr
 }

@@ -97,6 +97,15 @@ func (c *Causes) keep(e evidence) {
 	c.past = slices.Delete(c.past, 0, max(0, len(c.past)-mostPast))
 }
 
+// CountsWaits reports whether the kernel counts for how long threads wait for a
+// processor. One that is built without CONFIG_SCHED_INFO does not. Elsewhere than on
+// Linux nobody asks it.
+func (c *Causes) CountsWaits() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.root == nil || len(c.past[len(c.past)-1].waits) > 0
+}
+
 // Why says why the program, or a thread of it, did not run for so long until just
 // now: the first of the causes below whose evidence covers half of it; "" when none
 // does.

@@ -180,6 +180,31 @@ func TestPaused(t *testing.T) {
 	}
 }
 
+// TestCountsWaits: a kernel that does not say for how long its threads waited is known.
+func TestCountsWaits(t *testing.T) {
+	silent := newCounted(true)
+	for _, task := range []string{"7", "8"} {
+		delete(silent.fs, "proc/self/task/"+task+"/schedstat")
+		silent.set("proc/self/task/"+task+"/stat", "")
+	}
+	now := func() time.Duration { return 0 }
+	for _, tt := range []struct {
+		name string
+		c    *Causes
+		want bool
+	}{
+		{"counted", newCauses(now, newCounted(true).fs), true},
+		{"built without", newCauses(now, silent.fs), false},
+		{"no such files", newCauses(now, nil), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.c.CountsWaits(); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestCausesHere: this machine's counters can be read, and nothing that took no time
 // has a cause.
 func TestCausesHere(t *testing.T) {

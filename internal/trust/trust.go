@@ -45,6 +45,10 @@ type Input struct {
 	// clock; each becomes a reason.
 	Clock []string
 
+	// NoWaits says that the kernel does not tell for how long threads wait for a
+	// processor, by which answers that are read too late are known.
+	NoWaits bool
+
 	// System is how the system under test ended, where it did so by itself in
 	// the middle of the run; "" else.
 	System string
@@ -93,6 +97,9 @@ func Judge(in Input) measure.Trust {
 		note(busy(r, more))
 	}
 	note(saturated(r, in.Processors))
+	if in.NoWaits && !in.Nowhere && !r.Unanswered {
+		note("this kernel does not say how long threads wait for a processor (schedstat): a late reading thread is not seen")
+	}
 	for _, c := range in.Clock {
 		reason(c)
 	}

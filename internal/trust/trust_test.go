@@ -64,6 +64,17 @@ func TestJudge(t *testing.T) {
 		{name: "calm, full speed", mode: load.FullSpeed},
 		{name: "calm, consuming", mode: load.Consuming, alter: func(in *Input) { in.Result.Full = 0 }},
 		{
+			name: "a kernel that does not count waits", mode: load.OpenLoop,
+			alter: func(in *Input) { in.NoWaits = true },
+			notes: []string{"this kernel does not say how long threads wait for a processor (schedstat): a late reading thread is not seen"},
+		},
+		{
+			name: "a kernel that does not count waits, consuming", mode: load.Consuming,
+			alter: func(in *Input) { in.NoWaits, in.Result.Full = true, 0 },
+			notes: []string{"this kernel does not say"},
+		},
+		{name: "nothing is read", mode: load.ClosedLoop, alter: func(in *Input) { in.NoWaits, in.Nowhere = true, true }},
+		{
 			name: "late, and it does not show in the times", mode: load.OpenLoop,
 			alter: func(in *Input) {
 				in.Result.Hold.SendDelay = times(50*time.Microsecond, 980, 2*time.Millisecond, 20)

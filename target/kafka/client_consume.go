@@ -310,7 +310,7 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Durat
 		}
 		if s.stamped {
 			st, ok := kafka.ParseStamp(rec.Value)
-			m := load.Stamp{Run: st.Run, Stripe: st.Stripe, Index: st.Index, Due: st.Due, Offset: rec.Offset, Bad: !ok}
+			m := load.Stamp{Run: st.Run, Stripe: st.Stripe, Index: st.Index, Offset: rec.Offset, Bad: !ok}
 			if s.cl.cfg.compacted {
 				m.Key = hashKey(rec.Key)
 			}

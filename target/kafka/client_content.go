@@ -63,13 +63,12 @@ func (c *content) prepare(gen *payload.Generator, cfg *config, cyclic bool) {
 }
 
 // fill makes the records of a shot and returns their bytes.
-func (c *content) fill(to *clientShot, shot *load.Shot, now time.Duration) (bytes int64) {
+func (c *content) fill(to *clientShot, shot *load.Shot) (bytes int64) {
 	l := to.l
 	p := l.s.p
 	deal := p.stripes.deal
 	wall := time.Now()
 	run := uint32(c.cfg.runID)
-	due := now
 	to.bytes = to.bytes[:0]
 	for i := range to.records {
 		n := deal.Event(shot.Stripe, shot.First+uint64(i))
@@ -96,10 +95,8 @@ func (c *content) fill(to *clientShot, shot *load.Shot, now time.Duration) (byte
 			r.Value = c.values[n%uint64(len(c.values))]
 		}
 		if c.stamped && len(r.Value) >= kafka.StampSize {
-			if shot.DueFirst >= 0 {
-				due = dueOf(shot, i)
-			}
-			stampValue(r.Value, run, shot, i, due)
+			st := kafka.Stamp{Run: run, Stripe: shot.Stripe, Index: shot.First + uint64(i)}
+			st.Put(r.Value)
 		}
 		bytes += int64(len(r.Key)+len(r.Value)) + c.fixed
 	}
@@ -115,13 +112,4 @@ func (c *content) appendKey(dst []byte, n uint64) ([]byte, bool) {
 		return c.gen.AppendKey(dst, n), true
 	}
 	return dst, false
-}
-
-// dueOf spreads the due times of a shot's events between the first's and the
-// last's, which is exact while the rate is constant.
-func dueOf(shot *load.Shot, i int) time.Duration {
-	if shot.Events < 2 {
-		return shot.DueFirst
-	}
-	return shot.DueFirst + time.Duration(int64(shot.DueLast-shot.DueFirst)*int64(i)/int64(shot.Events-1))
 }

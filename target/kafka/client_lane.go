@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
 
@@ -113,7 +112,7 @@ func (l *clientLane) fire(shot *load.Shot) {
 	c.failed.Store(0)
 	c.trouble.Store(nil)
 	c.sent = p.sink.Now()
-	shot.Bytes = p.content.fill(c, shot, c.sent)
+	shot.Bytes = p.content.fill(c, shot)
 	c.shot = *shot
 	if t := l.s.txn; t != nil {
 		if !t.open {
@@ -229,10 +228,4 @@ func (l *clientLane) Close() error {
 		l.s.p.sink.Settle(l.out[:])
 	}
 	return nil
-}
-
-// stampValue puts a stamp into a value that has room.
-func stampValue(value []byte, run uint32, shot *load.Shot, i int, due time.Duration) {
-	st := kafka.Stamp{Run: run, Stripe: shot.Stripe, Index: shot.First + uint64(i), Due: due}
-	st.Put(value)
 }

@@ -31,9 +31,10 @@ type link struct {
 	head   uint64 // the oldest unanswered
 	next   uint64 // the first not written whole
 	tail   uint64
-	offset int    // bytes written of request next
-	upto   uint64 // requests below it are written, or in a writer's hands
-	unsent int    // bytes queued and not written
+	offset int           // bytes written of request next
+	upto   uint64        // requests below it are written, or in a writer's hands
+	unsent int           // bytes queued and not written
+	moved  time.Duration // when bytes of the queue were last written or answered, or it was last empty
 
 	writing  bool // somebody owns the writing
 	adopting bool // somebody waits until nobody writes
@@ -140,6 +141,9 @@ func (k *link) enqueue(r *request) {
 			bigger[n%uint64(len(bigger))] = k.at(n)
 		}
 		k.ring = bigger
+	}
+	if k.head == k.tail {
+		k.moved = k.l.s.now
 	}
 	k.ring[k.tail%uint64(len(k.ring))] = r
 	k.tail++
@@ -296,6 +300,9 @@ func (k *link) advance(n int) {
 	s := k.l.s
 	at := k.out.Began()
 	k.unsent -= n
+	if n > 0 {
+		k.moved = s.now
+	}
 	for _, m := range k.marks {
 		if n == 0 {
 			break
@@ -352,6 +359,7 @@ func (k *link) pop() *request {
 	r := k.ring[i]
 	k.ring[i] = nil
 	k.head++
+	k.moved = k.l.s.now
 	if k.held && k.head == k.tail {
 		k.cond.Broadcast() // whoever wants to end it waits for that
 	}

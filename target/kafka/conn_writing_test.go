@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,47 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	if n >= 8<<20 {
 		t.Errorf("got %d bytes (%v): the request was written on", n, err)
 	}
+}
+
+// A broker that reads nothing at all is given up, also where nobody knows how much of
+// a write it took: what was not written goes over another connection.
+func TestBrokerReadsNothing(t *testing.T) {
+	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for all
+	defer broker.Close()
+	r, l := relinked(t, conn, 2, "events-per-shot=1", "request-timeout=200ms")
+	shoot(t, l, 2)
+	for _, o := range r.settledWithin(2, 30*time.Second) {
+		if o.Acked != 1 {
+			t.Errorf("got %+v, want it acked by the broker that reads", o)
+		}
+	}
+}
+
+// What a producer waits for is said of each connection.
+func TestPending(t *testing.T) {
+	conn, broker := net.Pipe()
+	defer broker.Close()
+	r, l := relinked(t, conn, 2, "events-per-shot=1")
+	all := func() string { return strings.Join(r.p.Pending(), "\n") }
+	if got, want := all(), "nothing in flight"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	shoot(t, l, 2)
+	for _, want := range []string{"broker 0 at 127.0.0.1:", " without an answer", "not written since the socket is full"} {
+		if got := all(); !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	l.s.mu.Lock()
+	link := l.link
+	l.link, l.downErr = nil, errHangUp
+	l.s.mu.Unlock()
+	if got, want := all(), "without a connection for "; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	l.s.mu.Lock()
+	l.link = link
+	l.s.mu.Unlock()
 }
 
 // What lies in a writer's hands when the run ends may have been written: it is

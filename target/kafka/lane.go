@@ -22,8 +22,9 @@ type lane struct {
 
 	// Guarded by s.mu.
 	addr    string
-	link    *link // nil while there is none
-	wanting bool  // said that it is full, and owes a Ready
+	link    *link   // nil while there is none
+	wanting bool    // said that it is full, and owes a Ready
+	again   []*slot // scratch of the sender: what is sent again
 	closed  bool
 	quiet   time.Duration // throttled until then
 	downAt  time.Duration // since when there is no connection
@@ -64,7 +65,7 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 	s.mu.Unlock()
 	fresh := l.gathered[len(l.gathered)-taken:]
 	for i, sl := range fresh {
-		shots[i].Bytes = s.mill.grind(sl, &shots[i], now)
+		shots[i].Bytes = s.mill.grind(sl, &shots[i])
 		sl.shot = shots[i]
 		sl.part = s.p.stripes.partition(shots[i].Stripe)
 		sl.count = shots[i].Events

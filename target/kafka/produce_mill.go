@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"fmt"
-	"time"
 
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -73,10 +72,10 @@ func (m *mill) draft(shot *load.Shot) *draft {
 }
 
 // grind makes the records of a shot, and returns the events' bytes.
-func (m *mill) grind(sl *slot, shot *load.Shot, now time.Duration) int64 {
+func (m *mill) grind(sl *slot, shot *load.Shot) int64 {
 	n := int(shot.Events)
 	if m.p.cfg.fresh {
-		return m.grindFresh(sl, shot, now)
+		return m.grindFresh(sl, shot)
 	}
 	part := m.p.stripes.partition(shot.Stripe)
 	d := m.p.stock.pick(shot.Stripe, part, shot.First)
@@ -89,7 +88,7 @@ func (m *mill) grind(sl *slot, shot *load.Shot, now time.Duration) int64 {
 			sl.own.copy = d
 		}
 		recs := sl.own.b[:size:size]
-		m.stamp(recs, d.values[:n], shot, now)
+		m.stamp(recs, d.values[:n], shot)
 		sl.recs, sl.sum = recs, kafka.SumOf(recs)
 	case m.p.codec == kafka.None:
 		sl.recs, sl.sum = d.recs[:size:size], d.sum(n)
@@ -138,21 +137,12 @@ func (m *mill) compress(dst, recs []byte) []byte {
 	return out
 }
 
-// stamp writes a stamp into every value. Due times between the first and the
-// last are spread evenly, as the engine spreads them.
-func (m *mill) stamp(recs []byte, values []uint32, shot *load.Shot, now time.Duration) {
-	st := kafka.Stamp{Run: uint32(m.p.cfg.runID), Stripe: shot.Stripe, Index: shot.First, Due: now}
-	var step time.Duration
-	if shot.DueFirst >= 0 {
-		st.Due = shot.DueFirst
-		if n := len(values); n > 1 {
-			step = (shot.DueLast - shot.DueFirst) / time.Duration(n-1)
-		}
-	}
+// stamp writes a stamp into every value.
+func (m *mill) stamp(recs []byte, values []uint32, shot *load.Shot) {
+	st := kafka.Stamp{Run: uint32(m.p.cfg.runID), Stripe: shot.Stripe, Index: shot.First}
 	for _, at := range values {
 		st.Put(recs[at : at+kafka.StampSize])
 		st.Index++
-		st.Due += step
 	}
 }
 
@@ -195,7 +185,7 @@ func (m *mill) keySize(n uint64) int {
 }
 
 // grindFresh encodes events that were never sent before.
-func (m *mill) grindFresh(sl *slot, shot *load.Shot, now time.Duration) int64 {
+func (m *mill) grindFresh(sl *slot, shot *load.Shot) int64 {
 	gen, headers := m.p.gen, m.p.stock.headers
 	buf := sl.own.b[:0]
 	if m.p.codec != kafka.None {
@@ -203,7 +193,6 @@ func (m *mill) grindFresh(sl *slot, shot *load.Shot, now time.Duration) int64 {
 	}
 	var key []byte
 	total := int64(0)
-	st := kafka.Stamp{}
 	for i := range shot.Events {
 		kn, vn := m.number(shot.Stripe, shot.First+uint64(i))
 		if gen.HasKey() {
@@ -215,13 +204,7 @@ func (m *mill) grindFresh(sl *slot, shot *load.Shot, now time.Duration) int64 {
 		at := len(buf)
 		buf = gen.AppendValue(buf, vn)
 		if m.stamped && size >= kafka.StampSize {
-			st = kafka.Stamp{Run: uint32(m.p.cfg.runID), Stripe: shot.Stripe, Index: shot.First + uint64(i), Due: now}
-			if shot.DueFirst >= 0 {
-				st.Due = shot.DueFirst
-				if shot.Events > 1 {
-					st.Due += (shot.DueLast - shot.DueFirst) / time.Duration(shot.Events-1) * time.Duration(i)
-				}
-			}
+			st := kafka.Stamp{Run: uint32(m.p.cfg.runID), Stripe: shot.Stripe, Index: shot.First + uint64(i)}
 			st.Put(buf[at : at+kafka.StampSize])
 		}
 		buf = append(buf, headers...)

@@ -58,11 +58,15 @@ type sender struct {
 	shares   []share // by partition
 	live     []*slot // not settled
 	later    []*slot // waiting for a leader, a connection or a backoff
-	orphans  int     // partitions without a leader
-	nowhere  *lane   // of those that had none for too long; nil: none
-	marks    uint64
-	now      time.Duration // of the last look at the clock with the lock held
-	since    time.Duration // while answers are taken: the earliest that they can have arrived; 0: not known
+
+	recovering []int32 // partitions that are, and some that were
+	again      []*lane // scratch: those to which something is sent again
+
+	orphans int   // partitions without a leader
+	nowhere *lane // of those that had none for too long; nil: none
+	marks   uint64
+	now     time.Duration // of the last look at the clock with the lock held
+	since   time.Duration // while answers are taken: the earliest that they can have arrived; 0: not known
 
 	freeSlots    []*slot
 	freeRequests []*request
@@ -90,6 +94,7 @@ type share struct {
 	queue      []*slot // unanswered, in order
 	wired      int     // how many of them, from the first on, are on the wire
 	recovering bool    // waits until none is, to send all again in order
+	listed     bool    // stands in sender.recovering
 	bump       bool    // there is a gap: begin a new epoch
 	after      time.Duration
 	orphan     bool          // it has no leader

@@ -67,7 +67,8 @@ func (s *sender) launch(l *lane, slots []*slot) {
 			continue
 		}
 		if !up || s.routes[sl.part].Load() != l {
-			sh.recovering, stray = true, true
+			s.recover(sl.part)
+			stray = true
 			continue
 		}
 		if sh.wired < mostWired && sh.wired == len(sh.queue)-1 {
@@ -118,38 +119,57 @@ func (s *sender) send(k *link, slots []*slot) {
 	}
 }
 
-// dispatch sends what waits for a leader, a connection or the end of a pause.
+// recover makes a partition wait until none of its batches is on the wire.
+func (s *sender) recover(part int32) {
+	sh := &s.shares[part]
+	sh.recovering = true
+	if !sh.listed {
+		sh.listed = true
+		s.recovering = append(s.recovering, part)
+	}
+}
+
+// dispatch sends what waits for a leader, a connection or the end of a pause. What it
+// costs depends on how much waits, and not on how many partitions and lanes there are:
+// while a broker is away it is done for every flush.
 func (s *sender) dispatch() {
-	for i := range s.shares {
-		if s.shares[i].recovering {
-			s.resolve(int32(i))
+	keep := s.recovering[:0]
+	for _, part := range s.recovering { // resolve lists no others
+		sh := &s.shares[part]
+		if sh.recovering {
+			s.resolve(part)
+		}
+		if sh.recovering {
+			keep = append(keep, part)
+		} else {
+			sh.listed = false
 		}
 	}
+	s.recovering = keep
 	if len(s.later) == 0 {
 		return
 	}
-	for _, l := range s.lanes {
-		k := l.link
-		if !l.open(s.now) {
+	waiting := s.later[:0]
+	for _, sl := range s.later {
+		to := s.routes[sl.part].Load()
+		if to == nil || !to.open(s.now) || s.now < sl.after && s.shares[sl.part].after != 0 {
+			waiting = append(waiting, sl)
 			continue
 		}
-		s.sending = s.sending[:0]
-		keep := s.later[:0]
-		for _, sl := range s.later {
-			to := s.routes[sl.part].Load()
-			if to == l && (s.now >= sl.after || s.shares[sl.part].after == 0) {
-				sl.attempts++
-				s.sending = append(s.sending, sl)
-				continue
-			}
-			keep = append(keep, sl)
+		if len(to.again) == 0 {
+			s.again = append(s.again, to)
 		}
-		clear(s.later[len(keep):])
-		s.later = keep
-		if len(s.sending) > 0 {
-			s.send(k, s.sending)
-		}
+		sl.attempts++
+		to.again = append(to.again, sl)
 	}
+	clear(s.later[len(waiting):])
+	s.later = waiting
+	for _, l := range s.again {
+		s.send(l.link, l.again)
+		clear(l.again)
+		l.again = l.again[:0]
+	}
+	s.again = s.again[:0]
 }
 
 // judge deals with a broker's answer about one batch.
@@ -240,9 +260,8 @@ func (l *lane) lost(k *link) {
 			switch {
 			case s.pid >= 0:
 				sl.maybe = sl.maybe || written
-				sh := &s.shares[sl.part]
-				sh.wired--
-				sh.recovering = true
+				s.shares[sl.part].wired--
+				s.recover(sl.part)
 			case written:
 				s.unknown(sl, s.now, sl.class, sl.text)
 			default:
@@ -276,14 +295,27 @@ func (s *sender) watch() {
 			if r := k.at(k.head); r.sent >= 0 && now-r.sent > s.p.cfg.requestTimeout {
 				k.kill(errTimeout)
 			}
-		} else if k.head == k.next && k.offset > 0 && now-k.at(k.head).sent > s.p.cfg.requestTimeout {
+		} else if since, waits := k.unread(); waits && now-since > s.p.cfg.requestTimeout {
 			k.kill(errTimeout) // the broker does not read either
 		}
+		l.ready(now) // it would hear of that before, unless somebody forgot to say so
 	}
 	s.abandon(now)
 	s.expire(now)
 	s.dispatch()
 	s.finish()
+}
+
+// unread is since when the broker has not read on, where the oldest request is not
+// written. Over TLS a write is told as a whole: nothing of it counts before its end.
+func (k *link) unread() (since time.Duration, waits bool) {
+	if k.head != k.next || k.next == k.tail {
+		return 0, false
+	}
+	if r := k.at(k.head); k.offset > 0 && r.sent >= 0 {
+		return r.sent, true
+	}
+	return k.moved, true
 }
 
 // expire gives up what waited too long for an attempt.

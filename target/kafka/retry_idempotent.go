@@ -29,7 +29,7 @@ func (k *link) judgeIdempotent(sh *share, sl *slot, a *kafka.ProduceAnswer, now 
 	}
 	err := kerr.ErrorForCode(a.ErrorCode)
 	sl.class, sl.text = classOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
-	sh.recovering = true
+	s.recover(sl.part)
 	switch {
 	case a.ErrorCode == kerr.OutOfOrderSequenceNumber.Code:
 		// Of a batch sent behind others it is a consequence of their failure.
@@ -73,7 +73,7 @@ func (s *sender) feed(sh *share) {
 		sl := sh.queue[sh.wired]
 		l := s.routes[sl.part].Load()
 		if l == nil || !l.open(s.now) {
-			sh.recovering = true
+			s.recover(sl.part)
 			return
 		}
 		s.wire(sh, sl)

@@ -266,9 +266,9 @@ func TestVerifiable(t *testing.T) {
 		{"without keys, retention too", "compact,delete", nil, "refuses events without a key", "cleanup.policy=delete"},
 		{"without keys, not compacted", "delete", nil, "", ""},
 		{"compressed", "compact", map[string][]string{"key": {"seq"}, "compression": {"lz4"}}, "stamps none that it compresses", "--engine client"},
-		{"too small", "compact", map[string][]string{"key": {"seq"}, "size": {"23"}}, "not every value has room", "24 bytes"},
+		{"too small", "compact", map[string][]string{"key": {"seq"}, "size": {"15"}}, "not every value has room", "16 bytes"},
 		{"transactions", "compact", map[string][]string{"key": {"seq"}, "engine": {engineClient}, "transactions": {"true"}}, "of transactions it cannot be told", "--transactions"},
-		{"small transactions", "delete", map[string][]string{"size": {"10"}, "engine": {engineClient}, "transactions": {"true"}}, "reader of committed events", "24 bytes"},
+		{"small transactions", "delete", map[string][]string{"size": {"10"}, "engine": {engineClient}, "transactions": {"true"}}, "reader of committed events", "16 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := compactedTopic(t, 1, map[string]*string{"cleanup.policy": &tt.policy})

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,34 +78,51 @@ func (c *commands) doExport(ctx context.Context, s store.Store, e *exporting, wo
 	if err != nil {
 		return err
 	}
-	var ds []*report.Document
-	for _, id := range ids {
-		d, err := s.Get(ctx, id)
-		if err != nil {
-			return err
-		}
-		ds = append(ds, d)
-	}
 	e.options.Style = c.Style
 	if e.out != "" {
 		e.options.Style = layout.Style{}
 	}
 	switch {
 	case f.Picture && e.options.Picture == "":
-		return c.exportPictures(f, ds, e)
+		return c.exportPictures(ctx, f, s, ids, e)
 	case e.out == "" && f.Binary && c.Terminal:
 		return &command.Words{Err: fmt.Errorf("--as %s is not for a terminal", f.Name), Hint: "give a file with --out, or pipe it on"}
-	case len(ds) > 1 && !f.Several:
-		return c.exportEach(f, ds, e)
+	case len(ids) > 1 && !f.Several:
+		return c.exportEach(ctx, f, s, ids, e)
 	case e.out == "":
-		return export.Write(c.Out, f.Name, ds, e.options)
+		r := &reader{ctx: ctx, s: s, ids: ids}
+		return r.or(export.Write(c.Out, f.Name, r.reports(), e.options))
 	}
 	path := e.out
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, e.fileName(ds, f))
+		path = filepath.Join(path, e.fileName(ids, f))
 	}
-	return e.file(f, ds, path)
+	r := &reader{ctx: ctx, s: s, ids: ids}
+	return r.or(e.file(f, r.reports(), path))
 }
+
+// A reader reads reports from a store, each when its turn comes: there may be more
+// than memory holds.
+type reader struct {
+	ctx context.Context
+	s   store.Store
+	ids []string
+	err error // of the store
+}
+
+func (r *reader) reports() export.Reports {
+	return export.Reports{N: len(r.ids), All: func(yield func(*report.Document, error) bool) {
+		for _, id := range r.ids {
+			d, err := r.s.Get(r.ctx, id)
+			if r.err = err; !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}}
+}
+
+// or is the error of the store, where there was one, instead of what it led to.
+func (r *reader) or(err error) error { return cmp.Or(r.err, err) }
 
 // format is the form that --as names; without it the one that the file's
 // ending means.
@@ -128,27 +146,39 @@ func (e *exporting) format() (*export.Format, error) {
 }
 
 // exportEach writes a file a report.
-func (c *commands) exportEach(f *export.Format, ds []*report.Document, e *exporting) error {
+func (c *commands) exportEach(ctx context.Context, f *export.Format, s store.Store, ids []string, e *exporting) error {
 	if e.out == "" {
 		return &command.Words{
-			Err:  fmt.Errorf("--as %s holds one report, and these are %d", f.Name, len(ds)),
+			Err:  fmt.Errorf("--as %s holds one report, and these are %d", f.Name, len(ids)),
 			Hint: "give a folder with --out, for a file each, or name one report",
 		}
 	}
 	if err := os.MkdirAll(e.out, 0o755); err != nil {
 		return cannotWrite(e.out, err)
 	}
-	for _, d := range ds {
-		one := []*report.Document{d}
-		if err := e.file(f, one, filepath.Join(e.out, e.fileName(one, f))); err != nil {
+	for i, id := range ids {
+		d, err := s.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := e.file(f, export.Of(d), filepath.Join(e.out, e.fileName(ids[i:i+1], f))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// exportPictures writes all pictures into a folder, a file each.
-func (c *commands) exportPictures(f *export.Format, ds []*report.Document, e *exporting) error {
+// exportPictures writes all pictures into a folder, a file each. All reports are in
+// each of them.
+func (c *commands) exportPictures(ctx context.Context, f *export.Format, s store.Store, ids []string, e *exporting) error {
+	var ds []*report.Document
+	for _, id := range ids {
+		d, err := s.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		ds = append(ds, d)
+	}
 	names := export.Pictures(ds)
 	switch {
 	case len(names) == 0:
@@ -165,7 +195,7 @@ func (c *commands) exportPictures(f *export.Format, ds []*report.Document, e *ex
 	each := *e
 	for _, name := range names {
 		each.options.Picture = name
-		if err := each.file(f, ds, filepath.Join(e.out, each.fileName(ds, f))); err != nil {
+		if err := each.file(f, export.Of(ds...), filepath.Join(e.out, each.fileName(ids, f))); err != nil {
 			return err
 		}
 	}
@@ -173,19 +203,19 @@ func (c *commands) exportPictures(f *export.Format, ds []*report.Document, e *ex
 }
 
 // fileName is how the file of reports is called, or that of a picture.
-func (e *exporting) fileName(ds []*report.Document, f *export.Format) string {
+func (e *exporting) fileName(ids []string, f *export.Format) string {
 	if f.Picture {
 		return e.options.Picture + f.Ext
 	}
-	if len(ds) > 1 {
+	if len(ids) > 1 {
 		return "reports" + f.Ext
 	}
-	return ds[0].ID + f.Ext
+	return ids[0] + f.Ext
 }
 
 // file writes a file whole: a half one is never found under its name.
-func (e *exporting) file(f *export.Format, ds []*report.Document, path string) error {
-	err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, f.Name, ds, e.options) })
+func (e *exporting) file(f *export.Format, rs export.Reports, path string) error {
+	err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, f.Name, rs, e.options) })
 	var lacking *export.Lacking
 	if err == nil || errors.As(err, &lacking) {
 		return err

@@ -69,7 +69,7 @@ func writePage(ds []*report.Document) (string, error) {
 	path := filepath.Join(dir, "carronade", "pages", name+".html")
 	err = os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = command.WriteFile(path, func(w io.Writer) error { return export.Write(w, "html", ds, export.Options{}) })
+		err = command.WriteFile(path, func(w io.Writer) error { return export.Write(w, "html", export.Of(ds...), export.Options{}) })
 	}
 	if err != nil {
 		return "", &command.Words{

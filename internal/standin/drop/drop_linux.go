@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -81,24 +82,45 @@ var Can = sync.OnceValue(func() bool {
 		return false
 	}
 	defer ln.Close()
-	out, err := net.Dial("tcp", ln.Addr().String())
+	return drops(ln)
+})
+
+// mostTrying bounds the trial.
+const mostTrying = 10 * time.Second
+
+// drops tries it on a connection to a listener, on which others may come too: whoever
+// looks for a server that was at this port before.
+func drops(ln net.Listener) bool {
+	late := time.Now().Add(mostTrying)
+	if err := ln.(*net.TCPListener).SetDeadline(late); err != nil {
+		return false
+	}
+	out, err := net.DialTimeout("tcp", ln.Addr().String(), mostTrying)
 	if err != nil {
 		return false
 	}
 	defer out.Close()
-	in, err := ln.Accept()
-	if err != nil {
-		return false
+	for {
+		in, err := ln.Accept()
+		if err != nil {
+			return false
+		}
+		defer in.Close()
+		if in.RemoteAddr().String() != out.LocalAddr().String() {
+			continue // a stranger
+		}
+		if err := in.SetDeadline(late); err != nil {
+			return false
+		}
+		if _, err := out.Write([]byte("dropped kept")); err != nil {
+			return false
+		}
+		d := newDropper(in.(*net.TCPConn))
+		if d == nil || d.Drop(int64(len("dropped "))) != nil {
+			return false
+		}
+		var rest [4]byte
+		_, err = io.ReadFull(in, rest[:])
+		return err == nil && string(rest[:]) == "kept"
 	}
-	defer in.Close()
-	if _, err := out.Write([]byte("dropped kept")); err != nil {
-		return false
-	}
-	d := newDropper(in.(*net.TCPConn))
-	if d == nil || d.Drop(int64(len("dropped "))) != nil {
-		return false
-	}
-	var rest [4]byte
-	_, err = io.ReadFull(in, rest[:])
-	return err == nil && string(rest[:]) == "kept"
-})
+}

@@ -138,7 +138,7 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
 		// was too much, not because it came at once.
 		_ = pc.SetReadBuffer(8 << 20)
 		d.addr, d.close = pc.LocalAddr().String(), pc.Close
-		d.run = func() error { return s.core.serveUDP(pc, d.meter, s.start) }
+		d.run = func() error { return s.core.serveUDP(s.ctx, pc, d.meter, s.start) }
 		return d, nil
 	}
 	ln, err := net.Listen("tcp", addr)

@@ -2,6 +2,7 @@ package riemann
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -343,7 +344,7 @@ func TestDelayAndStall(t *testing.T) {
 		begin = time.Now()
 		p = dial(t, start(t, opts).Addr())
 		longest := time.Duration(0)
-		for time.Since(begin) < time.Second {
+		for longest < 200*time.Millisecond && time.Since(begin) < 30*time.Second {
 			sent := time.Now()
 			p.send(message("a"))
 			p.answer()
@@ -424,6 +425,36 @@ func TestUDP(t *testing.T) {
 }
 
 // TestTLS asks for a certificate of its authority, and for no other.
+// TestUDPStallEnds: a server of datagrams that is in a stall ends when it is told to.
+func TestUDPStallEnds(t *testing.T) {
+	pc, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pc.Close()
+	client, err := net.Dial("udp", pc.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Write([]byte("a message")); err != nil {
+		t.Fatal(err)
+	}
+	c := newCore(Options{Stall: fault.Stall{Every: 2 * time.Hour, Length: time.Hour}}.withDefaults())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- c.serveUDP(ctx, pc, new(meter), time.Now().Add(-2*time.Hour)) }() // the stall has just begun
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the stall is slept to its end")
+	}
+}
+
 func TestTLS(t *testing.T) {
 	certs, others := riemanntest.MakeCertificates(t), riemanntest.MakeCertificates(t)
 	s := start(t, Options{

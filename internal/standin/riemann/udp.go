@@ -1,6 +1,7 @@
 package riemann
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"time"
@@ -9,11 +10,12 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// serveUDP takes datagrams, one message each, until the socket is closed.
+// serveUDP takes datagrams, one message each, until the socket is closed, or the
+// context ends in a stall.
 // Nothing is answered. What is longer than the server takes is lost, and so is
 // what does not decode: the real server cuts it off and then fails to read it
 // (udp.clj).
-func (c *core) serveUDP(pc *net.UDPConn, m *meter, start time.Time) error {
+func (c *core) serveUDP(ctx context.Context, pc *net.UDPConn, m *meter, start time.Time) error {
 	t := taker{core: c}
 	buf := make([]byte, c.opts.MaxDatagram+1)
 	failed := time.Time{}
@@ -25,7 +27,11 @@ func (c *core) serveUDP(pc *net.UDPConn, m *meter, start time.Time) error {
 		if c.opts.Stall.Every > 0 {
 			// The socket's buffer fills meanwhile, and then datagrams are
 			// lost, as they are when the real server pauses.
-			time.Sleep(c.opts.Stall.Left(time.Since(start)))
+			select {
+			case <-time.After(c.opts.Stall.Left(time.Since(start))):
+			case <-ctx.Done():
+				return nil
+			}
 		}
 		now := time.Now()
 		if n == len(buf) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -203,7 +202,6 @@ func TestStamp(t *testing.T) {
 			Run:    rapid.Uint32().Draw(t, "run"),
 			Stripe: rapid.Int32Range(0, maxStampStripe).Draw(t, "stripe"),
 			Index:  rapid.Uint64Range(0, MaxStampIndex).Draw(t, "index"),
-			Due:    time.Duration(rapid.Int64Min(0).Draw(t, "due")),
 		}
 		b := make([]byte, StampSize)
 		want.Put(b)
@@ -224,7 +222,7 @@ func TestStamp(t *testing.T) {
 
 func FuzzParseStamp(f *testing.F) {
 	b := make([]byte, StampSize)
-	(&Stamp{Run: 1, Stripe: 2, Index: 3, Due: 4}).Put(b)
+	(&Stamp{Run: 1, Stripe: 2, Index: 3}).Put(b)
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, ok := ParseStamp(b)

@@ -2,13 +2,11 @@ package kafka
 
 import (
 	"encoding/binary"
-	"math"
 	"math/bits"
-	"time"
 )
 
 // StampSize is how many bytes a stamp takes at the beginning of a value.
-const StampSize = 24
+const StampSize = 16
 
 // A Stamp identifies an event by its own bytes, so that it is known again
 // wherever it is found:
@@ -16,8 +14,7 @@ const StampSize = 24
 //	 0  run     uint32  low bits of the run's id
 //	 4  stripe  uint24
 //	 7  index   uint40  of the event in its stripe
-//	12  due     int64   nanoseconds from the start of the run
-//	20  sum     uint32  a hash of the 20 bytes before
+//	12  sum     uint32  a hash of the 12 bytes before
 //
 // All big-endian. A stripe holds at most 2^40 events that can be told apart
 // (a day at 12 M events/s), a run at most 2^24 stripes.
@@ -25,7 +22,6 @@ type Stamp struct {
 	Run    uint32
 	Stripe int32
 	Index  uint64
-	Due    time.Duration
 }
 
 // Limits of what a stamp can hold.
@@ -40,16 +36,15 @@ func (s *Stamp) Put(b []byte) {
 	place := uint64(uint32(s.Stripe))<<40 | s.Index&MaxStampIndex
 	binary.BigEndian.PutUint32(b, s.Run)
 	binary.BigEndian.PutUint64(b[4:], place)
-	binary.BigEndian.PutUint64(b[12:], uint64(s.Due))
-	binary.BigEndian.PutUint32(b[20:], stampSum(s.Run, place, uint64(s.Due)))
+	binary.BigEndian.PutUint32(b[12:], stampSum(s.Run, place))
 }
 
 // stampSum hashes a stamp by two products of 128 bits, folded: a nanosecond,
-// where a CRC of so few bytes takes five. It is made for every event.
-func stampSum(run uint32, place, due uint64) uint32 {
-	hi, lo := bits.Mul64(place^0x9e3779b97f4a7c15, due^0xd6e8feb86659fd93^uint64(run)<<32)
+// where a CRC of so few bytes takes some. It is made for every event.
+func stampSum(run uint32, place uint64) uint32 {
+	hi, lo := bits.Mul64(place^0x9e3779b97f4a7c15, uint64(run)<<32^0xd6e8feb86659fd93)
 	hi, lo = bits.Mul64(hi^lo^uint64(run)^place, 0xa0761d6478bd642f)
-	h := hi ^ lo ^ due*0xe7037ed1a0b428db
+	h := hi ^ lo ^ place*0xe7037ed1a0b428db
 	return uint32(h>>32) ^ uint32(h)
 }
 
@@ -60,12 +55,10 @@ func ParseStamp(value []byte) (s Stamp, ok bool) {
 		return s, false
 	}
 	place := binary.BigEndian.Uint64(value[4:])
-	due := binary.BigEndian.Uint64(value[12:])
 	s = Stamp{
 		Run:    binary.BigEndian.Uint32(value),
 		Stripe: int32(place >> 40),
 		Index:  place & MaxStampIndex,
-		Due:    time.Duration(due),
 	}
-	return s, due <= math.MaxInt64 && binary.BigEndian.Uint32(value[20:]) == stampSum(s.Run, place, due)
+	return s, binary.BigEndian.Uint32(value[12:]) == stampSum(s.Run, place)
 }

@@ -1,0 +1,108 @@
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// modules holds go.mod to what is imported: a module whose packages are imported is
+// not marked "indirect", every other one is.
+func modules(tree fs.FS) (findings []string, err error) {
+	mod, err := fs.ReadFile(tree, "go.mod")
+	if err != nil {
+		return nil, err
+	}
+	type module struct{ indirect, used bool }
+	known := map[string]*module{}
+	for line := range strings.Lines(string(mod)) {
+		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(words) >= 2 && strings.HasPrefix(words[1], "v") {
+			known[words[0]] = &module{indirect: strings.Contains(line, "// indirect")}
+		}
+	}
+	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "dist"):
+			return fs.SkipDir
+		case path.Ext(name) != ".go":
+			return nil
+		}
+		src, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			for of := imported; of != "."; of = path.Dir(of) {
+				if m := known[of]; m != nil {
+					m.used = true
+					break
+				}
+			}
+		}
+		return nil
+	})
+	for name, m := range known {
+		switch {
+		case m.used && m.indirect:
+			findings = append(findings, name+" is imported, and go.mod marks it indirect")
+		case !m.used && !m.indirect:
+			findings = append(findings, name+" is imported by nothing, and go.mod does not mark it indirect")
+		}
+	}
+	return findings, err
+}
+
+func TestModules(t *testing.T) {
+	findings, err := modules(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		t.Error(f)
+	}
+}
+
+// TestModulesFindings shows that the rule can fail.
+func TestModulesFindings(t *testing.T) {
+	for _, tt := range []struct {
+		name, mod string
+		want      []string
+	}{
+		{"right", "require (\n\ta.org/b v1.0.0\n\ta.org/c v1.0.0 // indirect\n)\n", nil},
+		{"on one line", "require a.org/b v1.0.0\n", nil},
+		{"imported", "require (\n\ta.org/b v1.0.0 // indirect\n)\n", []string{"a.org/b is imported, and go.mod marks it indirect"}},
+		{"not imported", "require (\n\ta.org/b v1.0.0\n\ta.org/b/d v1.0.0\n)\n", []string{"a.org/b/d is imported by nothing, and go.mod does not mark it indirect"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := modules(fstest.MapFS{
+				"go.mod": {Data: []byte("module x\n\ngo 1.26\n\n" + tt.mod)},
+				"x.go":   {Data: []byte("package x\nimport _ \"a.org/b/c\"\n")},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEnds: what several runs have started at the same time is all ended, whichever
+// came last, and nothing that has ended before.
+func TestEnds(t *testing.T) {
+	var (
+		e     ends
+		mu    sync.Mutex
+		ended []string
+	)
+	system := func(name string) func() {
+		return func() {
+			mu.Lock()
+			defer mu.Unlock()
+			ended = append(ended, name)
+		}
+	}
+	e.all() // before anything was started
+	first, next, third := e.slot(), e.slot(), e.slot()
+	first(system("build"))
+	next(system("next"))
+	first(system("first"))
+	third(system("third"))
+	third(nil)
+	third(nil)
+	e.all()
+	slices.Sort(ended)
+	if diff := cmp.Diff([]string{"first", "next"}, ended); diff != "" {
+		t.Errorf("ended (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,165 @@
+package command
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestWriteFile: what is at a path before, and what is there after a file is written or
+// could not be.
+func TestWriteFile(t *testing.T) {
+	const path = "report.json"
+	put := func(t *testing.T, name, text string, mode fs.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(t *testing.T, name, to string) {
+		t.Helper()
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		before func(*testing.T)
+		fails  bool // while it is written
+		want   map[string]string
+	}{
+		{"new", func(*testing.T) {}, false, map[string]string{path: "new"}},
+		{"new, and it fails", func(*testing.T) {}, true, map[string]string{}},
+		{"there", func(t *testing.T) { put(t, path, "old", 0o640) }, false, map[string]string{path: "new -rw-r-----"}},
+		{"there, for its owner", func(t *testing.T) { put(t, path, "old", 0o600) }, false, map[string]string{path: "new -rw-------"}},
+		{"there, for all", func(t *testing.T) { put(t, path, "old", 0o666) }, false, map[string]string{path: "new -rw-rw-rw-"}},
+		{"there, and it fails", func(t *testing.T) { put(t, path, "old", 0o640) }, true, map[string]string{path: "old -rw-r-----"}},
+		{
+			"a link", func(t *testing.T) { put(t, "kept.json", "old", 0o640); link(t, path, "kept.json") }, false,
+			map[string]string{path: "-> kept.json", "kept.json": "new -rw-r-----"},
+		},
+		{
+			"a link to a link in a folder", func(t *testing.T) {
+				if err := os.Mkdir("kept", 0o755); err != nil {
+					t.Fatal(err)
+				}
+				put(t, "kept/b.json", "old", 0o640)
+				link(t, "kept/a.json", "b.json")
+				link(t, path, "kept/a.json")
+			}, false,
+			map[string]string{path: "-> kept/a.json", "kept/a.json": "-> b.json", "kept/b.json": "new -rw-r-----"},
+		},
+		{
+			"a link to nothing", func(t *testing.T) { link(t, path, "kept.json") }, false,
+			map[string]string{path: "-> kept.json", "kept.json": "new"},
+		},
+		{
+			"a link to nothing, and it fails", func(t *testing.T) { link(t, path, "kept.json") }, true,
+			map[string]string{path: "-> kept.json"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			// What any new file gets here: the umask cannot be asked for.
+			fresh, err := os.Create(filepath.Join(t.TempDir(), "fresh"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer fresh.Close()
+			info, err := fresh.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, text := range tt.want {
+				if text == "new" {
+					tt.want[name] += " " + info.Mode().String()
+				}
+			}
+			tt.before(t)
+			held := listing(t)
+			if err := TryFile(path); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(held, listing(t)); diff != "" {
+				t.Errorf("the try left (-before +after):\n%s", diff)
+			}
+			full := errors.New("full")
+			err = WriteFile(path, func(w io.Writer) error {
+				if _, err := io.WriteString(w, "new"); err != nil || !tt.fails {
+					return err
+				}
+				return full
+			})
+			if tt.fails != errors.Is(err, full) || !tt.fails && err != nil {
+				t.Errorf("error %v", err)
+			}
+			if diff := cmp.Diff(tt.want, listing(t)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// listing is what is in the folder: of each file its text and mode, of each link where
+// it leads.
+func listing(t *testing.T) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if e.Type() == fs.ModeSymlink {
+			to, err := os.Readlink(path)
+			got[path] = "-> " + to
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		got[path] = string(text) + " " + info.Mode().String()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestWriteFileRefuses: what cannot be written is an error, and stays as it is.
+func TestWriteFileRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Symlink("b", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("folder", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"a", "folder", "no/such/folder"} {
+		for name, err := range map[string]error{
+			"TryFile":   TryFile(path),
+			"WriteFile": WriteFile(path, func(io.Writer) error { t.Error("it is written"); return nil }),
+		} {
+			var at *fs.PathError
+			if !errors.As(err, &at) {
+				t.Errorf("%s(%s): %v, want where and why", name, path, err)
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"a": "-> b", "b": "-> a"}, listing(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

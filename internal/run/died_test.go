@@ -1,0 +1,52 @@
+package run
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// TestEndsWithItsSystem: a run whose system has died ends at once, and waits for what
+// may still come in well below a second, although nothing is answered any more.
+func TestEndsWithItsSystem(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		mute bool
+		most time.Duration
+	}{
+		{"all is answered", false, time.Millisecond},
+		{"nothing is answered", true, lastAnswers},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &mortar{mute: tt.mute}
+				s, err := m.Open(t.Context(), target.Spec{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := load.New(load.Plan{Schedule: load.Constant(1000), Hold: load.Limits{Time: time.Hour}, Drain: time.Hour, Portable: true}, s.Target())
+				if err != nil {
+					t.Fatal(err)
+				}
+				died := make(chan struct{})
+				var at time.Time
+				time.AfterFunc(10*time.Second, func() { at = time.Now(); close(died) })
+				r.Start()
+				(&execution{}).await(t.Context(), r, died)
+				res, err := r.Wait()
+				if err != nil && !tt.mute { // it settles nothing, and that is told
+					t.Fatal(err)
+				}
+				if took := time.Since(at); took > tt.most || took > time.Second/2 {
+					t.Errorf("it ended %v after its system, want %v at most", took, tt.most)
+				}
+				if res.Stopped != load.BySystem {
+					t.Errorf("stopped by %q", res.Stopped)
+				}
+			})
+		})
+	}
+}

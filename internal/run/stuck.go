@@ -1,0 +1,131 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/target"
+	"carronade/units"
+)
+
+// stuckAfter is for how long nothing has to have moved until that is said. It is said
+// again whenever the wait has become twice as long.
+const stuckAfter = 30 * time.Second
+
+// A look tells a guard whether anything has moved since the last one, and what is waited
+// for where nothing has; "" where nothing should move now.
+type look func() (moved bool, waits func() string)
+
+// guard says what the run waits for when nothing has moved for long, so that one that
+// does not end can be understood. The function that is returned ends it.
+func (e *execution) guard(l look) (end func()) {
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		since, next := time.Now(), stuckAfter
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			moved, waits := l()
+			idle := time.Since(since)
+			switch {
+			case moved || waits == nil:
+				if next > stuckAfter {
+					e.Logf("it goes on, after %s", units.FormatDuration(idle.Round(time.Second)))
+				}
+				since, next = time.Now(), stuckAfter
+			case idle >= next:
+				e.Logf("nothing has moved for %s; waiting for %s", units.FormatDuration(next), waits())
+				next *= 2
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-ended
+	}
+}
+
+// opening is the look of a run whose target is being opened.
+func (e *execution) opening() (moved bool, waits func() string) {
+	return false, func() string { return "a connection to " + e.Workload.Target() }
+}
+
+// firingLook returns the look of a run that fires.
+func firingLook(r *load.Run, tgt load.Target) look {
+	before := r.Standing()
+	before.Due = 0 // none of them may have been taken
+	return func() (moved bool, waits func() string) {
+		now := r.Standing()
+		if now.Moved(before) {
+			before = now
+			return true, nil
+		}
+		if !now.Waits(before) {
+			return false, nil
+		}
+		return false, func() string {
+			var text string
+			switch {
+			case now.InFlight > 0:
+				text = fmt.Sprintf("the answers to %s", units.Plural(int(now.InFlight), "event"))
+			case now.Due > before.Due:
+				text = fmt.Sprintf("a connection that takes events, of which %s have become due", units.FormatCount(now.Due-before.Due))
+			default:
+				text = "a connection that takes events"
+			}
+			if now.Done > 0 {
+				text += ", the newest answer came at " + units.FormatDuration(now.Done)
+			}
+			if p, ok := tgt.(target.Pending); ok {
+				text += ": " + listed(p.Pending())
+			}
+			return text
+		}
+	}
+}
+
+// readingLook returns the look of a run that reads. Where it ends when nothing comes, it
+// waits for nothing but an assignment: the time without one does not count for that end.
+func readingLook(r *load.Reading, src load.Source, ends bool) look {
+	last, idle := r.Last(), src.Rebalancing()
+	return func() (moved bool, waits func() string) {
+		newest, without := r.Last(), src.Rebalancing()
+		unassigned := without > idle
+		idle = without
+		switch {
+		case newest != last:
+			last = newest
+			return true, nil
+		case ends && !unassigned:
+			return false, nil
+		}
+		return false, func() string {
+			text := "the first events"
+			if last >= 0 {
+				text = "events, the newest came at " + units.FormatDuration(last)
+			}
+			if unassigned {
+				text += ": no partitions are assigned, for " + units.FormatDuration(without.Round(time.Second)) + " in all"
+			}
+			return text
+		}
+	}
+}
+
+// mostPending bounds what is said of single connections.
+const mostPending = 8
+
+func listed(texts []string) string {
+	if n := len(texts) - mostPending; n > 0 {
+		texts = append(texts[:mostPending:mostPending], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(texts, "; ")
+}

@@ -1,0 +1,161 @@
+package run
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// TestGuard: a run in which nothing moves says what it waits for, after 30 s and
+// whenever the wait has become twice as long, and says that it goes on. One in which
+// nothing should move says nothing.
+func TestGuard(t *testing.T) {
+	slow := load.Constant(1.0 / 100)
+	for _, tt := range []struct {
+		name  string
+		kind  mortar
+		plan  load.Plan
+		reads bool
+		want  []string
+	}{
+		{"it goes on", mortar{}, load.Plan{}, false, nil},
+		{"no answer", mortar{mute: true}, load.Plan{}, false, []string{
+			"30: nothing has moved for 30 s; waiting for the answers to 5 events",
+			"60: nothing has moved for 1m00s; waiting for the answers to 5 events",
+			"120: nothing has moved for 2m00s; waiting for the answers to 5 events",
+		}},
+		{"a late answer", mortar{service: 75 * time.Second}, load.Plan{}, false, []string{
+			"30: nothing has moved for 30 s; waiting for the answers to 5 events",
+			"60: nothing has moved for 1m00s; waiting for the answers to 5 events",
+			"75: it goes on, after 1m15s",
+			"105: nothing has moved for 30 s; waiting for the answers to 5 events, the newest answer came at 1m15s",
+			"135: nothing has moved for 1m00s; waiting for the answers to 5 events, the newest answer came at 1m15s",
+			"150: it goes on, after 1m15s",
+		}},
+		{"nothing is taken", mortar{full: true}, load.Plan{}, false, []string{
+			"30: nothing has moved for 30 s; waiting for a connection that takes events",
+			"60: nothing has moved for 1m00s; waiting for a connection that takes events",
+			"120: nothing has moved for 2m00s; waiting for a connection that takes events",
+		}},
+		{"an event in 100 s", mortar{}, load.Plan{Schedule: slow}, false, nil},
+		{"an event in 100 s, and it is not taken", mortar{full: true}, load.Plan{Schedule: load.Constant(1.0 / 10)}, false, []string{
+			"30: nothing has moved for 30 s; waiting for a connection that takes events, of which 4 have become due",
+			"60: nothing has moved for 1m00s; waiting for a connection that takes events, of which 7 have become due",
+			"120: nothing has moved for 2m00s; waiting for a connection that takes events, of which 13 have become due",
+		}},
+		{"another run that allows nothing", mortar{}, load.Plan{Gate: load.NewGate()}, false, nil},
+		{"nothing to read", mortar{}, load.Plan{}, true, []string{
+			"30: nothing has moved for 30 s; waiting for the first events",
+			"60: nothing has moved for 1m00s; waiting for the first events",
+			"120: nothing has moved for 2m00s; waiting for the first events",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, err := tt.kind.Open(t.Context(), target.Spec{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				var got []string
+				e := &execution{Job: Job{Logf: func(format string, args ...any) {
+					got = append(got, fmt.Sprintf("%d: ", time.Since(began)/time.Second)+fmt.Sprintf(format, args...))
+				}}}
+				var l look
+				var end func()
+				if tt.reads {
+					r := load.NewReading(load.ReadPlan{Portable: true}, s.Source())
+					r.Start()
+					l, end = readingLook(r, s.Source(), false), func() { r.Abort(); _, _ = r.Wait() }
+				} else {
+					tt.plan.Portable = true
+					r, err := load.New(tt.plan, s.Target())
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.Start()
+					time.Sleep(time.Millisecond / 2)
+					l, end = firingLook(r, s.Target()), func() { r.Abort(); _, _ = r.Wait() }
+				}
+				unguard := e.guard(l)
+				time.Sleep(155 * time.Second)
+				unguard()
+				end()
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("said (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestGuardedStages: a run is guarded while it opens its target, fires and reads.
+func TestGuardedStages(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		kind mortar
+		set  []string
+		want []string
+	}{
+		{"opening", mortar{opens: 40 * time.Second}, []string{"count=1"}, []string{"nothing has moved for 30 s; waiting for a connection to mortar://here"}},
+		{"firing", mortar{service: 40 * time.Second}, []string{"count=1", "drain=1m"}, []string{"nothing has moved for 30 s; waiting for the answers to 1 event"}},
+		{"reading without an assignment", mortar{lacks: true}, []string{"op=consume", "for=40s"}, []string{"nothing has moved for 30 s; waiting for the first events: no partitions are assigned, for 30 s in all"}},
+		{"reading until nothing comes", mortar{}, []string{"op=consume", "idle-timeout=40s"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var got []string
+				if _, err := Execute(t.Context(), Job{
+					Portable: true, Workload: resolve(t, &tt.kind, tt.set...),
+					Logf: func(format string, args ...any) {
+						mu.Lock()
+						defer mu.Unlock()
+						got = append(got, fmt.Sprintf(format, args...))
+					},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tt.want, got[:min(len(got), 1)], cmpopts.EquateEmpty()); diff != "" { // it may have ended before it was seen to go on
+					t.Errorf("said (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestGuardNames: what a target says of its connections is said with it.
+func TestGuardNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := (&mortar{mute: true}).Open(t.Context(), target.Spec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := load.New(load.Plan{Portable: true}, s.Target())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Start()
+		time.Sleep(time.Second)
+		_, waits := firingLook(r, wordy{s.Target()})()
+		if got, want := waits(), "the answers to 5 events: 1; 2; 3; 4; 5; 6; 7; 8; and 2 more"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		r.Abort()
+		_, _ = r.Wait()
+	})
+}
+
+type wordy struct{ load.Target }
+
+func (wordy) Pending() []string {
+	return []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}
+}

@@ -1,0 +1,49 @@
+package load
+
+import (
+	"testing"
+	"time"
+)
+
+// TestDisturbancesRemembered: the list holds the newest mostDisturbances, one that
+// begins or ends makes no other forgotten but the one whose place it takes, and what is
+// forgotten still covers its time.
+func TestDisturbancesRemembered(t *testing.T) {
+	at := func(i int) time.Duration { return time.Duration(i) * time.Second }
+	var x disturbances
+	for i := range 3 * mostDisturbances {
+		late := 2 * time.Millisecond
+		if i == 1 {
+			late = 5 * time.Millisecond
+		}
+		x.begin(at(i), at(i)+late, false)
+		x.begin(at(i)+late, at(i)+late+time.Millisecond, true) // the same thread is late again
+		x.end(at(i) + 10*time.Millisecond)
+		l := x.list.Load()
+		if want := min(i+1, mostDisturbances); len(l.d) != want {
+			t.Fatalf("%d are remembered after %d, want %d", len(l.d), i+1, want)
+		}
+		oldest := max(0, i+1-mostDisturbances)
+		if l.d[0].from != at(oldest) || l.d[len(l.d)-1].from != at(i) || l.d[len(l.d)-1].to != at(i)+10*time.Millisecond {
+			t.Fatalf("after %d the list goes from %+v to %+v", i+1, l.d[0], l.d[len(l.d)-1])
+		}
+	}
+	l := x.list.Load()
+	for _, tt := range []struct {
+		name      string
+		due, want time.Duration
+	}{
+		{"within the newest", at(3*mostDisturbances-1) + 9*time.Millisecond, 2 * time.Millisecond},
+		{"after the newest", at(3*mostDisturbances-1) + 10*time.Millisecond, 0},
+		{"between two", at(3*mostDisturbances-2) + 500*time.Millisecond, 0},
+		{"within the oldest", at(2 * mostDisturbances), 2 * time.Millisecond},
+		{"forgotten", at(2*mostDisturbances - 1), 5 * time.Millisecond},
+		{"before all", -time.Millisecond, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := l.at(tt.due); got != tt.want {
+				t.Errorf("what was due at %v was delayed by %v at most, want %v", tt.due, got, tt.want)
+			}
+		})
+	}
+}

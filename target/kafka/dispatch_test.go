@@ -1,0 +1,40 @@
+package kafka
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestDispatchCost: what a look at what waits costs depends on how much waits, and not
+// on how many partitions and brokers there are.
+func TestDispatchCost(t *testing.T) {
+	cost := func(partitions, brokers int) time.Duration {
+		s := &sender{routes: make([]atomic.Pointer[lane], partitions), shares: make([]share, partitions)}
+		for i := range brokers {
+			s.lanes = append(s.lanes, &lane{s: s, broker: int32(i)})
+		}
+		s.shares[0].wired = 1
+		s.recover(0) // it waits for an answer
+		for range 10 {
+			s.later = append(s.later, &slot{part: 1}) // there is no leader
+		}
+		const rounds = 100
+		best := time.Duration(1<<63 - 1)
+		for range 10 {
+			began := time.Now()
+			for range rounds {
+				s.dispatch()
+			}
+			best = min(best, time.Since(began))
+		}
+		if len(s.recovering) != 1 || len(s.later) != 10 {
+			t.Fatalf("%d partitions and %d batches wait, want 1 and 10", len(s.recovering), len(s.later))
+		}
+		return best
+	}
+	few, many := cost(2, 1), cost(1_000_000, 1000)
+	if few = max(few, time.Microsecond); many > 50*few {
+		t.Errorf("100 looks take %v with two partitions, %v with a million", few, many)
+	}
+}

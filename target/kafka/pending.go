@@ -1,0 +1,79 @@
+package kafka
+
+import (
+	"fmt"
+	"time"
+
+	"carronade/target"
+	"carronade/units"
+)
+
+var _ target.Pending = (*producer)(nil)
+
+// Pending implements target.Pending.
+func (p *producer) Pending() []string {
+	var all []string
+	for _, s := range p.senders {
+		all = append(all, s.pending(p.sink.Now())...)
+	}
+	return all
+}
+
+func (s *sender) pending(now time.Duration) (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since := func(at time.Duration) string { return units.FormatDuration(max(0, now-at)) }
+	add := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		if len(s.p.senders) > 1 {
+			text = fmt.Sprintf("client %d: ", s.id) + text
+		}
+		all = append(all, text)
+	}
+	if s.orphans > 0 {
+		add("%s without a leader", units.Plural(s.orphans, "partition"))
+	}
+	if n := len(s.later); n > 0 {
+		add("%d batches to be sent again", n)
+	}
+	if n := len(s.recovering); n > 0 {
+		add("%s that wait until all their batches are answered", units.Plural(n, "partition"))
+	}
+	for _, l := range s.lanes {
+		to := fmt.Sprintf("broker %d at %s", l.broker, l.addr)
+		k := l.link
+		switch {
+		case k == nil && l.downErr != nil:
+			add("%s, without a connection for %s: %v", to, since(l.downAt), l.downErr)
+		case k == nil:
+			add("%s, not connected yet", to)
+		case k.dead:
+			add("%s, whose connection ends: %v", to, k.cause)
+		case k.head < k.tail:
+			text := fmt.Sprintf("%s, %s without an answer", to, units.Plural(int(k.tail-k.head), "request"))
+			if r := k.at(k.head); r.sent >= 0 {
+				text += ", the oldest sent " + since(r.sent) + " ago"
+			}
+			if k.unsent > 0 {
+				text += ", " + units.FormatSize(int64(k.unsent)) + " not written"
+				if k.handed {
+					text += " since the socket is full"
+				}
+			}
+			add("%s", text)
+		default:
+			text := to + ", nothing in flight"
+			if k.held {
+				text += ", logging in again"
+			}
+			if now < l.quiet {
+				text += ", told to be quiet for " + units.FormatDuration(l.quiet-now)
+			}
+			if l.wanting {
+				text += ", and it refused events"
+			}
+			add("%s", text)
+		}
+	}
+	return all
+}
