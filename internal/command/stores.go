@@ -34,3 +34,12 @@ func (o Opening) Do(ctx context.Context, job func(store.Store) error) (err error
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return job(s)
 }
+
+// More is how to see more of a report that is kept: lines for the end of its brief form.
+// The flag names its store; "" is the user's own.
+func More(id, flag string) []string {
+	return []string{
+		"everything: carronade report show " + id + flag + " --full",
+		"as a page: carronade report open " + id + flag,
+	}
+}

@@ -80,8 +80,8 @@ func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := s.Facts()["broker_settings"].(map[string]string)
-	if got["message.max.bytes"] != "123456" || s.Facts()["brokers_told"] != 2 {
-		t.Errorf("got %v of %v brokers", got, s.Facts()["brokers_told"])
+	if got["message.max.bytes"] != "123456" || s.Facts()["brokers_described"] != 2 {
+		t.Errorf("got %v of %v brokers", got, s.Facts()["brokers_described"])
 	}
 	for _, name := range whoIsIt {
 		if got[name] != "" {
