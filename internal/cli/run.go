@@ -290,9 +290,9 @@ func (s *session) print(d *report.Document, o outputs, kept error) error {
 	case o.full || o.keep.lost || kept != nil: // else what is not printed is lost
 		return d.Text(s.out, s.style())
 	case o.keep.store == nil:
-		return d.Brief(s.out, s.style(), "run with --full prints all of it")
+		return d.Brief(s.out, s.style(), report.Condition{Name: "report", Text: "not kept; --full prints everything"})
 	}
-	return d.Brief(s.out, s.style(), append([]string{d.ID + " in " + o.keep.store.Place()}, command.More(d.ID, storeFlag(o.keep.at))...)...)
+	return d.Brief(s.out, s.style(), command.More(d.ID, " in "+o.keep.store.Place(), storeFlag(o.keep.at))...)
 }
 
 // writeLine writes a report as one line: several are a stream.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"carronade/internal/report"
 	"carronade/internal/store"
 )
 
@@ -35,11 +36,12 @@ func (o Opening) Do(ctx context.Context, job func(store.Store) error) (err error
 	return job(s)
 }
 
-// More is how to see more of a report that is kept: lines for the end of its brief form.
-// The flag names its store; "" is the user's own.
-func More(id, flag string) []string {
-	return []string{
-		"everything: carronade report show " + id + flag + " --full",
-		"as a page: carronade report open " + id + flag,
+// More is how to see more of a report that is kept, for the end of its brief form. The
+// flag names its store; "" is the user's own.
+func More(id, where, flag string) []report.Condition {
+	return []report.Condition{
+		{Name: "report", Text: id + where},
+		{Name: "everything", Text: "carronade report show " + id + flag + " --full"},
+		{Name: "pictures", Text: "carronade report open " + id + flag},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"carronade/internal/layout"
 	"carronade/internal/report"
@@ -55,8 +56,12 @@ func (p *page) counts(title string, of func(*report.Document) []report.Row) {
 	if !p.several() {
 		head = []string{title, "", "", "meaning"}
 	}
+	class := "numeric"
+	if !p.several() {
+		class += " explained"
+	}
 	if len(rows) > 0 {
-		p.table(head, rows)
+		p.tableOf(class, head, rows)
 	}
 }
 
@@ -77,11 +82,17 @@ func (p *page) times() {
 	if len(cols) == 0 {
 		return
 	}
-	head, meaning := []string{"times"}, []string{"meaning"}
+	head := []string{"times"}
+	var meaning []string
 	for _, c := range cols {
-		head, meaning = append(head, c.Title), append(meaning, c.Meaning)
+		head, meaning = append(head, c.Title), append(meaning, c.Title+": "+c.Meaning)
 	}
-	p.table(head, append(report.TimeRows(cols), meaning))
+	p.Open("div")
+	p.table(head, report.TimeRows(cols))
+	if !p.several() {
+		p.Element("p", strings.Join(meaning, "; ")+".", "class", "meaning")
+	}
+	p.Close()
 }
 
 // rest is everything else: failures in their own words, stalls and freezes, the

@@ -17,7 +17,7 @@ const screen, worstScreen = 45, 60
 func briefly(t *testing.T, d *Document) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := d.Brief(&b, layout.Style{}, "k3v9x2ab in reports.db", "everything: carronade report show k3v9x2ab --full", "as a page: carronade report open k3v9x2ab"); err != nil {
+	if err := d.Brief(&b, layout.Style{}, Condition{"report", "k3v9x2ab in reports.db"}, Condition{"everything", "carronade report show k3v9x2ab --full"}, Condition{"pictures", "carronade report open k3v9x2ab"}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -82,7 +82,7 @@ func TestBriefSays(t *testing.T) {
 		{"open-loop", []string{
 			"produce kafka://127.0.0.1:9092/bench, rate 50000/s, for 20s, warmup 2s", "50 k/s of 50 k/s acked, 4.77 MiB/s, response p99 7.00 ms, no failures",
 			"trusted the generator kept up", "steady no upward trend", "response 3.10 ms 4.86 ms 7.00 ms 9.10 ms 12.1 ms from due to its answer",
-			"everything: carronade report show k3v9x2ab --full",
+			"everything carronade report show k3v9x2ab --full",
 		}, []string{"by default", "Generator", "Ledger", "stall"}},
 		{"stalled", []string{"no failures, 2 stalls", "stalls 2, 10.5% of the measurement; longest 1.1 s (at 14.5 s)"}, nil},
 		{"overloaded", []string{"12,345 failed, 7,655 unknown", "timeout: 12,000 events in 50 batches: REQUEST_TIMED_OUT", "10 lost", "BROKEN max-dropped", ">= is a lower bound"}, nil},

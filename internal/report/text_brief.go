@@ -20,7 +20,7 @@ const (
 // Brief writes what a person needs of the report on one screen: the result, whether to
 // believe it, the times, how it went, and anything unusual. The last lines say where there
 // is more. The error is that of w.
-func (d *Document) Brief(w io.Writer, style layout.Style, more ...string) error {
+func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) error {
 	p := &layout.Page{Style: style}
 	p.Line(p.Paint(layout.Bold, d.briefTitle()))
 	d.head(p)
@@ -36,7 +36,7 @@ func (d *Document) Brief(w io.Writer, style layout.Style, more ...string) error 
 }
 
 // place is what the report is called, and where it is.
-func (d *Document) place(p *layout.Page, more []string) {
+func (d *Document) place(p *layout.Page, more []Condition) {
 	p.Line("")
 	if d.Note != "" {
 		p.Pair("", "noted", layout.Cut(layout.Clean(d.Note), layout.Columns-labelColumn))
@@ -44,10 +44,8 @@ func (d *Document) place(p *layout.Page, more []string) {
 	if len(d.Labels) > 0 {
 		p.Pair("", "labels", layout.Cut(layout.Clean(strings.Join(d.labels(), ", ")), layout.Columns-labelColumn))
 	}
-	label := "report"
 	for _, m := range more {
-		p.Pair("", label, m)
-		label = ""
+		p.Pair("", m.Name, m.Text)
 	}
 }
 

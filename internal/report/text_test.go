@@ -428,7 +428,7 @@ var forms = []struct {
 }{
 	{".txt", (*Document).Text},
 	{".brief.txt", func(d *Document, w io.Writer, style layout.Style) error {
-		return d.Brief(w, style, "k3v9x2ab in reports.db", "everything: carronade report show k3v9x2ab --full")
+		return d.Brief(w, style, Condition{"report", "k3v9x2ab in reports.db"}, Condition{"everything", "carronade report show k3v9x2ab --full"})
 	}},
 }
 
