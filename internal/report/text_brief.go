@@ -44,8 +44,8 @@ func (d *Document) place(p *layout.Page, more []Condition) {
 	if len(d.Labels) > 0 {
 		p.Pair("", "labels", layout.Cut(layout.Clean(strings.Join(d.labels(), ", ")), layout.Columns-labelColumn))
 	}
-	for _, m := range more {
-		p.Pair("", m.Name, m.Text)
+	for _, m := range more { // paths and commands, to be copied: they are not wrapped
+		p.Line(layout.PadRight("  "+m.Name, labelColumn) + layout.Clean(m.Text))
 	}
 }
 
