@@ -24,8 +24,8 @@ const discardID = "carronade-discard"
 // standinID is that of our other stand-in, which is a little broker.
 const standinID = "carronade-standin"
 
-// standin says that a cluster is a stand-in of ours, whose version and rack are made up.
-func standin(id string) bool { return id == discardID || id == standinID }
+// madeUp says that a cluster is a stand-in of ours, whose version and rack are made up.
+func madeUp(id string) bool { return id == discardID || id == standinID }
 
 // facts are what was found out about the cluster, for the report.
 func (cl *cluster) facts() map[string]any {
@@ -33,10 +33,10 @@ func (cl *cluster) facts() map[string]any {
 	brokers := make([]map[string]any, 0, len(cl.brokers))
 	for _, b := range cl.brokers {
 		f := map[string]any{"id": b.id, "address": b.addr}
-		if b.version != "" && !standin(cl.id) {
+		if b.version != "" && !madeUp(cl.id) {
 			f["version"] = b.version
 		}
-		if b.rack != "" && !standin(cl.id) {
+		if b.rack != "" && !madeUp(cl.id) {
 			f["rack"] = b.rack
 		}
 		if n := count(cl.leaders, b.id); n > 0 {

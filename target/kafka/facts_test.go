@@ -90,6 +90,25 @@ func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 	}
 }
 
+// A stand-in of ours has a version and a rack that mean nothing: a report leaves them out.
+func TestStandInsHaveNoRack(t *testing.T) {
+	for id, want := range map[string]bool{standinID: false, discardID: false, "somebody-s": true} {
+		c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.NumBrokers(1), kfake.ClusterID(id))
+		s, err := open(t, spec(t, urlOf(c, "t"), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		brokers, _ := s.Facts()["brokers"].([]map[string]any)
+		if len(brokers) != 1 {
+			t.Fatalf("got %v, want one broker", s.Facts()["brokers"])
+		}
+		_, rack := brokers[0]["rack"]
+		if _, version := brokers[0]["version"]; rack != want || version != want {
+			t.Errorf("%s: got %v, want a rack and a version: %v", id, brokers[0], want)
+		}
+	}
+}
+
 // TestRealBrokersTellTheirSettings: what a real broker says was set, is what its
 // properties have, without what is of this one alone.
 func TestRealBrokersTellTheirSettings(t *testing.T) {
