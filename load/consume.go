@@ -46,6 +46,7 @@ type Reading struct {
 	gap    time.Duration // longest time between arrivals
 	gapAt  time.Duration
 	gaps   time.Duration // sum of those over stallAfter
+	stalls measure.Stall // those, one by one
 	holdAt time.Duration
 	until  time.Duration // what arrives from here on is not of the hold
 
@@ -245,6 +246,7 @@ func (r *Reading) gapTo(at time.Duration) {
 		}
 		if gap > stallAfter {
 			r.gaps += gap
+			r.stalls.Add(since, at)
 		}
 	}
 }
@@ -412,7 +414,8 @@ func (c *readCollector) finish() *Result {
 	if r.last.Load() >= 0 {
 		r.gapTo(end) // and nothing has come since
 	}
-	res.Stall = measure.Stall{Longest: r.gap, LongestAt: r.gapAt}
+	res.Stall = r.stalls
+	res.Stall.Longest, res.Stall.LongestAt = r.gap, r.gapAt
 	if n := res.Hold.Length(); n > 0 {
 		res.Stall.Share = min(1, float64(r.gaps)/float64(n))
 	}

@@ -163,6 +163,7 @@ func TestGaps(t *testing.T) {
 				if r.Stall.Longest != tt.longest || r.Stall.LongestAt != tt.from {
 					t.Errorf("longest time without an arrival %v at %v, want %v at %v", r.Stall.Longest, r.Stall.LongestAt, tt.longest, tt.from)
 				}
+				checkStalls(t, r)
 				if math.Abs(r.Stall.Share-tt.share) > 1e-5 {
 					t.Errorf("%v of the measurement without an arrival, want %v", r.Stall.Share, tt.share)
 				}

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/measure"
 )
 
 // TestInFlightMeanKeepsToThePhase: events still in flight when the hold ends
@@ -272,11 +275,30 @@ func TestStall(t *testing.T) {
 				if got := r.Stall.Longest; (got - tt.longest).Abs() > 5*time.Millisecond {
 					t.Errorf("longest %v, want %v", got, tt.longest)
 				}
+				checkStalls(t, r)
 				if got := r.Stall.Share; got < tt.share-0.01 || got > tt.share+0.01 {
 					t.Errorf("stalled for %.3f of the hold, want %.3f", got, tt.share)
 				}
 			})
 		})
+	}
+}
+
+// checkStalls holds the stalls one by one against the share that they are of the hold.
+func checkStalls(t *testing.T, r *Result) {
+	t.Helper()
+	if len(r.Stall.Spans) != int(r.Stall.Count) {
+		if r.Stall.Count <= measure.MostSpans {
+			t.Errorf("%d stalls, and %d are kept", r.Stall.Count, len(r.Stall.Spans))
+		}
+		return
+	}
+	var sum time.Duration
+	for _, s := range r.Stall.Spans {
+		sum += max(0, min(s.At+s.Length, r.Hold.End)-s.At)
+	}
+	if got := float64(sum) / float64(r.Hold.Length()); math.Abs(got-r.Stall.Share) > 0.005 {
+		t.Errorf("%d stalls are %.3f of the measurement, want %.3f: %v", r.Stall.Count, got, r.Stall.Share, r.Stall.Spans)
 	}
 }
 
@@ -347,6 +369,7 @@ func TestStallWithoutConnection(t *testing.T) {
 				if got := r.Stall.LongestAt; (got - tt.at).Abs() > 20*ms {
 					t.Errorf("it began at %v, want %v", got, tt.at)
 				}
+				checkStalls(t, r)
 				if got := r.Stall.Share; got < tt.share-0.01 || got > tt.share+0.01 {
 					t.Errorf("stalled for %.3f of the hold, want %.3f", got, tt.share)
 				}

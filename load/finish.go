@@ -226,6 +226,7 @@ func (c *collector) machine(res *Result) {
 		res.Full = min(1, full.Seconds()/(float64(lanes)*length.Seconds()))
 	}
 	r.open()
+	res.Stall = r.stalls
 	res.Stall.Longest = time.Duration(r.longest.Load())
 	res.Stall.LongestAt = r.longestAt
 	res.Stall.Share = min(1, float64(r.stalled)/float64(length))

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/measure"
 )
 
 // fake is a target in virtual time: one lane per client, whose service of a
@@ -185,6 +187,9 @@ func TestFrozenTarget(t *testing.T) {
 				}
 				if got, want := res.Stall.Longest, 501*time.Millisecond; got != want {
 					t.Errorf("longest time without an answer %v, want %v", got, want)
+				}
+				if s := res.Stall; s.Count != 1 || len(s.Spans) != 1 || s.Spans[0] != (measure.Span{At: s.LongestAt, Length: s.Longest}) {
+					t.Errorf("got the stalls %+v, want the longest alone", s)
 				}
 				if got := len(res.Intervals); got != 4 && got != 3 {
 					t.Errorf("%d intervals, want 3 or 4", got)

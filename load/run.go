@@ -49,10 +49,11 @@ type Run struct {
 	lastAnswer atomic.Int64 // when the newest answer came that took events
 	lastDone   atomic.Int64 // when the newest outcome came
 	longest    atomic.Int64 // gap without an answer
-	stallMu    sync.Mutex   // over the three below, and changes of longest
+	stallMu    sync.Mutex   // over the four below, and changes of longest
 	longestAt  time.Duration
 	stalled    time.Duration
 	counted    time.Duration // stalls are counted up to here
+	stalls     measure.Stall // one by one
 
 	done   chan struct{}
 	result *Result
@@ -433,6 +434,7 @@ func (r *Run) gap(until time.Duration, acked bool) {
 		from, to := max(since, r.counted), r.clipEnd(until)
 		r.stalled += max(0, to-from)
 		r.counted = max(r.counted, to)
+		r.stalls.Add(since, until)
 	}
 	if acked { // here, so that two threads do not count one gap twice
 		raise(&r.lastAnswer, int64(until))

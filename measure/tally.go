@@ -175,6 +175,46 @@ type Stall struct {
 	Longest   time.Duration // the longest time without an answer while some were waited for
 	LongestAt time.Duration // when it began
 	Share     float64       // share of the hold while answers were waited for and none came for longer than 100 ms
+
+	Count uint64 // gaps that lasted longer than 100 ms and began within the measurement
+	Spans []Span // of these, by when they began: the longest MostSpans, where there were more
+}
+
+// A Span is a stretch of time.
+type Span struct {
+	At     time.Duration // when it began, from the start of the run
+	Length time.Duration
+}
+
+// MostSpans bounds the stalls that are kept one by one.
+const MostSpans = 1000
+
+// Add notes a stall. One that begins no later than the newest is the same stall,
+// which went on; of one that begins before the newest ended, the rest counts.
+func (s *Stall) Add(since, until time.Duration) {
+	from := since
+	if n := len(s.Spans); n > 0 {
+		last := &s.Spans[n-1]
+		if since <= last.At {
+			last.Length = max(last.Length, until-last.At)
+			return
+		}
+		from = max(since, last.At+last.Length)
+	}
+	if until <= from {
+		return
+	}
+	s.Count++
+	s.Spans = append(s.Spans, Span{At: from, Length: until - from})
+	if n := len(s.Spans); n > MostSpans { // the newest may go on
+		least := 0
+		for i := range s.Spans[:n-1] {
+			if s.Spans[i].Length < s.Spans[least].Length {
+				least = i
+			}
+		}
+		s.Spans = append(s.Spans[:least], s.Spans[least+1:]...)
+	}
 }
 
 // A Freeze is a time in which the generator itself did not run.

@@ -76,7 +76,7 @@ func TestAPMIndexed(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "report.json")
 		page := fire(t, nil, "--events", "1", "--spans", "2", "--frames", "3", "--callers", "4", "--for", "3s", "--gzip", "1",
 			"--json-file", file, "--system-git", commit(t, "trace-apm-server"),
-			"--system-flag", "max-event=200KiB", "--system-flag-format", "--{name}={value}").wantOne(t, 0, 3).stdout
+			"--system-flag", "max-event=200KiB", "--system-flag-format", "--{name}={value}", "--full").wantOne(t, 0, 3).stdout
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -100,8 +100,8 @@ func TestAPMIndexed(t *testing.T) {
 		}
 		said := strings.Join(strings.Fields(page), " ")
 		for _, want := range []string{
-			"pushed ", "accepted ", " on the wire", "Answers status shots share a second events 202 ", " total ",
-			" documents, 100.00% of the ", "service a shot mean ", " resident at most, in this run", "efficiency ",
+			"pushed ", "accepted ", " on the wire", "Answers status batches share a second events 202 ", " total ",
+			" documents, 100.00% of the ", "service a batch mean ", " resident at most, in this run", "efficiency ",
 			"branch trace-apm-server", "revision " + facts["revision"].(string) + " of " + strconv.Itoa(time.Now().UTC().Year()) + "-",
 			"flags max-event=200KiB",
 		} {

@@ -203,7 +203,7 @@ func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Docu
 	if path := o.tasks[i].file; path != "" {
 		s.writeAs(path, d.WriteJSON)
 	}
-	s.kept(o.keep, d, o.tasks[i].kept)
+	s.kept(o.keep, d, o.tasks[i].kept, true)
 	return d, nil
 }
 

@@ -78,7 +78,7 @@ func (s *session) demoCommand() *cobra.Command {
 			return s.demo(cmd.Context(), demos[chosen].demo, &t)
 		}),
 	}
-	for _, name := range []string{"json", "json-file", "quiet", "store", "no-store", "note"} {
+	for _, name := range []string{"full", "json", "json-file", "quiet", "store", "no-store", "note"} {
 		t.BindOne(cmd.Flags(), name)
 	}
 	return cmd

@@ -271,12 +271,12 @@ func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 	}
 }
 
-// labels are the headings and the names of the rows of a report, from its
-// second section on; none when the lines are no report. What else a report
+// labels are the headings and the names of the rows of a report, from its first
+// section on; none when the lines are no report. What else a report
 // says depends on how it went, and how a page is laid out is tested where it is
 // made.
 func labels(lines []string) []string {
-	begin := slices.Index(lines, "Workload")
+	begin := slices.IndexFunc(lines, func(l string) bool { return l == "Workload" || l == "Times" })
 	if begin < 0 {
 		return nil
 	}

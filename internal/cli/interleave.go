@@ -61,7 +61,7 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 		if err != nil {
 			return nil, nil, err
 		}
-		s.kept(o.keep, d, o.tasks[i].kept)
+		s.kept(o.keep, d, o.tasks[i].kept, true)
 		if d.ExitCode() == command.Interrupted {
 			return nil, nil, exitCode{Code: command.Interrupted, Err: &words{
 				Err: fmt.Errorf("interrupted in run %d of %d: nothing is compared", i+1, len(o.tasks)), Quiet: true,

@@ -20,6 +20,7 @@ type keeping struct {
 	place string      // as it was asked for; "" is the user's own
 	at    string      // where it is, as it is typed
 	quiet bool
+	lost  bool // the report is kept nowhere, and somebody wanted it to be
 	// meanwhile is whether the store is one's own in place of another, which may
 	// take its reports later.
 	meanwhile bool
@@ -60,6 +61,7 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 		k.store, k.at, k.meanwhile = local, local.Place(), !errors.Is(err, store.ErrForeign)
 		return k, nil
 	}
+	k.lost = true
 	s.beware(fmt.Errorf("reports are not kept: %w", err), hintOr(err, "they go to stdout all the same; --json-file FILE keeps one, --no-store says that none is to be kept"))
 	return k, nil
 }
@@ -91,17 +93,17 @@ func hintOr(err error, hint string) string {
 	return hint
 }
 
-// kept says where a report is, and takes one to the user's own store that the
+// kept says where a report is, unless the report itself did, and takes one to the user's own store that the
 // store which was asked for did not take. Nothing of it is a failure of the
 // run.
-func (s *session) kept(k *keeping, d *report.Document, err error) {
+func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
 	switch {
 	case k.store == nil:
 		s.unsafe = true
 		return
 	case err == nil:
 		s.safe = showing(d.ID, k.at)
-		if !k.quiet {
+		if say && !k.quiet {
 			s.note("kept as %s in %s", d.ID, k.store.Place())
 		}
 		if k.meanwhile {
@@ -133,11 +135,15 @@ func (s *session) kept(k *keeping, d *report.Document, err error) {
 
 // showing is the command that shows a report.
 func showing(id, place string) string {
-	cmd := "carronade report show " + id
-	if own, err := sqlite.Default(); err != nil || own != place {
-		cmd += " --store " + report.Quote(place)
+	return "carronade report show " + id + storeFlag(place)
+}
+
+// storeFlag is the flag that names a store; "" is one's own.
+func storeFlag(place string) string {
+	if own, err := sqlite.Default(); err == nil && own == place {
+		return ""
 	}
-	return cmd
+	return " --store " + report.Quote(place)
 }
 
 // lost is what to do where stdout took no more.

@@ -65,7 +65,7 @@ func (s *session) replayCommand() *cobra.Command {
 			}
 			defer end()
 			if !o.quiet {
-				s.note("replaying %s of %s: %s", d.ID, d.StartedAt.UTC().Format("2006-01-02 15:04"), d.Verdict())
+				s.note("replaying %s of %s: %s", d.ID, d.StartedAt.UTC().Format("2006-01-02 15:04"), d.Headline())
 			}
 			if len(d.Attachments) > 0 && len(t.All("attach")) == 0 {
 				s.note("report %s carries %s, and the new one does not: --attach FILE puts in what is so today", d.ID, attached(d))

@@ -128,6 +128,7 @@ func (s *session) readWorkloads(path string) ([]*workload.Document, error) {
 // are.
 type outputs struct {
 	json  bool
+	full  bool // the text has everything
 	quiet bool
 	// beside: what this machine generates stands beside the result of a run at full
 	// speed.
@@ -172,7 +173,7 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, eyes compat.
 // outputs reads the flags that say so, and tries the files before anything is
 // fired: a disk that cannot be written is better found now.
 func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
-	o = outputs{json: t.Bool("json"), quiet: t.Bool("quiet"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
+	o = outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
 	for _, w := range ws {
 		attached, err := run.Attach(w, t.All("attach"))
 		if err != nil {
@@ -249,7 +250,7 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 		if err := command.WriteFile(path, d.WriteJSON); err != nil {
 			problems = append(problems, &words{
 				Err:  fmt.Errorf("--json-file: cannot write %s: %s", path, command.Reason(err)),
-				Hint: "the report on stdout is whole",
+				Hint: "carronade report export last --as json writes it, from where it is kept",
 			})
 		}
 	}
@@ -263,12 +264,12 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 		if i > 0 {
 			fmt.Fprintln(s.out)
 		}
-		err = d.Text(s.out, s.style())
+		err = s.print(d, o, o.tasks[i].kept)
 	}
 	if err != nil {
 		problems = append(problems, fmt.Errorf("writing the report: %w", err))
 	}
-	s.kept(o.keep, d, o.tasks[i].kept)
+	s.kept(o.keep, d, o.tasks[i].kept, o.json || o.full)
 	code := d.ExitCode()
 	if len(problems) > 0 && code != command.Interrupted {
 		code = command.Failed
@@ -280,6 +281,17 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 		return nil
 	}
 	return exitCode{Code: code, Err: errors.Join(problems...)}
+}
+
+// print writes a report for people: the page that says the most, and where there is more.
+func (s *session) print(d *report.Document, o outputs, kept error) error {
+	switch {
+	case o.full || o.keep.lost || kept != nil: // else what is not printed is lost
+		return d.Text(s.out, s.style())
+	case o.keep.store == nil:
+		return d.Brief(s.out, s.style(), report.Condition{Name: "report", Text: "not kept; --full prints everything"})
+	}
+	return d.Brief(s.out, s.style(), command.More(d.ID, " in "+o.keep.store.Place(), storeFlag(o.keep.at))...)
 }
 
 // writeLine writes a report as one line: several are a stream.

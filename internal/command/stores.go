@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"carronade/internal/report"
 	"carronade/internal/store"
 )
 
@@ -33,4 +34,14 @@ func (o Opening) Do(ctx context.Context, job func(store.Store) error) (err error
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return job(s)
+}
+
+// More is how to see more of a report that is kept, for the end of its brief form. The
+// flag names its store; "" is the user's own.
+func More(id, where, flag string) []report.Condition {
+	return []report.Condition{
+		{Name: "report", Text: id + where},
+		{Name: "everything", Text: "carronade report show " + id + flag + " --full"},
+		{Name: "pictures", Text: "carronade report open " + id + flag},
+	}
 }

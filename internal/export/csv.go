@@ -16,12 +16,9 @@ var seriesTimes = []string{"response", "service", "send_delay", "end_to_end"}
 // seriesColumns are the columns of the series, in their order. It is a promise:
 // columns may be added at the end, and none moves or goes.
 func seriesColumns() []string {
-	cols := []string{
-		"id", "phase", "start_s", "end_s",
-		"offered", "sent", "dropped", "unsent", "acked", "failed", "unknown", "consumed",
-		"retries", "shots", "answered", "bytes", "acked_bytes", "wire_bytes",
-		"events_per_s", "in_flight", "lag_events",
-	}
+	cols := []string{"id", "phase", "start_s", "end_s"}
+	report.EachCount(&measure.Counts{}, func(r report.Row, _ uint64) { cols = append(cols, r.Name) })
+	cols = append(cols, "events_per_s", "in_flight", "lag_events")
 	for _, t := range seriesTimes {
 		cols = append(cols, t+"_count", t+"_mean_us", t+"_min_us")
 		for _, p := range []string{"p50", "p90", "p95", "p99", "p999", "p9999"} {
@@ -60,12 +57,7 @@ func writeCSV(w io.Writer, rs Reports, _ Options) error {
 
 func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 	row = append(row, d.ID, iv.Phase, number(iv.StartS), number(iv.EndS))
-	for _, n := range []uint64{
-		iv.Offered, iv.Sent, iv.Dropped, iv.Unsent, iv.Acked, iv.Failed, iv.Unknown, iv.Consumed,
-		iv.Retries, iv.Shots, iv.Answered, iv.Bytes, iv.AckedBytes, iv.WireBytes,
-	} {
-		row = append(row, count(n))
-	}
+	report.EachCount(&iv.Counts, func(_ report.Row, n uint64) { row = append(row, count(n)) })
 	behind := ""
 	if len(d.Logs) > 0 && iv.LagEvents >= 0 { // only a run that reads is behind
 		behind = strconv.FormatInt(iv.LagEvents, 10)

@@ -88,7 +88,7 @@ type Options struct {
 
 // Formats are all forms, in the order of help.
 var Formats = []Format{
-	{Name: "text", Ext: ".txt", Help: "the report as it was printed", Several: true, write: writeText},
+	{Name: "text", Ext: ".txt", Help: "the whole report, as --full prints it", Several: true, write: writeText},
 	{Name: "markdown", Ext: ".md", Help: "the report for a page or an issue", Several: true, write: writeMarkdown},
 	{Name: "json", Ext: ".json", Help: "the whole report (docs/report.md); several are a line each", Several: true, write: writeJSON},
 	{Name: "csv", Ext: ".csv", Help: "the series: a row an interval", Several: true, write: writeCSV},

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/measure"
-	"carronade/units"
 )
 
 // A Suite is a group of test cases, as CI servers show them: one report, or one
@@ -139,15 +137,17 @@ func writeJUnit(w io.Writer, rs Reports, _ Options) error {
 	err := rs.each(func(_ int, d *report.Document) error {
 		s := Suite{
 			Name: strings.TrimSpace(d.Op + " " + d.Target + " " + d.ID), At: d.StartedAt, Took: d.EndedAt.Sub(d.StartedAt),
-			Facts: map[string]string{"report": d.ID, "version": d.Version, "throughput": units.FormatRate(d.Totals.EventsPerS) + " " + d.Totals.RateOf},
+			Facts: map[string]string{"report": d.ID, "version": d.Version},
+		}
+		for _, r := range d.Figures() {
+			if r.Name == "throughput" {
+				s.Facts[r.Label] = r.Text() + " " + r.Remark
+			}
 		}
 		for k, v := range d.Labels {
 			s.Facts["label."+k] = v
 		}
-		s.Cases = append(s.Cases, whole(d), trusted(d))
-		for _, c := range d.Checks {
-			s.Cases = append(s.Cases, Case{Name: c.Name, Text: c.Text, Failed: !c.OK && !c.CannotTell, Skipped: c.CannotTell})
-		}
+		s.Cases = cases(d)
 		suites = append(suites, s)
 		return nil
 	})
@@ -157,24 +157,27 @@ func writeJUnit(w io.Writer, rs Reports, _ Options) error {
 	return JUnit(w, suites)
 }
 
-// whole is the case that a run was done as it was asked for.
-func whole(d *report.Document) Case {
-	c := Case{Name: "done", Text: "the run came to its end"}
-	switch {
-	case len(d.Problems) > 0:
-		c.Error, c.Text = true, strings.Join(d.Problems, "; ")
-	case d.Partial:
-		c.Error, c.Text = true, "the run was cut short: "+string(d.Stopped)
+// cases are the verdicts that CI cares for: whether the run was done as it was asked for,
+// whether it is trusted, and the limits.
+func cases(d *report.Document) []Case {
+	out := []Case{{Name: "done", Text: "the run came to its end"}}
+	var wrong []string
+	for _, v := range d.Verdicts() {
+		text := strings.Join(v.Texts, "; ")
+		switch {
+		case v.On == report.OnEnd && v.Mark >= report.Caution, v.On == report.OnOutput:
+			wrong = append(wrong, text)
+			out[0].Error, out[0].Text = true, strings.Join(wrong, "; ")
+		case v.On == report.OnTrust:
+			if v.Mark == report.Caution {
+				text = v.Label + ": " + text
+			}
+			out = append(out, Case{Name: "trusted", Text: text, Error: v.Mark == report.Bad})
+		case v.On == report.OnLimit:
+			out = append(out, Case{Name: v.Limit, Text: text, Failed: v.Mark == report.Bad, Skipped: v.Mark == report.Open})
+		}
 	}
-	return c
-}
-
-func trusted(d *report.Document) Case {
-	text := d.TrustText()
-	if d.TrustLevel() == measure.Noisy {
-		text = "noisy: " + text
-	}
-	return Case{Name: "trusted", Text: text, Error: !d.Trust.OK}
+	return out
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -3,13 +3,10 @@ package export
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
 
 	"carronade/internal/report"
-	"carronade/load"
-	"carronade/measure"
-	"carronade/units"
 )
 
 // writeMarkdown writes reports for a page or an issue: the verdict with its
@@ -62,65 +59,28 @@ func (m *markdown) section(name string) {
 func (m *markdown) report(d *report.Document) {
 	m.line("## " + escape(d.Op+" "+d.Target))
 	m.line("")
-	m.line("**" + escape(d.Verdict()) + "**")
+	m.line("**" + escape(d.Headline()) + "**")
 	m.line("")
-	for _, l := range standing(d) {
-		m.line("- " + escape(l))
+	for _, v := range d.Verdicts() {
+		for _, s := range v.Sentences() {
+			m.line("- " + escape(v.Label+": "+s))
+		}
 	}
 	m.workload(d)
-	m.counts(d)
-	m.steps(d)
+	m.numbers("Events", []string{"events", "measurement", ""}, slices.Concat(d.Counts(), d.Figures()))
+	m.numbers("Ledger", []string{"events", "whole run", ""}, d.LedgerRows())
+	if steps := d.StepRows(); steps != nil {
+		m.section("Steps")
+		m.table(numbers, steps[0], escaped(steps[1:]))
+	}
 	m.times(d)
 	m.failures(d)
 	m.line("")
-	m.line("_" + escape(strings.Join(nonEmpty("report "+d.ID, "carronade "+d.Version, d.HostText), ", ")) + "_")
-}
-
-// standing is whether to believe it.
-func standing(d *report.Document) []string {
-	var out []string
-	if c, dead := d.Dead(); dead {
-		out = append(out, "BROKEN: "+c.Name+": "+c.Text)
+	var from []string
+	for _, c := range d.Origin() {
+		from = append(from, c.Name+" "+c.Text)
 	}
-	if d.Steady.Outage != "" {
-		out = append(out, d.Steady.Text)
-	}
-	if d.Partial {
-		out = append(out, "partial: the run was cut short ("+string(d.Stopped)+")")
-	}
-	if text := d.EndedByHand(); text != "" {
-		out = append(out, "ended "+text)
-	}
-	word := string(d.TrustLevel())
-	if !d.Trust.OK {
-		word = strings.ToUpper(word)
-	}
-	out = append(out, word+": "+d.TrustText())
-	if text := d.Freezes.Text(); text != "" {
-		out = append(out, "froze: "+text)
-	}
-	out = append(out, d.Trust.Notes...)
-	out = append(out, nonEmpty(d.GeneratesText())...)
-	if d.Steady.Text != "" && d.Steady.Outage == "" {
-		out = append(out, d.Steady.Text)
-	}
-	for _, c := range d.Limits() {
-		word := "holds: "
-		switch {
-		case c.CannotTell:
-			word = "" // the text says it
-		case !c.OK:
-			word = "BROKEN: "
-		}
-		out = append(out, word+c.Name+": "+c.Text)
-	}
-	for _, p := range d.Problems {
-		out = append(out, "problem: "+p)
-	}
-	for _, p := range d.Warnings {
-		out = append(out, "warning: "+p)
-	}
-	return out
+	m.line("_" + escape(strings.Join(from, "; ")) + "_")
 }
 
 func (m *markdown) workload(d *report.Document) {
@@ -131,134 +91,68 @@ func (m *markdown) workload(d *report.Document) {
 			rows = append(rows, []string{escape(s.Name), code(s.Value)})
 		}
 	}
-	for _, k := range sorted(d.Labels) {
-		rows = append(rows, []string{"label " + escape(k), code(d.Labels[k])})
+	for _, c := range d.Conditions() {
+		switch c.Name {
+		case "load", "set", "by default": // the settings have a row each
+		default:
+			rows = append(rows, []string{escape(c.Name), code(c.Text)})
+		}
 	}
-	rows = append(rows, []string{"started", d.StartedAt.UTC().Format(time.DateTime) + " UTC"})
 	if d.System != nil {
 		for _, k := range sorted(d.System.Facts) {
 			rows = append(rows, []string{"system " + escape(k), code(fmt.Sprint(d.System.Facts[k]))})
 		}
 	}
-	if d.Note != "" {
-		rows = append(rows, []string{"note", escape(d.Note)})
-	}
 	m.table(words, []string{"setting", "value"}, rows)
 }
 
-func (m *markdown) counts(d *report.Document) {
-	m.section("Events")
-	t := &d.Totals
-	rows := [][]string{}
-	add := func(name string, n uint64, always bool) {
-		if n > 0 || always {
-			rows = append(rows, []string{name, units.FormatCount(n)})
-		}
-	}
-	firing := d.Mode != load.Consuming
-	if firing {
-		add("offered", t.Offered, true)
-		add("sent", t.Sent, true)
-		add("acked", t.Acked, true)
-		add("failed", t.Failed, true)
-		add("unknown", t.Unknown, true)
-		add("dropped", t.Dropped, false)
-		add("unsent", t.Unsent, false)
-	}
-	add("consumed", t.Consumed, !firing)
-	add("missing", t.Missing, false)
-	add("shots", t.Shots, false)
-	add("retries", t.Retries, false)
-	rows = append(rows,
-		[]string{"throughput", units.FormatRate(t.EventsPerS) + " " + t.RateOf},
-		[]string{"bytes", units.FormatSize(int64(t.BytesPerS)) + "/s (" + units.FormatSize(int64(t.Bytes)) + ")"})
-	if l := d.Ledger; l != nil {
-		add("lost", l.Lost, true)
-		add("unread", l.Unread, true)
-		add("duplicated", l.Duplicated, true)
-		add("reordered", l.Reordered, true)
-		add("corrupted", l.Corrupted, true)
-		add("recovered", l.Recovered, false)
-		add("compacted", l.Compacted, false)
-		add("aborted", l.Aborted, false)
-		add("phantom", l.Phantom, l.Committed+l.Aborted > 0)
-	}
-	m.table(numbers, []string{"events", "hold"}, rows)
-}
-
-func (m *markdown) steps(d *report.Document) {
-	if len(d.Steps) == 0 {
-		return
-	}
-	m.section("Steps")
+// numbers writes rows of the report, those that say something.
+func (m *markdown) numbers(title string, head []string, of []report.Row) {
 	var rows [][]string
-	for i := range d.Steps {
-		s := &d.Steps[i]
-		row := []string{escape(s.Name), units.FormatRate(s.Rate), units.FormatRate(s.Totals.EventsPerS)}
-		for _, p := range []float64{50, 99} {
-			v, ok := s.Response.At(p)
-			row = append(row, value(v, ok))
+	for i := range of {
+		if r := &of[i]; r.Always || r.Value != 0 {
+			rows = append(rows, []string{escape(r.Label), r.Text(), escape(r.Remark)})
 		}
-		rows = append(rows, row)
 	}
-	m.table(numbers, []string{"step", "asked", d.Totals.RateOf, "response p50", "response p99"}, rows)
+	if len(rows) > 0 {
+		m.section(title)
+		m.table(numbers, head, rows)
+	}
 }
 
 func (m *markdown) times(d *report.Document) {
-	head := []string{"time"}
-	var of []*measure.Summary
-	for _, t := range d.Measured() {
-		head, of = append(head, t.Title), append(of, t.Sum)
-	}
-	if len(of) == 0 {
+	cols := d.Measured()
+	if len(cols) == 0 {
 		return
 	}
 	m.section("Times")
-	var rows [][]string
-	row := func(name string, cell func(s *measure.Summary) string) {
-		r := []string{name}
-		for _, s := range of {
-			r = append(r, cell(s))
-		}
-		rows = append(rows, r)
+	head := []string{"time"}
+	for _, c := range cols {
+		head = append(head, c.Title)
 	}
-	for _, p := range of[0].Percentiles {
-		row(measure.PercentileName(p.P), func(s *measure.Summary) string { return value(s.At(p.P)) })
-	}
-	for _, e := range []struct {
-		name string
-		us   func(*measure.Summary) float64
-	}{
-		{"max", func(s *measure.Summary) float64 { return s.Max }}, {"mean", func(s *measure.Summary) float64 { return s.Mean }},
-	} {
-		row(e.name, func(s *measure.Summary) string {
-			if s.Count == 0 {
-				return ""
-			}
-			return units.FormatDuration(units.Seconds(e.us(s) / 1e6))
-		})
-	}
-	m.table(numbers, head, rows)
+	m.table(numbers, head, escaped(report.TimeRows(cols)))
 }
 
 func (m *markdown) failures(d *report.Document) {
-	if len(d.Failures) == 0 {
-		return
-	}
-	m.section("Failures")
 	var rows [][]string
-	for _, f := range d.Failures {
-		rows = append(rows, []string{escape(f.Class + ": " + f.Text), units.FormatCount(f.Events), units.FormatCount(f.Shots)})
+	for _, f := range d.FailureRows() {
+		rows = append(rows, []string{escape(strings.TrimSuffix(f.Class+": "+f.Text, ": ")), f.Events, f.Batches})
 	}
-	m.table(numbers, []string{"failure", "events", "shots"}, rows)
+	if len(rows) > 0 {
+		m.section("Failures")
+		m.table(numbers, []string{"failure", "events", "batches"}, rows)
+	}
 }
 
-// value is a percentile, "" where there is none.
-func value(v measure.Value, ok bool) string {
-	if !ok {
-		return ""
+// escaped are cells without the blanks that columns of a page of text need.
+func escaped(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
+	for i, r := range rows {
+		for _, c := range r {
+			out[i] = append(out[i], escape(strings.Join(strings.Fields(c), " ")))
+		}
 	}
-	return report.Percentile(v)
+	return out
 }
 
 // specials are what has a meaning in Markdown within a line of a table.
@@ -294,14 +188,4 @@ func clean(s string) string {
 		}
 		return r
 	}, s)
-}
-
-func nonEmpty(all ...string) []string {
-	var out []string
-	for _, s := range all {
-		if s = strings.TrimSpace(s); s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
 }

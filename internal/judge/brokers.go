@@ -11,7 +11,7 @@ import (
 // What Kafka's brokers have set, and how many of them told it.
 const (
 	brokerSettings = "target.broker_settings."
-	brokersTold    = "target.brokers_told"
+	brokersTold    = "target.brokers_described"
 	brokersAll     = "target.brokers"
 )
 

@@ -2,14 +2,11 @@ package page
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"carronade/internal/picture"
 	"carronade/internal/report"
-	"carronade/measure"
 	"carronade/units"
 )
 
@@ -33,7 +30,7 @@ func (p *page) head() {
 			p.Close()
 			p.Element("p", d.Op+" "+d.Target)
 		}
-		p.Element("p", d.Verdict(), "class", "answer")
+		p.Element("p", d.Headline(), "class", "answer")
 		p.marks(d)
 		p.Close()
 	}
@@ -42,71 +39,20 @@ func (p *page) head() {
 	p.Line()
 }
 
+// signs are what stands before a verdict, and its class in the style sheet.
+var signs = map[report.Mark][2]string{
+	report.Remark: {"·", ""}, report.Good: {"✓", "good"}, report.Open: {"?", ""}, report.Caution: {"!", "mind"}, report.Bad: {"✗", "bad"},
+}
+
 // marks say what speaks for and against the numbers.
 func (p *page) marks(d *report.Document) {
 	p.Open("ul", "class", "marks")
-	mark := func(class, sign, name, text string) {
-		p.Open("li", "class", class)
-		p.Element("b", sign+" "+name)
-		if text != "" {
-			p.Text(" " + text)
-		}
+	for _, v := range d.Verdicts() {
+		sign := signs[v.Mark]
+		p.Open("li", "class", sign[1])
+		p.Element("b", sign[0]+" "+strings.ToLower(v.Label))
+		p.Text(" " + strings.Join(v.Sentences(), "; "))
 		p.Close()
-	}
-	const good, bad, mind = "good", "bad", "mind"
-	if c, dead := d.Dead(); dead {
-		mark(bad, "✗", c.Name, c.Text)
-	}
-	if d.Steady.Outage != "" {
-		mark(mind, "!", "not steady", d.Steady.Text)
-	}
-	if d.Partial {
-		mark(mind, "!", "partial", "the run was cut short: "+string(d.Stopped))
-	}
-	if text := d.EndedByHand(); text != "" {
-		mark("", "·", "ended", text)
-	}
-	switch d.TrustLevel() {
-	case measure.Trusted:
-		mark(good, "✓", "trusted", d.TrustText())
-	case measure.Noisy:
-		mark(mind, "!", "noisy", d.TrustText())
-	default:
-		mark(bad, "✗", "not trusted", d.TrustText())
-	}
-	if text := d.Freezes.Text(); text != "" {
-		mark("", "·", "froze", text)
-	}
-	for _, n := range d.Trust.Notes {
-		mark("", "·", "note", n)
-	}
-	if text := d.GeneratesText(); text != "" {
-		mark("", "·", "generates", text)
-	}
-	switch {
-	case d.Steady.Text == "" || d.Steady.Outage != "":
-	case d.Steady.Known && d.Steady.OK:
-		mark(good, "✓", "steady", d.Steady.Text)
-	case d.Steady.Known:
-		mark(mind, "!", "not steady", d.Steady.Text)
-	default:
-		mark("", "?", "steady", d.Steady.Text)
-	}
-	for _, c := range d.Limits() {
-		switch {
-		case c.OK:
-			mark(good, "✓", c.Name, c.Text)
-		case c.CannotTell:
-			mark(mind, "?", c.Name, c.Text)
-		default:
-			mark(bad, "✗", c.Name, c.Text)
-		}
-	}
-	for _, s := range d.Problems {
-		mark(bad, "✗", "problem", s)
-	}
-	for _, s := range d.Warnings {
-		mark(mind, "!", "warning", s)
 	}
 	p.Close()
 }
@@ -120,58 +66,13 @@ func (p *page) conditions() {
 	}
 	d := p.ds[0]
 	p.Open("dl", "class", "conditions")
-	say := func(name, text string) {
-		if strings.TrimSpace(text) == "" {
-			return
+	for _, c := range slices.Concat(d.Conditions(), []report.Condition{{Name: "system", Text: systemText(d)}}, d.Origin()) {
+		if c.Text != "" && c.Name != "by default" { // all settings are in a table below
+			p.Element("dt", c.Name)
+			p.Element("dd", c.Text)
 		}
-		p.Element("dt", name)
-		p.Element("dd", text)
-	}
-	for _, c := range conditionsOf(d) {
-		say(c[0], c[1])
 	}
 	p.Close()
-}
-
-func conditionsOf(d *report.Document) [][2]string {
-	var set, labels []string
-	for _, s := range d.Settings {
-		if !s.Default && s.Value != "" {
-			set = append(set, s.Name+" "+s.Value)
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(d.Labels)) {
-		labels = append(labels, k+"="+d.Labels[k])
-	}
-	var spans []string
-	for _, ph := range d.Phases {
-		if ph.EndS > ph.StartS {
-			spans = append(spans, ph.Name+" "+seconds(ph.EndS-ph.StartS))
-		}
-	}
-	repetition := ""
-	if d.Repetitions > 1 {
-		repetition = fmt.Sprintf("%d of %d", d.Repetition, d.Repetitions)
-	}
-	return [][2]string{
-		{"note", d.Note},
-		{"load", string(d.Mode)},
-		{"set", strings.Join(set, ", ")},
-		{"labels", strings.Join(labels, ", ")},
-		{"when", d.StartedAt.UTC().Format(time.DateTime) + " UTC: " + strings.Join(spans, ", ")},
-		{"repetition", repetition},
-		{"system", systemText(d)},
-		{"machine", d.HostText},
-		{"program", "carronade " + d.Version},
-		{"report", strings.TrimSpace(d.ID + " " + hashText(d))},
-	}
-}
-
-func hashText(d *report.Document) string {
-	if d.Hash == "" {
-		return ""
-	}
-	return "(" + d.Hash + ")"
 }
 
 // systemText is what of the system under test tells it from another.
@@ -211,7 +112,7 @@ func (p *page) compared() {
 	}
 	row("target", func(d *report.Document) string { return d.Target })
 	row("note", func(d *report.Document) string { return d.Note })
-	row("when", func(d *report.Document) string { return d.StartedAt.UTC().Format(time.DateTime) + " UTC" })
+	row("when", (*report.Document).When)
 	row("system", systemText)
 	row("machine", func(d *report.Document) string { return d.HostText })
 	row("program", func(d *report.Document) string { return d.Version })

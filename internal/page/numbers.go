@@ -3,154 +3,99 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 
 	"carronade/internal/layout"
-	"carronade/internal/picture"
 	"carronade/internal/report"
-	"carronade/load"
-	"carronade/measure"
-	"carronade/units"
 )
 
 // numbers are the totals: counts and times.
 func (p *page) numbers() {
 	p.Open("section", "aria-label", "Numbers", "class", "totals")
-	p.Element("h2", "Numbers of the hold")
+	p.Element("h2", "Numbers of the measurement")
 	p.Open("div", "class", "pair")
-	p.counts()
+	p.counts("events", func(d *report.Document) []report.Row { return slices.Concat(d.Counts(), d.Figures()) })
 	p.times()
+	p.counts("read back", (*report.Document).LedgerRows)
 	p.Close()
 	p.Close()
 	p.Line()
 }
 
-// counts is a row a count; a column a report.
-func (p *page) counts() {
-	head := append([]string{"events"}, p.ids()...)
-	if !p.several() {
-		head = []string{"events", "", "of offered"}
+// counts is a row a number, and a column a report; of one report there is what else
+// there is to say of the number. What is 0 everywhere is left out.
+func (p *page) counts(title string, of func(*report.Document) []report.Row) {
+	var order []report.Row
+	found := make([]map[string]report.Row, len(p.ds))
+	for i, d := range p.ds {
+		found[i] = map[string]report.Row{}
+		for _, r := range of(d) {
+			found[i][r.Name] = r
+			if (r.Always || r.Value != 0) && !slices.ContainsFunc(order, func(o report.Row) bool { return o.Name == r.Name }) {
+				order = append(order, r)
+			}
+		}
 	}
 	var rows [][]string
-	row := func(name string, of func(t *report.Totals) uint64, always bool) {
-		cells, some := []string{name}, always
-		for _, d := range p.ds {
-			n := of(&d.Totals)
-			some = some || n > 0
-			cells = append(cells, units.FormatCount(n))
-			if !p.several() {
-				share := ""
-				if d.Totals.Offered > 0 && n > 0 && name != "offered" {
-					share = units.FormatPercent(float64(n) / float64(d.Totals.Offered))
-				}
-				cells = append(cells, share)
+	for _, r := range order {
+		cells := []string{r.Label}
+		for i := range p.ds {
+			text := ""
+			if x, ok := found[i][r.Name]; ok {
+				text = x.Text()
 			}
+			cells = append(cells, text)
 		}
-		if some {
-			rows = append(rows, cells)
-		}
-	}
-	fired := false
-	for _, d := range p.ds {
-		fired = fired || d.Mode != load.Consuming
-	}
-	row("offered", func(t *report.Totals) uint64 { return t.Offered }, fired)
-	row("sent", func(t *report.Totals) uint64 { return t.Sent }, fired)
-	row("acked", func(t *report.Totals) uint64 { return t.Acked }, fired)
-	row("failed", func(t *report.Totals) uint64 { return t.Failed }, fired)
-	row("unknown", func(t *report.Totals) uint64 { return t.Unknown }, fired)
-	row("dropped", func(t *report.Totals) uint64 { return t.Dropped }, fired)
-	row("unsent", func(t *report.Totals) uint64 { return t.Unsent }, fired)
-	row("consumed", func(t *report.Totals) uint64 { return t.Consumed }, !fired)
-	row("missing", func(t *report.Totals) uint64 { return t.Missing }, false)
-	words := func(name string, of func(d *report.Document) string) {
-		cells := []string{name}
-		for _, d := range p.ds {
-			cells = append(cells, of(d))
-			if !p.several() {
-				cells = append(cells, "")
-			}
+		if !p.several() {
+			cells = append(cells, r.Remark, r.Meaning)
 		}
 		rows = append(rows, cells)
 	}
-	words("throughput", func(d *report.Document) string {
-		return units.FormatRate(d.Totals.EventsPerS) + " " + d.Totals.RateOf
-	})
-	words("bytes a second", func(d *report.Document) string { return picture.Format(d.Totals.BytesPerS, picture.BytesPerS) })
-	words("in flight, mean", func(d *report.Document) string { return picture.Format(d.Totals.InFlightMean, picture.Events) })
-	words("processor time an event", func(d *report.Document) string { return picture.Format(d.Generator.CPUUSPerEvent, picture.Micros) })
-	p.table(head, rows)
-}
-
-type column struct {
-	name string
-	s    *measure.Summary
+	head := append([]string{title}, p.ids()...)
+	if !p.several() {
+		head = []string{title, "", "", "meaning"}
+	}
+	class := "numeric"
+	if !p.several() {
+		class += " explained"
+	}
+	if len(rows) > 0 {
+		p.tableOf(class, head, rows)
+	}
 }
 
 // times is a row a percentile: of one report a column a time, of several a
 // column a report.
 func (p *page) times() {
-	var cols []column
+	var cols []report.Time
 	if p.several() {
 		for i, d := range p.ds {
-			s, of := d.Response, "response"
-			if s.IsEmpty() {
-				s, of = d.Service, "service"
-			}
-			if s.IsEmpty() {
-				s, of = d.EndToEnd, "end to end"
-			}
-			if !s.IsEmpty() {
-				cols = append(cols, column{p.ids()[i] + " " + of, s})
+			if c := d.MainTime(); c.Sum != nil {
+				c.Title = p.ids()[i] + " " + c.Title
+				cols = append(cols, c)
 			}
 		}
 	} else {
-		d := p.ds[0]
-		for _, t := range d.Measured() {
-			cols = append(cols, column{t.Title, t.Sum})
-		}
+		cols = p.ds[0].Measured()
 	}
 	if len(cols) == 0 {
 		return
 	}
 	head := []string{"times"}
+	var meaning []string
 	for _, c := range cols {
-		head = append(head, c.name)
+		head, meaning = append(head, c.Title), append(meaning, c.Title+": "+c.Meaning)
 	}
-	var rows [][]string
-	row := func(name string, of func(s *measure.Summary) string) {
-		cells := []string{name}
-		for _, c := range cols {
-			cells = append(cells, of(c.s))
-		}
-		rows = append(rows, cells)
+	p.Open("div")
+	p.table(head, report.TimeRows(cols))
+	if !p.several() {
+		p.Element("p", strings.Join(meaning, "; ")+".", "class", "meaning")
 	}
-	exact := func(of func(s *measure.Summary) float64) func(*measure.Summary) string {
-		return func(s *measure.Summary) string {
-			if s.Count == 0 {
-				return "-"
-			}
-			return report.Clock(of(s))
-		}
-	}
-	row("mean", exact(func(s *measure.Summary) float64 { return s.Mean }))
-	row("min", exact(func(s *measure.Summary) float64 { return s.Min }))
-	for _, v := range cols[0].s.Percentiles {
-		row(measure.PercentileName(v.P), func(s *measure.Summary) string { return percentile(s, v.P) })
-	}
-	row("max", exact(func(s *measure.Summary) float64 { return s.Max }))
-	row("count", func(s *measure.Summary) string { return units.FormatCount(s.Count) })
-	p.table(head, rows)
+	p.Close()
 }
 
-func percentile(s *measure.Summary, at float64) string {
-	v, ok := s.At(at)
-	if !ok {
-		return "-"
-	}
-	return report.Percentile(v)
-}
-
-// rest is everything else: failures in their own words, what others told, the
+// rest is everything else: failures in their own words, stalls and freezes, the
 // settings, files that were attached, and the report as text, which has it all.
 func (p *page) rest() {
 	p.Open("section", "aria-label", "Everything else")
@@ -161,6 +106,7 @@ func (p *page) rest() {
 			of = " of " + p.names[i]
 		}
 		p.failures(d, of)
+		p.stalls(d, of)
 		p.freezes(d, of)
 		p.settings(d, of)
 		for _, a := range d.Attachments {
@@ -188,16 +134,30 @@ func (p *page) fold(title string, content func()) {
 }
 
 func (p *page) failures(d *report.Document, of string) {
-	if len(d.Failures) == 0 {
+	all := d.FailureRows()
+	if len(all) == 0 {
 		return
 	}
-	p.fold(fmt.Sprintf("Failures%s (%d)", of, len(d.Failures)), func() {
+	p.fold(fmt.Sprintf("Failures%s (%d)", of, len(all)), func() {
 		var rows [][]string
-		for _, f := range d.Failures {
-			rows = append(rows, []string{f.Class, units.FormatCount(f.Events), units.FormatCount(f.Shots), f.Text})
+		for _, f := range all {
+			rows = append(rows, []string{f.Class, f.Events, f.Batches, f.Text})
 		}
-		p.prose([]string{"class", "events", "shots", "in the words of the system or the connection"}, rows)
+		p.prose([]string{"class", "events", "batches", "in the words of the system or the connection"}, rows)
 	})
+}
+
+// stalls are the times in which the system answered nothing.
+func (p *page) stalls(d *report.Document, of string) {
+	var rows [][]string
+	for _, s := range d.Stall.Each() {
+		rows = append(rows, []string{seconds(s.AtS), seconds(s.LengthS)})
+	}
+	if len(rows) > 0 {
+		p.fold(fmt.Sprintf("Stalls of the system%s (%d)", of, max(d.Stall.Count, uint64(len(rows)))), func() {
+			p.table([]string{"at", "length"}, rows)
+		})
+	}
 }
 
 // freezes are the times in which the generator did not run, the longest first.

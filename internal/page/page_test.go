@@ -204,16 +204,16 @@ func TestFreezes(t *testing.T) {
 	if got := written(t, d); strings.Contains(got, "froze") || strings.Contains(got, "Freezes") {
 		t.Error("nothing froze, and the page speaks of it")
 	}
-	d.Stall = report.Stall{LongestS: 2, LongestAtS: 8}
+	d.Stall = report.Stall{LongestS: 2, LongestAtS: 8, Count: 2, Spans: []report.Span{{AtS: 8, LengthS: 2}, {AtS: 12, LengthS: 0.5}}}
 	d.Freezes = report.Freezes{Count: 12, TotalS: 1.2, Longest: []report.Freeze{
 		{AtS: 8.2, LengthS: 1, Who: "process", Cause: "stopped and continued"}, {AtS: 15, LengthS: 0.02, Who: "sending thread"},
 	}}
 	got := written(t, d)
 	for _, want := range []string{
-		"<b>· froze</b> 12 times, 1.2 s of the measurement in all; longest 1 s at 8.2 s, the process (stopped and continued)",
+		"<b>· freezes</b> 12, 1.2 s of the measurement; longest 1 s (at 8.2 s): the process, stopped and continued",
 		"<summary>Freezes of the generator (the 2 longest of 12)</summary>",
-		"<td>sending thread</td>", "<td>stopped and continued</td>", "<span> generator froze</span>", "<span> no answer</span>",
-		`[8.2,9.2,"",2]`, `[8,10,"no answer",1]`, `class="freeze"`,
+		"<td>sending thread</td>", "<td>stopped and continued</td>", "<span> generator froze</span>", "<span> stall</span>",
+		`[8.2,9.2,"",2]`, `[8,10,"",1]`, `[12,12.5,"",1]`, "Stalls of the system (2)", `class="freeze"`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page has no %s", want)

@@ -131,7 +131,7 @@ const (
 )
 
 // markNames are what stands in the legend.
-var markNames = [markKinds]string{Stall: "no answer", Freeze: "generator froze"}
+var markNames = [markKinds]string{Stall: "stall", Freeze: "generator froze"}
 
 // Name is what the legend says of a kind; "" where it says nothing.
 func (k MarkKind) Name() string { return markNames[k%markKinds] }

@@ -107,14 +107,14 @@ func (p *plot) throughput() {
 
 // failures are what did not become an acked event, by what became of it.
 func (p *plot) failures() {
-	f := p.overTime("failures", "Failures", "Events a second that were not acked, and shots that were tried again, by when that was known.",
+	f := p.overTime("failures", "Failures", "Events a second that were not acked, and batches that were tried again, by when that was known.",
 		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
 	for i, r := range p.runs {
 		lines := []counted{
 			{name: "failed", tone: Red, of: failed},
 			{name: "dropped", tone: Purple, dash: Dashed, of: dropped},
 			{name: "unsent", tone: Grey, dash: LongDash, of: unsent},
-			{name: "retries (shots)", tone: Blue, dash: DashDot, of: func(r *row) uint64 { return r.Retries }},
+			{name: "retries (batches)", tone: Blue, dash: DashDot, of: func(r *row) uint64 { return r.Retries }},
 		}
 		if r.Totals.RateOf != report.RateSent { // else everything is unknown
 			lines = append(lines, counted{name: "unknown", tone: Orange, dash: Dotted, of: unknown})
@@ -157,7 +157,7 @@ const mostCodes = 8
 
 // answers are shots a second by the code of the answer.
 func (p *plot) answers() {
-	f := p.overTime("answers", "Answers by status code", "Answered shots a second.", Axis{Label: "shots a second", Unit: PerSecond, Zero: true})
+	f := p.overTime("answers", "Answers by status code", "Answered batches a second.", Axis{Label: "batches a second", Unit: PerSecond, Zero: true})
 	for i, r := range p.runs {
 		var all measure.Statuses
 		for k := range r.rows {

@@ -168,7 +168,7 @@ func (p *plot) told() {
 	}
 	for _, is := range groups[:min(len(groups), mostTold)] {
 		unit, by := is.unit, 1.0
-		title := "Told by the " + is.from
+		title := "Metrics of the " + is.from
 		if unit != "" {
 			title += ", " + unit
 		}
@@ -176,7 +176,7 @@ func (p *plot) told() {
 		if unit == "ms" {
 			y, by = Axis{Label: "time", Unit: Micros, Zero: true}, 1000
 		}
-		f := p.overTime("told-"+markup.ID(is.from+" "+unit), title, "As it told of itself; what was zero throughout is left out.", y)
+		f := p.overTime("told-"+markup.ID(is.from+" "+unit), title, "As it reports them; what was zero throughout is left out.", y)
 		left := 0
 		for i, r := range p.runs {
 			n := 0

@@ -15,7 +15,7 @@ import (
 // within the stall, and once for a moment by itself.
 func frozen() *report.Document {
 	d := measured("a", 20, 1)
-	d.Stall = report.Stall{LongestS: 2, LongestAtS: 8}
+	d.Stall = report.Stall{LongestS: 2, LongestAtS: 8, Count: 2, Spans: []report.Span{{AtS: 3, LengthS: 0.5}, {AtS: 8, LengthS: 2}}}
 	d.Freezes = report.Freezes{Count: 2, TotalS: 1.02, Longest: []report.Freeze{
 		{AtS: 8.2, LengthS: 1, Who: "process"}, {AtS: 15, LengthS: 0.02, Who: "sending thread"},
 	}}
@@ -36,12 +36,12 @@ func TestFreezesAndStalls(t *testing.T) {
 		if err := f.SVG(&drawing, Light); err != nil {
 			t.Fatal(err)
 		}
-		for class, want := range map[string]int{`class="stall"`: 2, `class="freeze"`: 3, ">generator froze<": 1} { // one of each in the legend
+		for class, want := range map[string]int{`class="stall"`: 3, `class="freeze"`: 3, ">generator froze<": 1, ">stall<": 1} { // one of each in the legend
 			if got := strings.Count(drawing.String(), class); got != want {
 				t.Errorf("%s: got %d of %s, want %d", name, got, class, want)
 			}
 		}
-		if got := f.Describe(); !strings.Contains(got, "The generator did not run from 8.2 s to 9.2 s.") {
+		if got := f.Describe(); !strings.Contains(got, "The generator did not run from 8.2 s to 9.2 s.") || !strings.Contains(got, "The system answered nothing from 3 s to 3.5 s.") {
 			t.Errorf("%s in words: got %q", name, got)
 		}
 		for _, theme := range []Theme{Light, Dark} {

@@ -16,7 +16,7 @@ func Of(ds ...*report.Document) []Figure {
 	p.throughput()
 	p.percentilesOver("response", "Response time", "From when an event was due to its answer: what a user would have waited.",
 		func(r *row) summary { return r.response })
-	p.percentilesOver("service", "Service time", "From when a shot was sent to its answer.",
+	p.percentilesOver("service", "Service time", "From when a batch was sent to its answer.",
 		func(r *row) summary { return r.service })
 	p.percentilesOver("end-to-end", "End-to-end time", "From when an event was due (without a schedule: sent) until it was read back.",
 		func(r *row) summary { return r.arrival })
@@ -96,8 +96,8 @@ func ToneOf(i int) Tone { return toneOf(i) }
 
 func toneOf(i int) Tone { return Tone(i % int(Grey)) }
 
-// marks are the phases that are not the hold, where steps begin, the longest time
-// without an answer, and the longest times in which the generator did not run.
+// marks are the phases that are not the measurement, where steps begin, the stalls, and
+// the longest times in which the generator did not run.
 func (r *run) marks() []Mark {
 	var out []Mark
 	shortest := 0.0
@@ -115,8 +115,13 @@ func (r *run) marks() []Mark {
 			out = append(out, Mark{From: r.Steps[i].StartS, To: r.Steps[i].StartS})
 		}
 	}
-	if r.Stall.LongestS >= 0.1 && r.Stall.LongestS > shortest {
-		out = append(out, Mark{From: r.Stall.LongestAtS, To: r.Stall.LongestAtS + r.Stall.LongestS, Text: Stall.Name(), Kind: Stall})
+	for _, s := range r.Stall.Each() {
+		end := s.AtS + s.LengthS
+		if n := len(out); n > 0 && out[n-1].Kind == Stall && s.AtS-out[n-1].To < shortest/5 {
+			out[n-1].To = max(out[n-1].To, end) // nobody would see them apart
+			continue
+		}
+		out = append(out, Mark{From: s.AtS, To: end, Kind: Stall})
 	}
 	for _, f := range r.Freezes.Longest { // none is too short to be shown: it is what the numbers are doubted for
 		out = append(out, Mark{From: f.AtS, To: f.AtS + f.LengthS, Kind: Freeze})

@@ -22,10 +22,19 @@ func (f *Figure) Describe() string {
 		lo, hi := h.Edges[0], h.Edges[len(h.Edges)-1]
 		part("%s in %d columns, from %s to %s.", Format(float64(h.Count), Events), len(h.Columns), Format(lo, f.Y.Unit), Format(hi, f.Y.Unit))
 	}
+	stalls := 0
 	for _, m := range f.Marks {
-		if m.Kind == Freeze {
+		switch m.Kind {
+		case Stall:
+			if stalls++; stalls <= toldStalls {
+				part("The system answered nothing from %s to %s.", Format(m.From, Seconds), Format(m.To, Seconds))
+			}
+		case Freeze:
 			part("The generator did not run from %s to %s.", Format(m.From, Seconds), Format(m.To, Seconds))
 		}
+	}
+	if n := stalls - toldStalls; n > 0 {
+		part("And so in %d more stalls.", n)
 	}
 	for i := range f.Series {
 		s := &f.Series[i]
@@ -54,6 +63,9 @@ func (f *Figure) Describe() string {
 	}
 	return b.String()
 }
+
+// toldStalls is how many stalls are told one by one.
+const toldStalls = 10
 
 // told percentiles, as 1/(1-p).
 var toldPercentiles = []float64{2, 10, 100, 1000, 10_000}

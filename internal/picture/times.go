@@ -135,7 +135,7 @@ func (p *plot) mainTime() (key, name string) {
 func (p *plot) curve() {
 	f := Figure{
 		Name: "percentiles", Title: "Percentiles",
-		Note: "Of the hold. Each mark on the axis leaves a tenth of what the one before it left; a line ends with its slowest one.",
+		Note: "Of the measurement. Each mark on the axis leaves a tenth of what the one before it left; a line ends with its slowest one.",
 		X:    Axis{Label: "percentile", Unit: Percentile, Log: true}, Y: Axis{Label: "time", Unit: Micros, Log: true},
 	}
 	if p.several() {
@@ -220,7 +220,7 @@ const perDecade = 20
 func (p *plot) distribution() {
 	f := Figure{
 		Name: "distribution", Title: "Distribution",
-		Note: "Of the hold: the share of all that took so long, in bars of a twentieth of a power of ten.",
+		Note: "Of the measurement: the share of all that took so long, in bars of a twentieth of a power of ten.",
 		X:    Axis{Label: "time", Unit: Micros, Log: true}, Y: Axis{Label: "share", Unit: Share, Zero: true},
 	}
 	unanswered := false
@@ -274,7 +274,7 @@ func (r *run) distributionOf(key, name string, tone Tone, dash Dash, report int)
 func (p *plot) steps() {
 	f := Figure{
 		Name: "steps", Title: "Steps", Note: "What each step of the schedule reached. Where response time leaves service time behind is the knee.",
-		X: Axis{Label: "events a second, asked", Unit: PerSecond}, Y: Axis{Label: "time", Unit: Micros, Log: true},
+		X: Axis{Label: "target rate, events a second", Unit: PerSecond}, Y: Axis{Label: "time", Unit: Micros, Log: true},
 	}
 	for i, r := range p.runs {
 		if len(r.Steps) < 2 {

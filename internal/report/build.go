@@ -69,7 +69,7 @@ func Build(in Input) *Document {
 		Steps:    []Phase{},
 		Phases:   []Phase{},
 		Freezes:  freezes(r),
-		Stall:    Stall{LongestS: r.Stall.Longest.Seconds(), LongestAtS: r.Stall.LongestAt.Seconds(), Share: r.Stall.Share},
+		Stall:    stall(&r.Stall),
 		Failures: orEmpty(r.Failures), Classes: r.Classes,
 		Gauges:  make([]Gauge, 0, len(in.Gauges)),
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
@@ -153,7 +153,7 @@ func checks(in Input) []Check {
 		out = slices.Insert(slices.Clone(out), 0, Check{Name: Taken, Text: text})
 	}
 	if r.Missing > 0 {
-		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s events missing from the number asked for", units.FormatCount(r.Missing))})
+		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s fewer than asked for", units.Plural(r.Missing, "event"))})
 	}
 	if in.Ledger != nil {
 		out = append(out, verified(in))
@@ -173,7 +173,7 @@ func verified(in Input) Check {
 			c.Text += fmt.Sprintf(", %s seen by a reader of committed events", units.Plural(l.Phantom, "aborted event"))
 		}
 		if l.Unread > 0 {
-			c.Text += "; of others it cannot be told: " + unread(l)
+			c.Text += "; whether others are there is unknown: " + unread(l)
 		}
 	case l.Unread > 0:
 		c.CannotTell, c.Text = true, "cannot tell: "+unread(l)

@@ -9,29 +9,22 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-
-	"carronade/measure"
 )
 
 // Cite is the report in one line: what was measured, and what it takes to judge
 // the number and to measure it again.
 func Cite(d *Document) string {
-	parts := []string{layout.Clean(d.Verdict()), d.asked()}
+	parts := []string{layout.Clean(d.Headline()) + " over " + seconds(d.Totals.ElapsedS), d.asked()}
 	if s := d.underTestCited(); s != "" {
 		parts = append(parts, s)
 	}
 	if d.HostText != "" {
 		parts = append(parts, "from "+d.HostText)
 	}
-	switch {
-	case d.Partial:
-		parts = append(parts, "PARTIAL: "+ended(d.Stopped))
-	case !d.Trust.OK:
-		parts = append(parts, "NOT TRUSTED: "+strings.Join(d.Trust.Reasons, ", "))
-	case d.TrustLevel() == measure.Noisy:
-		parts = append(parts, "noisy: "+strings.Join(d.Trust.Doubts, ", "))
-	case d.Steady.Known && !d.Steady.OK:
-		parts = append(parts, "not steady: "+d.Steady.Text)
+	for _, v := range d.Verdicts() { // what is to be known before the numbers are used
+		if v.Mark >= Caution && v.On <= OnTrust && v.On != OnOutput {
+			parts = append(parts, v.Label+": "+strings.Join(v.Texts, ", "))
+		}
 	}
 	if d.Repetitions > 1 {
 		parts = append(parts, fmt.Sprintf("repetition %d of %d", d.Repetition, d.Repetitions))

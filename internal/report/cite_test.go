@@ -39,7 +39,7 @@ func TestCiteIsACommand(t *testing.T) {
 func TestCiteOfNothing(t *testing.T) {
 	d := &Document{Op: "produce", Target: "null://"}
 	d.Totals.RateOf = RateAcked
-	if got := Cite(d); strings.Contains(got, "nothing failed") || !strings.Contains(got, "no event was counted") {
+	if got := Cite(d); strings.Contains(got, "no failures") || !strings.Contains(got, "no event was counted") {
 		t.Errorf("got %s", got)
 	}
 }

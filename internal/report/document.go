@@ -243,6 +243,14 @@ type Stall struct {
 	LongestS   float64 `json:"longest_s"`
 	LongestAtS float64 `json:"longest_at_s"`
 	Share      float64 `json:"share"`
+	Count      uint64  `json:"count"`
+	Spans      []Span  `json:"spans"` // the longest, in the order of time; nil in older reports
+}
+
+// A Span is a stretch of time.
+type Span struct {
+	AtS     float64 `json:"at_s"`
+	LengthS float64 `json:"length_s"`
 }
 
 // A Calibration is what this machine generated when that was measured. It is

@@ -38,7 +38,7 @@ func (t *Trace) text() string {
 	case t.Every > 1:
 		what += ", of one in " + units.FormatCount(t.Every) + " events"
 	default:
-		what += ", one a shot"
+		what += ", one a batch"
 	}
 	dropped := ""
 	if t.Dropped > 0 {

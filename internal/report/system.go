@@ -81,7 +81,7 @@ func (d *Document) answers(p *layout.Page) {
 	}
 	p.Section("Answers")
 	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
-	t.Row("status", "shots", "share", "a second", "events")
+	t.Row("status", "batches", "share", "a second", "events")
 	var events uint64
 	row := func(name string, n, of uint64) {
 		t.Row(name, units.FormatCount(n), share(n, shots), d.aSecond(n), units.FormatCount(of))
@@ -92,7 +92,7 @@ func (d *Document) answers(p *layout.Page) {
 	}
 	row("total", shots, events)
 	p.Table(&t)
-	p.Note("of the shots of the hold that were answered")
+	p.Note("of the batches of the measurement that were answered")
 	if d.Totals.ElapsedS > 0 {
 		p.Pair("", "pushed", d.volume(d.Totals.Bytes)+" of events, "+d.volume(d.Totals.WireBytes)+" on the wire")
 		p.Pair("", "accepted", d.volume(d.Totals.AckedBytes)+" of events")
@@ -129,21 +129,26 @@ func (d *Document) indexedText(p *layout.Page) {
 	p.Pair("", "indexed", what)
 	p.Pair("", "in", fmt.Sprintf("%s: %s before, %s after", strings.ReplaceAll(x.Pattern, ",", ", "), units.FormatCount(x.Before), units.FormatCount(x.After)))
 	p.Pair("", "store", joinNonEmpty(x.Store, x.Where, health(x.HealthBefore, x.HealthAfter)))
-	waited := "the count stood still after " + seconds(x.WaitedS)
-	if !x.Still {
-		waited = "the count had not come to rest after " + seconds(x.WaitedS) + ": more may have come later"
-	}
-	if x.Queued != nil {
-		held := "nothing"
-		if *x.Queued > 0 {
-			held = units.Plural(uint64(*x.Queued), "event")
-		}
-		waited += "; by its own count the system still held " + held
-	}
-	p.Pair("", "waited", waited)
+	p.Pair("", "waited", x.waited())
 	if x.Note != "" {
 		p.Pair(layout.Yellow, "note", x.Note)
 	}
+}
+
+// waited is how long the count was waited for.
+func (x *Indexed) waited() string {
+	text := "the count stood still after " + seconds(x.WaitedS)
+	if !x.Still {
+		text = "the count still rose after " + seconds(x.WaitedS) + ": more may have come later"
+	}
+	if x.Queued != nil {
+		queued := "nothing"
+		if *x.Queued > 0 {
+			queued = units.Plural(uint64(*x.Queued), "event")
+		}
+		text += "; the system's own queue had " + queued + " left"
+	}
+	return text
 }
 
 func health(before, after string) string {
@@ -160,14 +165,11 @@ func health(before, after string) string {
 func (d *Document) underTest(p *layout.Page) {
 	s := d.System
 	if s == nil || !s.Died && len(s.Facts) == 0 && s.PeakRSSBytes == 0 && s.CPUS == 0 && s.GCPauses == 0 {
-		return // what it told is among the gauges
+		return // what it said is among the metrics
 	}
 	p.Section("System under test")
 	if s.Died {
-		p.Pair(layout.Red, "DIED", "it ended by itself: "+s.Exit)
-		for _, l := range s.LastLines[max(0, len(s.LastLines)-5):] {
-			p.Pair("", "", "| "+layout.Clean(l))
-		}
+		s.death(p)
 	}
 	s.what(p)
 	if s.PeakRSSBytes > 0 {
@@ -186,6 +188,14 @@ func (d *Document) underTest(p *layout.Page) {
 	}
 	if s.GCPauses > 0 {
 		p.Pair("", "collector", fmt.Sprintf("%s, %s in all, the longest %s", units.Plural(s.GCPauses, "pause"), seconds(s.GCPauseS), seconds(s.GCPauseMaxS)))
+	}
+}
+
+// death is how the system ended by itself.
+func (s *System) death(p *layout.Page) {
+	p.Pair(layout.Red, "DIED", "the system under test ended by itself: "+s.Exit)
+	for _, l := range s.LastLines[max(0, len(s.LastLines)-briefLines):] {
+		p.Pair("", "", "| "+layout.Clean(l))
 	}
 }
 

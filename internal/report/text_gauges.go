@@ -16,7 +16,7 @@ import (
 // mostTold bounds the table of gauges.
 const mostTold = 32
 
-// gauges is what others told of themselves, a row a figure.
+// gauges are the metrics of others, a row each.
 func (d *Document) gauges(p *layout.Page) {
 	shown := d.Gauges
 	if d.System == nil {
@@ -27,7 +27,7 @@ func (d *Document) gauges(p *layout.Page) {
 	if len(shown) == 0 {
 		return
 	}
-	p.Section("Gauges")
+	p.Section("Metrics")
 	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true, Left: []int{1}}
 	t.Row("", "", "before", "mean", "max", "after")
 	missed := uint64(0)
@@ -50,13 +50,13 @@ func (d *Document) gauges(p *layout.Page) {
 	if n := len(shown) - mostTold; n > 0 {
 		p.Note(fmt.Sprintf("and %d more, in the JSON", n))
 	}
-	said := "mean and max are over the hold"
+	note := "mean and max are of the measurement"
 	if one {
-		said = "as the " + layout.Clean(shown[0].From) + " told of itself; " + said
+		note = "from the " + layout.Clean(shown[0].From) + "; " + note
 	}
-	p.Note(said)
+	p.Note(note)
 	if missed > 0 {
-		p.Note("asked in vain " + timesOf(missed))
+		p.Note(units.Plural(missed, "sample") + " missing: no answer came")
 	}
 }
 
@@ -106,16 +106,16 @@ func (d *Document) counted() string {
 	return strings.Join(parts, " and ")
 }
 
-// course shows how the hold went in numbers, a row a stretch of time: what came
+// course shows how the measurement went in numbers, a row a stretch of time: what came
 // in, what was outstanding, and how long answers took.
 func (d *Document) course(p *layout.Page) {
 	rows := d.holdRows()
-	if len(rows) < 3 || d.Mode == load.Consuming {
+	if len(rows) < leastSeries || d.Mode == load.Consuming {
 		return
 	}
 	answered := d.Totals.RateOf == RateAcked
 	per := (len(rows) + mostRows - 1) / mostRows
-	p.Section("Course")
+	p.Section("Intervals")
 	t := layout.Table{Headings: 2, Elastic: []int{0}, Middle: true}
 	heads := [][]string{{"at"}, {""}}
 	column := func(name, of string) {
@@ -142,9 +142,9 @@ func (d *Document) course(p *layout.Page) {
 	p.Table(&t)
 	switch {
 	case per > 1:
-		p.Note(fmt.Sprintf("a row is %d intervals: the mean of a rate, the largest of the rest", per))
+		p.Note(fmt.Sprintf("a row is %d intervals: the mean of rates, the largest of the rest", per))
 	case answered:
-		p.Note("in flight: sent and not answered (outstanding) at that moment")
+		p.Note("in flight: sent and not yet done, at that moment")
 	}
 }
 
@@ -202,11 +202,4 @@ func signed(v float64) string {
 		return "-" + s
 	}
 	return "+" + s
-}
-
-func timesOf(n uint64) string {
-	if n == 1 {
-		return "once"
-	}
-	return units.FormatCount(n) + " times"
 }

@@ -22,51 +22,59 @@ const mostRows = 12
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// ledger is what was read back.
-func (d *Document) ledger(p *layout.Page) {
+// ledger is what was read back: all of it, and the logs where something is wrong, so
+// many at most.
+func (d *Document) ledger(p *layout.Page, most int) {
 	l := d.Ledger
 	if l == nil {
 		return
 	}
 	p.Section("Ledger")
 	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
-	head := []string{"", "acked", "read", "lost", "unread", "duplicated", "reordered", "corrupted", "recovered"}
-	if l.Phantom > 0 {
-		head = append(head, "phantom")
-	}
-	t.Row(head...)
-	row := func(name string, of measure.LedgerLog) {
+	shown := func(r Row) bool { return r.Name != "phantom" || l.Phantom > 0 }
+	row := func(name string, of []Row) {
 		cells := []string{layout.CutMiddle(name, 40)}
-		for _, n := range []uint64{of.Acked, of.Read, of.Lost, of.Unread, of.Duplicated, of.Reordered, of.Corrupted, of.Recovered, of.Phantom}[:len(head)-1] {
-			cells = append(cells, ledgerCount(n))
+		for _, r := range of[:len(ledgerCounts)] {
+			if shown(r) {
+				cells = append(cells, ledgerCount(uint64(r.Value)))
+			}
 		}
 		t.Row(cells...)
 	}
-	row("all", measure.LedgerLog{
-		Acked: l.Acked, Read: l.Read, Lost: l.Lost, Unread: l.Unread, Duplicated: l.Duplicated,
-		Reordered: l.Reordered, Corrupted: l.Corrupted, Recovered: l.Recovered, Phantom: l.Phantom,
-	})
+	head := []string{""}
+	all := d.LedgerRows()
+	for _, r := range all[:len(ledgerCounts)] {
+		if shown(r) {
+			head = append(head, r.Label)
+		}
+	}
+	t.Row(head...)
+	row("all", all)
 	// Only the partitions where something is wrong: the rest says nothing.
 	bad := slices.DeleteFunc(slices.Clone(l.Logs), func(g measure.LedgerLog) bool {
 		return g.Lost+g.Unread+g.Duplicated+g.Reordered+g.Corrupted+g.Recovered+g.Phantom+g.Inexact == 0
 	})
-	for _, g := range bad[:min(len(bad), mostRows)] {
-		row(g.Log, g)
+	for i := range bad[:min(len(bad), most)] {
+		row(bad[i].Log, ledgerRows(&bad[i]))
 	}
 	p.Table(&t)
-	if n := len(bad) - mostRows; n > 0 {
+	if n := len(bad) - most; n > 0 {
 		p.Note(fmt.Sprintf("and %d more partitions with findings, in the JSON", n))
 	}
-	said := []string{"told apart by " + orWord(l.Method, "what they are")}
-	if l.Complete {
-		said = append(said, "read to the end")
+	d.ledgerRemarks(p)
+}
+
+// ledgerRemarks is what the table of the ledger has no column for.
+func (d *Document) ledgerRemarks(p *layout.Page) {
+	l := d.Ledger
+	events := func(n uint64, verbs ...string) string {
+		return units.Plural(n, "event") + " " + verb(n, verbs[0], verbs[1])
 	}
 	if l.Contradicted > 0 {
-		p.Pair(layout.Yellow, "beware", fmt.Sprintf("%s that %s refused for certain %s found all the same (among the recovered)",
-			units.Plural(l.Contradicted, "event"), verb(l.Contradicted, "was", "were"), verb(l.Contradicted, "was", "were")))
+		p.Pair(layout.Yellow, "contradicted", events(l.Contradicted, "was", "were")+" refused for certain and found all the same (among the recovered)")
 	}
 	if l.Compacted > 0 {
-		p.Pair("", "compacted", fmt.Sprintf("%s %s gone as the topic is compacted: a later one of the key is there", units.Plural(l.Compacted, "event"), verb(l.Compacted, "is", "are")))
+		p.Pair("", "compacted", events(l.Compacted, "is", "are")+" gone from the compacted topic: a later one of the key is there")
 	}
 	if l.Committed+l.Aborted > 0 {
 		saw := "none was aborted"
@@ -79,16 +87,19 @@ func (d *Document) ledger(p *layout.Page) {
 		p.Pair("", "committed", fmt.Sprintf("a reader of committed events found %s of %s, and %s",
 			units.FormatCount(l.CommittedRead), units.FormatCount(l.Committed), saw))
 	}
+	var notes []string
 	if l.Inexact > 0 {
-		said = append(said, units.Plural(l.Inexact, "event")+" could not be checked one by one")
+		notes = append(notes, units.Plural(l.Inexact, "event")+" could not be checked one by one")
 	}
 	if l.Foreign > 0 {
-		said = append(said, units.Plural(l.Foreign, "event")+" of others found and left out")
+		notes = append(notes, units.Plural(l.Foreign, "event")+" of others found and left out")
 	}
 	if !l.Complete {
-		said = append(said, "the read-back did not reach the end: what is missing may still be there")
+		notes = append(notes, "the reading did not reach the end: what is missing may still be there")
 	}
-	p.Note(strings.Join(said, "; "))
+	if len(notes) > 0 {
+		p.Note(strings.Join(notes, "; "))
+	}
 }
 
 // ledgerCount is exact as long as the table fits.
@@ -116,7 +127,7 @@ func (d *Document) logs(p *layout.Page) {
 	// Those that are furthest behind first: they are what is looked for.
 	slices.SortStableFunc(rows, func(a, b load.LogResult) int { return cmp.Compare(b.Behind, a.Behind) })
 	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
-	t.Row("", "consumed", "bytes", "behind")
+	t.Row("", "consumed", "bytes", "lag")
 	var sum load.LogResult
 	for i, l := range rows {
 		sum.Consumed += l.Consumed
@@ -135,7 +146,7 @@ func (d *Document) logs(p *layout.Page) {
 	}
 	p.Table(&t)
 	if n := len(rows) - mostRows; n > 0 {
-		p.Note(fmt.Sprintf("and %d more, less behind, in the JSON", n))
+		p.Note(fmt.Sprintf("and %d more with less lag, in the JSON", n))
 	}
 }
 
@@ -260,16 +271,13 @@ func (d *Document) generator(p *layout.Page) {
 	p.Pair("", "collector", joinNonEmpty(units.Plural(g.GCPauses, "pause"), "the longest "+Clock(g.GCPauseMaxUS), seconds(g.GCCPUS)+" of CPU"))
 	threads := ""
 	if g.Busy > 0 && d.Mode != load.Consuming {
-		threads = "the busiest was at work for " + units.FormatPercent(g.Busy) + " of the hold"
+		threads = "the busiest thread worked for " + units.FormatPercent(g.Busy) + " of the measurement"
 	}
 	if d.Mode == load.FullSpeed {
-		threads = joinNonEmpty(threads, "the in-flight bound was full for "+units.FormatPercent(g.BoundFull))
+		threads = joinNonEmpty(threads, "the in-flight limit was reached for "+units.FormatPercent(g.BoundFull))
 	}
 	if threads != "" {
 		p.Pair("", "sending", threads)
-	}
-	if d.HostText != "" {
-		p.Pair("", "machine", d.HostText)
 	}
 	if c := d.Calibration; c != nil {
 		text := joinNonEmpty(rateOrNone(c.NullPerS, "to nowhere"), rateOrNone(c.DiscardPerS, "into a discarding stand-in"))
@@ -282,14 +290,9 @@ func (d *Document) generator(p *layout.Page) {
 	if d.Trace != nil {
 		p.Pair("", "trace", d.Trace.text())
 	}
-	if d.ID != "" {
-		text := d.ID
-		if len(d.Hash) >= 12 {
-			text += ", hash " + d.Hash[:12]
-		}
-		p.Pair("", "report", text)
+	for _, c := range d.Origin() {
+		p.Pair("", c.Name, c.Text)
 	}
-	p.Pair("", "program", strings.TrimSpace("carronade "+d.Version)+", run "+orWord(d.RunID, "without id"))
 }
 
 func rateOrNone(r float64, where string) string {

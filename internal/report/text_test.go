@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"flag"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func openLoop() Input {
 		Hold:   hold,
 		Drain:  measure.Tally{Name: "drain", Start: 22 * time.Second, End: 22100 * time.Millisecond},
 		Stall:  measure.Stall{Longest: 23 * time.Millisecond, LongestAt: 14500 * time.Millisecond},
-		Steady: measure.Steady{OK: true, Known: true, Text: "neither in flight nor response times climbed by more than 10%"},
+		Steady: measure.Steady{OK: true, Known: true, Text: "no upward trend"},
 		Usage:  measure.Usage{CPU: 2240 * time.Millisecond, RSS: 40 << 20, MaxRSS: 44 << 20, GCPauses: 31, GCPauseMax: 118 * time.Microsecond, GCCPU: 60 * time.Millisecond},
 		Busy:   0.08, WireRead: 400_000,
 	}
@@ -125,7 +126,7 @@ func overloaded() Input {
 	r.Hold.Response.Record(2 * time.Hour)
 	r.Hold.Service.Record(300)
 	r.Stall = measure.Stall{Longest: 2010 * time.Millisecond, LongestAt: 10 * time.Second, Share: 0.134}
-	r.Steady = measure.Steady{Known: true, Text: "events in flight climbed by 134% over the hold (+20/s); the mean response time climbed by 98% over the hold (+31.5 ms/s)"}
+	r.Steady = measure.Steady{Known: true, Text: "events in flight climbed by 134% over the measurement (+20/s); the mean response time climbed by 98% over the measurement (+31.5 ms/s)"}
 	r.Failures = []measure.Failure{
 		{Class: "timeout", Text: "REQUEST_TIMED_OUT: The request timed out while \x1b[31mwaiting for acknowledgment from the followers of the partition.", Events: 12_000, Shots: 50},
 		{Class: "refused", Text: "write to 127.0.0.1:9092: connection reset by peer", Events: 8_000, Shots: 40},
@@ -200,7 +201,7 @@ func fullSpeed() Input {
 	in.Result.Mode = load.FullSpeed
 	in.Target = "null://"
 	in.Result.Busy, in.Result.Full = 0.99, 0.12
-	in.Trust.Notes = []string{"nothing takes these events in, so the rate is what this generator can do, and says nothing about a system"}
+	in.Trust.Notes = []string{"no system takes these events, so the rate is what this generator can do"}
 	in.Result.Hold.Service = same(400, 1000)
 	return in
 }
@@ -286,7 +287,7 @@ func interrupted() Input {
 	}
 	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0
 	r.Intervals = r.Intervals[:2]
-	r.Steady = measure.Steady{OK: true, Text: "the hold was too short to tell (0 whole intervals; it takes 5)"}
+	r.Steady = measure.Steady{OK: true, Text: "the measurement was too short to tell (0 whole intervals; it takes 5)"}
 	return in
 }
 
@@ -348,6 +349,57 @@ var inputs = map[string]func() Input{
 	"unacknowledged": unacknowledged, "consume": consume, "round-trip": roundTrip, "interrupted": interrupted, "huge": huge,
 	"under-test": underTest, "system-died": systemDied,
 	"died-midway": diedMidway, "refused": refused, "noisy": noisy,
+	"stalled": stalled, "failing": failing, "untrusted": untrusted, "losses": losses,
+}
+
+// stalled is a run whose system stood still twice.
+func stalled() Input {
+	in := openLoop()
+	r := in.Result
+	r.Hold.Response.RecordN(900*time.Millisecond, 500)
+	r.Hold.Held = spread(2*time.Millisecond, 2, 4000)
+	r.Stall.Add(6*time.Second, 7*time.Second)
+	r.Stall.Add(14500*time.Millisecond, 15600*time.Millisecond)
+	r.Stall.Longest, r.Stall.LongestAt, r.Stall.Share = 1100*time.Millisecond, 14500*time.Millisecond, 0.105
+	return in
+}
+
+// failing is a run of which the system refused some.
+func failing() Input {
+	in := openLoop()
+	r := in.Result
+	r.Hold.Acked, r.Hold.Failed, r.Hold.Unknown, r.Hold.Retries = 980_000, 19_990, 10, 80
+	r.Hold.Arrived, r.Hold.ArrivedBytes = 980_000, 98_000_000
+	r.Hold.FailedService = spread(30*time.Millisecond, 0.5, 80)
+	r.Failures = []measure.Failure{
+		{Class: "throttled", Text: "THROTTLING_QUOTA_EXCEEDED: The throttling quota has been exceeded.", Events: 19_990, Shots: 80},
+		{Class: "timeout", Text: "no answer within 30 s", Events: 10, Shots: 1},
+	}
+	r.Classes = map[string]uint64{"throttled": 19_990, "timeout": 10}
+	in.Checks = []Check{{Name: "failure-rate", Text: "2% of the answered events failed, 0.1% allowed"}}
+	in.Warnings = []string{"topic bench was made by the broker, with 1 partition and 1 replica"}
+	return in
+}
+
+// untrusted is a run that its generator made late.
+func untrusted() Input {
+	in := noisy()
+	in.Trust = measure.Trust{
+		Level: measure.NotTrusted, Bounds: in.Trust.Bounds,
+		Reasons: []string{"response p99 250 ms, up to 245 ms of it is the generator's: its process did not run for 504 ms at 2.92 s (stopped and continued); lower the rate, or use a faster or quieter machine"},
+		Notes:   []string{"the generator used 97.5% of 2 processors (at most 95%): lower the rate, or use a machine with more processors"},
+	}
+	return in
+}
+
+// losses is a round trip of which events are missing.
+func losses() Input {
+	in := roundTrip()
+	in.Ledger = &measure.Ledger{
+		Acked: 1_000_000, Read: 999_863, Lost: 137, Complete: true, Method: "batches and stamps",
+		Logs: []measure.LedgerLog{{Log: "bench-0", Acked: 333_333, Read: 333_196, Lost: 137}, {Log: "bench-1", Acked: 666_667, Read: 666_667}},
+	}
+	return in
 }
 
 // golden compares got with a file of testdata, or writes it with -update.
@@ -369,59 +421,77 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
+// forms are the two forms of the text.
+var forms = []struct {
+	ext   string
+	write func(*Document, io.Writer, layout.Style) error
+}{
+	{".txt", (*Document).Text},
+	{".brief.txt", func(d *Document, w io.Writer, style layout.Style) error {
+		return d.Brief(w, style, Condition{"report", "k3v9x2ab in reports.db"}, Condition{"everything", "carronade report show k3v9x2ab --full"})
+	}},
+}
+
 func TestText(t *testing.T) {
 	for name, input := range inputs {
-		t.Run(name, func(t *testing.T) {
-			d := Build(input())
-			var text bytes.Buffer
-			if err := d.Text(&text, layout.Style{}); err != nil {
-				t.Fatal(err)
-			}
-			for i, l := range strings.Split(text.String(), "\n") {
-				if layout.Width(l) > layout.Columns {
-					t.Errorf("line %d has %d columns: %q", i+1, layout.Width(l), l)
-				}
-				if strings.TrimRight(l, " ") != l {
-					t.Errorf("line %d ends in blanks: %q", i+1, l)
-				}
-			}
-			if strings.Contains(text.String(), "\x1b") {
-				t.Error("ANSI without being asked for")
-			}
-			golden(t, name+".txt", text.Bytes())
-
-			// A stored report prints as it did on the day.
-			var file, again bytes.Buffer
-			if err := d.WriteJSON(&file); err != nil {
-				t.Fatal(err)
-			}
-			stored, err := Read(&file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := stored.Text(&again, layout.Style{}); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(text.String(), again.String()); diff != "" {
-				t.Errorf("read back and printed:\n%s", diff)
-			}
-
-			// Color and plainness change no letter.
-			var colored bytes.Buffer
-			if err := d.Text(&colored, layout.Style{Color: true}); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(colored.String(), "\x1b[1m") {
-				t.Error("no color when it was asked for")
-			}
-			if on, ends := strings.Count(colored.String(), "\x1b["), strings.Count(colored.String(), layout.Plain); on != 2*ends {
-				t.Errorf("%d codes and %d ends of them", on, ends)
-			}
-			if diff := cmp.Diff(text.String(), stripped(colored.String())); diff != "" {
-				t.Errorf("colored:\n%s", diff)
-			}
-		})
+		for _, form := range forms {
+			testText(t, name+form.ext, input, form.write)
+		}
 	}
+}
+
+func testText(t *testing.T, file string, input func() Input, write func(*Document, io.Writer, layout.Style) error) {
+	t.Helper()
+	t.Run(file, func(t *testing.T) {
+		d := Build(input())
+		var text bytes.Buffer
+		if err := write(d, &text, layout.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range strings.Split(text.String(), "\n") {
+			if layout.Width(l) > layout.Columns {
+				t.Errorf("line %d has %d columns: %q", i+1, layout.Width(l), l)
+			}
+			if strings.TrimRight(l, " ") != l {
+				t.Errorf("line %d ends in blanks: %q", i+1, l)
+			}
+		}
+		if strings.Contains(text.String(), "\x1b") {
+			t.Error("ANSI without being asked for")
+		}
+		golden(t, file, text.Bytes())
+
+		// A stored report prints as it did on the day.
+		var file, again bytes.Buffer
+		if err := d.WriteJSON(&file); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := Read(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write(stored, &again, layout.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(text.String(), again.String()); diff != "" {
+			t.Errorf("read back and printed:\n%s", diff)
+		}
+
+		// Color and plainness change no letter.
+		var colored bytes.Buffer
+		if err := write(d, &colored, layout.Style{Color: true}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(colored.String(), "\x1b[1m") {
+			t.Error("no color when it was asked for")
+		}
+		if on, ends := strings.Count(colored.String(), "\x1b["), strings.Count(colored.String(), layout.Plain); on != 2*ends {
+			t.Errorf("%d codes and %d ends of them", on, ends)
+		}
+		if diff := cmp.Diff(text.String(), stripped(colored.String())); diff != "" {
+			t.Errorf("colored:\n%s", diff)
+		}
+	})
 }
 
 // stripped is text without ANSI, and without the blanks at the ends of lines
@@ -443,7 +513,7 @@ func TestGoldenFilesHaveTests(t *testing.T) {
 		t.Fatalf("no golden files: %v", err)
 	}
 	for _, f := range files {
-		name := strings.TrimSuffix(filepath.Base(f), ".txt")
+		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f), ".txt"), ".brief")
 		if inputs[name] == nil {
 			t.Errorf("%s belongs to no test: delete it", f)
 		}

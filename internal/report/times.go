@@ -1,17 +1,22 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
+	"carronade/internal/layout"
+	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // A Time is one of the times that a run has, and what was measured of it.
 type Time struct {
-	Name  string // in fields, files and flags: "end_to_end"
-	Title string // for people: "end to end"
-	Of    string // what has it: "an event", "a shot"
-	Main  bool   // it is of the system, and what people ask for first
+	Name    string // in fields, files and flags: "end_to_end"
+	Title   string // for people: "end to end"
+	Of      string // what has it: "an event", "a batch"
+	Meaning string // in about five words
+	Main    bool   // it is of the system, and what people ask for first
 
 	Sum *measure.Summary // nil: there is no such number in this run
 }
@@ -22,20 +27,41 @@ var times = []struct {
 	of  func(*Times) *measure.Summary
 	row func(*Interval) *measure.Summary // nil: intervals have a histogram of it alone
 }{
-	{Time{Name: "response", Title: "response", Of: "an event", Main: true}, func(t *Times) *measure.Summary { return t.Response }, func(iv *Interval) *measure.Summary { return iv.Response }},
-	{Time{Name: "service", Title: "service", Of: "a shot", Main: true}, func(t *Times) *measure.Summary { return t.Service }, func(iv *Interval) *measure.Summary { return iv.Service }},
-	{Time{Name: "end_to_end", Title: "end to end", Of: "an event", Main: true}, func(t *Times) *measure.Summary { return t.EndToEnd }, func(iv *Interval) *measure.Summary { return iv.EndToEnd }},
-	{Time{Name: "send_delay", Title: "send delay", Of: "an event"}, func(t *Times) *measure.Summary { return t.SendDelay }, func(iv *Interval) *measure.Summary { return iv.SendDelay }},
-	{Time{Name: "gather", Title: "gather", Of: "an event"}, func(t *Times) *measure.Summary { return t.Gather }, nil},
-	{Time{Name: "held", Title: "held", Of: "a shot"}, func(t *Times) *measure.Summary { return t.Held }, nil},
-	{Time{Name: failedService, Title: "failed service", Of: "a shot"}, func(t *Times) *measure.Summary { return t.FailedService }, nil},
+	{
+		Time{Name: "response", Title: "response", Of: "an event", Meaning: "from due to its answer", Main: true},
+		func(t *Times) *measure.Summary { return t.Response }, func(iv *Interval) *measure.Summary { return iv.Response },
+	},
+	{
+		Time{Name: "service", Title: "service", Of: "a batch", Meaning: "from sent to its answer", Main: true},
+		func(t *Times) *measure.Summary { return t.Service }, func(iv *Interval) *measure.Summary { return iv.Service },
+	},
+	{
+		Time{Name: "end_to_end", Title: "end to end", Of: "an event", Meaning: "until a consumer had it", Main: true},
+		func(t *Times) *measure.Summary { return t.EndToEnd }, func(iv *Interval) *measure.Summary { return iv.EndToEnd },
+	},
+	{
+		Time{Name: "send_delay", Title: "send delay", Of: "an event", Meaning: "the generator's lateness"},
+		func(t *Times) *measure.Summary { return t.SendDelay }, func(iv *Interval) *measure.Summary { return iv.SendDelay },
+	},
+	{
+		Time{Name: "gather", Title: "batching", Of: "an event", Meaning: "waited for its batch"},
+		func(t *Times) *measure.Summary { return t.Gather }, nil,
+	},
+	{
+		Time{Name: "held", Title: "queueing", Of: "a batch", Meaning: "waited for in-flight limit"},
+		func(t *Times) *measure.Summary { return t.Held }, nil,
+	},
+	{
+		Time{Name: failedService, Title: "failed service", Of: "a batch", Meaning: "from sent to its failure"},
+		func(t *Times) *measure.Summary { return t.FailedService }, nil,
+	},
 }
 
 // failedService stands with the failures, where the text has a place for them.
 const failedService = "failed_service"
 
-// All are the times of the hold, of a step or of a phase, in the order in which
-// people ask for them.
+// All are the times of the measurement, of a step or of a phase, in the order in
+// which people ask for them.
 func (t *Times) All() []Time {
 	out := make([]Time, len(times))
 	for i := range times {
@@ -48,6 +74,17 @@ func (t *Times) All() []Time {
 // Measured are those of All that something was counted for.
 func (t *Times) Measured() []Time {
 	return slices.DeleteFunc(t.All(), func(t Time) bool { return t.Sum.IsEmpty() })
+}
+
+// MainTime is the first of the Main times that something was counted for: the one
+// by which reports are compared. It is empty where there is none.
+func (t *Times) MainTime() Time {
+	for _, c := range t.Measured() {
+		if c.Main {
+			return c
+		}
+	}
+	return Time{}
 }
 
 // TimeNames are the names of all times, the Main ones first.
@@ -78,4 +115,131 @@ func (iv *Interval) Time(name string) *measure.Summary {
 		}
 	}
 	return nil
+}
+
+// TimeRows is the table of times side by side: a column for each time, a row for each
+// number of it, which the first cell names. Cells are padded so that numbers of a
+// column stand above each other.
+func TimeRows(cols []Time) [][]string {
+	if len(cols) == 0 {
+		return nil
+	}
+	var rows [][]string
+	line := func(name string, cell func(s *measure.Summary) string) {
+		row := []string{name}
+		for _, c := range cols {
+			row = append(row, cell(c.Sum))
+		}
+		rows = append(rows, row)
+	}
+	line("mean", func(s *measure.Summary) string { return exact(s, s.Mean) })
+	line("min", func(s *measure.Summary) string { return exact(s, s.Min) })
+	for _, v := range cols[0].Sum.Percentiles {
+		line(measure.PercentileName(v.P), func(s *measure.Summary) string { return percentile(s, v.P) })
+	}
+	line("max", func(s *measure.Summary) string { return exact(s, s.Max) })
+	line("count", func(s *measure.Summary) string { return units.FormatCountShort(s.Count) })
+	return rows
+}
+
+// percentile prints a percentile for a column; a dash where there is none.
+func percentile(s *measure.Summary, p float64) string {
+	v, ok := s.At(p)
+	if !ok {
+		return "-"
+	}
+	return value(v)
+}
+
+// exact prints a mean, smallest or largest, which does not exist where nothing was
+// answered.
+func exact(s *measure.Summary, us float64) string {
+	if s.Count == 0 {
+		return "-"
+	}
+	return clock(us)
+}
+
+// briefPercentiles are the columns of the brief table, beside those that were asked
+// for; 100 is the largest.
+var briefPercentiles = []float64{50, 90, 99, 99.9}
+
+// A screen has room for so many percentiles beside the names of times, and for fewer
+// where it says what they mean.
+const (
+	mostPercentiles    = 7
+	explainPercentiles = 4
+)
+
+// timeTable is the brief table: a row for each time, a column for each percentile.
+func timeTable(cols []Time) *layout.Table {
+	var ps []float64
+	standard := measure.StandardPercentiles()
+	for _, v := range cols[0].Sum.Percentiles {
+		if slices.Contains(briefPercentiles, v.P) || !slices.Contains(standard, v.P) {
+			ps = append(ps, v.P)
+		}
+	}
+	ps = ps[max(0, len(ps)-mostPercentiles):]
+	t := &layout.Table{Headings: 1, Left: []int{0, len(ps) + 2}}
+	head := []string{""}
+	for _, p := range ps {
+		head = append(head, measure.PercentileName(p))
+	}
+	t.Row(append(head, "max", "")...)
+	for _, c := range cols {
+		row := []string{c.Title}
+		for _, p := range ps {
+			row = append(row, percentile(c.Sum, p))
+		}
+		row = append(row, exact(c.Sum, c.Sum.Max), "")
+		if len(ps) <= explainPercentiles {
+			row[len(row)-1] = c.Meaning
+		}
+		t.Row(row...)
+	}
+	return t
+}
+
+// timeNotes is what to mind about the times; brief is the part of it that nobody
+// should miss.
+func (d *Document) timeNotes(cols []Time, brief bool) []string {
+	var notes []string
+	note := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
+	if n := d.Response; n != nil && n.Censored > 0 {
+		if brief {
+			note(">= is a lower bound: %s had no answer and %s at the age reached",
+				units.Plural(n.Censored, "event"), verb(n.Censored, "counts", "count"))
+		} else {
+			note("%s without an answer %s in the response percentiles at the age that was reached; >= marks a lower bound; mean, min and max are of acked events",
+				units.Plural(n.Censored, "event"), verb(n.Censored, "counts", "count"))
+		}
+	}
+	if text := d.marked(); text != "" {
+		notes = append(notes, text)
+	}
+	for _, c := range cols {
+		if c.Sum.Above > 0 {
+			note("%s: %s beyond 1 h", c.Title, units.FormatCount(c.Sum.Above))
+		}
+		if c.Sum.Below > 0 && c.Main && !brief {
+			note("%s: %s under 1 us, the smallest that is told apart", c.Title, units.FormatCount(c.Sum.Below))
+		}
+	}
+	switch {
+	case d.Totals.RateOf == RateSent:
+		note("nothing is acknowledged, so there are no response and service times")
+	case d.Mode == load.FullSpeed:
+		note("at full speed there is no schedule: for the times that users would see, use --rate")
+	case d.Mode == load.ClosedLoop:
+		note("a closed loop has no schedule: for the times that users would see, use --rate")
+	}
+	return notes
+}
+
+func verb(n uint64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }

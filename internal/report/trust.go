@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"carronade/load"
@@ -44,7 +43,7 @@ func (f *Freezes) Text() string {
 	if f.Count == 0 {
 		return ""
 	}
-	text := units.Plural(f.Count, "time") + ", " + seconds(f.TotalS) + " of the measurement in all"
+	text := units.FormatCount(f.Count) + ", " + seconds(f.TotalS) + " of the measurement"
 	if len(f.Longest) > 0 {
 		text += "; longest " + f.Longest[0].Text()
 	}
@@ -53,9 +52,9 @@ func (f *Freezes) Text() string {
 
 // Text is one freeze in words.
 func (f *Freeze) Text() string {
-	text := seconds(f.LengthS) + " at " + seconds(f.AtS) + ", the " + f.Who
+	text := seconds(f.LengthS) + " (at " + seconds(f.AtS) + "): the " + f.Who
 	if f.Cause != "" {
-		text += " (" + f.Cause + ")"
+		text += ", " + f.Cause
 	}
 	return text
 }
@@ -71,20 +70,6 @@ func (d *Document) TrustLevel() measure.Level {
 	return measure.Trusted
 }
 
-// TrustTexts say why a run is trusted, noisy or not trusted.
-func (d *Document) TrustTexts() []string {
-	switch d.TrustLevel() {
-	case measure.NotTrusted:
-		return d.Trust.Reasons
-	case measure.Noisy:
-		return d.Trust.Doubts
-	}
-	return []string{"the generator kept up"}
-}
-
-// TrustText is TrustTexts in one line.
-func (d *Document) TrustText() string { return strings.Join(d.TrustTexts(), "; ") }
-
 // Bound returns how far the generator may have moved a percentile of a time of the
 // whole measurement; nil where that is less than matters.
 func (d *Document) Bound(time string, p float64) *measure.Bound {
@@ -96,16 +81,24 @@ func (d *Document) Bound(time string, p float64) *measure.Bound {
 	return nil
 }
 
-// marked says which percentiles beyond those that decide the generator moved.
-func (d *Document) marked() []string {
+// marked says by how much the generator may have moved percentiles beyond those that
+// decide; "" where by nothing that matters.
+func (d *Document) marked() string {
 	var out []string
+	last := ""
 	for i := range d.Trust.Bounds {
 		b := &d.Trust.Bounds[i]
 		if b.P <= 99 || b.Step != "" {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s %s: up to %s of it is the generator's", strings.ReplaceAll(b.Time, "_", " "),
-			measure.PercentileName(b.P), Clock(b.Upper-b.Lower)))
+		text := measure.PercentileName(b.P) + " up to " + Clock(b.Upper-b.Lower)
+		if b.Time != last {
+			last, text = b.Time, strings.ReplaceAll(b.Time, "_", " ")+" "+text
+		}
+		out = append(out, text)
 	}
-	return out
+	if len(out) == 0 {
+		return ""
+	}
+	return "of this the generator's own: " + strings.Join(out, ", ")
 }

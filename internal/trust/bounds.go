@@ -100,6 +100,7 @@ type saying struct {
 // decide nothing are notes of the report's table.
 func said(bounds []measure.Bound, r *load.Result, more string) []saying {
 	var out []saying
+	explained := false
 	for i := 0; i < len(bounds); {
 		j := i
 		var worst *measure.Bound
@@ -119,7 +120,8 @@ func said(bounds []measure.Bound, r *load.Result, more string) []saying {
 		}
 		text := fmt.Sprintf("%s %s %s%s, up to %s of it is the generator's", strings.ReplaceAll(worst.Time, "_", " "),
 			measure.PercentileName(worst.P), micros(worst.Upper), inStep(worst.Step), micros(worst.Upper-worst.Lower))
-		if worst.Level == measure.NotTrusted {
+		if worst.Level == measure.NotTrusted && !explained {
+			explained = true // what is true of one is of all
 			text += why(r) + "; " + remedy(r, more)
 		}
 		out = append(out, saying{worst.Level, text})

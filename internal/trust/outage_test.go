@@ -70,33 +70,33 @@ func TestOutage(t *testing.T) {
 		silent  float64
 		want    string // a part of the text
 	}{
-		{name: "calm", mode: open, letters: "..........", ok: true, want: "neither"},
+		{name: "calm", mode: open, letters: "..........", ok: true, want: "no upward trend"},
 		{name: "dead from the middle on", mode: open, letters: "...sssssss", silent: 0.6, want: "nothing was answered from second 4 to second 10"},
 		{name: "dead from the middle on, at full speed", mode: full, letters: "...sssssss", silent: 0.7, want: "nothing was answered from second 3 to second 10"},
 		{name: "dead, and what was in flight is lost", mode: full, letters: "...rssssss", silent: 0.7, want: "nothing was answered from second 3 to second 10"},
 		{name: "dead, and most of an interval is lost", mode: full, letters: "...msssss.", silent: 0.6, want: "hardly anything was answered from second 3 to second 9"},
 		{name: "dead, and back", mode: closed, letters: "...sssss..", silent: 0.5, want: "nothing was answered from second 3 to second 8"},
-		{name: "one second of thirty", mode: full, letters: "..........s...................", ok: true, silent: 1. / 30, want: "nothing was answered from second 10 to second 11; neither in flight"},
-		{name: "one second of ten", mode: full, letters: "....s.....", ok: true, silent: 0.1, want: "from second 4 to second 5; neither"},
+		{name: "one second of thirty", mode: full, letters: "..........s...................", ok: true, silent: 1. / 30, want: "nothing was answered from second 10 to second 11; no upward trend"},
+		{name: "one second of ten", mode: full, letters: "....s.....", ok: true, silent: 0.1, want: "from second 4 to second 5; no upward trend"},
 		{name: "two of ten", mode: full, letters: "..s....s..", silent: 0.2, want: "nothing was answered in 2 stretches of 2 s together, the longest from second 2 to second 3"},
 		{name: "five in a row of many", mode: full, letters: strings.Repeat(".", 50) + "sssss" + strings.Repeat(".", 50), silent: 5. / 105, want: "nothing was answered from second 50 to second 55"},
-		{name: "four in a row of many", mode: full, letters: strings.Repeat(".", 50) + "ssss" + strings.Repeat(".", 50), ok: true, silent: 4. / 104, want: "nothing was answered from second 50 to second 54; neither"},
+		{name: "four in a row of many", mode: full, letters: strings.Repeat(".", 50) + "ssss" + strings.Repeat(".", 50), ok: true, silent: 4. / 104, want: "nothing was answered from second 50 to second 54; no upward trend"},
 		{name: "all is refused", mode: open, letters: "rrrrrr", silent: 1, want: "no event was taken from second 0 to second 6"},
 		{name: "all is refused, and the run is short", mode: open, letters: "rr", silent: 1, want: "no event was taken from second 0 to second 2"},
-		{name: "a short run with an outage", mode: full, letters: ".ss.", ok: true, silent: 0.5, want: "from second 1 to second 3; the hold was too short to tell"},
+		{name: "a short run with an outage", mode: full, letters: ".ss.", ok: true, silent: 0.5, want: "from second 1 to second 3; the measurement was too short to tell"},
 		{name: "all is refused for a while", mode: closed, letters: "....rrr...", silent: 0.3, want: "no event was taken from second 4 to second 7"},
 		{name: "most is refused for a while", mode: open, letters: "....mmm...", silent: 0.3, want: "most events were not taken from second 4 to second 7"},
-		{name: "fewer than half are refused", mode: open, letters: "hhhhhhhhhh", ok: true, want: "neither"},
-		{name: "single failures where little is due", mode: open, letters: ".1._.1._.1", ok: true, want: "neither"},
+		{name: "fewer than half are refused", mode: open, letters: "hhhhhhhhhh", ok: true, want: "no upward trend"},
+		{name: "single failures where little is due", mode: open, letters: ".1._.1._.1", ok: true, want: "no upward trend"},
 		{name: "failures in a row where little is due", mode: open, letters: "..1111....", silent: 0.4, want: "no event was taken from second 2 to second 6"},
 		{name: "all is dropped for a while", mode: open, letters: "..dd......", silent: 0.2, want: "nothing was answered from second 2 to second 4"},
-		{name: "nothing is due", mode: open, letters: ".___._____", ok: true, want: "neither"},
+		{name: "nothing is due", mode: open, letters: ".___._____", ok: true, want: "no upward trend"},
 		{
-			name: "answers take seconds", mode: closed, letters: "s.sss.ss.s", ok: true, want: "neither",
+			name: "answers take seconds", mode: closed, letters: "s.sss.ss.s", ok: true, want: "no upward trend",
 			alter: func(r *load.Result) { r.Hold.Service = times(time.Second, 10) },
 		},
 		{
-			name: "batches take seconds to fill", mode: open, letters: "...sss.sss.sss", ok: true, want: "neither",
+			name: "batches take seconds to fill", mode: open, letters: "...sss.sss.sss", ok: true, want: "no upward trend",
 			alter: func(r *load.Result) { r.Hold.Gather = times(time.Second, 10) },
 		},
 		{
@@ -104,7 +104,7 @@ func TestOutage(t *testing.T) {
 			alter: func(r *load.Result) { r.Hold.Service = times(300*time.Millisecond, 10) },
 		},
 		{
-			name: "nothing is acknowledged", mode: open, letters: "rrrrrrrrrr", ok: true, want: "neither",
+			name: "nothing is acknowledged", mode: open, letters: "rrrrrrrrrr", ok: true, want: "no upward trend",
 			alter: func(r *load.Result) {
 				r.Unanswered = true
 				for i := range r.Intervals {
@@ -121,10 +121,10 @@ func TestOutage(t *testing.T) {
 			alter: func(r *load.Result) { r.Unanswered = true },
 		},
 		{
-			name: "consuming", mode: load.Consuming, letters: "ssssssssss", ok: true, want: "neither",
+			name: "consuming", mode: load.Consuming, letters: "ssssssssss", ok: true, want: "no upward trend",
 		},
 		{
-			name: "answers to the warm-up", mode: open, letters: "sss.......", ok: true, want: "neither",
+			name: "answers to the warm-up", mode: open, letters: "sss.......", ok: true, want: "no upward trend",
 			alter: func(r *load.Result) {
 				for i := range 3 {
 					r.Intervals = append(r.Intervals, measure.Interval{Phase: "warm-up", Start: r.Intervals[i].Start, End: r.Intervals[i].End, Counts: measure.Counts{Acked: 100}})
@@ -149,11 +149,11 @@ func TestOutage(t *testing.T) {
 			},
 		},
 		{
-			name: "the generator did not run, four times", mode: full, letters: "..ss.ss.ss.ss....", ok: true, want: "neither",
+			name: "the generator did not run, four times", mode: full, letters: "..ss.ss.ss.ss....", ok: true, want: "no upward trend",
 			alter: frozenFrom(2, 4, 5, 7, 8, 10, 11, 13),
 		},
 		{
-			name: "the generator did not run, more often than is listed", mode: open, letters: strings.Repeat(".s", 15), ok: true, want: "neither",
+			name: "the generator did not run, more often than is listed", mode: open, letters: strings.Repeat(".s", 15), ok: true, want: "no upward trend",
 			alter: func(r *load.Result) {
 				for i := 1; i < 30; i += 2 {
 					frozenFrom(i, i+1)(r)

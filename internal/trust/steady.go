@@ -133,12 +133,12 @@ func steady(in []measure.Interval, mode load.Mode, perShot float64) measure.Stea
 		}
 	}
 	if len(in) < LeastSeries {
-		return measure.Steady{OK: true, Text: fmt.Sprintf("the hold was too short to tell (%s; it takes %d)", units.Plural(len(in), "whole interval"), LeastSeries)}
+		return measure.Steady{OK: true, Text: fmt.Sprintf("the measurement was too short to tell (%s; it takes %d)", units.Plural(len(in), "whole interval"), LeastSeries)}
 	}
 	span := in[len(in)-1].End - in[0].Start
 	if mode == load.OpenLoop {
 		if t := offered.trend(span); math.Abs(t.rise) > MostRise && t.chance < mostChance {
-			return measure.Steady{OK: true, Text: "the asked rate changed over the hold, so there is nothing to settle at"}
+			return measure.Steady{OK: true, Text: "the target rate changed, so there is no trend to look for"}
 		}
 	}
 
@@ -151,14 +151,14 @@ func steady(in []measure.Interval, mode load.Mode, perShot float64) measure.Stea
 	var climbs []string
 	// Less than a shot more in flight is where in its shot the interval ended.
 	if f.climbs() && f.slope*span.Seconds() >= perShot {
-		climbs = append(climbs, fmt.Sprintf("events in flight climbed by %s over the hold (%+.3g/s)", units.FormatPercent(f.rise), f.slope))
+		climbs = append(climbs, fmt.Sprintf("events in flight climbed by %s over the measurement (%+.3g/s)", units.FormatPercent(f.rise), f.slope))
 	}
 	if t.climbs() {
-		climbs = append(climbs, fmt.Sprintf("the mean %s time climbed by %s over the hold (%s/s)", name,
+		climbs = append(climbs, fmt.Sprintf("the mean %s time climbed by %s over the measurement (%s/s)", name,
 			units.FormatPercent(t.rise), "+"+units.FormatDuration(time.Duration(t.slope*float64(time.Microsecond)))))
 	}
 	if s.OK = len(climbs) == 0; s.OK {
-		s.Text = "neither in flight nor " + name + " times climbed by more than " + units.FormatPercent(MostRise)
+		s.Text = "no upward trend"
 		return s
 	}
 	s.Text = strings.Join(climbs, "; ")

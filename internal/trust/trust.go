@@ -109,12 +109,12 @@ func Judge(in Input) measure.Trust {
 	switch {
 	case r.Mode != load.FullSpeed:
 	case in.Nowhere:
-		note("nothing takes these events in, so the rate is what this generator can do, and says nothing about a system")
+		note("no system takes these events, so the rate is what this generator can do")
 	case r.Hold.Shots > 0 && r.Full < LeastFull && r.Hold.Length() < LeastHold:
-		note(fmt.Sprintf("the hold of %s was too short to tell whether the generator or the system was its limit: give it %s or more",
+		note(fmt.Sprintf("a measurement of %s is too short to tell whether the generator or the system was its limit: give it %s or more",
 			units.FormatDuration(r.Hold.Length()), units.FlagDuration(LeastHold)))
 	case r.Hold.Shots > 0 && r.Full < LeastFull:
-		reason(fmt.Sprintf("the in-flight bound was full for %s of the hold only (at least %s): the generator was the limit and not the system; %s",
+		reason(fmt.Sprintf("the in-flight limit was reached for only %s of the measurement (at least %s): the generator was the limit and not the system; %s",
 			units.FormatPercent(r.Full), units.FormatPercent(LeastFull), way(more, "lower --max-in-flight", "use a faster machine")))
 	}
 	switch {
@@ -173,15 +173,15 @@ func idleThreads(r *load.Result) string {
 	if r.MostThreads <= r.Threads || r.Clients == 0 || r.Threads < r.Clients {
 		return ""
 	}
-	return fmt.Sprintf("of %d --threads %d sent: a client is driven by one thread, and the run had %s",
-		r.MostThreads, r.Threads, units.Plural(r.Clients, "client"))
+	return fmt.Sprintf("only %d of %d --threads sent: each client uses one thread, and the run had %s",
+		r.Threads, r.MostThreads, units.Plural(r.Clients, "client"))
 }
 
 func busy(r *load.Result, more string) string {
 	if r.Busy <= MostBusy {
 		return ""
 	}
-	return fmt.Sprintf("a sending thread was at work for %s of the hold (at most %s): the schedule was near what one thread can send; %s",
+	return fmt.Sprintf("a sending thread was busy for %s of the measurement (at most %s): the rate is near what one thread can send; %s",
 		units.FormatPercent(r.Busy), units.FormatPercent(MostBusy), way(more, "lower the rate"))
 }
 
@@ -197,10 +197,10 @@ func saturated(r *load.Result, processors int) string {
 	if share <= MostBusy {
 		return ""
 	}
-	who, so := "generator", "the rate is what it could fire; use a machine with more processors"
+	who, so := "generator", "the rate is what it could send; use a machine with more processors"
 	switch r.Mode {
 	case load.OpenLoop:
-		so = "nothing was left for it to be on time; lower the rate, or use a machine with more processors"
+		so = "lower the rate, or use a machine with more processors"
 	case load.Consuming:
 		who, so = "clients", "the rate is what they could take; use a machine with more processors"
 	}

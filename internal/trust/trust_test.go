@@ -196,7 +196,7 @@ func TestJudge(t *testing.T) {
 		{
 			name: "a busy sending loop", mode: load.OpenLoop,
 			alter: func(in *Input) { in.Result.Busy = 0.97 },
-			notes: []string{"a sending thread was at work for 97% of the hold"},
+			notes: []string{"a sending thread was busy for 97% of the measurement"},
 		},
 		{
 			name: "a busy sending loop at full speed", mode: load.FullSpeed,
@@ -205,7 +205,7 @@ func TestJudge(t *testing.T) {
 		{
 			name: "all processors busy", mode: load.OpenLoop,
 			alter: func(in *Input) { in.Result.Usage.CPU = 39 * time.Second },
-			notes: []string{"the generator used 97.5% of 4 processors (at most 95%): nothing was left for it to be on time; lower the rate, or"},
+			notes: []string{"the generator used 97.5% of 4 processors (at most 95%): lower the rate, or"},
 		},
 		{
 			name: "all processors busy, closed loop", mode: load.ClosedLoop,
@@ -242,17 +242,17 @@ func TestJudge(t *testing.T) {
 		{
 			name: "full speed, and the bound was not full", mode: load.FullSpeed,
 			alter:   func(in *Input) { in.Result.Full = 0.5 },
-			reasons: []string{"the in-flight bound was full for 50% of the hold only"},
+			reasons: []string{"the in-flight limit was reached for only 50% of the measurement"},
 		},
 		{
 			name: "full speed for a moment", mode: load.FullSpeed,
 			alter: func(in *Input) { in.Result.Full, in.Result.Hold.End = 0.5, 900*time.Millisecond },
-			notes: []string{"the hold of 900 ms was too short to tell whether the generator or the system was its limit"},
+			notes: []string{"a measurement of 900 ms is too short to tell whether the generator or the system was its limit"},
 		},
 		{
 			name: "full speed to nowhere", mode: load.FullSpeed,
 			alter: func(in *Input) { in.Result.Full, in.Nowhere = 0.1, true },
-			notes: []string{"nothing takes these events in"},
+			notes: []string{"no system takes these events"},
 		},
 		{
 			name: "trouble seen by others", mode: load.Consuming,
@@ -284,7 +284,7 @@ func TestJudge(t *testing.T) {
 		{
 			name: "threads that no client has use for", mode: load.OpenLoop,
 			alter: func(in *Input) { in.Result.Threads, in.Result.MostThreads, in.Result.Clients = 1, 4, 1 },
-			notes: []string{"of 4 --threads 1 sent: a client is driven by one thread, and the run had 1 client"},
+			notes: []string{"only 1 of 4 --threads sent: each client uses one thread, and the run had 1 client"},
 		},
 		{
 			name: "as many threads as were allowed", mode: load.OpenLoop,
@@ -422,23 +422,23 @@ func TestSteady(t *testing.T) {
 		want   string
 		flight float64 // slope
 	}{
-		{name: "flat", n: 10, f: func(int, *measure.Interval) {}, ok: true, known: true, want: "neither"},
+		{name: "flat", n: 10, f: func(int, *measure.Interval) {}, ok: true, known: true, want: "no upward trend"},
 		{name: "too short", n: 4, f: func(int, *measure.Interval) {}, ok: true, want: "too short to tell (4 whole intervals"},
-		{name: "noise", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 + wave[i]) }, ok: true, known: true, want: "neither"},
+		{name: "noise", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 + wave[i]) }, ok: true, known: true, want: "no upward trend"},
 		{name: "one stall", n: 10, f: func(i int, iv *measure.Interval) {
 			if i == 8 {
 				iv.InFlight, iv.Response = 5000, ms(900)
 			}
-		}, ok: true, known: true, want: "neither"},
-		{name: "in flight climbs", n: 10, f: func(i int, iv *measure.Interval) { iv.InFlight = 100 + 20*uint64(i) }, known: true, flight: 20, want: "events in flight climbed by 105% over the hold (+20/s)"},
-		{name: "in flight climbs by a part of a shot", n: 10, f: func(i int, iv *measure.Interval) { iv.InFlight = uint64(i) / 3 }, ok: true, known: true, flight: 0.33, want: "neither"},
-		{name: "response climbs", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 + float64(i)/2) }, known: true, want: "the mean response time climbed by 40.8% over the hold (+500 us/s)"},
-		{name: "response falls", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 - float64(i)/2) }, ok: true, known: true, want: "neither"},
+		}, ok: true, known: true, want: "no upward trend"},
+		{name: "in flight climbs", n: 10, f: func(i int, iv *measure.Interval) { iv.InFlight = 100 + 20*uint64(i) }, known: true, flight: 20, want: "events in flight climbed by 105% over the measurement (+20/s)"},
+		{name: "in flight climbs by a part of a shot", n: 10, f: func(i int, iv *measure.Interval) { iv.InFlight = uint64(i) / 3 }, ok: true, known: true, flight: 0.33, want: "no upward trend"},
+		{name: "response climbs", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 + float64(i)/2) }, known: true, want: "the mean response time climbed by 40.8% over the measurement (+500 us/s)"},
+		{name: "response falls", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 - float64(i)/2) }, ok: true, known: true, want: "no upward trend"},
 		{name: "service stands in", n: 10, f: func(i int, iv *measure.Interval) { iv.Service = ms(10 + float64(i)/2) }, known: true, want: "climbed"},
 		{name: "the schedule climbs", n: 10, f: func(i int, iv *measure.Interval) {
 			iv.Offered = 1000 + 100*uint64(i)
 			iv.InFlight = iv.Offered / 20
-		}, ok: true, want: "the asked rate changed"},
+		}, ok: true, want: "the target rate changed"},
 		{name: "a long climb", n: 3600, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 + float64(i)/1000) }, known: true, want: "climbed by 30.5%"},
 		{
 			name: "the second step climbs", n: 20,

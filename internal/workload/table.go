@@ -190,6 +190,10 @@ func loadTable() []Setting {
 			FlagOnly: true,
 		},
 		{
+			Option:   target.Option{Name: "full", Type: target.Bool, Group: groupReport, Help: "print the whole report, and not the page that says the most"},
+			FlagOnly: true,
+		},
+		{
 			Option:   target.Option{Name: "quiet", Type: target.Bool, Group: groupReport, Help: "no progress while it runs"},
 			FlagOnly: true,
 		},

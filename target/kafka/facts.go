@@ -21,16 +21,22 @@ import (
 // firing at it.
 const discardID = "carronade-discard"
 
+// standinID is that of our other stand-in, which is a little broker.
+const standinID = "carronade-standin"
+
+// madeUp says that a cluster is a stand-in of ours, whose version and rack are made up.
+func madeUp(id string) bool { return id == discardID || id == standinID }
+
 // facts are what was found out about the cluster, for the report.
 func (cl *cluster) facts() map[string]any {
 	c := cl.cfg
 	brokers := make([]map[string]any, 0, len(cl.brokers))
 	for _, b := range cl.brokers {
 		f := map[string]any{"id": b.id, "address": b.addr}
-		if b.version != "" {
+		if b.version != "" && !madeUp(cl.id) {
 			f["version"] = b.version
 		}
-		if b.rack != "" {
+		if b.rack != "" && !madeUp(cl.id) {
 			f["rack"] = b.rack
 		}
 		if n := count(cl.leaders, b.id); n > 0 {
@@ -64,7 +70,7 @@ func (cl *cluster) facts() map[string]any {
 	if len(cl.configured) > 0 {
 		f["broker_settings"] = maps.Clone(cl.configured)
 	}
-	f["brokers_told"] = cl.told
+	f["brokers_described"] = cl.told
 	if cl.id == discardID {
 		f["discards"] = true
 	}

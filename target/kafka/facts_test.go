@@ -80,12 +80,31 @@ func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := s.Facts()["broker_settings"].(map[string]string)
-	if got["message.max.bytes"] != "123456" || s.Facts()["brokers_told"] != 2 {
-		t.Errorf("got %v of %v brokers", got, s.Facts()["brokers_told"])
+	if got["message.max.bytes"] != "123456" || s.Facts()["brokers_described"] != 2 {
+		t.Errorf("got %v of %v brokers", got, s.Facts()["brokers_described"])
 	}
 	for _, name := range whoIsIt {
 		if got[name] != "" {
 			t.Errorf("%s is told", name)
+		}
+	}
+}
+
+// A stand-in of ours has a version and a rack that mean nothing: a report leaves them out.
+func TestStandInsHaveNoRack(t *testing.T) {
+	for id, want := range map[string]bool{standinID: false, discardID: false, "somebody-s": true} {
+		c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.NumBrokers(1), kfake.ClusterID(id))
+		s, err := open(t, spec(t, urlOf(c, "t"), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		brokers, _ := s.Facts()["brokers"].([]map[string]any)
+		if len(brokers) != 1 {
+			t.Fatalf("got %v, want one broker", s.Facts()["brokers"])
+		}
+		_, rack := brokers[0]["rack"]
+		if _, version := brokers[0]["version"]; rack != want || version != want {
+			t.Errorf("%s: got %v, want a rack and a version: %v", id, brokers[0], want)
 		}
 	}
 }

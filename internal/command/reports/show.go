@@ -14,24 +14,32 @@ import (
 const showExample = `
   carronade report show
   carronade report show last~2
+  carronade report show last --full
   carronade report show 3kab --json | jq .totals`
 
 func (c *commands) show() *cobra.Command {
-	var asJSON bool
+	var asJSON, full bool
 	cmd := &cobra.Command{
 		Use: "show [REPORT]", Short: "a report as it was printed; the newest unless another is named",
 		Example: showExample, Args: command.Args(0, 1, "at most one report"),
 	}
+	cmd.Flags().BoolVar(&full, "full", false, "everything, and not the page that says the most")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
 		d, err := c.get(ctx, s, args)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if asJSON {
+		case asJSON:
 			return d.WriteJSON(c.Out)
+		case full:
+			return d.Text(c.Out, c.Style)
 		}
-		return d.Text(c.Out, c.Style)
+		flag := ""
+		if place := cmd.Flags().Lookup("store").Value.String(); place != "" {
+			flag = " --store " + report.Quote(place)
+		}
+		return d.Brief(c.Out, c.Style, command.More(d.ID, " of "+d.When(), flag)...)
 	})
 	return cmd
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"carronade/internal/compat"
@@ -165,23 +164,11 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 
 // tell says on stderr what a report says of itself and no line shows.
 func tell(p *compat.Program, d *report.Document) {
-	said := slices.Clone(d.Problems)
+	var said []string
 	for _, f := range d.Failures {
 		said = append(said, fmt.Sprintf("%d records failed (%s): %s", f.Events, f.Class, f.Text))
 	}
-	switch d.TrustLevel() {
-	case measure.NotTrusted:
-		said = append(said, d.Trust.Reasons...)
-	case measure.Noisy:
-		for _, text := range d.Trust.Doubts {
-			said = append(said, "noisy: "+text)
-		}
-	}
-	for _, c := range d.Checks {
-		if !c.OK {
-			said = append(said, c.Name+": "+c.Text)
-		}
-	}
+	said = append(said, d.Against()...)
 	if d.Trace != nil && d.Trace.Dropped > 0 {
 		said = append(said, fmt.Sprintf("the trace lacks %d operations: it could not be written as fast", d.Trace.Dropped))
 	}

@@ -1,0 +1,106 @@
+package export
+
+import (
+	"bytes"
+	"encoding/xml"
+	"html"
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/internal/layout"
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// doubted is a report of which everything is to be said.
+func doubted(t *testing.T, level measure.Level) *report.Document {
+	d := document(t, func(in *report.Input) {
+		in.Trust = measure.Trust{OK: level != measure.NotTrusted, Level: level, Notes: []string{"a note"}}
+		switch level {
+		case measure.NotTrusted:
+			in.Trust.Reasons = []string{"the first reason", "the second reason"}
+		case measure.Noisy:
+			in.Trust.Doubts = []string{"a doubt"}
+		}
+		in.Problems, in.Warnings = []string{"a full disk"}, []string{"a strange topic"}
+		in.Checks = append(in.Checks, report.Check{Name: "steady", CannotTell: true, Text: "too short to tell"})
+		in.Result.Stopped = load.Interrupted
+		in.Result.Steady = measure.Steady{Known: true, Text: "it climbed"}
+		in.Result.Stall.Add(4e9, 5e9)
+		in.Result.Stall.Share = 0.25
+		in.Result.Freezes = measure.Freezes{Count: 1, Total: 2e7}
+	})
+	d.Generates = &report.Generates{EventsPerS: 5000}
+	return d
+}
+
+// said is a form of a report as a reader has it: without markup, in one line.
+func said(t *testing.T, format string, d *report.Document) string {
+	t.Helper()
+	text := ""
+	if format == "brief" {
+		var b bytes.Buffer
+		if err := d.Brief(&b, layout.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		text = b.String()
+	} else {
+		text = written(t, format, Options{}, d)
+	}
+	switch format {
+	case "html", "junit":
+		text = html.UnescapeString(text)
+	case "markdown":
+		text = strings.ReplaceAll(text, "\\", "")
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// TestOneView: whatever there is to say of a run is said in every form, in the same words.
+func TestOneView(t *testing.T) {
+	for _, level := range []measure.Level{measure.Trusted, measure.Noisy, measure.NotTrusted} {
+		t.Run(string(level), func(t *testing.T) {
+			d := doubted(t, level)
+			all := d.Verdicts()
+			for _, s := range []report.Subject{report.OnSystem, report.OnEnd, report.OnOutput, report.OnTrust, report.OnGenerator, report.OnLimit, report.OnWarning} {
+				if !slices.ContainsFunc(all, func(v report.Verdict) bool { return v.On == s }) {
+					t.Errorf("there is no verdict on subject %d", s)
+				}
+			}
+			for _, format := range []string{"brief", "text", "markdown", "html"} {
+				text := said(t, format, d)
+				for _, v := range all {
+					for _, s := range v.Sentences() {
+						if !strings.Contains(text, s) {
+							t.Errorf("%s does not say %q", format, s)
+						}
+					}
+				}
+				if !strings.Contains(text, d.Headline()) {
+					t.Errorf("%s does not say %q", format, d.Headline())
+				}
+			}
+			for _, format := range []string{"text", "markdown", "html"} {
+				text := said(t, format, d)
+				for _, r := range slices.Concat(d.Counts(), d.Figures()) {
+					if r.Always && !strings.Contains(text, r.Label) && r.Name != "throughput" && r.Name != "bytes_per_s" {
+						t.Errorf("%s has no %q", format, r.Label)
+					}
+				}
+			}
+			var suites xmlSuites
+			if err := xml.Unmarshal([]byte(written(t, "junit", Options{}, d)), &suites); err != nil {
+				t.Fatal(err)
+			}
+			failed, errs := 1, 1 // the limit, and the disk with the interruption
+			if level == measure.NotTrusted {
+				errs++
+			}
+			if suites.Failures != failed || suites.Errors != errs || suites.Skipped != 1 {
+				t.Errorf("%d failures, %d errors, %d skipped; want %d, %d, 1", suites.Failures, suites.Errors, suites.Skipped, failed, errs)
+			}
+		})
+	}
+}

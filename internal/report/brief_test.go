@@ -1,0 +1,128 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/internal/layout"
+	"carronade/measure"
+)
+
+// screen is how many lines the brief report may have. Where everything went wrong at once
+// it takes more, since nothing of that is hidden.
+const screen, worstScreen = 45, 60
+
+func briefly(t *testing.T, d *Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.Brief(&b, layout.Style{}, Condition{"report", "k3v9x2ab in reports.db"}, Condition{"everything", "carronade report show k3v9x2ab --full"}, Condition{"pictures", "carronade report open k3v9x2ab"}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// flat is text in one line, to look for sentences that were wrapped.
+func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// TestBriefFits: the brief report fits a screen and begins with the
+// target and the workload in one line.
+func TestBriefFits(t *testing.T) {
+	for name, input := range inputs {
+		t.Run(name, func(t *testing.T) {
+			d := Build(input())
+			text := briefly(t, d)
+			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+			most := screen
+			if name == "overloaded" || name == "huge" {
+				most = worstScreen
+			}
+			if len(lines) > most {
+				t.Errorf("%d lines, want %d at most:\n%s", len(lines), most, text)
+			}
+			for i, l := range lines {
+				if layout.Width(l) > layout.Columns {
+					t.Errorf("line %d has %d columns: %q", i+1, layout.Width(l), l)
+				}
+			}
+			if !strings.HasPrefix(lines[0], d.Op+" ") || lines[1] != "" {
+				t.Errorf("the first lines are %q and %q, want the target and the workload in one", lines[0], lines[1])
+			}
+		})
+	}
+}
+
+// TestBriefHidesNothing: whatever speaks against a run is in the brief report, too.
+func TestBriefHidesNothing(t *testing.T) {
+	for name, input := range inputs {
+		t.Run(name, func(t *testing.T) {
+			d := Build(input())
+			d.Warnings = append(d.Warnings, "one more")
+			text := flat(briefly(t, d))
+			for _, want := range slices.Concat(d.Warnings, d.Problems, d.Trust.Reasons, d.Trust.Doubts, d.Trust.Notes) {
+				if d.TrustLevel() == measure.NotTrusted && slices.Contains(d.Trust.Doubts, want) {
+					continue
+				}
+				if !strings.Contains(text, flat(layout.Clean(want))) {
+					t.Errorf("%q is not said:\n%s", want, text)
+				}
+			}
+		})
+	}
+}
+
+// TestBriefSays: what each kind of run is looked at for is in its brief report.
+func TestBriefSays(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		says  []string
+		never []string
+	}{
+		{"open-loop", []string{
+			"produce kafka://127.0.0.1:9092/bench, rate 50000/s, for 20s, warmup 2s", "50 k/s of 50 k/s acked, 4.77 MiB/s, response p99 7.00 ms, no failures",
+			"trusted the generator kept up", "steady no upward trend", "response 3.10 ms 4.86 ms 7.00 ms 9.10 ms 12.1 ms from due to its answer",
+			"everything carronade report show k3v9x2ab --full",
+		}, []string{"by default", "Generator", "Ledger", "stall"}},
+		{"stalled", []string{"no failures, 2 stalls", "stalls 2, 10.5% of the measurement; longest 1.1 s (at 14.5 s)"}, nil},
+		{"overloaded", []string{"12,345 failed, 7,655 unknown", "timeout: 12,000 events in 50 batches: REQUEST_TIMED_OUT", "10 lost", "BROKEN max-dropped", ">= is a lower bound"}, nil},
+		{"failing", []string{"19,990 failed, 10 unknown", "timeout: 10 events", "throttled: 19,990 events in 80 batches", "BROKEN failure-rate", "retries 80, of 4,000 batches"}, []string{"10 unknown, 0"}},
+		{"untrusted", []string{"NOT TRUSTED response p99 250 ms", "freezes 3, 520 ms of the measurement; longest 504 ms (at 2.92 s): the process, stopped and continued"}, []string{"trusted the generator kept up"}},
+		{"losses", []string{"137 lost", "BROKEN verify: 137 events lost, 0 events corrupted", "Ledger", "bench-0"}, []string{"bench-1"}},
+		{"round-trip", []string{"ledger 1,000,000 acked, 1,000,000 read back: each once and in order", "end to end 5.00 ms"}, []string{"duplicated", "Ledger"}},
+		{"consume", []string{"1.9 M/s consumed, 181 MiB/s, 1,000,000 missing", "rebalancing 310 ms", "lag 6,370,000 events in 14 logs at the end, most in bench-n (910,000)"}, []string{"Times", "in flight"}},
+		{"closed-loop", []string{"callers 16, for 20s", "service p99 2.15 ms", "a closed loop has no schedule"}, []string{"response p99"}},
+		{"unacknowledged", []string{"50 k/s of 50 k/s sent", "nothing is acknowledged, the server counted", "send delay"}, []string{"in flight"}},
+		{"steps", []string{"4 steps, at most 60 k/s of 80 k/s acked", "Steps"}, []string{"Times"}},
+		{"system-died", []string{"DIED the system under test ended by itself", "out of memory"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := briefly(t, Build(inputs[tt.name]()))
+			for _, want := range tt.says {
+				if !strings.Contains(flat(text), want) {
+					t.Errorf("it does not say %q:\n%s", want, text)
+				}
+			}
+			for _, not := range tt.never {
+				if strings.Contains(flat(text), not) {
+					t.Errorf("it says %q:\n%s", not, text)
+				}
+			}
+		})
+	}
+}
+
+// The workload is cut where there is too little room, and says so.
+func TestLoadInFewWords(t *testing.T) {
+	d := &Document{Settings: []Setting{
+		{Name: "op", Value: "produce"}, {Name: "verify", Value: "true"}, {Name: "size", Value: "100"}, {Name: "rate", Value: "10k/s"}, {Name: "linger", Value: "5ms", Default: true},
+	}}
+	for _, tt := range []struct {
+		columns int
+		want    string
+	}{{80, "rate 10k/s, size 100, verify"}, {27, "rate 10k/s, size 100, ..."}, {15, "rate 10k/s, ..."}, {3, ""}} {
+		if got := d.Load(tt.columns); got != tt.want {
+			t.Errorf("%d columns: got %q, want %q", tt.columns, got, tt.want)
+		}
+	}
+}

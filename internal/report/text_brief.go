@@ -1,0 +1,179 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"carronade/internal/layout"
+	"carronade/units"
+)
+
+// The brief report has so many rows of what may be long, and counts the rest.
+const (
+	briefSteps    = 10
+	briefFailures = 3
+	briefLogs     = 3
+	briefLines    = 5 // of a dead system's last words
+)
+
+// Brief writes what a person needs of the report on one screen: the result, whether to
+// believe it, the times, how it went, and anything unusual. The last lines say where there
+// is more. The error is that of w.
+func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) error {
+	p := &layout.Page{Style: style}
+	p.Line(p.Paint(layout.Bold, d.briefTitle()))
+	d.head(p)
+	if len(d.Steps) > 0 {
+		d.steps(p, briefSteps)
+	} else {
+		d.briefTimes(p)
+	}
+	d.series(p, true)
+	d.unusual(p)
+	d.place(p, more)
+	return p.To(w)
+}
+
+// place is what the report is called, and where it is.
+func (d *Document) place(p *layout.Page, more []Condition) {
+	p.Line("")
+	if d.Note != "" {
+		p.Pair("", "noted", layout.Cut(layout.Clean(d.Note), layout.Columns-labelColumn))
+	}
+	if len(d.Labels) > 0 {
+		p.Pair("", "labels", layout.Cut(layout.Clean(strings.Join(d.labels(), ", ")), layout.Columns-labelColumn))
+	}
+	for _, m := range more { // paths and commands, to be copied: they are not wrapped
+		p.Line(layout.PadRight("  "+m.Name, labelColumn) + layout.Clean(m.Text))
+	}
+}
+
+// briefTitle is the target and the workload in one line. Where there is too little room
+// the target gives way first: whoever looks knows it.
+func (d *Document) briefTitle() string {
+	const room = 26 // that the workload may always take
+	title := layout.Clean(d.Op + " " + d.Target)
+	of := ""
+	if d.Repetitions > 1 {
+		of = fmt.Sprintf(" (%d of %d)", d.Repetition, d.Repetitions)
+	}
+	title = layout.CutMiddle(title, layout.Columns-layout.Width(of)-2-room)
+	load := d.Load(layout.Columns - layout.Width(title+of) - 2)
+	if load == "" {
+		return title + of
+	}
+	return title + ", " + load + of
+}
+
+func (d *Document) briefTimes(p *layout.Page) {
+	cols := d.unfailed()
+	if len(cols) == 0 {
+		return
+	}
+	p.Section("Times")
+	p.Table(timeTable(cols))
+	for _, n := range d.timeNotes(cols, true) {
+		p.Note(n)
+	}
+}
+
+// briefLedger is one line on u where every event that was acked was found as it was sent;
+// else the table on p.
+func (d *Document) briefLedger(p, u *layout.Page) {
+	l := d.Ledger
+	if l == nil {
+		return
+	}
+	if l.Lost+l.Unread+l.Duplicated+l.Reordered+l.Corrupted+l.Recovered+l.Phantom+l.Inexact > 0 || !l.Complete {
+		d.ledger(p, briefLogs)
+		return
+	}
+	u.Pair("", "ledger", fmt.Sprintf("%s acked, %s read back: each once and in order",
+		units.FormatCount(l.Acked), units.FormatCount(l.Read-min(l.Foreign, l.Read))))
+	d.ledgerRemarks(u)
+}
+
+// unusual is what a report has beside its numbers only when something is to be known.
+func (d *Document) unusual(p *layout.Page) {
+	u := layout.Page{Style: p.Style}
+	d.briefLedger(p, &u)
+	t := &d.Totals
+	if rows := d.FailureRows(); len(rows) > 0 {
+		label := "failures"
+		for _, f := range rows[:min(len(rows), briefFailures)] {
+			u.Pair(layout.Yellow, label, layout.Cut(f.Class+": "+f.text(), 2*(layout.Columns-labelColumn)-8))
+			label = ""
+		}
+		if n := len(rows) - briefFailures; n > 0 {
+			u.Pair("", "", fmt.Sprintf("and %d more", n))
+		}
+	}
+	var codes []string
+	bad := false
+	for _, s := range t.Statuses {
+		codes = append(codes, fmt.Sprintf("%d: %s", s.Code, units.FormatCount(s.Shots)))
+		bad = bad || s.Code >= 300
+	}
+	if bad {
+		u.Pair(layout.Yellow, "answers", strings.Join(codes, ", ")+" (batches by status)")
+	}
+	if t.Retries > 0 {
+		u.Pair("", "retries", units.FormatCount(t.Retries)+", of "+units.FormatCount(t.Shots)+" batches")
+	}
+	if t.RebalanceS > 0 {
+		u.Pair("", "rebalancing", seconds(t.RebalanceS)+" without an assignment")
+	}
+	d.briefLag(&u)
+	var reconnects uint64
+	throttled := 0.0
+	for i := range d.Clients {
+		reconnects += d.Clients[i].Reconnects
+		throttled += d.Clients[i].ThrottleSeconds
+	}
+	if reconnects > 0 || throttled > 0 {
+		u.Pair("", "connections", units.Plural(reconnects, "reconnect")+", throttled for "+seconds(throttled))
+	}
+	if s := d.System; s != nil && s.Died {
+		s.death(&u)
+	}
+	if x := d.Indexed; x != nil {
+		if !x.Still {
+			u.Pair(layout.Yellow, "indexed", x.waited())
+		}
+		if x.Note != "" {
+			u.Pair(layout.Yellow, "indexed", x.Note)
+		}
+	}
+	if d.Trace != nil && (d.Trace.Error != "" || d.Trace.Dropped > 0) {
+		u.Pair(layout.Yellow, "trace", d.Trace.text())
+	}
+	if u.Len() > 0 {
+		p.Line("")
+		p.WriteString(u.String())
+	}
+}
+
+// briefLag is how far a consumer was behind at the end.
+func (d *Document) briefLag(p *layout.Page) {
+	if len(d.Logs) == 0 {
+		return
+	}
+	sum, most := int64(0), d.Logs[0]
+	for _, l := range d.Logs {
+		if l.Behind < 0 {
+			p.Pair("", "lag", "unknown")
+			return
+		}
+		if sum += l.Behind; l.Behind > most.Behind {
+			most = l
+		}
+	}
+	if sum > 0 {
+		p.Pair("", "lag", fmt.Sprintf("%s in %s at the end, most in %s (%s)", units.Plural(uint64(sum), "event"),
+			units.Plural(len(d.Logs), "log"), layout.CutMiddle(most.Log, 30), units.FormatCount(uint64(most.Behind))))
+	}
+}
+
+// labelColumn is how wide the column of labels is.
+const labelColumn = 16

@@ -1,0 +1,288 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// The view of a report is what there is to say of it, once: verdicts (here), numbers
+// (view_numbers.go), times (times.go), series (view_series.go), and the conditions of
+// the run (view_conditions.go), as rows with labels, units and meanings. Text, page,
+// Markdown, CSV, JUnit and the drop-ins lay them out.
+
+// A Mark is how a verdict speaks of a run.
+type Mark uint8
+
+// The marks, from the least to the worst.
+const (
+	Remark  Mark = iota // neither for nor against it
+	Good                // for it
+	Open                // nobody can tell
+	Caution             // something to know before the numbers are used
+	Bad                 // against it
+)
+
+// A Subject is what a verdict is on.
+type Subject uint8
+
+// The subjects.
+const (
+	OnSystem    Subject = iota // what the system did
+	OnEnd                      // how the run ended
+	OnOutput                   // what could not be written
+	OnTrust                    // whether the generator is to be trusted
+	OnGenerator                // what else it did
+	OnLimit                    // a limit that was set, or that every run has
+	OnWarning                  // what to know of system and workload
+)
+
+// A Verdict is one judgement of a run, in a few sentences.
+type Verdict struct {
+	On    Subject
+	Mark  Mark
+	Label string // in a word or two: "trusted", "not steady"
+	Limit string // the setting, of a verdict on a limit
+	Texts []string
+}
+
+// Sentences are the texts; that of a limit has the limit's name.
+func (v *Verdict) Sentences() []string {
+	if v.Limit == "" {
+		return v.Texts
+	}
+	out := make([]string, len(v.Texts))
+	for i, t := range v.Texts {
+		out[i] = v.Limit + ": " + t
+	}
+	return out
+}
+
+// Verdicts are all that is said for and against a run, what matters most first.
+func (d *Document) Verdicts() []Verdict {
+	var out []Verdict
+	say := func(on Subject, mark Mark, label string, texts ...string) {
+		if strings.Join(texts, "") != "" {
+			out = append(out, Verdict{On: on, Mark: mark, Label: label, Texts: texts})
+		}
+	}
+	limit := func(c *Check) {
+		v := Verdict{On: OnLimit, Mark: Good, Label: "holds", Limit: c.Name, Texts: []string{c.Text}}
+		switch {
+		case c.CannotTell:
+			v.Mark, v.Label = Open, "holds?"
+		case !c.OK:
+			v.Mark, v.Label = Bad, "BROKEN"
+		}
+		out = append(out, v)
+	}
+	if c, dead := d.Dead(); dead {
+		limit(&c)
+	}
+	if d.Steady.Outage != "" {
+		say(OnSystem, Caution, "not steady", d.Steady.Text)
+	}
+	switch {
+	case d.Partial:
+		say(OnEnd, Caution, "partial", "cut short after "+seconds(d.Totals.ElapsedS)+" of the measurement ("+ended(d.Stopped)+"); this is what was measured until then")
+	case d.Stopped == load.Interrupted:
+		say(OnEnd, Remark, "ended", "by an interruption; no limit was set, so nothing is missing")
+	}
+	for _, s := range d.Problems {
+		say(OnOutput, Bad, "problem", s)
+	}
+	switch d.TrustLevel() {
+	case measure.Trusted:
+		say(OnTrust, Good, "trusted", "the generator kept up")
+	case measure.Noisy:
+		say(OnTrust, Caution, "noisy", d.Trust.Doubts...)
+	default:
+		say(OnTrust, Bad, "NOT TRUSTED", d.Trust.Reasons...)
+	}
+	say(OnGenerator, Remark, "freezes", d.Freezes.Text())
+	for _, n := range d.Trust.Notes {
+		say(OnGenerator, Remark, "note", n)
+	}
+	say(OnGenerator, Remark, "generates", d.generates())
+	switch {
+	case d.Steady.Outage != "":
+	case !d.Steady.Known:
+		say(OnSystem, Open, "steady?", d.Steady.Text)
+	case d.Steady.OK:
+		say(OnSystem, Good, "steady", d.Steady.Text)
+	default:
+		say(OnSystem, Caution, "not steady", d.Steady.Text)
+	}
+	say(OnSystem, Remark, "stalls", d.Stall.Text())
+	for _, c := range d.Limits() {
+		limit(&c)
+	}
+	for _, s := range d.Warnings {
+		say(OnWarning, Caution, "warning", s)
+	}
+	return out
+}
+
+// Against is what speaks against a run, in sentences, for those who have no place for
+// more: what could not be written, why the generator is not to be trusted or how noisy it
+// was, and which limits do not hold.
+func (d *Document) Against() []string {
+	var out []string
+	for _, v := range d.Verdicts() {
+		before := ""
+		switch {
+		case v.Mark <= Good:
+			continue
+		case v.On == OnTrust && v.Mark == Bad:
+			before = "not to be trusted: "
+		case v.On == OnTrust:
+			before = v.Label + ": "
+		case v.On != OnOutput && v.On != OnLimit:
+			continue
+		}
+		for _, s := range v.Sentences() {
+			out = append(out, before+s)
+		}
+	}
+	return out
+}
+
+// generates says what this machine makes of the workload by itself, and what
+// share of that the run reached; "" where it is not known.
+func (d *Document) generates() string {
+	g := d.Generates
+	if g == nil || g.EventsPerS <= 0 {
+		return ""
+	}
+	return "this machine generates " + strings.TrimSuffix(units.FormatRate(g.EventsPerS), "/s") + " events/s of this workload without a system (null://); this run reached " +
+		units.FormatPercent(d.Totals.EventsPerS/g.EventsPerS) + " of it"
+}
+
+// Headline is the result in one sentence. Where the system failed, it begins with that.
+func (d *Document) Headline() string {
+	before := d.Steady.Outage
+	if c, dead := d.Dead(); dead {
+		before, _, _ = strings.Cut(c.Text, ":")
+	}
+	if before != "" {
+		before += ": "
+	}
+	return before + strings.Join(d.results(), ", ")
+}
+
+// results are the numbers of the headline.
+func (d *Document) results() []string {
+	t := &d.Totals
+	var parts []string
+	if n := len(d.Steps); n > 0 {
+		best := slices.MaxFunc(d.Steps, func(a, b Phase) int {
+			switch {
+			case a.Totals.EventsPerS < b.Totals.EventsPerS:
+				return -1
+			case a.Totals.EventsPerS > b.Totals.EventsPerS:
+				return 1
+			}
+			return 0
+		})
+		parts = append(parts, units.Plural(n, "step"), fmt.Sprintf("at most %s of %s %s", units.FormatRate(best.Totals.EventsPerS), units.FormatRate(best.Rate), t.RateOf))
+	} else {
+		rate := units.FormatRate(t.EventsPerS)
+		if d.Mode == load.OpenLoop && t.ElapsedS > 0 {
+			rate += " of " + units.FormatRate(float64(t.Offered)/t.ElapsedS)
+		}
+		parts = append(parts, rate+" "+t.RateOf, units.FormatSize(int64(t.BytesPerS))+"/s")
+		main := d.MainTime()
+		if v, ok := main.Sum.At(99); ok {
+			parts = append(parts, main.Title+" p99 "+Percentile(v))
+		}
+	}
+	var bad []string
+	for _, r := range d.Counts() {
+		switch r.Name {
+		case "failed", "unknown", "dropped", "unsent", "missing":
+			if r.Value > 0 && !(r.Name == "unknown" && t.RateOf == RateSent) {
+				bad = append(bad, r.Text()+" "+r.Label)
+			}
+		}
+	}
+	switch {
+	case len(bad) > 0 || d.Mode == load.Consuming:
+	case t.RateOf == RateAcked && t.Offered+t.Sent+t.Acked == 0:
+		bad = append(bad, "no event was counted")
+	case t.RateOf == RateAcked:
+		bad = append(bad, "no failures")
+	case t.RateOf == RateSent:
+		bad = append(bad, "nothing is acknowledged")
+		if n := d.counted(); n != "" {
+			bad = append(bad, "the server counted "+n)
+		}
+	}
+	parts = append(parts, bad...)
+	if n := d.Stall.Count; n > 0 {
+		parts = append(parts, units.Plural(n, "stall"))
+	}
+	if d.Ledger != nil {
+		parts = append(parts, d.delivered()...)
+	}
+	if x := d.Indexed; x != nil && x.Share != nil {
+		parts = append(parts, fmt.Sprintf("%.2f%% indexed", 100**x.Share))
+	}
+	return parts
+}
+
+// delivered is what the ledger adds to the headline.
+func (d *Document) delivered() []string {
+	if d.Totals.RateOf == RateSent { // what was not acked cannot be lost, and can be missing
+		all := uint64(0)
+		for i := range d.Phases {
+			all += d.Phases[i].Totals.Unknown
+		}
+		return []string{fmt.Sprintf("%s of %s read back", units.FormatCount(d.Ledger.Recovered), units.FormatCount(all))}
+	}
+	var parts []string
+	for _, r := range d.LedgerRows() {
+		if r.Value > 0 && slices.Contains([]string{"lost", "unread", "corrupted", "phantom"}, r.Name) {
+			parts = append(parts, r.Text()+" "+r.Label)
+		}
+	}
+	return parts
+}
+
+// Text says how many stalls there were, and how long they were; "" where there was
+// none.
+func (s *Stall) Text() string {
+	if s.Share <= 0 && s.Count == 0 {
+		return ""
+	}
+	text := units.FormatPercent(s.Share) + " of the measurement; longest " + s.longest()
+	if s.Count > 0 {
+		text = units.FormatCount(s.Count) + ", " + text
+	}
+	return text
+}
+
+func (s *Stall) longest() string { return seconds(s.LongestS) + " (at " + seconds(s.LongestAtS) + ")" }
+
+// Each are the stalls one by one, the longest of them where there were very many. An
+// older report knows the longest alone.
+func (s *Stall) Each() []Span {
+	if s.Spans == nil && s.LongestS >= leastStall {
+		return []Span{{AtS: s.LongestAtS, LengthS: s.LongestS}}
+	}
+	return s.Spans
+}
+
+// leastStall is how long nothing must have been answered to call it a stall, in seconds.
+const leastStall = 0.1
+
+func stall(s *measure.Stall) Stall {
+	out := Stall{LongestS: s.Longest.Seconds(), LongestAtS: s.LongestAt.Seconds(), Share: s.Share, Count: s.Count, Spans: []Span{}}
+	for _, x := range s.Spans {
+		out.Spans = append(out.Spans, Span{AtS: x.At.Seconds(), LengthS: x.Length.Seconds()})
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/layout"
+	"carronade/load"
+	"carronade/units"
+)
+
+// A Condition is one thing under which a run was measured.
+type Condition struct {
+	Name string
+	Text string // never empty
+}
+
+// Conditions are what was done, with which settings, and when.
+func (d *Document) Conditions() []Condition {
+	var out []Condition
+	add := func(name, text string) {
+		if strings.TrimSpace(text) != "" {
+			out = append(out, Condition{Name: name, Text: text})
+		}
+	}
+	var set, usual []string
+	for _, s := range d.Settings {
+		switch {
+		case s.Minor:
+		case !s.Default:
+			set = append(set, s.Name+" "+s.Value)
+		case s.Value != "" && s.Value != "false": // what is off goes without saying
+			usual = append(usual, s.Name+" "+s.Value)
+		}
+	}
+	add("load", string(d.Mode))
+	add("set", strings.Join(set, ", "))
+	add("by default", strings.Join(usual, ", "))
+	add("labels", strings.Join(d.labels(), ", "))
+	add("noted", layout.Clean(d.Note))
+	var files []string
+	for _, a := range d.Attachments {
+		files = append(files, layout.Clean(a.Name)+" ("+units.FormatSize(int64(len(a.Text)))+")")
+	}
+	add("attached", strings.Join(files, ", "))
+	if d.Repetitions > 1 {
+		add("repetition", fmt.Sprintf("%d of %d", d.Repetition, d.Repetitions))
+	}
+	var spans []string
+	for i := range d.Phases {
+		if ph := &d.Phases[i]; ph.EndS > ph.StartS {
+			spans = append(spans, phaseName(ph.Name)+" "+seconds(ph.EndS-ph.StartS))
+		}
+	}
+	add("when", d.When()+": "+strings.Join(spans, ", ")+"; "+ended(d.Stopped))
+	return out
+}
+
+// When is the moment at which the run began.
+func (d *Document) When() string { return d.StartedAt.UTC().Format(time.DateTime) + " UTC" }
+
+// Origin are the conditions that say where the numbers come from: the machine, the
+// program and the report.
+func (d *Document) Origin() []Condition {
+	out := []Condition{{Name: "machine", Text: d.HostText}, {Name: "program", Text: strings.TrimSpace("carronade "+d.Version) + ", run " + orWord(d.RunID, "without id")}}
+	if d.ID != "" {
+		text := d.ID
+		if len(d.Hash) >= 12 {
+			text += ", hash " + d.Hash[:12]
+		}
+		out = append(out, Condition{Name: "report", Text: text})
+	}
+	return slices.DeleteFunc(out, func(c Condition) bool { return c.Text == "" })
+}
+
+func (d *Document) labels() []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(d.Labels)) {
+		out = append(out, k+"="+d.Labels[k])
+	}
+	return out
+}
+
+// phaseName is what people call a phase.
+func phaseName(name string) string {
+	if name == "hold" {
+		return "measurement"
+	}
+	return name
+}
+
+// firstSettings are those that say most of a load, in the order in which they are told.
+var firstSettings = []string{"shape", "rate", "concurrency", "callers", "for", "count", "bytes", "size"}
+
+// Load is the workload in a few words that take so many columns at most: the settings
+// that somebody chose, those that say most of a load first.
+func (d *Document) Load(columns int) string {
+	rank := func(s Setting) int {
+		if i := slices.Index(firstSettings, s.Name); i >= 0 {
+			return i
+		}
+		return len(firstSettings)
+	}
+	chosen := slices.DeleteFunc(slices.Clone(d.Settings), func(s Setting) bool {
+		return s.Default || s.Minor || s.Name == "op" || s.Name == "target" || s.Value == "" || s.Value == "false"
+	})
+	slices.SortStableFunc(chosen, func(a, b Setting) int { return rank(a) - rank(b) })
+	var parts []string
+	if d.Mode == load.FullSpeed {
+		parts = append(parts, "full speed")
+	}
+	for _, s := range chosen {
+		text := layout.Clean(s.Name + " " + s.Value)
+		if s.Value == "true" {
+			text = s.Name
+		}
+		parts = append(parts, text)
+	}
+	for n := len(parts); n > 0; n-- {
+		text := strings.Join(parts[:n], ", ")
+		if n < len(parts) {
+			text += ", ..."
+		}
+		if layout.Width(text) <= columns {
+			return text
+		}
+	}
+	return ""
+}
+
+// ended says in words why the measurement ended.
+func ended(r load.Reason) string {
+	words := map[load.Reason]string{
+		load.ByTime:        "its time was up",
+		load.ByEvents:      "its number of events was reached",
+		load.ByBytes:       "its number of bytes was reached",
+		load.ByFailures:    "too many events had failed",
+		load.ByFailureRate: "too large a share had failed",
+		load.BySchedule:    "the schedule ended",
+		load.ByFeed:        "the run that feeds it had ended",
+		load.ByIdle:        "no more events arrived",
+		load.ByEnd:         "the end of the logs was reached",
+		load.Interrupted:   "it was interrupted",
+		load.ByTarget:      "the target could not go on",
+		load.BySystem:      "the system under test ended by itself",
+		load.Killed:        "the program was killed",
+	}
+	if w, ok := words[r]; ok {
+		return w
+	}
+	return "ended by " + string(r)
+}

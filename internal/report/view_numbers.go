@@ -1,0 +1,227 @@
+package report
+
+import (
+	"math"
+	"strconv"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// A Row is one number of a report.
+type Row struct {
+	Name    string // in fields and files: "acked"
+	Label   string // for people
+	Unit    string // "events", "bytes/s", ...; empty: a plain number
+	Meaning string // in a few words
+	Value   float64
+	Remark  string // what else there is to say of it, in this run
+	Always  bool   // shown where it is 0, too
+}
+
+// Text is the number with its unit, where that is not plain from its place.
+func (r *Row) Text() string {
+	switch r.Unit {
+	case "events/s":
+		return units.FormatRate(r.Value)
+	case "bytes":
+		return units.FormatSize(int64(r.Value))
+	case "bytes/s":
+		return units.FormatSize(int64(r.Value)) + "/s"
+	case "s":
+		return seconds(r.Value)
+	case "us":
+		return Clock(r.Value)
+	case "share":
+		return units.FormatPercent(r.Value)
+	case "slope":
+		return signed(r.Value)
+	}
+	return units.FormatCount(uint64(math.Round(r.Value)))
+}
+
+// counts are what intervals, phases and totals count.
+var counts = []struct {
+	Row
+	of func(*measure.Counts) uint64
+}{
+	{Row{Name: "offered", Unit: "events", Meaning: "due in the measurement"}, func(c *measure.Counts) uint64 { return c.Offered }},
+	{Row{Name: "sent", Unit: "events", Meaning: "handed to the system"}, func(c *measure.Counts) uint64 { return c.Sent }},
+	{Row{Name: "dropped", Unit: "events", Meaning: "given up at the in-flight limit"}, func(c *measure.Counts) uint64 { return c.Dropped }},
+	{Row{Name: "unsent", Unit: "events", Meaning: "due, and not sent at the end"}, func(c *measure.Counts) uint64 { return c.Unsent }},
+	{Row{Name: "acked", Unit: "events", Meaning: "answered: taken"}, func(c *measure.Counts) uint64 { return c.Acked }},
+	{Row{Name: "failed", Unit: "events", Meaning: "for certain not taken"}, func(c *measure.Counts) uint64 { return c.Failed }},
+	{Row{Name: "unknown", Unit: "events", Meaning: "written, without a certain answer"}, func(c *measure.Counts) uint64 { return c.Unknown }},
+	{Row{Name: "consumed", Unit: "events", Meaning: "read by a consumer"}, func(c *measure.Counts) uint64 { return c.Consumed }},
+	{Row{Name: "retries", Unit: "batches", Meaning: "attempts beyond the first"}, func(c *measure.Counts) uint64 { return c.Retries }},
+	{Row{Name: "shots", Label: "batches", Unit: "batches", Meaning: "sent"}, func(c *measure.Counts) uint64 { return c.Shots }},
+	{Row{Name: "answered", Unit: "batches", Meaning: "answered, whatever the answer was"}, func(c *measure.Counts) uint64 { return c.Answered }},
+	{Row{Name: "bytes", Unit: "bytes", Meaning: "of events, before compression"}, func(c *measure.Counts) uint64 { return c.Bytes }},
+	{Row{Name: "acked_bytes", Label: "bytes acked", Unit: "bytes", Meaning: "of events that were acked"}, func(c *measure.Counts) uint64 { return c.AckedBytes }},
+	{Row{Name: "wire_bytes", Label: "on the wire", Unit: "bytes", Meaning: "everything on the connections"}, func(c *measure.Counts) uint64 { return c.WireBytes }},
+}
+
+// EachCount calls f with every count, in the order of tables.
+func EachCount(c *measure.Counts, f func(r Row, n uint64)) {
+	for i := range counts {
+		r, n := counts[i].Row, counts[i].of(c)
+		if r.Label == "" {
+			r.Label = r.Name
+		}
+		r.Value = float64(n)
+		f(r, n)
+	}
+}
+
+// Counts are what became of the events of the measurement.
+func (d *Document) Counts() []Row {
+	t := &d.Totals
+	reading := d.Mode == load.Consuming
+	var out []Row
+	EachCount(&t.Counts, func(r Row, n uint64) {
+		if r.Unit != "events" || reading && r.Name != "consumed" {
+			return
+		}
+		r.Always = r.Name != "consumed" || reading || d.EndToEnd != nil
+		if r.Name != "offered" {
+			r.Remark = share(n, t.Offered)
+		}
+		out = append(out, r)
+	})
+	return append(out, Row{Name: "missing", Label: "missing", Unit: "events", Meaning: "short of the count asked for", Value: float64(t.Missing)})
+}
+
+// Figures are the other numbers of the measurement: rates, bytes, batches, what was in
+// flight, stalls, and what it cost.
+func (d *Document) Figures() []Row {
+	t := &d.Totals
+	reading := d.Mode == load.Consuming
+	out := []Row{
+		{Name: "throughput", Label: "throughput", Unit: "events/s", Meaning: "in the measurement", Value: t.EventsPerS, Remark: t.RateOf, Always: true},
+		{Name: "bytes_per_s", Label: "volume", Unit: "bytes/s", Meaning: "of events", Value: t.BytesPerS, Always: true},
+	}
+	EachCount(&t.Counts, func(r Row, n uint64) {
+		switch r.Name {
+		case "bytes":
+			r.Always = true
+			if events := max(t.Sent, t.Consumed); events > 0 && n > 0 {
+				r.Remark = units.FormatSize(int64(n/events)) + " an event"
+			}
+		case "wire_bytes":
+			r.Always = true
+		case "shots":
+			if r.Always = !reading; n > 0 {
+				r.Remark = d.aSecond(n) + ", " + units.FormatCountShort((t.Sent+n/2)/n) + " each"
+			}
+		case "retries":
+			r.Always = !reading
+		default:
+			return
+		}
+		out = append(out, r)
+	})
+	if reading {
+		out = append(out,
+			Row{Name: "rebalance_s", Label: "rebalancing", Unit: "s", Meaning: "without an assignment", Value: t.RebalanceS, Always: true},
+			Row{Name: "fetch_s", Label: "fetching", Unit: "s", Meaning: "the rest", Value: t.FetchS, Always: true})
+	} else if t.RateOf != RateSent { // else nothing is ever in flight, nor answered
+		out = append(out,
+			Row{Name: "in_flight_mean", Label: "in flight", Unit: "events", Meaning: "sent and not yet done", Value: t.InFlightMean, Remark: "mean", Always: true},
+			Row{Name: "in_flight_max", Label: "most in flight", Unit: "events", Meaning: "at once", Value: float64(t.MostInFlight()), Always: true})
+		if d.Steady.Known {
+			out = append(out, Row{Name: "in_flight_slope", Label: "in-flight slope", Unit: "slope", Meaning: "events in flight gained a second", Value: d.Steady.InFlightSlope, Remark: "events a second", Always: true})
+		}
+	}
+	if t.RateOf != RateSent {
+		stall := Row{Name: "stall_longest_s", Label: "longest stall", Unit: "s", Meaning: "without an answer", Value: d.Stall.LongestS, Always: !reading}
+		if stall.Value > 0 {
+			stall.Remark = "at " + seconds(d.Stall.LongestAtS)
+		}
+		out = append(out, stall,
+			Row{Name: "stall_share", Label: "stalled", Unit: "share", Meaning: "of the measurement", Value: d.Stall.Share, Always: !reading})
+	}
+	return append(out, Row{Name: "cpu_us_per_event", Label: "CPU an event", Unit: "us", Meaning: "of the generator", Value: d.Generator.CPUUSPerEvent})
+}
+
+// ledgerCounts are what a ledger counts, of all or of one log.
+var ledgerCounts = []struct {
+	Row
+	of func(*measure.LedgerLog) uint64
+}{
+	{Row{Name: "acked", Meaning: "the system said it took them"}, func(l *measure.LedgerLog) uint64 { return l.Acked }},
+	{Row{Name: "read", Meaning: "found in the logs"}, func(l *measure.LedgerLog) uint64 { return l.Read }},
+	{Row{Name: "lost", Meaning: "acked, and not found"}, func(l *measure.LedgerLog) uint64 { return l.Lost }},
+	{Row{Name: "unread", Meaning: "acked, and nobody could look"}, func(l *measure.LedgerLog) uint64 { return l.Unread }},
+	{Row{Name: "duplicated", Meaning: "found more than once"}, func(l *measure.LedgerLog) uint64 { return l.Duplicated }},
+	{Row{Name: "reordered", Meaning: "found out of order"}, func(l *measure.LedgerLog) uint64 { return l.Reordered }},
+	{Row{Name: "corrupted", Meaning: "found altered"}, func(l *measure.LedgerLog) uint64 { return l.Corrupted }},
+	{Row{Name: "recovered", Meaning: "not acked, and found after all"}, func(l *measure.LedgerLog) uint64 { return l.Recovered }},
+	{Row{Name: "phantom", Meaning: "of aborted transactions, and seen"}, func(l *measure.LedgerLog) uint64 { return l.Phantom }},
+}
+
+// LedgerRows are what became of the events that were read back; nil where none were.
+func (d *Document) LedgerRows() []Row {
+	l := d.Ledger
+	if l == nil {
+		return nil
+	}
+	out := ledgerRows(&measure.LedgerLog{
+		Acked: l.Acked, Read: l.Read, Lost: l.Lost, Unread: l.Unread, Duplicated: l.Duplicated,
+		Reordered: l.Reordered, Corrupted: l.Corrupted, Recovered: l.Recovered, Phantom: l.Phantom,
+	})
+	return append(out, Row{Name: "compacted", Label: "compacted", Unit: "events", Meaning: "gone, and a later one of the key is there", Value: float64(l.Compacted)},
+		Row{Name: "inexact", Label: "inexact", Unit: "events", Meaning: "not checked one by one", Value: float64(l.Inexact)})
+}
+
+func ledgerRows(l *measure.LedgerLog) []Row {
+	out := make([]Row, len(ledgerCounts))
+	for i := range ledgerCounts {
+		r := ledgerCounts[i].Row
+		r.Label, r.Unit, r.Value = r.Name, "events", float64(ledgerCounts[i].of(l))
+		r.Always = r.Name != "phantom" && r.Name != "recovered"
+		out[i] = r
+	}
+	return out
+}
+
+// A FailureRow is one text of a failure, or all of a class whose texts were not kept.
+type FailureRow struct {
+	Class, Text     string
+	Events, Batches string
+}
+
+// FailureRows are the failures of the whole run.
+func (d *Document) FailureRows() []FailureRow {
+	var out []FailureRow
+	classes := map[string]bool{}
+	for _, f := range d.Failures {
+		out = append(out, FailureRow{f.Class, f.Text, units.FormatCount(f.Events), units.FormatCount(f.Shots)})
+		classes[f.Class] = true
+	}
+	for _, class := range sortedKeys(d.Classes) {
+		if !classes[class] && d.Classes[class] > 0 {
+			out = append(out, FailureRow{Class: class, Events: units.FormatCount(d.Classes[class])})
+		}
+	}
+	return out
+}
+
+// StepRows is the table of steps, its first row the headings; nil of a run with one
+// rate. Cells are padded so that numbers of a column stand above each other.
+func (d *Document) StepRows() [][]string {
+	if len(d.Steps) == 0 {
+		return nil
+	}
+	rows := [][]string{{"step", "target", d.Totals.RateOf, "response p50", "p99", "service p99", "send delay p99", "in flight", "not acked"}}
+	for i := range d.Steps {
+		s := &d.Steps[i]
+		c := &s.Totals
+		rows = append(rows, []string{
+			strconv.Itoa(i + 1), units.FormatRate(s.Rate), units.FormatRate(c.EventsPerS),
+			percentile(s.Response, 50), percentile(s.Response, 99), percentile(s.Service, 99), percentile(s.SendDelay, 99),
+			units.FormatCountShort(uint64(c.InFlightMean + 0.5)), units.FormatCountShort(c.Offered - min(c.Acked, c.Offered)),
+		})
+	}
+	return rows
+}

@@ -1,0 +1,167 @@
+package report
+
+import (
+	"math"
+	"slices"
+
+	"carronade/internal/layout"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// A Line is one number over the time of the measurement.
+type Line struct {
+	Label string
+	Brief bool // among the few that are shown first
+
+	of   func(*Interval) float64
+	join func(a, b float64) float64 // neighbours, where there are more than columns; nil: the mean
+	show func(float64) string
+}
+
+// lines are the numbers over time that the run may have, those for which there is
+// nothing among them.
+func (d *Document) lines(rows []Interval) []Line {
+	responses := d.responses(99)
+	of := func(name string) func(*Interval) float64 {
+		return func(iv *Interval) float64 {
+			v, ok := iv.Time(name).At(99)
+			if w, waits := responses[iv.StartS]; name == "response" && waits {
+				v, ok = w, true
+			}
+			if !ok {
+				return math.NaN()
+			}
+			return measure.Micros(v.D)
+		}
+	}
+	// A stretch of which the largest is known as a bound only says so.
+	bound := func(us float64) string {
+		for i := range rows {
+			if v, ok := responses[rows[i].StartS]; ok && v.AtLeast && measure.Micros(v.D) == us {
+				return Percentile(v)
+			}
+		}
+		return Clock(us)
+	}
+	count := func(v float64) string { return units.FormatCountShort(uint64(v)) }
+	out := []Line{{Label: d.Totals.RateOf, Brief: true, of: func(iv *Interval) float64 { return iv.EventsPerS }, show: units.FormatRate}}
+	main := d.MainTime().Name
+	for i := range times {
+		t := &times[i]
+		if t.row == nil {
+			continue
+		}
+		label, show := t.Title, Clock
+		if t.Name == "response" || t.Name == "service" {
+			label += " p99"
+		}
+		if t.Name == "response" {
+			show = bound
+		}
+		brief := t.Name == main || main == "" && t.Name == "send_delay"
+		out = append(out, Line{Label: label, Brief: brief, of: of(t.Name), join: math.Max, show: show})
+	}
+	switch {
+	case d.Mode == load.Consuming:
+		out = append(out, Line{Label: "lag", Brief: true, join: math.Max, show: count, of: func(iv *Interval) float64 {
+			if iv.LagEvents < 0 {
+				return math.NaN()
+			}
+			return float64(iv.LagEvents)
+		}})
+	case d.Totals.RateOf != RateSent: // else nothing is ever in flight
+		out = append(out, Line{Label: "in flight", Brief: true, of: func(iv *Interval) float64 { return float64(iv.InFlight) }, join: math.Max, show: count})
+	}
+	return out
+}
+
+// holdRows are the intervals that began within the measurement. Where two steps meet,
+// an interval has a row for each, which are one here: their rates add up, and
+// their times are those of the row with more answers.
+func (d *Document) holdRows() []Interval {
+	end := math.Inf(1)
+	for _, ph := range d.Phases {
+		if ph.Name == measure.Hold {
+			end = ph.EndS
+		}
+	}
+	var rows []Interval
+	for _, iv := range d.Intervals {
+		if iv.Phase != measure.Hold || iv.EndS <= iv.StartS || iv.StartS >= end {
+			continue
+		}
+		n := len(rows)
+		if n == 0 || rows[n-1].StartS != iv.StartS {
+			rows = append(rows, iv)
+			continue
+		}
+		last := &rows[n-1]
+		rate := last.EventsPerS + iv.EventsPerS
+		if iv.Acked+iv.Consumed >= last.Acked+last.Consumed {
+			*last = iv
+		}
+		last.EventsPerS = rate
+	}
+	return rows
+}
+
+// leastSeries is how many rows make a series that is worth a picture.
+const leastSeries = 3
+
+const sparkWidth = 44
+
+// series shows how the measurement went, a character a stretch of time.
+func (d *Document) series(p *layout.Page, brief bool) {
+	rows := d.holdRows()
+	if len(rows) < leastSeries {
+		return
+	}
+	lines := slices.DeleteFunc(d.lines(rows), func(l Line) bool { return brief && !l.Brief })
+	per := (len(rows) + sparkWidth - 1) / sparkWidth
+	p.Section("Series")
+	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true, Left: []int{1}}
+	length := rows[len(rows)-1].EndS - rows[0].StartS
+	columns := (len(rows) + per - 1) / per
+	step := length / float64(len(rows)) * float64(per)
+	t.Row("", "each column is "+seconds(step), "least", "most")
+	for _, l := range lines {
+		if values, lo, hi := l.columns(rows, columns); !math.IsInf(hi, -1) {
+			t.Row(l.Label, units.Spark(values, 0, p.Style.ASCII), l.show(lo), l.show(hi))
+		}
+	}
+	p.Table(&t)
+}
+
+// columns joins rows to so many columns of equal time, since rows of a long run are not
+// of one length, and returns the least and the most of the rows.
+func (l *Line) columns(rows []Interval, n int) (values []float64, lo, hi float64) {
+	from, length := rows[0].StartS, rows[len(rows)-1].EndS-rows[0].StartS
+	column := func(iv *Interval) int {
+		return min(int((iv.StartS-from)/length*float64(n)+1e-9), n-1)
+	}
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for i := 0; i < len(rows); {
+		v, weight := math.NaN(), 0.0
+		for at := column(&rows[i]); i < len(rows) && column(&rows[i]) == at; i++ {
+			x := l.of(&rows[i])
+			if math.IsNaN(x) {
+				continue
+			}
+			lo, hi = min(lo, x), max(hi, x)
+			w := rows[i].EndS - rows[i].StartS
+			switch {
+			case weight == 0:
+				v = x
+			case l.join == nil:
+				v = (v*weight + x*w) / (weight + w)
+			default:
+				v = l.join(v, x)
+			}
+			weight += w
+		}
+		values = append(values, v)
+	}
+	return values, lo, hi
+}
