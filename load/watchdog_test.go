@@ -52,7 +52,7 @@ func TestWatchdogPauses(t *testing.T) {
 	w.start(func() time.Duration { return time.Since(start) })
 	watching := func(want bool) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); (w.beat.Load() > 0) != want; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); (w.beat.Load() > 0) != want; <-time.After(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("watching is still %v", !want)
 			}

@@ -71,7 +71,7 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 		if n == 1 {
 			break
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 	p.Prepare()
 	p.Wait(now(), false)
