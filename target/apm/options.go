@@ -102,7 +102,7 @@ func options() []target.Option {
 			Help: "requests in flight per connection; more than 1 are pipelined (HTTP/1.1) or streams (HTTP/2)",
 		},
 		{
-			Name: "sticky", Type: target.Bool, Default: "false", Group: groupConn, Independent: true,
+			Name: "sticky", Type: target.Bool, Group: groupConn, Independent: true,
 			Help: "each connection sends only its own requests, as an agent does; false: a request due goes to the first that is free",
 		},
 		{Name: "proxy", Word: "URL", Group: groupConn, Independent: true, Help: "HTTP proxy to go through"},

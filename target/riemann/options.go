@@ -25,7 +25,7 @@ var connOptions = []target.Option{
 		Help: "independent clients, each with a connection of its own",
 	},
 	{
-		Name: "sticky", Type: target.Bool, Default: "false", Group: groupConn, Independent: true,
+		Name: "sticky", Type: target.Bool, Group: groupConn, Independent: true,
 		Help: "each client sends only its own events, in their order; false: a message due goes to the first client that has room",
 	},
 	{
