@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"carronade/internal/kafkatest"
 )
@@ -40,7 +41,13 @@ func TestKcat(t *testing.T) {
 		}
 		for i, args := range [][]string{nil, {"-z", "lz4"}, {"-z", "snappy", "-X", "enable.idempotence=true"}, {"-X", "acks=0"}} {
 			kcat(t, in.String(), append([]string{"-P", "-b", s.Addr(), "-t", "t"}, args...)...)
-			if got, want := s.Counts().Events, uint64((i+1)*n); got != want {
+			want := uint64((i + 1) * n)
+			tick := time.NewTicker(time.Millisecond)
+			for end := time.Now().Add(20 * time.Second); s.Counts().Events < want && time.Now().Before(end); {
+				<-tick.C // without acks nobody tells kcat when they are there
+			}
+			tick.Stop()
+			if got := s.Counts().Events; got != want {
 				t.Errorf("with %v: got %d events in all, want %d", args, got, want)
 			}
 		}
