@@ -17,7 +17,7 @@ type collector struct {
 	total  []tally                      // per phase
 	open   map[int]map[int]*sum         // interval, phase: not closed yet
 	next   int                          // first interval not closed
-	rows   map[string]*measure.Interval // newest row per phase name, held back for corrections
+	rows   map[string]*measure.Interval // newest row per phase name, kept back for corrections
 	series *measure.Series
 	texts  map[failureKey]*measure.Failure
 	counts measure.Counts
@@ -55,11 +55,11 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 		case <-ended:
 			going = false
 		}
-		c.gather(going)
+		c.takePages(going)
 	}
-	if f := r.plan.Settled; f != nil {
+	if f := r.plan.Completed; f != nil {
 		f()
-		c.gather(false)
+		c.takePages(false)
 	}
 	c.close(r.Now())
 	freezes := r.dog.end()
@@ -72,15 +72,15 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 		r.pages.fault(identities(&r.result.Steps[i]))
 	}
 	r.pages.fault(identities(&r.result.Warmup))
-	r.pages.fault(identities(&r.result.Hold))
+	r.pages.fault(identities(&r.result.Measurement))
 	r.pages.fault(c.sums())
 	r.err = errors.Join(r.pages.faults...)
 	close(r.done)
 }
 
-// gather takes the pages that came and, while the run goes on, closes the
+// takePages takes the pages that came and, while the run goes on, closes the
 // intervals that are complete.
-func (c *collector) gather(going bool) {
+func (c *collector) takePages(going bool) {
 	r := c.run
 	pages, owners, upto := r.pages.take()
 	for i, p := range pages {
@@ -125,7 +125,7 @@ func (c *collector) add(p *page) {
 			}
 		}
 		g.Events += f.Events
-		g.Shots += f.Shots
+		g.Batches += f.Batches
 	}
 	i := max(p.interval, c.next)
 	if c.open[i] == nil {
@@ -140,7 +140,7 @@ func (c *collector) add(p *page) {
 	s.Set.Merge(&p.Set)
 	s.statuses.Merge(p.statuses)
 	for k, f := range p.failures {
-		s.classes.Add(k.class, f.Events, f.Shots)
+		s.classes.Add(k.class, f.Events, f.Batches)
 	}
 }
 
@@ -172,7 +172,7 @@ func (c *collector) interval(i int, end time.Duration) {
 	}
 	now := r.phaseAt(max(start, end-1)) // the interval's usage belongs to the phase of its end
 	if now == len(r.phases) {
-		now-- // a drain waits for the hold's last answers
+		now-- // a drain waits for the measurement's last answers
 	}
 	sums := c.open[i]
 	delete(c.open, i)
@@ -217,7 +217,7 @@ func (c *collector) interval(i int, end time.Duration) {
 		kept := c.keep(row)
 		rows = append(rows, *kept)
 	}
-	if now >= r.firstHold() {
+	if now >= r.firstMeasurement() {
 		c.usage = c.usage.Join(usage)
 	}
 	if r.plan.Watch != nil {
@@ -255,12 +255,12 @@ func (r *Run) dueWithin(ph int, start, end time.Duration) uint64 {
 	return clip(end) - clip(start)
 }
 
-// rowName is what the rows of a phase are called: the steps are all the hold.
+// rowName is what the rows of a phase are called: the steps are all the measurement.
 func (r *Run) rowName(ph int) string {
 	if r.phases[ph].warm {
 		return measure.WarmUp
 	}
-	return measure.Hold
+	return measure.Measurement
 }
 
 // watch shows an interval to whoever watches.
@@ -274,9 +274,9 @@ func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.
 	case r.phases[ph].warm:
 		s.Phase = measure.WarmUp
 	default:
-		s.Phase = measure.Hold
+		s.Phase = measure.Measurement
 	}
-	if end := time.Duration(r.holdEnd.Load()); s.Phase != measure.Drain && end != Never {
+	if end := time.Duration(r.measurementEnd.Load()); s.Phase != measure.Drain && end != Never {
 		s.Left = max(0, end-at)
 	}
 	r.plan.Watch(s)

@@ -13,12 +13,12 @@ import (
 
 // A ReadPlan is what the engine needs to know to consume.
 type ReadPlan struct {
-	Warmup   time.Duration // excluded from the hold
-	Hold     Limits        // Time, Events and Bytes end it
-	Idle     time.Duration // ends when nothing arrived for so long; 0: never
-	Ends     bool          // the source ends by itself, at the end of what there is
-	Interval time.Duration // 0 means 1 s
-	Portable bool          // virtual time: nothing watches for freezes
+	Warmup      time.Duration // excluded from the measurement
+	Measurement Limits        // Time, Events and Bytes end it
+	Idle        time.Duration // ends when nothing arrived for so long; 0: never
+	Ends        bool          // the source ends by itself, at the end of what there is
+	Interval    time.Duration // 0 means 1 s
+	Portable    bool          // virtual time: nothing watches for freezes
 
 	Cause   func(length time.Duration) string // as of a Plan
 	Observe func(lane int, a []Arrival)
@@ -27,7 +27,7 @@ type ReadPlan struct {
 }
 
 // Endless is as of a Plan.
-func (p *ReadPlan) Endless() bool { return p.Hold.endless() && p.Idle == 0 && !p.Ends }
+func (p *ReadPlan) Endless() bool { return p.Measurement.endless() && p.Idle == 0 && !p.Ends }
 
 // A Reading is a consuming run. Like a Run it is a value, and its methods are
 // safe for concurrent use.
@@ -38,17 +38,17 @@ type Reading struct {
 	lanes []*readLane
 	logs  []readLog
 
-	dog    watchdog
-	left   atomic.Int64 // events still wanted
-	bytes  atomic.Int64
-	last   atomic.Int64 // when the newest events arrived; -1 before the first; set with gapMu alone
-	gapMu  sync.Mutex
-	gap    time.Duration // longest time between arrivals
-	gapAt  time.Duration
-	gaps   time.Duration // sum of those over stallAfter
-	stalls measure.Stall // those, one by one
-	holdAt time.Duration
-	until  time.Duration // what arrives from here on is not of the hold
+	dog           watchdog
+	left          atomic.Int64 // events still wanted
+	bytes         atomic.Int64
+	last          atomic.Int64 // when the newest events arrived; -1 before the first; set with gapMu alone
+	gapMu         sync.Mutex
+	gap           time.Duration // longest time between arrivals
+	gapAt         time.Duration
+	gaps          time.Duration // sum of those over stallAfter
+	stalls        measure.Stall // those, one by one
+	measurementAt time.Duration
+	until         time.Duration // what arrives from here on is not of the measurement
 
 	begun  atomic.Bool // by Start: there is a start to count from
 	once   sync.Once
@@ -67,7 +67,7 @@ type Reading struct {
 // only by the collector, once an interval.
 type readLane struct {
 	mu     sync.Mutex
-	counts [2]measure.Counts // warm-up, hold: since the last interval
+	counts [2]measure.Counts // warm-up, measurement: since the last interval
 }
 
 type readLog struct {
@@ -80,13 +80,13 @@ func NewReading(plan ReadPlan, src Source) *Reading {
 	if plan.Interval == 0 {
 		plan.Interval = defaultInterval
 	}
-	r := &Reading{plan: plan, src: src, holdAt: plan.Warmup, until: Never, abort: make(chan struct{}), done: make(chan struct{})}
+	r := &Reading{plan: plan, src: src, measurementAt: plan.Warmup, until: Never, abort: make(chan struct{}), done: make(chan struct{})}
 	r.ctx, r.stop = context.WithCancel(context.Background())
-	if plan.Hold.Time > 0 {
-		r.until = plan.Warmup + plan.Hold.Time
+	if plan.Measurement.Time > 0 {
+		r.until = plan.Warmup + plan.Measurement.Time
 	}
 	r.left.Store(1<<63 - 1)
-	if n := plan.Hold.Events; n > 0 {
+	if n := plan.Measurement.Events; n > 0 {
 		r.left.Store(int64(n))
 	}
 	r.last.Store(-1)
@@ -176,14 +176,14 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 		if a.Events == 0 {
 			continue
 		}
-		hold := 0
+		measurement := 0
 		n := int64(a.Events)
-		if a.At >= r.holdAt {
-			hold = 1
+		if a.At >= r.measurementAt {
+			measurement = 1
 			if a.At >= min(r.until, time.Duration(r.endAt.Load())) {
 				continue
 			}
-			if r.plan.Hold.Events > 0 {
+			if r.plan.Measurement.Events > 0 {
 				if n = takeFrom(&r.left, n); n == 0 {
 					continue
 				}
@@ -193,16 +193,16 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 		if n < int64(a.Events) { // the count was reached within the piece
 			bytes = bytes * n / int64(a.Events)
 		}
-		c := &l.counts[hold]
+		c := &l.counts[measurement]
 		c.Consumed += uint64(n)
 		c.Bytes += uint64(bytes)
-		c.Shots++
+		c.Batches++
 		r.logs[a.Log].events.Add(n)
 		r.logs[a.Log].bytes.Add(bytes)
 		r.gapTo(a.At)
-		if hold == 1 {
+		if measurement == 1 {
 			sum := r.bytes.Add(bytes)
-			if (r.plan.Hold.Bytes > 0 && uint64(sum) >= r.plan.Hold.Bytes) || (r.plan.Hold.Events > 0 && r.left.Load() == 0) {
+			if (r.plan.Measurement.Bytes > 0 && uint64(sum) >= r.plan.Measurement.Bytes) || (r.plan.Measurement.Events > 0 && r.left.Load() == 0) {
 				reached = max(reached, a.At)
 			}
 		}
@@ -213,7 +213,7 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 	}
 	if reached > 0 {
 		why := ByEvents
-		if r.plan.Hold.Events == 0 || r.left.Load() > 0 {
+		if r.plan.Measurement.Events == 0 || r.left.Load() > 0 {
 			why = ByBytes
 		}
 		r.end(why, reached)
@@ -223,7 +223,7 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 // within is how much of a span lies within the measurement, as far as its ends are
 // known.
 func (r *Reading) within(from, to time.Duration) time.Duration {
-	return max(0, min(to, r.until, time.Duration(r.endAt.Load()))-max(from, r.holdAt))
+	return max(0, min(to, r.until, time.Duration(r.endAt.Load()))-max(from, r.measurementAt))
 }
 
 // gapTo notes an arrival for the gaps between arrivals. What lies before the
@@ -239,7 +239,7 @@ func (r *Reading) gapTo(at time.Duration) {
 		return // another lane was first: the gap is counted
 	}
 	r.last.Store(int64(at))
-	since := max(before, r.holdAt)
+	since := max(before, r.measurementAt)
 	if gap := at - since; before >= 0 && gap > 0 {
 		if gap > r.gap {
 			r.gap, r.gapAt = gap, since
@@ -343,7 +343,7 @@ func (c *readCollector) interval(end time.Duration) {
 	}
 	c.next++
 	newest := 0
-	if end > r.holdAt {
+	if end > r.measurementAt {
 		newest = 1
 		c.usage = c.usage.Join(iv.Generator)
 	}
@@ -351,7 +351,7 @@ func (c *readCollector) interval(end time.Duration) {
 	c.wire = read
 	whole := iv
 	var rows []measure.Interval
-	for i, name := range []string{measure.WarmUp, measure.Hold} {
+	for i, name := range []string{measure.WarmUp, measure.Measurement} {
 		if i != newest && sums[i].IsZero() {
 			continue
 		}
@@ -381,7 +381,7 @@ func (c *readCollector) interval(end time.Duration) {
 func (c *readCollector) finish() *Result {
 	r := c.r
 	end := time.Duration(r.endAt.Load())
-	holdAt := min(r.holdAt, end)
+	measurementAt := min(r.measurementAt, end)
 	res := &Result{
 		Started: r.start, Ended: time.Now(), Stopped: r.reason, Mode: Consuming, Classes: map[string]uint64{},
 		Usage: c.usage, Intervals: c.series.Intervals(), Rebalance: r.src.Rebalancing(),
@@ -394,15 +394,15 @@ func (c *readCollector) finish() *Result {
 		}
 	}
 	if r.plan.Warmup > 0 {
-		res.Warmup = tally(0, measure.WarmUp, 0, holdAt)
+		res.Warmup = tally(0, measure.WarmUp, 0, measurementAt)
 	}
-	res.Hold = tally(1, measure.Hold, holdAt, end)
+	res.Measurement = tally(1, measure.Measurement, measurementAt, end)
 	select {
 	case <-r.abort:
 	default:
-		res.Whole = res.Stopped == Interrupted && r.plan.Endless() && res.Hold.Length() > 0
+		res.Whole = res.Stopped == Interrupted && r.plan.Endless() && res.Measurement.Length() > 0
 	}
-	res.Missing = r.plan.Hold.missing(res.Hold.Consumed, res.Stopped)
+	res.Missing = r.plan.Measurement.missing(res.Measurement.Consumed, res.Stopped)
 	behind := r.src.Behind()
 	for i, name := range r.src.Logs() {
 		l := LogResult{Log: name, Consumed: uint64(r.logs[i].events.Load()), Bytes: uint64(r.logs[i].bytes.Load()), Behind: -1}
@@ -416,7 +416,7 @@ func (c *readCollector) finish() *Result {
 	}
 	res.Stall = r.stalls
 	res.Stall.Longest, res.Stall.LongestAt = r.gap, r.gapAt
-	if n := res.Hold.Length(); n > 0 {
+	if n := res.Measurement.Length(); n > 0 {
 		res.Stall.Share = min(1, float64(r.gaps)/float64(n))
 	}
 	return res

@@ -58,12 +58,12 @@ func TestConsumeLimits(t *testing.T) {
 		length   time.Duration
 		longest  time.Duration
 	}{
-		{"a time between two looks", ReadPlan{Hold: Limits{Time: 1010 * time.Millisecond}}, spring{}, ByTime, 10_090, 1010 * time.Millisecond, time.Millisecond},
-		{"warm-up and time", ReadPlan{Warmup: 505 * time.Millisecond, Hold: Limits{Time: 510 * time.Millisecond}}, spring{}, ByTime, 5100, 510 * time.Millisecond, time.Millisecond},
-		{"events", ReadPlan{Hold: Limits{Events: 1005}}, spring{}, ByEvents, 1005, 101 * time.Millisecond, time.Millisecond},
-		{"bytes", ReadPlan{Hold: Limits{Bytes: 1000}}, spring{}, ByBytes, 100, 10 * time.Millisecond, time.Millisecond},
+		{"a time between two looks", ReadPlan{Measurement: Limits{Time: 1010 * time.Millisecond}}, spring{}, ByTime, 10_090, 1010 * time.Millisecond, time.Millisecond},
+		{"warm-up and time", ReadPlan{Warmup: 505 * time.Millisecond, Measurement: Limits{Time: 510 * time.Millisecond}}, spring{}, ByTime, 5100, 510 * time.Millisecond, time.Millisecond},
+		{"events", ReadPlan{Measurement: Limits{Events: 1005}}, spring{}, ByEvents, 1005, 101 * time.Millisecond, time.Millisecond},
+		{"bytes", ReadPlan{Measurement: Limits{Bytes: 1000}}, spring{}, ByBytes, 100, 10 * time.Millisecond, time.Millisecond},
 		{"idle", ReadPlan{Idle: time.Second}, spring{until: 500 * time.Millisecond}, ByIdle, 4990, 499 * time.Millisecond, time.Millisecond},
-		{"nothing comes any more", ReadPlan{Hold: Limits{Time: 5 * time.Second}}, spring{until: time.Second}, ByTime, 9990, 5 * time.Second, 4001 * time.Millisecond},
+		{"nothing comes any more", ReadPlan{Measurement: Limits{Time: 5 * time.Second}}, spring{until: time.Second}, ByTime, 9990, 5 * time.Second, 4001 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -77,15 +77,15 @@ func TestConsumeLimits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Stopped != tt.why || r.Hold.Consumed != tt.consumed || r.Hold.Length() != tt.length {
-					t.Errorf("stopped by %q, %d events in %v; want %q, %d, %v", r.Stopped, r.Hold.Consumed, r.Hold.Length(), tt.why, tt.consumed, tt.length)
+				if r.Stopped != tt.why || r.Measurement.Consumed != tt.consumed || r.Measurement.Length() != tt.length {
+					t.Errorf("stopped by %q, %d events in %v; want %q, %d, %v", r.Stopped, r.Measurement.Consumed, r.Measurement.Length(), tt.why, tt.consumed, tt.length)
 				}
 				if r.Stall.Longest != tt.longest {
 					t.Errorf("longest time without an arrival %v, want %v", r.Stall.Longest, tt.longest)
 				}
 				var rows uint64
 				for _, iv := range r.Intervals {
-					if iv.Phase == "hold" {
+					if iv.Phase == "measurement" {
 						rows += iv.Consumed
 					}
 				}
@@ -144,11 +144,11 @@ func TestGaps(t *testing.T) {
 		share    float64
 		consumed uint64
 	}{
-		{"two lanes", ReadPlan{Hold: Limits{Time: 1000 * time.Second}}, often, 150 * ms, 51 * ms, 0.75, 20000},
-		{"over the start", ReadPlan{Warmup: time.Second, Hold: Limits{Time: time.Second}}, []time.Duration{900 * ms, 1500 * ms, 1990 * ms}, 500 * ms, time.Second, 0.99, 4},
-		{"up to the start", ReadPlan{Warmup: time.Second, Hold: Limits{Time: 100 * ms}}, []time.Duration{500 * ms, 1000 * ms, 1050 * ms}, 50 * ms, 1000 * ms, 0, 4},
-		{"over both ends", ReadPlan{Warmup: time.Second, Hold: Limits{Time: time.Second}}, []time.Duration{900 * ms}, time.Second, time.Second, 1, 0},
-		{"nothing ever", ReadPlan{Hold: Limits{Time: time.Second}}, nil, 0, 0, 0, 0},
+		{"two lanes", ReadPlan{Measurement: Limits{Time: 1000 * time.Second}}, often, 150 * ms, 51 * ms, 0.75, 20000},
+		{"over the start", ReadPlan{Warmup: time.Second, Measurement: Limits{Time: time.Second}}, []time.Duration{900 * ms, 1500 * ms, 1990 * ms}, 500 * ms, time.Second, 0.99, 4},
+		{"up to the start", ReadPlan{Warmup: time.Second, Measurement: Limits{Time: 100 * ms}}, []time.Duration{500 * ms, 1000 * ms, 1050 * ms}, 50 * ms, 1000 * ms, 0, 4},
+		{"over both ends", ReadPlan{Warmup: time.Second, Measurement: Limits{Time: time.Second}}, []time.Duration{900 * ms}, time.Second, time.Second, 1, 0},
+		{"nothing ever", ReadPlan{Measurement: Limits{Time: time.Second}}, nil, 0, 0, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestGaps(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Hold.Consumed != tt.consumed {
-					t.Errorf("consumed %d, want %d", r.Hold.Consumed, tt.consumed)
+				if r.Measurement.Consumed != tt.consumed {
+					t.Errorf("consumed %d, want %d", r.Measurement.Consumed, tt.consumed)
 				}
 				if r.Stall.Longest != tt.longest || r.Stall.LongestAt != tt.from {
 					t.Errorf("longest time without an arrival %v at %v, want %v at %v", r.Stall.Longest, r.Stall.LongestAt, tt.longest, tt.from)
@@ -177,7 +177,7 @@ func TestGaps(t *testing.T) {
 func TestSourceFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want := errors.New("no such log")
-		r, err := Consume(t.Context(), ReadPlan{Hold: Limits{Time: time.Minute}, Portable: true}, &spring{err: want})
+		r, err := Consume(t.Context(), ReadPlan{Measurement: Limits{Time: time.Minute}, Portable: true}, &spring{err: want})
 		if !errors.Is(err, want) || r == nil || r.Stopped != ByTarget {
 			t.Errorf("got %v and %+v", err, r)
 		}
@@ -217,8 +217,8 @@ func TestDeafSource(t *testing.T) {
 				if (err != nil) != tt.fails {
 					t.Errorf("error %v", err)
 				}
-				if res.Stopped != Interrupted || res.Hold.Length() != time.Second {
-					t.Errorf("stopped by %q after %v", res.Stopped, res.Hold.Length())
+				if res.Stopped != Interrupted || res.Measurement.Length() != time.Second {
+					t.Errorf("stopped by %q after %v", res.Stopped, res.Measurement.Length())
 				}
 				if res.Whole == tt.abort {
 					t.Errorf("whole: got %v of a reading without a limit", res.Whole)
@@ -240,9 +240,9 @@ func TestWholeReading(t *testing.T) {
 		{"no limit", ReadPlan{}, true},
 		{"no limit, and a warm-up", ReadPlan{Warmup: time.Second / 2}, true},
 		{"in the warm-up", ReadPlan{Warmup: time.Minute}, false},
-		{"a time", ReadPlan{Hold: Limits{Time: time.Minute}}, false},
-		{"a number", ReadPlan{Hold: Limits{Events: 1e9}}, false},
-		{"bytes", ReadPlan{Hold: Limits{Bytes: 1 << 40}}, false},
+		{"a time", ReadPlan{Measurement: Limits{Time: time.Minute}}, false},
+		{"a number", ReadPlan{Measurement: Limits{Events: 1e9}}, false},
+		{"bytes", ReadPlan{Measurement: Limits{Bytes: 1 << 40}}, false},
 		{"until nothing comes", ReadPlan{Idle: time.Minute}, false},
 		{"until the end of what there is", ReadPlan{Ends: true}, false},
 	} {
@@ -274,7 +274,7 @@ func TestStoppedBeforeStart(t *testing.T) {
 	}{{"stop", false}, {"abort", true}} {
 		t.Run("reading, "+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := NewReading(ReadPlan{Hold: Limits{Time: time.Minute}, Portable: true}, &spring{tick: time.Millisecond})
+				r := NewReading(ReadPlan{Measurement: Limits{Time: time.Minute}, Portable: true}, &spring{tick: time.Millisecond})
 				if tt.abort {
 					r.Abort()
 				} else {
@@ -285,14 +285,14 @@ func TestStoppedBeforeStart(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if res.Stopped != Interrupted || res.Hold.Consumed != 0 || res.Hold.Length() != 0 {
-					t.Errorf("stopped by %q, %d events in %v", res.Stopped, res.Hold.Consumed, res.Hold.Length())
+				if res.Stopped != Interrupted || res.Measurement.Consumed != 0 || res.Measurement.Length() != 0 {
+					t.Errorf("stopped by %q, %d events in %v", res.Stopped, res.Measurement.Consumed, res.Measurement.Length())
 				}
 			})
 		})
 		t.Run("run, "+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, err := New(Plan{Schedule: Constant(1000), Hold: Limits{Time: time.Minute}, Portable: true}, newFake(RoundRobin(1), 1, constantly(time.Millisecond)))
+				r, err := New(Plan{Schedule: Constant(1000), Measurement: Limits{Time: time.Minute}, Portable: true}, newFake(RoundRobin(1), 1, constantly(time.Millisecond)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -306,8 +306,8 @@ func TestStoppedBeforeStart(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if res.Stopped != Interrupted || res.Hold.Offered != 0 || res.Hold.Sent != 0 {
-					t.Errorf("stopped by %q, offered %d, sent %d", res.Stopped, res.Hold.Offered, res.Hold.Sent)
+				if res.Stopped != Interrupted || res.Measurement.Offered != 0 || res.Measurement.Sent != 0 {
+					t.Errorf("stopped by %q, offered %d, sent %d", res.Stopped, res.Measurement.Offered, res.Measurement.Sent)
 				}
 			})
 		})

@@ -6,7 +6,7 @@
 // A run is a value: several go on at once in one process and share nothing but
 // what they are given. Two things to give them in common are for programs of
 // one's own, and no command of carronade's has them: Part, which divides a
-// schedule by a deal, such as one by weights (Weighted), among runs that fire it
+// schedule by a partitioner, such as one by weights (Weighted), among runs that fire it
 // together; and a Gate, which is fed by what one run got acked and lets another
 // fire no more than that (Plan.Gate; ByFeed is such a run's end). A plan without
 // a gate pays a comparison with nil for it.

@@ -12,39 +12,39 @@ import (
 	"carronade/measure"
 )
 
-// TestInFlightMeanKeepsToThePhase: events still in flight when the hold ends
-// are in flight in the drain, and not in the hold.
+// TestInFlightMeanKeepsToThePhase: events still in flight when the measurement ends
+// are in flight in the drain, and not in the measurement.
 func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 	for _, tt := range []struct {
-		name       string
-		warm       time.Duration
-		stop       time.Duration
-		hold, want float64
-		most       uint64
+		name              string
+		warm              time.Duration
+		stop              time.Duration
+		measurement, want float64
+		most              uint64
 	}{
-		{"hold and drain", 0, 0, 1, 5.5, 10},
-		{"warm-up, hold and drain", time.Second, 0, 1, 15.5, 20},
+		{"measurement and drain", 0, 0, 1, 5.5, 10},
+		{"warm-up, measurement and drain", time.Second, 0, 1, 15.5, 20},
 		{"stopped", 0, time.Second - time.Nanosecond, 1, 5.5, 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := Plan{Schedule: Constant(10), EventsPerShot: 1, MaxInFlight: 1000, WarmupTime: tt.warm}
+				p := Plan{Schedule: Constant(10), BatchEvents: 1, MaxInFlight: 1000, WarmupTime: tt.warm}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if tt.stop > 0 {
 					time.AfterFunc(tt.stop, cancel)
 				} else {
-					p.Hold.Time = time.Second
+					p.Measurement.Time = time.Second
 				}
 				p.Portable = true
 				r, err := Fire(ctx, p, newFake(Single(), 1, constantly(5*time.Second)))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := r.Hold.InFlight; got < tt.want-0.01 || got > tt.want+0.01 {
-					t.Errorf("%.2f in flight over the hold, want %.2f", got, tt.want)
+				if got := r.Measurement.InFlight; got < tt.want-0.01 || got > tt.want+0.01 {
+					t.Errorf("%.2f in flight over the measurement, want %.2f", got, tt.want)
 				}
-				if got := r.Hold.InFlightPeak; got != tt.most {
+				if got := r.Measurement.InFlightPeak; got != tt.most {
 					t.Errorf("%d in flight at most, want %d", got, tt.most)
 				}
 			})
@@ -53,22 +53,22 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 }
 
 // TestInFlightPeakBetweenIntervals: what is in flight in the middle of intervals,
-// and never at their ends, was in flight all the same. Shots of three events are
+// and never at their ends, was in flight all the same. Batches of three events are
 // due at the start of each second and answered within it.
 func TestInFlightPeakBetweenIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := fireTest(t, Plan{Schedule: Constant(10), Linger: 250 * time.Millisecond, MaxInFlight: 1, Hold: Limits{Time: 4 * time.Second}},
+		r := fireTest(t, Plan{Schedule: Constant(10), Linger: 250 * time.Millisecond, MaxInFlight: 1, Measurement: Limits{Time: 4 * time.Second}},
 			newFake(Single(), 1, constantly(30*time.Millisecond)))
 		for i, iv := range r.Intervals {
 			if iv.InFlight > 0 {
 				t.Errorf("%d in flight at the end of interval %d, and the test wants none", iv.InFlight, i)
 			}
 		}
-		if got := r.Hold.InFlightPeak; got != 3 {
+		if got := r.Measurement.InFlightPeak; got != 3 {
 			t.Errorf("%d in flight at most, want 3", got)
 		}
-		if float64(r.Hold.InFlightPeak) < r.Hold.InFlight {
-			t.Errorf("%d in flight at most, and %v in the mean", r.Hold.InFlightPeak, r.Hold.InFlight)
+		if float64(r.Measurement.InFlightPeak) < r.Measurement.InFlight {
+			t.Errorf("%d in flight at most, and %v in the mean", r.Measurement.InFlightPeak, r.Measurement.InFlight)
 		}
 	})
 }
@@ -86,21 +86,21 @@ type unwrittenLane struct {
 
 func (u *unwritten) Route(int32) Lane { return u.lane }
 
-func (l *unwrittenLane) Fire(shots []Shot) int {
-	var rest []Shot
-	for i := range shots {
-		shots[i].Bytes = 10
-		if shots[i].Attempt < l.attempts {
-			s, now := shots[i], l.f.sink.Now()
+func (l *unwrittenLane) Fire(batches []Batch) int {
+	var rest []Batch
+	for i := range batches {
+		batches[i].Bytes = 10
+		if batches[i].Attempt < l.attempts {
+			s, now := batches[i], l.f.sink.Now()
 			time.AfterFunc(time.Millisecond, func() {
-				l.f.sink.Settle([]Outcome{{Shot: s, Sent: -1, Done: now + time.Millisecond, Failed: s.Events, Class: Refused, Text: "no connection", Place: -1}})
+				l.f.sink.Complete([]Outcome{{Batch: s, Sent: -1, Done: now + time.Millisecond, Failed: s.Events, Class: Refused, Text: "no connection", Place: -1}})
 			})
 			continue
 		}
-		rest = append(rest, shots[i])
+		rest = append(rest, batches[i])
 	}
 	l.fakeLane.Fire(rest)
-	return len(shots)
+	return len(batches)
 }
 
 // TestRetryOfTheUnwritten: service time begins with the first byte written, at
@@ -109,30 +109,30 @@ func TestRetryOfTheUnwritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, constantly(5*time.Millisecond))
 		u := &unwritten{f, &unwrittenLane{f.lanes[0], 2}}
-		r, err := Fire(t.Context(), Plan{Schedule: Constant(10), EventsPerShot: 1, Retry: 3, Hold: Limits{Time: time.Second}, Portable: true}, u)
+		r, err := Fire(t.Context(), Plan{Schedule: Constant(10), BatchEvents: 1, Retry: 3, Measurement: Limits{Time: time.Second}, Portable: true}, u)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Hold.Service.Max(); got != 5*time.Millisecond {
+		if got := r.Measurement.Service.Max(); got != 5*time.Millisecond {
 			t.Errorf("service time up to %v, want 5ms", got)
 		}
-		if got := r.Hold.Response.Max(); got != 7*time.Millisecond {
+		if got := r.Measurement.Response.Max(); got != 7*time.Millisecond {
 			t.Errorf("response time up to %v, want 7ms", got)
 		}
 	})
 }
 
 // TestRetriesCutShortAreObserved: what is given up before it was fired again is
-// settled for good, and the observer sees it.
+// completed for good, and the observer sees it.
 func TestRetriesCutShortAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+		f := newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 			return at + time.Millisecond, Outcome{Failed: s.Events, Class: Rejected, Text: "no"}
 		})
 		n := &narrowTarget{f, &narrow{fakeLane: f.lanes[0], from: 500 * time.Microsecond, to: time.Hour}}
 		var seen int32
 		r, err := Fire(t.Context(), Plan{
-			Schedule: Constant(1), EventsPerShot: 1, Retry: 1, Hold: Limits{Time: 100 * time.Millisecond}, Drain: time.Second, Portable: true,
+			Schedule: Constant(1), BatchEvents: 1, Retry: 1, Measurement: Limits{Time: 100 * time.Millisecond}, Drain: time.Second, Portable: true,
 			Observe: func(out []Outcome) {
 				for i := range out {
 					seen += out[i].Failed
@@ -142,8 +142,8 @@ func TestRetriesCutShortAreObserved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Hold.Failed != 1 || seen != 1 {
-			t.Errorf("%d failed, %d of them observed; want 1 each", r.Hold.Failed, seen)
+		if r.Measurement.Failed != 1 || seen != 1 {
+			t.Errorf("%d failed, %d of them observed; want 1 each", r.Measurement.Failed, seen)
 		}
 	})
 }
@@ -159,12 +159,12 @@ func TestUnansweredAreNoFailures(t *testing.T) {
 			}
 		}
 		r := fireTest(t, Plan{
-			EventsPerShot: 1, Unanswered: true, Hold: Limits{Time: time.Second, Failures: 10, FailureRate: 0.1}, Watch: watch,
-		}, newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			BatchEvents: 1, Unanswered: true, Measurement: Limits{Time: time.Second, Failures: 10, FailureRate: 0.1}, Watch: watch,
+		}, newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 			return at + time.Millisecond, Outcome{Unknown: s.Events}
 		}))
-		if r.Stopped != ByTime || r.Hold.Unknown < 1000 {
-			t.Errorf("stopped by %q after %d events", r.Stopped, r.Hold.Unknown)
+		if r.Stopped != ByTime || r.Measurement.Unknown < 1000 {
+			t.Errorf("stopped by %q after %d events", r.Stopped, r.Measurement.Unknown)
 		}
 		if shown == 0 || known != shown {
 			t.Errorf("%d of %d snapshots know that nothing is acknowledged", known, shown)
@@ -173,22 +173,22 @@ func TestUnansweredAreNoFailures(t *testing.T) {
 }
 
 // TestBusy: a thread that waits is not at work, also when its wait began before
-// the hold or lasted beyond its end.
+// the measurement or lasted beyond its end.
 func TestBusy(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		plan Plan
 	}{
-		{"one event", Plan{Schedule: Constant(1), Hold: Limits{Time: time.Second}}},
-		{"shorter than an interval", Plan{Schedule: Constant(10), Hold: Limits{Time: 350 * time.Millisecond}}},
-		{"with a warm-up", Plan{Schedule: Constant(0.5), WarmupTime: 1500 * time.Millisecond, Hold: Limits{Time: time.Second}, Interval: time.Hour}},
+		{"one event", Plan{Schedule: Constant(1), Measurement: Limits{Time: time.Second}}},
+		{"shorter than an interval", Plan{Schedule: Constant(10), Measurement: Limits{Time: 350 * time.Millisecond}}},
+		{"with a warm-up", Plan{Schedule: Constant(0.5), WarmupTime: 1500 * time.Millisecond, Measurement: Limits{Time: time.Second}, Interval: time.Hour}},
 	} {
 		for _, service := range []time.Duration{3 * time.Second, time.Millisecond} { // the last answer comes in the drain, or long before it
 			t.Run(fmt.Sprintf("%s, answered after %v", tt.name, service), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := fireTest(t, tt.plan, newFake(Single(), 1, constantly(service)))
 					if r.Busy > 0.001 {
-						t.Errorf("busy for %.1f %% of the hold, want none: no time passes but by waiting", 100*r.Busy)
+						t.Errorf("busy for %.1f %% of the measurement, want none: no time passes but by waiting", 100*r.Busy)
 					}
 				})
 			})
@@ -196,7 +196,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestWhicheverLimitIsFirst: the hold ends with the limit that was reached, and
+// TestWhicheverLimitIsFirst: the measurement ends with the limit that was reached, and
 // its length is the time it took.
 func TestWhicheverLimitIsFirst(t *testing.T) {
 	for _, tt := range []struct {
@@ -206,25 +206,25 @@ func TestWhicheverLimitIsFirst(t *testing.T) {
 		length  time.Duration
 		missing uint64
 	}{
-		{"events before time", Plan{MaxInFlight: 1, Hold: Limits{Events: 100, Time: 20 * time.Second}}, ByEvents, time.Second, 0},
-		{"time before events", Plan{MaxInFlight: 1, Hold: Limits{Events: 5000, Time: time.Second}}, ByTime, time.Second, 4900},
-		{"time before events, at most", Plan{MaxInFlight: 1, Hold: Limits{Events: 5000, AtMost: true, Time: time.Second}}, ByTime, time.Second, 0},
-		{"bytes before events, at most", Plan{MaxInFlight: 1, Hold: Limits{Events: 5000, AtMost: true, Bytes: 1000}}, ByBytes, time.Second, 0},
-		{"bytes before time", Plan{MaxInFlight: 1, Hold: Limits{Bytes: 1000, Time: 20 * time.Second}}, ByBytes, time.Second, 0},
-		{"events of a schedule before time", Plan{Schedule: Constant(100), MaxInFlight: 100, Hold: Limits{Events: 50, Time: 20 * time.Second}}, ByEvents, 500 * time.Millisecond, 0},
-		{"time before the events of a schedule", Plan{Schedule: Constant(100), MaxInFlight: 100, Hold: Limits{Events: 5000, Time: 2 * time.Second}}, ByTime, 2 * time.Second, 4800},
-		{"bytes in the drain of a schedule", Plan{Schedule: Constant(100), MaxInFlight: 1, Hold: Limits{Bytes: 1500, Time: time.Second}, Drain: time.Minute}, ByTime, time.Second, 0},
+		{"events before time", Plan{MaxInFlight: 1, Measurement: Limits{Events: 100, Time: 20 * time.Second}}, ByEvents, time.Second, 0},
+		{"time before events", Plan{MaxInFlight: 1, Measurement: Limits{Events: 5000, Time: time.Second}}, ByTime, time.Second, 4900},
+		{"time before events, at most", Plan{MaxInFlight: 1, Measurement: Limits{Events: 5000, AtMost: true, Time: time.Second}}, ByTime, time.Second, 0},
+		{"bytes before events, at most", Plan{MaxInFlight: 1, Measurement: Limits{Events: 5000, AtMost: true, Bytes: 1000}}, ByBytes, time.Second, 0},
+		{"bytes before time", Plan{MaxInFlight: 1, Measurement: Limits{Bytes: 1000, Time: 20 * time.Second}}, ByBytes, time.Second, 0},
+		{"events of a schedule before time", Plan{Schedule: Constant(100), MaxInFlight: 100, Measurement: Limits{Events: 50, Time: 20 * time.Second}}, ByEvents, 500 * time.Millisecond, 0},
+		{"time before the events of a schedule", Plan{Schedule: Constant(100), MaxInFlight: 100, Measurement: Limits{Events: 5000, Time: 2 * time.Second}}, ByTime, 2 * time.Second, 4800},
+		{"bytes in the drain of a schedule", Plan{Schedule: Constant(100), MaxInFlight: 1, Measurement: Limits{Bytes: 1500, Time: time.Second}, Drain: time.Minute}, ByTime, time.Second, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tt.plan.EventsPerShot = 1
+				tt.plan.BatchEvents = 1
 				service := 10 * time.Millisecond
-				if tt.plan.Schedule != nil && tt.plan.Hold.Bytes > 0 {
+				if tt.plan.Schedule != nil && tt.plan.Measurement.Bytes > 0 {
 					service = 20 * time.Millisecond
 				}
 				r := fireTest(t, tt.plan, newFake(Single(), 1, constantly(service)))
-				if r.Stopped != tt.why || r.Hold.Length() != tt.length || r.Missing != tt.missing {
-					t.Errorf("stopped by %q after %v with %d missing; want %q, %v, %d", r.Stopped, r.Hold.Length(), r.Missing, tt.why, tt.length, tt.missing)
+				if r.Stopped != tt.why || r.Measurement.Length() != tt.length || r.Missing != tt.missing {
+					t.Errorf("stopped by %q after %v with %d missing; want %q, %v, %d", r.Stopped, r.Measurement.Length(), r.Missing, tt.why, tt.length, tt.missing)
 				}
 			})
 		})
@@ -236,55 +236,55 @@ func TestStall(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		plan    Plan
-		stripes int
-		answer  func(lane int, s Shot, at time.Duration) (time.Duration, Outcome)
+		streams int
+		answer  func(lane int, s Batch, at time.Duration) (time.Duration, Outcome)
 		longest time.Duration
 		share   float64
 	}{
-		{"in the middle", Plan{Schedule: Constant(200), Hold: Limits{Time: 3 * time.Second}}, 1, frozen(time.Second), 501 * time.Millisecond, 0.167},
-		{"never over", Plan{Schedule: Constant(200), Hold: Limits{Time: 2 * time.Second}, Drain: time.Second}, 1, func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+		{"in the middle", Plan{Schedule: Constant(200), Measurement: Limits{Time: 3 * time.Second}}, 1, frozen(time.Second), 501 * time.Millisecond, 0.167},
+		{"never over", Plan{Schedule: Constant(200), Measurement: Limits{Time: 2 * time.Second}, Drain: time.Second}, 1, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
 			if at >= time.Second {
 				return Never, Outcome{}
 			}
 			return at + time.Millisecond, Outcome{}
 		}, 2 * time.Second, 0.5},
-		{"over in the drain", Plan{Schedule: Constant(200), Hold: Limits{Time: 2 * time.Second}, Drain: 10 * time.Second}, 1, func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+		{"over in the drain", Plan{Schedule: Constant(200), Measurement: Limits{Time: 2 * time.Second}, Drain: 10 * time.Second}, 1, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
 			if at >= time.Second {
 				return 5*time.Second + time.Millisecond, Outcome{}
 			}
 			return at + time.Millisecond, Outcome{}
 		}, 4001 * time.Millisecond, 0.5},
-		{"of one client of two", Plan{Schedule: Constant(2), Hold: Limits{Time: 4 * time.Second}, Threads: 2}, 2, func(lane int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+		{"of one client of two", Plan{Schedule: Constant(2), Measurement: Limits{Time: 4 * time.Second}, Threads: 2}, 2, func(lane int, _ Batch, at time.Duration) (time.Duration, Outcome) {
 			if lane == 0 && at < 3600*time.Millisecond { // the answers of the other one are a second apart
 				return 3600 * time.Millisecond, Outcome{}
 			}
 			return at + time.Millisecond, Outcome{}
 		}, time.Second, 0.875},
-		{"failures are no answers", Plan{Schedule: Constant(10), Hold: Limits{Time: 2 * time.Second}}, 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+		{"failures are no answers", Plan{Schedule: Constant(10), Measurement: Limits{Time: 2 * time.Second}}, 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 			if at >= time.Second && at < 2*time.Second {
 				return at + 500*time.Millisecond, Outcome{Failed: s.Events, Class: Timeout, Text: "late"}
 			}
 			return at + time.Millisecond, Outcome{}
 		}, 1400 * time.Millisecond, 0.5},
-		{"nothing in flight is no stall", Plan{Schedule: Constant(1), Hold: Limits{Time: 4 * time.Second}}, 1, constantly(2 * time.Millisecond), 2 * time.Millisecond, 0},
+		{"nothing in flight is no stall", Plan{Schedule: Constant(1), Measurement: Limits{Time: 4 * time.Second}}, 1, constantly(2 * time.Millisecond), 2 * time.Millisecond, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tt.plan.EventsPerShot, tt.plan.MaxInFlight = 1, 1000
-				r := fireTest(t, tt.plan, newFake(RoundRobin(tt.stripes), tt.stripes, tt.answer))
+				tt.plan.BatchEvents, tt.plan.MaxInFlight = 1, 1000
+				r := fireTest(t, tt.plan, newFake(RoundRobin(tt.streams), tt.streams, tt.answer))
 				if got := r.Stall.Longest; (got - tt.longest).Abs() > 5*time.Millisecond {
 					t.Errorf("longest %v, want %v", got, tt.longest)
 				}
 				checkStalls(t, r)
 				if got := r.Stall.Share; got < tt.share-0.01 || got > tt.share+0.01 {
-					t.Errorf("stalled for %.3f of the hold, want %.3f", got, tt.share)
+					t.Errorf("stalled for %.3f of the measurement, want %.3f", got, tt.share)
 				}
 			})
 		})
 	}
 }
 
-// checkStalls holds the stalls one by one against the share that they are of the hold.
+// checkStalls holds the stalls one by one against the share that they are of the measurement.
 func checkStalls(t *testing.T, r *Result) {
 	t.Helper()
 	if len(r.Stall.Spans) != int(r.Stall.Count) {
@@ -295,9 +295,9 @@ func checkStalls(t *testing.T, r *Result) {
 	}
 	var sum time.Duration
 	for _, s := range r.Stall.Spans {
-		sum += max(0, min(s.At+s.Length, r.Hold.End)-s.At)
+		sum += max(0, min(s.At+s.Length, r.Measurement.End)-s.At)
 	}
-	if got := float64(sum) / float64(r.Hold.Length()); math.Abs(got-r.Stall.Share) > 0.005 {
+	if got := float64(sum) / float64(r.Measurement.Length()); math.Abs(got-r.Stall.Share) > 0.005 {
 		t.Errorf("%d stalls are %.3f of the measurement, want %.3f: %v", r.Stall.Count, got, r.Stall.Share, r.Stall.Spans)
 	}
 }
@@ -307,10 +307,10 @@ func checkStalls(t *testing.T, r *Result) {
 func TestStallWithoutConnection(t *testing.T) {
 	const ms, sec = time.Millisecond, time.Second
 	last := Limits{Time: 2 * sec}
-	none := func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+	none := func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 		return at + ms, Outcome{Failed: s.Events, Class: Refused, Text: "no"}
 	}
-	lost := func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+	lost := func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 		if at < sec || at >= 1500*ms {
 			return at + 10*ms, Outcome{}
 		}
@@ -320,28 +320,28 @@ func TestStallWithoutConnection(t *testing.T) {
 		name        string
 		plan        Plan
 		away, back  time.Duration
-		answer      func(lane int, s Shot, at time.Duration) (time.Duration, Outcome)
+		answer      func(lane int, s Batch, at time.Duration) (time.Duration, Outcome)
 		stop        time.Duration // 0: by itself
 		longest, at time.Duration
 		share       float64
 	}{
-		{"at full speed", Plan{Hold: last}, sec, sec + 500*ms, nil, 0, 500 * ms, sec, 0.25},
-		{"at full speed, for good", Plan{Hold: last}, 1200 * ms, Never, nil, 0, 800 * ms, 1200 * ms, 0.4},
-		{"callers, for good", Plan{Hold: last, Callers: 2}, sec, Never, nil, 0, sec, sec, 0.5},
-		{"never any", Plan{Hold: last}, 0, Never, nil, 0, 2 * sec, 0, 1},
-		{"nothing but refusals", Plan{Hold: last}, 0, 0, none, 0, 2 * sec, 0, 1},
-		{"since the warm-up", Plan{Hold: last, WarmupTime: sec}, 500 * ms, Never, nil, 0, 2 * sec, sec, 1},
-		{"stopped", Plan{Hold: last}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
-		{"a number of events, stopped", Plan{Hold: Limits{Events: 1 << 30}}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
-		{"a number of events, fired in time", Plan{Hold: Limits{Time: 2 * sec, Events: 50}}, sec, Never, nil, 0, 10 * ms, 0, 0},
-		{"a number of bytes, spent in time", Plan{Hold: Limits{Time: 2 * sec, Bytes: 500}}, sec, Never, nil, 0, 10 * ms, 0, 0},
-		{"nothing to wait for", Plan{Hold: last, Unanswered: true}, sec, Never, nil, 0, 0, 0, 0},
-		{"by a schedule", Plan{Schedule: Constant(200), Hold: last}, sec, sec + 500*ms, nil, 0, 510 * ms, sec, 0.25},
-		{"by a schedule, for good", Plan{Schedule: Constant(200), Hold: last, Drain: sec}, sec, Never, nil, 0, 2 * sec, sec, 0.5},
-		{"by a schedule, lost again and again", Plan{Schedule: Constant(50), Hold: last, MaxInFlight: 1}, 0, 0, lost, 0, 510 * ms, sec, 0.25},
-		{"by a schedule, dropped", Plan{Schedule: Constant(200), Hold: last, Overload: Drop}, sec, Never, nil, 0, sec, sec, 0.5},
-		{"by a schedule, stopped", Plan{Schedule: Constant(200), Hold: last}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
-		{"by a schedule, and nothing was due", Plan{Schedule: Constant(1), Hold: last}, 1100 * ms, Never, nil, 0, 10 * ms, 0, 0},
+		{"at full speed", Plan{Measurement: last}, sec, sec + 500*ms, nil, 0, 500 * ms, sec, 0.25},
+		{"at full speed, for good", Plan{Measurement: last}, 1200 * ms, Never, nil, 0, 800 * ms, 1200 * ms, 0.4},
+		{"closed loop, for good", Plan{Measurement: last, Concurrency: 2}, sec, Never, nil, 0, sec, sec, 0.5},
+		{"never any", Plan{Measurement: last}, 0, Never, nil, 0, 2 * sec, 0, 1},
+		{"nothing but refusals", Plan{Measurement: last}, 0, 0, none, 0, 2 * sec, 0, 1},
+		{"since the warm-up", Plan{Measurement: last, WarmupTime: sec}, 500 * ms, Never, nil, 0, 2 * sec, sec, 1},
+		{"stopped", Plan{Measurement: last}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
+		{"a number of events, stopped", Plan{Measurement: Limits{Events: 1 << 30}}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
+		{"a number of events, fired in time", Plan{Measurement: Limits{Time: 2 * sec, Events: 50}}, sec, Never, nil, 0, 10 * ms, 0, 0},
+		{"a number of bytes, spent in time", Plan{Measurement: Limits{Time: 2 * sec, Bytes: 500}}, sec, Never, nil, 0, 10 * ms, 0, 0},
+		{"nothing to wait for", Plan{Measurement: last, Unanswered: true}, sec, Never, nil, 0, 0, 0, 0},
+		{"by a schedule", Plan{Schedule: Constant(200), Measurement: last}, sec, sec + 500*ms, nil, 0, 510 * ms, sec, 0.25},
+		{"by a schedule, for good", Plan{Schedule: Constant(200), Measurement: last, Drain: sec}, sec, Never, nil, 0, 2 * sec, sec, 0.5},
+		{"by a schedule, lost again and again", Plan{Schedule: Constant(50), Measurement: last, MaxInFlight: 1}, 0, 0, lost, 0, 510 * ms, sec, 0.25},
+		{"by a schedule, dropped", Plan{Schedule: Constant(200), Measurement: last, Overload: Drop}, sec, Never, nil, 0, sec, sec, 0.5},
+		{"by a schedule, stopped", Plan{Schedule: Constant(200), Measurement: last}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
+		{"by a schedule, and nothing was due", Plan{Schedule: Constant(1), Measurement: last}, 1100 * ms, Never, nil, 0, 10 * ms, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -350,7 +350,7 @@ func TestStallWithoutConnection(t *testing.T) {
 				}
 				f := newFake(Single(), 1, tt.answer)
 				f.away, f.back = tt.away, tt.back
-				tt.plan.EventsPerShot, tt.plan.MaxInFlight, tt.plan.Portable = 1, cmp.Or(tt.plan.MaxInFlight, 10), true
+				tt.plan.BatchEvents, tt.plan.MaxInFlight, tt.plan.Portable = 1, cmp.Or(tt.plan.MaxInFlight, 10), true
 				run, err := New(tt.plan, f)
 				if err != nil {
 					t.Fatal(err)
@@ -371,7 +371,7 @@ func TestStallWithoutConnection(t *testing.T) {
 				}
 				checkStalls(t, r)
 				if got := r.Stall.Share; got < tt.share-0.01 || got > tt.share+0.01 {
-					t.Errorf("stalled for %.3f of the hold, want %.3f", got, tt.share)
+					t.Errorf("stalled for %.3f of the measurement, want %.3f", got, tt.share)
 				}
 			})
 		})
@@ -382,9 +382,9 @@ func TestStallWithoutConnection(t *testing.T) {
 // empties, and that is not the generator's doing.
 func TestFullShareOfACount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := fireTest(t, Plan{EventsPerShot: 1, MaxInFlight: 10, Hold: Limits{Events: 15}}, newFake(Single(), 1, constantly(100*time.Millisecond)))
+		r := fireTest(t, Plan{BatchEvents: 1, MaxInFlight: 10, Measurement: Limits{Events: 15}}, newFake(Single(), 1, constantly(100*time.Millisecond)))
 		if r.Full < 0.999 {
-			t.Errorf("the bound was full for %.2f of the hold, want all", r.Full)
+			t.Errorf("the bound was full for %.2f of the measurement, want all", r.Full)
 		}
 	})
 }
@@ -393,48 +393,48 @@ func TestFullShareOfACount(t *testing.T) {
 // not grow with its number.
 func TestManyUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		never := func(int, Shot, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }
+		never := func(int, Batch, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }
 		f := newFake(RoundRobin(3), 1, never)
 		f.room = 100
 		r := fireTest(t, Plan{
-			Schedule: Constant(50_000_000), MaxInFlight: 3, Drain: time.Second, Hold: Limits{Time: time.Minute},
+			Schedule: Constant(50_000_000), MaxInFlight: 3, Drain: time.Second, Measurement: Limits{Time: time.Minute},
 		}, f)
-		if r.Hold.Unsent+r.Hold.Unknown != 3_000_000_000 || r.Hold.Censored.Count() != 3_000_000_000 {
-			t.Errorf("unsent %d, unknown %d, censored %d; want 3 thousand million", r.Hold.Unsent, r.Hold.Unknown, r.Hold.Censored.Count())
+		if r.Measurement.Unsent+r.Measurement.Unknown != 3_000_000_000 || r.Measurement.Censored.Count() != 3_000_000_000 {
+			t.Errorf("unsent %d, unknown %d, censored %d; want 3 thousand million", r.Measurement.Unsent, r.Measurement.Unknown, r.Measurement.Censored.Count())
 		}
 		// Their ages lie evenly between one second and 61.
-		if got, want := r.Hold.Censored.Percentile(50), 31*time.Second; (got - want).Abs() > want/500 {
+		if got, want := r.Measurement.Censored.Percentile(50), 31*time.Second; (got - want).Abs() > want/500 {
 			t.Errorf("half of them are %v old or younger, want %v", got, want)
 		}
 	})
 }
 
-// TestNoLaneForEver: a stripe that never gets a lane ends with the plan.
+// TestNoLaneForEver: a stream that never gets a lane ends with the plan.
 func TestNoLaneForEver(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		plan Plan
 		want uint64 // unsent
 	}{
-		{"scheduled", Plan{Schedule: Constant(100), Hold: Limits{Time: time.Second}, Drain: time.Second}, 100},
-		{"dropping", Plan{Schedule: Constant(100), Overload: Drop, Hold: Limits{Time: time.Second}, Drain: time.Second}, 0},
-		{"counted", Plan{Schedule: Constant(100), Hold: Limits{Events: 100}, Drain: time.Second}, 100},
-		{"full speed", Plan{Hold: Limits{Time: time.Second}}, 0},
-		{"callers", Plan{Callers: 3, Hold: Limits{Time: time.Second}}, 0},
+		{"scheduled", Plan{Schedule: Constant(100), Measurement: Limits{Time: time.Second}, Drain: time.Second}, 100},
+		{"dropping", Plan{Schedule: Constant(100), Overload: Drop, Measurement: Limits{Time: time.Second}, Drain: time.Second}, 0},
+		{"counted", Plan{Schedule: Constant(100), Measurement: Limits{Events: 100}, Drain: time.Second}, 100},
+		{"full speed", Plan{Measurement: Limits{Time: time.Second}}, 0},
+		{"concurrency", Plan{Concurrency: 3, Measurement: Limits{Time: time.Second}}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(Single(), 2, constantly(time.Millisecond))
 				w := &wandering{fake: f, away: 0, back: time.Hour}
-				tt.plan.Portable, tt.plan.EventsPerShot = true, 1
+				tt.plan.Portable, tt.plan.BatchEvents = true, 1
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				r, err := Fire(ctx, tt.plan, w)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Hold.Unsent != tt.want || r.Hold.Sent != 0 {
-					t.Errorf("unsent %d, sent %d, want %d, 0", r.Hold.Unsent, r.Hold.Sent, tt.want)
+				if r.Measurement.Unsent != tt.want || r.Measurement.Sent != 0 {
+					t.Errorf("unsent %d, sent %d, want %d, 0", r.Measurement.Unsent, r.Measurement.Sent, tt.want)
 				}
 				if tt.name != "counted" && r.Stopped == Interrupted {
 					t.Error("only the interruption ended it")
@@ -452,15 +452,15 @@ func TestGateOfASchedule(t *testing.T) {
 		plan Plan
 	}{
 		{"schedule", Plan{Schedule: Constant(1000)}},
-		{"schedule and time", Plan{Schedule: Constant(1000), Hold: Limits{Time: time.Minute}}},
-		{"full speed and time", Plan{Hold: Limits{Time: time.Minute}}},
+		{"schedule and time", Plan{Schedule: Constant(1000), Measurement: Limits{Time: time.Minute}}},
+		{"full speed and time", Plan{Measurement: Limits{Time: time.Minute}}},
 		{"warm-up by events", Plan{WarmupEvents: 30}},
 		{"dropping", Plan{Schedule: Constant(1000), Overload: Drop}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewGate()
-				tt.plan.Gate, tt.plan.Portable, tt.plan.EventsPerShot, tt.plan.MaxInFlight = g, true, 7, 50
+				tt.plan.Gate, tt.plan.Portable, tt.plan.BatchEvents, tt.plan.MaxInFlight = g, true, 7, 50
 				r, err := New(tt.plan, newFake(RoundRobin(3), 1, constantly(time.Millisecond)))
 				if err != nil {
 					t.Fatal(err)
@@ -477,17 +477,17 @@ func TestGateOfASchedule(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := res.Warmup.Acked + res.Hold.Acked; got != 100 {
+				if got := res.Warmup.Acked + res.Measurement.Acked; got != 100 {
 					t.Errorf("acked %d, want the 100 that were fed", got)
 				}
 				if res.Stopped != ByFeed {
 					t.Errorf("stopped by %q, want %q", res.Stopped, ByFeed)
 				}
-				if got := res.Hold.End; got > 210*time.Millisecond {
-					t.Errorf("the hold ended after %v", got)
+				if got := res.Measurement.End; got > 210*time.Millisecond {
+					t.Errorf("the measurement ended after %v", got)
 				}
-				if res.Hold.Dropped > 0 {
-					t.Errorf("%d dropped: waiting for the gate is no overload", res.Hold.Dropped)
+				if res.Measurement.Dropped > 0 {
+					t.Errorf("%d dropped: waiting for the gate is no overload", res.Measurement.Dropped)
 				}
 			})
 		})

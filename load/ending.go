@@ -7,7 +7,7 @@ import (
 	"carronade/measure"
 )
 
-// sweep fires what gathers when somebody ends the run, as a client does that is
+// sweep fires what waits for its batch when somebody ends the run, as a client does that is
 // closed: those events were due, and wait for company that does not come any
 // more. What the bound holds back is left, whatever the plan says of overload:
 // that is the system's doing, and unsent.
@@ -20,7 +20,7 @@ func (t *thread) sweep(now time.Duration) {
 	}
 	t.until = stop
 	due := r.plan.Schedule.Count(stop)
-	tried := make(map[*stripe]uint64) // the event that the stripe began with when it was last served
+	tried := make(map[*stream]uint64) // the event that the stream began with when it was last served
 	for moved := true; moved; {
 		moved = false
 		asleep := t.asleep
@@ -29,7 +29,7 @@ func (t *thread) sweep(now time.Duration) {
 			// One that comes back with the event that it went with found no room:
 			// answers make room, and they are taken only after this.
 			at, again := tried[s]
-			if s.next >= min(r.deal.Before(s.id, due), s.end) || again && at == s.next {
+			if s.next >= min(r.partitioner.Before(s.id, due), s.end) || again && at == s.next {
 				t.asleep.push(s)
 				continue
 			}
@@ -43,16 +43,16 @@ func (t *thread) sweep(now time.Duration) {
 	}
 }
 
-// finish closes the lanes, settles what they settle, and counts what was due
+// finish closes the lanes, completes what they complete, and counts what was due
 // and never sent.
 func (t *thread) finish() {
 	for _, ls := range t.lanes {
 		var out []Outcome // failed before, and not to be tried again
 		for _, s := range ls.refire {
-			out = append(out, Outcome{Shot: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
-			t.settle(&out[len(out)-1], t.run.Now())
+			out = append(out, Outcome{Batch: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
+			t.complete(&out[len(out)-1], t.run.Now())
 		}
-		t.tell(out)
+		t.notify(out)
 		ls.refire = nil
 		if err := ls.Close(); err != nil {
 			t.run.pages.fault(fmt.Errorf("close lane %d: %w", ls.ID(), err))
@@ -65,7 +65,7 @@ func (t *thread) finish() {
 		t.unblock(ls, now)
 	}
 	if t.flying != 0 {
-		t.run.pages.fault(fmt.Errorf("thread %d: %d shots were never settled", t.id, t.flying))
+		t.run.pages.fault(fmt.Errorf("thread %d: %d batches were never completed", t.id, t.flying))
 	}
 	if t.scheduled() {
 		t.account(now)
@@ -82,11 +82,11 @@ func (t *thread) account(now time.Duration) {
 	if stop != Never {
 		due = r.plan.Schedule.Count(stop)
 	}
-	for _, s := range t.stripes {
+	for _, s := range t.streams {
 		for i := range r.phases {
 			ph := &r.phases[i]
-			from, to := r.deal.Before(s.id, ph.from), r.deal.Before(s.id, min(ph.to, max(due, ph.from)))
-			to = max(to, min(s.next, r.deal.Before(s.id, ph.to)))
+			from, to := r.partitioner.Before(s.id, ph.from), r.partitioner.Before(s.id, min(ph.to, max(due, ph.from)))
+			to = max(to, min(s.next, r.partitioner.Before(s.id, ph.to)))
 			t.offered[i] += to - from
 			k := max(from, s.next)
 			if k >= to {
@@ -101,14 +101,14 @@ func (t *thread) account(now time.Duration) {
 	}
 }
 
-// mostAges is how many ages of unsent events are looked up for a stripe.
+// mostAges is how many ages of unsent events are looked up for a stream.
 const mostAges = 4096
 
-// censor records the ages of the events k..to-1 of a stripe, which were never
+// censor records the ages of the events k..to-1 of a stream, which were never
 // sent. There may be thousands of millions of them when a fast schedule met a
 // slow system; beyond a number they are recorded in groups, evenly from the
 // group's first to its last, which is exact at a constant rate.
-func (t *thread) censor(h *measure.Histogram, s *stripe, k, to uint64, now time.Duration) {
+func (t *thread) censor(h *measure.Histogram, s *stream, k, to uint64, now time.Duration) {
 	for per := max(1, (to-k+mostAges-1)/mostAges); k < to; {
 		n := min(per, to-k)
 		first := now - t.due(s, k)

@@ -10,7 +10,7 @@ import (
 	"carronade/measure"
 )
 
-// roomless is a target whose stripes have no lane, or whose lane has no room for
+// roomless is a target whose streams have no lane, or whose lane has no room for
 // them, as while it logs in.
 type roomless struct {
 	*fake
@@ -28,41 +28,41 @@ type heldLane struct{ *fakeLane }
 
 func (heldLane) Room(int32, uint64) int { return 0 }
 
-// TestStopFiresWhatGathers: events that linger when somebody ends the run are
+// TestStopFiresWhatWaits: events that linger when somebody ends the run are
 // fired and answered; those that the bound holds back are not, nor are those of
-// stripes that nothing can be fired for, and they keep nobody from the end.
-func TestStopFiresWhatGathers(t *testing.T) {
+// streams that nothing can be fired for, and they keep nobody from the end.
+func TestStopFiresWhatWaits(t *testing.T) {
 	room := func(f *fake) Target { return f }
-	held := func(f *fake) Target { return roomless{f, true} }
+	noRoom := func(f *fake) Target { return roomless{f, true} }
 	nowhere := func(f *fake) Target { return roomless{f, false} }
 	wide := Plan{MaxInFlight: 1000}
 	for _, tt := range []struct {
 		name    string
 		plan    Plan
-		stripes int
+		streams int
 		service time.Duration
 		of      func(*fake) Target
 		why     Reason
 		want    measure.Counts
 		whole   bool
 	}{
-		{"one stripe", wide, 1, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
-		{"stripes that gather each for itself", wide, 7, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
-		{"held back", Plan{}, 1, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 11, Acked: 11, Unsent: 985}, true},
+		{"one stream", wide, 1, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
+		{"streams that batch each for itself", wide, 7, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
+		{"delayed", Plan{}, 1, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 11, Acked: 11, Unsent: 985}, true},
 		{"ended by a limit", wide, 1, time.Millisecond, room, ByFailures, measure.Counts{Offered: 996, Sent: 990, Acked: 990, Unsent: 6}, false},
 		{"no lane", wide, 3, time.Millisecond, nowhere, Interrupted, measure.Counts{Offered: 996, Unsent: 996}, true},
-		{"a lane that is held", wide, 3, time.Millisecond, held, Interrupted, measure.Counts{Offered: 996, Unsent: 996}, true},
-		{"one stripe, drop", Plan{MaxInFlight: 1000, Overload: Drop}, 1, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
-		{"held back, drop", Plan{Overload: Drop}, 1, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 11, Acked: 11, Dropped: 979, Unsent: 6}, true},
-		{"stripes held back, drop", Plan{Overload: Drop}, 7, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 2, Acked: 2, Dropped: 990, Unsent: 4}, true},
+		{"a lane without room", wide, 3, time.Millisecond, noRoom, Interrupted, measure.Counts{Offered: 996, Unsent: 996}, true},
+		{"one stream, drop", Plan{MaxInFlight: 1000, Overload: Drop}, 1, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
+		{"delayed, drop", Plan{Overload: Drop}, 1, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 11, Acked: 11, Dropped: 979, Unsent: 6}, true},
+		{"streams delayed, drop", Plan{Overload: Drop}, 7, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 2, Acked: 2, Dropped: 990, Unsent: 4}, true},
 		{"no lane, drop", Plan{Overload: Drop}, 3, time.Millisecond, nowhere, Interrupted, measure.Counts{Offered: 996, Dropped: 992, Unsent: 4}, true},
-		{"a lane that is held, drop", Plan{Overload: Drop}, 3, time.Millisecond, held, Interrupted, measure.Counts{Offered: 996, Dropped: 992, Unsent: 4}, true},
+		{"a lane without room, drop", Plan{Overload: Drop}, 3, time.Millisecond, noRoom, Interrupted, measure.Counts{Offered: 996, Dropped: 992, Unsent: 4}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := tt.plan
 				p.Schedule, p.Linger, p.Portable, p.MaxInFlight = Constant(1000), 10*time.Millisecond, true, max(p.MaxInFlight, 1)
-				r, err := New(p, tt.of(newFake(RoundRobin(tt.stripes), 1, constantly(tt.service))))
+				r, err := New(p, tt.of(newFake(RoundRobin(tt.streams), 1, constantly(tt.service))))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -73,7 +73,7 @@ func TestStopFiresWhatGathers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h := &res.Hold
+				h := &res.Measurement
 				got := measure.Counts{Offered: h.Offered, Sent: h.Sent, Acked: h.Acked, Dropped: h.Dropped, Unsent: h.Unsent}
 				if d := cmp.Diff(tt.want, got); d != "" {
 					t.Errorf("(-want +got):\n%s", d)
@@ -81,8 +81,8 @@ func TestStopFiresWhatGathers(t *testing.T) {
 				if res.Whole != tt.whole {
 					t.Errorf("whole: got %v", res.Whole)
 				}
-				if h.Censored.Count() != h.Unsent || h.Sent > 0 && h.Gather.Max() > 10*time.Millisecond {
-					t.Errorf("%d ages of %d unsent events, gathered for at most %v", h.Censored.Count(), h.Unsent, h.Gather.Max())
+				if h.Censored.Count() != h.Unsent || h.Sent > 0 && h.Batching.Max() > 10*time.Millisecond {
+					t.Errorf("%d ages of %d unsent events, batched for at most %v", h.Censored.Count(), h.Unsent, h.Batching.Max())
 				}
 			})
 		})
@@ -124,8 +124,8 @@ func TestStopEndsWithItsDrain(t *testing.T) {
 				if took := time.Since(began); took != tt.took {
 					t.Errorf("it ended after %v, want %v", took, tt.took)
 				}
-				if got := min(1, res.Hold.Acked); got != tt.acked {
-					t.Errorf("%d events were answered", res.Hold.Acked)
+				if got := min(1, res.Measurement.Acked); got != tt.acked {
+					t.Errorf("%d events were answered", res.Measurement.Acked)
 				}
 			})
 		})
@@ -142,19 +142,19 @@ func TestWhole(t *testing.T) {
 		want  bool
 	}{
 		{name: "a rate", plan: Plan{Schedule: Constant(100)}, want: true},
-		{name: "callers", plan: Plan{Callers: 2}, want: true},
+		{name: "concurrency", plan: Plan{Concurrency: 2}, want: true},
 		{name: "full speed", want: true},
 		{name: "aborted", plan: Plan{Schedule: Constant(100)}, abort: true},
 		{name: "in the warm-up", plan: Plan{Schedule: Constant(100), WarmupTime: 2 * time.Second}},
-		{name: "a time", plan: Plan{Schedule: Constant(100), Hold: Limits{Time: time.Minute}}},
-		{name: "a number", plan: Plan{Callers: 2, Hold: Limits{Events: 1e6}}},
-		{name: "bytes", plan: Plan{Callers: 2, Hold: Limits{Bytes: 1 << 40}}},
-		{name: "failures, of which there are none", plan: Plan{Callers: 2, Hold: Limits{Failures: 3}}, want: true},
+		{name: "a time", plan: Plan{Schedule: Constant(100), Measurement: Limits{Time: time.Minute}}},
+		{name: "a number", plan: Plan{Concurrency: 2, Measurement: Limits{Events: 1e6}}},
+		{name: "bytes", plan: Plan{Concurrency: 2, Measurement: Limits{Bytes: 1 << 40}}},
+		{name: "failures, of which there are none", plan: Plan{Concurrency: 2, Measurement: Limits{Failures: 3}}, want: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := tt.plan
-				p.EventsPerShot, p.Portable = 1, true
+				p.BatchEvents, p.Portable = 1, true
 				r, err := New(p, newFake(Single(), 1, constantly(50*time.Millisecond)))
 				if err != nil {
 					t.Fatal(err)

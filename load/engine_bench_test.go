@@ -11,10 +11,10 @@ type instant struct {
 	sink Sink
 	out  []Outcome
 	room int
-	most int // shots of a volley
+	most int // batches of a batch group
 }
 
-func (n *instant) Deal() Deal                   { return Single() }
+func (n *instant) Partitioner() Partitioner     { return Single() }
 func (n *instant) Client(int32) int             { return 0 }
 func (n *instant) Clients() int                 { return 1 }
 func (n *instant) Start(s Sink)                 { n.sink = s }
@@ -24,68 +24,68 @@ func (n *instant) ID() int                      { return 0 }
 func (n *instant) Room(int32, uint64) int       { return n.room }
 func (n *instant) Close() error                 { return nil }
 
-func (n *instant) Volley(int32, uint64, int) int { return n.most }
+func (n *instant) BatchGroup(int32, uint64, int) int { return n.most }
 
-func (n *instant) Fire(shots []Shot) int {
+func (n *instant) Fire(batches []Batch) int {
 	now := n.sink.Now()
-	for i := range shots {
-		shots[i].Bytes = 100
-		n.out = append(n.out, Outcome{Shot: shots[i], Sent: now, Done: now, Acked: shots[i].Events, Place: -1})
+	for i := range batches {
+		batches[i].Bytes = 100
+		n.out = append(n.out, Outcome{Batch: batches[i], Sent: now, Done: now, Acked: batches[i].Events, Place: -1})
 	}
-	return len(shots)
+	return len(batches)
 }
 
 func (n *instant) Flush() {
-	n.sink.Settle(n.out)
+	n.sink.Complete(n.out)
 	n.out = n.out[:0]
 }
 
-// BenchmarkShot is what the engine costs for each shot: composed, fired,
-// settled and recorded on every clock.
-func BenchmarkShot(b *testing.B) {
+// BenchmarkBatch is what the engine costs for each batch: composed, fired,
+// completed and recorded on every clock.
+func BenchmarkBatch(b *testing.B) {
 	for _, bb := range []struct {
 		name string
 		plan Plan
 		room int
 		most int
 	}{
-		{"full speed, one event", Plan{EventsPerShot: 1, MaxInFlight: 256}, 1, 0},
-		{"full speed, one event, in volleys", Plan{EventsPerShot: 1, MaxInFlight: 256}, 1, 128},
-		{"open loop, one event", Plan{Schedule: Constant(1e12), EventsPerShot: 1, MaxInFlight: 256}, 1, 0},
+		{"full speed, one event", Plan{BatchEvents: 1, MaxInFlight: 256}, 1, 0},
+		{"full speed, one event, in batch groups", Plan{BatchEvents: 1, MaxInFlight: 256}, 1, 128},
+		{"open loop, one event", Plan{Schedule: Constant(1e12), BatchEvents: 1, MaxInFlight: 256}, 1, 0},
 		{"open loop, 1000 events", Plan{Schedule: Constant(1e12), MaxInFlight: 5}, 1000, 0},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
-			bb.plan.Hold = Limits{Events: uint64(b.N * bb.room)}
+			bb.plan.Measurement = Limits{Events: uint64(b.N * bb.room)}
 			start := time.Now()
 			r, err := Fire(b.Context(), bb.plan, &instant{room: bb.room, most: bb.most})
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.ReportMetric(float64(r.Hold.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
+			b.ReportMetric(float64(r.Measurement.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
 		})
 	}
 }
 
-// BenchmarkDropHeld is a look at a lane that takes no more, where thousands of
-// stripes have events waiting that the buffer still holds.
-func BenchmarkDropHeld(b *testing.B) {
-	const stripes = 4096
+// BenchmarkDropQueued is a look at a lane that takes no more, where thousands of
+// streams have events waiting that the buffer still holds.
+func BenchmarkDropQueued(b *testing.B) {
+	const streams = 4096
 	for _, s := range []struct {
 		name string
 		of   Schedule
 	}{{"constant", Constant(1e6)}, {"sine", Sine(1e6, 5e5, time.Minute)}} {
 		b.Run(s.name, func(b *testing.B) {
-			f := newFake(RoundRobin(stripes), 1, nil)
-			r, err := New(Plan{Schedule: s.of, EventsPerShot: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 1 << 30, EventBytes: 100, Hold: Limits{Time: time.Hour}}, f)
+			f := newFake(RoundRobin(streams), 1, nil)
+			r, err := New(Plan{Schedule: s.of, BatchEvents: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 1 << 30, EventBytes: 100, Measurement: Limits{Time: time.Hour}}, f)
 			if err != nil {
 				b.Fatal(err)
 			}
 			t := newThread(r, 0, 1)
 			ls := &laneState{Lane: f.lanes[0], full: true}
 			t.byID[0], t.lanes = ls, append(t.lanes, ls)
-			for i := range int32(stripes) {
-				s := &stripe{id: i, end: 1 << 40}
+			for i := range int32(streams) {
+				s := &stream{id: i, end: 1 << 40}
 				s.ready = t.readyAt(s)
 				t.enqueue(s, 0)
 			}
@@ -97,8 +97,8 @@ func BenchmarkDropHeld(b *testing.B) {
 				}
 				t.drop(ls.queue, now)
 			}
-			if ls.queue.n != stripes {
-				b.Fatalf("%d stripes wait, want %d", ls.queue.n, stripes)
+			if ls.queue.n != streams {
+				b.Fatalf("%d streams wait, want %d", ls.queue.n, streams)
 			}
 		})
 	}

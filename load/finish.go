@@ -14,53 +14,53 @@ func (c *collector) finish(started time.Time) *Result {
 	now := r.Now()
 	res := &Result{Started: started, Ended: time.Now(), Mode: r.mode, Unanswered: r.plan.Unanswered, Usage: c.usage, Classes: map[string]uint64{}}
 	res.Threads, res.MostThreads, res.Clients = len(r.threads), max(r.plan.Threads, 0), r.target.Clients()
-	end := c.holdEnd(res)
-	first := r.firstHold()
-	holdStart := min(time.Duration(r.holdAt.Load()), end)
+	end := c.measurementEnd(res)
+	first := r.firstMeasurement()
+	measurementStart := min(time.Duration(r.measurementAt.Load()), end)
 
 	for i := range r.phases {
 		c.complete(i)
 	}
 	if first == 1 {
-		res.Warmup = c.tally(0, measure.WarmUp, 0, min(holdStart, end))
+		res.Warmup = c.tally(0, measure.WarmUp, 0, min(measurementStart, end))
 	}
-	hold := measure.Tally{Name: measure.Hold, Rate: r.phases[first].rate, Start: holdStart, End: end}
+	measurement := measure.Tally{Name: measure.Measurement, Rate: r.phases[first].rate, Start: measurementStart, End: end}
 	for i := first; i < len(r.phases); i++ {
 		ph := &r.phases[i]
 		t := c.tally(i, ph.name, min(ph.start, end), min(ph.end, end))
 		if i == first {
-			t.Start = holdStart
+			t.Start = measurementStart
 		}
-		hold.Counts.Add(t.Counts)
-		hold.Set.Merge(&t.Set)
-		hold.Lower.Merge(&t.Lower)
-		hold.Statuses.Merge(t.Statuses)
-		hold.Arrived += t.Arrived
-		hold.ArrivedBytes += t.ArrivedBytes
-		hold.Answers += t.Answers
-		hold.InFlightPeak = max(hold.InFlightPeak, t.InFlightPeak)
+		measurement.Counts.Add(t.Counts)
+		measurement.Set.Merge(&t.Set)
+		measurement.Lower.Merge(&t.Lower)
+		measurement.Statuses.Merge(t.Statuses)
+		measurement.Arrived += t.Arrived
+		measurement.ArrivedBytes += t.ArrivedBytes
+		measurement.Answers += t.Answers
+		measurement.InFlightPeak = max(measurement.InFlightPeak, t.InFlightPeak)
 		if len(r.phases)-first > 1 && (t.Offered > 0 || t.Length() > 0) {
 			res.Steps = append(res.Steps, t)
-			hold.Rate = 0
+			measurement.Rate = 0
 		}
 	}
-	if hold.Length() > 0 {
+	if measurement.Length() > 0 {
 		area := 0.0
 		for _, t := range r.threads {
 			for i := first; i < len(r.phases); i++ {
 				area += t.area[i]
 			}
 		}
-		hold.InFlight = area / hold.Length().Seconds()
+		measurement.InFlight = area / measurement.Length().Seconds()
 	}
-	res.Hold = hold
+	res.Measurement = measurement
 	res.Drain = measure.Tally{Name: measure.Drain, Start: end, End: max(now, end)}
 	for _, t := range r.threads {
 		res.Drain.Arrived += t.arrived[len(r.phases)]
 		res.Drain.ArrivedBytes += t.arrivedB[len(r.phases)]
 		res.Drain.Answers += t.answers[len(r.phases)]
 	}
-	for _, name := range []string{measure.WarmUp, measure.Hold} {
+	for _, name := range []string{measure.WarmUp, measure.Measurement} {
 		if c.run.plan.Schedule != nil {
 			c.reconcile(name)
 		} else if row := c.rows[name]; row != nil {
@@ -69,15 +69,15 @@ func (c *collector) finish(started time.Time) *Result {
 	}
 	res.Intervals = c.series.Intervals()
 	slices.SortStableFunc(res.Intervals, func(a, b measure.Interval) int { return cmp.Compare(a.Start, b.Start) })
-	res.Whole = res.Stopped == Interrupted && r.plan.Endless() && hold.Length() > 0 && r.abortAt.Load() == int64(Never)
+	res.Whole = res.Stopped == Interrupted && r.plan.Endless() && measurement.Length() > 0 && r.abortAt.Load() == int64(Never)
 	c.failures(res)
 	c.machine(res)
-	res.Missing = r.plan.Hold.missing(hold.Sent, res.Stopped)
+	res.Missing = r.plan.Measurement.missing(measurement.Sent, res.Stopped)
 	_, res.WireRead = r.target.Wire()
 	return res
 }
 
-// missing is how many events a hold that ended so lacks of those asked for.
+// missing is how many events a measurement that ended so lacks of those asked for.
 func (l *Limits) missing(events uint64, why Reason) uint64 {
 	switch {
 	case events >= l.Events:
@@ -88,20 +88,20 @@ func (l *Limits) missing(events uint64, why Reason) uint64 {
 	return l.Events - events
 }
 
-// holdEnd finds when and why the hold ended. An interruption that cut the drain
+// measurementEnd finds when and why the measurement ended. An interruption that cut the drain
 // short is told as the reason: the report is partial then.
-func (c *collector) holdEnd(res *Result) time.Duration {
-	end := c.holdEnded(res)
+func (c *collector) measurementEnd(res *Result) time.Duration {
+	end := c.measurementEnded(res)
 	if stop := time.Duration(c.run.stopAt.Load()); stop != Never && end < stop && c.run.reason.Load() == Interrupted {
 		res.Stopped = Interrupted
 	}
 	return end
 }
 
-func (c *collector) holdEnded(res *Result) time.Duration {
+func (c *collector) measurementEnded(res *Result) time.Duration {
 	r := c.run
-	stop, end, spent := time.Duration(r.stopAt.Load()), time.Duration(r.holdEnd.Load()), time.Duration(r.spentAt.Load())
-	last := min(end, max(time.Duration(r.lastDone.Load()), min(time.Duration(r.holdAt.Load()), r.Now())))
+	stop, end, spent := time.Duration(r.stopAt.Load()), time.Duration(r.measurementEnd.Load()), time.Duration(r.spentAt.Load())
+	last := min(end, max(time.Duration(r.lastDone.Load()), min(time.Duration(r.measurementAt.Load()), r.Now())))
 	switch {
 	case time.Duration(r.outAt.Load()) < min(stop, end, spent):
 		res.Stopped = ByEvents
@@ -114,11 +114,11 @@ func (c *collector) holdEnded(res *Result) time.Duration {
 		return last
 	case end != Never:
 		res.Stopped = ByTime
-		if s := r.plan.Schedule; s != nil && s.End() == end && (r.plan.Hold.Time == 0 || end < r.plan.WarmupTime+r.plan.Hold.Time) {
+		if s := r.plan.Schedule; s != nil && s.End() == end && (r.plan.Measurement.Time == 0 || end < r.plan.WarmupTime+r.plan.Measurement.Time) {
 			res.Stopped = BySchedule
 		}
 		return end
-	case r.plan.Hold.Events > 0:
+	case r.plan.Measurement.Events > 0:
 		res.Stopped = ByEvents
 	default:
 		res.Stopped = BySchedule
@@ -207,14 +207,14 @@ func (c *collector) failures(res *Result) {
 // machine sums up how the generator itself did.
 func (c *collector) machine(res *Result) {
 	r := c.run
-	length := res.Hold.Length()
+	length := res.Measurement.Length()
 	if length <= 0 {
 		return
 	}
 	var full time.Duration
 	lanes := 0
 	for _, t := range r.threads {
-		idle := t.idle + max(0, res.Hold.End-max(t.closing, res.Hold.Start)) // with nothing left to do
+		idle := t.idle + max(0, res.Measurement.End-max(t.closing, res.Measurement.Start)) // with nothing left to do
 		res.Busy = max(res.Busy, 1-min(1, idle.Seconds()/length.Seconds()))
 		for _, ls := range t.lanes {
 			full += ls.blockedFor
@@ -222,7 +222,7 @@ func (c *collector) machine(res *Result) {
 		}
 	}
 	if lanes > 0 {
-		full += time.Duration(lanes) * max(0, res.Hold.End-time.Duration(r.outAt.Load()))
+		full += time.Duration(lanes) * max(0, res.Measurement.End-time.Duration(r.outAt.Load()))
 		res.Full = min(1, full.Seconds()/(float64(lanes)*length.Seconds()))
 	}
 	r.open()

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// fire fires the next shot of a stripe (or, where shots have a fixed make-up,
-// as many of them as are due and the bound allows) and sends the stripe to
+// fire fires the next batch of a stream (or, where batches have a fixed make-up,
+// as many of them as are due and the bound allows) and sends the stream to
 // wait for the following one. False: the lane takes no more for now, and the
-// stripe is back in the queue.
-func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
+// stream is back in the queue.
+func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	var n, phase, events int
 	var shut bool
 	if t.scheduled() {
 		n, shut = t.compose(s, ls, now)
 		phase = s.phase
 	} else {
-		n, phase, events, shut = t.composeVolley(s, ls, now)
+		n, phase, events, shut = t.composeGroup(s, ls, now)
 		if n == 0 && !shut {
 			n, phase, events, shut = t.composeAny(s, ls, now)
 		}
@@ -26,15 +26,15 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 		return true // the lane has room, and waiting for an allowance is no overload
 	}
 	if n == 0 {
-		t.refused(ls, now) // no room for this stripe: Ready will come
+		t.refused(ls, now) // no room for this stream: Ready will come
 		t.line(ls, s)
 		return false
 	}
-	taken := ls.Fire(t.shots[:n])
+	taken := ls.Fire(t.batches[:n])
 	fired := 0
 	for i := range taken {
-		fired += int(t.shots[i].Events)
-		t.sent(&t.shots[i], s, ls, phase, now)
+		fired += int(t.batches[i].Events)
+		t.sent(&t.batches[i], s, ls, phase, now)
 	}
 	if taken > 0 {
 		t.soil(ls)
@@ -42,21 +42,21 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 	if taken < n {
 		rest := 0
 		for i := taken; i < n; i++ {
-			rest += int(t.shots[i].Events)
-			ls.seq -= uint64(t.shots[i].count())
+			rest += int(t.batches[i].Events)
+			ls.seq -= uint64(t.batches[i].count())
 		}
 		if !t.scheduled() {
 			t.run.unclaim(min(rest, events), phase)
 		}
 		if g := t.run.plan.Gate; g != nil {
-			g.settle(fired, rest)
+			g.complete(fired, rest)
 		}
 		t.refused(ls, now)
 		t.line(ls, s)
 		return false
 	}
 	if g := t.run.plan.Gate; g != nil {
-		g.settle(fired, 0)
+		g.complete(fired, 0)
 	}
 	if t.room(ls) == 0 {
 		t.block(ls, now)
@@ -69,14 +69,14 @@ func (t *thread) fire(s *stripe, ls *laneState, now time.Duration) bool {
 	return true
 }
 
-// compose makes shots of the events of a scheduled stripe that are due. Shut:
+// compose makes batches of the events of a scheduled stream that are due. Shut:
 // the gate allowed none of them.
-func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) (n int, shut bool) {
+func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, shut bool) {
 	p := &t.run.plan
-	due := min(t.run.deal.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
+	due := min(t.run.partitioner.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
 	most := 1
-	if p.EventsPerShot > 0 {
-		most = min(t.room(ls), len(t.shots))
+	if p.BatchEvents > 0 {
+		most = min(t.room(ls), len(t.batches))
 	}
 	free := t.places(ls)
 	for k := s.next; n < most && k < due; n++ {
@@ -85,8 +85,8 @@ func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) (n int, sh
 			break
 		}
 		var events int
-		if p.EventsPerShot > 0 {
-			events = int(min(uint64(p.EventsPerShot), s.end-k, uint64(room)))
+		if p.BatchEvents > 0 {
+			events = int(min(uint64(p.BatchEvents), s.end-k, uint64(room)))
 		} else {
 			events = int(min(due-k, uint64(room)))
 		}
@@ -95,36 +95,36 @@ func (t *thread) compose(s *stripe, ls *laneState, now time.Duration) (n int, sh
 				return n, true
 			}
 		}
-		shot := &t.shots[n]
-		*shot = Shot{Seq: ls.seq, First: k, Stripe: s.id, Events: int32(events), Phase: int32(s.phase)}
+		batch := &t.batches[n]
+		*batch = Batch{Seq: ls.seq, First: k, Stream: s.id, Events: int32(events), Phase: int32(s.phase)}
 		ls.seq++
-		shot.DueFirst = t.due(s, k)
-		shot.DueLast, shot.Ready = shot.DueFirst, shot.DueFirst
-		if p.EventsPerShot == 0 && events > 1 {
-			shot.DueLast = t.due(s, k+uint64(events)-1)
+		batch.DueFirst = t.due(s, k)
+		batch.DueLast, batch.Ready = batch.DueFirst, batch.DueFirst
+		if p.BatchEvents == 0 && events > 1 {
+			batch.DueLast = t.due(s, k+uint64(events)-1)
 		}
-		if p.EventsPerShot == 0 && p.Linger > 0 {
-			shot.Ready += p.Linger
+		if p.BatchEvents == 0 && p.Linger > 0 {
+			batch.Ready += p.Linger
 			if events == room {
-				shot.Ready = min(shot.Ready, shot.DueLast)
+				batch.Ready = min(batch.Ready, batch.DueLast)
 			}
-			shot.Ready = min(shot.Ready, now) // the lane had more room when the stripe went to sleep
+			batch.Ready = min(batch.Ready, now) // the lane had more room when the stream went to sleep
 		}
-		shot.Free = max(shot.Ready, ls.again, s.again, free.next())
+		batch.Free = max(batch.Ready, ls.again, s.again, free.next())
 		k += uint64(events)
 	}
 	return n, false
 }
 
-// composeAny makes shots of a stripe that no schedule holds back. Shut: neither
+// composeAny makes batches of a stream that no schedule holds back. Shut: neither
 // the gate nor the budget of the run allowed any.
-func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
+func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
 	p := &t.run.plan
 	most := 1
-	if p.EventsPerShot > 0 {
-		// Half of the bound at a time, so that other stripes get their turn.
-		most = min(t.room(ls), len(t.shots), max(1, p.MaxInFlight/2))
-		if len(t.stripes) > 1 || p.Callers > 0 {
+	if p.BatchEvents > 0 {
+		// Half of the bound at a time, so that other streams get their turn.
+		most = min(t.room(ls), len(t.batches), max(1, p.MaxInFlight/2))
+		if len(t.streams) > 1 || p.Concurrency > 0 {
 			most = 1
 		}
 	}
@@ -135,8 +135,8 @@ func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, pha
 		if events == 0 {
 			break
 		}
-		if p.EventsPerShot > 0 {
-			events = min(events, p.EventsPerShot)
+		if p.BatchEvents > 0 {
+			events = min(events, p.BatchEvents)
 		}
 		if g := p.Gate; g != nil {
 			if events = g.take(events); events == 0 {
@@ -146,23 +146,23 @@ func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, pha
 		}
 		got, ph := t.run.claim(events, now)
 		fits := n == 0 || ph == phase
-		if !fits { // the warm-up ended between two shots
+		if !fits { // the warm-up ended between two batches
 			t.run.unclaim(got, ph)
 			got = 0
 		}
 		if g := p.Gate; g != nil && got < events {
-			g.settle(0, events-got)
+			g.complete(0, events-got)
 		}
 		if got == 0 {
 			shut = fits
 			break
 		}
 		phase = ph
-		shot := &t.shots[n]
-		*shot = Shot{Seq: ls.seq, First: k, Stripe: s.id, Events: int32(got), Phase: int32(ph), DueFirst: -1, DueLast: -1}
+		batch := &t.batches[n]
+		*batch = Batch{Seq: ls.seq, First: k, Stream: s.id, Events: int32(got), Phase: int32(ph), DueFirst: -1, DueLast: -1}
 		ls.seq++
-		shot.Ready = max(free.next(), ls.met)
-		shot.Free = max(shot.Ready, ls.again, s.again)
+		batch.Ready = max(free.next(), ls.met)
+		batch.Free = max(batch.Ready, ls.again, s.again)
 		k += uint64(got)
 		claimed += got
 		n++
@@ -172,33 +172,33 @@ func (t *thread) composeAny(s *stripe, ls *laneState, now time.Duration) (n, pha
 
 // places is a look at when the free places of the bound became free.
 func (t *thread) places(ls *laneState) glance {
-	if t.run.plan.Callers > 0 {
-		return t.callers.look()
+	if t.run.plan.Concurrency > 0 {
+		return t.callerSlots.look()
 	}
 	return ls.slots.look()
 }
 
-// sent accounts for a shot that the lane took.
-func (t *thread) sent(shot *Shot, s *stripe, ls *laneState, phase int, now time.Duration) {
-	shots := shot.count()
-	if t.run.plan.Callers > 0 {
-		t.callers.pop(shots)
+// sent accounts for a batch that the lane took.
+func (t *thread) sent(batch *Batch, s *stream, ls *laneState, phase int, now time.Duration) {
+	batches := batch.count()
+	if t.run.plan.Concurrency > 0 {
+		t.callerSlots.pop(batches)
 	} else {
-		ls.slots.pop(shots)
+		ls.slots.pop(batches)
 	}
-	s.next += uint64(shot.Events)
-	t.fly(now, int64(shot.Events))
+	s.next += uint64(batch.Events)
+	t.fly(now, int64(batch.Events))
 	t.longs(now)
-	t.flying += shots
+	t.flying += batches
 	pg := t.rec.at(now, phase)
-	pg.Sent += uint64(shot.Events)
-	pg.Bytes += uint64(shot.Bytes)
-	pg.Shots += uint64(shots)
+	pg.Sent += uint64(batch.Events)
+	pg.Bytes += uint64(batch.Bytes)
+	pg.Batches += uint64(batches)
 	if !t.scheduled() {
-		pg.Offered += uint64(shot.Events)
+		pg.Offered += uint64(batch.Events)
 	}
-	if l := t.run.plan.Hold.Bytes; l > 0 && phase >= t.run.firstHold() {
-		if uint64(t.run.bytes.Add(shot.Bytes)) >= l {
+	if l := t.run.plan.Measurement.Bytes; l > 0 && phase >= t.run.firstMeasurement() {
+		if uint64(t.run.bytes.Add(batch.Bytes)) >= l {
 			t.run.spentAt.CompareAndSwap(int64(Never), int64(now))
 			t.run.wakeAll()
 		}
@@ -269,7 +269,7 @@ func (t *thread) unblock(ls *laneState, at time.Duration) {
 	}
 	ls.blocked = false
 	r := t.run
-	ls.blockedFor += max(0, r.clipEnd(min(at, time.Duration(r.outAt.Load())))-max(ls.blockedAt, time.Duration(r.holdAt.Load())))
+	ls.blockedFor += max(0, r.clipEnd(min(at, time.Duration(r.outAt.Load())))-max(ls.blockedAt, time.Duration(r.measurementAt.Load())))
 }
 
 // soil notes that a lane has something to write.
@@ -280,7 +280,7 @@ func (t *thread) soil(ls *laneState) {
 	}
 }
 
-// refire fires failed shots again, before anything new on their lane.
+// refire fires failed batches again, before anything new on their lane.
 func (t *thread) refire() {
 	for i := 0; t.refires > 0 && i < len(t.lanes); i++ {
 		ls := t.lanes[i]
@@ -297,7 +297,7 @@ func (t *thread) refire() {
 	}
 }
 
-// drop gives up the shots of queued stripes for which the bound has no room. It
+// drop gives up the batches of queued streams for which the bound has no room. It
 // looks at none before the buffer is too small for one of them: a lane that
 // takes no more is looked at many thousand times a second.
 func (t *thread) drop(q *backlog, now time.Duration) {
@@ -310,22 +310,22 @@ func (t *thread) drop(q *backlog, now time.Duration) {
 	}
 }
 
-// holds is how many events of each stripe the buffer holds, which all share
+// holds is how many events of each stream the buffer holds, which all share
 // evenly; 0 where there is none.
-func (p *Plan) holds(stripes int) uint64 {
+func (p *Plan) holds(streams int) uint64 {
 	if p.BufferBytes <= 0 || p.Overload != Drop || p.Schedule == nil {
 		return 0
 	}
-	each := p.EventBytes * float64(stripes)
+	each := p.EventBytes * float64(streams)
 	if each <= 0 || float64(p.BufferBytes)/each >= 1<<62 {
 		return 1 << 62
 	}
 	return uint64(max(1, math.Ceil(float64(p.BufferBytes)/each)))
 }
 
-// spillsAt is when as many events of a stripe are due as the buffer holds, so
-// that the next shot of it is given up; Never where they do not come.
-func (t *thread) spillsAt(s *stripe) time.Duration {
+// spillsAt is when as many events of a stream are due as the buffer holds, so
+// that the next batch of it is given up; Never where they do not come.
+func (t *thread) spillsAt(s *stream) time.Duration {
 	if t.holds == 0 {
 		return 0
 	}
@@ -339,17 +339,17 @@ func (t *thread) spillsAt(s *stripe) time.Duration {
 	return at
 }
 
-// give drops what a stripe has due, unless the buffer may still hold it.
-func (t *thread) give(s *stripe, now time.Duration) {
+// give drops what a stream has due, unless the buffer may still hold it.
+func (t *thread) give(s *stream, now time.Duration) {
 	p := &t.run.plan
 	for s.ready <= now {
-		due := min(t.run.deal.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
+		due := min(t.run.partitioner.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
 		if due <= s.next {
 			break
 		}
 		events := due - s.next
-		if p.EventsPerShot > 0 {
-			events = min(uint64(p.EventsPerShot), s.end-s.next)
+		if p.BatchEvents > 0 {
+			events = min(uint64(p.BatchEvents), s.end-s.next)
 		}
 		if due-s.next < t.holds {
 			t.enqueue(s, now)
@@ -364,7 +364,7 @@ func (t *thread) give(s *stripe, now time.Duration) {
 	t.asleep.push(s)
 }
 
-// allowed is how many of the stripes that wait for an allowance may try again.
+// allowed is how many of the streams that wait for an allowance may try again.
 func (t *thread) allowed() int {
 	if g := t.run.plan.Gate; g != nil && len(t.gated) > 0 {
 		return int(min(uint64(len(t.gated)), g.Left()))

@@ -38,7 +38,7 @@ type stalledLane struct {
 
 func (s *stalled) Route(n int32) Lane { return &stalledLane{s.lanes[s.Client(n)], s} }
 
-func (l *stalledLane) Fire(batches []Shot) int {
+func (l *stalledLane) Fire(batches []Batch) int {
 	if !l.s.done && l.f.sink.Now() >= frozenAt {
 		l.s.done = true
 		time.Sleep(frozenFor)
@@ -46,8 +46,8 @@ func (l *stalledLane) Fire(batches []Shot) int {
 	return l.fakeLane.Fire(batches)
 }
 
-func serve(took time.Duration) func(int, Shot, time.Duration) (time.Duration, Outcome) {
-	return func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) { return at + took, Outcome{} }
+func serve(took time.Duration) func(int, Batch, time.Duration) (time.Duration, Outcome) {
+	return func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) { return at + took, Outcome{} }
 }
 
 func TestFrozenSender(t *testing.T) {
@@ -68,13 +68,13 @@ func TestFrozenSender(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &stalled{fake: newFake(Single(), 1, serve(time.Millisecond))}
 				res, err := Fire(t.Context(), Plan{
-					Schedule: Constant(200), MaxInFlight: tt.bound, EventsPerShot: 1,
-					Hold: Limits{Time: 3 * time.Second}, Portable: true,
+					Schedule: Constant(200), MaxInFlight: tt.bound, BatchEvents: 1,
+					Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 				}, f)
 				if err != nil {
 					t.Fatal(err)
 				}
-				h := &res.Hold
+				h := &res.Measurement
 				if got := over(h.Response); got != tt.response {
 					t.Errorf("%d response times over 20 ms, want %d", got, tt.response)
 				}
@@ -110,7 +110,7 @@ func TestFrozenReader(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		bound             int
-		told              bool // the reader says since when it may have waited; else the watchdog does
+		stated            bool // the reader says since when it may have waited; else the watchdog does
 		response, service uint64
 		sendSlow          uint64
 	}{
@@ -124,11 +124,11 @@ func TestFrozenReader(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const thaw = frozenAt + frozenFor
-				answer := func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+				answer := func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
 					o := Outcome{}
 					done := at + time.Millisecond
 					if done > frozenAt && done < thaw {
-						if tt.told {
+						if tt.stated {
 							o.Earliest = frozenAt // when it last looked
 						}
 						done = thaw
@@ -137,21 +137,21 @@ func TestFrozenReader(t *testing.T) {
 				}
 				f := newFake(Single(), 1, answer)
 				r, err := New(Plan{
-					Schedule: Constant(200), MaxInFlight: tt.bound, EventsPerShot: 1,
-					Hold: Limits{Time: 3 * time.Second}, Portable: true,
+					Schedule: Constant(200), MaxInFlight: tt.bound, BatchEvents: 1,
+					Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 				}, f)
 				if err != nil {
 					t.Fatal(err)
 				}
 				r.Start()
-				if !tt.told {
+				if !tt.stated {
 					time.AfterFunc(thaw-time.Nanosecond, func() { r.dog.note(frozeProcess, frozenAt, thaw) })
 				}
 				res, err := r.Wait()
 				if err != nil {
 					t.Fatal(err)
 				}
-				h := &res.Hold
+				h := &res.Measurement
 				if got := over(h.Response); got != tt.response {
 					t.Errorf("%d response times over 20 ms, want %d", got, tt.response)
 				}
@@ -181,13 +181,13 @@ func TestFrozenTargetIsNotBlamed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(Single(), 1, frozen(time.Second))
 			res, err := Fire(t.Context(), Plan{
-				Schedule: Constant(200), MaxInFlight: bound, EventsPerShot: 1,
-				Hold: Limits{Time: 3 * time.Second}, Portable: true,
+				Schedule: Constant(200), MaxInFlight: bound, BatchEvents: 1,
+				Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 			}, f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := &res.Hold
+			h := &res.Measurement
 			if !h.Response.Equal(h.Lower.Response) || !h.Service.Equal(h.Lower.Service) {
 				t.Errorf("bound %d: upper and lower values differ: response %v and %v at p99", bound, h.Response.Percentile(99), h.Lower.Response.Percentile(99))
 			}

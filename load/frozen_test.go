@@ -10,37 +10,37 @@ import (
 )
 
 // fake is a target in virtual time: one lane per client, whose service of a
-// shot takes what the serve function says.
+// batch takes what the serve function says.
 type fake struct {
-	deal    Deal
-	clients int
-	sink    Sink
-	lanes   []*fakeLane
-	room    int
-	volleys int // shots of a volley at most
+	partitioner Partitioner
+	clients     int
+	sink        Sink
+	lanes       []*fakeLane
+	room        int
+	groups      int // batches of a batch group at most
 	// away and back: lanes have no connection from the one to the other; both 0:
 	// they always have one.
 	away, back time.Duration
-	// answer says when a shot written at a time is answered, and how.
-	answer func(lane int, s Shot, at time.Duration) (done time.Duration, o Outcome)
+	// answer says when a batch written at a time is answered, and how.
+	answer func(lane int, s Batch, at time.Duration) (done time.Duration, o Outcome)
 }
 
 type fakeLane struct {
 	f    *fake
 	id   int
 	mu   sync.Mutex
-	open map[uint64]Shot
+	open map[uint64]Batch
 }
 
-func newFake(deal Deal, clients int, answer func(lane int, s Shot, at time.Duration) (time.Duration, Outcome)) *fake {
-	f := &fake{deal: deal, clients: clients, room: 1 << 20, answer: answer}
+func newFake(partitioner Partitioner, clients int, answer func(lane int, s Batch, at time.Duration) (time.Duration, Outcome)) *fake {
+	f := &fake{partitioner: partitioner, clients: clients, room: 1 << 20, answer: answer}
 	for i := range clients {
-		f.lanes = append(f.lanes, &fakeLane{f: f, id: i, open: map[uint64]Shot{}})
+		f.lanes = append(f.lanes, &fakeLane{f: f, id: i, open: map[uint64]Batch{}})
 	}
 	return f
 }
 
-func (f *fake) Deal() Deal                   { return f.deal }
+func (f *fake) Partitioner() Partitioner     { return f.partitioner }
 func (f *fake) Client(s int32) int           { return int(s) % f.clients }
 func (f *fake) Clients() int                 { return f.clients }
 func (f *fake) Start(s Sink)                 { f.sink = s }
@@ -51,15 +51,15 @@ func (l *fakeLane) ID() int                { return l.id }
 func (l *fakeLane) Room(int32, uint64) int { return l.f.room }
 func (l *fakeLane) Flush()                 {}
 
-func (l *fakeLane) Volley(int32, uint64, int) int { return l.f.volleys }
+func (l *fakeLane) BatchGroup(int32, uint64, int) int { return l.f.groups }
 
-// singles makes the shots that a volley stands for.
-func singles(v Shot) []Shot {
+// singles makes the batches that a batch group stands for.
+func singles(v Batch) []Batch {
 	n := v.count()
-	out := make([]Shot, n)
+	out := make([]Batch, n)
 	for i := range out {
 		s := v
-		s.Shots, s.Events, s.Bytes = 0, v.Events/int32(n), v.Bytes/int64(n)
+		s.Batches, s.Events, s.Bytes = 0, v.Events/int32(n), v.Bytes/int64(n)
 		s.Seq += uint64(i)
 		s.First += uint64(i) * uint64(s.Events)
 		out[i] = s
@@ -67,7 +67,7 @@ func singles(v Shot) []Shot {
 	return out
 }
 
-func (l *fakeLane) Fire(shots []Shot) int {
+func (l *fakeLane) Fire(batches []Batch) int {
 	now := l.f.sink.Now()
 	if now >= l.f.away && now < l.f.back {
 		if l.f.back != Never {
@@ -75,12 +75,12 @@ func (l *fakeLane) Fire(shots []Shot) int {
 		}
 		return 0
 	}
-	for i := range shots {
-		shots[i].Bytes = int64(shots[i].Events) * 10
-		var run Outcome // consecutive shots of one fate
-		for _, s := range singles(shots[i]) {
+	for i := range batches {
+		batches[i].Bytes = int64(batches[i].Events) * 10
+		var run Outcome // consecutive batches of one fate
+		for _, s := range singles(batches[i]) {
 			done, o := l.f.answer(l.id, s, now)
-			o.Shot, o.Lane, o.Sent, o.Done, o.Place = s, int32(l.id), now, done, -1
+			o.Batch, o.Lane, o.Sent, o.Done, o.Place = s, int32(l.id), now, done, -1
 			if o.Acked+o.Failed+o.Unknown == 0 {
 				o.Acked = s.Events
 			}
@@ -88,27 +88,27 @@ func (l *fakeLane) Fire(shots []Shot) int {
 			l.open[s.Seq] = s
 			l.mu.Unlock()
 			if run.Events > 0 && (run.Done != o.Done || run.Class != o.Class) {
-				l.settleAt(run)
+				l.completeAt(run)
 				run = Outcome{}
 			}
 			if run.Events == 0 {
 				run = o
 				continue
 			}
-			run.Shots = int32(run.count() + 1)
+			run.Batches = int32(run.count() + 1)
 			run.Events += o.Events
 			run.Bytes += o.Bytes
 			run.Acked += o.Acked
 			run.Failed += o.Failed
 			run.Unknown += o.Unknown
 		}
-		l.settleAt(run)
+		l.completeAt(run)
 	}
-	return len(shots)
+	return len(batches)
 }
 
-// settleAt settles when the answer comes.
-func (l *fakeLane) settleAt(o Outcome) {
+// completeAt completes when the answer comes.
+func (l *fakeLane) completeAt(o Outcome) {
 	if o.Done == Never {
 		return
 	}
@@ -121,7 +121,7 @@ func (l *fakeLane) settleAt(o Outcome) {
 		for i := range o.count() {
 			delete(l.open, o.Seq+uint64(i))
 		}
-		l.f.sink.Settle([]Outcome{o})
+		l.f.sink.Complete([]Outcome{o})
 	})
 }
 
@@ -129,17 +129,17 @@ func (l *fakeLane) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.open {
-		l.f.sink.Settle([]Outcome{{Shot: s, Lane: int32(l.id), Sent: s.Free, Done: l.f.sink.Now(), Unknown: s.Events, Class: Canceled, Text: "closed", Place: -1}})
+		l.f.sink.Complete([]Outcome{{Batch: s, Lane: int32(l.id), Sent: s.Free, Done: l.f.sink.Now(), Unknown: s.Events, Class: Canceled, Text: "closed", Place: -1}})
 	}
 	clear(l.open)
 	return nil
 }
 
-// frozen answers after 1 ms of service, one shot at a time when serial, except
+// frozen answers after 1 ms of service, one batch at a time when serial, except
 // that from freeze on, for 500 ms, it neither works nor answers.
-func frozen(freeze time.Duration) func(int, Shot, time.Duration) (time.Duration, Outcome) {
+func frozen(freeze time.Duration) func(int, Batch, time.Duration) (time.Duration, Outcome) {
 	const service, ice = time.Millisecond, 500 * time.Millisecond
-	return func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+	return func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
 		if at >= freeze && at < freeze+ice {
 			at = freeze + ice
 		}
@@ -163,13 +163,13 @@ func TestFrozenTarget(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(Single(), 1, frozen(time.Second))
 				res, err := Fire(t.Context(), Plan{
-					Schedule: Constant(200), MaxInFlight: tt.bound, EventsPerShot: 1,
-					Overload: tt.overload, Hold: Limits{Time: 3 * time.Second}, Portable: true,
+					Schedule: Constant(200), MaxInFlight: tt.bound, BatchEvents: 1,
+					Overload: tt.overload, Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 				}, f)
 				if err != nil {
 					t.Fatal(err)
 				}
-				h := &res.Hold
+				h := &res.Measurement
 				if h.Offered != 600 {
 					t.Errorf("offered %d, want 600", h.Offered)
 				}

@@ -69,7 +69,7 @@ func (g *Gate) onChange(f func()) {
 }
 
 // take claims up to n events and returns how many it got. They are to be
-// settled.
+// completed.
 func (g *Gate) take(n int) int {
 	g.counts.Lock()
 	defer g.counts.Unlock()
@@ -79,8 +79,8 @@ func (g *Gate) take(n int) int {
 	return got
 }
 
-// settle says what became of events that were taken: fired, or given back.
-func (g *Gate) settle(fired, back int) {
+// complete says what became of events that were taken: fired, or given back.
+func (g *Gate) complete(fired, back int) {
 	g.counts.Lock()
 	g.left += int64(back)
 	g.taken -= int64(fired + back)

@@ -8,7 +8,7 @@ import (
 
 // An inbox carries outcomes from the goroutines that read answers to the
 // sending thread that owns the lane. The lock is taken once per slice of
-// outcomes, never per event, and is held for the time of a copy; recording
+// outcomes, never per event, and is locked for the time of a copy; recording
 // happens on the thread alone, in memory that nobody else touches.
 type inbox struct {
 	mu     sync.Mutex
@@ -20,13 +20,13 @@ type inbox struct {
 	spareReady []readiness
 }
 
-// A readiness is a lane (or, with lane -1, any stripe) that may be tried again.
+// A readiness is a lane (or, with lane -1, any stream) that may be tried again.
 type readiness struct {
 	lane int
 	at   time.Duration
 }
 
-func (b *inbox) settle(out []Outcome) {
+func (b *inbox) complete(out []Outcome) {
 	b.mu.Lock()
 	b.out = append(b.out, out...)
 	b.filled.Store(true)

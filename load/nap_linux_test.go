@@ -16,13 +16,13 @@ type prompt struct {
 	wg      sync.WaitGroup
 }
 
-func (f *prompt) Deal() Deal             { return RoundRobin(1) }
-func (f *prompt) Client(int32) int       { return 0 }
-func (f *prompt) Clients() int           { return 1 }
-func (f *prompt) Route(int32) Lane       { return f }
-func (f *prompt) Wire() (uint64, uint64) { return 0, 0 }
-func (f *prompt) ID() int                { return 0 }
-func (f *prompt) Room(int32, uint64) int { return 1 }
+func (f *prompt) Partitioner() Partitioner { return RoundRobin(1) }
+func (f *prompt) Client(int32) int         { return 0 }
+func (f *prompt) Clients() int             { return 1 }
+func (f *prompt) Route(int32) Lane         { return f }
+func (f *prompt) Wire() (uint64, uint64)   { return 0, 0 }
+func (f *prompt) ID() int                  { return 0 }
+func (f *prompt) Room(int32, uint64) int   { return 1 }
 
 func (f *prompt) Start(s Sink) {
 	f.sink, f.work = s, make(chan []Outcome, 1<<16)
@@ -31,16 +31,16 @@ func (f *prompt) Start(s Sink) {
 			for i := range out {
 				out[i].Done = s.Now()
 			}
-			s.Settle(out)
+			s.Complete(out)
 		}
 	})
 }
 
-func (f *prompt) Fire(shots []Shot) int {
-	for i := range shots {
-		f.out = append(f.out, Outcome{Shot: shots[i], Sent: f.sink.Now(), Acked: shots[i].Events, Place: -1})
+func (f *prompt) Fire(batches []Batch) int {
+	for i := range batches {
+		f.out = append(f.out, Outcome{Batch: batches[i], Sent: f.sink.Now(), Acked: batches[i].Events, Place: -1})
 	}
-	return len(shots)
+	return len(batches)
 }
 
 func (f *prompt) Flush() {
@@ -70,7 +70,7 @@ func TestNaps(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &prompt{}
-			r, err := New(Plan{Schedule: Constant(tt.rate), EventsPerShot: 1, MaxInFlight: tt.inFlight, Hold: Limits{Time: length}}, f)
+			r, err := New(Plan{Schedule: Constant(tt.rate), BatchEvents: 1, MaxInFlight: tt.inFlight, Measurement: Limits{Time: length}}, f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestNaps(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := uint64(tt.rate * length.Seconds())
-			if h := res.Hold; h.Acked != want || h.Dropped+h.Unsent > 0 {
+			if h := res.Measurement; h.Acked != want || h.Dropped+h.Unsent > 0 {
 				t.Errorf("%+v, want %d acked", h.Counts, want)
 			}
 			if f.flushes > tt.most {
@@ -93,14 +93,14 @@ func TestNaps(t *testing.T) {
 	}
 }
 
-// Answers end a wait for the bound at once: with naps between, one shot in
+// Answers end a wait for the bound at once: with naps between, one batch in
 // flight could keep 8,000 a second, and the median of those due over 300 ms at
 // 13,000 would wait 94 ms.
 func TestNapsEndWithAnAnswer(t *testing.T) {
 	const tries = 5 // a busy machine may not keep it either
 	var got time.Duration
 	for range tries {
-		r, err := New(Plan{Schedule: Constant(13_000), EventsPerShot: 1, MaxInFlight: 1, Hold: Limits{Time: 300 * time.Millisecond}}, &prompt{})
+		r, err := New(Plan{Schedule: Constant(13_000), BatchEvents: 1, MaxInFlight: 1, Measurement: Limits{Time: 300 * time.Millisecond}}, &prompt{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestNapsEndWithAnAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got = res.Hold.Response.Percentile(50); got < 94*time.Millisecond/2 {
+		if got = res.Measurement.Response.Percentile(50); got < 94*time.Millisecond/2 {
 			return
 		}
 	}

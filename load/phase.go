@@ -8,7 +8,7 @@ import (
 )
 
 // A phase is a span of the run that is reported on its own: the warm-up, the
-// hold, or each step of a hold with several. An event belongs to the phase of
+// measurement, or each step of a measurement with several. An event belongs to the phase of
 // its due time, or of its sending where nothing schedules it.
 type phase struct {
 	name       string
@@ -43,19 +43,19 @@ func (p *Plan) phases() []phase {
 	if p.Schedule != nil {
 		end = p.Schedule.End()
 	}
-	if p.Hold.Time > 0 && start+p.Hold.Time < end {
-		end = start + p.Hold.Time
+	if p.Measurement.Time > 0 && start+p.Measurement.Time < end {
+		end = start + p.Measurement.Time
 	}
 	to := count(end)
-	if p.Hold.Events > 0 && (p.Schedule == nil || p.Hold.Events < to-from) {
-		to = from + p.Hold.Events
+	if p.Measurement.Events > 0 && (p.Schedule == nil || p.Measurement.Events < to-from) {
+		to = from + p.Measurement.Events
 	}
 	if len(p.Steps) < 2 || p.Schedule == nil {
 		rate := 0.0
 		if p.Schedule != nil {
 			rate = p.Schedule.Rate(start)
 		}
-		return append(out, phase{name: measure.Hold, rate: rate, start: start, end: end, from: from, to: to})
+		return append(out, phase{name: measure.Measurement, rate: rate, start: start, end: end, from: from, to: to})
 	}
 	for _, s := range p.Steps {
 		ph := phase{name: s.Name, rate: s.Rate, start: start + s.Start, end: min(start+s.End, end), from: from}
@@ -72,8 +72,8 @@ func (p *Plan) phases() []phase {
 	return out
 }
 
-// PhaseNames names the phases of a plan by the index that shots carry: the
-// warm-up where there is one, then the hold or each of its steps.
+// PhaseNames names the phases of a plan by the index that batches carry: the
+// warm-up where there is one, then the measurement or each of its steps.
 func (p *Plan) PhaseNames() []string {
 	var names []string
 	for _, ph := range p.phases() {

@@ -6,7 +6,7 @@ import (
 )
 
 // A Poller is a Target that needs no goroutines of its own to read answers: the
-// sending threads wait in it, and it settles what comes on the thread that is
+// sending threads wait in it, and it completes what comes on the thread that is
 // waiting. That spares the switch between two threads that each answer would cost,
 // which for small answers is more than the answer; and the thread knows for how long
 // an answer may have waited for it (Outcome.Earliest).
@@ -26,7 +26,7 @@ type Waiting interface {
 	// Prepare is called once, on the thread that will wait, to which its goroutine is
 	// locked until Leave has returned.
 	Prepare()
-	// Wait returns when it settled something, at an offset from the start of
+	// Wait returns when it completed something, at an offset from the start of
 	// the run (Never: not by itself), or soon after a Wake since it last
 	// returned; it may return early. It must not fire. patient says that nothing
 	// waits for an answer: a target that learns otherwise when answers arrived may

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// answering is a target that settles what was fired only from within Wait.
+// answering is a target that completes what was fired only from within Wait.
 type answering struct {
 	instant
 	mu    sync.Mutex
@@ -21,14 +21,14 @@ type answering struct {
 func (a *answering) Start(s Sink)     { a.sink = s }
 func (a *answering) Route(int32) Lane { return a }
 
-func (a *answering) Fire(shots []Shot) int {
+func (a *answering) Fire(batches []Batch) int {
 	now := a.sink.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i := range shots {
-		a.fired = append(a.fired, Outcome{Shot: shots[i], Sent: now, Done: now, Acked: shots[i].Events, Place: -1})
+	for i := range batches {
+		a.fired = append(a.fired, Outcome{Batch: batches[i], Sent: now, Done: now, Acked: batches[i].Events, Place: -1})
 	}
-	return len(shots)
+	return len(batches)
 }
 
 func (a *answering) Flush() {}
@@ -51,7 +51,7 @@ func (a *answering) Wait(until time.Duration, _ bool) {
 		out[i].Done = a.sink.Now()
 	}
 	if len(out) > 0 {
-		a.sink.Settle(out)
+		a.sink.Complete(out)
 		return
 	}
 	select {
@@ -74,25 +74,25 @@ func (a *answering) Leave()   { a.left = true }
 func (a *answering) Threads(int) int { return 1 }
 func (a *answering) Clients() int    { return 3 }
 
-// The sending thread waits in a target that offers it, and what is settled there
+// The sending thread waits in a target that offers it, and what is completed there
 // counts.
 func TestThreadsWaitInTheirTarget(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		plan Plan
 	}{
-		{"at full speed", Plan{Hold: Limits{Events: 700}}},
-		{"by a schedule", Plan{Hold: Limits{Events: 700}, Schedule: Constant(7000)}},
+		{"at full speed", Plan{Measurement: Limits{Events: 700}}},
+		{"by a schedule", Plan{Measurement: Limits{Events: 700}, Schedule: Constant(7000)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &answering{instant: instant{room: 7}, woken: make(chan struct{}, 1)}
-			tt.plan.EventsPerShot, tt.plan.MaxInFlight = 7, 3
+			tt.plan.BatchEvents, tt.plan.MaxInFlight = 7, 3
 			r, err := Fire(t.Context(), tt.plan, a)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Hold.Acked != 700 || !a.ready || !a.left || a.waits < 700/7/3 {
-				t.Errorf("acked %d in %d waits, ready: %v, left: %v; want 700, with three batches in flight, and then left", r.Hold.Acked, a.waits, a.ready, a.left)
+			if r.Measurement.Acked != 700 || !a.ready || !a.left || a.waits < 700/7/3 {
+				t.Errorf("acked %d in %d waits, ready: %v, left: %v; want 700, with three batches in flight, and then left", r.Measurement.Acked, a.waits, a.ready, a.left)
 			}
 		})
 	}

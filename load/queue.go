@@ -2,12 +2,12 @@ package load
 
 import "time"
 
-// A heap holds sleeping stripes, the one that is ready first on top. Written
+// A heap holds sleeping streams, the one that is ready first on top. Written
 // out for its one type: container/heap's interface calls cost more than the
 // comparison.
-type heap []*stripe
+type heap []*stream
 
-func (h *heap) push(s *stripe) {
+func (h *heap) push(s *stream) {
 	*h = append(*h, s)
 	a := *h
 	for i := len(a) - 1; i > 0; {
@@ -20,7 +20,7 @@ func (h *heap) push(s *stripe) {
 	}
 }
 
-func (h *heap) pop() *stripe {
+func (h *heap) pop() *stream {
 	a := *h
 	top := a[0]
 	n := len(a) - 1
@@ -43,23 +43,23 @@ func (h *heap) pop() *stripe {
 	}
 }
 
-// A backlog is the stripes with a batch ready that wait for room on a lane, or on any
+// A backlog is the streams with a batch ready that wait for room on a lane, or on any
 // lane of their thread.
 type backlog struct {
 	fifo
 	spills time.Duration // when the first of them has more waiting than the buffer holds
 }
 
-// A fifo is a queue of stripes in a ring that grows.
+// A fifo is a queue of streams in a ring that grows.
 type fifo struct {
-	ring []*stripe
+	ring []*stream
 	head int
 	n    int
 }
 
-func (q *fifo) push(s *stripe) {
+func (q *fifo) push(s *stream) {
 	if q.n == len(q.ring) {
-		ring := make([]*stripe, max(8, 2*q.n))
+		ring := make([]*stream, max(8, 2*q.n))
 		for i := range q.n {
 			ring[i] = q.ring[(q.head+i)%len(q.ring)]
 		}
@@ -69,7 +69,7 @@ func (q *fifo) push(s *stripe) {
 	q.n++
 }
 
-func (q *fifo) pop() *stripe {
+func (q *fifo) pop() *stream {
 	s := q.ring[q.head]
 	q.ring[q.head] = nil
 	q.head = (q.head + 1) % len(q.ring)

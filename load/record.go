@@ -101,7 +101,7 @@ func (r *recorder) turn(i int, give func(*page)) {
 // its class alone.
 const maxTexts = 32
 
-func (p *page) fail(class Class, text string, events int32, shots int) {
+func (p *page) fail(class Class, text string, events int32, batches int) {
 	k := failureKey{class.String(), text}
 	f := p.failures[k]
 	if f == nil {
@@ -117,7 +117,7 @@ func (p *page) fail(class Class, text string, events int32, shots int) {
 		}
 	}
 	f.Events += uint64(events)
-	f.Shots += uint64(shots)
+	f.Batches += uint64(batches)
 }
 
 const otherTexts = "(other texts)"

@@ -6,13 +6,13 @@ import (
 	"carronade/measure"
 )
 
-// A Result is what a run measured. Warm-up, hold and drain partition the run;
+// A Result is what a run measured. Warm-up, measurement and drain partition the run;
 // an event belongs to the phase of its due time (of its sending, without a
 // schedule), whenever its answer came.
 type Result struct {
 	Started time.Time // wall clock
 	Ended   time.Time
-	Stopped Reason // why the hold ended
+	Stopped Reason // why the measurement ended
 	Mode    Mode
 
 	// Whole says of a run that was interrupted that this was the only end it had,
@@ -22,10 +22,10 @@ type Result struct {
 
 	Unanswered bool // the plan's: nothing is acknowledged, and rates are of sent events
 
-	Warmup measure.Tally // zero when there was none
-	Hold   measure.Tally
-	Drain  measure.Tally // only its length and what arrived in it: nothing is due in a drain
-	Steps  []measure.Tally
+	Warmup      measure.Tally // zero when there was none
+	Measurement measure.Tally
+	Drain       measure.Tally // only its length and what arrived in it: nothing is due in a drain
+	Steps       []measure.Tally
 
 	Intervals []measure.Interval // bounded: a long series is joined pairwise
 	Failures  []measure.Failure  // the first 32 distinct texts, then one row for "others" per class
@@ -34,9 +34,9 @@ type Result struct {
 	Stall    measure.Stall
 	Freezes  measure.Freezes // of the generator
 	Steady   measure.Steady
-	Usage    measure.Usage // of the generator's process over the hold
-	Busy     float64       // largest share of the hold that a sending thread was at work
-	Full     float64       // share of the hold that the in-flight bound was full, or nothing was left to fire (no schedule), mean over lanes
+	Usage    measure.Usage // of the generator's process over the measurement
+	Busy     float64       // largest share of the measurement that a sending thread was at work
+	Full     float64       // share of the measurement that the in-flight bound was full, or nothing was left to fire (no schedule), mean over lanes
 	WireRead uint64        // bytes received
 
 	Threads     int // that sent; 0 when reading
@@ -44,7 +44,7 @@ type Result struct {
 	Clients     int // of the target, each driven by one thread; 0 when reading
 
 	Rebalance time.Duration // consuming: time without an assignment
-	Missing   uint64        // events short of Hold.Events at the end
+	Missing   uint64        // events short of Measurement.Events at the end
 	Logs      []LogResult   // consuming: per log
 }
 
@@ -70,7 +70,7 @@ const (
 // Mode returns how the run's events are due.
 func (r *Run) Mode() Mode { return r.mode }
 
-// Reason is why a hold ended.
+// Reason is why a measurement ended.
 type Reason string
 
 // The reasons.
@@ -94,7 +94,7 @@ const (
 type Snapshot struct {
 	At       time.Duration
 	Phase    string             // "connecting", or a phase of package measure
-	Left     time.Duration      // of the hold; Never where no time ends it
+	Left     time.Duration      // of the measurement; Never where no time ends it
 	Endless  bool               // as of the plan
 	Interval measure.Interval   // the interval just closed, all phases together; its histograms are valid during the call
 	Rows     []measure.Interval // the same, a row a phase, as the series keeps them

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// wandering is a fake whose stripe has no lane for a time, then another one.
+// wandering is a fake whose stream has no lane for a time, then another one.
 type wandering struct {
 	*fake
 	away, back time.Duration // no lane from away to back
@@ -30,9 +30,9 @@ func (w *wandering) Route(int32) Lane {
 func (w *wandering) Client(int32) int { return 0 }
 func (w *wandering) Clients() int     { return 1 }
 
-// TestStripeWithoutLane: while a stripe has no leader its events are held, and
+// TestStreamWithoutLane: while a stream has no leader its events queue, and
 // that time is neither the generator's send delay nor the system's service time.
-func TestStripeWithoutLane(t *testing.T) {
+func TestStreamWithoutLane(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		overload Overload
@@ -46,25 +46,25 @@ func TestStripeWithoutLane(t *testing.T) {
 				f := newFake(Single(), 2, constantly(time.Millisecond))
 				w := &wandering{fake: f, away: time.Second, back: 2 * time.Second}
 				r, err := Fire(t.Context(), Plan{
-					Schedule: Constant(100), EventsPerShot: 1, MaxInFlight: 1000, Overload: tt.overload,
-					Hold: Limits{Time: 3 * time.Second}, Portable: true,
+					Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1000, Overload: tt.overload,
+					Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 				}, w)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Hold.Dropped != tt.dropped || r.Hold.Acked != 300-tt.dropped {
-					t.Errorf("dropped %d, acked %d", r.Hold.Dropped, r.Hold.Acked)
+				if r.Measurement.Dropped != tt.dropped || r.Measurement.Acked != 300-tt.dropped {
+					t.Errorf("dropped %d, acked %d", r.Measurement.Dropped, r.Measurement.Acked)
 				}
 				if tt.overload == Drop {
 					return
 				}
-				if got := r.Hold.Held.Max(); got != time.Second {
-					t.Errorf("held for %v at most, want 1s", got)
+				if got := r.Measurement.Queueing.Max(); got != time.Second {
+					t.Errorf("queueing took %v at most, want 1s", got)
 				}
-				if got := r.Hold.SendDelay.Max(); got != 0 {
+				if got := r.Measurement.SendDelay.Max(); got != 0 {
 					t.Errorf("send delay %v, want none", got)
 				}
-				if got, want := r.Hold.Response.Max(), 1001*time.Millisecond; got != want {
+				if got, want := r.Measurement.Response.Max(), 1001*time.Millisecond; got != want {
 					t.Errorf("response time %v at most, want %v", got, want)
 				}
 			})
@@ -80,7 +80,7 @@ type narrow struct {
 	armed    bool
 }
 
-func (n *narrow) Fire(shots []Shot) int {
+func (n *narrow) Fire(batches []Batch) int {
 	if now := n.f.sink.Now(); now >= n.from && now < n.to {
 		if !n.armed {
 			n.armed = true
@@ -88,7 +88,7 @@ func (n *narrow) Fire(shots []Shot) int {
 		}
 		return 0
 	}
-	return n.fakeLane.Fire(shots)
+	return n.fakeLane.Fire(batches)
 }
 
 type narrowTarget struct {
@@ -98,32 +98,32 @@ type narrowTarget struct {
 
 func (n *narrowTarget) Route(int32) Lane { return n.lane }
 
-// TestFullLane: a lane that takes nothing holds the shots, in order, and the
-// time until it may be tried again is held time.
+// TestFullLane: a lane that takes nothing holds the batches, in order, and the
+// time until it may be tried again is queueing time.
 func TestFullLane(t *testing.T) {
-	for _, perShot := range []int{0, 1} {
+	for _, perBatch := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(RoundRobin(2), 1, constantly(time.Millisecond))
 			n := &narrowTarget{f, &narrow{fakeLane: f.lanes[0], from: 500 * time.Millisecond, to: 800 * time.Millisecond}}
 			r, err := Fire(t.Context(), Plan{
-				Schedule: Constant(1000), EventsPerShot: perShot, MaxInFlight: 1000,
-				Hold: Limits{Time: time.Second}, Portable: true,
+				Schedule: Constant(1000), BatchEvents: perBatch, MaxInFlight: 1000,
+				Measurement: Limits{Time: time.Second}, Portable: true,
 			}, n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Hold.Acked != 1000 {
-				t.Errorf("acked %d, want 1000", r.Hold.Acked)
+			if r.Measurement.Acked != 1000 {
+				t.Errorf("acked %d, want 1000", r.Measurement.Acked)
 			}
-			if got := r.Hold.SendDelay.Max(); got != 0 {
+			if got := r.Measurement.SendDelay.Max(); got != 0 {
 				t.Errorf("send delay %v, want none", got)
 			}
-			if got := r.Hold.Held.Max(); got != 300*time.Millisecond {
-				t.Errorf("held for %v at most, want 300ms", got)
+			if got := r.Measurement.Queueing.Max(); got != 300*time.Millisecond {
+				t.Errorf("queueing took %v at most, want 300ms", got)
 			}
-			// Held shots keep growing where their make-up is not fixed.
-			if perShot == 0 && r.Hold.Shots > 710 {
-				t.Errorf("%d shots: what was held did not grow", r.Hold.Shots)
+			// Queued batches keep growing where their make-up is not fixed.
+			if perBatch == 0 && r.Measurement.Batches > 710 {
+				t.Errorf("%d batches: what was queued did not grow", r.Measurement.Batches)
 			}
 		})
 	}
@@ -134,37 +134,37 @@ func TestBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, frozen(time.Second))
 		r, err := Fire(t.Context(), Plan{
-			Schedule: Constant(200), EventsPerShot: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 500, EventBytes: 10,
-			Hold: Limits{Time: 3 * time.Second}, Portable: true,
+			Schedule: Constant(200), BatchEvents: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 500, EventBytes: 10,
+			Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 		}, f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// 100 events are due while the one in flight is frozen; 50 of them fit.
-		if d := r.Hold.Dropped; d < 50 || d > 52 {
+		if d := r.Measurement.Dropped; d < 50 || d > 52 {
 			t.Errorf("dropped %d, want about the 50 that the buffer does not hold", d)
 		}
 	})
 }
 
-// TestBufferOfStripes: the buffer is shared evenly, and a lane that takes no more
+// TestBufferOfStreams: the buffer is shared evenly, and a lane that takes no more
 // is looked at again when it is too small for one of them.
-func TestBufferOfStripes(t *testing.T) {
+func TestBufferOfStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(RoundRobin(4), 1, frozen(time.Second))
 		r, err := Fire(t.Context(), Plan{
-			Schedule: Ramp(100, 300, 3*time.Second), EventsPerShot: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 500, EventBytes: 10,
-			Hold: Limits{Time: 3 * time.Second}, Portable: true,
+			Schedule: Ramp(100, 300, 3*time.Second), BatchEvents: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 500, EventBytes: 10,
+			Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 		}, f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// From 1 s on to 1.5 s 92 events are due while one is frozen; each of four
-		// stripes has room for 12.5.
-		if d := r.Hold.Dropped; d < 38 || d > 44 {
+		// streams has room for 12.5.
+		if d := r.Measurement.Dropped; d < 38 || d > 44 {
 			t.Errorf("dropped %d, want about the 42 that the buffer does not hold", d)
 		}
-		if sum := r.Hold.Acked + r.Hold.Dropped + r.Hold.Failed + r.Hold.Unknown + r.Hold.Unsent; sum != 600 {
+		if sum := r.Measurement.Acked + r.Measurement.Dropped + r.Measurement.Failed + r.Measurement.Unknown + r.Measurement.Unsent; sum != 600 {
 			t.Errorf("%d events are accounted for, want 600", sum)
 		}
 	})

@@ -15,11 +15,11 @@ import (
 // may be in progress at once, and none touches anything global. Its methods
 // are safe for concurrent use.
 type Run struct {
-	plan   Plan
-	target Target
-	deal   Deal
-	phases []phase
-	mode   Mode
+	plan        Plan
+	target      Target
+	partitioner Partitioner
+	phases      []phase
+	mode        Mode
 
 	starting sync.Mutex // over start and threads, until the run has begun
 
@@ -33,18 +33,18 @@ type Run struct {
 	dog       watchdog
 	disturbed disturbances
 
-	stopAt  atomic.Int64 // offset at which firing stopped early; Never while it has not
-	spentAt atomic.Int64 // offset at which the limit on bytes was reached; Never likewise
-	abortAt atomic.Int64 // offset at which waiting for answers ended; Never likewise
-	holdAt  atomic.Int64 // start of the hold; Never until known
-	holdEnd atomic.Int64 // end of the hold; Never until known
-	outAt   atomic.Int64 // offset at which the last of a number of events was fired; Never while some are left
-	reason  atomic.Value // Reason
+	stopAt         atomic.Int64 // offset at which firing stopped early; Never while it has not
+	spentAt        atomic.Int64 // offset at which the limit on bytes was reached; Never likewise
+	abortAt        atomic.Int64 // offset at which waiting for answers ended; Never likewise
+	measurementAt  atomic.Int64 // start of the measurement; Never until known
+	measurementEnd atomic.Int64 // end of the measurement; Never until known
+	outAt          atomic.Int64 // offset at which the last of a number of events was fired; Never while some are left
+	reason         atomic.Value // Reason
 
-	warm, hold atomic.Int64  // events left to claim, without a schedule
-	bytes      atomic.Int64  // sent so far
-	answered   atomic.Uint64 // events answered so far
-	failed     atomic.Uint64
+	warm, measurement atomic.Int64  // events left to claim, without a schedule
+	bytes             atomic.Int64  // sent so far
+	answered          atomic.Uint64 // events answered so far
+	failed            atomic.Uint64
 
 	lastAnswer atomic.Int64 // when the newest answer came that took events
 	lastDone   atomic.Int64 // when the newest outcome came
@@ -69,8 +69,8 @@ const (
 
 // New checks a plan and readies a run of it; nothing is fired before Start.
 func New(plan Plan, target Target) (*Run, error) {
-	if plan.Schedule != nil && plan.Callers > 0 {
-		return nil, errors.New("a run has a schedule or callers, not both")
+	if plan.Schedule != nil && plan.Concurrency > 0 {
+		return nil, errors.New("a run has a schedule or a concurrency, not both")
 	}
 	if plan.MaxInFlight == 0 {
 		plan.MaxInFlight = defaultInFlight
@@ -81,14 +81,14 @@ func New(plan Plan, target Target) (*Run, error) {
 	if plan.Interval == 0 {
 		plan.Interval = defaultInterval
 	}
-	if g, ok := target.(Gatherer); ok {
-		plan.Linger, plan.MaxInFlight = 0, g.Gathers()
+	if g, ok := target.(SelfBatcher); ok {
+		plan.Linger, plan.MaxInFlight = 0, g.OwnBatching()
 	}
-	r := &Run{plan: plan, target: target, deal: target.Deal(), phases: plan.phases(), done: make(chan struct{})}
+	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), done: make(chan struct{})}
 	switch {
 	case plan.Schedule != nil:
 		r.mode = OpenLoop
-	case plan.Callers > 0:
+	case plan.Concurrency > 0:
 		r.mode = ClosedLoop
 	default:
 		r.mode = FullSpeed
@@ -96,30 +96,30 @@ func New(plan Plan, target Target) (*Run, error) {
 	r.stopAt.Store(int64(Never))
 	r.abortAt.Store(int64(Never))
 	r.spentAt.Store(int64(Never))
-	r.holdAt.Store(int64(Never))
-	r.holdEnd.Store(int64(Never))
+	r.measurementAt.Store(int64(Never))
+	r.measurementEnd.Store(int64(Never))
 	r.outAt.Store(int64(Never))
 	first := r.phases[0]
 	if first.warm && plan.Schedule == nil && plan.WarmupEvents > 0 {
 		r.warm.Store(int64(plan.WarmupEvents))
 	} else {
-		r.holdAt.Store(int64(r.phases[r.firstHold()].start))
+		r.measurementAt.Store(int64(r.phases[r.firstMeasurement()].start))
 	}
-	if last := r.phases[len(r.phases)-1]; plan.Schedule == nil && plan.Hold.Events == 0 {
-		r.hold.Store(1<<63 - 1)
+	if last := r.phases[len(r.phases)-1]; plan.Schedule == nil && plan.Measurement.Events == 0 {
+		r.measurement.Store(1<<63 - 1)
 	} else if plan.Schedule == nil {
-		r.hold.Store(int64(plan.Hold.Events))
+		r.measurement.Store(int64(plan.Measurement.Events))
 	} else if last.end != Never && last.to == plan.Schedule.Count(last.end) {
-		r.holdEnd.Store(int64(last.end)) // and not a number of events
+		r.measurementEnd.Store(int64(last.end)) // and not a number of events
 	}
-	if plan.Schedule == nil && plan.Hold.Time > 0 && plan.WarmupEvents == 0 {
-		r.holdEnd.Store(int64(plan.WarmupTime + plan.Hold.Time))
+	if plan.Schedule == nil && plan.Measurement.Time > 0 && plan.WarmupEvents == 0 {
+		r.measurementEnd.Store(int64(plan.WarmupTime + plan.Measurement.Time))
 	}
 	return r, nil
 }
 
-// firstHold is the index of the first phase of the hold.
-func (r *Run) firstHold() int {
+// firstMeasurement is the index of the first phase of the measurement.
+func (r *Run) firstMeasurement() int {
 	if r.phases[0].warm {
 		return 1
 	}
@@ -136,8 +136,8 @@ func (r *Run) Threads() int {
 		}
 	}
 	n := max(1, min(r.target.Clients(), most))
-	if r.plan.Callers > 0 {
-		n = min(n, r.plan.Callers)
+	if r.plan.Concurrency > 0 {
+		n = min(n, r.plan.Concurrency)
 	}
 	return n
 }
@@ -173,7 +173,7 @@ func (r *Run) prepare() int {
 	for i := range n {
 		r.threads = append(r.threads, newThread(r, i, n))
 	}
-	for s := range int32(r.deal.Stripes()) {
+	for s := range int32(r.partitioner.Streams()) {
 		t := r.threads[r.target.Client(s)%n]
 		t.add(s)
 	}
@@ -188,7 +188,7 @@ func (r *Run) prepare() int {
 // Started is when the run began: offset 0 of all its times; zero before Start.
 func (r *Run) Started() time.Time { return r.start }
 
-// Stop ends the firing now: answers of shots in flight are still waited for,
+// Stop ends the firing now: answers of batches in flight are still waited for,
 // as long as the plan's drain; events due by now and not sent are unsent. When
 // the firing was over already, an interruption ends the waiting. It may come before
 // Start.
@@ -254,13 +254,13 @@ func Fire(ctx context.Context, plan Plan, target Target) (*Result, error) {
 // Now implements Sink.
 func (r *Run) Now() time.Duration { return time.Since(r.start) }
 
-// Settle implements Sink.
-func (r *Run) Settle(out []Outcome) {
+// Complete implements Sink.
+func (r *Run) Complete(out []Outcome) {
 	if len(out) == 0 {
 		return
 	}
 	t := r.threadOf(int(out[0].Lane))
-	t.inbox.settle(out)
+	t.inbox.complete(out)
 	if !t.napping.Load() {
 		t.wait.wake()
 	}
@@ -298,7 +298,7 @@ func (r *Run) own(lane int, t *thread) {
 	next := make([]*thread, max(len(known), lane+1))
 	copy(next, known)
 	if next[lane] != nil && next[lane] != t {
-		panic(fmt.Sprintf("load: lane %d serves stripes of two clients", lane))
+		panic(fmt.Sprintf("load: lane %d serves streams of two clients", lane))
 	}
 	next[lane] = t
 	r.byLane.Store(&next)
@@ -313,13 +313,13 @@ func (r *Run) wakeAll() {
 // phaseAt is the phase of the run at a point in time: an index into phases, or
 // len(phases) for the drain.
 func (r *Run) phaseAt(at time.Duration) int {
-	if at >= time.Duration(r.holdEnd.Load()) || at >= time.Duration(r.stopAt.Load()) {
+	if at >= time.Duration(r.measurementEnd.Load()) || at >= time.Duration(r.stopAt.Load()) {
 		return len(r.phases)
 	}
-	if at < time.Duration(r.holdAt.Load()) {
+	if at < time.Duration(r.measurementAt.Load()) {
 		return 0
 	}
-	i := r.firstHold()
+	i := r.firstMeasurement()
 	for i+1 < len(r.phases) && at >= r.phases[i].end {
 		i++
 	}
@@ -328,72 +328,72 @@ func (r *Run) phaseAt(at time.Duration) int {
 
 // phaseEnd is when a phase of phaseAt ends, as far as is known.
 func (r *Run) phaseEnd(i int) time.Duration {
-	end := min(time.Duration(r.holdEnd.Load()), time.Duration(r.stopAt.Load()))
+	end := min(time.Duration(r.measurementEnd.Load()), time.Duration(r.stopAt.Load()))
 	switch {
 	case i == len(r.phases):
 		return Never
-	case i < r.firstHold():
-		return min(time.Duration(r.holdAt.Load()), end)
+	case i < r.firstMeasurement():
+		return min(time.Duration(r.measurementAt.Load()), end)
 	case i+1 < len(r.phases):
 		return min(r.phases[i].end, end)
 	}
 	return end
 }
 
-// clipEnd is at, or the end of the hold where that is earlier.
+// clipEnd is at, or the end of the measurement where that is earlier.
 func (r *Run) clipEnd(at time.Duration) time.Duration {
-	return min(at, time.Duration(r.holdEnd.Load()), time.Duration(r.stopAt.Load()), time.Duration(r.spentAt.Load()))
+	return min(at, time.Duration(r.measurementEnd.Load()), time.Duration(r.stopAt.Load()), time.Duration(r.spentAt.Load()))
 }
 
 // within is how much of a span lies within the measurement, as far as its ends are
 // known.
 func (r *Run) within(from, to time.Duration) time.Duration {
-	return max(0, r.clipEnd(to)-max(from, time.Duration(r.holdAt.Load())))
+	return max(0, r.clipEnd(to)-max(from, time.Duration(r.measurementAt.Load())))
 }
 
 // claim takes up to n events of the budget of a run without a schedule and
 // says which phase they belong to.
 func (r *Run) claim(n int, now time.Duration) (got, phase int) {
-	hold := r.firstHold()
-	if hold == 1 && r.plan.WarmupEvents > 0 {
+	measurement := r.firstMeasurement()
+	if measurement == 1 && r.plan.WarmupEvents > 0 {
 		if got := takeFrom(&r.warm, int64(n)); got > 0 {
 			return int(got), 0
 		}
-		if r.holdAt.CompareAndSwap(int64(Never), int64(now)) && r.plan.Hold.Time > 0 {
-			r.holdEnd.Store(int64(now + r.plan.Hold.Time))
+		if r.measurementAt.CompareAndSwap(int64(Never), int64(now)) && r.plan.Measurement.Time > 0 {
+			r.measurementEnd.Store(int64(now + r.plan.Measurement.Time))
 		}
-	} else if hold == 1 && now < r.plan.WarmupTime {
+	} else if measurement == 1 && now < r.plan.WarmupTime {
 		return n, 0
 	}
-	if r.plan.Hold.Events == 0 {
-		return n, hold
+	if r.plan.Measurement.Events == 0 {
+		return n, measurement
 	}
-	got = int(takeFrom(&r.hold, int64(n)))
-	if got > 0 && r.hold.Load() <= 0 {
+	got = int(takeFrom(&r.measurement, int64(n)))
+	if got > 0 && r.measurement.Load() <= 0 {
 		r.outAt.Store(int64(now))
 	}
-	return got, hold
+	return got, measurement
 }
 
 // unclaim gives back what a full lane did not take.
 func (r *Run) unclaim(n, phase int) {
 	switch {
 	case n == 0:
-	case phase < r.firstHold():
+	case phase < r.firstMeasurement():
 		if r.plan.WarmupEvents > 0 {
 			r.warm.Add(int64(n))
 		}
-	case r.plan.Hold.Events > 0:
+	case r.plan.Measurement.Events > 0:
 		r.outAt.Store(int64(Never))
-		r.hold.Add(int64(n))
+		r.measurement.Add(int64(n))
 	}
 }
 
-// answer notes that a shot was settled, for the gaps between answers. A gap
-// begins with the newest answer that took events; where shots wait for a
+// answer notes that a batch was completed, for the gaps between answers. A gap
+// begins with the newest answer that took events; where batches wait for a
 // schedule or for another run, not before some came to be in flight or should
 // have, and without either nothing in flight is a gap too: a lane waits to
-// connect. It counts when it begins within the hold. Most answers come soon
+// connect. It counts when it begins within the measurement. Most answers come soon
 // after another and cost two loads.
 //
 // It ends when the reader last looked in vain, where the answer may have waited long for
@@ -421,7 +421,7 @@ func (r *Run) gap(until time.Duration, acked bool) {
 	}
 	r.stallMu.Lock()
 	defer r.stallMu.Unlock()
-	since := max(time.Duration(r.lastAnswer.Load()), flew, time.Duration(r.holdAt.Load()))
+	since := max(time.Duration(r.lastAnswer.Load()), flew, time.Duration(r.measurementAt.Load()))
 	gap := until - since
 	if gap <= 0 || since >= r.clipEnd(until) {
 		return
@@ -442,15 +442,15 @@ func (r *Run) gap(until time.Duration, acked bool) {
 }
 
 // open notes the gap that is still open when all threads have ended. Where
-// neither a schedule nor another run says when to fire, it ends with the hold,
+// neither a schedule nor another run says when to fire, it ends with the measurement,
 // and there is none where that ended because nothing was left to fire. Else the
-// lanes that refuse shots are waited for until the firing of their thread ended.
+// lanes that refuse batches are waited for until the firing of their thread ended.
 func (r *Run) open() {
 	if r.plan.Unanswered {
 		return
 	}
 	if r.plan.Schedule == nil && r.plan.Gate == nil {
-		end := min(r.stopAt.Load(), r.holdEnd.Load())
+		end := min(r.stopAt.Load(), r.measurementEnd.Load())
 		if end != int64(Never) && end <= min(r.outAt.Load(), r.spentAt.Load()) {
 			r.gap(time.Duration(end), false)
 		}
@@ -477,7 +477,7 @@ func raise(a *atomic.Int64, v int64) {
 
 // check ends the run when a limit on failures is reached.
 func (r *Run) check(events, failed uint64) {
-	l := &r.plan.Hold
+	l := &r.plan.Measurement
 	all := r.answered.Add(events)
 	bad := r.failed.Add(failed)
 	if failed == 0 {

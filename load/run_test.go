@@ -15,9 +15,9 @@ import (
 	"carronade/measure"
 )
 
-// constantly answers every shot after d.
-func constantly(d time.Duration) func(int, Shot, time.Duration) (time.Duration, Outcome) {
-	return func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) { return at + d, Outcome{} }
+// constantly answers every batch after d.
+func constantly(d time.Duration) func(int, Batch, time.Duration) (time.Duration, Outcome) {
+	return func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) { return at + d, Outcome{} }
 }
 
 // fireTest runs a plan in virtual time.
@@ -37,41 +37,41 @@ func fireTest(t *testing.T, p Plan, f *fake) *Result {
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
-		stripes := rapid.IntRange(1, 7).Draw(rt, "stripes")
-		clients := rapid.IntRange(1, stripes).Draw(rt, "clients")
+		streams := rapid.IntRange(1, 7).Draw(rt, "streams")
+		clients := rapid.IntRange(1, streams).Draw(rt, "clients")
 		p := Plan{
-			MaxInFlight:   rapid.IntRange(1, 6).Draw(rt, "bound"),
-			EventsPerShot: rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "events per shot"),
-			Overload:      rapid.SampledFrom([]Overload{Queue, Drop}).Draw(rt, "overload"),
-			Retry:         rapid.IntRange(0, 2).Draw(rt, "retry"),
-			Threads:       rapid.IntRange(1, 4).Draw(rt, "threads"),
-			Interval:      rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(rt, "interval"),
-			Drain:         300 * time.Millisecond,
-			Linger:        rapid.SampledFrom([]time.Duration{0, 5 * time.Millisecond}).Draw(rt, "linger"),
+			MaxInFlight: rapid.IntRange(1, 6).Draw(rt, "bound"),
+			BatchEvents: rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "events per batch"),
+			Overload:    rapid.SampledFrom([]Overload{Queue, Drop}).Draw(rt, "overload"),
+			Retry:       rapid.IntRange(0, 2).Draw(rt, "retry"),
+			Threads:     rapid.IntRange(1, 4).Draw(rt, "threads"),
+			Interval:    rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(rt, "interval"),
+			Drain:       300 * time.Millisecond,
+			Linger:      rapid.SampledFrom([]time.Duration{0, 5 * time.Millisecond}).Draw(rt, "linger"),
 		}
 		switch rapid.SampledFrom([]string{"open", "closed", "full"}).Draw(rt, "mode") {
 		case "open":
 			p.Schedule = Constant(rapid.Float64Range(1, 3000).Draw(rt, "rate"))
 		case "closed":
-			p.Callers = rapid.IntRange(1, 9).Draw(rt, "callers")
+			p.Concurrency = rapid.IntRange(1, 9).Draw(rt, "concurrency")
 		}
 		if rapid.Bool().Draw(rt, "warm") {
 			p.WarmupTime = 250 * time.Millisecond
 		}
-		p.Hold.Time = rapid.SampledFrom([]time.Duration{0, 700 * time.Millisecond}).Draw(rt, "time")
-		if p.Hold.Time == 0 || rapid.Bool().Draw(rt, "counted") {
-			p.Hold.Events = uint64(rapid.IntRange(1, 900).Draw(rt, "events"))
+		p.Measurement.Time = rapid.SampledFrom([]time.Duration{0, 700 * time.Millisecond}).Draw(rt, "time")
+		if p.Measurement.Time == 0 || rapid.Bool().Draw(rt, "counted") {
+			p.Measurement.Events = uint64(rapid.IntRange(1, 900).Draw(rt, "events"))
 		}
 		if rapid.Bool().Draw(rt, "wide") {
-			p.MaxInFlight, p.Callers = p.MaxInFlight*20, p.Callers*20
+			p.MaxInFlight, p.Concurrency = p.MaxInFlight*20, p.Concurrency*20
 		}
-		volleys := rapid.SampledFrom([]int{0, 2, 50}).Draw(rt, "volleys")
+		groups := rapid.SampledFrom([]int{0, 2, 50}).Draw(rt, "batch groups")
 		stopAt := rapid.SampledFrom([]time.Duration{0, 333 * time.Millisecond}).Draw(rt, "stop")
 
 		var faults []string // rapid's own failure must not cross the bubble
 		fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 		synctest.Test(t, func(t *testing.T) {
-			f := newFake(RoundRobin(stripes), clients, func(lane int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			f := newFake(RoundRobin(streams), clients, func(lane int, s Batch, at time.Duration) (time.Duration, Outcome) {
 				rng := rand.New(rand.NewPCG(seed, s.Seq<<16|uint64(lane)<<8|uint64(s.Attempt)))
 				done := at + time.Duration(rng.IntN(int(20*time.Millisecond))) + 50*time.Microsecond
 				switch rng.IntN(10) {
@@ -88,14 +88,14 @@ func TestConservation(t *testing.T) {
 				}
 				return done, Outcome{}
 			})
-			f.room, f.volleys = 64, volleys
+			f.room, f.groups = 64, groups
 			p.Portable = true
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if stopAt > 0 {
 				time.AfterFunc(stopAt, cancel)
 			}
-			// A shot that is never answered holds a slot for ever; where nothing
+			// A batch that is never answered holds a slot for ever; where nothing
 			// else ends the run, the clock does.
 			limit := time.AfterFunc(20*time.Second, cancel)
 			defer limit.Stop()
@@ -103,7 +103,7 @@ func TestConservation(t *testing.T) {
 			if err != nil {
 				fault("%v", err)
 			}
-			for _, h := range []*measure.Tally{&res.Warmup, &res.Hold} {
+			for _, h := range []*measure.Tally{&res.Warmup, &res.Measurement} {
 				if p.Schedule != nil && h.Response != nil && h.Response.Count() != h.Acked {
 					fault("%s: %d response times, %d acked", h.Name, h.Response.Count(), h.Acked)
 				}
@@ -121,8 +121,8 @@ func TestConservation(t *testing.T) {
 					fault("%s: %d censored, %d unknown + %d unsent", h.Name, h.Censored.Count(), h.Unknown, h.Unsent)
 				}
 			}
-			if p.Hold.Events > 0 && res.Hold.Offered > p.Hold.Events {
-				fault("offered %d of %d", res.Hold.Offered, p.Hold.Events)
+			if p.Measurement.Events > 0 && res.Measurement.Offered > p.Measurement.Events {
+				fault("offered %d of %d", res.Measurement.Offered, p.Measurement.Events)
 			}
 		})
 		for _, f := range faults {
@@ -134,25 +134,25 @@ func TestConservation(t *testing.T) {
 // TestThreadsDoNotMatter: with a target whose answer time is constant, one
 // client or many give the same counts and the same histograms.
 func TestThreadsDoNotMatter(t *testing.T) {
-	run := func(clients, stripes int) (out *Result) {
+	run := func(clients, streams int) (out *Result) {
 		synctest.Test(t, func(t *testing.T) {
 			out = fireTest(t, Plan{
-				Schedule: Constant(4000), EventsPerShot: 1, MaxInFlight: 1000, Threads: clients,
-				Hold: Limits{Time: 2 * time.Second},
-			}, newFake(RoundRobin(stripes), clients, constantly(3*time.Millisecond)))
+				Schedule: Constant(4000), BatchEvents: 1, MaxInFlight: 1000, Threads: clients,
+				Measurement: Limits{Time: 2 * time.Second},
+			}, newFake(RoundRobin(streams), clients, constantly(3*time.Millisecond)))
 		})
 		return out
 	}
 	want := run(1, 8)
 	for _, clients := range []int{2, 8} {
 		got := run(clients, 8)
-		if d := cmp.Diff(want.Hold.Counts, got.Hold.Counts); d != "" {
+		if d := cmp.Diff(want.Measurement.Counts, got.Measurement.Counts); d != "" {
 			t.Errorf("%d clients: counts (-1 client, +%d):\n%s", clients, clients, d)
 		}
-		if !got.Hold.Response.Equal(want.Hold.Response) {
+		if !got.Measurement.Response.Equal(want.Measurement.Response) {
 			t.Errorf("%d clients: other response times", clients)
 		}
-		if !got.Hold.Service.Equal(want.Hold.Service) {
+		if !got.Measurement.Service.Equal(want.Measurement.Service) {
 			t.Errorf("%d clients: other service times", clients)
 		}
 	}
@@ -164,15 +164,15 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(RoundRobin(3), 1, constantly(time.Millisecond))
 			f.room = room
-			res := fireTest(t, Plan{Schedule: Constant(10_000), MaxInFlight: 10_000, Linger: 5 * time.Millisecond, Hold: Limits{Time: time.Second}}, f)
-			if res.Hold.Offered != 10_000 || res.Hold.Acked != 10_000 {
-				t.Errorf("room %d: offered %d, acked %d, want 10000", room, res.Hold.Offered, res.Hold.Acked)
+			res := fireTest(t, Plan{Schedule: Constant(10_000), MaxInFlight: 10_000, Linger: 5 * time.Millisecond, Measurement: Limits{Time: time.Second}}, f)
+			if res.Measurement.Offered != 10_000 || res.Measurement.Acked != 10_000 {
+				t.Errorf("room %d: offered %d, acked %d, want 10000", room, res.Measurement.Offered, res.Measurement.Acked)
 			}
-			if got := res.Hold.Gather.Max(); got > 5*time.Millisecond {
-				t.Errorf("room %d: gathered for %v, longer than the linger", room, got)
+			if got := res.Measurement.Batching.Max(); got > 5*time.Millisecond {
+				t.Errorf("room %d: batching took %v, longer than the linger", room, got)
 			}
-			if room == 1 && res.Hold.Gather.Max() != 0 {
-				t.Errorf("shots of one event gathered for %v", res.Hold.Gather.Max())
+			if room == 1 && res.Measurement.Batching.Max() != 0 {
+				t.Errorf("batches of one event took %v of batching", res.Measurement.Batching.Max())
 			}
 		})
 	}
@@ -181,11 +181,11 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 func TestThreeRunsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs []*Run
-		deal := Weighted([]float64{2, 1, 1})
+		partitioner := Weighted([]float64{2, 1, 1})
 		for i := range 3 {
 			r, err := New(Plan{
-				Schedule: Part(Constant(4000), deal, int32(i)), EventsPerShot: 1, MaxInFlight: 100,
-				Hold: Limits{Time: time.Second}, Portable: true,
+				Schedule: Part(Constant(4000), partitioner, int32(i)), BatchEvents: 1, MaxInFlight: 100,
+				Measurement: Limits{Time: time.Second}, Portable: true,
 			}, newFake(Single(), 1, constantly(time.Millisecond)))
 			if err != nil {
 				t.Fatal(err)
@@ -201,9 +201,9 @@ func TestThreeRunsAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum += res.Hold.Acked
-			if want := []uint64{2000, 1000, 1000}[i]; res.Hold.Acked != want {
-				t.Errorf("run %d acked %d, want %d", i, res.Hold.Acked, want)
+			sum += res.Measurement.Acked
+			if want := []uint64{2000, 1000, 1000}[i]; res.Measurement.Acked != want {
+				t.Errorf("run %d acked %d, want %d", i, res.Measurement.Acked, want)
 			}
 		}
 		if sum != 4000 {
@@ -216,15 +216,15 @@ func TestThreeRunsAtOnce(t *testing.T) {
 func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
-		second, err := New(Plan{Gate: g, EventsPerShot: 1, Portable: true}, newFake(Single(), 1, constantly(time.Millisecond)))
+		second, err := New(Plan{Gate: g, BatchEvents: 1, Portable: true}, newFake(Single(), 1, constantly(time.Millisecond)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		second.Start()
 		n := 0
 		first := fireTest(t, Plan{
-			Schedule: Constant(1000), EventsPerShot: 1, MaxInFlight: 100, Hold: Limits{Events: 500}, Observe: g.Feed,
-		}, newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+			Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 500}, Observe: g.Feed,
+		}, newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 			if n++; n%10 == 0 {
 				return at + time.Millisecond, Outcome{Failed: 1, Class: Rejected, Text: "no"}
 			}
@@ -235,67 +235,67 @@ func TestFeed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first.Hold.Acked != 450 || res.Hold.Acked != 450 {
-			t.Errorf("acked %d, then %d; want 450 each", first.Hold.Acked, res.Hold.Acked)
+		if first.Measurement.Acked != 450 || res.Measurement.Acked != 450 {
+			t.Errorf("acked %d, then %d; want 450 each", first.Measurement.Acked, res.Measurement.Acked)
 		}
 	})
 }
 
 func TestLimits(t *testing.T) {
-	failing := func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+	failing := func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 		return at + time.Millisecond, Outcome{Failed: s.Events, Class: Rejected, Text: "no"}
 	}
 	for _, tt := range []struct {
 		name   string
 		plan   Plan
-		answer func(int, Shot, time.Duration) (time.Duration, Outcome)
+		answer func(int, Batch, time.Duration) (time.Duration, Outcome)
 		why    Reason
 		check  func(t *testing.T, r *Result)
 	}{
-		{"time", Plan{Hold: Limits{Time: time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
-			if got := r.Hold.Length(); got != time.Second {
-				t.Errorf("the hold lasted %v", got)
+		{"time", Plan{Measurement: Limits{Time: time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
+			if got := r.Measurement.Length(); got != time.Second {
+				t.Errorf("the measurement lasted %v", got)
 			}
 		}},
-		{"events", Plan{Hold: Limits{Events: 1234}}, nil, ByEvents, func(t *testing.T, r *Result) {
-			if r.Hold.Sent != 1234 {
-				t.Errorf("sent %d", r.Hold.Sent)
+		{"events", Plan{Measurement: Limits{Events: 1234}}, nil, ByEvents, func(t *testing.T, r *Result) {
+			if r.Measurement.Sent != 1234 {
+				t.Errorf("sent %d", r.Measurement.Sent)
 			}
 		}},
-		{"events of a schedule", Plan{Schedule: Constant(100), Hold: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
-			if r.Hold.Sent != 50 || r.Hold.Length() < 490*time.Millisecond {
-				t.Errorf("sent %d in %v", r.Hold.Sent, r.Hold.Length())
+		{"events of a schedule", Plan{Schedule: Constant(100), Measurement: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
+			if r.Measurement.Sent != 50 || r.Measurement.Length() < 490*time.Millisecond {
+				t.Errorf("sent %d in %v", r.Measurement.Sent, r.Measurement.Length())
 			}
 		}},
-		{"bytes", Plan{Hold: Limits{Bytes: 1000}}, nil, ByBytes, func(t *testing.T, r *Result) {
-			if r.Hold.Bytes < 1000 || r.Hold.Bytes > 1060 {
-				t.Errorf("%d bytes", r.Hold.Bytes)
+		{"bytes", Plan{Measurement: Limits{Bytes: 1000}}, nil, ByBytes, func(t *testing.T, r *Result) {
+			if r.Measurement.Bytes < 1000 || r.Measurement.Bytes > 1060 {
+				t.Errorf("%d bytes", r.Measurement.Bytes)
 			}
 		}},
-		{"failures", Plan{Hold: Limits{Failures: 10}}, failing, ByFailures, func(t *testing.T, r *Result) {
-			if f := r.Hold.Counts.Failed; f < 11 || f > 20 {
+		{"failures", Plan{Measurement: Limits{Failures: 10}}, failing, ByFailures, func(t *testing.T, r *Result) {
+			if f := r.Measurement.Counts.Failed; f < 11 || f > 20 {
 				t.Errorf("%d failed", f)
 			}
 		}},
-		{"failure rate", Plan{Hold: Limits{FailureRate: 0.5}}, failing, ByFailureRate, func(t *testing.T, r *Result) {
-			if f := r.Hold.Counts.Failed; f < 100 || f > 110 {
+		{"failure rate", Plan{Measurement: Limits{FailureRate: 0.5}}, failing, ByFailureRate, func(t *testing.T, r *Result) {
+			if f := r.Measurement.Counts.Failed; f < 100 || f > 110 {
 				t.Errorf("%d failed", f)
 			}
 		}},
-		{"warm-up by events", Plan{WarmupEvents: 100, Hold: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
-			if r.Warmup.Sent != 100 || r.Hold.Sent != 50 {
-				t.Errorf("sent %d + %d", r.Warmup.Sent, r.Hold.Sent)
+		{"warm-up by events", Plan{WarmupEvents: 100, Measurement: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
+			if r.Warmup.Sent != 100 || r.Measurement.Sent != 50 {
+				t.Errorf("sent %d + %d", r.Warmup.Sent, r.Measurement.Sent)
 			}
 		}},
-		{"warm-up by time", Plan{Schedule: Constant(100), WarmupTime: time.Second, Hold: Limits{Time: 2 * time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
-			if r.Warmup.Sent != 100 || r.Hold.Sent != 200 {
-				t.Errorf("sent %d + %d", r.Warmup.Sent, r.Hold.Sent)
+		{"warm-up by time", Plan{Schedule: Constant(100), WarmupTime: time.Second, Measurement: Limits{Time: 2 * time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
+			if r.Warmup.Sent != 100 || r.Measurement.Sent != 200 {
+				t.Errorf("sent %d + %d", r.Warmup.Sent, r.Measurement.Sent)
 			}
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tt.plan.EventsPerShot = 1
+				tt.plan.BatchEvents = 1
 				if tt.answer == nil {
 					tt.answer = constantly(time.Millisecond)
 				}
@@ -311,14 +311,14 @@ func TestLimits(t *testing.T) {
 
 func TestClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := fireTest(t, Plan{Callers: 4, EventsPerShot: 1, Hold: Limits{Time: time.Second}}, newFake(RoundRobin(3), 1, constantly(10*time.Millisecond)))
-		if r.Hold.Sent != 400 || r.Mode != ClosedLoop {
-			t.Errorf("%s: 4 callers of 10 ms each sent %d in a second, want 400", r.Mode, r.Hold.Sent)
+		r := fireTest(t, Plan{Concurrency: 4, BatchEvents: 1, Measurement: Limits{Time: time.Second}}, newFake(RoundRobin(3), 1, constantly(10*time.Millisecond)))
+		if r.Measurement.Sent != 400 || r.Mode != ClosedLoop {
+			t.Errorf("%s: concurrency 4 of 10 ms each sent %d in a second, want 400", r.Mode, r.Measurement.Sent)
 		}
-		if r.Hold.Response != nil || r.Hold.SendDelay != nil {
+		if r.Measurement.Response != nil || r.Measurement.SendDelay != nil {
 			t.Error("a closed loop has response times or send delay")
 		}
-		if got := r.Hold.InFlight; got < 3.95 || got > 4.05 {
+		if got := r.Measurement.InFlight; got < 3.95 || got > 4.05 {
 			t.Errorf("%.2f in flight, want 4", got)
 		}
 	})
@@ -330,7 +330,7 @@ func TestStepsAreReportedApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := fireTest(t, Plan{Schedule: s, Steps: s.(Stepped).Steps(), EventsPerShot: 1}, newFake(Single(), 1, constantly(time.Millisecond)))
+		r := fireTest(t, Plan{Schedule: s, Steps: s.(Stepped).Steps(), BatchEvents: 1}, newFake(Single(), 1, constantly(time.Millisecond)))
 		var got []uint64
 		for _, st := range r.Steps {
 			got = append(got, st.Acked)
@@ -338,26 +338,26 @@ func TestStepsAreReportedApart(t *testing.T) {
 		if d := cmp.Diff([]uint64{100, 200, 400}, got); d != "" {
 			t.Errorf("acked by step (-want +got):\n%s", d)
 		}
-		if r.Hold.Acked != 700 {
-			t.Errorf("the hold acked %d, want 700", r.Hold.Acked)
+		if r.Measurement.Acked != 700 {
+			t.Errorf("the measurement acked %d, want 700", r.Measurement.Acked)
 		}
 	})
 }
 
-// TestRetry: a shot that failed is fired again, and stays one shot.
+// TestRetry: a batch that failed is fired again, and stays one batch.
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(Single(), 1, func(_ int, s Shot, at time.Duration) (time.Duration, Outcome) {
+		f := newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 			if s.Attempt < 2 {
 				return at + time.Millisecond, Outcome{Failed: s.Events, Class: Throttled, Text: "later"}
 			}
 			return at + time.Millisecond, Outcome{}
 		})
-		r := fireTest(t, Plan{Schedule: Constant(100), EventsPerShot: 1, Retry: 2, Hold: Limits{Time: time.Second}}, f)
-		if r.Hold.Acked != 100 || r.Hold.Shots != 100 || r.Hold.Retries != 200 {
-			t.Errorf("acked %d in %d shots with %d retries, want 100, 100, 200", r.Hold.Acked, r.Hold.Shots, r.Hold.Retries)
+		r := fireTest(t, Plan{Schedule: Constant(100), BatchEvents: 1, Retry: 2, Measurement: Limits{Time: time.Second}}, f)
+		if r.Measurement.Acked != 100 || r.Measurement.Batches != 100 || r.Measurement.Retries != 200 {
+			t.Errorf("acked %d in %d batches with %d retries, want 100, 100, 200", r.Measurement.Acked, r.Measurement.Batches, r.Measurement.Retries)
 		}
-		if got := r.Hold.Service.Min(); got != 3*time.Millisecond {
+		if got := r.Measurement.Service.Min(); got != 3*time.Millisecond {
 			t.Errorf("service time %v, want the 3 ms from the first write to the last answer", got)
 		}
 	})
@@ -367,7 +367,7 @@ func TestRetry(t *testing.T) {
 func TestStopAndAbort(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			r, err := New(Plan{Schedule: Constant(100), EventsPerShot: 1, MaxInFlight: 1000, Portable: true}, newFake(Single(), 1, constantly(500*time.Millisecond)))
+			r, err := New(Plan{Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1000, Portable: true}, newFake(Single(), 1, constantly(500*time.Millisecond)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -385,7 +385,7 @@ func TestStopAndAbort(t *testing.T) {
 			if abort {
 				want.Acked, want.Unknown = 50, 50
 			}
-			got := measure.Counts{Offered: res.Hold.Offered, Sent: res.Hold.Sent, Acked: res.Hold.Acked, Unknown: res.Hold.Unknown}
+			got := measure.Counts{Offered: res.Measurement.Offered, Sent: res.Measurement.Sent, Acked: res.Measurement.Acked, Unknown: res.Measurement.Unknown}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("abort %v (-want +got):\n%s", abort, d)
 			}
@@ -397,12 +397,12 @@ func TestStopAndAbort(t *testing.T) {
 }
 
 // TestInterruptedDrain: an interruption while answers are waited for ends the
-// waiting; the hold keeps its length, and the run says that it was interrupted.
+// waiting; the measurement keeps its length, and the run says that it was interrupted.
 func TestInterruptedDrain(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		limit Limits
-		hold  time.Duration
+		name        string
+		limit       Limits
+		measurement time.Duration
 	}{
 		{"after a time", Limits{Time: time.Second}, time.Second},
 		{"after a schedule", Limits{}, time.Second},
@@ -410,8 +410,8 @@ func TestInterruptedDrain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, err := New(Plan{
-					Schedule: Until(Constant(100), time.Second), EventsPerShot: 1, MaxInFlight: 1000, Portable: true,
-					Hold: tt.limit, Drain: time.Minute,
+					Schedule: Until(Constant(100), time.Second), BatchEvents: 1, MaxInFlight: 1000, Portable: true,
+					Measurement: tt.limit, Drain: time.Minute,
 				}, newFake(Single(), 1, constantly(time.Hour)))
 				if err != nil {
 					t.Fatal(err)
@@ -423,8 +423,8 @@ func TestInterruptedDrain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if res.Hold.Unknown != 100 || res.Hold.Length() != tt.hold || res.Stopped != Interrupted {
-					t.Errorf("%d unknown, a hold of %v, stopped by %q; want 100, %v, %q", res.Hold.Unknown, res.Hold.Length(), res.Stopped, tt.hold, Interrupted)
+				if res.Measurement.Unknown != 100 || res.Measurement.Length() != tt.measurement || res.Stopped != Interrupted {
+					t.Errorf("%d unknown, a measurement of %v, stopped by %q; want 100, %v, %q", res.Measurement.Unknown, res.Measurement.Length(), res.Stopped, tt.measurement, Interrupted)
 				}
 				if got := res.Drain.Length(); got > 2100*time.Millisecond {
 					t.Errorf("the drain took %v, want the 2 s until the interruption", got)
@@ -438,14 +438,14 @@ func TestInterruptedDrain(t *testing.T) {
 // times at its age.
 func TestUnsentIsCensored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		never := func(int, Shot, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }
+		never := func(int, Batch, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }
 		r := fireTest(t, Plan{
-			Schedule: Constant(10), EventsPerShot: 1, MaxInFlight: 3, Drain: time.Second, Hold: Limits{Time: time.Second},
+			Schedule: Constant(10), BatchEvents: 1, MaxInFlight: 3, Drain: time.Second, Measurement: Limits{Time: time.Second},
 		}, newFake(Single(), 1, never))
-		if r.Hold.Unknown != 3 || r.Hold.Unsent != 7 {
-			t.Errorf("unknown %d, unsent %d, want 3 and 7", r.Hold.Unknown, r.Hold.Unsent)
+		if r.Measurement.Unknown != 3 || r.Measurement.Unsent != 7 {
+			t.Errorf("unknown %d, unsent %d, want 3 and 7", r.Measurement.Unknown, r.Measurement.Unsent)
 		}
-		if got := r.Hold.Censored.Max(); got != 2*time.Second {
+		if got := r.Measurement.Censored.Max(); got != 2*time.Second {
 			t.Errorf("the oldest is %v, want the 2 s since it was due", got)
 		}
 	})

@@ -33,12 +33,12 @@ type Step struct {
 	Start, End time.Duration
 }
 
-// A Deal says which stripe each event of a schedule belongs to. Stripes
+// A Partitioner says which stream each event of a schedule belongs to. Streams
 // partition the events exactly. Implementations are safe for concurrent use.
-type Deal interface {
-	Stripes() int
-	// Event returns the number of the k-th event (from 0) of stripe s.
+type Partitioner interface {
+	Streams() int
+	// Event returns the number of the k-th event (from 0) of stream s.
 	Event(s int32, k uint64) uint64
-	// Before returns how many of the events 0..n-1 belong to stripe s.
+	// Before returns how many of the events 0..n-1 belong to stream s.
 	Before(s int32, n uint64) uint64
 }

@@ -133,12 +133,12 @@ func TestPartsPartition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := drawSchedule(t, "whole")
 		weights := rapid.SliceOfN(rapid.Float64Range(0.01, 3), 1, 5).Draw(t, "weights")
-		deal := Weighted(weights)
+		partitioner := Weighted(weights)
 		a := time.Duration(rapid.Int64Range(0, int64(whole.End())).Draw(t, "a"))
 		var sum uint64
 		var rate float64
 		for i := range weights {
-			p := Part(whole, deal, int32(i))
+			p := Part(whole, partitioner, int32(i))
 			checkSchedule(t, p, Never, nil, 0)
 			sum += p.Count(a)
 			rate += p.Rate(a)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sharing is a fake whose lanes send the events of every stripe.
+// sharing is a fake whose lanes send the events of every stream.
 type sharing struct{ *fake }
 
 func (sharing) Shares() bool { return true }
@@ -30,7 +30,7 @@ func TestFirstFreeLane(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				first := true
-				f := newFake(RoundRobin(2), 2, func(_ int, _ Shot, at time.Duration) (time.Duration, Outcome) {
+				f := newFake(RoundRobin(2), 2, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
 					if first {
 						first = false
 						return at + slow, Outcome{}
@@ -44,8 +44,8 @@ func TestFirstFreeLane(t *testing.T) {
 				used := [2]int{}
 				var late uint64
 				r, err := Fire(t.Context(), Plan{
-					Schedule: Constant(100), EventsPerShot: 1, MaxInFlight: 1, Overload: tt.overload, Threads: 1,
-					Hold: Limits{Time: 2 * time.Second}, Portable: true,
+					Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1, Overload: tt.overload, Threads: 1,
+					Measurement: Limits{Time: 2 * time.Second}, Portable: true,
 					Observe: func(out []Outcome) {
 						for _, o := range out {
 							used[o.Lane]++
@@ -58,8 +58,8 @@ func TestFirstFreeLane(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if late != tt.late || r.Hold.Dropped != tt.dropped || r.Hold.Acked != 200-tt.dropped {
-					t.Errorf("%d late, %d dropped, %d acked; want %d, %d, %d", late, r.Hold.Dropped, r.Hold.Acked, tt.late, tt.dropped, 200-tt.dropped)
+				if late != tt.late || r.Measurement.Dropped != tt.dropped || r.Measurement.Acked != 200-tt.dropped {
+					t.Errorf("%d late, %d dropped, %d acked; want %d, %d, %d", late, r.Measurement.Dropped, r.Measurement.Acked, tt.late, tt.dropped, 200-tt.dropped)
 				}
 				if used[0] == 0 || used[1] == 0 {
 					t.Errorf("batches by connection: %d; want both used", used)
@@ -75,16 +75,16 @@ func TestNoFreeLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(RoundRobin(2), 2, constantly(30*time.Millisecond)) // two at a time: 66 a second
 		r, err := Fire(t.Context(), Plan{
-			Schedule: Constant(100), EventsPerShot: 1, MaxInFlight: 1, Threads: 1, Hold: Limits{Time: 3 * time.Second}, Drain: time.Minute, Portable: true,
+			Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1, Threads: 1, Measurement: Limits{Time: 3 * time.Second}, Drain: time.Minute, Portable: true,
 		}, sharing{f})
 		if err != nil {
 			t.Fatal(err)
 		}
 		// The last is due at 2.99 s, and 300 take 150 rounds of 30 ms: 4.5 s.
-		if got := r.Hold.Held.Max(); got < 1400*time.Millisecond || got > 1600*time.Millisecond {
+		if got := r.Measurement.Queueing.Max(); got < 1400*time.Millisecond || got > 1600*time.Millisecond {
 			t.Errorf("the longest queueing time is %v, want about 1.5 s", got)
 		}
-		if got := r.Hold.SendDelay.Max(); got > time.Millisecond {
+		if got := r.Measurement.SendDelay.Max(); got > time.Millisecond {
 			t.Errorf("a send delay of %v, want none", got)
 		}
 	})

@@ -4,7 +4,7 @@ import "time"
 
 // slots remembers when each free place of an in-flight bound became free,
 // oldest first. Places that became free together are one entry: answers to
-// small shots come by the hundred, and so their places cost what one does.
+// small batches come by the hundred, and so their places cost what one does.
 type slots struct {
 	ring []slot
 	head int

@@ -32,8 +32,8 @@ type Arrival struct {
 // A Stamp is what a verified event carries in its own bytes.
 type Stamp struct {
 	Run    uint32 // low bits of the run's random id
-	Stripe int32
-	Index  uint64 // index of the event in its stripe
+	Stream int32
+	Index  uint64 // index of the event in its stream
 	Offset int64
 	Bad    bool   // its own checksum does not fit
 	Key    uint64 // hash of its key, where the log is compacted

@@ -25,7 +25,7 @@ func (r *Run) Standing() Standing {
 	case r.plan.Schedule != nil:
 		s.Due = min(r.plan.Schedule.Count(r.clipEnd(r.Now())), r.phases[len(r.phases)-1].to)
 	case r.Now() < r.clipEnd(Never):
-		s.Left = r.hold.Load()
+		s.Left = r.measurement.Load()
 	}
 	return s
 }

@@ -7,50 +7,50 @@ import (
 	"carronade/internal/impair"
 )
 
-// A thread drives some of the stripes and all lanes that serve them: it waits
-// until shots are ready, fires them where the in-flight bound has room, and
+// A thread drives some of the streams and all lanes that serve them: it waits
+// until batches are ready, fires them where the in-flight bound has room, and
 // records what became of them. Everything in it belongs to one goroutine,
 // apart from the inbox and the few atomics read by the collector.
 type thread struct {
-	run     *Run
-	id      int
-	inbox   inbox
-	wait    waiter
-	rec     recorder
-	stripes []*stripe
-	asleep  heap          // scheduled stripes whose shot is not ready
-	shared  *backlog      // what waits for any lane; nil: each has a backlog of its own
-	lost    []*stripe     // ready, and served by no lane at the moment
-	spills  time.Duration // when the first of them has more waiting than the buffer holds
-	holds   uint64        // events of a stripe that the buffer holds; 0: there is none
-	gated   []*stripe     // waiting for the run's gate
-	lanes   []*laneState  // met so far
-	byID    map[int]*laneState
-	dirty   []*laneState  // with something to write
-	refires int           // shots waiting in all lanes to be fired again
-	turn    int           // where the next round over the lanes begins
-	left    int           // stripes of a schedule with events left
-	until   time.Duration // events due from here on are not fired; Never before a stop
-	ended   time.Duration // when there was nothing left to fire; 0 before
-	callers slots         // closed loop: this thread's callers
-	volley  bool          // shots may be fired in volleys
-	nap     time.Duration // the least time between two looks at a schedule
-	napping atomic.Bool   // it wakes within a nap, and answers may wait until then
+	run         *Run
+	id          int
+	inbox       inbox
+	wait        waiter
+	rec         recorder
+	streams     []*stream
+	asleep      heap          // scheduled streams whose batch is not ready
+	shared      *backlog      // what waits for any lane; nil: each has a backlog of its own
+	lost        []*stream     // ready, and served by no lane at the moment
+	spills      time.Duration // when the first of them has more waiting than the buffer holds
+	holds       uint64        // events of a stream that the buffer holds; 0: there is none
+	gated       []*stream     // waiting for the run's gate
+	lanes       []*laneState  // met so far
+	byID        map[int]*laneState
+	dirty       []*laneState  // with something to write
+	refires     int           // batches waiting in all lanes to be fired again
+	turn        int           // where the next round over the lanes begins
+	left        int           // streams of a schedule with events left
+	until       time.Duration // events due from here on are not fired; Never before a stop
+	ended       time.Duration // when there was nothing left to fire; 0 before
+	callerSlots slots         // closed loop: this thread's share of the concurrency
+	grouped     bool          // batches may be fired in batch groups
+	nap         time.Duration // the least time between two looks at a schedule
+	napping     atomic.Bool   // it wakes within a nap, and answers may wait until then
 
-	shots [64]Shot
+	batches [64]Batch
 
 	inFlight  atomic.Int64  // events
-	flying    int           // shots
-	flewAt    atomic.Int64  // since when answers are waited for: shots fly, or a lane refuses them; Never while none are
+	flying    int           // batches
+	flewAt    atomic.Int64  // since when answers are waited for: batches fly, or a lane refuses them; Never while none are
 	changed   time.Duration // when inFlight last changed
 	area      []float64     // events in flight x seconds, per phase of time
 	most      []int64       // most events in flight, per phase of time
 	arrived   []uint64      // events answered, per phase of time
 	arrivedB  []uint64      // their bytes
-	answers   []uint64      // shots answered, however, per phase of time
+	answers   []uint64      // batches answered, however, per phase of time
 	unsent    []uint64      // events due and not sent, per phase
 	offered   []uint64      // events offered, per phase (only when stopped early)
-	idle      time.Duration // waited during the hold
+	idle      time.Duration // waited during the measurement
 	lower     []lowers      // per phase of the events
 	compacted int           // of these, from the first on
 
@@ -61,8 +61,8 @@ type thread struct {
 	closing   time.Duration // when all its work was done
 }
 
-// A stripe is a stream of events that keep their order.
-type stripe struct {
+// A stream is a sequence of events that keep their order.
+type stream struct {
 	id    int32
 	phase int
 	next  uint64 // index of the first event not fired
@@ -74,24 +74,24 @@ type stripe struct {
 // A laneState is the engine's side of a lane.
 type laneState struct {
 	Lane
-	volleyer   Volleyer // nil: the lane takes no volleys
+	grouper    BatchGrouper // nil: the lane takes no batch groups
 	slots      slots
 	seq        uint64
 	full       bool          // the lane took less than it was given
 	again      time.Duration // when it last said that it may be tried again
 	queue      *backlog
-	refire     []Shot
+	refire     []Batch
 	dirty      bool
 	blocked    bool // bound full, or lane full
 	blockedAt  time.Duration
-	blockedFor time.Duration // during the hold
+	blockedFor time.Duration // during the measurement
 	met        time.Duration
 }
 
 func newThread(r *Run, id, of int) *thread {
 	t := &thread{run: r, id: id, byID: map[int]*laneState{}, until: Never}
 	t.flewAt.Store(int64(Never))
-	t.volley = t.volleys()
+	t.grouped = t.groups()
 	if w := polling(r, id, of); w != nil {
 		t.wait = w
 	} else if r.plan.Schedule != nil && !r.plan.Portable {
@@ -105,24 +105,24 @@ func newThread(r *Run, id, of int) *thread {
 	if s, ok := r.target.(Sharer); ok && s.Shares() && t.scheduled() {
 		t.shared = &backlog{}
 	}
-	t.holds = r.plan.holds(r.deal.Stripes())
+	t.holds = r.plan.holds(r.partitioner.Streams())
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
 	n := len(r.phases) + 1
 	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
 	t.lower = make([]lowers, len(r.phases))
 	t.unsent, t.offered, t.most = make([]uint64, n), make([]uint64, n), make([]int64, n)
-	if c := r.plan.Callers; c > 0 {
+	if c := r.plan.Concurrency; c > 0 {
 		mine := c / of
 		if id < c%of {
 			mine++
 		}
-		t.callers.fill(mine, 0)
+		t.callerSlots.fill(mine, 0)
 	}
 	return t
 }
 
 func (t *thread) add(id int32) {
-	t.stripes = append(t.stripes, &stripe{id: id})
+	t.streams = append(t.streams, &stream{id: id})
 }
 
 func (t *thread) scheduled() bool { return t.run.plan.Schedule != nil }
@@ -155,7 +155,7 @@ func (t *thread) loop() {
 		}
 		before := t.run.Now()
 		t.late(now, before)
-		t.settled(before)
+		t.completed(before)
 		if patient := !t.wantsRoom(); t.rests(wake-before, patient) {
 			idle := t.flying == 0 && wake-before > longIdle
 			if idle {
@@ -209,9 +209,9 @@ func (t *thread) wantsRoom() bool {
 	return t.shared != nil
 }
 
-// rested adds up what of a wait lay within the hold.
+// rested adds up what of a wait lay within the measurement.
 func (t *thread) rested(from, to time.Duration) {
-	t.idle += max(0, t.run.clipEnd(to)-max(from, time.Duration(t.run.holdAt.Load())))
+	t.idle += max(0, t.run.clipEnd(to)-max(from, time.Duration(t.run.measurementAt.Load())))
 }
 
 // late notes that the thread wanted to go on at one moment and did at another.
@@ -228,10 +228,10 @@ func (t *thread) late(wanted, at time.Duration) {
 	t.disturbed = true
 }
 
-// settled ends a disturbance once all that was late is sent, something that was sent
+// completed ends a disturbance once all that was late is sent, something that was sent
 // later is answered, and what is in flight is back to its earlier level, or to the mean
 // so far: at the beginning of a run nothing was in flight.
-func (t *thread) settled(now time.Duration) {
+func (t *thread) completed(now time.Duration) {
 	if !t.disturbed {
 		return
 	}
@@ -260,16 +260,16 @@ func (t *thread) settled(now time.Duration) {
 	t.run.disturbed.end(now)
 }
 
-// begin puts every stripe where it waits for its first shot.
+// begin puts every stream where it waits for its first batch.
 func (t *thread) begin() {
 	now := t.run.Now()
-	t.left = len(t.stripes)
-	for _, s := range t.stripes {
-		if t.shared != nil { // before the first stripe waits for one of them
+	t.left = len(t.streams)
+	for _, s := range t.streams {
+		if t.shared != nil { // before the first stream waits for one of them
 			t.lane(t.run.target.Route(s.id), now)
 		}
 		if t.scheduled() {
-			s.end = t.run.deal.Before(s.id, t.run.phases[0].to)
+			s.end = t.run.partitioner.Before(s.id, t.run.phases[0].to)
 			t.sleep(s)
 			continue
 		}
@@ -281,10 +281,10 @@ func (t *thread) begin() {
 func (t *thread) stopped(now time.Duration) bool {
 	r := t.run
 	return now >= time.Duration(min(r.stopAt.Load(), r.spentAt.Load())) ||
-		(!t.scheduled() && now >= time.Duration(r.holdEnd.Load()))
+		(!t.scheduled() && now >= time.Duration(r.measurementEnd.Load()))
 }
 
-// firing reports whether there are shots that may still be fired.
+// firing reports whether there are batches that may still be fired.
 func (t *thread) firing(now time.Duration) bool {
 	if t.stopped(now) {
 		return false
@@ -296,26 +296,26 @@ func (t *thread) firing(now time.Duration) bool {
 	if t.scheduled() {
 		return t.left > 0
 	}
-	return t.run.hold.Load() > 0
+	return t.run.measurement.Load() > 0
 }
 
-// sleep sends a stripe to wait until its next shot is ready.
-func (t *thread) sleep(s *stripe) {
+// sleep sends a stream to wait until its next batch is ready.
+func (t *thread) sleep(s *stream) {
 	if t.advance(s) {
 		t.asleep.push(s)
 	}
 }
 
-// advance finds when a stripe's next shot is ready, in its next phase where
+// advance finds when a stream's next batch is ready, in its next phase where
 // one is over. False: the schedule has no more events for it.
-func (t *thread) advance(s *stripe) bool {
+func (t *thread) advance(s *stream) bool {
 	for s.next >= s.end {
 		if s.phase+1 == len(t.run.phases) {
 			t.left--
 			return false
 		}
 		s.phase++
-		s.end = t.run.deal.Before(s.id, t.run.phases[s.phase].to)
+		s.end = t.run.partitioner.Before(s.id, t.run.phases[s.phase].to)
 	}
 	if s.ready = t.readyAt(s); s.ready == Never {
 		t.left--
@@ -324,16 +324,16 @@ func (t *thread) advance(s *stripe) bool {
 	return true
 }
 
-func (t *thread) due(s *stripe, k uint64) time.Duration {
-	return t.run.plan.Schedule.Due(t.run.deal.Event(s.id, k))
+func (t *thread) due(s *stream, k uint64) time.Duration {
+	return t.run.plan.Schedule.Due(t.run.partitioner.Event(s.id, k))
 }
 
-// readyAt is when the next shot of a stripe is ready: at once when its make-up
+// readyAt is when the next batch of a stream is ready: at once when its make-up
 // is fixed or nothing lingers, else when it is full or its linger is over.
-func (t *thread) readyAt(s *stripe) time.Duration {
+func (t *thread) readyAt(s *stream) time.Duration {
 	first := t.due(s, s.next)
 	p := &t.run.plan
-	if first == Never || p.EventsPerShot > 0 || p.Linger == 0 {
+	if first == Never || p.BatchEvents > 0 || p.Linger == 0 {
 		return first
 	}
 	ready := first + p.Linger
@@ -345,13 +345,13 @@ func (t *thread) readyAt(s *stripe) time.Duration {
 	return ready
 }
 
-// rouse queues the stripes whose shots are ready at their lanes.
+// rouse queues the streams whose batches are ready at their lanes.
 func (t *thread) rouse(now time.Duration) {
 	for len(t.asleep) > 0 && t.asleep[0].ready <= now {
 		t.enqueue(t.asleep.pop(), now)
 	}
 	if n := t.allowed(); n > 0 {
-		// No more than the gate can serve: with thousands of stripes most
+		// No more than the gate can serve: with thousands of streams most
 		// would only come back.
 		for _, s := range t.gated[:n] {
 			t.enqueue(s, now)
@@ -360,8 +360,8 @@ func (t *thread) rouse(now time.Duration) {
 	}
 }
 
-// enqueue puts a stripe with a shot ready at the end of its lane's queue.
-func (t *thread) enqueue(s *stripe, now time.Duration) {
+// enqueue puts a stream with a batch ready at the end of its lane's queue.
+func (t *thread) enqueue(s *stream, now time.Duration) {
 	l := t.run.target.Route(s.id)
 	if l == nil {
 		if at := t.spillsAt(s); len(t.lost) == 0 || at < t.spills {
@@ -373,8 +373,8 @@ func (t *thread) enqueue(s *stripe, now time.Duration) {
 	t.line(t.lane(l, now), s)
 }
 
-// line puts a stripe at the end of a lane's queue.
-func (t *thread) line(ls *laneState, s *stripe) {
+// line puts a stream at the end of a lane's queue.
+func (t *thread) line(ls *laneState, s *stream) {
 	if at := t.spillsAt(s); ls.queue.n == 0 || at < ls.queue.spills {
 		ls.queue.spills = at
 	}
@@ -389,8 +389,8 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 		if ls.queue == nil {
 			ls.queue = &backlog{}
 		}
-		ls.volleyer, _ = l.(Volleyer)
-		if t.run.plan.Callers == 0 {
+		ls.grouper, _ = l.(BatchGrouper)
+		if t.run.plan.Concurrency == 0 {
 			at := time.Duration(0)
 			if !t.scheduled() {
 				at = now
@@ -404,24 +404,24 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 	return ls
 }
 
-// room is how many more shots the bound allows on a lane.
+// room is how many more batches the bound allows on a lane.
 func (t *thread) room(ls *laneState) int {
 	if ls.full {
 		return 0
 	}
-	if t.run.plan.Callers > 0 {
-		return t.callers.n
+	if t.run.plan.Concurrency > 0 {
+		return t.callerSlots.n
 	}
 	return ls.slots.n
 }
 
 // serve fires what the bound allows, the lanes in turn so that none starves
-// another of callers.
+// another of slots.
 func (t *thread) serve(now time.Duration) {
 	turn := t.turn + 1
 	for i := range t.lanes {
-		if t.run.plan.Callers > 0 && t.callers.n == 0 {
-			turn = t.turn + i // all callers wait: go on here, and visit no lane in vain
+		if t.run.plan.Concurrency > 0 && t.callerSlots.n == 0 {
+			turn = t.turn + i // every slot is taken: go on here, and visit no lane in vain
 			break
 		}
 		ls := t.lanes[(t.turn+i)%len(t.lanes)]
@@ -473,10 +473,10 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 		return 0, true
 	}
 	wake = time.Duration(t.rec.oldest+1) * t.rec.length
-	stop, hold := time.Duration(r.stopAt.Load()), time.Duration(r.holdEnd.Load())
-	// The drain began when the firing ended: with the hold, with the last event
+	stop, measurement := time.Duration(r.stopAt.Load()), time.Duration(r.measurementEnd.Load())
+	// The drain began when the firing ended: with the measurement, with the last event
 	// or by a stop. An interruption that comes later is impatience, and ends it.
-	began := min(stop, hold)
+	began := min(stop, measurement)
 	if !firing {
 		began = min(began, t.over(now))
 	}
@@ -496,8 +496,8 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 		if len(t.asleep) > 0 {
 			wake = min(wake, max(t.asleep[0].ready, now+t.nap))
 		}
-		if !t.scheduled() && now < hold {
-			wake = min(wake, hold)
+		if !t.scheduled() && now < measurement {
+			wake = min(wake, measurement)
 		}
 	}
 	return wake, false

@@ -18,9 +18,9 @@ type Counts struct {
 
 	Consumed uint64 `json:"consumed"` // read by a consumer; zero when only firing
 
-	Retries    uint64 `json:"retries"`     // attempts beyond the first, in shots
-	Shots      uint64 `json:"shots"`       // shots sent
-	Answered   uint64 `json:"answered"`    // shots settled with an answer
+	Retries    uint64 `json:"retries"`     // attempts beyond the first, in batches
+	Batches    uint64 `json:"batches"`     // batches sent
+	Answered   uint64 `json:"answered"`    // batches completed with an answer
 	Bytes      uint64 `json:"bytes"`       // of events sent (or consumed): key, value and headers, before compression
 	AckedBytes uint64 `json:"acked_bytes"` // the part of Bytes whose events were acked
 	WireBytes  uint64 `json:"wire_bytes"`  // on the connection, everything included
@@ -37,7 +37,7 @@ func (c *Counts) Add(o Counts) {
 	c.Unknown += o.Unknown
 	c.Consumed += o.Consumed
 	c.Retries += o.Retries
-	c.Shots += o.Shots
+	c.Batches += o.Batches
 	c.Answered += o.Answered
 	c.Bytes += o.Bytes
 	c.AckedBytes += o.AckedBytes

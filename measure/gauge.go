@@ -19,13 +19,13 @@ type Figure struct {
 
 // A Gauge is one figure over a run, on the run's own time axis.
 type Gauge struct {
-	From   string   // who told it: "server", "system", "host", "generator"
+	From   string   // the source: "server", "system", "host", "generator"
 	Name   string   // Figure.Name
 	Unit   string   // Figure.Unit
 	Counts bool     // Figure.Counts
 	Total  bool     // Figure.Total
 	Before *float64 // told before anything was fired; nil: it was not told then
-	After  *float64 // told when everything was settled; nil likewise
+	After  *float64 // told when everything was completed; nil likewise
 	Points []Point  // once an interval, in order of time; an interval without an answer has none
 	Missed uint64   // how often it was asked for during the run, since it was first told, in vain
 }

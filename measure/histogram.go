@@ -134,7 +134,7 @@ func (h *Histogram) add(n, sumHi, sumLo uint64, low, high time.Duration) {
 }
 
 // RecordSpan counts n durations that lie evenly between from and to, both
-// included (n = 1: from alone): the response times of a shot whose events were
+// included (n = 1: from alone): the response times of a batch whose events were
 // due at a constant rate. It costs a step per cell between from and to and not
 // one per event. The order of from and to does not matter.
 func (h *Histogram) RecordSpan(from, to time.Duration, n uint64) {

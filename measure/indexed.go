@@ -2,7 +2,7 @@ package measure
 
 import "time"
 
-// Indexed is what a store behind the system held before a run and after it: not
+// Indexed is what a store behind the system had before a run and after it: not
 // what the system said of events, but what became of them.
 type Indexed struct {
 	Where   string // the store's address
@@ -15,7 +15,7 @@ type Indexed struct {
 	Span   time.Duration // from the first event fired to the last change of the count that was seen
 	Waited time.Duration // after the firing, for the count to stand still
 	Still  bool          // it did, before the wait was over
-	Queued *float64      // what the system said it still held at the end; nil: it did not say
+	Queued *float64      // what the system said was still queued at the end; nil: it did not say
 
 	HealthBefore, HealthAfter string // the store's own word: "green", "yellow", "red"
 

@@ -14,7 +14,7 @@ func TestSeriesAddLast(t *testing.T) {
 	at := time.Duration(0)
 	next := func() Interval {
 		at += time.Second
-		return Interval{Phase: "hold", Start: at - time.Second, End: at}
+		return Interval{Phase: "measurement", Start: at - time.Second, End: at}
 	}
 	for range 10 {
 		s.Add(next())
@@ -37,7 +37,7 @@ func TestSeriesIsEven(t *testing.T) {
 	for i := range 10_000 {
 		at := time.Duration(i) * time.Second
 		before := len(s.Intervals())
-		s.Add(Interval{Phase: "hold", Start: at, End: at + time.Second})
+		s.Add(Interval{Phase: "measurement", Start: at, End: at + time.Second})
 		rows := s.Intervals()
 		if i < most {
 			if s.Joined() != nil {
@@ -66,7 +66,7 @@ func TestSeriesKeepsTheSums(t *testing.T) {
 		s := NewSeries(most)
 		want := map[string]*Tally{}
 		at := time.Duration(0)
-		for _, phase := range []string{"warm-up", "hold", "drain"} {
+		for _, phase := range []string{"warm-up", "measurement", "drain"} {
 			want[phase] = &Tally{Start: at}
 			for range rapid.IntRange(0, 200).Draw(t, "intervals") {
 				iv := Interval{Phase: phase, Start: at, End: at + time.Second, InFlight: uint64(at)}
@@ -133,7 +133,7 @@ func TestSeriesOfAWeekIsBounded(t *testing.T) {
 	}
 	for i := range 7200 {
 		at := time.Duration(i) * time.Second
-		s.Add(Interval{Phase: "hold", Start: at, End: at + time.Second, Set: Set{Service: h}})
+		s.Add(Interval{Phase: "measurement", Start: at, End: at + time.Second, Set: Set{Service: h}})
 	}
 	bytes := 0
 	for _, iv := range s.Intervals() {

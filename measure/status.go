@@ -4,9 +4,9 @@ import "slices"
 
 // A Status is how often a system answered with one status code (HTTP's, say).
 type Status struct {
-	Code   int    `json:"code"`
-	Shots  uint64 `json:"shots"`
-	Events uint64 `json:"events"` // that those shots carried, taken or not
+	Code    int    `json:"code"`
+	Batches uint64 `json:"batches"`
+	Events  uint64 `json:"events"` // that those batches carried, taken or not
 }
 
 // Statuses counts answers by status code, in ascending order of codes. Nil:
@@ -14,7 +14,7 @@ type Status struct {
 type Statuses []Status
 
 // Add counts answers with a code.
-func (s *Statuses) Add(code int, shots, events uint64) {
+func (s *Statuses) Add(code int, batches, events uint64) {
 	i := 0
 	for i < len(*s) && (*s)[i].Code < code { // there are a handful
 		i++
@@ -22,13 +22,13 @@ func (s *Statuses) Add(code int, shots, events uint64) {
 	if i == len(*s) || (*s)[i].Code != code {
 		*s = slices.Insert(*s, i, Status{Code: code})
 	}
-	(*s)[i].Shots += shots
+	(*s)[i].Batches += batches
 	(*s)[i].Events += events
 }
 
 // Merge adds o to s.
 func (s *Statuses) Merge(o Statuses) {
 	for i := range o {
-		s.Add(o[i].Code, o[i].Shots, o[i].Events)
+		s.Add(o[i].Code, o[i].Batches, o[i].Events)
 	}
 }

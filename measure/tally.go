@@ -7,11 +7,11 @@ import "time"
 // response times), which differs from an empty one (nothing was measured).
 type Set struct {
 	Response      *Histogram // done - due, per acked event
-	Service       *Histogram // done - sent, per answered shot
+	Service       *Histogram // done - sent, per answered batch
 	SendDelay     *Histogram // sent - max(due, ready, free), per event sent: the generator's own lateness
-	Gather        *Histogram // ready - due, per event sent
-	Held          *Histogram // free - ready, per shot
-	FailedService *Histogram // done - sent, per shot that failed
+	Batching      *Histogram // ready - due, per event sent
+	Queueing      *Histogram // free - ready, per batch
+	FailedService *Histogram // done - sent, per batch that failed
 	EndToEnd      *Histogram // consumed - due (or - sent, without a schedule), per event consumed in a round trip
 
 	// Censored holds the ages of events which never got an answer: unknown
@@ -24,8 +24,8 @@ func (s *Set) Each(f func(name string, h **Histogram)) {
 	f("response", &s.Response)
 	f("service", &s.Service)
 	f("send_delay", &s.SendDelay)
-	f("gather", &s.Gather)
-	f("held", &s.Held)
+	f("batching", &s.Batching)
+	f("queueing", &s.Queueing)
 	f("failed_service", &s.FailedService)
 	f("end_to_end", &s.EndToEnd)
 	f("censored", &s.Censored)
@@ -56,7 +56,7 @@ func (s *Set) Merge(o *Set) {
 // taken to be like the rest. A nil histogram means that there is no such time.
 type Lower struct {
 	Response *Histogram // per acked event
-	Service  *Histogram // per answered shot
+	Service  *Histogram // per answered batch
 	EndToEnd *Histogram // per event consumed
 }
 
@@ -77,11 +77,11 @@ func (l *Lower) Merge(o *Lower) {
 }
 
 // The phases of a run, as reports name them. A step of a schedule has a text of
-// its own in the place of Hold.
+// its own in the place of Measurement.
 const (
-	WarmUp = "warm-up" // fired, and not counted in the numbers
-	Hold   = "hold"    // what the numbers are about
-	Drain  = "drain"   // nothing is fired any more: answers are awaited
+	WarmUp      = "warm-up"     // fired, and not counted in the numbers
+	Measurement = "measurement" // what the numbers are about
+	Drain       = "drain"       // nothing is fired any more: answers are awaited
 )
 
 // A Tally is everything counted and timed in one phase or step.
@@ -102,7 +102,7 @@ type Tally struct {
 	Arrived uint64
 	// ArrivedBytes likewise, in event bytes.
 	ArrivedBytes uint64
-	// Answers counts, likewise, shots that were answered, whatever the answer
+	// Answers counts, likewise, batches that were answered, whatever the answer
 	// was.
 	Answers uint64
 
@@ -124,7 +124,7 @@ func (t *Tally) EventsPerSecond() float64 { return perSecond(t.Arrived, t.Length
 // BytesPerSecond is EventsPerSecond in event bytes.
 func (t *Tally) BytesPerSecond() float64 { return perSecond(t.ArrivedBytes, t.Length()) }
 
-// AnswersPerSecond is how many shots were answered a second, by when they were.
+// AnswersPerSecond is how many batches were answered a second, by when they were.
 func (t *Tally) AnswersPerSecond() float64 { return perSecond(t.Answers, t.Length()) }
 
 func perSecond(n uint64, d time.Duration) float64 {
@@ -164,17 +164,17 @@ type Usage struct {
 
 // A Failure is one distinct failure text of a run.
 type Failure struct {
-	Class  string `json:"class"`
-	Text   string `json:"text"`
-	Events uint64 `json:"events"`
-	Shots  uint64 `json:"shots"`
+	Class   string `json:"class"`
+	Text    string `json:"text"`
+	Events  uint64 `json:"events"`
+	Batches uint64 `json:"batches"`
 }
 
 // Stall describes the gaps in the answers.
 type Stall struct {
 	Longest   time.Duration // the longest time without an answer while some were waited for
 	LongestAt time.Duration // when it began
-	Share     float64       // share of the hold while answers were waited for and none came for longer than 100 ms
+	Share     float64       // share of the measurement while answers were waited for and none came for longer than 100 ms
 
 	Count uint64 // gaps that lasted longer than 100 ms and began within the measurement
 	Spans []Span // of these, by when they began: the longest MostSpans, where there were more
@@ -255,14 +255,14 @@ type Trust struct {
 	Bounds  []Bound  `json:"bounds"`  // percentiles that the generator may have moved too far to be trusted as they are
 }
 
-// Steady tells whether the run had settled.
+// Steady tells whether the run was steady.
 type Steady struct {
 	OK            bool    `json:"ok"`
-	Known         bool    `json:"known"`             // false when the hold was too short to tell
-	InFlightSlope float64 `json:"in_flight_slope"`   // events in flight gained per second of the hold
+	Known         bool    `json:"known"`             // false when the measurement was too short to tell
+	InFlightSlope float64 `json:"in_flight_slope"`   // events in flight gained per second of the measurement
 	ResponseSlope float64 `json:"response_slope_us"` // microseconds of mean response (else service) time gained per second
-	InFlightRise  float64 `json:"in_flight_rise"`    // over the hold, as a share of the mean
-	ResponseRise  float64 `json:"response_rise"`     // over the hold, as a share of the mean
+	InFlightRise  float64 `json:"in_flight_rise"`    // over the measurement, as a share of the mean
+	ResponseRise  float64 `json:"response_rise"`     // over the measurement, as a share of the mean
 	Silent        float64 `json:"silent"`            // share of the whole intervals in which the system took nothing, or refused most
 	Outage        string  `json:"outage,omitempty"`  // when nothing was answered, where that makes it unsteady
 	Text          string  `json:"text"`
@@ -300,7 +300,7 @@ type Ledger struct {
 	Inexact  uint64      `json:"inexact"`        // events that could not be checked one by one
 	Foreign  uint64      `json:"foreign"`        // found, and not ours
 	Complete bool        `json:"complete"`       // everything up to the logs' ends was read
-	Method   string      `json:"method"`         // how events were told apart: "batches", "stamps", ...
+	Method   string      `json:"method"`         // how events were distinguished: "batches", "stamps", ...
 	Logs     []LedgerLog `json:"logs,omitempty"` // per partition
 }
 

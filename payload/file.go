@@ -11,7 +11,7 @@ import (
 	"carronade/units"
 )
 
-// maxFile bounds the payload file, which is held in memory: reading it while
+// maxFile bounds the payload file, which is kept in memory: reading it while
 // firing would measure the disk.
 const maxFile = 1 << 30
 
@@ -44,7 +44,7 @@ func readFile(path string, how cutting) (*file, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
-		return nil, fmt.Errorf("payload file %s has %s, and may have %s: cut it, since it is held in memory", path, units.FormatSize(info.Size()), units.FormatSize(maxFile))
+		return nil, fmt.Errorf("payload file %s has %s, and may have %s: cut it, since it is kept in memory", path, units.FormatSize(info.Size()), units.FormatSize(maxFile))
 	}
 	// A pipe has no size; it is bounded all the same.
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
@@ -52,7 +52,7 @@ func readFile(path string, how cutting) (*file, error) {
 		return nil, fmt.Errorf("reading the payload file: %w: check the path that --payload names", err)
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("payload file %s has more than %s: cut it, since it is held in memory", path, units.FormatSize(maxFile))
+		return nil, fmt.Errorf("payload file %s has more than %s: cut it, since it is kept in memory", path, units.FormatSize(maxFile))
 	}
 	out := cut(data, how.delim)
 	if how.match != nil {

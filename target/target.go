@@ -77,17 +77,17 @@ type Spec struct {
 	RunID   uint64 // random, for stamps
 
 	// How it will be fired, where a target prepares differently.
-	Scheduled     bool
-	EventsPerShot int
-	MaxInFlight   int
-	Callers       int
-	Linger        time.Duration
-	Verify        bool // stamp events where they have room
-	RoundTrip     bool
-	Count         uint64        // events wanted; 0: no limit
-	Most          uint64        // events that will be fired at most, warm-up included; 0: nobody knows
-	Length        time.Duration // how long firing goes on at most, warm-up included; 0: nobody knows
-	Clients       int
+	Scheduled   bool
+	BatchEvents int
+	MaxInFlight int
+	Concurrency int
+	Linger      time.Duration
+	Verify      bool // stamp events where they have room
+	RoundTrip   bool
+	Count       uint64        // events wanted; 0: no limit
+	Most        uint64        // events that will be fired at most, warm-up included; 0: nobody knows
+	Length      time.Duration // how long firing goes on at most, warm-up included; 0: nobody knows
+	Clients     int
 
 	Logf func(format string, args ...any) // words for the progress log; never nil
 }
@@ -113,8 +113,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Placed is implemented by firing sides whose events can be read back: it ties
 // what was fired to where it is found.
 type Placed interface {
-	// LogOf is the log (an index into Source.Logs) a stripe's events go to.
-	LogOf(stripe int32) int32
+	// LogOf is the log (an index into Source.Logs) a stream's events go to.
+	LogOf(stream int32) int32
 	// Stamped reports whether every event carries a stamp in its own bytes.
 	Stamped() bool
 }
@@ -122,10 +122,10 @@ type Placed interface {
 // Keyed is implemented by firing sides whose events have keys, where it is known
 // which event has which.
 type Keyed interface {
-	// AppendKey appends the key of an event of a stripe. False: it has none, or
-	// nobody can tell, since shots are made of what was encoded ahead. It is
+	// AppendKey appends the key of an event of a stream. False: it has none, or
+	// nobody can tell, since batches are made of what was encoded ahead. It is
 	// called while the target fires, by one goroutine.
-	AppendKey(dst []byte, stripe int32, index uint64) ([]byte, bool)
+	AppendKey(dst []byte, stream int32, index uint64) ([]byte, bool)
 }
 
 // Seekable is implemented by sources that know where in each log they are.
@@ -167,9 +167,9 @@ type Compacted interface {
 	// Compacted reports whether they do. Then events are stamped, have keys, and
 	// the stamps of arrivals carry the hashes of keys.
 	Compacted() bool
-	// AppendKeyHashes appends the hash of the key of each event of a shot. It is
+	// AppendKeyHashes appends the hash of the key of each event of a batch. It is
 	// called by several goroutines at once.
-	AppendKeyHashes(dst []uint64, shot *load.Shot) []uint64
+	AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64
 }
 
 // Transactional is implemented by sessions that may fire in transactions.
@@ -180,10 +180,10 @@ type Transactional interface {
 	Committed() load.Source
 	// Conclude ends the transactions that are open, once nothing is fired any more.
 	Conclude()
-	// Uncommitted tells, after Conclude, of the events of each stripe whose
+	// Uncommitted tells, after Conclude, of the events of each stream whose
 	// transaction was aborted, or, where aborted is false, whose transaction's end
 	// nobody knows.
-	Uncommitted(tell func(stripe int32, first, events uint64, aborted bool))
+	Uncommitted(note func(stream int32, first, events uint64, aborted bool))
 }
 
 // Metered is implemented by sessions that count by broker.
@@ -191,14 +191,14 @@ type Metered interface {
 	Brokers() []measure.Client
 }
 
-// A Teller is a Session whose system says something of itself that is worth
+// A FigureSource is a Session whose system says something of itself that is worth
 // keeping beside what was measured: its own rates, times and queues.
-type Teller interface {
-	// Tell asks the system for its figures. It is asked before, once an
+type FigureSource interface {
+	// Figures asks the system for its figures. It is asked before, once an
 	// interval during, and after a run, by one goroutine at a time and never on
 	// a firing thread; it must give up with its context. A system that tells
 	// nothing now answers no figures, which is no error.
-	Tell(ctx context.Context) ([]measure.Figure, error)
+	Figures(ctx context.Context) ([]measure.Figure, error)
 }
 
 // A Surveyor is a Session that looks at its system once more when a run is
@@ -224,7 +224,7 @@ type Pending interface {
 // A Confirmer is a Session that can ask, past the system, how much of what was
 // fired arrived in the store behind it.
 type Confirmer interface {
-	// Confirm is called once, when everything is settled: acked is how many
+	// Confirm is called once, when everything is completed: acked is how many
 	// events the system said it accepted since Start, all phases together. It
 	// waits, for a bounded time, until the store's count stands still; when the
 	// context ends earlier it answers with what it knows. Nil without an error:

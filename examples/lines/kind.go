@@ -15,7 +15,7 @@ import (
 	"carronade/target"
 )
 
-// Kind is a protocol for an example: an event is a line, a shot is some lines
+// Kind is a protocol for an example: an event is a line, a batch is some lines
 // and an empty one, and its answer is a line with the number of events taken.
 type Kind struct{}
 
@@ -33,7 +33,7 @@ func (Kind) Ops() []string { return []string{"produce"} }
 func (Kind) Options() []target.Option {
 	return []target.Option{
 		{Name: "size", Word: "SIZE", Default: "100", Group: "events", Independent: true, Help: "bytes of a line"},
-		{Name: "most-lines", Type: target.Int, Default: "100", Group: "batching", Independent: true, Help: "most lines of a shot"},
+		{Name: "most-lines", Type: target.Int, Default: "100", Group: "batching", Independent: true, Help: "most lines of a batch"},
 	}
 }
 
@@ -49,23 +49,23 @@ func (Kind) Open(ctx context.Context, s target.Spec) (target.Session, error) {
 	if err != nil {
 		return nil, &target.Error{Doing: "connect to " + s.URL.Host, Err: err, Hint: "is a server of lines listening there?"}
 	}
-	l := &lane{conn: conn, gen: gen, most: s.Options.Int("most-lines"), slots: make(chan load.Shot, max(1, s.MaxInFlight))}
+	l := &lane{conn: conn, gen: gen, most: s.Options.Int("most-lines"), slots: make(chan load.Batch, max(1, s.MaxInFlight))}
 	return &session{lane: l}, nil
 }
 
-// A session is a connection with one stripe and one lane.
+// A session is a connection with one stream and one lane.
 type session struct{ lane *lane }
 
-func (s *session) Target() load.Target    { return s }
-func (s *session) Source() load.Source    { return nil }
-func (s *session) Facts() map[string]any  { return nil }
-func (s *session) Warnings() []string     { return nil }
-func (s *session) Close() error           { return s.lane.Close() }
-func (s *session) Deal() load.Deal        { return load.Single() }
-func (s *session) Client(int32) int       { return 0 }
-func (s *session) Clients() int           { return 1 }
-func (s *session) Route(int32) load.Lane  { return s.lane }
-func (s *session) Wire() (uint64, uint64) { return s.lane.written.Load(), s.lane.read.Load() }
+func (s *session) Target() load.Target           { return s }
+func (s *session) Source() load.Source           { return nil }
+func (s *session) Facts() map[string]any         { return nil }
+func (s *session) Warnings() []string            { return nil }
+func (s *session) Close() error                  { return s.lane.Close() }
+func (s *session) Partitioner() load.Partitioner { return load.Single() }
+func (s *session) Client(int32) int              { return 0 }
+func (s *session) Clients() int                  { return 1 }
+func (s *session) Route(int32) load.Lane         { return s.lane }
+func (s *session) Wire() (uint64, uint64)        { return s.lane.written.Load(), s.lane.read.Load() }
 
 func (s *session) Start(sink load.Sink) {
 	l := s.lane
@@ -74,7 +74,7 @@ func (s *session) Start(sink load.Sink) {
 	go l.reader()
 }
 
-// A lane fires over the connection. Shots in flight wait in slots, in the
+// A lane fires over the connection. Batches in flight wait in slots, in the
 // order in which they were fired, which is that of their answers.
 type lane struct {
 	conn net.Conn
@@ -82,10 +82,10 @@ type lane struct {
 	sink load.Sink
 	most int
 
-	slots chan load.Shot
-	fresh []load.Shot // fired and not flushed
+	slots chan load.Batch
+	fresh []load.Batch // fired and not flushed
 	buf   []byte
-	write chan []byte   // never full: each entry holds a shot that has a slot
+	write chan []byte   // never full: each entry holds a batch that has a slot
 	ended chan struct{} // the reader has gone, and with it the connection
 
 	full          atomic.Bool
@@ -105,8 +105,8 @@ func (l *lane) Room(int32, uint64) int {
 }
 
 // Fire encodes what there are slots for.
-func (l *lane) Fire(shots []load.Shot) int {
-	for i := range shots {
+func (l *lane) Fire(batches []load.Batch) int {
+	for i := range batches {
 		if len(l.slots)+len(l.fresh) == cap(l.slots) {
 			l.full.Store(true)
 			// A slot may have come free before the reader could see this.
@@ -114,7 +114,7 @@ func (l *lane) Fire(shots []load.Shot) int {
 				return i
 			}
 		}
-		s := &shots[i]
+		s := &batches[i]
 		begin := len(l.buf)
 		for n := range uint64(s.Events) {
 			l.buf = append(l.line(s.First+n), '\n')
@@ -123,7 +123,7 @@ func (l *lane) Fire(shots []load.Shot) int {
 		l.buf = append(l.buf, '\n')
 		l.fresh = append(l.fresh, *s)
 	}
-	return len(shots)
+	return len(batches)
 }
 
 func (l *lane) line(n uint64) []byte {
@@ -137,7 +137,7 @@ func (l *lane) line(n uint64) []byte {
 	return out
 }
 
-// Flush hands what was fired to the writer; the shots' slots hold when that
+// Flush hands what was fired to the writer; the batches' slots hold when that
 // was.
 func (l *lane) Flush() {
 	if len(l.fresh) == 0 {
@@ -157,26 +157,26 @@ func (l *lane) writer() {
 		n, err := l.conn.Write(b)
 		l.written.Add(uint64(n))
 		if err != nil {
-			l.conn.Close() // the reader settles what is in flight
+			l.conn.Close() // the reader completes what is in flight
 		}
 	}
 }
 
-// reader settles shots as they are answered, and when the connection is gone
+// reader completes batches as they are answered, and when the connection is gone
 // what is still in flight: nothing certain is known of it.
 func (l *lane) reader() {
 	in := bufio.NewScanner(l.conn)
 	for in.Scan() {
 		l.read.Add(uint64(len(in.Bytes()) + 1))
 		taken, err := strconv.Atoi(strings.TrimSpace(in.Text()))
-		var s load.Shot
+		var s load.Batch
 		select {
 		case s = <-l.slots:
 		default: // an answer to nothing: what comes after it cannot be matched
 			l.conn.Close()
 			continue
 		}
-		o := load.Outcome{Shot: s, Sent: s.FirstSent, Done: l.sink.Now(), Place: -1}
+		o := load.Outcome{Batch: s, Sent: s.FirstSent, Done: l.sink.Now(), Place: -1}
 		if err != nil || taken < 0 || taken > int(s.Events) {
 			o.Failed, o.Class, o.Text = s.Events, load.Protocol, "the answer is no number of events"
 		} else {
@@ -185,19 +185,19 @@ func (l *lane) reader() {
 				o.Class, o.Text = load.Rejected, "the server took fewer events than were sent"
 			}
 		}
-		l.settle(o)
+		l.complete(o)
 	}
 	l.giveUp()
 	close(l.ended)
 }
 
-// giveUp settles what is in flight on a connection that has ended.
+// giveUp completes what is in flight on a connection that has ended.
 func (l *lane) giveUp() {
 	for {
 		select {
 		case s := <-l.slots:
-			l.settle(load.Outcome{
-				Shot: s, Sent: s.FirstSent, Done: l.sink.Now(), Place: -1,
+			l.complete(load.Outcome{
+				Batch: s, Sent: s.FirstSent, Done: l.sink.Now(), Place: -1,
 				Unknown: s.Events, Class: load.Refused, Text: "the connection ended before the answer",
 			})
 		default:
@@ -206,14 +206,14 @@ func (l *lane) giveUp() {
 	}
 }
 
-func (l *lane) settle(o load.Outcome) {
-	l.sink.Settle([]load.Outcome{o})
+func (l *lane) complete(o load.Outcome) {
+	l.sink.Complete([]load.Outcome{o})
 	if l.full.CompareAndSwap(true, false) {
 		l.sink.Ready(0, o.Done)
 	}
 }
 
-// Close ends the connection and settles what is in flight.
+// Close ends the connection and completes what is in flight.
 func (l *lane) Close() error {
 	if l.closed || l.sink == nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 // A server takes lines and counts them.
 type server struct {
 	addr  string
-	most  atomic.Int64 // lines taken of a shot; the rest are refused
+	most  atomic.Int64 // lines taken of a batch; the rest are refused
 	delay atomic.Int64 // before each answer
 	taken atomic.Int64
 }
@@ -100,8 +100,8 @@ func TestProgramWithAProtocolOfItsOwn(t *testing.T) {
 	}{
 		{"as fast as it goes", 1000, []string{"--count", "20000"}, 20000, 0},
 		{"open loop", 1000, []string{"--rate", "5k/s", "--for", "400ms"}, 2000, 0},
-		{"closed loop", 1000, []string{"--callers", "3", "--events-per-shot", "10", "--count", "3000"}, 3000, 0},
-		{"a server that takes half", 50, []string{"--events-per-shot", "100", "--count", "10000"}, 5000, 5000},
+		{"closed loop", 1000, []string{"--concurrency", "3", "--batch-events", "10", "--count", "3000"}, 3000, 0},
+		{"a server that takes half", 50, []string{"--batch-events", "100", "--count", "10000"}, 5000, 5000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, tt.most)

@@ -47,7 +47,7 @@ func intake(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, ev
 	return "apm+" + s.URL
 }
 
-// TestAPMAnswers: what a server says decides what became of a shot, and what it
+// TestAPMAnswers: what a server says decides what became of a batch, and what it
 // does not say to the end is unknown.
 func TestAPMAnswers(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestAPMAnswers(t *testing.T) {
 			conn.Close()
 		}
 	}
-	const count = 60 // 15 shots: a connection that is lost again and again is made anew ever later
+	const count = 60 // 15 batches: a connection that is lost again and again is made anew ever later
 	for _, tt := range []struct {
 		name    string
 		answer  func(w http.ResponseWriter, r *http.Request, events int)

@@ -74,7 +74,7 @@ func TestAPMIndexed(t *testing.T) {
 	// The table that hey-apm's test prints can be read off one page.
 	t.Run("all of it", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "report.json")
-		page := fire(t, nil, "--events", "1", "--spans", "2", "--frames", "3", "--callers", "4", "--for", "3s", "--gzip", "1",
+		page := fire(t, nil, "--events", "1", "--spans", "2", "--frames", "3", "--concurrency", "4", "--for", "3s", "--gzip", "1",
 			"--json-file", file, "--system-git", commit(t, "trace-apm-server"),
 			"--system-flag", "max-event=200KiB", "--system-flag-format", "--{name}={value}", "--full").wantOne(t, 0, 3).stdout
 		text, err := os.ReadFile(file)
@@ -87,7 +87,7 @@ func TestAPMIndexed(t *testing.T) {
 			t.Errorf("the share is %v", *d.Indexed.Share)
 		}
 		c := d.Totals
-		if len(c.Statuses) != 1 || c.Statuses[0].Code != 202 || c.Statuses[0].Shots != c.Shots || c.AckedBytes != c.Bytes || c.WireBytes >= c.Bytes {
+		if len(c.Statuses) != 1 || c.Statuses[0].Code != 202 || c.Statuses[0].Batches != c.Batches || c.AckedBytes != c.Bytes || c.WireBytes >= c.Bytes {
 			t.Errorf("totals %+v", c)
 		}
 		facts := d.System.Facts

@@ -100,7 +100,7 @@ func TestAsHeyAPM(t *testing.T) {
 					t.Errorf("pushed %v kb a second, want about %v:\n%s", pushed, want, e.stdout)
 				}
 			} else if mean := d.Service.MeanUS / 1e3; ms > mean*0.75 {
-				t.Errorf("with four callers 1000/rate is %v ms, and the mean %v", ms, mean)
+				t.Errorf("with concurrency 4 1000/rate is %v ms, and the mean %v", ms, mean)
 			}
 		}
 	})
@@ -120,7 +120,7 @@ func TestAsHeyAPM(t *testing.T) {
 		tx, errs := ds[0].Totals, ds[1].Totals
 		for name, want := range map[string]uint64{
 			"transactions sent": tx.Sent / 4, "spans sent": tx.Sent / 4 * 3, "spans sent per transaction": 3, "errors sent": errs.Sent,
-			"total events sent": tx.Sent + errs.Sent, " - accepted": tx.Acked + errs.Acked, "total requests": tx.Shots + errs.Shots, "failed": 0,
+			"total events sent": tx.Sent + errs.Sent, " - accepted": tx.Acked + errs.Acked, "total requests": tx.Batches + errs.Batches, "failed": 0,
 		} {
 			if v, ok := got[name]; !ok || v != float64(want) {
 				t.Errorf("%q is %v, want %d", name, v, want)
@@ -167,9 +167,9 @@ func (tb *table) agrees(t *testing.T, d *document) {
 	t.Helper()
 	var total uint64
 	for _, s := range d.Totals.Statuses {
-		total += s.Shots
-		if tb.codes[s.Code] != s.Shots {
-			t.Errorf("[%d] is %d, the report has %d", s.Code, tb.codes[s.Code], s.Shots)
+		total += s.Batches
+		if tb.codes[s.Code] != s.Batches {
+			t.Errorf("[%d] is %d, the report has %d", s.Code, tb.codes[s.Code], s.Batches)
 		}
 	}
 	if tb.total != total || len(tb.codes) != len(d.Totals.Statuses) {
@@ -188,9 +188,9 @@ func fired(d *document) (answers, taken, bytes float64) {
 			continue
 		}
 		for _, s := range iv.Statuses {
-			answers += float64(s.Shots)
+			answers += float64(s.Batches)
 			if s.Code == http.StatusAccepted {
-				taken += float64(s.Shots)
+				taken += float64(s.Batches)
 			}
 		}
 		bytes += float64(iv.AckedBytes)

@@ -235,7 +235,7 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 // What the end-to-end tool prints is what the report says.
 func TestLatencyAgreesWithReport(t *testing.T) {
 	t.Parallel()
-	// Answers that are held back have percentiles of more than nothing.
+	// Answers that are delayed have percentiles of more than nothing.
 	s := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0", "--delay", "3ms")
 	for _, strict := range []bool{false, true} {
 		args := []string{"kafka-e2e-latency", s.addr, "t" + strconv.FormatBool(strict), "400", "1", "100"}

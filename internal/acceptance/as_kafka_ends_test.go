@@ -88,7 +88,7 @@ func TestAsKafkaConsumerInterrupted(t *testing.T) {
 			if strict {
 				forms = consumerDetails
 			}
-			got := side{who: ours, out: e.stdout}
+			got := side{who: carronadeSide, out: e.stdout}
 			if err := got.parse(forms); err != nil {
 				t.Fatalf("%v\n%s", err, e.stdout)
 			}

@@ -19,7 +19,7 @@ func produced(t *testing.T, code int, args ...string) (side, *document) {
 	if e.code != code && e.code != 3 {
 		t.Fatalf("exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
 	}
-	s := side{who: ours, out: e.stdout, errs: e.stderr}
+	s := side{who: carronadeSide, out: e.stdout, errs: e.stderr}
 	if err := s.parse(steadyForms); err != nil {
 		t.Fatalf("%v\n%s", err, e.stdout)
 	}
@@ -82,7 +82,7 @@ func TestAsKafkaProducerSums(t *testing.T) {
 				got = append(got, n)
 			}
 			for _, iv := range d.Intervals {
-				if iv.Phase == "hold" && iv.EndS-iv.StartS > 0.499 && iv.Acked > 0 {
+				if iv.Phase == "measurement" && iv.EndS-iv.StartS > 0.499 && iv.Acked > 0 {
 					want = append(want, iv.Acked)
 				}
 			}
@@ -152,11 +152,11 @@ func TestAsKafkaWarnsOnce(t *testing.T) {
 // A broker that cannot be reached is no usage error: 2, and a way out.
 func TestAsKafkaProducerNobody(t *testing.T) {
 	t.Parallel()
-	for _, ours := range []string{"--generation 4.3 --bootstrap-server 127.0.0.1:1", "--strict --bootstrap-server 127.0.0.1:1", "--generation 2018 --producer-props bootstrap.servers=127.0.0.1:1"} {
-		args := strings.Fields("as kafka-producer-perf-test --topic t --num-records 5 --record-size 5 --throughput 5 " + ours)
+	for _, carronadeSide := range []string{"--generation 4.3 --bootstrap-server 127.0.0.1:1", "--strict --bootstrap-server 127.0.0.1:1", "--generation 2018 --producer-props bootstrap.servers=127.0.0.1:1"} {
+		args := strings.Fields("as kafka-producer-perf-test --topic t --num-records 5 --record-size 5 --throughput 5 " + carronadeSide)
 		e := run(t, args...).want(t, 2)
 		if !strings.Contains(e.stderr, "error: connect to 127.0.0.1:1") || !strings.Contains(e.stderr, "hint: ") || e.stdout != "" {
-			t.Errorf("%s: stdout %q, stderr %q", ours, e.stdout, e.stderr)
+			t.Errorf("%s: stdout %q, stderr %q", carronadeSide, e.stdout, e.stderr)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestAsRiemannLoad(t *testing.T) {
 				"acks.mean rate":       d.Totals.EventsPerS / tt.batch,
 				"event-acks.count":     float64(d.Totals.Acked),
 				"event-acks.mean rate": d.Totals.EventsPerS,
-				"sends.count":          float64(d.Totals.Shots),
+				"sends.count":          float64(d.Totals.Batches),
 				"throughput.count":     float64(d.Totals.WireBytes),
 				"throughput.mean rate": float64(d.Totals.WireBytes) / d.Totals.ElapsedS,
 				"rtt.count":            float64(d.Service.Count),
@@ -78,7 +78,7 @@ func TestAsRiemannLoad(t *testing.T) {
 				t.Fatalf("folders of reports: %q", folders)
 			}
 			for name, want := range map[string]float64{
-				"acks": float64(d.Totals.Acked) / tt.batch, "event-acks": float64(d.Totals.Acked), "sends": float64(d.Totals.Shots),
+				"acks": float64(d.Totals.Acked) / tt.batch, "event-acks": float64(d.Totals.Acked), "sends": float64(d.Totals.Batches),
 				"throughput": float64(d.Totals.WireBytes), "unacked": 0, "rtt": -1,
 			} {
 				rows := csvRows(t, filepath.Join(folders[0], name+".csv"))

@@ -57,7 +57,7 @@ func collate(t *testing.T, place string, args ...string) []collatedGroup {
 
 // The columns of hey-apm's collate that exist without an index behind the
 // server, and the percentiles.
-var seedColumns = []string{"report id", "revision date", "pushed", "accepted", "throughput", "per shot", "service p50", "p95", "p99", "p99.9", "max rss", "effic"}
+var seedColumns = []string{"report id", "revision date", "pushed", "accepted", "throughput", "per batch", "service p50", "p95", "p99", "p99.9", "max rss", "effic"}
 
 // TestSeedCollate is the example of hey-apm's README: four runs against a
 // supervised server, with a setting of it off and on, at two concurrencies, are
@@ -69,10 +69,10 @@ func TestSeedCollate(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "reports.db")
 	port := freePort(t)
 	addr := "127.0.0.1:" + port
-	test := func(repo string, callers int, flags ...string) string {
+	test := func(repo string, concurrency int, flags ...string) string {
 		args := []string{
 			"run", "apm+http://" + addr, "--json", "--quiet", "--store", place,
-			"--for", "500ms", "--events", "10", "--spans", "10", "--frames", "10", "--callers", strconv.Itoa(callers),
+			"--for", "500ms", "--events", "10", "--spans", "10", "--frames", "10", "--concurrency", strconv.Itoa(concurrency),
 			"--system-cmd", program + " standin apm --listen " + addr + " {flags}", "--system-git", repo,
 		}
 		if len(flags) > 0 {
@@ -87,9 +87,9 @@ func TestSeedCollate(t *testing.T) {
 	}
 	branch, master := commit(t, "trace-apm-server"), commit(t, "master")
 	ids := map[string]string{}
-	for _, callers := range []int{1, 20} {
+	for _, concurrency := range []int{1, 20} {
 		for _, on := range []string{"false", "true"} {
-			ids[fmt.Sprintf("%d %s", callers, on)] = test(branch, callers, "no-rum="+on)
+			ids[fmt.Sprintf("%d %s", concurrency, on)] = test(branch, concurrency, "no-rum="+on)
 		}
 	}
 
@@ -97,9 +97,9 @@ func TestSeedCollate(t *testing.T) {
 	if len(groups) != 2 {
 		t.Fatalf("%d groups, want one a concurrency", len(groups))
 	}
-	for i, callers := range []string{"20", "1"} { // the newest first
+	for i, concurrency := range []string{"20", "1"} { // the newest first
 		g := groups[i]
-		if g.equal("callers") != callers || g.equal("branch") != "trace-apm-server" || g.equal("events") != "10" {
+		if g.equal("concurrency") != concurrency || g.equal("branch") != "trace-apm-server" || g.equal("events") != "10" {
 			t.Errorf("group %d shares %+v", i+1, g.Equal)
 		}
 		if len(g.Rows) != 2 {
@@ -107,7 +107,7 @@ func TestSeedCollate(t *testing.T) {
 		}
 		for k, on := range []string{"false", "true"} {
 			r := g.Rows[k]
-			if id := ids[callers+" "+on]; r.Value != on || !slices.Equal(r.Reports, []string{id}) {
+			if id := ids[concurrency+" "+on]; r.Value != on || !slices.Equal(r.Reports, []string{id}) {
 				t.Errorf("group %d, row %d is %s of %v, want %s of %s", i+1, k+1, r.Value, r.Reports, on, id)
 			}
 			holdTo(t, place, r.Reports[0], func(name string) float64 { return r.Measured[name].Median })
@@ -133,12 +133,12 @@ func TestSeedCollate(t *testing.T) {
 		t.Errorf("two tables are wanted:\n%s", text)
 	}
 
-	// What is newest is held against what came before, of which there is nothing.
+	// What is newest is compared with what came before, of which there is nothing.
 	run(t, "verify", "-n", "168h", "branch=trace-apm-server", "duration=500ms", "events=10", "spans=10", "frames=10", "concurrency=1", "limit=-1", "--untrusted", "--store", place).
 		want(t, 4)
 
-	for _, callers := range []int{1, 20} {
-		test(master, callers)
+	for _, concurrency := range []int{1, 20} {
+		test(master, concurrency)
 	}
 	groups = collate(t, place, "branch", "branch=trace-apm-server")
 	if len(groups) != 4 { // of two concurrencies and two settings
@@ -177,8 +177,8 @@ func holdTo(t *testing.T, place, id string, measured func(string) float64) {
 			Bytes      float64 `json:"bytes"`
 			AckedBytes float64 `json:"acked_bytes"`
 			Statuses   []struct {
-				Code  int
-				Shots float64
+				Code    int
+				Batches float64
 			}
 		}
 		Service map[string]float64
@@ -191,12 +191,12 @@ func holdTo(t *testing.T, place, id string, measured func(string) float64) {
 	accepted := 0.0
 	for _, s := range d.Totals.Statuses {
 		if s.Code == 202 {
-			accepted += s.Shots
+			accepted += s.Batches
 		}
 	}
 	for name, want := range map[string]float64{
 		"throughput": d.Totals.EventsPerS, "pushed": d.Totals.Bytes / d.Totals.ElapsedS, "accepted": d.Totals.AckedBytes / d.Totals.ElapsedS,
-		"per_shot": d.Totals.ElapsedS / accepted, "service_p50": d.Service["p50_us"] / 1e6, "service_p99": d.Service["p99_us"] / 1e6,
+		"per_batch": d.Totals.ElapsedS / accepted, "service_p50": d.Service["p50_us"] / 1e6, "service_p99": d.Service["p99_us"] / 1e6,
 		"max_rss": d.System.RSS, "efficiency": d.System.Memory,
 	} {
 		if got := measured(name); math.Abs(got-want) > 1e-9*math.Abs(want) || want == 0 {

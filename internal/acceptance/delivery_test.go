@@ -154,7 +154,7 @@ func TestVerify(t *testing.T) {
 				}
 				before = end
 				if d.Totals.Offered != 20_000 {
-					t.Errorf("the hold offered %d events, want 20000", d.Totals.Offered)
+					t.Errorf("the measurement offered %d events, want 20000", d.Totals.Offered)
 				}
 			})
 		}
@@ -246,10 +246,10 @@ func TestRoundTrip(t *testing.T) {
 			}
 		})
 	}
-	t.Run("callers", func(t *testing.T) {
+	t.Run("concurrency", func(t *testing.T) {
 		t.Parallel()
 		topic := broker.CreateTopic(t, 1, 1)
-		d := run(t, "run", kafka(broker, topic), "--op", "roundtrip", "--callers", "1", "--count", "200", "--json", "--quiet").done(t).document(t)
+		d := run(t, "run", kafka(broker, topic), "--op", "roundtrip", "--concurrency", "1", "--count", "200", "--json", "--quiet").done(t).document(t)
 		if d.EndToEnd == nil || d.EndToEnd.Count != 200 || d.Response != nil {
 			t.Errorf("end_to_end %+v, response %+v: want 200 events and none", d.EndToEnd, d.Response)
 		}

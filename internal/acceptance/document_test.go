@@ -19,8 +19,8 @@ type document struct {
 	Response  *times `json:"response"`
 	Service   *times `json:"service"`
 	SendDelay *times `json:"send_delay"`
-	Gather    *times `json:"gather"`
-	Held      *times `json:"held"`
+	Batching  *times `json:"batching"`
+	Queueing  *times `json:"queueing"`
 	EndToEnd  *times `json:"end_to_end"`
 
 	Steps     []phase          `json:"steps"`
@@ -88,16 +88,16 @@ type document struct {
 }
 
 type counts struct {
-	Offered, Sent, Dropped, Unsent, Acked, Failed, Unknown, Consumed, Retries, Shots, Bytes uint64
-	WireBytes                                                                               uint64 `json:"wire_bytes"`
-	AckedBytes                                                                              uint64 `json:"acked_bytes"`
-	Statuses                                                                                []status
+	Offered, Sent, Dropped, Unsent, Acked, Failed, Unknown, Consumed, Retries, Batches, Bytes uint64
+	WireBytes                                                                                 uint64 `json:"wire_bytes"`
+	AckedBytes                                                                                uint64 `json:"acked_bytes"`
+	Statuses                                                                                  []status
 }
 
-// A status is how many shots were answered with a code.
+// A status is how many batches were answered with a code.
 type status struct {
-	Code          int
-	Shots, Events uint64
+	Code            int
+	Batches, Events uint64
 }
 
 type totals struct {
@@ -134,7 +134,7 @@ type times struct {
 
 // must lists what a document of --json has at least, whatever was run.
 var must = []string{
-	"schema", "workload", "totals", "phases", "started_at", "ended_at", "response", "service", "send_delay", "gather", "held",
+	"schema", "workload", "totals", "phases", "started_at", "ended_at", "response", "service", "send_delay", "batching", "queueing",
 	"intervals", "steady", "failures", "trust", "generator", "host",
 }
 
@@ -194,7 +194,7 @@ func (d *document) conserved() error {
 		if err := check("phase "+p.Name, p.Totals.counts); err != nil {
 			return err
 		}
-		if p.Name != "hold" {
+		if p.Name != "measurement" {
 			all.add(p.Totals.counts)
 		}
 	}
@@ -213,7 +213,7 @@ func (d *document) conserved() error {
 			sum.Sent, sum.Acked, sum.Failed, sum.Unknown, all.Sent, all.Acked, all.Failed, all.Unknown)
 	}
 	if len(d.Steps) > 0 && steps.Offered != d.Totals.Offered {
-		return fmt.Errorf("the steps offered %d, the hold %d", steps.Offered, d.Totals.Offered)
+		return fmt.Errorf("the steps offered %d, the measurement %d", steps.Offered, d.Totals.Offered)
 	}
 	return nil
 }
@@ -229,14 +229,14 @@ func (c *counts) add(o counts) {
 	c.Consumed += o.Consumed
 	c.Bytes += o.Bytes
 	c.AckedBytes += o.AckedBytes
-	c.Shots += o.Shots
+	c.Batches += o.Batches
 }
 
 // whole is what the whole run counted, warm-up and drain included.
 func (d *document) whole() counts {
 	all := d.Totals.counts
 	for _, p := range d.Phases {
-		if p.Name != "hold" {
+		if p.Name != "measurement" {
 			all.add(p.Totals.counts)
 		}
 	}
@@ -272,8 +272,8 @@ func (d *document) intact(t testing.TB, acked uint64) {
 // TestConserved shows that the checks of a document can fail.
 func TestConserved(t *testing.T) {
 	const good = `{"schema":"s","workload":{},"started_at":"2026-01-01T00:00:00Z","ended_at":"2026-01-01T00:00:01Z",
-		"totals":{"offered":6,"sent":5,"dropped":1,"acked":3,"failed":1,"unknown":1},"phases":[{"name":"hold","totals":{}},{"name":"warm-up","totals":{"offered":1,"sent":1,"acked":1}}],
-		"response":null,"service":null,"send_delay":null,"gather":null,"held":null,"steps":[{"name":"1","totals":{"offered":6,"sent":6,"acked":6}}],
+		"totals":{"offered":6,"sent":5,"dropped":1,"acked":3,"failed":1,"unknown":1},"phases":[{"name":"measurement","totals":{}},{"name":"warm-up","totals":{"offered":1,"sent":1,"acked":1}}],
+		"response":null,"service":null,"send_delay":null,"batching":null,"queueing":null,"steps":[{"name":"1","totals":{"offered":6,"sent":6,"acked":6}}],
 		"intervals":[{"sent":6,"acked":4,"failed":1,"unknown":1}],"steady":{},"failures":[],"trust":{"ok":true},"generator":{},"host":{}}`
 	if _, err := parseDocument(good); err != nil {
 		t.Fatalf("a good document: %v", err)

@@ -164,25 +164,25 @@ func TestRestarted(t *testing.T) {
 }
 
 // TestFrozen freezes a broker in an open loop. Every event due while it stands
-// still waits until the thaw, so with events due evenly over a hold of length T
+// still waits until the thaw, so with events due evenly over a measurement of length T
 // and a freeze of length f the share of response times above x is (f-x)/T, and
 // the 99th percentile is f - T/100. Where the time was spent differs with the
 // bound; its sum does not.
 func TestFrozen(t *testing.T) {
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
-	const hold = 15 * time.Second
+	const measurement = 15 * time.Second
 	tests := []struct {
-		name  string
-		bound string
-		held  bool
-		run   *session
+		name     string
+		bound    string
+		queueing bool
+		run      *session
 	}{
 		{name: "wide bound", bound: "1000"},
-		{name: "capped bound", bound: "1", held: true},
+		{name: "capped bound", bound: "1", queueing: true},
 	}
 	for i := range tests {
 		// A short warm-up lets the broker compile its hot path first.
-		tests[i].run = start(t, "run", kafka(c, c.CreateTopic(t, 1, 1)), "--rate", "5000/s", "--for", hold.String(), "--warmup", "3s", "--size", "10",
+		tests[i].run = start(t, "run", kafka(c, c.CreateTopic(t, 1, 1)), "--rate", "5000/s", "--for", measurement.String(), "--warmup", "3s", "--size", "10",
 			"--max-in-flight", tests[i].bound, "--json")
 	}
 	for _, tt := range tests {
@@ -194,12 +194,12 @@ func TestFrozen(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := tt.run.wait(patience).done(t).document(t)
 
-			if d.Response == nil || d.Held == nil || d.Service == nil {
-				t.Fatal("the report has no response, held or service")
+			if d.Response == nil || d.Queueing == nil || d.Service == nil {
+				t.Fatal("the report has no response, queueing or service")
 			}
-			want := (frozen - hold/100).Seconds()
+			want := (frozen - measurement/100).Seconds()
 			got := d.Response.P99US / 1e6
-			t.Logf("frozen %v; response p99 %.3f s, closed form %.3f s; held max %.3f s, service max %.3f s", frozen, got, want, d.Held.MaxUS/1e6, d.Service.MaxUS/1e6)
+			t.Logf("frozen %v; response p99 %.3f s, closed form %.3f s; queueing max %.3f s, service max %.3f s", frozen, got, want, d.Queueing.MaxUS/1e6, d.Service.MaxUS/1e6)
 			if got < want*0.95 || got > want*1.05 {
 				t.Errorf("response p99 is %.3f s, the closed form %.3f s", got, want)
 			}
@@ -209,18 +209,18 @@ func TestFrozen(t *testing.T) {
 			if !*d.Trust.OK {
 				t.Errorf("the run is not trusted: %q", d.Trust.Reasons)
 			}
-			held := d.Held.MaxUS / 1e6
-			if tt.held && held < frozen.Seconds()*0.9 {
-				t.Errorf("held is %.3f s at most: the bound's waiting is missing", held)
+			queueing := d.Queueing.MaxUS / 1e6
+			if tt.queueing && queueing < frozen.Seconds()*0.9 {
+				t.Errorf("queueing is %.3f s at most: the bound's waiting is missing", queueing)
 			}
-			if !tt.held && held > frozen.Seconds()*0.5 {
-				t.Errorf("held is %.3f s at most though the bound is wide", held)
+			if !tt.queueing && queueing > frozen.Seconds()*0.5 {
+				t.Errorf("queueing is %.3f s at most though the bound is wide", queueing)
 			}
 		})
 	}
 	t.Run("closed loop", func(t *testing.T) {
 		topic := c.CreateTopic(t, 1, 1)
-		s := start(t, "run", kafka(c, topic), "--callers", "4", "--for", "6s", "--json")
+		s := start(t, "run", kafka(c, topic), "--concurrency", "4", "--for", "6s", "--json")
 		s.awaitSaid(firing)
 		after(t, time.Second)
 		frozen := c.Node(1).FreezeFor(t, 2*time.Second)

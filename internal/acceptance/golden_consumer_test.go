@@ -47,10 +47,10 @@ func filled(n string) func(*testing.T, *kafkatest.Cluster, string, string) {
 }
 
 // consumerSet is a set of kafka-consumer-perf-test over a topic of 5,000 records.
-func consumerSet(name, args string, forms []form, ours ...string) golden {
+func consumerSet(name, args string, forms []form, carronadeSide ...string) golden {
 	return golden{
 		name: name, tool: "kafka-consumer-perf-test", class: "ConsumerPerformance",
-		args: args, forms: forms, ours: append([]string{"--generation", "4.3"}, ours...), before: filled("5000"),
+		args: args, forms: forms, carronadeSide: append([]string{"--generation", "4.3"}, carronadeSide...), before: filled("5000"),
 	}
 }
 
@@ -58,7 +58,7 @@ func consumerSet(name, args string, forms []form, ours ...string) golden {
 func wrongConsumer(name, args, says string) golden {
 	return golden{
 		name: name, tool: "kafka-consumer-perf-test", class: "ConsumerPerformance",
-		args: args, ours: []string{"--generation", "4.3"}, says: []string{says}, code: 1,
+		args: args, carronadeSide: []string{"--generation", "4.3"}, says: []string{says}, code: 1,
 	}
 }
 
@@ -136,12 +136,12 @@ func latencySets() []golden {
 	set := func(name, args string, same ...string) golden {
 		return golden{
 			name: name, tool: "kafka-e2e-latency", class: "EndToEndLatency", args: args, forms: latencyForms,
-			ours: []string{"--generation", "4.3", "--strict"}, same: append([]string{"thousandth.i"}, same...),
+			carronadeSide: []string{"--generation", "4.3", "--strict"}, same: append([]string{"thousandth.i"}, same...),
 			near: map[string]float64{"mean.ms": 50},
 		}
 	}
 	wrong := func(name, args, says string) golden {
-		return golden{name: name, tool: "kafka-e2e-latency", class: "EndToEndLatency", args: args, ours: []string{"--generation", "4.3"}, says: []string{says}, code: 1}
+		return golden{name: name, tool: "kafka-e2e-latency", class: "EndToEndLatency", args: args, carronadeSide: []string{"--generation", "4.3"}, says: []string{says}, code: 1}
 	}
 	const named = "--bootstrap-server BROKER --topic TOPIC "
 	quick := set("by place", "BROKER TOPIC 1200 1 100")
@@ -191,10 +191,10 @@ func TestGoldenShare(t *testing.T) {
 
 func shareSets() []golden {
 	const from = "--bootstrap-server BROKER --topic TOPIC --group TOPIC-share "
-	set := func(name, args string, ours ...string) golden {
+	set := func(name, args string, carronadeSide ...string) golden {
 		return golden{
 			name: name, tool: "kafka-share-consumer-perf-test", class: "ShareConsumerPerformance", args: args, forms: shareForms,
-			ours: append([]string{"--generation", "4.3"}, ours...), same: []string{"total.messages", "total.mb"},
+			carronadeSide: append([]string{"--generation", "4.3"}, carronadeSide...), same: []string{"total.messages", "total.mb"},
 			before: func(t *testing.T, broker *kafkatest.Cluster, topic, dir string) {
 				filled("5000")(t, broker, topic, dir)
 				broker.Tool(t, "kafka.admin.ConfigCommand", "--alter", "--entity-type", "groups", "--entity-name", topic+"-share", "--add-config", "share.auto.offset.reset=earliest")
@@ -202,7 +202,7 @@ func shareSets() []golden {
 		}
 	}
 	wrong := func(name, args, says string) golden {
-		return golden{name: name, tool: "kafka-share-consumer-perf-test", class: "ShareConsumerPerformance", args: args, ours: []string{"--generation", "4.3"}, says: []string{says}, code: 1}
+		return golden{name: name, tool: "kafka-share-consumer-perf-test", class: "ShareConsumerPerformance", args: args, carronadeSide: []string{"--generation", "4.3"}, says: []string{says}, code: 1}
 	}
 	each := set("each consumer", from+"--num-records 5000 --timeout 60000 --threads 2 --show-consumer-stats")
 	each.same = append(each.same, "consumer.i", "consumer.id")

@@ -55,7 +55,7 @@ func arrived(n int64) func(*testing.T, *kafkatest.Cluster, string, side) {
 func producerSet(name, args string, forms []form) golden {
 	return golden{
 		name: name, tool: "kafka-producer-perf-test", class: "ProducerPerformance",
-		args: args, forms: forms, ours: []string{"--generation", "4.3"},
+		args: args, forms: forms, carronadeSide: []string{"--generation", "4.3"},
 	}
 }
 
@@ -120,9 +120,9 @@ func producerSets() []golden {
 			g.near = map[string]float64{"total.rate": 10, "total.mb": 10}
 		}),
 		// The tool's own way with times, from the same moment on: nothing waits to be
-		// gathered, and a JVM's first seconds are left out.
+		// collected, and a JVM's first seconds are left out.
 		with(producerSet("times", to+"--num-records 6000 --record-size 100 --throughput 1000 --warmup-records 2000 --reporting-interval 1000 --command-property linger.ms=0", steadyForms), 6000, func(g *golden) {
-			g.ours, g.same = append(g.ours, "--strict"), append(g.same, "steady.records")
+			g.carronadeSide, g.same = append(g.carronadeSide, "--strict"), append(g.same, "steady.records")
 			g.near = map[string]float64{"total.rate": 2, "steady.avg": 50, "steady.p50": 50, "steady.p95": 50} // and units are a thousand apart
 		}),
 		with(producerSet("a fraction", to+"--num-records 100 --record-size 100 --throughput 33.5", all), 100, paced),
@@ -140,7 +140,7 @@ func producerSets() []golden {
 			g.among = []string{"metric.name", "words.name"}
 		}),
 		with(producerSet("the beginning of a flag's name", to+"--num-rec 600 --record-s 100 --through 200", all), 600, paced),
-		with(producerSet("records that are too large", to+"--num-records 20 --record-size 2000000 --throughput 20", all), 0, func(g *golden) { g.ours = append(g.ours, "--strict") }),
+		with(producerSet("records that are too large", to+"--num-records 20 --record-size 2000000 --throughput 20", all), 0, func(g *golden) { g.carronadeSide = append(g.carronadeSide, "--strict") }),
 		wrongProducer("nothing but a topic", "--topic TOPIC", "error: argument --throughput is required"),
 		wrongProducer("no topic", "--num-records 5 --record-size 10 --throughput 1", "error: argument --topic is required"),
 		wrongProducer("no payload", to+"--num-records 5 --throughput 1", "error: one of the arguments --record-size --payload-file --payload-monotonic is required"),

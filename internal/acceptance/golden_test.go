@@ -35,7 +35,7 @@ type golden struct {
 	// one partition that each side has for itself, DIR a folder of the set.
 	args string
 	// ours are flags of carronade that go before them, such as --generation.
-	ours []string
+	carronadeSide []string
 	// linked has ours called by a link that has the tool's name.
 	linked bool
 	// before readies a side's topic, and the set's folder; nil: nothing to do.
@@ -116,8 +116,8 @@ func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
 	theirs := g.side(t, broker, dir, "Kafka's", func(ctx context.Context, args []string) *exec.Cmd {
 		return kafkatest.ToolCommand(t, ctx, "", g.class, args...)
 	})
-	our := g.side(t, broker, dir, ours, func(ctx context.Context, args []string) *exec.Cmd {
-		return g.stand(t, ctx, slices.Concat(g.ours, args))
+	our := g.side(t, broker, dir, carronadeSide, func(ctx context.Context, args []string) *exec.Cmd {
+		return g.stand(t, ctx, slices.Concat(g.carronadeSide, args))
 	})
 	if !t.Failed() {
 		for _, text := range g.differ(t, &theirs, &our) {
@@ -201,7 +201,7 @@ func (g *golden) stand(t *testing.T, ctx context.Context, args []string) *exec.C
 }
 
 // ours is the side that is under test.
-const ours = "ours"
+const carronadeSide = "ours"
 
 // side runs one of the two to its end.
 func (g *golden) side(t *testing.T, broker *kafkatest.Cluster, dir, who string, command func(context.Context, []string) *exec.Cmd) side {
@@ -234,7 +234,7 @@ func (g *golden) side(t *testing.T, broker *kafkatest.Cluster, dir, who string, 
 		t.Fatalf("%s: %v", who, err)
 	}
 	// A generator that fell behind on a busy machine says so by a code of its own.
-	if late := who == ours && s.code == 3 && g.code == 0; s.code != g.code && !late {
+	if late := who == carronadeSide && s.code == 3 && g.code == 0; s.code != g.code && !late {
 		t.Errorf("%s: exit %d, want %d", who, s.code, g.code)
 	}
 	for _, words := range g.says {

@@ -31,7 +31,7 @@ func TestInterrupted(t *testing.T) {
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
 			if all := d.whole(); all.Acked == 0 || d.Totals.Sent != 0 {
-				t.Errorf("the whole run counts %+v, its hold %+v", all, d.Totals.counts)
+				t.Errorf("the whole run counts %+v, its measurement %+v", all, d.Totals.counts)
 			}
 		})
 		t.Run(engine+"/firing", func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestInterruptedStanding(t *testing.T) {
 		}
 		t.Run(engine+"/draining", func(t *testing.T) {
 			s := begin(t)
-			after(t, 4*time.Second) // the hold is over, the answers are not
+			after(t, 4*time.Second) // the measurement is over, the answers are not
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
 			if d.Totals.Unknown+d.Totals.Unsent == 0 {

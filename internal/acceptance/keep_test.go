@@ -17,14 +17,14 @@ func TestKilledGenerator(t *testing.T) {
 	var killed string
 	for i, args := range [][]string{
 		{"run", "null://", "--rate", "10k/s", "--for", "1m", "--interval", "200ms", "--label", "n=open"},
-		{"run", "null://", "--callers", "2", "--for", "1m", "--interval", "200ms", "--label", "n=closed"},
+		{"run", "null://", "--concurrency", "2", "--for", "1m", "--interval", "200ms", "--label", "n=closed"},
 		{"run", "null://", "--rate", "1k/s", "--for", "1m", "--interval", "1h", "--label", "n=none"}, // before its first interval has ended
 	} {
 		s := prepare(t, args...)
 		s.home = home
 		s.begin()
 		if i < 2 {
-			s.awaitSaid("hold ")
+			s.awaitSaid("measurement ")
 			after(t, 1500*time.Millisecond)
 		} else {
 			after(t, time.Second)

@@ -93,7 +93,7 @@ func awaitIntervals(t *testing.T, home string, n int) {
 			if !r.Running {
 				continue
 			}
-			if e := in(t, home, "report", "show", r.ID, "--json"); e.code == 0 && strings.Count(e.stdout, `"phase": "hold"`) >= n {
+			if e := in(t, home, "report", "show", r.ID, "--json"); e.code == 0 && strings.Count(e.stdout, `"phase": "measurement"`) >= n {
 				return
 			}
 		}

@@ -78,7 +78,7 @@ func TestClean(t *testing.T) {
 					args := append([]string{"run", strings.Replace(v.url, "ADDR", system.reach(), 1), "--json", "--for", "5s", "--seed", strconv.FormatUint(rng.Uint64()>>1, 10)}, v.flags...)
 					switch name {
 					case closedLoop:
-						args = append(args, "--callers", "4")
+						args = append(args, "--concurrency", "4")
 					case fullSpeed:
 					default:
 						args = append(args, "--rate", name)

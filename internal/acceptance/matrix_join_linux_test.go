@@ -49,7 +49,7 @@ func readTrace(path string) ([]batch, error) {
 		return nil, err
 	}
 	type row struct {
-		Lane      int64  `parquet:"lane"`
+		Lane      int64  `parquet:"connection"`
 		Sequence  int64  `parquet:"sequence"`
 		Due       *int64 `parquet:"due_ns,optional"`
 		DueLast   *int64 `parquet:"due_last_ns,optional"`

@@ -14,7 +14,7 @@ import (
 )
 
 // This file runs the impairment matrix: every kind of run under everything that
-// may keep a generator from being on time, held against what really happened. A
+// may keep a generator from being on time, compared with what really happened. A
 // reported time is right, or the report says that it is not.
 
 // A subject is a target and how it is served.
@@ -32,14 +32,14 @@ type subject struct {
 var subjects = []subject{
 	{
 		name: "kafka", kind: "kafka", serve: []string{"--in-memory", "--topic", "t:2"}, url: "kafka://ADDR/t", flags: []string{"--linger", "0s"},
-		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--events-per-shot", "10"}, back: true,
+		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--batch-events", "10"}, back: true,
 	},
 	{
 		name: "kafka client", kind: "kafka", serve: []string{"--in-memory", "--topic", "t:2"}, url: "kafka://ADDR/t", flags: []string{"--engine", "client", "--linger", "0s"},
-		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--events-per-shot", "10"}, back: true,
+		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--batch-events", "10"}, back: true,
 	},
 	{
-		name: "riemann", kind: "riemann", url: "riemann://ADDR", rates: [3]string{"500/s", "2k/s", "10k/s"}, batched: []string{"--events-per-shot", "10"},
+		name: "riemann", kind: "riemann", url: "riemann://ADDR", rates: [3]string{"500/s", "2k/s", "10k/s"}, batched: []string{"--batch-events", "10"},
 	},
 	{
 		name: "riemann ws", kind: "riemann", serve: []string{"--ws", "127.0.0.1:0"}, url: "riemann+ws://ADDR", rates: [3]string{"500/s", "2k/s", "5k/s"},
@@ -96,7 +96,7 @@ func (c *cell) args(length time.Duration) (args []string, judged string) {
 	wide := []string{"--max-in-flight", "100000"}
 	switch c.load {
 	case closedLoop:
-		return append(args, "--callers", "8", "--max-in-flight", "8"), ofService
+		return append(args, "--concurrency", "8", "--max-in-flight", "8"), ofService
 	case fullSpeed:
 		return append(append(args, "--max-in-flight", "16"), c.batched...), ofService
 	case roundTrip:
@@ -104,7 +104,7 @@ func (c *cell) args(length time.Duration) (args []string, judged string) {
 	}
 	args = append(append(args, wide...), "--rate", c.load)
 	if c.kind == "riemann" {
-		args = append(args, "--events-per-shot", "1")
+		args = append(args, "--batch-events", "1")
 	}
 	return args, ofResponse
 }

@@ -44,7 +44,7 @@ func TestOutageIsNotSteady(t *testing.T) {
 func TestNothingTaken(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		fault []string // of the server; nil: it is killed before the hold
+		fault []string // of the server; nil: it is killed before the measurement
 		flags []string
 		want  string
 	}{

@@ -13,7 +13,7 @@ import (
 )
 
 // TestPictures: Chromium opens the page of a Kafka, a Riemann and an APM report
-// on a desk and on a phone, in both themes; nothing complains and nothing is
+// on a desktop and on a phone, in both themes; nothing complains and nothing is
 // asked of the network. PAGE_SHOTS names a folder for the screenshots, to be
 // looked at.
 func TestPictures(t *testing.T) {
@@ -55,13 +55,13 @@ func TestPictures(t *testing.T) {
 				if w := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); w > v.Width {
 					t.Errorf("%s: got a page %d pixels wide", name, w)
 				}
-				shot := tab.Shot()
-				m, err := png.Decode(bytes.NewReader(shot))
+				batch := tab.Screenshot()
+				m, err := png.Decode(bytes.NewReader(batch))
 				if err != nil || int64(m.Bounds().Dx()) < v.Width || m.Bounds().Dy() < 2000 {
 					t.Errorf("%s: the screenshot is no page: %v", name, err)
 				}
-				if shots := os.Getenv("PAGE_SHOTS"); shots != "" {
-					if err := os.WriteFile(filepath.Join(shots, kind+"-"+name+".png"), shot, 0o600); err != nil {
+				if batches := os.Getenv("PAGE_SHOTS"); batches != "" {
+					if err := os.WriteFile(filepath.Join(batches, kind+"-"+name+".png"), batch, 0o600); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -49,13 +49,13 @@ func TestRiemannKilled(t *testing.T) {
 }
 
 // TestRiemannFrozen is TestFrozen's closed form for Riemann: with events due
-// evenly over a hold of length T and a freeze of length f, the 99th percentile
+// evenly over a measurement of length T and a freeze of length f, the 99th percentile
 // of the response times is f - T/100; on one connection and on eight.
 func TestRiemannFrozen(t *testing.T) {
-	const hold = 5 * time.Second
+	const measurement = 5 * time.Second
 	for _, tt := range []struct {
 		clients, bound string
-		held           bool
+		queueing       bool
 	}{
 		{"1", "10000", false},
 		{"8", "10000", false},
@@ -64,28 +64,28 @@ func TestRiemannFrozen(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s connections, bound %s", tt.clients, tt.bound), func(t *testing.T) {
 			r := startStandin(t, "riemann", "--listen", "127.0.0.1:0")
-			s := start(t, "run", "riemann://"+r.addr, "--rate", "2000/s", "--clients", tt.clients, "--max-in-flight", tt.bound, "--for", hold.String(), "--json")
+			s := start(t, "run", "riemann://"+r.addr, "--rate", "2000/s", "--clients", tt.clients, "--max-in-flight", tt.bound, "--for", measurement.String(), "--json")
 			s.awaitSaid(firing)
 			after(t, time.Second)
 			frozen := r.freezeFor(time.Second)
 			d := s.wait(patience).done(t).document(t)
-			if d.Response == nil || d.Held == nil || d.Service == nil {
-				t.Fatal("the report has no response, held or service")
+			if d.Response == nil || d.Queueing == nil || d.Service == nil {
+				t.Fatal("the report has no response, queueing or service")
 			}
-			want, got := (frozen - hold/100).Seconds(), d.Response.P99US/1e6
-			t.Logf("frozen %v; response p99 %.3f s, closed form %.3f s; held max %.3f s, service max %.3f s", frozen, got, want, d.Held.MaxUS/1e6, d.Service.MaxUS/1e6)
+			want, got := (frozen - measurement/100).Seconds(), d.Response.P99US/1e6
+			t.Logf("frozen %v; response p99 %.3f s, closed form %.3f s; queueing max %.3f s, service max %.3f s", frozen, got, want, d.Queueing.MaxUS/1e6, d.Service.MaxUS/1e6)
 			if got < want*0.95 || got > want*1.05 {
 				t.Errorf("response p99 is %.3f s, the closed form %.3f s", got, want)
 			}
 			if d.Totals.Acked != 10_000 || d.Response.Count != 10_000 {
 				t.Errorf("acked %d, response times of %d, want 10000", d.Totals.Acked, d.Response.Count)
 			}
-			held := d.Held.MaxUS / 1e6
-			if tt.held && held < frozen.Seconds()*0.9 {
-				t.Errorf("held is %.3f s at most: the bound's waiting is missing", held)
+			queueing := d.Queueing.MaxUS / 1e6
+			if tt.queueing && queueing < frozen.Seconds()*0.9 {
+				t.Errorf("queueing is %.3f s at most: the bound's waiting is missing", queueing)
 			}
-			if !tt.held && held > frozen.Seconds()*0.5 {
-				t.Errorf("held is %.3f s at most though the bound is wide", held)
+			if !tt.queueing && queueing > frozen.Seconds()*0.5 {
+				t.Errorf("queueing is %.3f s at most though the bound is wide", queueing)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestRiemannFrozen(t *testing.T) {
 // second, under more than its socket takes, so that writes wait.
 func TestRiemannStopsReading(t *testing.T) {
 	r := startStandin(t, "riemann", "--listen", "127.0.0.1:0")
-	s := start(t, "run", "riemann://"+r.addr, "--rate", "200k/s", "--events-per-shot", "100", "--max-in-flight", "100k", "--for", "5s", "--json")
+	s := start(t, "run", "riemann://"+r.addr, "--rate", "200k/s", "--batch-events", "100", "--max-in-flight", "100k", "--for", "5s", "--json")
 	s.awaitSaid(firing)
 	after(t, time.Second)
 	frozen := r.freezeFor(time.Second)

@@ -57,7 +57,7 @@ func TestPrintedCommands(t *testing.T) {
 	topic := func() string { return broker.CreateTopic(t, 3, 1) }
 	repeat := func(addr string, n int) string { return strings.TrimSuffix(strings.Repeat(addr+",", n), ",") }
 	list := func(n int) string { return repeat(addr, n) }
-	// Answers that are held back make a run last for longer than a window.
+	// Answers that are delayed make a run last for longer than a window.
 	slow := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--partitions", "1", "--delay", "15ms").addr
 	refuses := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--error", "invalid-record@100%", "--delay", "20ms").addr
 	// One that keeps nothing takes as many records as were printed.
@@ -151,7 +151,7 @@ func (p *printed) check(t *testing.T) {
 		}
 	}
 	err := cmd.Wait()
-	s := side{who: ours, out: out.String(), errs: errs.String()}
+	s := side{who: carronadeSide, out: out.String(), errs: errs.String()}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		s.code = exit.ExitCode()

@@ -43,14 +43,14 @@ func TestTrace(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		flags []string
-		rows  func(d *document) uint64 // as the report would have them; nil: pieces of shots
+		rows  func(d *document) uint64 // as the report would have them; nil: pieces of batches
 	}{
-		{"produce", []string{"--rate", "5000/s", "--for", "2s", "--warmup", "1s"}, func(d *document) uint64 { return d.whole().Shots }},
-		{"full speed", []string{"--count", "200000"}, func(d *document) uint64 { return d.whole().Shots }},
+		{"produce", []string{"--rate", "5000/s", "--for", "2s", "--warmup", "1s"}, func(d *document) uint64 { return d.whole().Batches }},
+		{"full speed", []string{"--count", "200000"}, func(d *document) uint64 { return d.whole().Batches }},
 		{"every event", []string{"--rate", "5000/s", "--for", "2s", "--trace-events", "100%", "--key", "seq", "--fresh"}, func(d *document) uint64 { return d.whole().Sent }},
-		{"client", []string{"--rate", "5000/s", "--for", "2s", "--engine", "client"}, func(d *document) uint64 { return d.whole().Shots }},
+		{"client", []string{"--rate", "5000/s", "--for", "2s", "--engine", "client"}, func(d *document) uint64 { return d.whole().Batches }},
 		{"round trip", []string{"--op", "roundtrip", "--rate", "2000/s", "--for", "2s"}, nil},
-		{"round trip of callers", []string{"--op", "roundtrip", "--callers", "3", "--count", "600"}, nil},
+		{"round trip, closed loop", []string{"--op", "roundtrip", "--concurrency", "3", "--count", "600"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +128,7 @@ func TestTraceCutShort(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "run.parquet")
-			s := start(t, "run", "null://", "--rate", "20000/s", "--events-per-shot", "1", "--for", "5m", "--trace", path, "--json")
+			s := start(t, "run", "null://", "--rate", "20000/s", "--batch-events", "1", "--for", "5m", "--trace", path, "--json")
 			size := int64(0)
 			grown(t, path, &size) // an empty file
 			grown(t, path, &size) // the first rows
@@ -142,8 +142,8 @@ func TestTraceCutShort(t *testing.T) {
 				s.signal(os.Interrupt)
 				e := s.wait(15*time.Second).wantOne(t, 130)
 				d, of := e.document(t), tracedOf(t, e)
-				if of.Trace.Rows != d.whole().Shots {
-					t.Errorf("%d rows of %d shots", of.Trace.Rows, d.whole().Shots)
+				if of.Trace.Rows != d.whole().Batches {
+					t.Errorf("%d rows of %d batches", of.Trace.Rows, d.whole().Batches)
 				}
 			}
 			duckdb, pandas := parquettest.Read(t, path)

@@ -57,7 +57,7 @@ func TestVerifiedRemoved(t *testing.T) {
 			t.Parallel()
 			topic := broker.CreateTopic(t, 2, 1)
 			// Batches of 13, so that one of them is cut in two.
-			s := start(t, append([]string{"run", kafka(broker, topic), "--verify", "--callers", "20", "--events-per-shot", "13", "--for", "4s", "--json"}, flags...)...)
+			s := start(t, append([]string{"run", kafka(broker, topic), "--verify", "--concurrency", "20", "--batch-events", "13", "--for", "4s", "--json"}, flags...)...)
 			s.awaitSaid(firing)
 			for deadline := time.Now().Add(20 * time.Second); broker.EndOffsets(t, topic)[0] < removed && time.Now().Before(deadline); {
 				after(t, 50*time.Millisecond)
@@ -124,7 +124,7 @@ func TestVerifiedTidied(t *testing.T) {
 			topic := broker.CreateTopic(t, 2, 1, tt.settings...)
 			args := []string{"run", kafka(broker, topic), "--verify", "--json", "--quiet", "--for", "6s"}
 			if !strings.Contains(tt.name, "as it goes") {
-				args = append(args, "--callers", "20", "--events-per-shot", "50")
+				args = append(args, "--concurrency", "20", "--batch-events", "50")
 			}
 			if tt.compacts {
 				args = append(args, "--key", "uniform(500)")

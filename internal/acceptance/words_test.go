@@ -36,8 +36,8 @@ func TestWords(t *testing.T) {
 		{"rate absurd", []string{"run", url, "--rate", "1e30"}, []string{"--rate"}},
 		{"rate without sense", []string{"run", url, "--rate", "fast"}, []string{"--rate", "fast"}},
 		{"count zero", []string{"run", url, "--count", "0"}, []string{"--count"}},
-		{"callers negative", []string{"run", url, "--callers=-1"}, []string{"--callers"}},
-		{"rate and callers", []string{"run", url, "--rate", "5/s", "--callers", "2"}, []string{"rate", "--callers"}},
+		{"concurrency negative", []string{"run", url, "--concurrency=-1"}, []string{"--concurrency"}},
+		{"rate and concurrency", []string{"run", url, "--rate", "5/s", "--concurrency", "2"}, []string{"rate", "--concurrency"}},
 		{"shape broken", []string{"run", url, "--shape", "ramp(1k/s"}, []string{"--shape"}},
 		{"size broken", []string{"run", url, "--size", "100-"}, []string{"size"}},
 		{"key broken", []string{"run", url, "--key", "uniform"}, []string{"key"}},
@@ -159,10 +159,10 @@ func TestReport(t *testing.T) {
 		}
 	})
 	t.Run("drops", func(t *testing.T) {
-		// One shot of one event in flight cannot keep up with this rate.
+		// One batch of one event in flight cannot keep up with this rate.
 		args := []string{
 			"run", kafka(broker, topic), "--rate", "200k/s", "--for", "1s", "--overload", "drop", "--max-in-flight", "1",
-			"--events-per-shot", "1", "--linger", "0s", "--json", "--quiet",
+			"--batch-events", "1", "--linger", "0s", "--json", "--quiet",
 		}
 		e := run(t, args...)
 		d := e.document(t)

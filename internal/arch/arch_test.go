@@ -11,7 +11,7 @@ import (
 
 // TestTree holds the real tree to the rules.
 func TestTree(t *testing.T) {
-	findings, files, err := Check(os.DirFS("../.."), Rooms)
+	findings, files, err := Check(os.DirFS("../.."), Packages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestTree(t *testing.T) {
 // TestTable holds the table to itself: rows name each other, and once.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range Rooms {
+	for _, r := range Packages {
 		if seen[r.Name] {
 			t.Errorf("%s has two rows", r.Name)
 		}
@@ -39,9 +39,9 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range Rooms {
+	for _, r := range Packages {
 		for _, to := range append(r.May, r.Tests...) {
-			if _, ok := roomOf(strings.TrimSuffix(to, "/..."), Rooms); !ok {
+			if _, ok := packageOf(strings.TrimSuffix(to, "/..."), Packages); !ok {
 				t.Errorf("%s may import %s, which has no row", r.Name, to)
 			}
 		}
@@ -50,7 +50,7 @@ func TestTable(t *testing.T) {
 
 // TestFindings shows that each rule can fail, and that what is allowed passes.
 func TestFindings(t *testing.T) {
-	rooms := []Room{
+	packages := []Package{
 		{Name: "units"},
 		{Name: "load", May: []string{"units"}},
 		{Name: "wire/..."},
@@ -65,20 +65,20 @@ func TestFindings(t *testing.T) {
 	}{
 		{"allowed", "load/a.go", "package load\nimport \"carronade/units\"\n", nil},
 		{"forbidden", "units/a.go", "package units\n\nimport \"carronade/load\"\n", []string{
-			"units/a.go:3: units may not import load: the table of rooms allows it nothing of ours",
+			"units/a.go:3: units may not import load: the table of packages allows it nothing of ours",
 		}},
 		{"forbidden in a test", "units/a_test.go", "package units_test\n\nimport \"carronade/cli\"\n", []string{
-			"units/a_test.go:3: units may not import cli: the table of rooms allows it nothing of ours",
+			"units/a_test.go:3: units may not import cli: the table of packages allows it nothing of ours",
 		}},
 		{"a test's extra", "cli/a_test.go", "package cli\nimport \"carronade/extra\"\n", nil},
 		{"own external test", "load/a_test.go", "package load_test\nimport \"carronade/load\"\n", nil},
-		{"below a covered room", "wire/kafka/a.go", "package kafka\nimport \"carronade/wire/snappy\"\n", nil},
-		{"covered room upwards", "wire/kafka/a.go", "package kafka\nimport \"carronade/load\"\n", []string{
-			"wire/kafka/a.go:2: wire/kafka may not import load: the table of rooms allows it nothing of ours",
+		{"below a covered package", "wire/kafka/a.go", "package kafka\nimport \"carronade/wire/snappy\"\n", nil},
+		{"covered package upwards", "wire/kafka/a.go", "package kafka\nimport \"carronade/load\"\n", []string{
+			"wire/kafka/a.go:2: wire/kafka may not import load: the table of packages allows it nothing of ours",
 		}},
 		{"others' modules are free", "units/a.go", "package units\nimport \"carronades/x\"\n", nil},
 		{"no row", "new/a.go", "package fresh\n", []string{
-			"new/a.go:1: package new has no row in the table of rooms: add one to internal/arch/table.go and docs/architecture.md",
+			"new/a.go:1: package new has no row in the table of packages: add one to internal/arch/table.go and docs/architecture.md",
 		}},
 		{"empty name", "load/a.go", "package util\n", []string{
 			"load/a.go:1: package util says nothing about what is inside: name it after its noun",
@@ -119,7 +119,7 @@ func TestFindings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			findings, _, err := Check(fstest.MapFS{tt.file: {Data: []byte(tt.src)}}, rooms)
+			findings, _, err := Check(fstest.MapFS{tt.file: {Data: []byte(tt.src)}}, packages)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,7 @@ func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Lin
 
 // Check reads every file of the tree and returns the findings, in the order of
 // the files, with the number of Go files it read.
-func Check(tree fs.FS, rooms []Room) (findings []Finding, files int, err error) {
+func Check(tree fs.FS, packages []Package) (findings []Finding, files int, err error) {
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func Check(tree fs.FS, rooms []Room) (findings []Finding, files int, err error) 
 		}
 		files++
 		findings = append(findings, names(name, src)...)
-		found, err := goFile(name, src, rooms)
+		found, err := goFile(name, src, packages)
 		findings = append(findings, found...)
 		return err
 	})
@@ -90,7 +90,7 @@ func words(name string, src []byte) (findings []Finding) {
 
 // names finds protocols named where none is known: a line, and once a line.
 func names(name string, src []byte) (findings []Finding) {
-	if !slices.Contains(protocolRooms, path.Dir(name)) || name == protocolLister || strings.HasSuffix(name, "_test.go") {
+	if !slices.Contains(protocolPackages, path.Dir(name)) || name == protocolLister || strings.HasSuffix(name, "_test.go") {
 		return nil
 	}
 	for i, line := range bytes.Split(bytes.ToLower(src), []byte("\n")) {
@@ -108,9 +108,9 @@ func names(name string, src []byte) (findings []Finding) {
 
 func letter(b byte) bool { return 'a' <= b && b <= 'z' || '0' <= b && b <= '9' }
 
-// goFile checks one source file: its room's imports, its size, its names, and
+// goFile checks one source file: its package's imports, its size, its names, and
 // sleeping in tests.
-func goFile(name string, src []byte, rooms []Room) (findings []Finding, err error) {
+func goFile(name string, src []byte, packages []Package) (findings []Finding, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -132,9 +132,9 @@ func goFile(name string, src []byte, rooms []Room) (findings []Finding, err erro
 		findings = append(findings, Finding{name, 0, fmt.Sprintf("%d lines, more than %d: it holds two things, part them", lines, most)})
 	}
 
-	room, ok := roomOf(dir, rooms)
+	folder, ok := packageOf(dir, packages)
 	if !ok {
-		add(file.Name.Pos(), "package %s has no row in the table of rooms: add one to internal/arch/table.go and docs/architecture.md", dir)
+		add(file.Name.Pos(), "package %s has no row in the table of packages: add one to internal/arch/table.go and docs/architecture.md", dir)
 		return findings, nil
 	}
 	for _, spec := range file.Imports {
@@ -142,11 +142,11 @@ func goFile(name string, src []byte, rooms []Room) (findings []Finding, err erro
 		if err != nil {
 			return findings, fmt.Errorf("%s: import %s: %w", name, spec.Path.Value, err)
 		}
-		to, ours := strings.CutPrefix(imported, Module+"/")
-		if !ours || to == dir || may(room, to, test) {
+		to, own := strings.CutPrefix(imported, Module+"/")
+		if !own || to == dir || may(folder, to, test) {
 			continue
 		}
-		add(spec.Pos(), "%s may not import %s: the table of rooms allows it %s", dir, to, list(room.May))
+		add(spec.Pos(), "%s may not import %s: the table of packages allows it %s", dir, to, list(folder.May))
 	}
 	if test && !imports(file, "testing/synctest") {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -161,11 +161,11 @@ func goFile(name string, src []byte, rooms []Room) (findings []Finding, err erro
 	return findings, nil
 }
 
-// roomOf finds the row of a directory: the exact one first, else the longest
+// packageOf finds the row of a directory: the exact one first, else the longest
 // that covers it.
-func roomOf(dir string, rooms []Room) (Room, bool) {
-	var best Room
-	for _, r := range rooms {
+func packageOf(dir string, packages []Package) (Package, bool) {
+	var best Package
+	for _, r := range packages {
 		if r.Name == dir {
 			return r, true
 		}
@@ -183,7 +183,7 @@ func covers(pattern, dir string) bool {
 	return pattern == dir
 }
 
-func may(r Room, to string, test bool) bool {
+func may(r Package, to string, test bool) bool {
 	in := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, to) })
 	}

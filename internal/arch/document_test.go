@@ -10,18 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the table of rooms into docs/architecture.md")
+var update = flag.Bool("update", false, "write the table of packages into docs/architecture.md")
 
 const (
 	document  = "../../docs/architecture.md"
-	tableHead = "| room | may import |\n|---|---|\n"
+	tableHead = "| package | may import |\n|---|---|\n"
 )
 
-// tableText is the table of rooms as the document shows it.
+// tableText is the table of packages as the document shows it.
 func tableText() string {
 	var b strings.Builder
 	b.WriteString(tableHead)
-	for _, r := range Rooms {
+	for _, r := range Packages {
 		name := r.Name
 		if name == "." {
 			name = "main.go"

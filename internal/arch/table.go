@@ -1,4 +1,4 @@
-// Package arch keeps the house in order: which room may import which, how
+// Package arch keeps the house in order: which package may import which, how
 // large a file may grow, which names and words are not used. It answers for
 // the table below and the checks over a tree of files; it reads source with
 // go/parser alone and refuses to know what the code does.
@@ -12,10 +12,10 @@ const Module = "carronade"
 
 // A Room is one row of the import table: a package, or all packages below a
 // directory when the name ends in "/...".
-type Room struct {
+type Package struct {
 	Name  string   // path below the module; "." is main
-	May   []string // rooms it may import, in the same notation
-	Tests []string // rooms its tests may import besides those in the table's testers
+	May   []string // packages it may import, in the same notation
+	Tests []string // packages its tests may import besides those in the table's testers
 }
 
 // public is what a protocol from outside may use.
@@ -24,12 +24,12 @@ var public = []string{"app", "load", "measure", "payload", "target", "target/tar
 // protocol is what a kind may import.
 var protocol = []string{"load", "measure", "payload", "target", "units"}
 
-// testers may be imported by the tests of any room.
+// testers may be imported by the tests of any package.
 var testers = []string{"internal/kafkatest", "internal/elastictest", "internal/riemanntest", "internal/parquettest", "internal/browsertest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
 // Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
 // but app imports internal/cli.
-var Rooms = []Room{
+var Packages = []Package{
 	{Name: ".", May: []string{"app", "target/all"}},
 	{Name: "app", May: []string{"internal/cli", "target"}},
 	{Name: "examples/...", May: public},
@@ -126,12 +126,12 @@ var Rooms = []Room{
 	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},
 }
 
-// The names of protocols must not stand in the rooms that serve them all, in
+// The names of protocols must not stand in the packages that serve them all, in
 // code or in comments, but in the one list of them.
 var (
-	protocolNames  = []string{"kafka", "riemann", "apm"}
-	protocolRooms  = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut"}
-	protocolLister = "internal/cli/targets.go"
+	protocolNames    = []string{"kafka", "riemann", "apm"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut"}
+	protocolLister   = "internal/cli/targets.go"
 )
 
 // The bounds of a file, in lines: a file that outgrows them holds two things.

@@ -65,9 +65,9 @@ func (u *Suite) requester(name, what, addr string, lasts time.Duration, args ...
 			return nil, err
 		}
 		return sample{
-			requestsPerS: d.Totals.EventsPS * float64(d.Totals.Shots) / float64(d.Totals.Acked), eventsPerS: d.Totals.EventsPS,
+			requestsPerS: d.Totals.EventsPS * float64(d.Totals.Batches) / float64(d.Totals.Acked), eventsPerS: d.Totals.EventsPS,
 			bytesPerS:     float64(d.Totals.WireBytes) / d.Totals.ElapsedS,
-			cpuPerRequest: float64(e.cpu.Microseconds()) / float64(d.Totals.Shots),
+			cpuPerRequest: float64(e.cpu.Microseconds()) / float64(d.Totals.Batches),
 		}.cpu(e, d.Totals.Acked), nil
 	}}
 }
@@ -78,14 +78,14 @@ func (u *Suite) apmRepeated(b testing.TB) {
 	lasts := u.lasting(5 * time.Second)
 	body := u.bodyOf(b, tenTransactions...)
 	r := u.turns(b.Context(), "apm, one body repeated, 10 transactions",
-		u.requester(ours, "apm, one body repeated, carronade", s.addr, lasts, append(tenTransactions, repeated)...),
+		u.requester(carronade, "apm, one body repeated, carronade", s.addr, lasts, append(tenTransactions, repeated)...),
 		u.requester(pipelined, "apm, one body repeated, carronade, pipelined", s.addr, lasts, append(tenTransactions, repeated, "--max-in-flight", "4")...),
 		u.wrk(wrkOne, 1, s.addr, body, lasts),
 		u.wrk(wrkTwo, 2, s.addr, body, lasts),
 	)
 	best := r.best(requestsPerS, wrkOne, wrkTwo)
-	u.against(r, ours, best, requestsPerS, atLeast(1), atLeast(1.15))
-	u.against(r, ours, best, cpuPerRequest, atMost(1), bound{})
+	u.against(r, carronade, best, requestsPerS, atLeast(1), atLeast(1.15))
+	u.against(r, carronade, best, cpuPerRequest, atMost(1), bound{})
 	// With more in flight on a connection than wrk puts there: no comparison of
 	// equals, and what a server that takes it can be given.
 	u.against(r, pipelined, best, requestsPerS, bound{}, bound{})
@@ -108,7 +108,7 @@ func (u *Suite) apmFresh(b testing.TB) {
 	}
 	flushed := []string{"-flush", "100"}
 	r := u.turns(b.Context(), "apm, fresh bodies, gzip, 10 transactions",
-		u.requester(ours, "apm, fresh bodies, carronade", s.addr, lasts, append(tenTransactions, "--gzip", "6")...),
+		u.requester(carronade, "apm, fresh bodies, carronade", s.addr, lasts, append(tenTransactions, "--gzip", "6")...),
 		u.requester(pipelined, "apm, fresh bodies, carronade, pipelined", s.addr, lasts, append(tenTransactions, "--gzip", "6", "--max-in-flight", "4")...),
 		u.wrk(wrkOne, 1, s.addr, body, lasts),
 		u.wrk(wrkTwo, 2, s.addr, body, lasts),
@@ -118,15 +118,15 @@ func (u *Suite) apmFresh(b testing.TB) {
 		u.agents(goAgentsPatient, s.addr, lasts, flushed...),
 		sized(asPatient, flushed...),
 	)
-	u.against(r, ours, r.best(requestsPerS, wrkOne, wrkTwo), requestsPerS, atLeast(0.6), bound{})
-	u.against(r, ours, repeated, requestsPerS, atLeast(0.6), bound{})
+	u.against(r, carronade, r.best(requestsPerS, wrkOne, wrkTwo), requestsPerS, atLeast(0.6), bound{})
+	u.against(r, carronade, repeated, requestsPerS, atLeast(0.6), bound{})
 	u.against(r, asAgents, goAgents, eventsPerS, atLeast(20), bound{})
 	u.against(r, asAgents, goAgents, cpuPerEvent, bound{}, bound{})
 	u.against(r, asPatient, goAgentsPatient, eventsPerS, atLeast(20), bound{})
 	u.against(r, asPatient, goAgentsPatient, cpuPerEvent, bound{}, bound{})
 	// Ten events a request beside thousands: no comparison of equals.
-	u.against(r, ours, goAgents, eventsPerS, bound{}, bound{})
-	u.against(r, ours, goAgentsPatient, eventsPerS, bound{}, bound{})
+	u.against(r, carronade, goAgents, eventsPerS, bound{}, bound{})
+	u.against(r, carronade, goAgentsPatient, eventsPerS, bound{}, bound{})
 	u.against(r, pipelined, goAgents, eventsPerS, atLeast(20), bound{})
 }
 
@@ -141,7 +141,7 @@ func (u *Suite) apmLarge(b testing.TB) {
 	b.Cleanup(sink.stop)
 	lasts := u.lasting(5 * time.Second)
 	r := u.turns(b.Context(), "apm, 10x10x10 uncompressed",
-		u.requester(ours, "apm, 10x10x10, carronade", s.addr, lasts, "--events", "10", "--spans", "10", "--frames", "10", "--clients", "1"),
+		u.requester(carronade, "apm, 10x10x10, carronade", s.addr, lasts, "--events", "10", "--spans", "10", "--frames", "10", "--clients", "1"),
 		contestant{tcpBare, func(ctx context.Context) (sample, error) {
 			r, _, err := u.loop(ctx, "tcp-writer", "-sum=false", "-to", sink.addr, "-for", lasts.String())
 			if err != nil {
@@ -150,7 +150,7 @@ func (u *Suite) apmLarge(b testing.TB) {
 			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
 		}},
 	)
-	u.against(r, ours, tcpBare, bytesPerS, atLeast(0.7), bound{})
+	u.against(r, carronade, tcpBare, bytesPerS, atLeast(0.7), bound{})
 	u.alone(r, eventsPerS, bound{}, bound{})
 }
 
@@ -171,7 +171,7 @@ func (u *Suite) watching(b testing.TB) {
 		}
 		return e.cpu.Seconds() / d.Totals.ElapsedS, nil
 	}
-	r := u.turns(b.Context(), "watching a tree of 20 processes, each second", contestant{ours, func(ctx context.Context) (sample, error) {
+	r := u.turns(b.Context(), "watching a tree of 20 processes, each second", contestant{carronade, func(ctx context.Context) (sample, error) {
 		without, err := slow(ctx, "watching, carronade without")
 		if err != nil {
 			return nil, err

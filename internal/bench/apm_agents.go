@@ -24,7 +24,7 @@ var agentSettings = map[string]string{
 }
 
 // agentsLoop has some of Elastic's Go agents make transactions of what the
-// program's hold, each from a loop of its own. All else is the agents' default:
+// program's measurement, each from a loop of its own. All else is the agents' default:
 // requests of 750 KiB at level 1, of deflate. An agent drops what it cannot
 // keep up with, which counts as nothing; with -flush its loop waits for it each
 // so many transactions, and none is dropped.

@@ -25,9 +25,9 @@ func startBroker(b testing.TB) *kafkatest.Cluster {
 	}})
 }
 
-// settle waits until the disk has what was written; where there is no sync(1),
+// syncDisks waits until the disk has what was written; where there is no sync(1),
 // the first round may share the disk with it.
-func settle(ctx context.Context) { _, _ = runProcess(ctx, false, "sync") }
+func syncDisks(ctx context.Context) { _, _ = runProcess(ctx, false, "sync") }
 
 // withTopic runs a contestant on a topic of its own, and waits until it is gone.
 func withTopic(b testing.TB, c *kafkatest.Cluster, name string, run func(topic string) contestant) contestant {
@@ -77,14 +77,14 @@ func (u *Suite) produceBroker(b testing.TB) {
 	n := u.records(2_000_000)
 	url := func(topic string) string { return "kafka://" + c.Bootstrap() + "/" + topic }
 	wire := func(topic string) contestant {
-		return u.producer(ours, "real broker, 1 KiB, carronade", url(topic), "--size", "1KiB", "--count", strconv.Itoa(n))
+		return u.producer(carronade, "real broker, 1 KiB, carronade", url(topic), "--size", "1KiB", "--count", strconv.Itoa(n))
 	}
-	if _, err := withTopic(b, c, ours, wire).run(b.Context()); err != nil { // for the broker's own JVM
+	if _, err := withTopic(b, c, carronade, wire).run(b.Context()); err != nil { // for the broker's own JVM
 		b.Fatal("bench: warm the broker up: ", err)
 	}
-	settle(b.Context())
+	syncDisks(b.Context())
 	r := u.turns(b.Context(), "produce to a real broker, 1 KiB, acks=1",
-		withTopic(b, c, ours, wire),
+		withTopic(b, c, carronade, wire),
 		withTopic(b, c, producerPerf, func(topic string) contestant {
 			return u.javaProducer(b, "real broker, 1 KiB, "+producerPerf, c.Bootstrap(), topic, 1024, n, perfBroker)
 		}),
@@ -97,15 +97,15 @@ func (u *Suite) produceBroker(b testing.TB) {
 	)
 	peers := []string{producerPerf, kgoBare, kcat}
 	best := r.best(eventsPerS, peers...)
-	u.against(r, ours, best, eventsPerS, atLeast(0.95), atLeast(1)).Peer += " (the best)"
-	u.against(r, ours, kgoBare, cpuPerEvent, atMost(1.0/2), bound{})
-	u.against(r, ours, producerPerf, cpuPerEvent, atMost(1.0/5), bound{})
+	u.against(r, carronade, best, eventsPerS, atLeast(0.95), atLeast(1)).Peer += " (the best)"
+	u.against(r, carronade, kgoBare, cpuPerEvent, atMost(1.0/2), bound{})
+	u.against(r, carronade, producerPerf, cpuPerEvent, atMost(1.0/5), bound{})
 	for _, p := range peers {
 		if p != best {
-			u.against(r, ours, p, eventsPerS, bound{}, bound{})
+			u.against(r, carronade, p, eventsPerS, bound{}, bound{})
 		}
 	}
-	u.against(r, ours, kcat, cpuPerEvent, bound{}, bound{})
+	u.against(r, carronade, kcat, cpuPerEvent, bound{}, bound{})
 }
 
 func (u *Suite) consumeBroker(b testing.TB) {
@@ -117,7 +117,7 @@ func (u *Suite) consumeBroker(b testing.TB) {
 	if _, err := u.javaProducer(b, "real broker, filled by "+producerPerf, c.Bootstrap(), topic, 100, n, perfBroker).run(b.Context()); err != nil {
 		b.Fatal("bench: fill the topic: ", err)
 	}
-	consume := contestant{ours, func(ctx context.Context) (sample, error) {
+	consume := contestant{carronade, func(ctx context.Context) (sample, error) {
 		d, e, err := u.fire(ctx, "consume, carronade", "kafka://"+c.Bootstrap()+"/"+topic, "--op", "consume", "--from", "earliest", "--count", strconv.Itoa(n))
 		if err != nil {
 			return nil, err
@@ -127,12 +127,12 @@ func (u *Suite) consumeBroker(b testing.TB) {
 		}
 		return sample{eventsPerS: d.Totals.EventsPS, bytesPerS: d.Totals.BytesPS}.cpu(e, d.Totals.Consumed), nil
 	}}
-	settle(b.Context())
+	syncDisks(b.Context())
 	if _, err := consume.run(b.Context()); err != nil { // for the broker's JVM and the page cache
 		b.Fatal("bench: warm the broker up: ", err)
 	}
 	r := u.turns(b.Context(), "consume from a real broker, 100 B", consume, u.javaConsumer(b, "consume, "+consumerPerf, c.Bootstrap(), topic, n))
-	u.against(r, ours, consumerPerf, eventsPerS, atLeast(3), atLeast(5)).Peer += ", while fetching"
-	u.versus(r, ours, eventsPerS, consumerPerf, wholeRate, bound{}, bound{})
-	u.against(r, ours, consumerPerf, cpuPerEvent, atMost(1.0/5), bound{})
+	u.against(r, carronade, consumerPerf, eventsPerS, atLeast(3), atLeast(5)).Peer += ", while fetching"
+	u.versus(r, carronade, eventsPerS, consumerPerf, wholeRate, bound{}, bound{})
+	u.against(r, carronade, consumerPerf, cpuPerEvent, atMost(1.0/5), bound{})
 }

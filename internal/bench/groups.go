@@ -62,18 +62,18 @@ func (u *Suite) produceSmall(b testing.TB) {
 	s := u.discarding(b)
 	url, lasts := "kafka://"+s.addr+"/"+topic, u.lasting(5*time.Second)
 	r := u.turns(b.Context(), "produce 100 B",
-		u.producer(ours, "produce 100 B, carronade", url, "--size", "100", "--for", lasts.String()),
+		u.producer(carronade, "produce 100 B, carronade", url, "--size", "100", "--for", lasts.String()),
 		u.javaProducer(b, "produce 100 B, "+producerPerf, s.addr, topic, 100, u.records(20_000_000), perfStandin),
 		u.kcatProducer("produce 100 B, kcat", s.addr, topic, 100, u.records(4_000_000)),
 		u.producer(clientEngine, "produce 100 B, carronade "+clientEngine, url, "--size", "100", "--engine", "client", "--for", lasts.String()),
 		u.kgoProducer(s.addr, topic, 100, lasts),
 	)
-	u.against(r, ours, producerPerf, eventsPerS, atLeast(10), atLeast(14))
-	u.against(r, ours, producerPerf, cpuPerEvent, atMost(1.0/12), bound{})
+	u.against(r, carronade, producerPerf, eventsPerS, atLeast(10), atLeast(14))
+	u.against(r, carronade, producerPerf, cpuPerEvent, atMost(1.0/12), bound{})
 	u.alone(r, eventsPerS, bound{}, atLeast(30e6))
 	for _, peer := range []string{kcat, kgoBare} {
-		u.against(r, ours, peer, eventsPerS, bound{}, bound{})
-		u.against(r, ours, peer, cpuPerEvent, bound{}, bound{})
+		u.against(r, carronade, peer, eventsPerS, bound{}, bound{})
+		u.against(r, carronade, peer, cpuPerEvent, bound{}, bound{})
 	}
 	u.against(r, clientEngine, kgoBare, eventsPerS, atLeast(0.9), bound{})
 	u.against(r, clientEngine, kgoBare, cpuPerEvent, bound{}, bound{})
@@ -88,7 +88,7 @@ func (u *Suite) produceLarge(b testing.TB) {
 	b.Cleanup(sink.stop)
 	lasts := u.lasting(5 * time.Second)
 	r := u.turns(b.Context(), "produce 1 KiB",
-		u.producer(ours, "produce 1 KiB, carronade", "kafka://"+s.addr+"/"+topic, "--size", "1KiB", "--for", lasts.String()),
+		u.producer(carronade, "produce 1 KiB, carronade", "kafka://"+s.addr+"/"+topic, "--size", "1KiB", "--for", lasts.String()),
 		contestant{tcpBare, func(ctx context.Context) (sample, error) {
 			r, _, err := u.loop(ctx, "tcp-writer", "-to", sink.addr, "-for", lasts.String())
 			if err != nil {
@@ -97,14 +97,14 @@ func (u *Suite) produceLarge(b testing.TB) {
 			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
 		}},
 	)
-	u.against(r, ours, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
+	u.against(r, carronade, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
 }
 
 func (u *Suite) openLoop(b testing.TB) {
 	s := u.discarding(b)
 	const rate = 1e6
 	lasts := u.lasting(10 * time.Second)
-	r := u.turns(b.Context(), "produce 100 B, open loop at 1 M/s, 4 partitions", contestant{ours, func(ctx context.Context) (sample, error) {
+	r := u.turns(b.Context(), "produce 100 B, open loop at 1 M/s, 4 partitions", contestant{carronade, func(ctx context.Context) (sample, error) {
 		d, e, err := u.fire(ctx, "open loop, carronade", "kafka://"+s.addr+"/"+topic, "--size", "100", "--rate", "1M/s", "--for", lasts.String())
 		if err != nil {
 			return nil, err
@@ -138,9 +138,9 @@ func (u *Suite) toNowhere(b testing.TB) {
 			return sample{eventsPerS: float64(d.Totals.Acked) / max(d.Totals.ElapsedS, e.cpu.Seconds())}, nil
 		}}
 	}
-	r := u.turns(b.Context(), "null://, 300 B, per core", nowhere(ours), nowhere("--fresh", "--fresh"))
+	r := u.turns(b.Context(), "null://, 300 B, per core", nowhere(carronade), nowhere("--fresh", "--fresh"))
 	u.alone(r, eventsPerS, atLeast(20e6), bound{})
-	fresh := &results{work: r.work + ", --fresh", samples: map[string][]sample{ours: r.samples["--fresh"]}, faults: map[string]error{ours: r.faults["--fresh"]}}
+	fresh := &results{work: r.work + ", --fresh", samples: map[string][]sample{carronade: r.samples["--fresh"]}, faults: map[string]error{carronade: r.faults["--fresh"]}}
 	u.alone(fresh, eventsPerS, atLeast(3e6), bound{})
 }
 
@@ -151,8 +151,8 @@ func (u *Suite) memory(b testing.TB) {
 		u.resident("memory, carronade", url, "--size", "100", "--for", u.lasting(62*time.Second).String()))
 	u.alone(r, maxRSS, atMost(150<<20), bound{}).Worst = true
 	u.alone(r, growth, atMost(5<<20), bound{}).Worst = true
-	r = u.turns(b.Context(), "memory, 100 B, 500 callers", contestant{ours, func(ctx context.Context) (sample, error) {
-		d, e, err := u.fireWatched(ctx, true, "callers, carronade", url, "--size", "100", "--callers", "500", "--for", u.lasting(5*time.Second).String())
+	r = u.turns(b.Context(), "memory, 100 B, concurrency 500", contestant{carronade, func(ctx context.Context) (sample, error) {
+		d, e, err := u.fireWatched(ctx, true, "concurrency, carronade", url, "--size", "100", "--concurrency", "500", "--for", u.lasting(5*time.Second).String())
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +163,7 @@ func (u *Suite) memory(b testing.TB) {
 
 // resident is a run of the program whose resident size is watched.
 func (u *Suite) resident(what string, args ...string) contestant {
-	return contestant{ours, func(ctx context.Context) (sample, error) {
+	return contestant{carronade, func(ctx context.Context) (sample, error) {
 		d, e, err := u.fireWatched(ctx, true, what, args...)
 		if err != nil {
 			return nil, err

@@ -39,21 +39,21 @@ func (u *Suite) standing(what string, lasts time.Duration, tool string, args ...
 func (u *Suite) asSangrenel(b testing.TB) {
 	lasts := u.lasting(5 * time.Second)
 	r := u.turns(b.Context(), "as sangrenel -noop, 300 B",
-		u.producer(ours, "as sangrenel -noop, carronade run", "null://noop", "--size", "300", "--events-per-shot", "1", "--clients", "1", "--max-in-flight", "5",
+		u.producer(carronade, "as sangrenel -noop, carronade run", "null://noop", "--size", "300", "--batch-events", "1", "--clients", "1", "--max-in-flight", "5",
 			"--interval", "5s", "--for", lasts.String()),
 		u.standing("as sangrenel -noop", lasts, "sangrenel", "-noop"),
 	)
-	u.against(r, asTool, ours, eventsPerS, atLeast(0.95), bound{})
+	u.against(r, asTool, carronade, eventsPerS, atLeast(0.95), bound{})
 }
 
 func (u *Suite) asKafkaProducer(b testing.TB) {
 	s := u.discarding(b)
 	n := strconv.Itoa(u.records(60_000_000))
 	r := u.turns(b.Context(), "as kafka-producer-perf-test --throughput -1, 100 B",
-		u.producer(ours, "as kafka-producer-perf-test, carronade run", "kafka://"+s.addr+"/"+topic, "--profile", "java", "--payload", "letters", "--size", "100",
+		u.producer(carronade, "as kafka-producer-perf-test, carronade run", "kafka://"+s.addr+"/"+topic, "--profile", "java", "--payload", "letters", "--size", "100",
 			"--client-property", "client.id=perf-producer-client", "--interval", "5s", "--count", n),
 		u.standing("as kafka-producer-perf-test", 0, "kafka-producer-perf-test", "--topic", topic, "--num-records", n, "--record-size", "100", "--throughput", "-1",
 			"--bootstrap-server", s.addr),
 	)
-	u.against(r, asTool, ours, eventsPerS, atLeast(0.95), bound{})
+	u.against(r, asTool, carronade, eventsPerS, atLeast(0.95), bound{})
 }

@@ -37,7 +37,7 @@ func (u *Suite) storedReports(b testing.TB) {
 		{"collate", "branch", "branch=main", "rate=10k/s"},
 		{"verify", "branch=main", "rate=10k/s", "-n", "8760h"},
 	} {
-		r := u.turns(b.Context(), work+", "+strings.Join(args, " "), contestant{ours, func(ctx context.Context) (sample, error) {
+		r := u.turns(b.Context(), work+", "+strings.Join(args, " "), contestant{carronade, func(ctx context.Context) (sample, error) {
 			e, err := u.short(ctx, append(args, "--store", place)...)
 			if err != nil {
 				return nil, err
@@ -106,7 +106,7 @@ func (u *Suite) series(b testing.TB) {
 	counts := []int{10_000, 100_000, 1_000_000, u.records(10_000_000)}
 	once := *u
 	once.Runs = 1 // it fills the disk with 22 GB
-	r := once.turns(b.Context(), fmt.Sprintf("a series of 2,000 B to a real broker, up to %d events", counts[3]), contestant{ours, func(ctx context.Context) (sample, error) {
+	r := once.turns(b.Context(), fmt.Sprintf("a series of 2,000 B to a real broker, up to %d events", counts[3]), contestant{carronade, func(ctx context.Context) (sample, error) {
 		place := filepath.Join(u.dir, "series.db")
 		var text strings.Builder
 		for i, n := range counts {

@@ -37,15 +37,15 @@ func (u *Suite) riemannSingle(b testing.TB) {
 	s := u.discardingRiemann(b)
 	lasts := u.lasting(5 * time.Second)
 	r := u.turns(b.Context(), "riemann, single events, one connection",
-		u.producer(ours, "riemann, single events, carronade", "riemann://"+s.addr, "--clients", "1", "--max-in-flight", "16k", "--for", lasts.String()),
+		u.producer(carronade, "riemann, single events, carronade", "riemann://"+s.addr, "--clients", "1", "--max-in-flight", "16k", "--for", lasts.String()),
 		u.riemannClient(s.addr, u.records(20_000)/10),
 		u.riemannGem(s.addr, lasts),
 	)
 	u.alone(r, eventsPerS, atLeast(5e6), atLeast(10e6))
 	u.alone(r, cpuPerEvent, atMost(0.3), bound{})
 	for _, peer := range []string{riemannC, riemannRuby} {
-		u.against(r, ours, peer, eventsPerS, bound{}, bound{})
-		u.against(r, ours, peer, cpuPerEvent, bound{}, bound{})
+		u.against(r, carronade, peer, eventsPerS, bound{}, bound{})
+		u.against(r, carronade, peer, cpuPerEvent, bound{}, bound{})
 	}
 }
 
@@ -60,8 +60,8 @@ func (u *Suite) riemannBulk(b testing.TB) {
 	b.Cleanup(sink.stop)
 	lasts := u.lasting(5 * time.Second)
 	r := u.turns(b.Context(), "riemann, messages of 100 events",
-		contestant{ours, func(ctx context.Context) (sample, error) {
-			d, e, err := u.fire(ctx, "riemann, messages of 100, carronade", "riemann://"+s.addr, "--events-per-shot", "100", "--for", lasts.String())
+		contestant{carronade, func(ctx context.Context) (sample, error) {
+			d, e, err := u.fire(ctx, "riemann, messages of 100, carronade", "riemann://"+s.addr, "--batch-events", "100", "--for", lasts.String())
 			if err != nil {
 				return nil, err
 			}
@@ -75,7 +75,7 @@ func (u *Suite) riemannBulk(b testing.TB) {
 			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
 		}},
 	)
-	u.against(r, ours, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
+	u.against(r, carronade, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
 	u.alone(r, eventsPerS, bound{}, bound{})
 }
 
@@ -83,7 +83,7 @@ func (u *Suite) riemannOpenLoop(b testing.TB) {
 	s := u.discardingRiemann(b)
 	const rate = 100e3
 	lasts := u.lasting(10 * time.Second)
-	r := u.turns(b.Context(), "riemann, open loop at 100 k/s, single events", contestant{ours, func(ctx context.Context) (sample, error) {
+	r := u.turns(b.Context(), "riemann, open loop at 100 k/s, single events", contestant{carronade, func(ctx context.Context) (sample, error) {
 		d, e, err := u.fire(ctx, "riemann, open loop, carronade", "riemann://"+s.addr, "--rate", "100k/s", "--for", lasts.String())
 		if err != nil {
 			return nil, err

@@ -40,7 +40,7 @@ type document struct {
 	Totals struct {
 		Offered   uint64  `json:"offered"`
 		Sent      uint64  `json:"sent"`
-		Shots     uint64  `json:"shots"`
+		Batches   uint64  `json:"batches"`
 		Acked     uint64  `json:"acked"`
 		Failed    uint64  `json:"failed"`
 		Unknown   uint64  `json:"unknown"`

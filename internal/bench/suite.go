@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A Suite measures groups of contestants and gathers the table's lines. One
+// A Suite measures groups of contestants and collects the table's lines. One
 // goroutine uses it.
 type Suite struct {
 	Settings
@@ -53,7 +53,7 @@ type contestant struct {
 }
 
 // ours is the name of the program itself in every group.
-const ours = "carronade"
+const carronade = "carronade"
 
 // A results holds every run's numbers of each contestant, and why one gave up.
 type results struct {
@@ -95,7 +95,7 @@ func (s sample) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// of gathers a metric of a contestant.
+// of collects a metric of a contestant.
 func (r *results) of(name string, m metric) spread {
 	var v []float64
 	for _, s := range r.samples[name] {
@@ -118,7 +118,7 @@ func (r *results) fault(names ...string) string {
 
 // alone adds a line of the program by itself.
 func (u *Suite) alone(r *results, m metric, must, aim bound) *line {
-	u.lines = append(u.lines, line{Work: r.work, Metric: m, Ours: r.of(ours, m), Must: must, Aim: aim, Fault: r.fault(ours)})
+	u.lines = append(u.lines, line{Work: r.work, Metric: m, Carronade: r.of(carronade, m), Must: must, Aim: aim, Fault: r.fault(carronade)})
 	return &u.lines[len(u.lines)-1]
 }
 
@@ -130,7 +130,7 @@ func (u *Suite) against(r *results, name, peer string, m metric, must, aim bound
 // versus is against where the peer's number is another metric of its.
 func (u *Suite) versus(r *results, name string, m metric, peer string, theirs metric, must, aim bound) *line {
 	work := r.work
-	if name != ours {
+	if name != carronade {
 		work += ", " + name
 	}
 	shown := peer
@@ -138,7 +138,7 @@ func (u *Suite) versus(r *results, name string, m metric, peer string, theirs me
 		shown += ", " + string(theirs)
 	}
 	u.lines = append(u.lines, line{
-		Work: work, Metric: m, Ours: r.of(name, m), Peer: shown, Theirs: r.of(peer, theirs),
+		Work: work, Metric: m, Carronade: r.of(name, m), Peer: shown, Theirs: r.of(peer, theirs),
 		Must: must, Aim: aim, Fault: r.fault(name, peer),
 	})
 	return &u.lines[len(u.lines)-1]

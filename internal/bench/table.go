@@ -24,7 +24,7 @@ func spreadOf(v []float64) spread {
 	return spread{(v[(n-1)/2] + v[n/2]) / 2, v[0], v[n-1], n}
 }
 
-// A bound is what a line of the table is held to. The zero bound holds nothing.
+// A bound is what a line of the table is judged by. The zero bound holds nothing.
 type bound struct {
 	most  bool // at most; else at least
 	value float64
@@ -44,29 +44,29 @@ func (b bound) holds(v float64) bool {
 
 // A line is one line of the table.
 type line struct {
-	Work   string
-	Metric metric
-	Ours   spread
-	Peer   string // "" when the line stands for itself
-	Theirs spread
-	Must   bound // of the ratio when there is a peer, else of the median
-	Aim    bound
-	Worst  bool   // held to the worst of the runs rather than to the median
-	Fault  string // why there are no numbers
+	Work      string
+	Metric    metric
+	Carronade spread
+	Peer      string // "" when the line stands for itself
+	Theirs    spread
+	Must      bound // of the ratio when there is a peer, else of the median
+	Aim       bound
+	Worst     bool   // judged by the worst of the runs rather than by the median
+	Fault     string // why there are no numbers
 }
 
 // Value is what the bounds are about: ours over the peer's, or ours alone.
 func (l *line) value() float64 {
 	if l.Peer != "" {
-		return l.Ours.Median / l.Theirs.Median
+		return l.Carronade.Median / l.Theirs.Median
 	}
 	switch {
 	case l.Worst && l.Must.most:
-		return l.Ours.Max
+		return l.Carronade.Max
 	case l.Worst:
-		return l.Ours.Min
+		return l.Carronade.Min
 	}
-	return l.Ours.Median
+	return l.Carronade.Median
 }
 
 // verdict is the table's last column.
@@ -187,7 +187,7 @@ func Table(lines []line) string {
 		if l.Peer != "" {
 			peer = l.Peer + ": " + l.Theirs.show(l.Metric)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", l.Work, l.name(), l.Ours.show(l.Metric), peer,
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", l.Work, l.name(), l.Carronade.show(l.Metric), peer,
 			l.ratio(), l.bound(l.Must), l.bound(l.Aim), l.verdict())
 	}
 	return b.String()

@@ -42,20 +42,20 @@ func TestVerdict(t *testing.T) {
 		line line
 		want string
 	}{
-		{"above both", line{Ours: one(30), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "yes, and the aim"},
-		{"above the first", line{Ours: one(24), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "yes"},
-		{"below", line{Ours: one(18), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "**no**"},
-		{"cheap", line{Ours: one(1), Peer: "p", Theirs: one(13), Must: atMost(1.0 / 12)}, "yes"},
-		{"dear", line{Ours: one(1), Peer: "p", Theirs: one(11), Must: atMost(1.0 / 12)}, "**no**"},
-		{"no bound", line{Ours: one(1), Peer: "p", Theirs: one(11)}, ""},
-		{"an aim alone", line{Ours: one(31e6), Aim: atLeast(30e6)}, "yes, and the aim"},
-		{"an aim alone missed", line{Ours: one(29e6), Aim: atLeast(30e6)}, "aim missed"},
-		{"median", line{Ours: spreadOf([]float64{1, 2, 9}), Must: atMost(5)}, "yes"},
-		{"worst", line{Ours: spreadOf([]float64{1, 2, 9}), Must: atMost(5), Worst: true}, "**no**"},
-		{"worst of the other side", line{Ours: spreadOf([]float64{1, 2, 9}), Must: atLeast(2), Worst: true}, "**no**"},
-		{"nothing of ours", line{Ours: spreadOf(nil), Must: atMost(5)}, "not measured"},
-		{"nothing of theirs", line{Ours: one(1), Peer: "p", Theirs: spreadOf(nil), Must: atLeast(5)}, "not measured"},
-		{"a fault", line{Ours: one(1), Must: atMost(5), Fault: "it broke"}, "not measured"},
+		{"above both", line{Carronade: one(30), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "yes, and the aim"},
+		{"above the first", line{Carronade: one(24), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "yes"},
+		{"below", line{Carronade: one(18), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "**no**"},
+		{"cheap", line{Carronade: one(1), Peer: "p", Theirs: one(13), Must: atMost(1.0 / 12)}, "yes"},
+		{"dear", line{Carronade: one(1), Peer: "p", Theirs: one(11), Must: atMost(1.0 / 12)}, "**no**"},
+		{"no bound", line{Carronade: one(1), Peer: "p", Theirs: one(11)}, ""},
+		{"an aim alone", line{Carronade: one(31e6), Aim: atLeast(30e6)}, "yes, and the aim"},
+		{"an aim alone missed", line{Carronade: one(29e6), Aim: atLeast(30e6)}, "aim missed"},
+		{"median", line{Carronade: spreadOf([]float64{1, 2, 9}), Must: atMost(5)}, "yes"},
+		{"worst", line{Carronade: spreadOf([]float64{1, 2, 9}), Must: atMost(5), Worst: true}, "**no**"},
+		{"worst of the other side", line{Carronade: spreadOf([]float64{1, 2, 9}), Must: atLeast(2), Worst: true}, "**no**"},
+		{"nothing of ours", line{Carronade: spreadOf(nil), Must: atMost(5)}, "not measured"},
+		{"nothing of theirs", line{Carronade: one(1), Peer: "p", Theirs: spreadOf(nil), Must: atLeast(5)}, "not measured"},
+		{"a fault", line{Carronade: one(1), Must: atMost(5), Fault: "it broke"}, "not measured"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,10 +68,10 @@ func TestVerdict(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	got := Table([]line{
-		{Work: "produce", Metric: eventsPerS, Ours: spreadOf([]float64{38.56e6, 30e6, 40e6}), Peer: "java", Theirs: spreadOf([]float64{1.5e6, 1.4e6, 1.6e6}), Must: atLeast(10), Aim: atLeast(14)},
-		{Work: "produce", Metric: cpuPerEvent, Ours: one(0.02), Peer: "java", Theirs: one(1), Must: atMost(1.0 / 12)},
-		{Work: "memory", Metric: maxRSS, Ours: one(34.9 * (1 << 20)), Must: atMost(150 << 20), Worst: true},
-		{Work: "open", Metric: deviation, Ours: one(0), Must: atMost(0.001)},
+		{Work: "produce", Metric: eventsPerS, Carronade: spreadOf([]float64{38.56e6, 30e6, 40e6}), Peer: "java", Theirs: spreadOf([]float64{1.5e6, 1.4e6, 1.6e6}), Must: atLeast(10), Aim: atLeast(14)},
+		{Work: "produce", Metric: cpuPerEvent, Carronade: one(0.02), Peer: "java", Theirs: one(1), Must: atMost(1.0 / 12)},
+		{Work: "memory", Metric: maxRSS, Carronade: one(34.9 * (1 << 20)), Must: atMost(150 << 20), Worst: true},
+		{Work: "open", Metric: deviation, Carronade: one(0), Must: atMost(0.001)},
 		{Work: "consume", Metric: eventsPerS, Fault: "java: a|b"},
 	})
 	want := `| work | measure | carronade | peer | ratio | must reach | aim | holds |

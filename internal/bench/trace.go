@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// traced is what a row a shot costs the rate of a run that makes about a million
+// traced is what a row a batch costs the rate of a run that makes about a million
 // of them a second: the file lies in a temporary folder, and no row may be
 // missing from it.
 func (u *Suite) traced(b testing.TB) {
 	const withTrace = "--trace"
 	lasts := u.lasting(5 * time.Second)
 	run := func(name string, args ...string) contestant {
-		args = append([]string{"null://", "--size", "4KiB", "--events-per-shot", "1", "--for", lasts.String()}, args...)
+		args = append([]string{"null://", "--size", "4KiB", "--batch-events", "1", "--for", lasts.String()}, args...)
 		return contestant{name, func(ctx context.Context) (sample, error) {
-			d, e, err := u.fire(ctx, "null, a shot an event, "+name, args...)
+			d, e, err := u.fire(ctx, "null, a batch an event, "+name, args...)
 			switch {
 			case err != nil:
 				return nil, err
 			case name != withTrace:
-			case d.Trace == nil || d.Trace.Dropped > 0 || d.Trace.Rows < d.Totals.Shots:
-				return nil, fmt.Errorf("of %d shots there are rows as follows: %+v", d.Totals.Shots, d.Trace)
+			case d.Trace == nil || d.Trace.Dropped > 0 || d.Trace.Rows < d.Totals.Batches:
+				return nil, fmt.Errorf("of %d batches there are rows as follows: %+v", d.Totals.Batches, d.Trace)
 			}
 			return sample{eventsPerS: d.Totals.EventsPS, maxRSS: float64(d.Generator.MaxRSS)}.cpu(e, d.Totals.Acked), nil
 		}}
 	}
-	r := u.turns(b.Context(), "trace, null://, 4 KiB, a row a shot", run(ours), run(withTrace, withTrace, filepath.Join(u.dir, "run.parquet")))
-	u.against(r, withTrace, ours, eventsPerS, atLeast(0.85), bound{})
-	u.against(r, withTrace, ours, cpuPerEvent, bound{}, bound{})
-	memory := &results{work: r.work + ", " + withTrace, samples: map[string][]sample{ours: r.samples[withTrace]}, faults: map[string]error{ours: r.faults[withTrace]}}
+	r := u.turns(b.Context(), "trace, null://, 4 KiB, a row a batch", run(carronade), run(withTrace, withTrace, filepath.Join(u.dir, "run.parquet")))
+	u.against(r, withTrace, carronade, eventsPerS, atLeast(0.85), bound{})
+	u.against(r, withTrace, carronade, cpuPerEvent, bound{}, bound{})
+	memory := &results{work: r.work + ", " + withTrace, samples: map[string][]sample{carronade: r.samples[withTrace]}, faults: map[string]error{carronade: r.faults[withTrace]}}
 	u.alone(memory, maxRSS, atMost(200<<20), bound{}).Worst = true
 }

@@ -268,8 +268,8 @@ func (tab *Tab) Until(expression string) {
 	}
 }
 
-// Shot returns the whole page as a PNG.
-func (tab *Tab) Shot() []byte {
+// Screenshot returns the whole page as a PNG.
+func (tab *Tab) Screenshot() []byte {
 	tab.t.Helper()
 	b, err := chromedp.Run(tab.ctx, chromedp.FullScreenshot(100))
 	if err != nil {

@@ -60,7 +60,7 @@ type Build struct {
 	Cached bool   // it had been built before
 	Took   time.Duration
 
-	held *os.File
+	lockFile *os.File
 }
 
 // Expand replaces {tree}, {revision}, {branch} and {image}.
@@ -70,9 +70,9 @@ func (b *Build) Expand(s string) string {
 
 // Release lets the cache remove the build. It may be called twice.
 func (b *Build) Release() {
-	if b.held != nil {
-		b.held.Close()
-		b.held = nil
+	if b.lockFile != nil {
+		b.lockFile.Close()
+		b.lockFile = nil
 	}
 }
 
@@ -140,15 +140,15 @@ func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error 
 			return fmt.Errorf("make the build's folder: %w", err)
 		}
 		name := filepath.Join(home, "lock")
-		held, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+		lockFile, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
 		if err != nil {
 			return fmt.Errorf("lock the build: %w", err)
 		}
-		b.held = held
-		if err := wait(ctx, held, true); err != nil {
+		b.lockFile = lockFile
+		if err := wait(ctx, lockFile, true); err != nil {
 			return err
 		}
-		if !still(held, name) {
+		if !still(lockFile, name) {
 			continue // pruned while we waited
 		}
 		if e, err := readEntry(home); err == nil && !e.Failed {
@@ -158,16 +158,16 @@ func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error 
 			return nil
 		}
 		// Nobody built it: alone now, and then look again.
-		if err := wait(ctx, held, false); err != nil {
+		if err := wait(ctx, lockFile, false); err != nil {
 			return err
 		}
-		if e, err := readEntry(home); err == nil && !e.Failed || !still(held, name) {
+		if e, err := readEntry(home); err == nil && !e.Failed || !still(lockFile, name) {
 			continue
 		}
 		if err := b.build(ctx, o, r, home); err != nil {
 			return err
 		}
-		return wait(ctx, held, true)
+		return wait(ctx, lockFile, true)
 	}
 }
 

@@ -121,7 +121,7 @@ func dateOf(ctx context.Context, dir, revision string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, out)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("git told a date that makes no sense: %w", err)
+		return time.Time{}, fmt.Errorf("git gave a date that makes no sense: %w", err)
 	}
 	return t, nil
 }

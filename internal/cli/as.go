@@ -84,27 +84,27 @@ func called(args []string) []string {
 
 // as is a tool for one command line.
 func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args []string) error {
-	own, ours, err := compat.Split(args)
+	own, common, err := compat.Split(args)
 	if err != nil {
 		return &words{Err: err, Hint: "such as --report-json report.json or --generation 2018"}
 	}
 	p := &compat.Program{
-		Called: name, Args: own, Strict: ours.Strict, Generation: ours.Generation, In: s.In, Out: s.out, Err: s.Err, Color: s.style().Color,
-		Fire: func(ctx context.Context, doc *workload.Document, eyes compat.Eyes) (*report.Document, error) {
-			return s.fireAs(ctx, tool, doc, ours, eyes)
+		Called: name, Args: own, Strict: common.Strict, Generation: common.Generation, In: s.In, Out: s.out, Err: s.Err, Color: s.style().Color,
+		Fire: func(ctx context.Context, doc *workload.Document, observer compat.Observer) (*report.Document, error) {
+			return s.fireAs(ctx, tool, doc, common, observer)
 		},
 		Together: func(ctx context.Context, docs []*workload.Document) ([]*report.Document, error) {
-			return s.fireTogether(ctx, tool, docs, ours)
+			return s.fireTogether(ctx, tool, docs, common)
 		},
 	}
 	if k, load := s.topicLoads(tool.Kind); load != nil {
 		p.Topics = func(ctx context.Context, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
-			if ours.ReportJSON != "" {
-				if err := tryFile("--report-json", ours.ReportJSON); err != nil {
+			if common.ReportJSON != "" {
+				if err := tryFile("--report-json", common.ReportJSON); err != nil {
 					return nil, err
 				}
 			}
-			return s.topicsAs(ctx, tool, load, k, doc, ours, l)
+			return s.topicsAs(ctx, tool, load, k, doc, common, l)
 		}
 	}
 	code, err := tool.Main(ctx, p)
@@ -121,7 +121,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 }
 
 // prepareAs makes runs of a tool's workloads. The caller ends what it returns.
-func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours, eyes compat.Eyes) (o outputs, end func(), err error) {
+func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, common compat.Common, observer compat.Observer) (o outputs, end func(), err error) {
 	var (
 		ws []*workload.Workload
 		t  command.Settings
@@ -130,8 +130,8 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 		t = command.Settings{Doc: *doc}
 		t.Doc.Add("quiet", "carronade as", "true")
 		t.Doc.Add("label", "carronade as", "as="+tool.Name)
-		if ours.ReportJSON != "" {
-			t.Doc.Add("json-file", "--report-json", ours.ReportJSON)
+		if common.ReportJSON != "" {
+			t.Doc.Add("json-file", "--report-json", common.ReportJSON)
 		}
 		w, err := s.resolveAll(&t, []*workload.Document{nil})
 		if err != nil {
@@ -139,15 +139,15 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 		}
 		ws = append(ws, w...)
 	}
-	if o, end, err = s.prepare(ctx, &t, eyes, ws...); err == nil {
+	if o, end, err = s.prepare(ctx, &t, observer, ws...); err == nil {
 		o.beside = false // a tool takes the time that it took
 	}
 	return o, end, err
 }
 
 // fireAs runs the workload of a tool.
-func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.Document, ours compat.Ours, eyes compat.Eyes) (*report.Document, error) {
-	o, end, err := s.prepareAs(ctx, tool, []*workload.Document{doc}, ours, eyes)
+func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.Document, common compat.Common, observer compat.Observer) (*report.Document, error) {
+	o, end, err := s.prepareAs(ctx, tool, []*workload.Document{doc}, common, observer)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +157,8 @@ func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.D
 
 // fireTogether runs several workloads of a tool at the same time. Others are told
 // of the first.
-func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*workload.Document, ours compat.Ours) ([]*report.Document, error) {
-	o, end, err := s.prepareAs(ctx, tool, docs, ours, compat.Eyes{Opened: func() {}})
+func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*workload.Document, common compat.Common) ([]*report.Document, error) {
+	o, end, err := s.prepareAs(ctx, tool, docs, common, compat.Observer{Opened: func() {}})
 	if err != nil {
 		return nil, err
 	}

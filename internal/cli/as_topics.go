@@ -15,7 +15,7 @@ import (
 )
 
 // topicsAs makes a load on topics for a tool and keeps its report.
-func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLoad, k target.Kind, doc *workload.Document, ours compat.Ours, l compat.TopicLoad) (r *compat.TopicResult, err error) {
+func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLoad, k target.Kind, doc *workload.Document, common compat.Common, l compat.TopicLoad) (r *compat.TopicResult, err error) {
 	t := &command.Settings{Doc: *doc}
 	keep, err := s.keeping(ctx, t, true)
 	if err != nil {
@@ -43,8 +43,8 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 	if err != nil {
 		return nil, err
 	}
-	if ours.ReportJSON != "" {
-		s.writeAs(ours.ReportJSON, d.WriteJSON)
+	if common.ReportJSON != "" {
+		s.writeAs(common.ReportJSON, d.WriteJSON)
 	}
 	return r, nil
 }

@@ -71,7 +71,7 @@ func readConfig(kinds []target.Kind) (*workload.Document, error) {
 		if set.Independent || e.Name == "target" {
 			faults = append(faults, &workload.Error{
 				Where: e.Where, Err: errors.New("says what a run does, and not where its report goes or how a server is reached"),
-				Hint: "put it into a workload file (carronade run -f), so that runs with and without it can be told apart",
+				Hint: "put it into a workload file (carronade run -f), so that runs with and without it can be distinguished",
 			})
 			continue
 		}
@@ -146,7 +146,7 @@ func (s *session) defaultStore() (string, error) {
 	return sqlite.Default()
 }
 
-const configLong = `The configuration: defaults for the flags that say where reports go, who is told
+const configLong = `The configuration: defaults for the flags that say where reports go, who gets metrics
 of a run and how servers are reached. It is carronade/config.yaml in your folder
 of configurations (~/.config where XDG_CONFIG_HOME names no other), or the file
 that CARRONADE_CONFIG names, with lines such as

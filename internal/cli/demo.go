@@ -19,7 +19,7 @@ import (
 )
 
 // A demo is an embedded server and what is fired at it: enough to see a rate,
-// shots and times, and little enough for two slow processors with the server
+// batches and times, and little enough for two slow processors with the server
 // beside it.
 type demo struct {
 	server
@@ -116,7 +116,7 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 	w, err := workload.Resolve(s.Kinds, &d, nil)
 	if err == nil {
 		var end func()
-		if o, end, err = s.prepare(ctx, t, compat.Eyes{}, w); err == nil {
+		if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err == nil {
 			defer end()
 			if !o.quiet {
 				s.note("an embedded %s listens on %s", demo.name, child.Addr())

@@ -193,19 +193,19 @@ type example struct {
 // examples finds the commands in fenced blocks.
 func examples(text string) []example {
 	var out []example
-	fenced, ours := false, false
+	fenced, common := false, false
 	for i, line := range strings.Split(text, "\n") {
 		switch {
 		case strings.HasPrefix(line, "```"):
-			fenced, ours = !fenced, false
+			fenced, common = !fenced, false
 		case !fenced:
 		case strings.HasPrefix(line, "$ carronade") || strings.HasPrefix(line, "$ cat "):
-			ours = true
+			common = true
 			out = append(out, example{line: i + 1, command: strings.TrimPrefix(line, "$ ")})
-		case ours && strings.HasSuffix(out[len(out)-1].command, "\\") && len(out[len(out)-1].want) == 0:
+		case common && strings.HasSuffix(out[len(out)-1].command, "\\") && len(out[len(out)-1].want) == 0:
 			e := &out[len(out)-1]
 			e.command = strings.TrimSuffix(e.command, "\\") + strings.TrimSpace(line)
-		case ours:
+		case common:
 			e := &out[len(out)-1]
 			e.want = append(e.want, line)
 		}

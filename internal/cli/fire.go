@@ -57,7 +57,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store,
-		Found: o.eyes.Found, Met: o.eyes.Met, Fired: o.eyes.Fired,
+		Found: o.observer.Found, Met: o.observer.Met, Fired: o.observer.Fired,
 		Measured: func(ctx context.Context, d *report.Document) {
 			if o.beside {
 				s.beside(ctx, w, d)
@@ -65,8 +65,8 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		},
 		Kept: func(_ *report.Document, err error) { k.kept = err },
 		Opened: func() {
-			if o.eyes.Opened != nil {
-				o.eyes.Opened()
+			if o.observer.Opened != nil {
+				o.observer.Opened()
 			} else if w.OpenEnded() {
 				s.note("no limit was given: this goes on until Ctrl-C, which stops, drains and reports")
 			}
@@ -74,8 +74,8 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		Watch: func(snap load.Snapshot) {
 			watcher.Show(snap)
 			o.hub.Show(snap)
-			if o.eyes.Interval != nil {
-				o.eyes.Interval(snap)
+			if o.observer.Interval != nil {
+				o.observer.Interval(snap)
 			}
 		},
 		Logf:        func(format string, args ...any) { watcher.Say(fmt.Sprintf(format, args...)) },

@@ -35,7 +35,7 @@ const (
 
 // loadOfEvents are the settings of the load that say how events are made into
 // batches. Those of the target that sends nothing come to them.
-func loadOfEvents() []string { return []string{"seed", "events-per-shot", "max-in-flight", "threads"} }
+func loadOfEvents() []string { return []string{"seed", "batch-events", "max-in-flight", "threads"} }
 
 // beside puts what this machine generates beside the result of a run at full
 // speed, where that is known or worth measuring. It is called when everything is

@@ -71,7 +71,7 @@ func TestGeneratingTellsWorkloadsApart(t *testing.T) {
 	}
 	seen := map[string][]string{base: nil}
 	for _, other := range [][]string{
-		{"size", "200"}, {"key", "seq"}, {"header", "a=b"}, {"batch-size", "16KiB"}, {"fresh", "true"}, {"clients", "2"}, {"events-per-shot", "1"}, {"payload", "zero"}, {"threads", "1"},
+		{"size", "200"}, {"key", "seq"}, {"header", "a=b"}, {"batch-size", "16KiB"}, {"fresh", "true"}, {"clients", "2"}, {"batch-events", "1"}, {"payload", "zero"}, {"threads", "1"},
 	} {
 		hash := of(other...)
 		if as, ok := seen[hash]; ok {

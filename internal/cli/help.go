@@ -73,7 +73,7 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String()) // a closed stdout is told at the end
 }
 
-// makeManual gathers what there is to say about a command, with the options of
+// makeManual collects what there is to say about a command, with the options of
 // the kinds.
 func makeManual(cmd *cobra.Command, kinds []target.Kind) manual {
 	p := manual{

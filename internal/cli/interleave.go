@@ -43,7 +43,7 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 	// What the configuration has added to t is the same for both. The comparison is
 	// what is printed and written.
 	t.Doc.Entries = slices.DeleteFunc(t.Doc.Entries, func(e workload.Entry) bool { return e.Name == "json" || e.Name == "json-file" })
-	o, end, err := s.prepare(ctx, &t, compat.Eyes{}, ws...)
+	o, end, err := s.prepare(ctx, &t, compat.Observer{}, ws...)
 	if err != nil {
 		return nil, nil, err
 	}

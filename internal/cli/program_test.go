@@ -52,7 +52,7 @@ func TestProgramSignals(t *testing.T) {
 		Kinds: all.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "20ms", "--json"},
 		In: strings.NewReader(""), Out: &out, Err: writer(func(b []byte) {
 			words.Write(b)
-			if bytes.Contains(b, []byte("hold")) {
+			if bytes.Contains(b, []byte("measurement")) {
 				select {
 				case signals <- os.Interrupt:
 				default:

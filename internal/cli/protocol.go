@@ -18,8 +18,8 @@ type protocol struct {
 	kind  string // target.Kind.Name
 	form  string // how a target is written
 	about string // what it is, in a sentence or two
-	event string // what its events and shots are; "" where they are any
-	shot  string
+	event string // what its events and batches are; "" where they are any
+	batch string
 	demo  *demo
 	sink  *server // that discards, to calibrate with
 	// prepares reports whether null:// makes the batches of a workload as this kind

@@ -14,12 +14,12 @@ import (
 )
 
 // publisher prepares to tell others of runs, where that was asked for; nil
-// where it was not. The eyes are those of a tool that has words and series of its
+// where it was not. The observer is that of a tool that has words and series of its
 // own.
-func (s *session) publisher(t *command.Settings, eyes compat.Eyes) (*publish.Hub, error) {
+func (s *session) publisher(t *command.Settings, observer compat.Observer) (*publish.Hub, error) {
 	o := publish.Options{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
-		Version: version(), Told: eyes.Told, Zeros: eyes.Zeros,
+		Version: version(), Published: observer.Published, Zeros: observer.Zeros,
 		Logf: func(format string, args ...any) { s.restore.Load().Say(fmt.Sprintf(format, args...)) },
 	}
 	for _, h := range t.All("otlp-header") {

@@ -59,7 +59,7 @@ func (s *session) replayCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, end, err := s.prepare(cmd.Context(), &t, compat.Eyes{}, ws...)
+			o, end, err := s.prepare(cmd.Context(), &t, compat.Observer{}, ws...)
 			if err != nil {
 				return err
 			}

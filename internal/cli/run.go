@@ -24,7 +24,7 @@ import (
 
 const runLong = `Fires at the target, or reads from it, and reports what it took.
 
-Without --rate, --shape or --callers it goes as fast as the in-flight bound
+Without --rate, --shape or --concurrency it goes as fast as the in-flight bound
 allows. Without --for, --count or --bytes it goes on until Ctrl-C, which stops,
 drains and reports; a second Ctrl-C leaves at once. The report goes to stdout,
 progress to stderr, and both the report and what is measured on the way to your
@@ -54,7 +54,7 @@ func (s *session) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, end, err := s.prepare(cmd.Context(), &t, compat.Eyes{}, ws...)
+			o, end, err := s.prepare(cmd.Context(), &t, compat.Observer{}, ws...)
 			if err != nil {
 				return err
 			}
@@ -132,12 +132,12 @@ type outputs struct {
 	quiet bool
 	// beside: what this machine generates stands beside the result of a run at full
 	// speed.
-	beside bool
-	tasks  []task
-	note   string       // that the reports carry
-	keep   *keeping     // where they are kept
-	hub    *publish.Hub // who is told of a run that goes on; nil: nobody
-	eyes   compat.Eyes  // of the tool that carronade stands in for
+	beside   bool
+	tasks    []task
+	note     string          // that the reports carry
+	keep     *keeping        // where they are kept
+	hub      *publish.Hub    // who is told of a run that goes on; nil: nobody
+	observer compat.Observer // of the tool that carronade stands in for
 }
 
 // A task is one execution of a workload.
@@ -155,15 +155,15 @@ type task struct {
 // the configuration in t have it: their files, the store that keeps them, and
 // whoever is told of them while they go on. The caller ends it when all of them
 // are done.
-func (s *session) prepare(ctx context.Context, t *command.Settings, eyes compat.Eyes, ws ...*workload.Workload) (o outputs, end func(), err error) {
+func (s *session) prepare(ctx context.Context, t *command.Settings, observer compat.Observer, ws ...*workload.Workload) (o outputs, end func(), err error) {
 	if o, err = s.outputs(ctx, t, ws...); err != nil {
 		return o, nil, err
 	}
-	if o.hub, err = s.publisher(t, eyes); err != nil {
+	if o.hub, err = s.publisher(t, observer); err != nil {
 		o.keep.close()
 		return o, nil, err
 	}
-	o.eyes = eyes
+	o.observer = observer
 	return o, func() {
 		s.unpublish(o.hub)
 		o.keep.close()

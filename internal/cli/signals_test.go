@@ -107,7 +107,7 @@ func TestInterruptStopsAndReports(t *testing.T) {
 			if !tt.partial {
 				p.until(t, "until Ctrl-C")
 			}
-			p.until(t, "hold")
+			p.until(t, "measurement")
 			p.interrupt(t)
 			if got := p.end(t); got != 130 {
 				t.Errorf("exit code: got %d, want 130", got)
@@ -132,7 +132,7 @@ func TestNohup(t *testing.T) {
 	t.Parallel()
 	p := begin(t, exec.Command("sh", "-c", `trap '' HUP; exec "$0" "$@"`, carronade(t),
 		"run", "null://", "--rate", "1k/s", "--for", "1500ms", "--interval", "50ms", "--json"))
-	p.until(t, "hold")
+	p.until(t, "measurement")
 	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestSecondInterruptLeavesAtOnce(t *testing.T) {
 	}
 	defer broker.Stop()
 	p := start(t, "run", "kafka://"+broker.Addr()+"/t", "--rate", "1k/s", "--interval", "50ms", "--drain", "1m")
-	p.until(t, "hold")
+	p.until(t, "measurement")
 	signal := func(sig syscall.Signal) {
 		if err := syscall.Kill(broker.Pid(), sig); err != nil {
 			t.Fatal(err)

@@ -181,36 +181,37 @@ limits --failures, --failure-rate, --max-dropped, --max-unsent, --require,
 before 2, 2 before 1, 1 before 3, and 3 before 4.
 `
 
-// wordsText explains the words, events and shots by what they are to the kinds.
+// wordsText explains the words, events and batches by what they are to the kinds.
 func (s *session) wordsText() string {
-	var events, shots []string
+	var events, batches []string
 	for _, k := range s.Kinds {
 		if p := protocolOf(k); p != nil && p.event != "" {
-			events, shots = append(events, p.event), append(shots, p.shot)
+			events, batches = append(events, p.event), append(batches, p.batch)
 		}
 	}
 	var b strings.Builder
 	for _, row := range [][2]string{
 		{"event", "what the system counts: " + joined(events...)},
-		{"shot", "what travels and is answered in one piece: " + joined(shots...)},
+		{"batch", "what travels and is answered in one piece: " + joined(batches...)},
 	} {
 		writeRow(&b, 18, row[0], row[1])
 	}
 	return b.String() + wordsText
 }
 
-const wordsText = `  lane            one independent sender: a connection or a client
+const wordsText = `  client          one independent sender with connections of its own
   open loop       events are due by a schedule, whatever the system does
-  closed loop     callers fire again when their last shot is answered
+  closed loop     a fixed concurrency: each caller sends when its last batch
+                  is answered
   due, sent, done when the schedule wanted the event, when it was handed to the
                   system, when the answer came
-  gather          waited for its batch, by design
-  held            waited for the in-flight bound: the system's doing
+  batching        waited for its batch, by design
+  queueing        waited for the in-flight bound: the system's doing
   send delay      the generator's own lateness, and nothing else
   freeze          a time in which the generator itself did not run
   noisy           the generator may have moved a time, and the report says by
                   how much; beyond that a run is not trusted
-  service time    done - sent, per shot
+  service time    done - sent, per batch
   response time   done - due, per event: what a user would wait
   offered         = sent + dropped + unsent
   sent            = acked + failed + unknown

@@ -31,7 +31,7 @@ func protocols() []protocol {
 		{
 			kind: "kafka", form: "kafka://HOST:PORT,HOST:PORT/TOPIC",
 			about: "Apache Kafka. Several hosts are several brokers to ask first; the port is 9092 when left out, the topic carronade.",
-			event: "a Kafka record", shot: "a record batch",
+			event: "a Kafka record", batch: "a record batch",
 			demo: &demo{
 				server: server{[]string{"kafka", "--listen", "127.0.0.1:0", "--in-memory"}, "kafka://ADDR/demo"},
 				name:   "Kafka broker",
@@ -63,7 +63,7 @@ every one of them arrived once, in order and unaltered.`,
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
 			about: "Riemann over TCP, port 5555 when left out; riemann+tls:// (5554), riemann+udp:// (5555), riemann+ws:// and riemann+http:// (5556, path /events) are other ways in. Several hosts take the clients in turn.",
-			event: "a Riemann event", shot: "a Riemann message",
+			event: "a Riemann event", batch: "a Riemann message",
 			demo: &demo{
 				server: server{[]string{"riemann", "--listen", "127.0.0.1:0", "--interval", "1s"}, "riemann://ADDR"},
 				name:   "Riemann server",
@@ -75,12 +75,12 @@ has every event as it was sent.`,
 					{"rate", "10k/s"},
 					{"for", "9s"},
 					{"warmup", "1s"},
-					{"events-per-shot", "1"},
+					{"batch-events", "1"},
 					{"verify", "true"},
 				},
 				next: `  carronade run riemann://HOST:5555 --rate 50k/s --for 20s
                                    single events at your own server
-  carronade run riemann://HOST:5555 --events-per-shot 100 --for 20s
+  carronade run riemann://HOST:5555 --batch-events 100 --for 20s
                                    in bulk, as fast as it goes
   carronade query riemann://HOST:5555 'service =~ "riemann %"'
                                    what a server says of itself`,
@@ -90,7 +90,7 @@ has every event as it was sent.`,
 		{
 			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",
 			about: "Elastic APM Server, by HTTP; apm+https:// is the same behind TLS. Several hosts take the connections in turn.",
-			event: "an APM transaction, span, error or metricset", shot: "an APM request",
+			event: "an APM transaction, span, error or metricset", batch: "an APM request",
 			demo: &demo{
 				server: server{[]string{"apm", "--listen", "127.0.0.1:0"}, "apm+http://ADDR"},
 				name:   "APM Server", watched: true,
@@ -106,10 +106,10 @@ its process costs meanwhile in memory and processor time.`,
 				next: `  carronade run apm+http://HOST:8200 --rate 10k/s --for 30s
                                    the same at your own server
   carronade run apm+http://HOST:8200 --events 10 --spans 10 --frames 10 \
-    --callers 4 --gzip 1 --for 30s --index http://HOST:9200
-                                   heavier requests by four callers, as fast as
+    --concurrency 4 --gzip 1 --for 30s --index http://HOST:9200
+                                   heavier requests at concurrency 4, as fast as
                                    they are answered, and what was indexed of it
-  carronade run apm+http://127.0.0.1:8200 --callers 4 --for 30s \
+  carronade run apm+http://127.0.0.1:8200 --concurrency 4 --for 30s \
     --system-cmd './apm-server -e' --system-git .
                                    start a server of yours, and watch it`,
 			},

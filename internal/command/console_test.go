@@ -87,7 +87,7 @@ func (cannon) Options() []target.Option {
 	return []target.Option{{Name: "calibre"}, {Name: "loud", Type: target.Bool}}
 }
 
-// Flags gather what was typed, in order, and the last one counts.
+// Flags collect what was typed, in order, and the last one counts.
 func TestSettings(t *testing.T) {
 	var s Settings
 	fs := pflag.NewFlagSet("tool", pflag.ContinueOnError)

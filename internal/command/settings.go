@@ -12,7 +12,7 @@ import (
 	"carronade/target"
 )
 
-// Settings gathers settings from flags in the order they were typed. Defaults
+// Settings collects settings from flags in the order they were typed. Defaults
 // are no concern of the flags: the workload fills them in when it is resolved,
 // for the kind and the operation it turns out to have.
 type Settings struct {

@@ -43,7 +43,7 @@ type Program struct {
 	// report like any other. The error is one of usage, of the connection or of
 	// an interruption before anything was fired; from then on there is a
 	// report.
-	Fire func(ctx context.Context, w *workload.Document, eyes Eyes) (*report.Document, error)
+	Fire func(ctx context.Context, w *workload.Document, observer Observer) (*report.Document, error)
 
 	// Together is Fire of several workloads at the same time, for a tool whose
 	// load has parts that are counted apart. The reports are in the order of the
@@ -56,33 +56,33 @@ type Program struct {
 	Topics func(ctx context.Context, w *workload.Document, l TopicLoad) (*TopicResult, error)
 }
 
-// Eyes see a run while it goes on. Any function may be nil.
-type Eyes struct {
+// An Observer sees a run while it goes on. Any function may be nil.
+type Observer struct {
 	Found    func(facts map[string]any) // what was found out about the system; before Opened
 	Opened   func()                     // the target is open, and nothing was fired yet
 	Interval func(load.Snapshot)        // an interval has closed; see load.Plan.Watch
 	// Met is told the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time.
 	Met func(endToEnd time.Duration)
-	// Told is told of each interval whether Graphite was told of it, one call at a
+	// Published is told of each interval whether Graphite was told of it, one call at a
 	// time; the error is why not. Who has it says so in words of its own.
-	Told func(error)
+	Published func(error)
 	// Zeros tells Graphite of a p99 of 0 where nothing was answered.
 	Zeros bool
-	// Fired sees the outcomes of shots, settled for good, on the threads that sent
+	// Fired sees the outcomes of batches, completed for good, on the threads that sent
 	// them, several at once. It must not block, nor keep the slice.
 	Fired func(out []load.Outcome)
 }
 
-// Ours are the flags that every stand-in has besides the tool's own.
-type Ours struct {
+// Common are the flags that every stand-in has besides the tool's own.
+type Common struct {
 	Strict     bool
 	Generation string // "" is by the flags
 	ReportJSON string // file for the report; "" is none
 }
 
-// OursHelp is what help says of them.
-const OursHelp = `of carronade, besides the tool's own:
+// CommonHelp is what help says of them.
+const CommonHelp = `of carronade, besides the tool's own:
   --strict             the tool's quirks, too: how it computed what is wrong in
                        it, and its exit codes
   --generation NAME    which of the tool's generations, where it has several (by
@@ -105,7 +105,7 @@ func HelpRow(w io.Writer, column int, typed, does string) {
 }
 
 // Split takes our flags out of a tool's arguments.
-func Split(args []string) (own []string, o Ours, err error) {
+func Split(args []string) (own []string, o Common, err error) {
 	for i := 0; i < len(args); i++ {
 		name, text, has := strings.Cut(args[i], "=")
 		var value *string

@@ -59,5 +59,5 @@ type TopicResult struct {
 	Interrupted bool
 
 	Target string       // the URL, without secrets
-	Result *load.Result // the same as a run: its events are operations, its shots requests
+	Result *load.Result // the same as a run: its events are operations, its batches requests
 }

@@ -6,13 +6,13 @@ import "strings"
 // reports, which many filters in scripts use.
 var aliases = map[string]string{
 	"duration":            "for",
-	"concurrency":         "callers",
+	"concurrency":         "concurrency",
 	"limit":               "system-mem",
 	"report_id":           "id",
 	"report_date":         "started",
 	"pushed_volume":       "pushed",
 	"index_success_ratio": "index_share",
-	"latency":             "per_shot", // by hey-apm's formula the inverse of throughput
+	"latency":             "per_batch", // by hey-apm's formula the inverse of throughput
 	"memory_efficiency":   "efficiency",
 	"peak_rss":            "max_rss",
 	"apm_host":            "target",

@@ -28,7 +28,7 @@ func TestFilters(t *testing.T) {
 		{"events<11", true},
 		{"size=1024", true},
 		{"size>1000B", true},
-		{"concurrency=1", false}, // there are no callers
+		{"concurrency=1", false}, // there is no concurrency
 		{"concurrency!=1", false},
 		{"limit=-1", true},
 		{"limit!=-1", false},
@@ -228,7 +228,7 @@ func TestParseLast(t *testing.T) {
 }
 
 // FuzzFilter: any text is a filter or an error with a hint, and any filter can
-// be held against any row.
+// be compared with any row.
 func FuzzFilter(f *testing.F) {
 	for _, text := range []string{"branch=master", "rate>=50k/s", "started>7d", "id~^v", "limit=-1", "a!=b", "=", "x~(", "response_p99.9<1ms", "revision_date<=2018-05"} {
 		f.Add(text)

@@ -21,9 +21,9 @@ import (
 var history = map[string][]string{
 	"": {
 		"bytes=",
-		"callers=",
+		"concurrency=",
 		"count=",
-		"events-per-shot=",
+		"batch-events=",
 		"for=",
 		"linger=5ms",
 		"max-in-flight=5",

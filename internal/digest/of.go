@@ -28,7 +28,7 @@ func Of(d *report.Document) Row {
 	return Row{ID: d.ID, At: d.StartedAt.UTC(), Fields: b.sorted()}
 }
 
-// A builder gathers fields.
+// A builder collects fields.
 type builder struct {
 	fields []Field
 }
@@ -99,7 +99,7 @@ func (b *builder) identity(d *report.Document) {
 	}
 }
 
-// target is what was fired at: its address, and what it told of itself.
+// target is what was fired at: its address, and what it reported of itself.
 func (b *builder) target(d *report.Document) {
 	address, scheme := d.Target, ""
 	if u, err := url.Parse(d.Target); err == nil && u.Scheme != "" {

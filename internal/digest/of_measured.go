@@ -12,7 +12,7 @@ import (
 // seconds is microseconds as the report's JSON has them, to the nanosecond.
 func seconds(us float64) float64 { return math.Round(us*1e3) / 1e9 }
 
-// measured is what the hold measured.
+// measured is what the measurement measured.
 func (b *builder) measured(d *report.Document) {
 	t := &d.Totals
 	if t.ElapsedS <= 0 && t.IsZero() {
@@ -28,7 +28,7 @@ func (b *builder) measured(d *report.Document) {
 			b.number("accepted", Speed, float64(t.AckedBytes)/t.ElapsedS)
 		}
 		if n := accepted(t); n > 0 {
-			b.number("per_shot", Duration, t.ElapsedS/float64(n))
+			b.number("per_batch", Duration, t.ElapsedS/float64(n))
 		}
 	}
 	if t.ElapsedS > 0 && t.Consumed > 0 {
@@ -53,7 +53,7 @@ func (b *builder) measured(d *report.Document) {
 		b.number("freeze_longest", Duration, longest)
 	}
 	for _, s := range t.Statuses {
-		b.count("status."+strconv.Itoa(s.Code), s.Shots)
+		b.count("status."+strconv.Itoa(s.Code), s.Batches)
 	}
 	for _, f := range sortedKeys(d.Classes) {
 		b.count("failed."+f, d.Classes[f])
@@ -89,7 +89,7 @@ func (b *builder) measured(d *report.Document) {
 	b.number("generator_busy", Share, g.Busy)
 }
 
-// accepted is how many shots were accepted: by their status where the protocol
+// accepted is how many batches were accepted: by their status where the protocol
 // has one, else those that were answered.
 func accepted(t *report.Totals) (n uint64) {
 	if len(t.Statuses) == 0 {
@@ -97,7 +97,7 @@ func accepted(t *report.Totals) (n uint64) {
 	}
 	for _, s := range t.Statuses {
 		if s.Code/100 == 2 {
-			n += s.Shots
+			n += s.Batches
 		}
 	}
 	return n
@@ -121,7 +121,7 @@ func (b *builder) counts(d *report.Document) {
 	b.count("failed", t.Failed)
 	b.count("unknown", t.Unknown)
 	b.count("retries", t.Retries)
-	b.count("shots", t.Shots)
+	b.count("batches", t.Batches)
 	b.count("missing", t.Missing)
 	b.number("acked_bytes", Size, float64(t.AckedBytes))
 	b.number("wire_bytes", Size, float64(t.WireBytes))

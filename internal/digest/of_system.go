@@ -217,7 +217,7 @@ func (b *builder) list(name string, v []any) {
 	b.text(name+".version", strings.Join(versions, " "))
 }
 
-// isIndependentFact reports whether a fact that the target told of itself says
+// isIndependentFact reports whether a fact that the target reported of itself says
 // what was tested.
 func isIndependentFact(name string) bool {
 	return independent[name] || strings.HasPrefix(name, "target.topic.settings.")

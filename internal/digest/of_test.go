@@ -54,15 +54,15 @@ func fired() *report.Document {
 		StartedAt: began, EndedAt: began.Add(31 * time.Second), Stopped: load.Reason("time"),
 		Trust: measure.Trust{OK: true, Level: measure.Noisy}, Steady: measure.Steady{Known: true, OK: true}, Warnings: []string{"a", "b"},
 		Workload: map[string]any{"system-flag": []string{"apm-server.tracing.enabled=true", "workers=4"}, "rate": "8k/s"},
-		Settings: settings("rate:rate:8k/s", "for:duration:30s", "events:text:10", "~events-per-shot:number:40", "linger:duration:5ms", "!seed:number:1", "size:text:1KiB",
+		Settings: settings("rate:rate:8k/s", "for:duration:30s", "events:text:10", "~batch-events:number:40", "linger:duration:5ms", "!seed:number:1", "size:text:1KiB",
 			"system-cmd:text:./server -e", "gzip:text:none", "header:list:a=b", "verify:bool:true", "abort:share:5%", "op:text:produce", "!label:list:team=ingest", "system-flag:list:apm-server.tracing.enabled=true workers=4"),
 		Totals: report.Totals{
-			Counts:   measure.Counts{Offered: 100, Sent: 90, Dropped: 4, Unsent: 6, Acked: 80, Failed: 7, Unknown: 3, Retries: 2, Shots: 9, Answered: 8, Bytes: 9000, AckedBytes: 8000, WireBytes: 5000},
-			Statuses: measure.Statuses{{Code: 202, Shots: 7, Events: 80}, {Code: 503, Shots: 1, Events: 10}},
+			Counts:   measure.Counts{Offered: 100, Sent: 90, Dropped: 4, Unsent: 6, Acked: 80, Failed: 7, Unknown: 3, Retries: 2, Batches: 9, Answered: 8, Bytes: 9000, AckedBytes: 8000, WireBytes: 5000},
+			Statuses: measure.Statuses{{Code: 202, Batches: 7, Events: 80}, {Code: 503, Batches: 1, Events: 10}},
 			ElapsedS: 30, EventsPerS: 2.5, BytesPerS: 266, RateOf: report.RateAcked, InFlightMean: 1.25, InFlightMax: 4, InFlightPeak: 6,
 		},
 		Times: report.Times{
-			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), SendDelay: times(0.01), Gather: times(0.5), Held: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),
+			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), SendDelay: times(0.01), Batching: times(0.5), Queueing: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),
 			ResponseLower: measure.Summarize(answered, unanswered, nil), ServiceLower: times(1, 1.5), EndToEndLower: times(10, 11),
 		},
 		Freezes: report.Freezes{Count: 2, TotalS: 0.6, Longest: []report.Freeze{{LengthS: 0.504}, {LengthS: 0.096}}},
@@ -115,7 +115,7 @@ func TestOf(t *testing.T) {
 		{"rate", Value{Kind: Rate, Num: 8000, Text: "8k/s", Independent: true}, "8k/s"},
 		{"for", Value{Kind: Duration, Num: 30, Text: "30s", Independent: true}, "30s"},
 		{"events", Value{Kind: Number, Num: 10, Text: "10", Independent: true}, "10"},
-		{"events-per-shot", Value{Kind: Number, Num: 40, Text: "40", Independent: true, Derived: true}, "40"},
+		{"batch-events", Value{Kind: Number, Num: 40, Text: "40", Independent: true, Derived: true}, "40"},
 		{"size", Value{Kind: Size, Num: 1024, Text: "1KiB", Independent: true}, "1KiB"},
 		{"abort", Value{Kind: Share, Num: 0.05, Text: "5%", Independent: true}, "5%"},
 		{"verify", Value{Kind: Bool, Num: 1, Text: "true", Independent: true}, "true"},
@@ -131,7 +131,7 @@ func TestOf(t *testing.T) {
 		{"throughput", Value{Kind: Rate, Num: 2.5}, "2.5/s"},
 		{"pushed", Value{Kind: Speed, Num: 300}, "300 B/s"},
 		{"accepted", Value{Kind: Speed, Num: 8000.0 / 30}, "266 B/s"},
-		{"per_shot", Value{Kind: Duration, Num: 30.0 / 7}, "4.29 s"}, // of the 7 that were accepted
+		{"per_batch", Value{Kind: Duration, Num: 30.0 / 7}, "4.29 s"}, // of the 7 that were accepted
 		{"failure_share", Value{Kind: Share, Num: 7.0 / 90}, "7.78%"},
 		{"unknown_share", Value{Kind: Share, Num: 3.0 / 90}, "3.33%"},
 		{"status.202", Value{Kind: Count, Num: 7}, "7"},
@@ -347,7 +347,7 @@ func TestFactsBeyondTheBoundsAreSummed(t *testing.T) {
 	}
 }
 
-// What is too long for a row is told apart all the same, and none of many facts
+// What is too long for a row is distinguished all the same, and none of many facts
 // takes the room of others.
 func TestLongFactsAreTold(t *testing.T) {
 	facts := func(last string) *report.Document {

@@ -17,7 +17,7 @@ type Kind uint8
 const (
 	Text     Kind = iota
 	Number        // a plain number
-	Count         // whole, of events, shots, reports
+	Count         // whole, of events, batches, reports
 	Share         // part of one
 	Duration      // seconds
 	Size          // bytes

@@ -75,7 +75,7 @@ func (r Reports) together() ([]*report.Document, error) {
 // Options say more about a form. The zero Options are the usual ones.
 type Options struct {
 	// Time names the time whose distribution is wanted, where a form holds
-	// only one: response, service, send_delay, gather, held, failed_service or
+	// only one: response, service, send_delay, batching, queueing, failed_service or
 	// end_to_end. "": the first of response, service and end_to_end that the
 	// run has.
 	Time string

@@ -39,24 +39,24 @@ func spread(least time.Duration, n int) *measure.Histogram {
 	return h
 }
 
-// result is a run of a second of warm-up and four of hold: in the last one
+// result is a run of a second of warm-up and four of measurement: in the last one
 // nothing was answered.
 func result() *load.Result {
 	r := &load.Result{
 		Started: started, Ended: started.Add(6 * time.Second), Stopped: load.ByTime, Mode: load.OpenLoop,
 		Classes: map[string]uint64{"timeout": 3},
 		Failures: []measure.Failure{
-			{Class: "timeout", Text: "no answer | in 10 s\x1b[31m <b>", Events: 3, Shots: 1},
+			{Class: "timeout", Text: "no answer | in 10 s\x1b[31m <b>", Events: 3, Batches: 1},
 		},
 	}
-	hold := measure.Tally{Name: "hold", Rate: 1000, Start: time.Second, End: 5 * time.Second}
-	hold.Response, hold.Service, hold.SendDelay, hold.Censored = measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
+	measurement := measure.Tally{Name: "measurement", Rate: 1000, Start: time.Second, End: 5 * time.Second}
+	measurement.Response, measurement.Service, measurement.SendDelay, measurement.Censored = measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
 	for i := range 5 {
-		iv := measure.Interval{Phase: "hold", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, InFlight: uint64(i)}
+		iv := measure.Interval{Phase: "measurement", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, InFlight: uint64(i)}
 		if i == 0 {
 			iv.Phase = "warm-up"
 		}
-		iv.Counts = measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000, Shots: 100, Answered: 100, Bytes: 100_000, AckedBytes: 100_000, WireBytes: 110_000}
+		iv.Counts = measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000, Batches: 100, Answered: 100, Bytes: 100_000, AckedBytes: 100_000, WireBytes: 110_000}
 		iv.Generator = measure.Usage{CPU: 250 * time.Millisecond, RSS: 30 << 20, GCPauses: 2, GCPauseMax: 1500, GCCPU: time.Millisecond}
 		iv.Response, iv.Service, iv.SendDelay = spread(time.Duration(i+1)*700*time.Microsecond, 1000), spread(time.Duration(i+1)*300*time.Microsecond, 100), spread(20*time.Microsecond, 100)
 		if i == 4 {
@@ -69,11 +69,11 @@ func result() *load.Result {
 			r.Warmup.Response, r.Warmup.Service = iv.Response, iv.Service
 			continue
 		}
-		hold.Counts.Add(iv.Counts)
-		hold.Set.Merge(&iv.Set)
+		measurement.Counts.Add(iv.Counts)
+		measurement.Set.Merge(&iv.Set)
 	}
-	hold.Arrived, hold.ArrivedBytes, hold.InFlight = 3000, 300_000, 2.5
-	r.Hold = hold
+	measurement.Arrived, measurement.ArrivedBytes, measurement.InFlight = 3000, 300_000, 2.5
+	r.Measurement = measurement
 	r.Drain = measure.Tally{Name: "drain", Start: 5 * time.Second, End: 6 * time.Second}
 	return r
 }
@@ -89,7 +89,7 @@ func document(t testing.TB, change func(in *report.Input)) *report.Document {
 		},
 		Checks: []report.Check{{Name: "failure-rate", Text: "0.075% of the answered events failed, 0.05% allowed"}, {Name: "max-unsent", OK: true, Text: "0 unsent, 10 allowed"}},
 		Samples: &report.Samples{Of: 3000, Every: 1000, EndToEnd: []report.Sample{
-			{Item: "a_topic-0/17", StartUS: 1000.5, EndToEndUS: 2400}, {Item: "stripe-1/5, odd", StartUS: 2_000_000, EndToEndUS: 30_107_249_488},
+			{Item: "a_topic-0/17", StartUS: 1000.5, EndToEndUS: 2400}, {Item: "stream-1/5, odd", StartUS: 2_000_000, EndToEndUS: 30_107_249_488},
 		}},
 	}
 	if change != nil {
@@ -196,7 +196,7 @@ func TestCSV(t *testing.T) {
 // TestColumnsAreKept: the columns are a promise that docs/reports.md makes.
 func TestColumnsAreKept(t *testing.T) {
 	got := strings.Join(seriesColumns()[:24], " ")
-	want := "id phase start_s end_s offered sent dropped unsent acked failed unknown consumed retries shots answered bytes acked_bytes wire_bytes " +
+	want := "id phase start_s end_s offered sent dropped unsent acked failed unknown consumed retries batches answered bytes acked_bytes wire_bytes " +
 		"events_per_s in_flight lag_events response_count response_mean_us response_min_us"
 	if got != want {
 		t.Errorf("the series begins with\n%s\nand began with\n%s", got, want)
@@ -261,7 +261,7 @@ var dataLine = regexp.MustCompile(`^ *[0-9.]+ +[01]\.\d{12} +\d+`)
 func TestReadByJava(t *testing.T) {
 	// All is answered: the log has answers alone, and the table ages as well.
 	d := document(t, func(in *report.Input) {
-		in.Result.Hold.Censored, in.Result.Intervals[4].Censored = nil, nil
+		in.Result.Measurement.Censored, in.Result.Intervals[4].Censored = nil, nil
 	})
 	path := filepath.Join(t.TempDir(), "run.hlog")
 	if err := os.WriteFile(path, []byte(written(t, "hdr", Options{}, d)), 0o600); err != nil {
@@ -341,7 +341,7 @@ func TestPercentilesOfADeadSystem(t *testing.T) {
 	}
 
 	dead := document(t, func(in *report.Input) {
-		in.Result.Hold.Response = measure.NewHistogram()
+		in.Result.Measurement.Response = measure.NewHistogram()
 		for i := range in.Result.Intervals[1:] {
 			in.Result.Intervals[i+1].Response = nil
 		}

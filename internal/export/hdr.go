@@ -42,7 +42,7 @@ func writeHDR(w io.Writer, d *report.Document, _ Options) error {
 	return log.Err()
 }
 
-// timed returns the histogram of a time over the hold. With that of response
+// timed returns the histogram of a time over the measurement. With that of response
 // times come the ages of events without an answer, nil where there are none.
 func timed(d *report.Document, name string) (h, ages *measure.Histogram, err error) {
 	find := func(name string) bool {

@@ -16,7 +16,7 @@ import (
 // HdrHistogram's tools have it unless told otherwise.
 const ticks = 5
 
-// writePercentiles writes the table of a time over the hold, in microseconds.
+// writePercentiles writes the table of a time over the measurement, in microseconds.
 // Events without an answer take part in that of the response time as they do in
 // the report: without them a system that died would look the better the sooner
 // it did. A comment at the end, which the plotter skips, says from where on

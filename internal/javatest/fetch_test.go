@@ -30,15 +30,15 @@ var some = &Bundle{Name: "server-1", Project: []byte("<project/>"), Needs: []str
 func TestFetchOnce(t *testing.T) {
 	calls := fakeMaven(t, some.Needs...)
 	cache := t.TempDir()
-	const callers = 4
+	const readers = 4
 	errs := make(chan error)
-	for range callers {
+	for range readers {
 		go func() {
 			_, err := some.fetch(t.Context(), cache)
 			errs <- err
 		}()
 	}
-	for range callers {
+	for range readers {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}

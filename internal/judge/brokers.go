@@ -10,37 +10,37 @@ import (
 
 // What Kafka's brokers have set, and how many of them told it.
 const (
-	brokerSettings = "target.broker_settings."
-	brokersTold    = "target.brokers_described"
-	brokersAll     = "target.brokers"
+	brokerSettings   = "target.broker_settings."
+	brokersDescribed = "target.brokers_described"
+	brokersAll       = "target.brokers"
 )
 
 func isBrokerSetting(f digest.Field) bool { return strings.HasPrefix(f.Name, brokerSettings) }
 
-// toldOf is how many of how many brokers told their settings to a run. Reports
+// describedOf is how many of how many brokers described their settings to a run. Reports
 // of before these were counted have settings of all, or of none.
-func toldOf(r *digest.Row) (told, of float64) {
-	told, counted := r.Num(brokersTold)
+func describedOf(r *digest.Row) (described, of float64) {
+	described, counted := r.Num(brokersDescribed)
 	of, ok := r.Num(brokersAll)
 	if !ok {
 		of = 1
 	}
 	if !counted && len(r.Under(brokerSettings)) > 0 {
-		told = of
+		described = of
 	}
-	return told, of
+	return described, of
 }
 
 // brokers are the settings of the servers that differ. A run that could not ask
 // all brokers for them (it takes a right, and an answer in time) says nothing of
 // those that it has not got: that is one finding a side, which is to be known.
 func brokers(base, candidate []digest.Row) []Finding {
-	silent := func(r *digest.Row) bool { n, _ := toldOf(r); return n == 0 }
+	silent := func(r *digest.Row) bool { n, _ := describedOf(r); return n == 0 }
 	if count(base, silent) == len(base) && count(candidate, silent) == len(candidate) { // also of what has no brokers
 		return nil
 	}
-	a, text := telling("base", base)
-	b, other := telling("candidate", candidate)
+	a, text := describing("base", base)
+	b, other := describing("candidate", candidate)
 	var out []Finding
 	for _, t := range []string{text, other} {
 		if t != "" {
@@ -57,7 +57,7 @@ func brokers(base, candidate []digest.Row) []Finding {
 		switch {
 		case name == digest.Rest:
 			out = append(out, Finding{true, "servers", "broker settings differ that are too many to name (report show --json has both)"})
-		case cutA && d.Name > lastA && !told(d.Base), cutB && d.Name > lastB && !told(d.Candidate): // it is in the rest
+		case cutA && d.Name > lastA && !described(d.Base), cutB && d.Name > lastB && !described(d.Candidate): // it is in the rest
 		default:
 			out = append(out, Finding{true, "servers", plainField(d.Name) + " " + d.words()})
 		}
@@ -65,12 +65,12 @@ func brokers(base, candidate []digest.Row) []Finding {
 	return out
 }
 
-// telling are the runs of a side that know the settings of all brokers, and what
+// describing are the runs of a side that know the settings of all brokers, and what
 // is to be said of the others.
-func telling(side string, rows []digest.Row) (all []digest.Row, text string) {
+func describing(side string, rows []digest.Row) (all []digest.Row, text string) {
 	var least, of float64
 	for i := range rows {
-		n, m := toldOf(&rows[i])
+		n, m := describedOf(&rows[i])
 		switch {
 		case n >= m:
 			all = append(all, rows[i])
@@ -105,6 +105,6 @@ func lastSetting(rows []digest.Row) (last string, cut bool) {
 }
 
 // told is whether any report of a side has a field.
-func told(values []string) bool {
+func described(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return v != "" })
 }

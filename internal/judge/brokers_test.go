@@ -10,9 +10,9 @@ import (
 )
 
 // What brokers have set and what is not known of them are two things.
-func TestBrokersThatDoNotTell(t *testing.T) {
-	set := func(told float64, more ...string) fields {
-		f := fields{"target.brokers": 3.0, brokersTold: told}
+func TestBrokersThatDoNotDescribe(t *testing.T) {
+	set := func(described float64, more ...string) fields {
+		f := fields{"target.brokers": 3.0, brokersDescribed: described}
 		for i := 0; i < len(more); i += 2 {
 			f[brokerSettings+more[i]] = more[i+1]
 		}

@@ -174,7 +174,7 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 // checkVar wants the name of a field.
 func checkVar(name string) error {
 	if name == "" || strings.ContainsAny(name, "=<>!~") {
-		return fault("which field is to differ", fmt.Errorf("%q is no name of a field", name), "VAR comes first and is a name alone, such as callers, branch or a flag of the system; filters follow it")
+		return fault("which field is to differ", fmt.Errorf("%q is no name of a field", name), "VAR comes first and is a name alone, such as concurrency, branch or a flag of the system; filters follow it")
 	}
 	return nil
 }

@@ -19,13 +19,13 @@ import (
 func seed(flag string, flagless bool) (out []digest.Row) {
 	base := fields{"kind": "apm", "rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "acks": nil, "events": 10.0, "spans": 10.0, "frames": 10.0}
 	at := start
-	one := func(id string, callers float64, more fields, measured fields) {
-		out = append(out, row(id, at, base, fields{"callers": callers}, more, measured))
+	one := func(id string, concurrency float64, more fields, measured fields) {
+		out = append(out, row(id, at, base, fields{"concurrency": concurrency}, more, measured))
 		at = at.Add(time.Minute)
 	}
 	branch := fields{"branch": "trace-apm-server", "revision": "c961d664fbe5", "revision_date": time.Date(2018, 5, 18, 10, 21, 0, 0, time.UTC)}
-	numbers := func(pushed, accepted, throughput, shot, index, rss, effic float64) fields {
-		return fields{"pushed": pushed, "accepted": accepted, "throughput": throughput, "per_shot": shot, "index_share": index, "max_rss": rss, "efficiency": effic, "service_p50": shot, "service_p99": 2 * shot}
+	numbers := func(pushed, accepted, throughput, batch, index, rss, effic float64) fields {
+		return fields{"pushed": pushed, "accepted": accepted, "throughput": throughput, "per_batch": batch, "index_share": index, "max_rss": rss, "efficiency": effic, "service_p50": batch, "service_p99": 2 * batch}
 	}
 	with := func(value string) fields {
 		f := fields{flagPrefix + flag: value}
@@ -106,7 +106,7 @@ func TestCollate(t *testing.T) {
 	both := seed(tracing, true)
 	repeated := append(slices.Clone(plain), row("again001", start.Add(time.Hour), fields{
 		"kind": "apm", "rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "acks": nil, "events": 10.0, "spans": 10.0, "frames": 10.0,
-		"callers": 1.0, "branch": "trace-apm-server", "revision": "c961d664fbe5", flagPrefix + tracing: "true",
+		"concurrency": 1.0, "branch": "trace-apm-server", "revision": "c961d664fbe5", flagPrefix + tracing: "true",
 	}))
 	for _, tt := range []struct {
 		name  string
@@ -147,17 +147,17 @@ func TestCollate(t *testing.T) {
 		},
 		{
 			"a filter on VAR chooses where to start", plain,
-			[]string{"callers", "callers=20"},
+			[]string{"concurrency", "concurrency=20"},
 			"20: 958l1oly, 1: bcl41bfu | 20: v5yruht0, 1: xmlob0sh",
 		},
 		{
 			"another filter holds for all rows", plain,
-			[]string{"callers", tracing + "=true"},
+			[]string{"concurrency", tracing + "=true"},
 			"1: bcl41bfu, 20: 958l1oly",
 		},
 		{
 			"repetitions are one row, the newest first", repeated,
-			[]string{tracing, "callers=1"},
+			[]string{tracing, "concurrency=1"},
 			"false: xmlob0sh, true: again001 bcl41bfu",
 		},
 		{
@@ -236,8 +236,8 @@ func TestCollateKeepsApart(t *testing.T) {
 // TestCollateFollows: what follows from VAR may differ with it, and what does
 // not may not.
 func TestCollateFollows(t *testing.T) {
-	derived := func(r digest.Row, shot float64) digest.Row {
-		r.Fields = append(r.Fields, digest.Field{Name: "zz-events-per-shot", Value: digest.Value{Kind: digest.Number, Num: shot, Independent: true, Derived: true}})
+	derived := func(r digest.Row, batch float64) digest.Row {
+		r.Fields = append(r.Fields, digest.Field{Name: "zz-batch-events", Value: digest.Value{Kind: digest.Number, Num: batch, Independent: true, Derived: true}})
 		return r
 	}
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
@@ -245,9 +245,9 @@ func TestCollateFollows(t *testing.T) {
 	ten := derived(row("ten", at(1), fields{"spans": 1.0, "flag.n": "10"}), 110)
 	c := collated(t, []digest.Row{one, ten}, "n")
 	if got := shape(c); got != "1: one, 10: ten" {
-		t.Fatalf("got %s, want one group: the events of a shot follow", got)
+		t.Fatalf("got %s, want one group: the events of a batch follow", got)
 	}
-	if len(c.Groups[0].Follows) != 1 || c.Groups[0].Follows[0].Name != "zz-events-per-shot" {
+	if len(c.Groups[0].Follows) != 1 || c.Groups[0].Follows[0].Name != "zz-batch-events" {
 		t.Errorf("what follows is %+v", c.Groups[0].Follows)
 	}
 	// Of one value there are two: it follows from something else.
@@ -402,7 +402,7 @@ func TestCollateFaults(t *testing.T) {
 		{"VAR that nothing has", rows, []string{"brnch"}, `the field "brnch": no report has it`, "did you mean branch?"},
 		{"a flag mistyped", rows, []string{"apm-server.tracing.enable"}, "no report has it", "did you mean apm-server.tracing.enabled?"},
 		{"a filter on what nothing has", rows, []string{"branch", "concurency=1"}, "no report has it", "did you mean concurrency?"},
-		{"filters that nothing meets", rows, []string{"branch", "callers=1", "id=v5yruht0"}, "no report of 6 meets all filters", "callers=1 alone lets 3 through, id=v5yruht0 alone lets 1 through"},
+		{"filters that nothing meets", rows, []string{"branch", "concurrency=1", "id=v5yruht0"}, "no report of 6 meets all filters", "concurrency=1 alone lets 3 through, id=v5yruht0 alone lets 1 through"},
 		{"a filter on VAR that nothing meets", rows, []string{"branch", "branch=mater"}, "no report of 6 meets all filters", "branch=mater alone lets 0 through"},
 		{"too old", rows, []string{"branch", "-n=1h"}, "none of 6 reports is young enough", "-n takes an age"},
 		{"sorted by what nothing has", rows, []string{"branch", "--sort=throughputt"}, "no report has it", "did you mean throughput?"},

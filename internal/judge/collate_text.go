@@ -209,7 +209,7 @@ func (s *sheet) part(p *layout.Page, which []int, columns int) {
 
 // firsts are the variables that a group's head names first, and names even where
 // they are the same in all groups.
-var firsts = []string{"for", "count", "bytes", "events", "spans", "frames", "size", "rate", "shape", "callers", "branch", "revision", "system-mem"}
+var firsts = []string{"for", "count", "bytes", "events", "spans", "frames", "size", "rate", "shape", "concurrency", "branch", "revision", "system-mem"}
 
 // head is what the rows of a group share: what anybody asks for, and what
 // differs from other groups.

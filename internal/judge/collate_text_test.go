@@ -48,15 +48,15 @@ func TestCollateFitsItsTerminal(t *testing.T) {
 }
 
 // The seed's table, with the percentiles that it lacks.
-const seedTable = `for 30s  events 10  spans 10  frames 10  callers 20  branch trace-apm-server
+const seedTable = `for 30s  events 10  spans 10  frames 10  concurrency 20  branch trace-apm-server
 revision c961d664fbe5
-report id  revision date         pushed    accepted  throughput  per shot  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
+report id  revision date         pushed    accepted  throughput  per batch  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
 v5yruht0   2018-05-18 10:21  7.15 MiB/s  4.58 MiB/s       435/s    185 ms       185 ms  370 ms  73.3%  413 MiB  0.669  false
 958l1oly   2018-05-18 10:21  7.34 MiB/s  3.81 MiB/s       350/s    222 ms       222 ms  444 ms  70.6%  408 MiB  0.564  true
 
-for 30s  events 10  spans 10  frames 10  callers 1  branch trace-apm-server
+for 30s  events 10  spans 10  frames 10  concurrency 1  branch trace-apm-server
 revision c961d664fbe5
-report id  revision date         pushed    accepted  throughput  per shot  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
+report id  revision date         pushed    accepted  throughput  per batch  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
 xmlob0sh   2018-05-18 10:21  4.96 MiB/s  5.05 MiB/s       491/s    169 ms       169 ms  338 ms  75.7%  403 MiB  0.750  false
 bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s    174 ms       174 ms  348 ms  78.4%  338 MiB  0.868  true
 
@@ -106,7 +106,7 @@ func plainText(s string) string {
 // above the table.
 func TestCollateFlags(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "callers=1", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
+	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "concurrency=1", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
@@ -119,7 +119,7 @@ func TestCollateFlags(t *testing.T) {
 		t.Errorf("the last columns:\n%s", b.String())
 	}
 	b.Reset()
-	if err := collated(t, seed(tracing, false), "callers", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
+	if err := collated(t, seed(tracing, false), "concurrency", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); strings.Contains(text, "flags") || !strings.Contains(text, tracing+" true") {
@@ -147,7 +147,7 @@ func TestCollateCSV(t *testing.T) {
 		return all[line][i]
 	}
 	for name, want := range map[string]string{
-		"group": "1", "callers": "20", "branch": "trace-apm-server", "reports": "1", "report_id": "958l1oly", "revision": "c961d664fbe5",
+		"group": "1", "concurrency": "20", "branch": "trace-apm-server", "reports": "1", "report_id": "958l1oly", "revision": "c961d664fbe5",
 		"revision_date": "2018-05-18T10:21:00Z", "flags": tracing + "=true", "throughput": "349.6", "throughput_spread": "", "efficiency": "0.564", "best": "",
 	} {
 		if got := at(1, name); got != want {
@@ -218,7 +218,7 @@ func TestCollateJSON(t *testing.T) {
 // TestCollateFields: what Collate asks a store for is all that it looks at.
 func TestCollateFields(t *testing.T) {
 	rows := append(seed(tracing, true), runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"label.who": "me", "gc_pauses": 3.0})...)
-	for _, words := range [][]string{{tracing, "branch=trace-apm-server"}, {"branch", "branch=trace-apm-server"}, {"callers", "--sort=efficiency"}, {"who", "--sort=gc_pauses", "gc_pauses>1"}, {"revision", "revision=c961d664fbe5"}, {"callers", "branch=master"}} {
+	for _, words := range [][]string{{tracing, "branch=trace-apm-server"}, {"branch", "branch=trace-apm-server"}, {"concurrency", "--sort=efficiency"}, {"who", "--sort=gc_pauses", "gc_pauses>1"}, {"revision", "revision=c961d664fbe5"}, {"concurrency", "branch=master"}} {
 		o := CollateOptions{Var: words[0]}
 		var filters []string
 		for _, w := range words[1:] {

@@ -199,7 +199,7 @@ func (k *keys) of(v *variable, e *entry) {
 		*to = append(append(*to, f.Name...), '=')
 		switch {
 		case f.Name == "target":
-			*to = append(*to, settled(*f)...)
+			*to = append(*to, settingText(*f)...)
 		case f.Value.Kind == digest.Text:
 			*to = append(*to, f.Value.Text...)
 		default:

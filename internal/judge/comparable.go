@@ -104,7 +104,7 @@ func attached(base, candidate []digest.Row) []Finding {
 // counts and ratios differ from run to run.
 func ofRun(name string) bool {
 	fact := strings.TrimPrefix(name, "target.")
-	return name == brokersTold || slices.Contains(runFacts, fact) || slices.ContainsFunc(runNests, func(nest string) bool { return strings.HasPrefix(fact, nest+".") })
+	return name == brokersDescribed || slices.Contains(runFacts, fact) || slices.ContainsFunc(runNests, func(nest string) bool { return strings.HasPrefix(fact, nest+".") })
 }
 
 var (

@@ -48,7 +48,7 @@ func CompareFields() []string {
 	return append(out, Judged()...)
 }
 
-// A Comparison is two sides of reports held against each other, by workload.
+// A Comparison is two sides of reports compared with each other, by workload.
 type Comparison struct {
 	Schema    string `json:"schema"`
 	Base      Side   `json:"base"`
@@ -181,7 +181,7 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 		return nil, nothingFit(c)
 	}
 	free := func(name string) bool { return environment(name) || digest.OfRevision(name) }
-	left, right := gathered(base, free, o.Untrusted), gathered(candidate, free, o.Untrusted)
+	left, right := bundled(base, free, o.Untrusted), bundled(candidate, free, o.Untrusted)
 	var a, b []bundle // without a partner
 	for _, l := range left {
 		if i := slices.IndexFunc(right, func(r bundle) bool { return r.key == l.key }); i >= 0 {
@@ -214,19 +214,19 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 // newestRevisions leaves of each workload and branch the reports of the newest
 // revision: older ones are another system. Those that tell no revision stay.
 func newestRevisions(rows []digest.Row) (kept []digest.Row, older int) {
-	for _, b := range gathered(rows, notHistory, true) {
-		var told []digest.Row
+	for _, b := range bundled(rows, notHistory, true) {
+		var described []digest.Row
 		for _, r := range b.rows {
 			if revisionName(&r) == "" {
 				kept = append(kept, r)
 			} else {
-				told = append(told, r)
+				described = append(described, r)
 			}
 		}
-		if all := revisionsOf(told); len(all) > 0 {
+		if all := revisionsOf(described); len(all) > 0 {
 			newest := all[len(all)-1].rows
 			kept = append(kept, newest...)
-			older += len(told) - len(newest)
+			older += len(described) - len(newest)
 		}
 	}
 	slices.SortStableFunc(kept, byTime)

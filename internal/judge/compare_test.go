@@ -216,7 +216,7 @@ func TestTargetsOfThisMachine(t *testing.T) {
 		"kafka://127.0.0.1:4711/t": "kafka://127.0.0.1/t", "riemann://[::1]:5555": "riemann://[::1]", "kafka://localhost/t": "kafka://localhost/t",
 		"kafka://h:9092/t": "kafka://h:9092/t", "null://": "null://",
 	} {
-		if got := settled(digest.Field{Name: "target", Value: digest.Value{Text: typed}}); got != want {
+		if got := settingText(digest.Field{Name: "target", Value: digest.Value{Text: typed}}); got != want {
 			t.Errorf("%s: got %q, want %q", typed, got, want)
 		}
 	}

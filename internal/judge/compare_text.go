@@ -70,8 +70,8 @@ func list(names []string, most int) string {
 
 // shownSettings are the settings that a workload is told by.
 var shownSettings = []string{
-	"rate", "shape", "callers", "for", "count", "bytes", "size", "payload", "acks", "linger", "batch-size", "compression", "key", "clients",
-	"events", "spans", "frames", "events-per-shot", "max-in-flight", "system-mem",
+	"rate", "shape", "concurrency", "for", "count", "bytes", "size", "payload", "acks", "linger", "batch-size", "compression", "key", "clients",
+	"events", "spans", "frames", "batch-events", "max-in-flight", "system-mem",
 }
 
 // workloadWords tell a workload by the settings that matter to people, and all

@@ -110,7 +110,7 @@ func times99(p99 func(i int) float64, n int) []digest.Row {
 	return rows
 }
 
-// What counts are the lower bounds of the revisions that the newest is held
+// What counts are the lower bounds of the revisions that the newest is compared
 // against, and not of those before the last step.
 func TestLowerBoundsOfAHistory(t *testing.T) {
 	step := func(i int) float64 {

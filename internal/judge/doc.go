@@ -2,7 +2,7 @@
 // one thing alone stand side by side (Collate), whether one setting is better
 // than another (Compare), whether the newest revision is worse than what came
 // before it (Verify), and the tables that other tools end with. It answers for
-// which reports may be held against each other, and for words and tables of
+// which reports may be compared with each other, and for words and tables of
 // what came of it; it refuses to know where reports are kept, and what a
 // terminal is.
 //

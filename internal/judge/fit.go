@@ -73,11 +73,11 @@ func count(rows []digest.Row, so func(*digest.Row) bool) (n int) {
 	return n
 }
 
-// gathered sorts rows apart by their variables, as bundles does, those that
+// bundled sorts rows apart by their variables, as bundles does, those that
 // cannot be judged included. A run that came to nothing may not know all that
 // others know of the servers: it belongs to the workload that it shares
 // everything else with, the newest of several.
-func gathered(rows []digest.Row, free func(string) bool, untrusted bool) []bundle {
+func bundled(rows []digest.Row, free func(string) bool, untrusted bool) []bundle {
 	var good, bad []digest.Row
 	for i := range rows {
 		if unfit(&rows[i], untrusted) == "" {
@@ -125,21 +125,21 @@ func gathered(rows []digest.Row, free func(string) bool, untrusted bool) []bundl
 // alike is whether a row has the variables of another, as far as it knows of
 // those that servers tell of themselves.
 func alike(r, other *digest.Row, free func(string) bool) bool {
-	told := func(name string) bool { return environment(name) && name != "target" }
+	described := func(name string) bool { return environment(name) && name != "target" }
 	for _, f := range r.Fields {
 		if !f.Value.Independent || free(f.Name) {
 			continue
 		}
 		v, ok := other.Get(f.Name)
 		switch {
-		case !ok && !told(f.Name):
+		case !ok && !described(f.Name):
 			return false
-		case ok && settled(f) != settled(digest.Field{Name: f.Name, Value: v}) && !f.Value.Equal(v):
+		case ok && settingText(f) != settingText(digest.Field{Name: f.Name, Value: v}) && !f.Value.Equal(v):
 			return false
 		}
 	}
 	for _, f := range other.Fields {
-		if f.Value.Independent && !free(f.Name) && !told(f.Name) {
+		if f.Value.Independent && !free(f.Name) && !described(f.Name) {
 			if _, ok := r.Get(f.Name); !ok {
 				return false
 			}

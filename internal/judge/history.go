@@ -222,7 +222,7 @@ func worseBy(before, now float64, better stats.Direction) float64 {
 	return over/under - 1
 }
 
-// base chooses what the newest revision is held against, and returns the place
+// base chooses what the newest revision is compared with, and returns the place
 // of the first of them among the samples: those since the last step, since
 // older ones were on another level. Where these are too few to judge by and the
 // step was for the better, those of the level before it count too: nothing that

@@ -63,7 +63,7 @@ var columns = func() []quantity {
 		{field: "accepted", column: "accepted"},
 		{field: "read", column: "read"},
 		throughput,
-		{field: "per_shot", column: "per shot", better: stats.Less},
+		{field: "per_batch", column: "per batch", better: stats.Less},
 	}
 	for _, t := range times {
 		for _, p := range []string{"50", "95", "99", "99.9"} {

@@ -86,7 +86,7 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 
 // Without a schedule a generator that does not run makes the rate too low.
 func TestRatesOfNoisyRuns(t *testing.T) {
-	closed := fields{"mode": "closed loop", "elapsed": 30.0, "rate": nil, "callers": "4"}
+	closed := fields{"mode": "closed loop", "elapsed": 30.0, "rate": nil, "concurrency": "4"}
 	for _, tt := range []struct {
 		name   string
 		frozen float64

@@ -55,7 +55,7 @@ func row(id string, at time.Time, given ...fields) digest.Row {
 			panic(fmt.Sprintf("%s is %T", name, v))
 		}
 		switch name {
-		case "op", "target", "rate", "for", "acks", "callers", "revision", "branch", "events", "spans", "frames", "host.cpu", "host.cores", "target.topic.partitions", "target.brokers.version":
+		case "op", "target", "rate", "for", "acks", "concurrency", "revision", "branch", "events", "spans", "frames", "host.cpu", "host.cores", "target.topic.partitions", "target.brokers.version":
 			x.Independent = true
 		}
 		x.Independent = x.Independent || strings.HasPrefix(name, "flag.")

@@ -47,7 +47,7 @@ func VerifyFields(f digest.Filters) []string {
 	return f.Fields(out)
 }
 
-// A Verification is the newest revision of every workload held against what
+// A Verification is the newest revision of every workload compared with what
 // came before it.
 type Verification struct {
 	Schema  string    `json:"schema"`
@@ -102,7 +102,7 @@ type Level struct {
 // A GateRow is one quantity of a gate.
 type GateRow struct {
 	Judgement
-	Against int    `json:"against_revisions"` // how many the newest was held against
+	Against int    `json:"against_revisions"` // how many the newest was compared with
 	Gate    string `json:"gate"`
 	Reason  string `json:"reason,omitempty"`
 }
@@ -122,7 +122,7 @@ func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 		}
 		return nil, errors.New("no reports")
 	}
-	for _, b := range gathered(rows, notHistory, o.Untrusted) {
+	for _, b := range bundled(rows, notHistory, o.Untrusted) {
 		if g, ok := gate(b, o); ok {
 			v.Groups = append(v.Groups, g)
 		}

@@ -171,7 +171,7 @@ func TestVerifyGroups(t *testing.T) {
 	}
 }
 
-// Reports that do not tell a revision are told apart by time: the repetitions
+// Reports that do not tell a revision are distinguished by time: the repetitions
 // of one run belong together.
 func TestVerifyWithoutRevisions(t *testing.T) {
 	var rows []digest.Row

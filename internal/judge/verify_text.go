@@ -13,7 +13,7 @@ import (
 )
 
 // Text writes the verification for people: the verdict, then each workload with
-// what its newest revision was held against, and the steps in its history.
+// what its newest revision was compared with, and the steps in its history.
 func (v *Verification) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	title := "verify"
@@ -84,7 +84,7 @@ func (g *Gate) text(p *layout.Page) {
 		}
 		what := "revisions"
 		if newest.Revision == "" {
-			what = "runs or their repetitions (reports that tell no revision are told apart by time)"
+			what = "runs or their repetitions (reports that tell no revision are distinguished by time)"
 		}
 		text := fmt.Sprintf("%d %s, %s, since %s", len(before), what, units.Plural(n, "report"), before[0].words())
 		if g.Older > 0 {

@@ -28,16 +28,16 @@ func independentsOf(r *digest.Row, free func(string) bool) []Setting {
 	var out []Setting
 	for _, f := range r.Fields {
 		if f.Value.Independent && !free(f.Name) {
-			out = append(out, Setting{f.Name, settled(f)})
+			out = append(out, Setting{f.Name, settingText(f)})
 		}
 	}
 	return out
 }
 
-// settled is a value as it is held against others. The port of a server on
+// settingText is a value as it is compared with others. The port of a server on
 // this machine is none of its properties: those that a run starts for itself
 // listen where there was room.
-func settled(f digest.Field) string {
+func settingText(f digest.Field) string {
 	text := f.Value.String()
 	if f.Name != "target" || !strings.Contains(text, "localhost") && !strings.Contains(text, "127.") && !strings.Contains(text, "::1") {
 		return text
@@ -66,7 +66,7 @@ func appendKey(b []byte, r *digest.Row, free func(string) bool) []byte {
 		b = append(append(b, f.Name...), '=')
 		switch {
 		case f.Name == "target":
-			b = append(b, settled(f)...)
+			b = append(b, settingText(f)...)
 		case f.Value.Kind == digest.Text:
 			b = append(b, f.Value.Text...)
 		default:
@@ -155,7 +155,7 @@ func valuesOf(rows []digest.Row, wanted func(digest.Field) bool) map[string][]st
 				continue
 			}
 			have[f.Name]++
-			if v := settled(f); !slices.Contains(out[f.Name], v) {
+			if v := settingText(f); !slices.Contains(out[f.Name], v) {
 				out[f.Name] = append(out[f.Name], v)
 			}
 		}

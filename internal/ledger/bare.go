@@ -1,9 +1,9 @@
 package ledger
 
-// Some answers come without a checksum, for shots that do not lie in the log
+// Some answers come without a checksum, for batches that do not lie in the log
 // as they were fired: a client that packs batches of its own. Then there are
 // no pieces to compare. With stamps every event that was read says who it is,
-// and the two sides are sets of indices for each stripe; without them they are
+// and the two sides are sets of indices for each stream; without them they are
 // sets of offsets.
 
 // setBare is called at the first such answer.
@@ -33,8 +33,8 @@ func (g *log) setBare() {
 		for _, e := range live {
 			switch {
 			case e.state == acked:
-				g.answer(e.stripe, e.first, e.first+uint64(e.n))
-			case e.state == arrived && e.stripe != unknownStripe:
+				g.answer(e.stream, e.first, e.first+uint64(e.n))
+			case e.state == arrived && e.stream != unknownStream:
 				early = append(early, found{w.number<<windowBits + int64(e.off), e})
 				g.orphans--
 			default:
@@ -51,21 +51,21 @@ func (g *log) setBare() {
 		if f.e.corrupt {
 			bad = g.badOf(f.base, f.e.n)
 			delete(g.bad, f.base)
-			g.put(g.inferred, f.e.stripe, f.e.first, f.e.first+uint64(f.e.n))
+			g.put(g.inferred, f.e.stream, f.e.first, f.e.first+uint64(f.e.n))
 		}
-		g.meet(f.base, f.e.stripe, f.e.first, f.e.n, bad)
+		g.meet(f.base, f.e.stream, f.e.first, f.e.n, bad)
 	}
 	g.inOrder = ordered
 }
 
 // answer adds to the indices that the system said it has taken.
-func (g *log) answer(stripe int32, lo, hi uint64) { g.put(g.answered, stripe, lo, hi) }
+func (g *log) answer(stream int32, lo, hi uint64) { g.put(g.answered, stream, lo, hi) }
 
-func (g *log) put(m map[int32]*ranges, stripe int32, lo, hi uint64) {
-	r := m[stripe]
+func (g *log) put(m map[int32]*ranges, stream int32, lo, hi uint64) {
+	r := m[stream]
 	if r == nil {
 		r = &ranges{}
-		m[stripe] = r
+		m[stream] = r
 		g.grow(64)
 	}
 	before := cap(r.spans)
@@ -77,37 +77,37 @@ func (g *log) put(m map[int32]*ranges, stripe int32, lo, hi uint64) {
 
 // meet takes in consecutive events that said who they are: what was there
 // before is a copy, the rest is found.
-func (g *log) meet(base int64, stripe int32, first uint64, n int32, bad uint64) {
+func (g *log) meet(base int64, stream int32, first uint64, n int32, bad uint64) {
 	g.corrupted += bad
 	end := first + uint64(n)
 	var copies, fresh []span
-	if r := g.seen[stripe]; r != nil {
+	if r := g.seen[stream]; r != nil {
 		copies, fresh = r.cut(first, end)
 	} else {
 		fresh = []span{{first, end}}
 	}
 	for _, c := range copies {
 		g.twice += c.hi - c.lo
-		g.unordered += g.inferred[stripe].count(c.lo, c.hi)
+		g.unordered += g.inferred[stream].count(c.lo, c.hi)
 		g.pass(base+int64(c.lo-first), int32(c.hi-c.lo))
 	}
 	for _, f := range fresh {
-		g.see(stripe, f.lo, int32(f.hi-f.lo))
-		g.lay(base+int64(f.lo-first), entry{first: f.lo, n: int32(f.hi - f.lo), stripe: stripe, state: matched})
+		g.see(stream, f.lo, int32(f.hi-f.lo))
+		g.lay(base+int64(f.lo-first), entry{first: f.lo, n: int32(f.hi - f.lo), stream: stream, state: matched})
 	}
 }
 
-// nobody is the stripe of what takes up offsets, and has no place in any order.
+// nobody is the stream of what takes up offsets, and has no place in any order.
 const nobody = -2
 
 // pass notes offsets whose events are accounted for.
 func (g *log) pass(base int64, n int32) {
-	g.lay(base, entry{first: uint64(base), n: n, stripe: nobody, state: matched})
+	g.lay(base, entry{first: uint64(base), n: n, stream: nobody, state: matched})
 }
 
 // lay puts a matched entry into its place.
 func (g *log) lay(base int64, e entry) {
-	if base == g.next && e.stripe == nobody {
+	if base == g.next && e.stream == nobody {
 		// Nothing to remember; what follows may have waited for it.
 		g.next += int64(e.n)
 		if w, _ := g.window(g.next >> windowBits); w != nil && w.sums == nil {
@@ -116,8 +116,8 @@ func (g *log) lay(base int64, e entry) {
 		return
 	}
 	w := g.at(base, &g.readAt)
-	if w == nil || w.sums != nil && e.stripe == nobody {
-		if e.stripe != nobody {
+	if w == nil || w.sums != nil && e.stream == nobody {
+		if e.stream != nobody {
 			g.unordered += uint64(e.n)
 		}
 		return
@@ -138,7 +138,7 @@ func (g *log) lay(base int64, e entry) {
 	}
 }
 
-// kick settles what begins at next, when it has come already.
+// kick decides what begins at next, when it has come already.
 func (g *log) kick(w *window) {
 	off := uint16(g.next) & (windowSize - 1)
 	live := w.entries()
@@ -163,7 +163,7 @@ func (g *log) coverAcked(base int64, p piece) {
 		if w.sums == nil {
 			g.fold(w)
 		}
-		g.sumAcked(w, entry{first: p.first, n: n, stripe: p.stripe, off: uint16(base) & (windowSize - 1)})
+		g.sumAcked(w, entry{first: p.first, n: n, stream: p.stream, off: uint16(base) & (windowSize - 1)})
 		p.first += uint64(n)
 	})
 }
@@ -199,7 +199,7 @@ func (j *judge) bareStamped() {
 		for _, x := range r.spans {
 			_, extra := g.answered[s].cut(x.lo, x.hi)
 			for _, e := range extra {
-				unsure := j.vague[s].count(e.lo, e.hi)
+				unsure := j.unproven[s].count(e.lo, e.hi)
 				if g.closed {
 					unsure = e.hi - e.lo // their answers may not have been kept
 				}

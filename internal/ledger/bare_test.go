@@ -10,7 +10,7 @@ import (
 )
 
 // regroup makes of a world one whose client packs batches of its own: no
-// checksums, and what is read does not begin and end as shots did.
+// checksums, and what is read does not begin and end as batches did.
 func (w *world) regroup() {
 	for i := range w.outcomes {
 		w.outcomes[i].Sum = 0
@@ -45,10 +45,10 @@ func (w *world) regroup() {
 }
 
 func drawBareWorld(t *rapid.T, stamped bool, faults []int) *world {
-	w := newWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "logs"), rapid.IntRange(1, 6).Draw(t, "stripes"),
+	w := newWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "logs"), rapid.IntRange(1, 6).Draw(t, "streams"),
 		rapid.SampledFrom([]int{1, 5, 300}).Draw(t, "most"), stamped)
 	share := rapid.SampledFrom([]int{0, 1, 10, 100}).Draw(t, "faults in a hundred")
-	for range rapid.IntRange(0, 400).Draw(t, "shots") {
+	for range rapid.IntRange(0, 400).Draw(t, "batches") {
 		fault := 0
 		if w.rnd.IntN(100) < share {
 			fault = faults[w.rnd.IntN(len(faults))]
@@ -71,17 +71,17 @@ func (w *world) orderByStamps() {
 	for _, log := range w.pieces {
 		top := map[int32]uint64{}
 		for _, p := range log {
-			if p.shot < 0 || p.copied {
+			if p.batch < 0 || p.copied {
 				continue
 			}
 			for _, s := range p.arrival.Stamps {
 				if s.Bad {
 					continue
 				}
-				if s.Index < top[s.Stripe] {
+				if s.Index < top[s.Stream] {
 					w.truth.Reordered++
 				}
-				top[s.Stripe] = max(top[s.Stripe], s.Index+1)
+				top[s.Stream] = max(top[s.Stream], s.Index+1)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func TestWithoutChecksums(t *testing.T) {
 					l.logs[i].patience, l.logs[i].compressAt = patience, patience
 				}
 				// Which of two copies is the event is decided by which is read first.
-				w.tellBoth(l, rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder"), 0)
+				w.feedBoth(l, rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder"), 0)
 				got := l.Verdict(whole(l, true), w.ends)
 				if diff := cmp.Diff(w.truth, totals(got)); diff != "" {
 					t.Fatalf("truth, verdict:\n%s", diff)
@@ -138,7 +138,7 @@ func TestWithoutChecksumsNothingIsClaimedUnchecked(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := drawBareWorld(t, stamped, all)
 				l := w.ledger(rapid.SampledFrom([]int64{0, 2000, 20_000}).Draw(t, "memory"))
-				w.tellBoth(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"), 0)
+				w.feedBoth(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"), 0)
 				checkClaims(t, w, l.Verdict(whole(l, true), w.ends), beyond...)
 			})
 		})
@@ -149,7 +149,7 @@ func TestWithoutChecksumsNothingIsClaimedUnchecked(t *testing.T) {
 // found and corrupt, as it is where answers have checksums.
 func TestDamagedBesideTheStamps(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }, RunID: 7, Stamped: true})
-	l.Fired([]load.Outcome{{Shot: load.Shot{Events: 5}, Acked: 5, Place: 0}})
+	l.Fired([]load.Outcome{{Batch: load.Batch{Events: 5}, Acked: 5, Place: 0}})
 	for i := range int64(5) {
 		if i == 3 {
 			continue // lost

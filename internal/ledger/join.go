@@ -10,17 +10,17 @@ import (
 	"carronade/load"
 )
 
-// A Join brings shots together with the arrival of their events, for end-to-end
+// A Join brings batches together with the arrival of their events, for end-to-end
 // times: whichever comes first, the answer or the arrival. They meet by log and
-// offset; shots whose place is not known, such as those that nobody
-// acknowledges, by stripe and index, where events are stamped (see Stamped).
-// Shots and arrivals need not begin and end together.
+// offset; batches whose place is not known, such as those that nobody
+// acknowledges, by stream and index, where events are stamped (see Stamped).
+// Batches and arrivals need not begin and end together.
 //
 // What has not met waits, in bounded memory: the oldest is given up, and
 // counted. All methods are safe for concurrent use; the callback is called
 // with no lock held, from the goroutine that brought the second half.
 type Join struct {
-	logOf func(stripe int32) int32
+	logOf func(stream int32) int32
 	call  func(o load.Outcome, at, earliest time.Duration)
 	miss  func(o load.Outcome) // nil: nobody minds
 
@@ -29,18 +29,18 @@ type Join struct {
 
 	mu     sync.RWMutex
 	tracks map[track]*meeting
-	most   int64 // shots that wait
+	most   int64 // batches that wait
 
-	waiting atomic.Int64 // shots
+	waiting atomic.Int64 // batches
 	reads   atomic.Int64 // arrivals that wait
 	givenUp atomic.Uint64
 
-	// Whether shots have come with their place, and without: arrivals are
-	// looked up, and kept, only where shots are.
+	// Whether batches have come with their place, and without: arrivals are
+	// looked up, and kept, only where batches are.
 	placed, unplaced atomic.Bool
 }
 
-// A track is what positions are counted along: a log's offsets, or a stripe's
+// A track is what positions are counted along: a log's offsets, or a stream's
 // indices.
 type track struct {
 	id      int32
@@ -50,20 +50,20 @@ type track struct {
 // A meeting is the halves along one track that wait for the others, sorted by
 // where they begin.
 type meeting struct {
-	mu    sync.Mutex
-	shots []waitingShot
-	reads []waitingRead
-	head  int // shots[head:] wait
-	front int // reads[front:] wait
+	mu      sync.Mutex
+	batches []waitingBatch
+	reads   []waitingRead
+	head    int // batches[head:] wait
+	front   int // reads[front:] wait
 }
 
-// A waitingShot is the events of a shot that have not arrived.
-type waitingShot struct {
+// A waitingBatch is the events of a batch that have not arrived.
+type waitingBatch struct {
 	lo, hi int64
 	o      load.Outcome // of just these
 }
 
-// A waitingRead is arrived events whose shot is not known.
+// A waitingRead is arrived events whose batch is not known.
 type waitingRead struct {
 	lo, hi int64
 	at     seen
@@ -86,8 +86,8 @@ type pairing struct {
 	at seen
 }
 
-// tell calls back.
-func (j *Join) tell(p *pairing) {
+// report calls back.
+func (j *Join) report(p *pairing) {
 	sent, earliest := p.o.Sent, p.at.earliest
 	if p.o.Attempt > 0 && p.o.FirstSent >= 0 {
 		sent = p.o.FirstSent
@@ -98,30 +98,30 @@ func (j *Join) tell(p *pairing) {
 	j.call(p.o, p.at.at, earliest)
 }
 
-// Shots that wait take joinBytes at most, arrivals 48 bytes each.
+// Batches that wait take joinBytes at most, arrivals 48 bytes each.
 const (
 	joinBytes = 32 << 20
 	mostReads = 1 << 18
 )
 
-// NewJoin returns a join that calls call for every shot whose events were
+// NewJoin returns a join that calls call for every batch whose events were
 // fired and have arrived: once, or once for each part of it that arrived by
 // itself, with First, Place, Events, Bytes and counts of the part. logOf is as in
 // Config.
-func NewJoin(logOf func(stripe int32) int32, call func(o load.Outcome, at, earliest time.Duration)) *Join {
-	return &Join{logOf: logOf, call: call, tracks: map[track]*meeting{}, most: joinBytes / int64(unsafe.Sizeof(waitingShot{}))}
+func NewJoin(logOf func(stream int32) int32, call func(o load.Outcome, at, earliest time.Duration)) *Join {
+	return &Join{logOf: logOf, call: call, tracks: map[track]*meeting{}, most: joinBytes / int64(unsafe.Sizeof(waitingBatch{}))}
 }
 
 // Stamped makes arrivals known by the stamps of a run, too. It is called
 // before anything else.
 func (j *Join) Stamped(run uint32) { j.stamped, j.run = true, run }
 
-// Missing makes miss be told of shots, or parts of them, that are given up; and
+// Missing makes miss be told of batches, or parts of them, that are given up; and
 // Rest tells it of those that still wait. It is called before anything else.
 // miss must not call the join.
 func (j *Join) Missing(miss func(o load.Outcome)) { j.miss = miss }
 
-// Takes reports whether Fired lets a shot wait: the callback, or miss, will be
+// Takes reports whether Fired lets a batch wait: the callback, or miss, will be
 // told of each of its events.
 func (j *Join) Takes(o *load.Outcome) bool {
 	return o.Events > 0 && o.Acked+o.Unknown > 0 && (o.Place >= 0 || j.stamped)
@@ -134,7 +134,7 @@ func (j *Join) Rest() {
 	defer j.mu.Unlock()
 	for _, m := range j.tracks {
 		m.mu.Lock()
-		for m.head < len(m.shots) {
+		for m.head < len(m.batches) {
 			m.giveUp(j, 0)
 		}
 		m.mu.Unlock()
@@ -145,7 +145,7 @@ func (j *Join) Rest() {
 // for, because too many were.
 func (j *Join) gone() uint64 { return j.givenUp.Load() }
 
-// Waiting returns how many shots have not arrived, parts counted each.
+// Waiting returns how many batches have not arrived, parts counted each.
 func (j *Join) Waiting() int { return int(j.waiting.Load()) }
 
 // set is a store only the first time: all goroutines share the word.
@@ -171,7 +171,7 @@ func (j *Join) meeting(t track) *meeting {
 	return m
 }
 
-// Fired tells what became of shots. The slice is not kept. What failed for
+// Fired tells what became of batches. The slice is not kept. What failed for
 // certain is not waited for.
 func (j *Join) Fired(out []load.Outcome) {
 	var met []pairing
@@ -180,9 +180,9 @@ func (j *Join) Fired(out []load.Outcome) {
 		if !j.Takes(o) {
 			continue
 		}
-		t, lo := track{id: j.logOf(o.Stripe)}, o.Place
+		t, lo := track{id: j.logOf(o.Stream)}, o.Place
 		if o.Place < 0 {
-			t, lo = track{o.Stripe, true}, int64(o.First)
+			t, lo = track{o.Stream, true}, int64(o.First)
 			j.set(&j.unplaced)
 		} else {
 			j.set(&j.placed)
@@ -192,7 +192,7 @@ func (j *Join) Fired(out []load.Outcome) {
 		met = m.fired(j, met[:0], o, lo)
 		m.mu.Unlock()
 		for k := range met {
-			j.tell(&met[k])
+			j.report(&met[k])
 		}
 	}
 }
@@ -218,12 +218,12 @@ func (j *Join) Arrived(pieces []load.Arrival) {
 		}
 		for s := a.Stamps; len(s) > 0; {
 			k := 1
-			for k < len(s) && !s[k].Bad && s[k].Run == j.run && s[k].Stripe == s[0].Stripe && s[k].Index == s[0].Index+uint64(k) {
+			for k < len(s) && !s[k].Bad && s[k].Run == j.run && s[k].Stream == s[0].Stream && s[k].Index == s[0].Index+uint64(k) {
 				k++
 			}
 			if !s[0].Bad && s[0].Run == j.run {
 				lo := int64(s[0].Index)
-				met = j.read(met[:0], track{s[0].Stripe, true}, lo, lo+int64(k), seenAt(a))
+				met = j.read(met[:0], track{s[0].Stream, true}, lo, lo+int64(k), seenAt(a))
 			}
 			s = s[k:]
 		}
@@ -236,7 +236,7 @@ func (j *Join) read(met []pairing, t track, lo, hi int64, at seen) []pairing {
 	met = m.arrived(j, met, waitingRead{lo, hi, at})
 	m.mu.Unlock()
 	for k := range met {
-		j.tell(&met[k])
+		j.report(&met[k])
 	}
 	return met
 }
@@ -258,28 +258,28 @@ func part(o *load.Outcome, lo, from, to int64) {
 	o.Events, o.Acked, o.Unknown, o.Failed = n, min(o.Acked, n), min(o.Unknown, n), min(o.Failed, n)
 }
 
-// meet adds a pairing of some events of a shot that begins at lo.
+// meet adds a pairing of some events of a batch that begins at lo.
 func meet(met []pairing, o *load.Outcome, lo, from, to int64, at seen) []pairing {
 	met = append(met, pairing{*o, at})
 	part(&met[len(met)-1].o, lo, from, to)
 	return met
 }
 
-// shot returns the first shot that waits and ends beyond lo. Shots come in
+// batch returns the first batch that waits and ends beyond lo. Batches come in
 // order, and wait at the end; arrivals come in order, and take the first.
-func (m *meeting) shot(lo int64) int {
-	shots := m.shots[m.head:]
-	switch n := len(shots); {
-	case n == 0 || shots[n-1].hi <= lo:
+func (m *meeting) batch(lo int64) int {
+	batches := m.batches[m.head:]
+	switch n := len(batches); {
+	case n == 0 || batches[n-1].hi <= lo:
 		return n
-	case shots[0].hi > lo:
+	case batches[0].hi > lo:
 		return 0
 	default:
-		return sort.Search(n, func(i int) bool { return shots[i].hi > lo })
+		return sort.Search(n, func(i int) bool { return batches[i].hi > lo })
 	}
 }
 
-// read is shot for arrivals.
+// read is batch for arrivals.
 func (m *meeting) read(lo int64) int {
 	reads := m.reads[m.front:]
 	switch n := len(reads); {
@@ -292,7 +292,7 @@ func (m *meeting) read(lo int64) int {
 	}
 }
 
-// fired matches a shot with the arrivals that wait, and lets wait what is left
+// fired matches a batch with the arrivals that wait, and lets wait what is left
 // of it.
 func (m *meeting) fired(j *Join, met []pairing, o *load.Outcome, from int64) []pairing {
 	lo, hi := from, from+int64(o.Events)
@@ -326,13 +326,13 @@ func (m *meeting) fired(j *Join, met []pairing, o *load.Outcome, from int64) []p
 	return met
 }
 
-// arrived matches an arrival with the shots that wait, and lets wait what is
+// arrived matches an arrival with the batches that wait, and lets wait what is
 // left of it.
 func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
-	shots := m.shots[m.head:]
+	batches := m.batches[m.head:]
 	lo := r.lo
-	for i := m.shot(lo); i < len(shots) && shots[i].lo < r.hi && lo < r.hi; {
-		s := &shots[i]
+	for i := m.batch(lo); i < len(batches) && batches[i].lo < r.hi && lo < r.hi; {
+		s := &batches[i]
 		if s.lo > lo {
 			m.insertRead(j, waitingRead{lo, s.lo, r.at})
 			lo = s.lo
@@ -342,7 +342,7 @@ func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 		switch {
 		case s.lo == lo && s.hi == end:
 			j.waiting.Add(-1)
-			m.dropShot(i)
+			m.dropBatch(i)
 		case s.lo == lo:
 			part(&s.o, s.lo, end, s.hi)
 			s.lo = end
@@ -356,7 +356,7 @@ func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 			s.hi = lo
 			m.wait(j, &rest.o, rest.lo, end, rest.hi)
 		}
-		shots = m.shots[m.head:]
+		batches = m.batches[m.head:]
 		lo = end
 	}
 	if lo < r.hi {
@@ -365,55 +365,55 @@ func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 	return met
 }
 
-// wait lets the events [lo, hi) of a shot that begins at from wait. Shots that
+// wait lets the events [lo, hi) of a batch that begins at from wait. Batches that
 // overlap them, which a log that began anew can bring, are given up: they are
 // not there any more.
 func (m *meeting) wait(j *Join, o *load.Outcome, from, lo, hi int64) {
-	i := m.shot(lo)
-	for m.head+i < len(m.shots) && m.shots[m.head+i].lo < hi {
+	i := m.batch(lo)
+	for m.head+i < len(m.batches) && m.batches[m.head+i].lo < hi {
 		m.giveUp(j, i)
 	}
 	if i > 0 && j.waiting.Load() >= j.most {
 		m.giveUp(j, 0)
 		i--
 	}
-	if m.head > len(m.shots)/2 && len(m.shots) == cap(m.shots) {
-		n := copy(m.shots, m.shots[m.head:])
-		m.shots, m.head = m.shots[:n], 0
+	if m.head > len(m.batches)/2 && len(m.batches) == cap(m.batches) {
+		n := copy(m.batches, m.batches[m.head:])
+		m.batches, m.head = m.batches[:n], 0
 	}
-	m.shots = append(m.shots, waitingShot{})
-	shots := m.shots[m.head:]
-	copy(shots[i+1:], shots[i:])
-	s := &shots[i]
+	m.batches = append(m.batches, waitingBatch{})
+	batches := m.batches[m.head:]
+	copy(batches[i+1:], batches[i:])
+	s := &batches[i]
 	s.lo, s.hi, s.o = lo, hi, *o
 	part(&s.o, from, lo, hi)
 	j.waiting.Add(1)
 }
 
 func (m *meeting) giveUp(j *Join, i int) {
-	o := &m.shots[m.head+i].o
+	o := &m.batches[m.head+i].o
 	j.givenUp.Add(uint64(o.Events))
 	j.waiting.Add(-1)
 	if j.miss != nil {
 		j.miss(*o)
 	}
-	m.dropShot(i)
+	m.dropBatch(i)
 }
 
-func (m *meeting) dropShot(i int) {
+func (m *meeting) dropBatch(i int) {
 	if i == 0 {
-		m.shots[m.head].o.Text = "" // all that points elsewhere
-		if m.head++; m.head == len(m.shots) {
-			m.shots, m.head = m.shots[:0], 0
+		m.batches[m.head].o.Text = "" // all that points elsewhere
+		if m.head++; m.head == len(m.batches) {
+			m.batches, m.head = m.batches[:0], 0
 		}
 		return
 	}
 	at := m.head + i
-	copy(m.shots[at:], m.shots[at+1:])
-	m.shots = m.shots[:len(m.shots)-1]
+	copy(m.batches[at:], m.batches[at+1:])
+	m.batches = m.batches[:len(m.batches)-1]
 }
 
-// insertRead lets arrived events wait for their shot. Those that overlap others
+// insertRead lets arrived events wait for their batch. Those that overlap others
 // that wait are taken for copies, and dropped.
 func (m *meeting) insertRead(j *Join, r waitingRead) {
 	for r.lo < r.hi {
@@ -434,7 +434,7 @@ func (m *meeting) insertRead(j *Join, r waitingRead) {
 
 func (m *meeting) putRead(j *Join, i int, r waitingRead) {
 	if i > 0 && j.reads.Load() >= mostReads {
-		// Nobody's, or of a shot that was given up.
+		// Nobody's, or of a batch that was given up.
 		m.dropRead(j, 0)
 		i--
 	}

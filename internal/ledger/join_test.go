@@ -16,8 +16,8 @@ import (
 
 func sameLog(int32) int32 { return 0 }
 
-type told struct {
-	Stripe int32
+type paired struct {
+	Stream int32
 	First  uint64
 	Events int32
 	Acked  int32
@@ -27,67 +27,67 @@ type told struct {
 }
 
 // collect returns a join and what it has called back.
-func collect(logOf func(int32) int32) (*Join, *[]told) {
+func collect(logOf func(int32) int32) (*Join, *[]paired) {
 	var mu sync.Mutex
-	var got []told
+	var got []paired
 	j := NewJoin(logOf, func(o load.Outcome, at, _ time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()
-		got = append(got, told{Stripe: o.Stripe, First: o.First, Events: o.Events, Acked: o.Acked, Place: o.Place, At: at, Seq: o.Seq})
+		got = append(got, paired{Stream: o.Stream, First: o.First, Events: o.Events, Acked: o.Acked, Place: o.Place, At: at, Seq: o.Seq})
 	})
 	return j, &got
 }
 
-func ackedShot(seq, first uint64, n int32, place int64) load.Outcome {
-	return load.Outcome{Shot: load.Shot{Seq: seq, First: first, Events: n}, Acked: n, Place: place}
+func ackedBatch(seq, first uint64, n int32, place int64) load.Outcome {
+	return load.Outcome{Batch: load.Batch{Seq: seq, First: first, Events: n}, Acked: n, Place: place}
 }
 
 func TestJoin(t *testing.T) {
-	shot := []load.Outcome{ackedShot(7, 100, 10, 50)}
+	batch := []load.Outcome{ackedBatch(7, 100, 10, 50)}
 	arrival := func(base int64, n int32, at time.Duration) []load.Arrival {
 		return []load.Arrival{{Base: base, Events: n, At: at}}
 	}
 	tests := []struct {
 		name string
 		do   func(j *Join)
-		want []told
+		want []paired
 	}{
-		{"answer first", func(j *Join) { j.Fired(shot); j.Arrived(arrival(50, 10, 3)) }, []told{
+		{"answer first", func(j *Join) { j.Fired(batch); j.Arrived(arrival(50, 10, 3)) }, []paired{
 			{First: 100, Events: 10, Acked: 10, Place: 50, At: 3, Seq: 7},
 		}},
-		{"arrival first", func(j *Join) { j.Arrived(arrival(50, 10, 3)); j.Fired(shot) }, []told{
+		{"arrival first", func(j *Join) { j.Arrived(arrival(50, 10, 3)); j.Fired(batch) }, []paired{
 			{First: 100, Events: 10, Acked: 10, Place: 50, At: 3, Seq: 7},
 		}},
-		{"in two pieces", func(j *Join) { j.Fired(shot); j.Arrived(arrival(50, 4, 3)); j.Arrived(arrival(54, 6, 5)) }, []told{
+		{"in two pieces", func(j *Join) { j.Fired(batch); j.Arrived(arrival(50, 4, 3)); j.Arrived(arrival(54, 6, 5)) }, []paired{
 			{First: 100, Events: 4, Acked: 4, Place: 50, At: 3, Seq: 7},
 			{First: 104, Events: 6, Acked: 6, Place: 54, At: 5, Seq: 7},
 		}},
-		{"the second piece first", func(j *Join) { j.Arrived(arrival(54, 6, 5)); j.Fired(shot); j.Arrived(arrival(50, 4, 6)) }, []told{
+		{"the second piece first", func(j *Join) { j.Arrived(arrival(54, 6, 5)); j.Fired(batch); j.Arrived(arrival(50, 4, 6)) }, []paired{
 			{First: 104, Events: 6, Acked: 6, Place: 54, At: 5, Seq: 7},
 			{First: 100, Events: 4, Acked: 4, Place: 50, At: 6, Seq: 7},
 		}},
-		{"a piece of two shots", func(j *Join) {
+		{"a piece of two batches", func(j *Join) {
 			j.Arrived(arrival(50, 20, 3))
-			j.Fired(shot)
-			j.Fired([]load.Outcome{ackedShot(8, 110, 10, 60)})
-		}, []told{
+			j.Fired(batch)
+			j.Fired([]load.Outcome{ackedBatch(8, 110, 10, 60)})
+		}, []paired{
 			{First: 100, Events: 10, Acked: 10, Place: 50, At: 3, Seq: 7},
 			{First: 110, Events: 10, Acked: 10, Place: 60, At: 3, Seq: 8},
 		}},
-		{"the middle of it", func(j *Join) { j.Fired(shot); j.Arrived(arrival(53, 2, 3)); j.Arrived(arrival(40, 30, 9)) }, []told{
+		{"the middle of it", func(j *Join) { j.Fired(batch); j.Arrived(arrival(53, 2, 3)); j.Arrived(arrival(40, 30, 9)) }, []paired{
 			{First: 103, Events: 2, Acked: 2, Place: 53, At: 3, Seq: 7},
 			{First: 100, Events: 3, Acked: 3, Place: 50, At: 9, Seq: 7},
 			{First: 105, Events: 5, Acked: 5, Place: 55, At: 9, Seq: 7},
 		}},
-		{"twice", func(j *Join) { j.Arrived(arrival(50, 10, 3)); j.Arrived(arrival(50, 10, 4)); j.Fired(shot) }, []told{
+		{"twice", func(j *Join) { j.Arrived(arrival(50, 10, 3)); j.Arrived(arrival(50, 10, 4)); j.Fired(batch) }, []paired{
 			{First: 100, Events: 10, Acked: 10, Place: 50, At: 3, Seq: 7},
 		}},
 		{"refused", func(j *Join) {
-			j.Fired([]load.Outcome{{Shot: load.Shot{Events: 10}, Failed: 10, Place: -1}})
+			j.Fired([]load.Outcome{{Batch: load.Batch{Events: 10}, Failed: 10, Place: -1}})
 			j.Arrived(arrival(0, 10, 3))
 		}, nil},
 		{"unknown and without stamps", func(j *Join) {
-			j.Fired([]load.Outcome{{Shot: load.Shot{Events: 10}, Unknown: 10, Place: -1}})
+			j.Fired([]load.Outcome{{Batch: load.Batch{Events: 10}, Unknown: 10, Place: -1}})
 			j.Arrived(arrival(0, 10, 3))
 		}, nil},
 	}
@@ -103,16 +103,16 @@ func TestJoin(t *testing.T) {
 }
 
 func TestJoinByStamps(t *testing.T) {
-	stamps := func(run uint32, stripe int32, first uint64, n int) (s []load.Stamp) {
+	stamps := func(run uint32, stream int32, first uint64, n int) (s []load.Stamp) {
 		for i := range n {
-			s = append(s, load.Stamp{Run: run, Stripe: stripe, Index: first + uint64(i), Offset: int64(i)})
+			s = append(s, load.Stamp{Run: run, Stream: stream, Index: first + uint64(i), Offset: int64(i)})
 		}
 		return s
 	}
-	unknown := func(stripe int32, first uint64, n int32) []load.Outcome {
-		return []load.Outcome{{Shot: load.Shot{Stripe: stripe, First: first, Events: n}, Unknown: n, Place: -1}}
+	unknown := func(stream int32, first uint64, n int32) []load.Outcome {
+		return []load.Outcome{{Batch: load.Batch{Stream: stream, First: first, Events: n}, Unknown: n, Place: -1}}
 	}
-	want := []told{{Stripe: 1, First: 5, Events: 3, Place: -1, At: 9}}
+	want := []paired{{Stream: 1, First: 5, Events: 3, Place: -1, At: 9}}
 	for _, arrivalFirst := range []bool{false, true} {
 		t.Run(fmt.Sprint("arrival first: ", arrivalFirst), func(t *testing.T) {
 			j, got := collect(sameLog)
@@ -135,7 +135,7 @@ func TestJoinByStamps(t *testing.T) {
 	}
 }
 
-// TestJoinPairsEverything lets shots and arrivals overlap in every way, and
+// TestJoinPairsEverything lets batches and arrivals overlap in every way, and
 // checks that each event is paired once, with the arrival it came in.
 func TestJoinPairsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -146,7 +146,7 @@ func TestJoinPairsEverything(t *testing.T) {
 		owner, times := make([]uint64, total), make([]time.Duration, total)
 		for lo := int64(0); lo < total; {
 			n := min(1+rnd.Int64N(most), total-lo)
-			o := ackedShot(uint64(lo), uint64(lo), int32(n), lo)
+			o := ackedBatch(uint64(lo), uint64(lo), int32(n), lo)
 			steps = append(steps, func(j *Join) { j.Fired([]load.Outcome{o}) })
 			for i := range n {
 				owner[lo+i] = o.Seq
@@ -176,7 +176,7 @@ func TestJoinPairsEverything(t *testing.T) {
 				}
 				seen[e] = true
 				if owner[e] != c.Seq || times[e] != c.At || int64(c.First)+i != e {
-					t.Fatalf("event %d is told as of shot %d, arrived at %d, index %d; want %d, %d", e, c.Seq, c.At, int64(c.First)+i, owner[e], times[e])
+					t.Fatalf("event %d is told as of batch %d, arrived at %d, index %d; want %d, %d", e, c.Seq, c.At, int64(c.First)+i, owner[e], times[e])
 				}
 			}
 		}
@@ -193,7 +193,7 @@ func TestJoinIsBounded(t *testing.T) {
 	j, got := collect(sameLog)
 	j.most = 100
 	for i := range int64(250) {
-		j.Fired([]load.Outcome{ackedShot(uint64(i), uint64(i), 1, 10*i)})
+		j.Fired([]load.Outcome{ackedBatch(uint64(i), uint64(i), 1, 10*i)})
 	}
 	if j.Waiting() != 100 || j.gone() != 150 {
 		t.Errorf("%d wait and %d are given up, want 100 and 150", j.Waiting(), j.gone())
@@ -206,16 +206,16 @@ func TestJoinIsBounded(t *testing.T) {
 	}
 	j.Arrived([]load.Arrival{{Base: 2490, Events: 1}})
 	if len(*got) != 1 {
-		t.Errorf("%d calls, want one for the newest shot", len(*got))
+		t.Errorf("%d calls, want one for the newest batch", len(*got))
 	}
 }
 
 func TestJoinOfALogThatBeganAnew(t *testing.T) {
 	j, got := collect(sameLog)
-	j.Fired([]load.Outcome{ackedShot(1, 0, 10, 0)})
-	j.Fired([]load.Outcome{ackedShot(2, 10, 5, 3)})
+	j.Fired([]load.Outcome{ackedBatch(1, 0, 10, 0)})
+	j.Fired([]load.Outcome{ackedBatch(2, 10, 5, 3)})
 	j.Arrived([]load.Arrival{{Base: 3, Events: 5, At: 1}})
-	want := []told{{First: 10, Events: 5, Acked: 5, Place: 3, At: 1, Seq: 2}}
+	want := []paired{{First: 10, Events: 5, Acked: 5, Place: 3, At: 1, Seq: 2}}
 	if diff := cmp.Diff(want, *got); diff != "" {
 		t.Error(diff)
 	}
@@ -237,8 +237,8 @@ func TestJoinConcurrently(t *testing.T) {
 	for s := range int32(3) {
 		group.Go(func() {
 			for i := range int64(n) {
-				o := ackedShot(uint64(i), uint64(i), 2, 2*i)
-				o.Stripe = s
+				o := ackedBatch(uint64(i), uint64(i), 2, 2*i)
+				o.Stream = s
 				j.Fired([]load.Outcome{o})
 			}
 		})
@@ -265,7 +265,7 @@ func BenchmarkJoin(b *testing.B) {
 			var k int64
 			for b.Loop() {
 				for i := range out {
-					out[i] = ackedShot(uint64(k), uint64(k)*uint64(n), n, k*int64(n))
+					out[i] = ackedBatch(uint64(k), uint64(k)*uint64(n), n, k*int64(n))
 					in[i] = load.Arrival{Base: (k - behind*batch) * int64(n), Events: n}
 					k++
 				}
@@ -279,10 +279,10 @@ func BenchmarkJoin(b *testing.B) {
 	}
 }
 
-// TestJoinTellsOfAll: whatever is consumed, and in which pieces, each event of a
-// shot that the join takes is told of once, as met or as missing, and the bytes
+// TestJoinReportsAll: whatever is consumed, and in which pieces, each event of a
+// batch that the join takes is told of once, as met or as missing, and the bytes
 // of the parts add up.
-func TestJoinTellsOfAll(t *testing.T) {
+func TestJoinReportsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var events, missed int32
 		var bytes, wire int64
@@ -300,7 +300,7 @@ func TestJoinTellsOfAll(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			n := rapid.Int32Range(1, 20).Draw(t, "events")
 			if rapid.Bool().Draw(t, "fired") {
-				o := ackedShot(uint64(next), uint64(next), n, next)
+				o := ackedBatch(uint64(next), uint64(next), n, next)
 				o.Bytes, o.Wire = rapid.Int64Range(0, 1000).Draw(t, "bytes"), rapid.Int64Range(0, 99).Draw(t, "wire")
 				if rapid.IntRange(0, 5).Draw(t, "lost") == 0 {
 					o.Acked, o.Failed = 0, n
@@ -317,7 +317,7 @@ func TestJoinTellsOfAll(t *testing.T) {
 		waiting := j.Waiting()
 		j.Rest()
 		if j.Waiting() != 0 {
-			t.Fatalf("%d shots still wait", j.Waiting())
+			t.Fatalf("%d batches still wait", j.Waiting())
 		}
 		if waiting > 0 && missed == 0 {
 			t.Fatal("what waited was not told of")
@@ -346,7 +346,7 @@ func TestJoinEarliest(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := time.Duration(-1)
 			j := NewJoin(sameLog, func(_ load.Outcome, _, earliest time.Duration) { got = earliest })
-			o := ackedShot(1, 0, 10, 50)
+			o := ackedBatch(1, 0, 10, 50)
 			o.Sent = tt.sent
 			if tt.first > 0 {
 				o.Attempt, o.FirstSent = 1, tt.first

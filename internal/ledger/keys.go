@@ -10,14 +10,14 @@ import "carronade/load"
 // A lastOf is what is known of a key in a log.
 type lastOf struct {
 	acked, read lastEvent
-	vague       bool // several stripes had it, and nothing says which was acked last
+	ambiguous   bool // several streams had it, and nothing says which was acked last
 }
 
 // A lastEvent is the last one of a key.
 type lastEvent struct {
 	place  int64 // its offset; nowhere: not known
 	index  uint64
-	stripe int32 // unknownStripe: not one of ours
+	stream int32 // unknownStream: not one of ours
 	is     bool  // there is one
 }
 
@@ -27,11 +27,11 @@ const (
 	keyBytes = 128
 )
 
-// ackedKeys takes in the keys of a shot that was acked.
+// ackedKeys takes in the keys of a batch that was acked.
 func (g *log) ackedKeys(o *load.Outcome) {
-	g.hashes = g.ledger.cfg.Keys(g.hashes[:0], &o.Shot)
+	g.hashes = g.ledger.cfg.Keys(g.hashes[:0], &o.Batch)
 	for i, h := range g.hashes {
-		e := lastEvent{place: nowhere, index: o.First + uint64(i), stripe: o.Stripe, is: true}
+		e := lastEvent{place: nowhere, index: o.First + uint64(i), stream: o.Stream, is: true}
 		if o.Place >= 0 {
 			e.place = o.Place + int64(i)
 		}
@@ -39,10 +39,10 @@ func (g *log) ackedKeys(o *load.Outcome) {
 		switch {
 		case !ok:
 			continue
-		case !k.acked.is, k.acked.place >= 0 && e.place > k.acked.place, k.acked.stripe == e.stripe && e.index > k.acked.index && (e.place < 0 || k.acked.place < 0):
+		case !k.acked.is, k.acked.place >= 0 && e.place > k.acked.place, k.acked.stream == e.stream && e.index > k.acked.index && (e.place < 0 || k.acked.place < 0):
 			k.acked = e
-		case k.acked.stripe != e.stripe && (e.place < 0 || k.acked.place < 0):
-			k.vague = true
+		case k.acked.stream != e.stream && (e.place < 0 || k.acked.place < 0):
+			k.ambiguous = true
 		}
 		g.keys[h] = k
 	}
@@ -59,9 +59,9 @@ func (g *log) readKeys(a *load.Arrival) {
 		if !ok || k.read.is && k.read.place > s.Offset {
 			continue
 		}
-		k.read = lastEvent{place: s.Offset, stripe: unknownStripe, is: true}
+		k.read = lastEvent{place: s.Offset, stream: unknownStream, is: true}
 		if !s.Bad && s.Run == g.ledger.cfg.RunID {
-			k.read.stripe, k.read.index = s.Stripe, s.Index
+			k.read.stream, k.read.index = s.Stream, s.Index
 		}
 		g.keys[s.Key] = k
 	}
@@ -110,10 +110,10 @@ func (j *judge) compacted(missing uint64) {
 		a := k.acked
 		switch {
 		case !a.is:
-		case k.vague:
+		case k.ambiguous:
 			unread++
-		case j.seen[a.stripe].count(a.index, a.index+1) > 0, k.follows():
-		case a.place < 0 && k.read.is && k.read.stripe != a.stripe:
+		case j.seen[a.stream].count(a.index, a.index+1) > 0, k.follows():
+		case a.place < 0 && k.read.is && k.read.stream != a.stream:
 			unread++ // what was read may lie before it
 		case j.end != everything:
 			unread++ // what it was compacted for may lie beyond, wherever it lay itself
@@ -146,5 +146,5 @@ func (k *lastOf) follows() bool {
 	case k.acked.place >= 0:
 		return k.read.place >= k.acked.place
 	}
-	return k.read.stripe == k.acked.stripe && k.read.index >= k.acked.index
+	return k.read.stream == k.acked.stream && k.read.index >= k.acked.index
 }

@@ -9,20 +9,20 @@ import (
 	"carronade/measure"
 )
 
-// keyed is what a compacted log left: events of our run by stripe and index, each
-// at its offset, and their keys. A stripe below 0 is somebody else's.
+// keyed is what a compacted log left: events of our run by stream and index, each
+// at its offset, and their keys. A stream below 0 is somebody else's.
 type keyed struct {
 	offset int64
-	stripe int32
+	stream int32
 	index  uint64
 	key    uint64
 }
 
 func arrivedKeys(es ...keyed) (as []load.Arrival) {
 	for _, e := range es {
-		s := load.Stamp{Run: ourRun, Stripe: e.stripe, Index: e.index, Offset: e.offset, Key: e.key}
-		if e.stripe < 0 {
-			s.Run = ourRun + 1
+		s := load.Stamp{Run: thisRun, Stream: e.stream, Index: e.index, Offset: e.offset, Key: e.key}
+		if e.stream < 0 {
+			s.Run = thisRun + 1
 		}
 		as = append(as, load.Arrival{Base: e.offset, Events: 1, Stamps: []load.Stamp{s}})
 	}
@@ -30,9 +30,9 @@ func arrivedKeys(es ...keyed) (as []load.Arrival) {
 }
 
 // ackAt is an answer without a checksum.
-func ackAt(stripe int32, first uint64, n int32, place int64) load.Outcome {
+func ackAt(stream int32, first uint64, n int32, place int64) load.Outcome {
 	o := ack(first, n, place, 0)
-	o.Stripe = stripe
+	o.Stream = stream
 	return o
 }
 
@@ -77,7 +77,7 @@ func TestCompacted(t *testing.T) {
 			l.Arrived(arrivedKeys(keyed{100, -1, 9, 1}, keyed{103, 0, 1, 2}))
 		}, true, lg{Complete: true, Acked: 2, Read: 2, Lost: 1, Foreign: 1}},
 		{"replaced by one that was not answered", func(l *Ledger) {
-			l.Fired([]load.Outcome{ackAt(0, 0, 2, 100), {Shot: load.Shot{First: 2, Events: 2}, Unknown: 2, Place: -1}})
+			l.Fired([]load.Outcome{ackAt(0, 0, 2, 100), {Batch: load.Batch{First: 2, Events: 2}, Unknown: 2, Place: -1}})
 			l.Arrived(arrivedKeys(keyed{102, 0, 2, 1}, keyed{103, 0, 3, 2}))
 		}, true, lg{Complete: true, Acked: 2, Read: 2, Recovered: 2, Compacted: 2}},
 		{"two clients", func(l *Ledger) {
@@ -107,7 +107,7 @@ func TestCompacted(t *testing.T) {
 		}, true, lg{Complete: true, Acked: 4, Read: 1, Unread: 1, Removed: 1, Compacted: 2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := New(Config{Logs: 1, Start: []int64{100}, LogOf: sameLog, RunID: ourRun, Stamped: true, Keys: evenOdd})
+			l := New(Config{Logs: 1, Start: []int64{100}, LogOf: sameLog, RunID: thisRun, Stamped: true, Keys: evenOdd})
 			tt.do(l)
 			if diff := cmp.Diff(tt.want, totals(l.Verdict(whole(l, tt.complete), nil))); diff != "" {
 				t.Error(diff)
@@ -117,9 +117,9 @@ func TestCompacted(t *testing.T) {
 }
 
 // evenOdd gives events two keys in turn.
-func evenOdd(dst []uint64, shot *load.Shot) []uint64 {
-	for i := range uint64(shot.Events) {
-		dst = append(dst, 1+(shot.First+i)%2)
+func evenOdd(dst []uint64, batch *load.Batch) []uint64 {
+	for i := range uint64(batch.Events) {
+		dst = append(dst, 1+(batch.First+i)%2)
 	}
 	return dst
 }
@@ -128,9 +128,9 @@ func evenOdd(dst []uint64, shot *load.Shot) []uint64 {
 // is not called lost, nor compacted.
 func TestTooManyKeys(t *testing.T) {
 	const n = 2000
-	own := func(dst []uint64, shot *load.Shot) []uint64 {
-		for i := range uint64(shot.Events) {
-			dst = append(dst, 1+shot.First+i)
+	own := func(dst []uint64, batch *load.Batch) []uint64 {
+		for i := range uint64(batch.Events) {
+			dst = append(dst, 1+batch.First+i)
 		}
 		return dst
 	}
@@ -143,7 +143,7 @@ func TestTooManyKeys(t *testing.T) {
 		{"too little", 4 * keyBytes * 1000, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := New(Config{Logs: 1, LogOf: sameLog, RunID: ourRun, Stamped: true, Memory: tt.memory, Keys: own})
+			l := New(Config{Logs: 1, LogOf: sameLog, RunID: thisRun, Stamped: true, Memory: tt.memory, Keys: own})
 			l.Fired([]load.Outcome{ackAt(0, 0, n, 0)})
 			for i := range uint64(n) {
 				if i != 10 && i != n-10 {

@@ -1,7 +1,7 @@
 // Package ledger compares what was fired with what was read back: which events
 // are lost, duplicated, reordered, corrupted or recovered. It refuses to know
 // protocols: a log is a sequence of offsets, a piece is what travelled as one
-// shot and lies at consecutive offsets, and both sides are told in any order
+// batch and lies at consecutive offsets, and both sides are told in any order
 // and from any goroutine.
 //
 // Its invariant: whatever is claimed was checked. Memory has a bound; what does
@@ -24,7 +24,7 @@
 //   - Corrupted: found where the system said, with another checksum or another
 //     number of events, or marked corrupt by who read it. The whole piece
 //     counts, unless stamps tell which of its events are damaged.
-//   - Reordered: found behind an event of the same stripe that has a larger
+//   - Reordered: found behind an event of the same stream that has a larger
 //     index: an event that arrives late, as in RFC 4737 (type-P-reordered).
 //     Copies do not count: the event is where its answer said, without such an
 //     answer the first one in the log (by stamps alone: the first that was
@@ -75,19 +75,19 @@ type Config struct {
 	Names []string // of the logs, for the verdict; numbers when nil
 	Start []int64  // each log's end when the run started; nil: all 0
 
-	// LogOf returns the log that a stripe's events go to. It must be cheap,
+	// LogOf returns the log that a stream's events go to. It must be cheap,
 	// pure, and safe for concurrent use.
-	LogOf func(stripe int32) int32
+	LogOf func(stream int32) int32
 
 	RunID   uint32 // of the stamps of this run
 	Stamped bool   // events are stamped, and arrivals carry their stamps
 	Memory  int64  // bytes; 0 means 64 MiB
 
-	// Keys appends the hash of the key of each event of a shot, where logs are
+	// Keys appends the hash of the key of each event of a batch, where logs are
 	// compacted: they keep the last event of each key, and stamps of arrivals carry
 	// the hash, too. nil: they keep everything. It must be pure and safe for
 	// concurrent use, and events must be stamped.
-	Keys func(dst []uint64, shot *load.Shot) []uint64
+	Keys func(dst []uint64, batch *load.Batch) []uint64
 }
 
 // A Ledger keeps both sides of a run. All methods are safe for concurrent use.
@@ -111,14 +111,14 @@ type Ledger struct {
 
 // log is what is known of one log.
 type log struct {
-	ledger  *Ledger
-	mu      sync.Mutex
-	start   int64
-	removed ranges // offsets whose events were removed before they were read
-	gone    uint64 // events that were read and are not there any more
-	next    int64  // all offsets from start to here are settled
-	hole    int64  // the first of them that nothing was heard of, as skip found it
-	shaken  int64  // but for those from here on, where it is less: a hole before them was filled later
+	ledger       *Ledger
+	mu           sync.Mutex
+	start        int64
+	removed      ranges // offsets whose events were removed before they were read
+	gone         uint64 // events that were read and are not there any more
+	next         int64  // all offsets from start to here are decided
+	hole         int64  // the first of them that nothing was heard of, as skip found it
+	doubtfulFrom int64  // but for those from here on, where it is less: a hole before them was filled later
 
 	windows []*window // by number
 	ackAt   *window   // the window used last, for either side
@@ -137,12 +137,12 @@ type log struct {
 	forgot     bool // some unknown piece was not kept
 
 	unknown []piece // without a certain answer, or refused
-	// Without stamps: of each stripe, the largest index plus one of those that
+	// Without stamps: of each stream, the largest index plus one of those that
 	// memory had no room for.
 	dropped map[int32]uint64
 	history history // of matched pieces
 
-	// With stamps: of each stripe, the indices found where they should be.
+	// With stamps: of each stream, the indices found where they should be.
 	seen     map[int32]*ranges
 	answered map[int32]*ranges // bare only: acked
 	// Bare only: pieces with damaged stamps, which were taken for what is missing
@@ -154,10 +154,10 @@ type log struct {
 	// Compacted only: by the hash of the key, but for those left out.
 	keys     map[uint64]lastOf
 	keysLeft bool
-	hashes   []uint64 // of the shot that is taken in
+	hashes   []uint64 // of the batch that is taken in
 
 	transactions transactions
-	// Of each stripe, the largest index before next, plus one.
+	// Of each stream, the largest index before next, plus one.
 	top map[int32]uint64
 	bad map[int64]int32 // damaged events of a corrupt piece, by base
 
@@ -169,9 +169,9 @@ type log struct {
 	corrupted uint64
 	reordered uint64
 	foreign   uint64
-	recovered uint64 // settled before the verdict, when memory was short
+	recovered uint64 // decided before the verdict, when memory was short
 	refused   uint64 // of those, refused for certain
-	twice     uint64 // copies, settled before the verdict
+	twice     uint64 // copies, decided before the verdict
 
 	// Not kept: acked events, and those that were read.
 	uncheckedAcked, uncheckedRead uint64
@@ -183,7 +183,7 @@ type piece struct {
 	first    uint64
 	sum      uint32
 	n        int32
-	stripe   int32
+	stream   int32
 	refused  bool
 	unplaced bool // acked, and the system did not say where it is
 }
@@ -212,7 +212,7 @@ func New(cfg Config) *Ledger {
 		if cfg.Start != nil {
 			g.start = cfg.Start[i]
 		}
-		g.next, g.readEnd, g.ceiling, g.hole, g.shaken = g.start, g.start, 1<<62, 1<<62, 1<<62
+		g.next, g.readEnd, g.ceiling, g.hole, g.doubtfulFrom = g.start, g.start, 1<<62, 1<<62, 1<<62
 		g.patience, g.compressAt = 4096, 4096
 		g.inOrder = true
 		g.history.max = int(max(perLog, 256))
@@ -227,12 +227,12 @@ func New(cfg Config) *Ledger {
 	return l
 }
 
-// Fired tells what became of shots. The slice is not kept.
+// Fired tells what became of batches. The slice is not kept.
 func (l *Ledger) Fired(out []load.Outcome) {
 	var g *log
 	for i := range out {
 		o := &out[i]
-		n := l.cfg.LogOf(o.Stripe)
+		n := l.cfg.LogOf(o.Stream)
 		if n < 0 || int(n) >= len(l.logs) || o.Events <= 0 {
 			l.strangers.Add(uint64(max(o.Acked, 0)))
 			continue

@@ -7,8 +7,8 @@ import (
 	"carronade/load"
 )
 
-// A stream makes outcomes and arrivals of a run in which all is well: stripes
-// dealt to logs in turn, what is read some way behind what was answered.
+// A stream makes outcomes and arrivals of a run in which all is well: streams
+// divided over logs in turn, what is read some way behind what was answered.
 type stream struct {
 	logs, events int32
 	stamped      bool
@@ -16,7 +16,7 @@ type stream struct {
 	out          []load.Outcome
 	in           []load.Arrival
 	stamps       []load.Stamp
-	fired, read  uint64 // shots
+	fired, read  uint64 // batches
 }
 
 func newStream(logs, events int32, stamped bool) *stream {
@@ -28,9 +28,9 @@ func newStream(logs, events int32, stamped bool) *stream {
 	return s
 }
 
-func (s *stream) sum(shot uint64) uint32 { return uint32(mix(shot)) | 1 }
+func (s *stream) sum(batch uint64) uint32 { return uint32(mix(batch)) | 1 }
 
-// place is where a shot lies whose first event has such an index.
+// place is where a batch lies whose first event has such an index.
 func (s *stream) place(first uint64) int64 {
 	if s.trouble {
 		return int64(1 + first + first/(100*uint64(s.events)))
@@ -42,9 +42,9 @@ func (s *stream) place(first uint64) int64 {
 func (s *stream) fire() []load.Outcome {
 	for i := range s.out {
 		o := &s.out[i]
-		stripe := int32(s.fired % uint64(s.logs))
+		stream := int32(s.fired % uint64(s.logs))
 		first := s.fired / uint64(s.logs) * uint64(s.events)
-		o.Stripe, o.First, o.Events, o.Acked = stripe, first, s.events, s.events
+		o.Stream, o.First, o.Events, o.Acked = stream, first, s.events, s.events
 		o.Place, o.Sum = s.place(first), s.sum(s.fired)
 		s.fired++
 	}
@@ -59,13 +59,13 @@ func (s *stream) arrive() []load.Arrival {
 		run := uint64(16)
 		block, at := s.read/(run*uint64(s.logs)), s.read%(run*uint64(s.logs))
 		log := at / run
-		shot := (block*run+at%run)*uint64(s.logs) + log
-		first := shot / uint64(s.logs) * uint64(s.events)
-		a.Log, a.Base, a.Events, a.Sum = int32(log), s.place(first), s.events, s.sum(shot)
+		batch := (block*run+at%run)*uint64(s.logs) + log
+		first := batch / uint64(s.logs) * uint64(s.events)
+		a.Log, a.Base, a.Events, a.Sum = int32(log), s.place(first), s.events, s.sum(batch)
 		if s.stamped {
 			a.Stamps = s.stamps[i*int(s.events):][:s.events]
 			for k := range a.Stamps {
-				a.Stamps[k] = load.Stamp{Run: ourRun, Stripe: int32(log), Index: first + uint64(k), Offset: int64(first) + int64(k)}
+				a.Stamps[k] = load.Stamp{Run: thisRun, Stream: int32(log), Index: first + uint64(k), Offset: int64(first) + int64(k)}
 			}
 		}
 		s.read++
@@ -74,7 +74,7 @@ func (s *stream) arrive() []load.Arrival {
 }
 
 func (s *stream) ledger() *Ledger {
-	return New(Config{Logs: int(s.logs), LogOf: func(stripe int32) int32 { return stripe }, RunID: ourRun, Stamped: s.stamped})
+	return New(Config{Logs: int(s.logs), LogOf: func(stream int32) int32 { return stream }, RunID: thisRun, Stamped: s.stamped})
 }
 
 // BenchmarkLedger reports events/s through both sides, on one goroutine.
@@ -83,23 +83,23 @@ func BenchmarkLedger(b *testing.B) {
 		name    string
 		events  int32
 		stamped bool
-		behind  uint64 // shots that reading lies behind
+		behind  uint64 // batches that reading lies behind
 		trouble bool   // a piece lost at the start, and a hole after every hundredth
 	}{
 		{"batches", 2400, false, 1 << 10, false},
 		{"batches, far behind", 2400, false, 1 << 17, false},
-		{"one-event shots", 1, false, 1 << 13, false},
-		{"one-event shots, far behind", 1, false, 1 << 20, false},
+		{"one-event batches", 1, false, 1 << 13, false},
+		{"one-event batches, far behind", 1, false, 1 << 20, false},
 		{"batches, losses and holes", 2400, false, 1 << 10, true},
-		{"one-event shots, losses and holes", 1, false, 1 << 13, true},
+		{"one-event batches, losses and holes", 1, false, 1 << 13, true},
 		{"stamped batches", 2400, true, 1 << 10, false},
-		{"stamped one-event shots", 1, true, 1 << 13, false},
+		{"stamped one-event batches", 1, true, 1 << 13, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s := newStream(4, c.events, c.stamped)
 			l := s.ledger()
 			if s.trouble = c.trouble; c.trouble {
-				l.Fired([]load.Outcome{{Shot: load.Shot{First: 1 << 50, Events: 1}, Acked: 1, Place: 0, Sum: 1}})
+				l.Fired([]load.Outcome{{Batch: load.Batch{First: 1 << 50, Events: 1}, Acked: 1, Place: 0, Sum: 1}})
 			}
 			for s.fired < c.behind {
 				l.Fired(s.fire())
@@ -123,12 +123,12 @@ func BenchmarkLedger(b *testing.B) {
 // BenchmarkReadAfterwards reads only when all was fired: what is answered
 // waits, and more than fits is summed up.
 func BenchmarkReadAfterwards(b *testing.B) {
-	for _, c := range []struct{ shots, events int }{{900_000, 2400}, {60_000_000, 1}} {
-		b.Run(fmt.Sprintf("%d shots of %d", c.shots, c.events), func(b *testing.B) {
+	for _, c := range []struct{ batches, events int }{{900_000, 2400}, {60_000_000, 1}} {
+		b.Run(fmt.Sprintf("%d batches of %d", c.batches, c.events), func(b *testing.B) {
 			for b.Loop() {
 				s := newStream(4, int32(c.events), false)
 				l := s.ledger()
-				for s.fired < uint64(c.shots) {
+				for s.fired < uint64(c.batches) {
 					l.Fired(s.fire())
 				}
 				most := l.Bytes()
@@ -141,7 +141,7 @@ func BenchmarkReadAfterwards(b *testing.B) {
 				}
 				b.ReportMetric(float64(most)/(1<<20), "MiB")
 			}
-			b.ReportMetric(float64(c.shots)*float64(c.events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(c.batches)*float64(c.events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 		})
 	}
 }

@@ -14,14 +14,14 @@ import (
 
 // one returns a ledger of one log with offsets from 100 on.
 func one(stamped bool, memory int64) *Ledger {
-	return New(Config{Logs: 1, Names: []string{"t-0"}, Start: []int64{100}, LogOf: sameLog, RunID: ourRun, Stamped: stamped, Memory: memory})
+	return New(Config{Logs: 1, Names: []string{"t-0"}, Start: []int64{100}, LogOf: sameLog, RunID: thisRun, Stamped: stamped, Memory: memory})
 }
 
 // whole says of all logs whether they were read to their ends.
 func whole(l *Ledger, yes bool) []bool { return slices.Repeat([]bool{yes}, len(l.logs)) }
 
 func ack(first uint64, n int32, place int64, sum uint32) load.Outcome {
-	return load.Outcome{Shot: load.Shot{First: first, Events: n}, Acked: n, Place: place, Sum: sum}
+	return load.Outcome{Batch: load.Batch{First: first, Events: n}, Acked: n, Place: place, Sum: sum}
 }
 
 func piece1(base int64, n int32, sum uint32) load.Arrival {
@@ -110,7 +110,7 @@ func TestVerdict(t *testing.T) {
 			l.Arrived([]load.Arrival{piece1(100, 3, 7)})
 		}, true, nil, lg{Complete: true, Acked: 3, Read: 3, Inexact: 6}},
 		{"never written", func(l *Ledger) {
-			l.Fired([]load.Outcome{{Shot: load.Shot{Events: 5}, Failed: 5, Sent: -1, Place: -1, Sum: 1}})
+			l.Fired([]load.Outcome{{Batch: load.Batch{Events: 5}, Failed: 5, Sent: -1, Place: -1, Sum: 1}})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
 		}, true, nil, lg{Complete: true, Read: 5, Foreign: 5}},
 		{"a copy of a copy", func(l *Ledger) {
@@ -122,7 +122,7 @@ func TestVerdict(t *testing.T) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 1)})
 		}, true, nil, lg{Complete: true, Acked: 10, Read: 10}},
 		{"damaged, and without an answer", func(l *Ledger) {
-			l.Fired([]load.Outcome{{Shot: load.Shot{Events: 5}, Unknown: 5, Place: -1, Sum: 1}})
+			l.Fired([]load.Outcome{{Batch: load.Batch{Events: 5}, Unknown: 5, Place: -1, Sum: 1}})
 			l.Arrived([]load.Arrival{{Base: 100, Events: 5, Sum: 1, Corrupt: true}})
 		}, true, nil, lg{Complete: true, Read: 5, Corrupted: 5}},
 		{"late by two", func(l *Ledger) {
@@ -165,12 +165,12 @@ func TestVerdictOfEachLog(t *testing.T) {
 		{"committed ones of none", true, true, []bool{true, true}, nil, [2]uint64{20, 10}, [2]uint64{5, 5}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := New(Config{Logs: 2, LogOf: func(s int32) int32 { return s }, RunID: ourRun, Stamped: tt.stamped})
+			l := New(Config{Logs: 2, LogOf: func(s int32) int32 { return s }, RunID: thisRun, Stamped: tt.stamped})
 			for log, read := range []int32{20, 30} {
 				o, a := ack(0, 10, 0, 1), stamped(0, 0, read)
-				a.Log, a.Sum, o.Stripe = int32(log), 1, int32(log)
+				a.Log, a.Sum, o.Stream = int32(log), 1, int32(log)
 				for i := range a.Stamps {
-					a.Stamps[i].Stripe = int32(log)
+					a.Stamps[i].Stream = int32(log)
 				}
 				for i := range int32(4) {
 					o.First, o.Place = uint64(10*i), int64(10*i)
@@ -202,7 +202,7 @@ func TestVerdictOfStamps(t *testing.T) {
 	events := func(base int64, first uint64, n int) load.Arrival {
 		a := piece1(base, int32(n), 1)
 		for i := range n {
-			a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: first + uint64(i), Offset: base + int64(i)})
+			a.Stamps = append(a.Stamps, load.Stamp{Run: thisRun, Index: first + uint64(i), Offset: base + int64(i)})
 		}
 		return a
 	}
@@ -242,7 +242,7 @@ func TestVerdictOfStamps(t *testing.T) {
 		{"without a checksum, the first damaged", []load.Outcome{ack(7, 5, 100, 0)}, change(events(100, 7, 5), func(a *load.Arrival) {
 			a.Stamps[0].Bad = true
 		}), lg{Acked: 5, Read: 5, Inexact: 2}},
-		{"without a checksum, acked in part", []load.Outcome{{Shot: load.Shot{First: 7, Events: 5}, Acked: 4, Failed: 1}}, []load.Arrival{events(100, 7, 4)}, lg{Acked: 4, Read: 4, Inexact: 8}},
+		{"without a checksum, acked in part", []load.Outcome{{Batch: load.Batch{First: 7, Events: 5}, Acked: 4, Failed: 1}}, []load.Arrival{events(100, 7, 4)}, lg{Acked: 4, Read: 4, Inexact: 8}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -278,10 +278,10 @@ func TestNothingAcknowledged(t *testing.T) {
 			for i := range int64(n) {
 				a := piece1(100+3*i, 3, uint32(i+1))
 				for k := range 3 {
-					a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: uint64(3*i) + uint64(k), Offset: a.Base + int64(k)})
+					a.Stamps = append(a.Stamps, load.Stamp{Run: thisRun, Index: uint64(3*i) + uint64(k), Offset: a.Base + int64(k)})
 				}
 				l.Arrived([]load.Arrival{a})
-				o := load.Outcome{Shot: load.Shot{First: uint64(3 * i), Events: 3}, Unknown: 3, Place: -1, Sum: a.Sum}
+				o := load.Outcome{Batch: load.Batch{First: uint64(3 * i), Events: 3}, Unknown: 3, Place: -1, Sum: a.Sum}
 				if i%100 == 0 {
 					o.Unknown, o.Failed = 0, 3
 				}
@@ -355,12 +355,12 @@ func TestSumsFindWhatIsMissing(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	const memory = 3 << 20
 	stamp := func(i int64) []load.Stamp {
-		return []load.Stamp{{Run: ourRun, Index: uint64(i), Offset: i}}
+		return []load.Stamp{{Run: thisRun, Index: uint64(i), Offset: i}}
 	}
 	tests := []struct {
 		name    string
 		stamped bool
-		tell    func(l *Ledger, i int64)
+		feed    func(l *Ledger, i int64)
 	}{
 		{"answers, nothing read", false, func(l *Ledger, i int64) { l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))}) }},
 		{"answers with gaps, nothing read", false, func(l *Ledger, i int64) {
@@ -368,7 +368,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}},
 		{"strangers", false, func(l *Ledger, i int64) { l.Arrived([]load.Arrival{piece1(2*i, 1, uint32(i+1))}) }},
 		{"no answers", false, func(l *Ledger, i int64) {
-			l.Fired([]load.Outcome{{Shot: load.Shot{First: uint64(i), Events: 1}, Unknown: 1, Place: -1, Sum: uint32(i + 1)}})
+			l.Fired([]load.Outcome{{Batch: load.Batch{First: uint64(i), Events: 1}, Unknown: 1, Place: -1, Sum: uint32(i + 1)}})
 		}},
 		{"every other one lost", false, func(l *Ledger, i int64) {
 			l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
@@ -402,9 +402,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := heap()
-			l := New(Config{Logs: 1, LogOf: sameLog, RunID: ourRun, Stamped: tt.stamped, Memory: memory})
+			l := New(Config{Logs: 1, LogOf: sameLog, RunID: thisRun, Stamped: tt.stamped, Memory: memory})
 			for i := range int64(200_000) {
-				tt.tell(l, i)
+				tt.feed(l, i)
 			}
 			if got := heap() - before; got > memory {
 				t.Errorf("%d KiB in use, %d by its own count, of at most %d", got>>10, l.Bytes()>>10, memory>>10)
@@ -426,7 +426,7 @@ func TestConcurrently(t *testing.T) {
 		group.Go(func() {
 			for i := range int64(n) {
 				o := ack(uint64(2*i), 2, 2*i, uint32(i+1))
-				o.Stripe = g
+				o.Stream = g
 				l.Fired([]load.Outcome{o})
 			}
 		})
@@ -478,7 +478,7 @@ func TestGone(t *testing.T) {
 			l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }})
 			at := int64(0)
 			for i := range 10 {
-				o := load.Outcome{Shot: load.Shot{First: uint64(10 * i), Events: 10}, Acked: 10, Place: at, Sum: uint32(i + 1)}
+				o := load.Outcome{Batch: load.Batch{First: uint64(10 * i), Events: 10}, Acked: 10, Place: at, Sum: uint32(i + 1)}
 				l.Fired([]load.Outcome{o})
 				l.Arrived([]load.Arrival{{Base: at, Events: 10, Sum: uint32(i + 1)}})
 				at += 10

@@ -6,9 +6,9 @@ import (
 	"carronade/load"
 )
 
-// fired takes in what became of a shot.
+// fired takes in what became of a batch.
 func (g *log) fired(o *load.Outcome) {
-	p := piece{first: o.First, sum: o.Sum, n: o.Events, stripe: o.Stripe}
+	p := piece{first: o.First, sum: o.Sum, n: o.Events, stream: o.Stream}
 	g.acked += uint64(o.Acked)
 	whole := o.Acked == o.Events
 	if g.ledger.cfg.Keys != nil && whole {
@@ -21,20 +21,20 @@ func (g *log) fired(o *load.Outcome) {
 	case whole && g.closed:
 		g.uncheckedAcked += uint64(p.n)
 	case whole && g.bare && g.seen != nil:
-		g.answer(p.stripe, p.first, p.first+uint64(p.n))
+		g.answer(p.stream, p.first, p.first+uint64(p.n))
 	case whole && g.bare && o.Place >= 0:
 		g.coverAcked(o.Place, p)
 	case whole && o.Place >= 0:
-		g.settle(o.Place, p)
+		g.decide(o.Place, p)
 	case whole && o.Sum != 0:
 		p.unplaced = true
 		g.keep(p)
 	case o.Acked > 0:
-		// Part of a shot, or nobody knows where: there is no piece to look
+		// Part of a batch, or nobody knows where: there is no piece to look
 		// for, and what is found of it is not known again.
 		g.uncheckedAcked += uint64(o.Acked)
 		if g.seen != nil {
-			g.put(g.partly, p.stripe, p.first, p.first+uint64(p.n))
+			g.put(g.partly, p.stream, p.first, p.first+uint64(p.n))
 		} else {
 			g.forgot = true
 		}
@@ -49,7 +49,7 @@ func (g *log) fired(o *load.Outcome) {
 		if g.bare && g.seen != nil {
 			// Found and not acked says it all.
 			if p.refused {
-				g.put(g.denied, p.stripe, p.first, p.first+uint64(p.n))
+				g.put(g.denied, p.stream, p.first, p.first+uint64(p.n))
 			}
 			return
 		}
@@ -66,7 +66,7 @@ func (g *log) keep(p piece) {
 			if g.dropped == nil {
 				g.dropped = map[int32]uint64{}
 			}
-			g.dropped[p.stripe] = max(g.dropped[p.stripe], p.first+uint64(p.n))
+			g.dropped[p.stream] = max(g.dropped[p.stream], p.first+uint64(p.n))
 		}
 		if p.unplaced {
 			g.uncheckedAcked += uint64(p.n)
@@ -78,8 +78,8 @@ func (g *log) keep(p piece) {
 	g.grow(int64(cap(g.unknown)-before) * pieceBytes)
 }
 
-// settle takes in a piece that the system says it has put at base.
-func (g *log) settle(base int64, p piece) {
+// decide takes in a piece that the system says it has put at base.
+func (g *log) decide(base int64, p piece) {
 	w := g.at(base, &g.ackAt)
 	if w == nil {
 		g.uncheckedAcked += uint64(p.n)
@@ -87,34 +87,34 @@ func (g *log) settle(base int64, p piece) {
 	}
 	off := uint16(base) & (windowSize - 1)
 	if w.sums != nil {
-		g.sumAcked(w, entry{first: p.first, sum: p.sum, n: p.n, stripe: p.stripe, off: off})
+		g.sumAcked(w, entry{first: p.first, sum: p.sum, n: p.n, stream: p.stream, off: off})
 		return
 	}
 	live := w.entries()
 	i := w.find(off)
 	for ; i < len(live) && live[i].off == off; i++ {
 		e := &live[i]
-		if e.state != arrived || !e.fits(p.sum, p.n, p.stripe, p.first) {
+		if e.state != arrived || !e.fits(p.sum, p.n, p.stream, p.first) {
 			continue
 		}
-		e.state, e.stripe, e.first = matched, p.stripe, p.first
+		e.state, e.stream, e.first = matched, p.stream, p.first
 		g.orphans--
 		g.match(w, i, base)
 		return
 	}
-	g.insert(w, i, entry{first: p.first, sum: p.sum, n: p.n, stripe: p.stripe, off: off, state: acked})
+	g.insert(w, i, entry{first: p.first, sum: p.sum, n: p.n, stream: p.stream, off: off, state: acked})
 }
 
 // fits reports whether e, an arrival or an acked piece, may be the other half
 // of the piece.
-func (e *entry) fits(sum uint32, n, stripe int32, first uint64) bool {
+func (e *entry) fits(sum uint32, n, stream int32, first uint64) bool {
 	if e.n != n || e.sum != sum && e.sum != 0 && sum != 0 {
 		return false
 	}
-	if e.stripe == unknownStripe || stripe == unknownStripe {
+	if e.stream == unknownStream || stream == unknownStream {
 		return true
 	}
-	return e.stripe == stripe && e.first == first
+	return e.stream == stream && e.first == first
 }
 
 // arrived takes in a piece that was read.
@@ -126,7 +126,7 @@ func (g *log) arrived(a *load.Arrival) {
 		g.arrivedStamped(a)
 		return
 	}
-	g.place(a.Base, entry{sum: a.Sum, n: a.Events, stripe: unknownStripe, corrupt: a.Corrupt}, a.Events)
+	g.place(a.Base, entry{sum: a.Sum, n: a.Events, stream: unknownStream, corrupt: a.Corrupt}, a.Events)
 }
 
 // place takes in a piece that was read at base, of which bad events are
@@ -156,11 +156,11 @@ func (g *log) place(base int64, p entry, bad int32) {
 		g.coverRead(base, p.n)
 		return
 	}
-	if g.bare && p.stripe != unknownStripe {
+	if g.bare && p.stream != unknownStream {
 		if !p.corrupt {
 			bad = 0
 		}
-		g.meet(base, p.stripe, p.first, p.n, uint64(bad))
+		g.meet(base, p.stream, p.first, p.n, uint64(bad))
 		return
 	}
 	if w == nil {
@@ -182,7 +182,7 @@ func (g *log) place(base int64, p entry, bad int32) {
 	i := w.find(off)
 	for ; i < len(live) && live[i].off == off; i++ {
 		e := &live[i]
-		if e.state != acked || !e.fits(p.sum, p.n, p.stripe, p.first) {
+		if e.state != acked || !e.fits(p.sum, p.n, p.stream, p.first) {
 			continue
 		}
 		e.state, e.corrupt = matched, p.corrupt
@@ -215,7 +215,7 @@ func (g *log) reach(base int64, n int32) {
 func (g *log) waits(w *window, off uint16, p entry) bool {
 	live := w.entries()
 	for i := w.find(off); i < len(live) && live[i].off == off; i++ {
-		if live[i].state == acked && live[i].fits(p.sum, p.n, p.stripe, p.first) {
+		if live[i].state == acked && live[i].fits(p.sum, p.n, p.stream, p.first) {
 			return true
 		}
 	}
@@ -249,7 +249,7 @@ func (g *log) match(w *window, i int, base int64) {
 		delete(g.bad, base)
 	}
 	if g.seen != nil {
-		g.see(e.stripe, e.first, e.n)
+		g.see(e.stream, e.first, e.n)
 	} else {
 		g.remember(key{e.sum, e.n})
 	}
@@ -269,14 +269,14 @@ func (g *log) match(w *window, i int, base int64) {
 }
 
 // see adds to the indices found where they should be.
-func (g *log) see(stripe int32, first uint64, n int32) {
-	g.put(g.seen, stripe, first, first+uint64(n))
+func (g *log) see(stream int32, first uint64, n int32) {
+	g.put(g.seen, stream, first, first+uint64(n))
 }
 
 // arrivedStamped takes in a piece whose events say who they are.
 func (g *log) arrivedStamped(a *load.Arrival) {
-	if first, stripe, bad, ok := g.whole(a); ok {
-		g.place(a.Base, entry{first: first, sum: a.Sum, n: a.Events, stripe: stripe, corrupt: a.Corrupt || bad > 0}, damaged(bad, a.Events))
+	if first, stream, bad, ok := g.whole(a); ok {
+		g.place(a.Base, entry{first: first, sum: a.Sum, n: a.Events, stream: stream, corrupt: a.Corrupt || bad > 0}, damaged(bad, a.Events))
 		return
 	}
 	// A piece put together of several: each run of consecutive events is one
@@ -287,7 +287,7 @@ func (g *log) arrivedStamped(a *load.Arrival) {
 		k, bad := g.run(s)
 		switch {
 		case s[0].Bad:
-			g.place(s[0].Offset, entry{n: int32(k), stripe: unknownStripe, corrupt: true}, int32(k))
+			g.place(s[0].Offset, entry{n: int32(k), stream: unknownStream, corrupt: true}, int32(k))
 		case s[0].Run != g.ledger.cfg.RunID:
 			g.stranger(s[0].Offset, int32(k))
 		default:
@@ -295,9 +295,9 @@ func (g *log) arrivedStamped(a *load.Arrival) {
 			case elsewhere:
 				bad = int32(k)
 			case g.bare && bad > 0:
-				g.put(g.inferred, s[0].Stripe, s[0].Index, s[0].Index+uint64(k))
+				g.put(g.inferred, s[0].Stream, s[0].Index, s[0].Index+uint64(k))
 			}
-			g.place(s[0].Offset, entry{first: s[0].Index, n: int32(k), stripe: s[0].Stripe, corrupt: bad > 0}, bad)
+			g.place(s[0].Offset, entry{first: s[0].Index, n: int32(k), stream: s[0].Stream, corrupt: bad > 0}, bad)
 		}
 		s = s[k:]
 	}
@@ -316,7 +316,7 @@ func (g *log) run(s []load.Stamp) (k int, bad int32) {
 			}
 			k++
 		case s[i].Bad:
-		case s[i].Run != s[0].Run || s[i].Stripe != s[0].Stripe || s[i].Index != s[0].Index+uint64(i):
+		case s[i].Run != s[0].Run || s[i].Stream != s[0].Stream || s[i].Index != s[0].Index+uint64(i):
 			return k, bad
 		default:
 			bad += int32(i - k)
@@ -347,10 +347,10 @@ func (g *log) stranger(base int64, n int32) {
 
 // whole reports whether a piece is consecutive events of this run, damaged
 // ones aside, and which.
-func (g *log) whole(a *load.Arrival) (first uint64, stripe, bad int32, ok bool) {
-	stripe = unknownStripe
+func (g *log) whole(a *load.Arrival) (first uint64, stream, bad int32, ok bool) {
+	stream = unknownStream
 	if g.bare || int(a.Events) != len(a.Stamps) {
-		return 0, stripe, 0, false
+		return 0, stream, 0, false
 	}
 	run := g.ledger.cfg.RunID
 	for i := range a.Stamps {
@@ -360,17 +360,17 @@ func (g *log) whole(a *load.Arrival) (first uint64, stripe, bad int32, ok bool) 
 			continue
 		}
 		if s.Run != run || s.Offset != a.Base+int64(i) {
-			return 0, stripe, 0, false
+			return 0, stream, 0, false
 		}
-		if stripe == unknownStripe {
+		if stream == unknownStream {
 			if s.Index < uint64(i) {
-				return 0, stripe, 0, false
+				return 0, stream, 0, false
 			}
-			stripe, first = s.Stripe, s.Index-uint64(i)
+			stream, first = s.Stream, s.Index-uint64(i)
 		}
-		if s.Stripe != stripe || s.Index != first+uint64(i) {
-			return 0, stripe, 0, false
+		if s.Stream != stream || s.Index != first+uint64(i) {
+			return 0, stream, 0, false
 		}
 	}
-	return first, stripe, bad, true
+	return first, stream, bad, true
 }

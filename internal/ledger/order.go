@@ -1,7 +1,7 @@
 package ledger
 
-// advance settles the entry at place i of w, whose base is next, and all that
-// follow without a gap. Of what is settled only the top of each stripe is
+// advance decides the entry at place i of w, whose base is next, and all that
+// follow without a gap. Of what is decided only the top of each stream is
 // kept: whatever comes next lies behind it.
 func (g *log) advance(w *window, i int) {
 	for {
@@ -34,14 +34,14 @@ func (g *log) advance(w *window, i int) {
 }
 
 // late returns how many events of an entry lie behind one with a larger index,
-// and raises the top of its stripe.
+// and raises the top of its stream.
 func (g *log) late(e *entry, top map[int32]uint64) uint64 {
-	if e.stripe == nobody {
+	if e.stream == nobody {
 		return 0
 	}
-	t, end := top[e.stripe], e.first+uint64(e.n)
+	t, end := top[e.stream], e.first+uint64(e.n)
 	if end > t {
-		top[e.stripe] = end
+		top[e.stream] = end
 	}
 	if e.first >= t {
 		return 0
@@ -49,28 +49,28 @@ func (g *log) late(e *entry, top map[int32]uint64) uint64 {
 	return min(uint64(e.n), t-e.first)
 }
 
-// behind judges an entry that comes when what lies behind it is settled: in a
+// behind judges an entry that comes when what lies behind it is decided: in a
 // log that began anew, or read out of order. Only that it follows everything
-// can still be known. Where it fills a hole that was passed over, what was settled
+// can still be known. Where it fills a hole that was passed over, what was decided
 // behind it may be late.
 func (g *log) behind(e *entry, base int64) {
-	if e.stripe == nobody {
+	if e.stream == nobody {
 		return
 	}
-	if t := g.top[e.stripe]; e.first >= t {
+	if t := g.top[e.stream]; e.first >= t {
 		if t > 0 && base >= g.hole {
-			g.shaken = min(g.shaken, base+int64(e.n))
+			g.doubtfulFrom = min(g.doubtfulFrom, base+int64(e.n))
 		}
-		g.top[e.stripe] = e.first + uint64(e.n)
+		g.top[e.stream] = e.first + uint64(e.n)
 		return
 	}
 	g.unordered += uint64(e.n)
 }
 
-// compress makes one entry of matched ones of a stripe that follow each other
+// compress makes one entry of matched ones of a stream that follow each other
 // in index and offset with nothing between them whose place in the order is
 // still open, and no offset of which nothing was heard. What is behind a lost
-// piece, or behind a hole in the log, cannot be settled, and would pile up
+// piece, or behind a hole in the log, cannot be decided, and would pile up
 // otherwise. A window that becomes empty goes.
 func (g *log) compress() {
 	m := merger{last: map[int32]place{}}
@@ -97,7 +97,7 @@ func (g *log) compress() {
 	g.compressAt = max(g.patience, 2*g.matched, g.entries/8)
 }
 
-// skip settles what can be when a log is read in order: where reading has
+// skip decides what can be when a log is read in order: where reading has
 // passed, nothing comes any more, so that holes in the log and lost pieces hold
 // nothing up. Only a piece that was read and may still be acked does.
 func (g *log) skip() {
@@ -147,9 +147,9 @@ func (g *log) skip() {
 	g.windows = kept
 }
 
-// A merger joins entries of a stripe that follow each other, over windows.
+// A merger joins entries of a stream that follow each other, over windows.
 type merger struct {
-	last  map[int32]place // of each stripe, the entry to join
+	last  map[int32]place // of each stream, the entry to join
 	order int             // grows with every entry kept
 
 	// The end of what the entries since the last gap cover together. Woven
@@ -181,7 +181,7 @@ func (m *merger) merge(w *window) (left int) {
 		} else {
 			m.covered += int64(e.n)
 		}
-		if p, ok := m.last[e.stripe]; ok && (p.w == w || e.state == matched) {
+		if p, ok := m.last[e.stream]; ok && (p.w == w || e.state == matched) {
 			// It is written already, also when it is in this window.
 			run := &p.w.entries()[p.i]
 			if run.state == e.state && run.first+uint64(run.n) == e.first && run.n < 1<<30 && e.n < 1<<30 {
@@ -194,7 +194,7 @@ func (m *merger) merge(w *window) (left int) {
 		}
 		m.order++
 		kept = append(kept, e)
-		m.last[e.stripe] = place{w, len(kept) - 1, m.order}
+		m.last[e.stream] = place{w, len(kept) - 1, m.order}
 		if e.state == matched {
 			left++
 		}

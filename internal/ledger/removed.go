@@ -37,7 +37,7 @@ func (j *judge) remainder(here place, base int64, e *entry, cut []cutPiece) bool
 			continue
 		}
 		j.rest[c.p] += e.n
-		j.ours[here] = piece{first: a.first + uint64(from), n: e.n, stripe: a.stripe}
+		j.ownPieces[here] = piece{first: a.first + uint64(from), n: e.n, stream: a.stream}
 		return true
 	}
 	return false

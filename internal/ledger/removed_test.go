@@ -32,7 +32,7 @@ func TestRemovedAtRandom(t *testing.T) {
 			lostAt[i] = r.IntN(10) == 0
 		}
 		for _, method := range []string{"batches", "batches and stamps", "stamps", "offsets"} {
-			l := New(Config{Logs: 1, Start: []int64{100}, LogOf: sameLog, RunID: ourRun, Stamped: method != "batches" && method != "offsets"})
+			l := New(Config{Logs: 1, Start: []int64{100}, LogOf: sameLog, RunID: thisRun, Stamped: method != "batches" && method != "offsets"})
 			bare := method == "stamps" || method == "offsets"
 			for _, s := range gone.spans {
 				l.Removed(0, int64(s.lo), int64(s.hi))
@@ -57,7 +57,7 @@ func TestRemovedAtRandom(t *testing.T) {
 					}
 					if l.cfg.Stamped {
 						for at := x.lo; at < x.hi; at++ {
-							a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: o.First + at - lo, Offset: int64(at)})
+							a.Stamps = append(a.Stamps, load.Stamp{Run: thisRun, Index: o.First + at - lo, Offset: int64(at)})
 						}
 					}
 					l.Arrived([]load.Arrival{a})

@@ -27,17 +27,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const ourRun = 0xca220
+const thisRun = 0xca220
 
 // A world is a producer, logs that do wrong, and the truth about it.
 type world struct {
 	rnd     *rand.Rand
 	logs    int
-	stripes int
+	streams int
 	stamped bool
-	most    int // events of a shot
+	most    int // events of a batch
 
-	next     []uint64 // index, by stripe
+	next     []uint64 // index, by stream
 	ends     []int64  // by log
 	start    []int64
 	outcomes []load.Outcome
@@ -52,14 +52,14 @@ type world struct {
 // laid is a piece in a log.
 type laid struct {
 	arrival load.Arrival
-	shot    int // of outcomes; -1: foreign
+	batch   int // of outcomes; -1: foreign
 	copied  bool
 }
 
-func newWorld(seed uint64, logs, stripes, most int, stamped bool) *world {
+func newWorld(seed uint64, logs, streams, most int, stamped bool) *world {
 	w := &world{
-		rnd: rand.New(rand.NewPCG(seed, 1)), logs: logs, stripes: stripes, stamped: stamped, most: most,
-		next: make([]uint64, stripes), ends: make([]int64, logs), pieces: make([][]laid, logs),
+		rnd: rand.New(rand.NewPCG(seed, 1)), logs: logs, streams: streams, stamped: stamped, most: most,
+		next: make([]uint64, streams), ends: make([]int64, logs), pieces: make([][]laid, logs),
 	}
 	for i := range w.ends {
 		w.ends[i] = w.rnd.Int64N(100_000)
@@ -68,13 +68,13 @@ func newWorld(seed uint64, logs, stripes, most int, stamped bool) *world {
 	return w
 }
 
-func (w *world) logOf(stripe int32) int32 { return stripe % int32(w.logs) }
+func (w *world) logOf(stream int32) int32 { return stream % int32(w.logs) }
 
-// shot fires the next events of some stripe.
-func (w *world) shot() load.Outcome {
-	s := int32(w.rnd.IntN(w.stripes))
+// batch fires the next events of some stream.
+func (w *world) batch() load.Outcome {
+	s := int32(w.rnd.IntN(w.streams))
 	n := int32(1 + w.rnd.IntN(w.most))
-	o := load.Outcome{Shot: load.Shot{Stripe: s, First: w.next[s], Events: n}, Place: -1}
+	o := load.Outcome{Batch: load.Batch{Stream: s, First: w.next[s], Events: n}, Place: -1}
 	w.next[s] += uint64(n)
 	w.sums++
 	o.Sum = w.sums * 2654435761 // never the same, never 0
@@ -82,19 +82,19 @@ func (w *world) shot() load.Outcome {
 }
 
 // lay appends a piece to a log, and returns its base.
-func (w *world) lay(log int32, shot int, o load.Outcome, change func(a *load.Arrival)) int64 {
+func (w *world) lay(log int32, batch int, o load.Outcome, change func(a *load.Arrival)) int64 {
 	a := load.Arrival{Log: log, Base: w.ends[log], Events: o.Events, Sum: o.Sum, ProducerID: -1}
 	if w.stamped {
 		a.Stamps = make([]load.Stamp, o.Events)
 		for i := range a.Stamps {
-			a.Stamps[i] = load.Stamp{Run: ourRun, Stripe: o.Stripe, Index: o.First + uint64(i), Offset: a.Base + int64(i)}
+			a.Stamps[i] = load.Stamp{Run: thisRun, Stream: o.Stream, Index: o.First + uint64(i), Offset: a.Base + int64(i)}
 		}
 	}
 	w.ends[log] += int64(o.Events)
 	if change != nil {
 		change(&a)
 	}
-	w.pieces[log] = append(w.pieces[log], laid{arrival: a, shot: shot})
+	w.pieces[log] = append(w.pieces[log], laid{arrival: a, batch: batch})
 	w.truth.Read += uint64(o.Events)
 	return a.Base
 }
@@ -105,10 +105,10 @@ func (w *world) acked(o load.Outcome) load.Outcome {
 	return o
 }
 
-// step fires one shot, or does something else, with one of the faults.
+// step fires one batch, or does something else, with one of the faults.
 func (w *world) step(fault int) {
-	o := w.shot()
-	log, id, n := w.logOf(o.Stripe), len(w.outcomes), uint64(o.Events)
+	o := w.batch()
+	log, id, n := w.logOf(o.Stream), len(w.outcomes), uint64(o.Events)
 	unknown := func() { o.Unknown, o.Class = o.Events, load.Timeout }
 	refused := func() { o.Failed, o.Class = o.Events, load.Rejected }
 	switch fault {
@@ -162,7 +162,7 @@ func (w *world) step(fault int) {
 		})
 		w.truth.Corrupted += damaged
 	case 11: // somebody else's
-		w.next[o.Stripe] -= n
+		w.next[o.Stream] -= n
 		w.lay(log, -1, o, func(a *load.Arrival) {
 			for i := range a.Stamps {
 				a.Stamps[i].Run++
@@ -171,7 +171,7 @@ func (w *world) step(fault int) {
 		w.truth.Foreign += n
 		return
 	case 12: // a hole, as markers and compaction leave
-		w.next[o.Stripe] -= n
+		w.next[o.Stream] -= n
 		w.ends[log] += int64(n)
 		return
 	case 13: // not where the answer says
@@ -221,14 +221,14 @@ func (w *world) finish() {
 	for _, log := range w.pieces {
 		top := map[int32]uint64{}
 		for _, p := range log {
-			if p.shot < 0 || p.copied {
+			if p.batch < 0 || p.copied {
 				continue
 			}
-			o := w.outcomes[p.shot]
-			if o.First < top[o.Stripe] {
+			o := w.outcomes[p.batch]
+			if o.First < top[o.Stream] {
 				w.truth.Reordered += uint64(o.Events)
 			}
-			top[o.Stripe] = max(top[o.Stripe], o.First+uint64(o.Events))
+			top[o.Stream] = max(top[o.Stream], o.First+uint64(o.Events))
 		}
 	}
 	// Deferred pieces keep the offsets of damaged stamps, which are laid
@@ -245,9 +245,9 @@ func (w *world) finish() {
 
 // tell tells a ledger everything: each side in order, in near order or in none,
 // the two sides interleaved.
-func (w *world) tell(l *Ledger, disorder int) { w.tellBoth(l, disorder, disorder) }
+func (w *world) feed(l *Ledger, disorder int) { w.feedBoth(l, disorder, disorder) }
 
-func (w *world) tellBoth(l *Ledger, disorder, readDisorder int) {
+func (w *world) feedBoth(l *Ledger, disorder, readDisorder int) {
 	outcomes := slices.Clone(w.outcomes)
 	var arrivals []load.Arrival
 	for _, log := range w.pieces {
@@ -264,14 +264,14 @@ func (w *world) tellBoth(l *Ledger, disorder, readDisorder int) {
 	readAhead := w.rnd.IntN(3)
 	for len(outcomes)+len(arrivals) > 0 {
 		n := 1 + w.rnd.IntN(20)
-		tellOutcome := w.rnd.IntN(2) == 0
+		feedOutcome := w.rnd.IntN(2) == 0
 		switch readAhead { // acks first, or reading first, or both at once
 		case 1:
-			tellOutcome = len(outcomes) > 0
+			feedOutcome = len(outcomes) > 0
 		case 2:
-			tellOutcome = len(arrivals) == 0
+			feedOutcome = len(arrivals) == 0
 		}
-		if tellOutcome {
+		if feedOutcome {
 			n = min(n, len(outcomes))
 			l.Fired(outcomes[:n])
 			outcomes = outcomes[n:]
@@ -296,7 +296,7 @@ func shuffle[T any](rnd *rand.Rand, s []T, disorder int) {
 }
 
 func (w *world) ledger(memory int64) *Ledger {
-	return New(Config{Logs: w.logs, Start: w.start, LogOf: w.logOf, RunID: ourRun, Stamped: w.stamped, Memory: memory})
+	return New(Config{Logs: w.logs, Start: w.start, LogOf: w.logOf, RunID: thisRun, Stamped: w.stamped, Memory: memory})
 }
 
 func totals(v measure.Ledger) measure.Ledger {
@@ -305,11 +305,11 @@ func totals(v measure.Ledger) measure.Ledger {
 }
 
 func drawWorld(t *rapid.T, stamped bool) *world {
-	w := newWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "logs"), rapid.IntRange(1, 6).Draw(t, "stripes"),
+	w := newWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "logs"), rapid.IntRange(1, 6).Draw(t, "streams"),
 		rapid.SampledFrom([]int{1, 5, 3000}).Draw(t, "most"), stamped)
 	share := rapid.SampledFrom([]int{0, 1, 10, 100}).Draw(t, "faults in a hundred")
 	only := rapid.IntRange(-1, faults-1).Draw(t, "only")
-	for range rapid.IntRange(0, 600).Draw(t, "shots") {
+	for range rapid.IntRange(0, 600).Draw(t, "batches") {
 		fault := 0
 		if w.rnd.IntN(100) < share {
 			if fault = only; only < 0 {
@@ -339,7 +339,7 @@ func TestEveryFaultIsReportedExactly(t *testing.T) {
 					// Which would turn out too late for so few pieces.
 					l.logs[i].inOrder = disorder == 0
 				}
-				w.tell(l, disorder)
+				w.feed(l, disorder)
 				got := l.Verdict(whole(l, true), w.ends)
 				if diff := cmp.Diff(w.truth, totals(got)); diff != "" {
 					t.Fatalf("truth, verdict:\n%s", diff)
@@ -371,7 +371,7 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := drawWorld(t, stamped)
 				l := w.ledger(rapid.Int64Range(1000, 40_000).Draw(t, "memory"))
-				w.tell(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"))
+				w.feed(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"))
 				checkClaims(t, w, l.Verdict(whole(l, true), w.ends))
 			})
 		})

@@ -180,7 +180,7 @@ func (g *log) fold(w *window) {
 	for _, e := range again {
 		base := w.number<<windowBits + int64(e.off)
 		if e.state == acked {
-			g.coverAcked(base, piece{first: e.first, n: e.n, stripe: e.stripe})
+			g.coverAcked(base, piece{first: e.first, n: e.n, stream: e.stream})
 		} else {
 			g.coverRead(base, e.n)
 		}
@@ -209,7 +209,7 @@ func (g *log) sumAcked(w *window, e entry) {
 	if i > 0 {
 		// Only what begins where the other ends: nothing can come between.
 		p := &w.entries()[i-1]
-		if p.state == summed && p.sum != woven && p.stripe == e.stripe && p.first+uint64(p.n) == e.first && int32(p.off)+p.n == int32(e.off) {
+		if p.state == summed && p.sum != woven && p.stream == e.stream && p.first+uint64(p.n) == e.first && int32(p.off)+p.n == int32(e.off) {
 			p.n += e.n
 			return
 		}
@@ -229,7 +229,7 @@ func (g *log) sumArrived(w *window, e entry) {
 // full reports that memory is at its bound.
 func (l *Ledger) full() bool { return l.used.Load() > l.limit+l.limit/8 }
 
-// relieve makes room when memory is short: what can be settled is settled,
+// relieve makes room when memory is short: what can be decided is decided,
 // then windows keep sums only, and at last nothing more is taken in.
 func (l *Ledger) relieve() {
 	if used := l.used.Load(); used <= l.limit || used <= l.again.Load() || !l.relieving.CompareAndSwap(false, true) {
@@ -268,7 +268,7 @@ func (l *Ledger) relieve() {
 	}
 }
 
-// pair settles arrivals of pieces without an answer early, when memory is
+// pair decides arrivals of pieces without an answer early, when memory is
 // short: where nothing is ever acked, they would all wait for the verdict.
 func (g *log) pair() {
 	if g.orphans == 0 || len(g.unknown) == 0 {
@@ -278,7 +278,7 @@ func (g *log) pair() {
 	for i, p := range g.unknown {
 		k := key{p.sum, p.n}
 		if g.seen != nil {
-			k = key{uint32(p.first), p.stripe} // told apart again below
+			k = key{uint32(p.first), p.stream} // distinguished again below
 		}
 		open[k] = append(open[k], i)
 	}
@@ -289,11 +289,11 @@ func (g *log) pair() {
 		}
 		k := key{e.sum, e.n}
 		if g.seen != nil {
-			k = key{uint32(e.first), e.stripe}
+			k = key{uint32(e.first), e.stream}
 		}
 		for _, i := range open[k] {
 			p := g.unknown[i]
-			if done[i] || g.seen != nil && (p.first != e.first || p.n != e.n || g.seen[e.stripe].count(e.first, e.first+uint64(e.n)) > 0) {
+			if done[i] || g.seen != nil && (p.first != e.first || p.n != e.n || g.seen[e.stream].count(e.first, e.first+uint64(e.n)) > 0) {
 				continue
 			}
 			done[i] = true
@@ -303,11 +303,11 @@ func (g *log) pair() {
 				g.refused += uint64(p.n)
 			}
 			if g.seen != nil {
-				g.see(p.stripe, p.first, p.n)
+				g.see(p.stream, p.first, p.n)
 			} else {
 				g.remember(key{e.sum, e.n})
 			}
-			e.state, e.stripe, e.first, e.sum = matched, p.stripe, p.first, 0
+			e.state, e.stream, e.first, e.sum = matched, p.stream, p.first, 0
 			g.orphans--
 			break
 		}

@@ -151,7 +151,7 @@ func TestUnreadStamps(t *testing.T) {
 	l.Fired([]load.Outcome{ack(0, 10, 100, 0)})
 	a := piece1(100, 4, 0)
 	for i := range 4 {
-		a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: uint64(i), Offset: 100 + int64(i)})
+		a.Stamps = append(a.Stamps, load.Stamp{Run: thisRun, Index: uint64(i), Offset: 100 + int64(i)})
 	}
 	l.Arrived([]load.Arrival{a})
 	want := measure.Ledger{Acked: 10, Read: 4, Unread: 6}
@@ -169,17 +169,17 @@ func TestUnreadStamps(t *testing.T) {
 	}
 }
 
-// TestWovenStripes holds up a log of two stripes, until what lies behind is
+// TestWovenStreams holds up a log of two streams, until what lies behind is
 // compressed to one entry of each, and lets it go on: the order must not
 // depend on where those entries begin.
-func TestWovenStripes(t *testing.T) {
+func TestWovenStreams(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	g := &l.logs[0]
 	g.patience, g.compressAt = 10, 10
 	g.inOrder = false
-	fire := func(i int64, stripe int32, first uint64) {
+	fire := func(i int64, stream int32, first uint64) {
 		o := ack(first, 1, i, uint32(i+1))
-		o.Stripe = stripe
+		o.Stream = stream
 		l.Fired([]load.Outcome{o})
 	}
 	const n = 100
@@ -193,7 +193,7 @@ func TestWovenStripes(t *testing.T) {
 		t.Fatalf("%d entries are left of %d: nothing is woven", g.entries, n)
 	}
 	fire(0, 0, 5)
-	// The last one lies behind all others of its stripe, in the log.
+	// The last one lies behind all others of its stream, in the log.
 	l.Arrived([]load.Arrival{piece1(n, 1, n+1), piece1(n+1, 1, n+2)})
 	fire(n, 1, 9)
 	fire(n+1, 1, 1000)
@@ -203,9 +203,9 @@ func TestWovenStripes(t *testing.T) {
 	}
 }
 
-// TestBehindWhatIsSettled has a log begin anew: what follows everything is in
+// TestBehindWhatIsDecided has a log begin anew: what follows everything is in
 // order, and of what does not nobody can tell.
-func TestBehindWhatIsSettled(t *testing.T) {
+func TestBehindWhatIsDecided(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	for i := range int64(10) {
 		l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
@@ -220,7 +220,7 @@ func TestBehindWhatIsSettled(t *testing.T) {
 }
 
 // TestSkippedHoles reads in order past holes and a lost piece, with the answers
-// of several windows waiting beyond: these must not go with what is settled.
+// of several windows waiting beyond: these must not go with what is decided.
 func TestSkippedHoles(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	g := &l.logs[0]
@@ -236,7 +236,7 @@ func TestSkippedHoles(t *testing.T) {
 		}
 	}
 	if g.next < (n-20)*step {
-		t.Errorf("settled only up to %d of %d", g.next, n*step)
+		t.Errorf("decided only up to %d of %d", g.next, n*step)
 	}
 	want := measure.Ledger{Complete: true, Acked: n * step, Read: (n - 1) * step, Lost: step}
 	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
@@ -247,13 +247,13 @@ func TestSkippedHoles(t *testing.T) {
 // An acked piece whose window keeps sums only, and which is found in another
 // window, is not lost: its stamps say that it is one of those acked for there.
 func TestFoundBesideASummedWindowIsNotLost(t *testing.T) {
-	l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }, RunID: ourRun, Stamped: true})
-	l.Fired([]load.Outcome{{Shot: load.Shot{Events: 3}, Acked: 3, Sum: 9, Place: windowSize - 3}})
+	l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }, RunID: thisRun, Stamped: true})
+	l.Fired([]load.Outcome{{Batch: load.Batch{Events: 3}, Acked: 3, Sum: 9, Place: windowSize - 3}})
 	g := &l.logs[0]
 	g.fold(g.windows[0])
 	a := load.Arrival{Base: windowSize, Events: 3, Sum: 9, ProducerID: -1}
 	for i := range a.Events {
-		a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: uint64(i), Offset: windowSize + int64(i)})
+		a.Stamps = append(a.Stamps, load.Stamp{Run: thisRun, Index: uint64(i), Offset: windowSize + int64(i)})
 	}
 	l.Arrived([]load.Arrival{a})
 	if v := l.Verdict(whole(l, true), nil); v.Lost != 0 || v.Inexact < 3 || v.Recovered != 0 {
@@ -265,7 +265,7 @@ func TestFoundBesideASummedWindowIsNotLost(t *testing.T) {
 // read and nobody can name: then what lies behind it may be late.
 func TestBehindWhatWasDroppedNoOrderIsClaimed(t *testing.T) {
 	piece := func(first uint64, sum uint32) load.Outcome {
-		return load.Outcome{Shot: load.Shot{First: first, Events: 2}, Unknown: 2, Sum: sum, Place: -1}
+		return load.Outcome{Batch: load.Batch{First: first, Events: 2}, Unknown: 2, Sum: sum, Place: -1}
 	}
 	read := func(base int64, sum uint32) load.Arrival {
 		return load.Arrival{Base: base, Events: 2, Sum: sum, ProducerID: -1}

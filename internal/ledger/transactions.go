@@ -6,7 +6,7 @@ import "carronade/load"
 // reader of committed events found. Events in neither set were committed, or in no
 // transaction.
 type transactions struct {
-	aborted map[int32]*ranges // by stripe, indices
+	aborted map[int32]*ranges // by stream, indices
 	unsure  map[int32]*ranges // whether they were committed is not known
 	visible map[int32]*ranges // found by a reader of committed events
 	hidden  ranges            // offsets that were removed before that one read them
@@ -14,10 +14,10 @@ type transactions struct {
 	whole   bool              // it came to the log's end
 }
 
-// Uncommitted tells that events of a stripe were in a transaction that was
+// Uncommitted tells that events of a stream were in a transaction that was
 // aborted, or, where aborted is false, in one whose end nobody knows.
-func (l *Ledger) Uncommitted(stripe int32, first, events uint64, aborted bool) {
-	n := l.cfg.LogOf(stripe)
+func (l *Ledger) Uncommitted(stream int32, first, events uint64, aborted bool) {
+	n := l.cfg.LogOf(stream)
 	if n < 0 || int(n) >= len(l.logs) {
 		return
 	}
@@ -32,7 +32,7 @@ func (l *Ledger) Uncommitted(stripe int32, first, events uint64, aborted bool) {
 	if *to == nil {
 		*to = map[int32]*ranges{}
 	}
-	g.put(*to, stripe, first, first+events)
+	g.put(*to, stream, first, first+events)
 }
 
 // Visible tells what a reader of committed events was given. Events must be
@@ -47,7 +47,7 @@ func (l *Ledger) Visible(pieces []load.Arrival) {
 		g.mu.Lock()
 		for s := a.Stamps; len(s) > 0; {
 			k := 1
-			for k < len(s) && !s[k].Bad && s[k].Run == s[0].Run && s[k].Stripe == s[0].Stripe && s[k].Index == s[0].Index+uint64(k) {
+			for k < len(s) && !s[k].Bad && s[k].Run == s[0].Run && s[k].Stream == s[0].Stream && s[k].Index == s[0].Index+uint64(k) {
 				k++
 			}
 			switch {
@@ -58,7 +58,7 @@ func (l *Ledger) Visible(pieces []load.Arrival) {
 				if g.transactions.visible == nil {
 					g.transactions.visible = map[int32]*ranges{}
 				}
-				g.put(g.transactions.visible, s[0].Stripe, s[0].Index, s[0].Index+uint64(k))
+				g.put(g.transactions.visible, s[0].Stream, s[0].Index, s[0].Index+uint64(k))
 			}
 			s = s[k:]
 		}
@@ -84,17 +84,17 @@ func (l *Ledger) Looked(whole []bool) {
 		g := &l.logs[i]
 		g.mu.Lock()
 		g.transactions.whole = whole != nil && whole[i]
-		g.setBare() // events are told apart one by one
+		g.setBare() // events are distinguished one by one
 		g.mu.Unlock()
 	}
 }
 
 // due returns what of some events has to be found, since no aborted transaction
 // had it, and of how many that is not known.
-func (t *transactions) due(stripe int32, x span) (due []span, unsure uint64) {
-	_, rest := t.aborted[stripe].cut(x.lo, x.hi)
+func (t *transactions) due(stream int32, x span) (due []span, unsure uint64) {
+	_, rest := t.aborted[stream].cut(x.lo, x.hi)
 	for _, r := range rest {
-		in, out := t.unsure[stripe].cut(r.lo, r.hi)
+		in, out := t.unsure[stream].cut(r.lo, r.hi)
 		unsure += length(in)
 		due = append(due, out...)
 	}

@@ -13,7 +13,7 @@ import (
 func stamped(base int64, first uint64, n int32) load.Arrival {
 	a := load.Arrival{Base: base, Events: n}
 	for i := range n {
-		a.Stamps = append(a.Stamps, load.Stamp{Run: ourRun, Index: first + uint64(i), Offset: base + int64(i)})
+		a.Stamps = append(a.Stamps, load.Stamp{Run: thisRun, Index: first + uint64(i), Offset: base + int64(i)})
 	}
 	return a
 }
@@ -25,7 +25,7 @@ func TestTransactions(t *testing.T) {
 		read    []load.Arrival
 		visible []load.Arrival
 		whole   bool
-		tell    func(l *Ledger)
+		feed    func(l *Ledger)
 		want    lg
 	}{
 		{
@@ -86,13 +86,13 @@ func TestTransactions(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := New(Config{Logs: 1, LogOf: sameLog, RunID: ourRun, Stamped: true})
+			l := New(Config{Logs: 1, LogOf: sameLog, RunID: thisRun, Stamped: true})
 			l.Fired([]load.Outcome{ackAt(0, 0, 10, 0), ackAt(0, 10, 10, 10), ackAt(0, 20, 10, 20)})
 			l.Arrived(tt.read)
 			l.Uncommitted(0, 10, 10, true)
 			l.Visible(tt.visible)
-			if tt.tell != nil {
-				tt.tell(l)
+			if tt.feed != nil {
+				tt.feed(l)
 			}
 			l.Looked(whole(l, tt.whole))
 			tt.want.Complete = tt.whole

@@ -15,29 +15,29 @@ type judge struct {
 
 	committed, committedRead, aborted uint64
 
-	// With stamps, by stripe.
+	// With stamps, by stream.
 	seen     map[int32]*ranges // found, and counted
 	denied   map[int32]*ranges // refused for certain
 	waiting  map[int32]*ranges // acked, and not where they should be
 	unplaced map[int32]*ranges // acked, and the system did not say where
-	vague    map[int32]*ranges // in windows that do not prove anything, or of shots acked in part
+	unproven map[int32]*ranges // in windows that do not prove anything, or of batches acked in part
 
 	// Without stamps.
 	known   map[key]bool    // matched pieces, as far as somebody looks like them
 	open    map[key][]piece // unknown pieces, the oldest first
 	missing map[key][]place // acked pieces that are not where they should be
 
-	shaken int64 // as the log's
+	doubtfulFrom int64 // as the log's
 
-	// Of each stripe, the largest index plus one of what may lie before here and
+	// Of each stream, the largest index plus one of what may lie before here and
 	// has no place: what is smaller may be late.
-	dim     map[int32]uint64
-	murky   map[*window]bool // windows in which dropped pieces may lie
-	unnamed map[place]bool   // arrivals that may be such
+	lateBelow      map[int32]uint64
+	mayHideDropped map[*window]bool // windows in which dropped pieces may lie
+	unnamed        map[place]bool   // arrivals that may be such
 
-	gone map[place]bool  // acked entries that are accounted for
-	rest map[place]int32 // of acked entries that were removed in part: events found
-	ours map[place]piece // arrivals that are events of this run, for the order
+	gone      map[place]bool  // acked entries that are accounted for
+	rest      map[place]int32 // of acked entries that were removed in part: events found
+	ownPieces map[place]piece // arrivals that are events of this run, for the order
 }
 
 // verdict returns the balance.
@@ -49,8 +49,8 @@ func (g *log) verdict(end int64) *judge {
 			Recovered: g.recovered, Inexact: max(g.uncheckedAcked, g.uncheckedRead) + g.unordered, Reordered: g.reordered,
 		},
 		foreign: g.foreign, refused: g.refused, nameless: g.uncheckedRead,
-		shaken: g.shaken, gone: map[place]bool{}, rest: map[place]int32{}, ours: map[place]piece{},
-		dim: map[int32]uint64{}, murky: map[*window]bool{}, unnamed: map[place]bool{},
+		doubtfulFrom: g.doubtfulFrom, gone: map[place]bool{}, rest: map[place]int32{}, ownPieces: map[place]piece{},
+		lateBelow: map[int32]uint64{}, mayHideDropped: map[*window]bool{}, unnamed: map[place]bool{},
 	}
 	proven := j.sums()
 	if g.seen != nil {
@@ -104,7 +104,7 @@ func (j *judge) sums() map[*window]bool {
 		// be anything: a copy, an altered piece, a stranger.
 		j.v.Inexact += both + onlyRead
 		j.nameless += onlyRead
-		j.murky[w] = onlyRead > 0
+		j.mayHideDropped[w] = onlyRead > 0
 		unread := uint64(0)
 		for _, r := range j.g.removed.both(uint64(base), uint64(base+int64(s.acked.cover.end()))) {
 			upTo := func(at uint64) uint64 {
@@ -160,7 +160,7 @@ func (j *judge) unstamped() {
 			u := j.open[k][0]
 			j.open[k] = j.open[k][1:]
 			j.recover(u, n)
-			j.ours[p] = u
+			j.ownPieces[p] = u
 			j.known[k] = true
 		case named && j.known[k]:
 			j.v.Duplicated += n
@@ -197,7 +197,7 @@ func (j *judge) moved(k key, here place) bool {
 		}
 		j.gone[p] = true
 		e := p.w.entries()[p.i]
-		j.ours[here] = piece{first: e.first, n: e.n, stripe: e.stripe}
+		j.ownPieces[here] = piece{first: e.first, n: e.n, stream: e.stream}
 		return true
 	}
 	return false
@@ -218,7 +218,7 @@ func (j *judge) altered(here place, base int64) bool {
 			bad = min(bad, j.g.badOf(base, live[i].n))
 		}
 		j.v.Corrupted += bad
-		j.ours[here] = piece{first: live[i].first, n: live[i].n, stripe: live[i].stripe}
+		j.ownPieces[here] = piece{first: live[i].first, n: live[i].n, stream: live[i].stream}
 		return true
 	}
 	return false
@@ -231,24 +231,24 @@ func (j *judge) damagedUnknown(here place, base int64, e *entry) bool {
 	if len(j.open[k]) == 0 {
 		return false
 	}
-	j.ours[here] = j.open[k][0]
+	j.ownPieces[here] = j.open[k][0]
 	j.open[k] = j.open[k][1:]
 	j.v.Corrupted += j.g.badOf(base, e.n)
 	return true
 }
 
 // stamped finds out what the arrivals are that no answer named, by their
-// stripe and index.
+// stream and index.
 func (j *judge) stamped(proven map[*window]bool) {
 	g := j.g
 	set := func() map[int32]*ranges { return map[int32]*ranges{} }
-	j.seen, j.unplaced, j.denied, j.waiting, j.vague = set(), set(), set(), set(), set()
+	j.seen, j.unplaced, j.denied, j.waiting, j.unproven = set(), set(), set(), set(), set()
 	for s, r := range g.seen {
 		j.seen[s] = &ranges{append([]span(nil), r.spans...)}
 	}
 	for s, r := range g.partly {
 		for _, x := range r.spans {
-			put(j.vague, s, x.lo, x.hi)
+			put(j.unproven, s, x.lo, x.hi)
 		}
 	}
 	for s, r := range g.denied {
@@ -259,22 +259,22 @@ func (j *judge) stamped(proven map[*window]bool) {
 	for _, p := range g.unknown {
 		switch {
 		case p.unplaced:
-			put(j.unplaced, p.stripe, p.first, p.first+uint64(p.n))
-			put(j.waiting, p.stripe, p.first, p.first+uint64(p.n))
+			put(j.unplaced, p.stream, p.first, p.first+uint64(p.n))
+			put(j.waiting, p.stream, p.first, p.first+uint64(p.n))
 		case p.refused:
-			put(j.denied, p.stripe, p.first, p.first+uint64(p.n))
+			put(j.denied, p.stream, p.first, p.first+uint64(p.n))
 		}
 	}
-	g.each(acked, func(_ place, _ int64, e *entry) { put(j.waiting, e.stripe, e.first, e.first+uint64(e.n)) })
+	g.each(acked, func(_ place, _ int64, e *entry) { put(j.waiting, e.stream, e.first, e.first+uint64(e.n)) })
 	g.each(summed, func(p place, _ int64, e *entry) {
 		if proven[p.w] {
-			put(j.seen, e.stripe, e.first, e.first+uint64(e.n))
+			put(j.seen, e.stream, e.first, e.first+uint64(e.n))
 		} else {
-			put(j.vague, e.stripe, e.first, e.first+uint64(e.n))
+			put(j.unproven, e.stream, e.first, e.first+uint64(e.n))
 		}
 	})
 	g.each(arrived, func(p place, base int64, e *entry) {
-		if e.stripe == unknownStripe {
+		if e.stream == unknownStream {
 			switch {
 			case j.altered(p, base):
 			case g.folded || g.forgot || g.bare:
@@ -286,13 +286,13 @@ func (j *judge) stamped(proven map[*window]bool) {
 			return
 		}
 		lo, hi := e.first, e.first+uint64(e.n)
-		old, fresh := j.seen[e.stripe].cut(lo, hi)
+		old, fresh := j.seen[e.stream].cut(lo, hi)
 		j.v.Duplicated += length(old)
 		if len(fresh) == 0 {
 			return
 		}
-		put(j.seen, e.stripe, e.first, e.first+uint64(e.n))
-		j.ours[p] = piece{first: fresh[0].lo, n: int32(length(fresh)), stripe: e.stripe}
+		put(j.seen, e.stream, e.first, e.first+uint64(e.n))
+		j.ownPieces[p] = piece{first: fresh[0].lo, n: int32(length(fresh)), stream: e.stream}
 		bad := uint64(0)
 		if e.corrupt {
 			bad = j.g.badOf(base, e.n)
@@ -311,14 +311,14 @@ func (j *judge) stamped(proven map[*window]bool) {
 				j.v.Corrupted += min(bad, f.hi-f.lo)
 			}
 			// What was acked for another place is found, and no more is said.
-			_, rest := j.waiting[e.stripe].cut(f.lo, f.hi)
+			_, rest := j.waiting[e.stream].cut(f.lo, f.hi)
 			for _, r := range rest {
-				unsure := j.vague[e.stripe].count(r.lo, r.hi)
+				unsure := j.unproven[e.stream].count(r.lo, r.hi)
 				j.v.Inexact += unsure
 				// What a window lacks that keeps sums only may be here.
-				j.nameless += unsure - g.partly[e.stripe].count(r.lo, r.hi)
+				j.nameless += unsure - g.partly[e.stream].count(r.lo, r.hi)
 				j.v.Recovered += r.hi - r.lo - unsure
-				j.refused += j.denied[e.stripe].count(r.lo, r.hi)
+				j.refused += j.denied[e.stream].count(r.lo, r.hi)
 			}
 		}
 	})
@@ -333,11 +333,11 @@ func (j *judge) stamped(proven map[*window]bool) {
 	}
 }
 
-func put(m map[int32]*ranges, stripe int32, lo, hi uint64) {
-	r := m[stripe]
+func put(m map[int32]*ranges, stream int32, lo, hi uint64) {
+	r := m[stream]
 	if r == nil {
 		r = &ranges{}
-		m[stripe] = r
+		m[stream] = r
 	}
 	r.add(lo, hi)
 }
@@ -350,7 +350,7 @@ func (j *judge) atHome(here place, f span) bool {
 	a := live[here.i]
 	for i := here.w.find(a.off); i < len(live) && live[i].off == a.off; i++ {
 		e := live[i]
-		if e.state == acked && e.stripe == a.stripe && e.first == f.lo && e.first+uint64(e.n) == f.hi && e.sum != a.sum && a.sum != 0 {
+		if e.state == acked && e.stream == a.stream && e.first == f.lo && e.first+uint64(e.n) == f.hi && e.sum != a.sum && a.sum != 0 {
 			return true
 		}
 	}
@@ -365,7 +365,7 @@ func (j *judge) lost() {
 		}
 		n := uint64(e.n) - uint64(min(j.rest[p], e.n))
 		if j.seen != nil {
-			n -= j.seen[e.stripe].count(e.first, e.first+n)
+			n -= j.seen[e.stream].count(e.first, e.first+n)
 		}
 		removed := min(n, j.removedOf(base, base+int64(e.n)))
 		j.removed += removed
@@ -378,8 +378,8 @@ func (j *judge) lost() {
 	})
 }
 
-// order goes on where settling has stopped: through the log, with the largest
-// index of each stripe so far.
+// order goes on where deciding has stopped: through the log, with the largest
+// index of each stream so far.
 func (j *judge) order(proven map[*window]bool) {
 	g := j.g
 	top := make(map[int32]uint64, len(g.top))
@@ -387,8 +387,8 @@ func (j *judge) order(proven map[*window]bool) {
 		top[s] = t
 	}
 	for _, w := range g.windows {
-		if j.murky[w] {
-			j.darken(w.number << windowBits)
+		if j.mayHideDropped[w] {
+			j.mayHide(w.number << windowBits)
 		}
 		for i, e := range w.entries() {
 			base := w.number<<windowBits + int64(e.off)
@@ -401,35 +401,35 @@ func (j *judge) order(proven map[*window]bool) {
 				} else if g.bare && g.seen == nil {
 					j.placeFound(w, e, top)
 				} else {
-					j.dim[e.stripe] = max(j.dim[e.stripe], e.first+uint64(e.n))
+					j.lateBelow[e.stream] = max(j.lateBelow[e.stream], e.first+uint64(e.n))
 				}
 			case arrived:
 				if j.unnamed[place{w: w, i: i}] {
-					j.darken(base + int64(e.n))
+					j.mayHide(base + int64(e.n))
 				}
-				if u, ok := j.ours[place{w: w, i: i}]; ok {
-					e.first, e.n, e.stripe = u.first, u.n, u.stripe
+				if u, ok := j.ownPieces[place{w: w, i: i}]; ok {
+					e.first, e.n, e.stream = u.first, u.n, u.stream
 					j.place(base, e, top)
 				}
 			}
 		}
 	}
-	if j.shaken < g.next {
-		j.v.Inexact += uint64(g.next - j.shaken)
+	if j.doubtfulFrom < g.next {
+		j.v.Inexact += uint64(g.next - j.doubtfulFrom)
 	}
 }
 
-// darken notes that pieces which were dropped may lie before base. What is
-// settled behind base is in doubt only where that filled a hole.
-func (j *judge) darken(base int64) {
+// mayHide notes that pieces which were dropped may lie before base. What is
+// decided behind base is in doubt only where that filled a hole.
+func (j *judge) mayHide(base int64) {
 	for s, end := range j.g.dropped {
-		j.dim[s] = max(j.dim[s], end)
-		j.shaken = min(j.shaken, max(base, j.g.hole))
+		j.lateBelow[s] = max(j.lateBelow[s], end)
+		j.doubtfulFrom = min(j.doubtfulFrom, max(base, j.g.hole))
 	}
 }
 
 // place judges an entry's place in the order. Where what lies behind it is
-// settled already, only that it follows everything can be known.
+// decided already, only that it follows everything can be known.
 func (j *judge) place(base int64, e entry, top map[int32]uint64) {
 	late := j.g.late(&e, top)
 	if base < j.g.next {
@@ -437,12 +437,12 @@ func (j *judge) place(base int64, e entry, top map[int32]uint64) {
 			j.v.Inexact += uint64(e.n)
 			return
 		}
-		if base >= j.g.hole && j.g.top[e.stripe] > 0 {
-			j.shaken = min(j.shaken, base+int64(e.n))
+		if base >= j.g.hole && j.g.top[e.stream] > 0 {
+			j.doubtfulFrom = min(j.doubtfulFrom, base+int64(e.n))
 		}
 	}
 	j.v.Reordered += late
-	if d := j.dim[e.stripe]; d > e.first {
+	if d := j.lateBelow[e.stream]; d > e.first {
 		j.v.Inexact += max(min(uint64(e.n), d-e.first), late) - late
 	}
 }

@@ -14,29 +14,29 @@ const (
 const (
 	acked   uint8 = iota // taken by the system, not read yet
 	arrived              // read, not known
-	matched              // both; several ones of a stripe may be one entry
+	matched              // both; several ones of a stream may be one entry
 	summed               // acked, in a window that only keeps sums; several ones may be one entry
 )
 
 // An entry is a piece with its place.
 type entry struct {
-	first   uint64 // index in the stripe of its first event
+	first   uint64 // index in the stream of its first event
 	sum     uint32
 	n       int32
-	stripe  int32 // unknownStripe: not known
+	stream  int32 // unknownStream: not known
 	off     uint16
 	state   uint8
 	corrupt bool
 }
 
 // woven marks, in sum, a matched entry that stands for pieces with those of
-// other stripes between them. (A matched entry's checksum is of no more use.)
+// other streams between them. (A matched entry's checksum is of no more use.)
 const woven = 1
 
 const (
 	entryBytes    = 24
 	windowBytes   = 160
-	unknownStripe = -1
+	unknownStream = -1
 )
 
 // A window is the entries whose base lies in it, sorted by base. Entries leave

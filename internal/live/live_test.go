@@ -95,9 +95,9 @@ func snapshot(i int) load.Snapshot {
 	at := time.Duration(i) * time.Second
 	n := uint64(50_000)
 	return load.Snapshot{
-		At: at, Phase: "hold", Left: 20*time.Second - at,
+		At: at, Phase: "measurement", Left: 20*time.Second - at,
 		Interval: measure.Interval{
-			Phase: "hold", Start: at - time.Second, End: at, InFlight: 42, LagEvents: -1,
+			Phase: "measurement", Start: at - time.Second, End: at, InFlight: 42, LagEvents: -1,
 			Counts: measure.Counts{Sent: n, Acked: n, Bytes: n * 100},
 			Set:    measure.Set{Response: times(3*time.Millisecond, 1000), Service: times(time.Millisecond, 200)},
 		},
@@ -117,7 +117,7 @@ func TestStatusOnATerminal(t *testing.T) {
 		w.Show(snapshot(i + 1))
 	}
 	want := `$ carronade run
-hold   3 s   17 s left
+measurement   3 s   17 s left
   50 k/s acked   4.77 MiB/s   150,000 acked
   response p50 3 ms   p99 3 ms   max 9 ms
   42 in flight   nothing failed`
@@ -133,7 +133,7 @@ hold   3 s   17 s left
 	bad.Interval.Response = nil
 	w.Show(bad)
 	want = `$ carronade run
-hold   4 s   16 s left
+measurement   4 s   16 s left
   50 k/s acked   4.77 MiB/s   200,000 acked   ████
   response p50 >= 2 s   p99 >= 6 s
   42 in flight   1,200 failed   7 unknown`
@@ -143,7 +143,7 @@ hold   4 s   16 s left
 
 	w.Say("warning: leader of bench-0 moved")
 	w.Show(snapshot(5))
-	if got := scr.String(); !strings.HasPrefix(got, "$ carronade run\nwarning: leader of bench-0 moved\nhold   5 s") {
+	if got := scr.String(); !strings.HasPrefix(got, "$ carronade run\nwarning: leader of bench-0 moved\nmeasurement   5 s") {
 		t.Errorf("words stand above the status:\n%s", got)
 	}
 	w.Close()
@@ -209,7 +209,7 @@ func TestBytesOfARedraw(t *testing.T) {
 	s.Total.Failed = 3
 	w.Show(s)
 	want := "\r\x1b[4A" +
-		"\x1b[1mhold   2 s   18 s left\x1b[0m\x1b[K\n" +
+		"\x1b[1mmeasurement   2 s   18 s left\x1b[0m\x1b[K\n" +
 		"  50 k/s acked   4.77 MiB/s   100,000 acked   ██\x1b[K\n" +
 		"  response p50 3 ms   p99 3 ms   max 9 ms\x1b[K\n" +
 		"  \x1b[2m42 in flight   \x1b[0m\x1b[31m3 failed\x1b[0m\x1b[K\n" +
@@ -242,7 +242,7 @@ func TestPlainLines(t *testing.T) {
 	counted := closed
 	counted.Endless = false
 	consume := load.Snapshot{
-		At: 3 * time.Second, Phase: "hold", Left: load.Never, Endless: true,
+		At: 3 * time.Second, Phase: "measurement", Left: load.Never, Endless: true,
 		Interval: measure.Interval{End: time.Second, LagEvents: 1_234_567, Counts: measure.Counts{Consumed: 19_000_000, Bytes: 1 << 30}},
 		Total:    measure.Counts{Consumed: 57_000_000},
 	}
@@ -260,13 +260,13 @@ func TestPlainLines(t *testing.T) {
 		s    load.Snapshot
 		want string
 	}{
-		{"open loop", snapshot(1), "hold  1 s  19 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight"},
-		{"closed loop, a number of events", counted, "hold  2 s  50 k/s acked  4.77 MiB/s  service p50 1 ms  p99 1 ms  max 3 ms  42 in flight"},
-		{"closed loop, no end", closed, "hold  2 s  until Ctrl-C  50 k/s acked  4.77 MiB/s  service p50 1 ms  p99 1 ms  max 3 ms  42 in flight"},
-		{"consume", consume, "hold  3 s  until Ctrl-C  19 M/s consumed  1 GiB/s  1,234,567 behind"},
-		{"nothing is acknowledged", unacknowledged, "hold  4 s  16 s left  50 k/s sent  4.77 MiB/s"},
-		{"round trip", roundTrip, "hold  5 s  15 s left  50 k/s acked  4.77 MiB/s  end to end p50 7 ms  p99 7 ms  max 21 ms  42 in flight"},
-		{"dropping", dropping, "hold  6 s  14 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight  1,234 dropped  5 retried"},
+		{"open loop", snapshot(1), "measurement  1 s  19 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight"},
+		{"closed loop, a number of events", counted, "measurement  2 s  50 k/s acked  4.77 MiB/s  service p50 1 ms  p99 1 ms  max 3 ms  42 in flight"},
+		{"closed loop, no end", closed, "measurement  2 s  until Ctrl-C  50 k/s acked  4.77 MiB/s  service p50 1 ms  p99 1 ms  max 3 ms  42 in flight"},
+		{"consume", consume, "measurement  3 s  until Ctrl-C  19 M/s consumed  1 GiB/s  1,234,567 behind"},
+		{"nothing is acknowledged", unacknowledged, "measurement  4 s  16 s left  50 k/s sent  4.77 MiB/s"},
+		{"round trip", roundTrip, "measurement  5 s  15 s left  50 k/s acked  4.77 MiB/s  end to end p50 7 ms  p99 7 ms  max 21 ms  42 in flight"},
+		{"dropping", dropping, "measurement  6 s  14 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight  1,234 dropped  5 retried"},
 		{"drain", drain, "drain  20 s  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight"},
 	}
 	for _, tt := range tests {

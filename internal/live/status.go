@@ -26,7 +26,7 @@ type status struct {
 }
 
 // rateOf says what the rates count, as far as can be seen from a run in
-// progress. Where nothing is acknowledged no shot is ever answered.
+// progress. Where nothing is acknowledged no batch is ever answered.
 func rateOf(s *load.Snapshot) (name string, events uint64) {
 	switch {
 	case s.Total.Sent == 0 && s.Total.Consumed > 0:
@@ -55,7 +55,7 @@ func read(s *load.Snapshot, rates []float64) status {
 	switch {
 	case s.Left > 0 && s.Left < load.Never:
 		st.head = append(st.head, units.FormatDuration(roundLeft(s.Left))+" left")
-	case s.Endless && s.Phase == measure.Hold:
+	case s.Endless && s.Phase == measure.Measurement:
 		st.head = append(st.head, "until Ctrl-C")
 	}
 	total := s.Total.Acked

@@ -24,7 +24,7 @@ func TestInABrowser(t *testing.T) {
 	// everywhere.
 	shared := b.Open(t, file(t, measured("a", 60, 1)), browsertest.View{})
 	shared.Until(`document.documentElement.dataset.drawn === "all"`)
-	desk := func(t *testing.T) *browsertest.Tab {
+	desktop := func(t *testing.T) *browsertest.Tab {
 		tab := shared.For(t)
 		tab.Do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll(".tools button")].find((b) => b.textContent === "Whole run").click()`))
 		return tab
@@ -32,7 +32,7 @@ func TestInABrowser(t *testing.T) {
 	eval := func(tab *browsertest.Tab, js string) string { return browsertest.Eval[string](tab, js) }
 
 	t.Run("the pointer reads values", func(t *testing.T) {
-		tab := desk(t)
+		tab := desktop(t)
 		hover(tab, "throughput", 0.51)
 		got := eval(tab, `document.querySelector("#f-throughput .tip").textContent`)
 		for _, want := range []string{"around 30.5 s", "offered1 k/s", "sent1 k/s", "acked9"} {
@@ -47,7 +47,7 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("a map reads its cells", func(t *testing.T) {
-		tab := desk(t)
+		tab := desktop(t)
 		hover(tab, "end-to-end-map", 0.51)
 		got := eval(tab, `document.querySelector("#f-end-to-end-map .tip").textContent`)
 		if !strings.Contains(got, "30 s to 31 s") || !strings.Contains(got, "in the whole column100") {
@@ -76,7 +76,7 @@ func TestInABrowser(t *testing.T) {
 			t.Errorf("%d of the legend's shades can be hidden, want none", got)
 		}
 		if dir := os.Getenv("PAGE_SHOTS"); dir != "" {
-			if err := os.WriteFile(filepath.Join(dir, "freezes.png"), tab.Shot(), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "freezes.png"), tab.Screenshot(), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -84,7 +84,7 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("series are hidden and shown", func(t *testing.T) {
-		tab := desk(t)
+		tab := desktop(t)
 		show(tab, "throughput")
 		count := `document.querySelectorAll("#f-throughput .plot > svg .line").length`
 		before := browsertest.Eval[int](tab, count)
@@ -101,7 +101,7 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("zoom is shared", func(t *testing.T) {
-		tab := desk(t)
+		tab := desktop(t)
 		drag(tab, "throughput", 0.25, 0.5)
 		tab.Until(`document.getElementById("shown").textContent === "15 s to 30 s"`)
 		show(tab, "response")
@@ -114,7 +114,7 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("the keyboard does it all", func(t *testing.T) {
-		tab := desk(t)
+		tab := desktop(t)
 		// Drawn anew a frame after the whole run was asked for again.
 		tab.Until(`[...document.querySelectorAll("#f-response .label.middle")].some((e) => e.textContent === "40 s")`)
 		tab.Do(chromedp.Focus(chromedp.CSS("#f-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight)) // the pointer may rest somewhere
@@ -141,7 +141,7 @@ func TestInABrowser(t *testing.T) {
 	t.Run("themes", func(t *testing.T) {
 		background := `getComputedStyle(document.documentElement).backgroundColor`
 		for _, dark := range []bool{false, true} {
-			tab := desk(t)
+			tab := desktop(t)
 			tab.Look(browsertest.View{Dark: dark})
 			want := map[bool]string{false: "rgb(255, 255, 255)", true: "rgb(18, 22, 27)"}
 			if got := eval(tab, background); got != want[dark] {
@@ -164,7 +164,7 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("on a phone nothing is wider than it", func(t *testing.T) {
-		tab := desk(t)
+		tab := desktop(t)
 		tab.Look(browsertest.View{Width: 390, Height: 844, Touch: true})
 		tab.Until(`document.documentElement.clientWidth === 390 && [...document.querySelectorAll(".plot svg")].every((s) => s.getAttribute("width") < 390 || s.getBoundingClientRect().top > 1300)`)
 		if got := browsertest.Eval[int](tab, `document.documentElement.scrollWidth`); got > 390 {
@@ -177,7 +177,7 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("on paper", func(t *testing.T) {
-		tab := desk(t)
+		tab := desktop(t)
 		tab.Look(browsertest.View{Dark: true, Print: true})
 		if got := eval(tab, `getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.getElementById("tools")).display`); got != "rgb(255, 255, 255)none" {
 			t.Errorf("on paper: got %s, want white and without buttons", got)
@@ -187,7 +187,7 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("both languages print the same", func(t *testing.T) {
-		tab := desk(t)
+		tab := desktop(t)
 		units := []picture.Unit{
 			picture.Plain, picture.Seconds, picture.Micros, picture.PerSecond, picture.Events, picture.Bytes,
 			picture.BytesPerS, picture.Cores, picture.Share, picture.Percentile,

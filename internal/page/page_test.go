@@ -26,15 +26,15 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		Settings:  []report.Setting{{Name: "rate", Value: "1k/s"}, {Name: "seed", Value: "1", Default: true}},
 		Trust:     measure.Trust{OK: true}, Steady: measure.Steady{Known: true, OK: true, Text: "it was"},
 		Totals: report.Totals{RateOf: report.RateAcked, ElapsedS: float64(seconds), EventsPerS: 990, Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 990}},
-		Phases: []report.Phase{{Name: "hold", EndS: float64(seconds)}},
+		Phases: []report.Phase{{Name: "measurement", EndS: float64(seconds)}},
 	}
 	whole := measure.NewHistogram()
 	rss, cpu := report.Gauge{From: "system", Name: "RSS", Unit: "bytes"}, report.Gauge{From: "system", Name: "CPU", Unit: "cores"}
 	for i := range seconds {
 		iv := report.Interval{
-			Phase: "hold", StartS: float64(i), EndS: float64(i + 1), InFlight: uint64(10 + r.IntN(7)),
+			Phase: "measurement", StartS: float64(i), EndS: float64(i + 1), InFlight: uint64(10 + r.IntN(7)),
 			Counts:     measure.Counts{Offered: 1000, Sent: 1000, Acked: 980 + uint64(r.IntN(20)), Failed: uint64(r.IntN(3)), Bytes: 100_000, WireBytes: 101_000},
-			Statuses:   measure.Statuses{{Code: 202, Shots: 99, Events: 990}, {Code: 503, Shots: uint64(r.IntN(4)), Events: 10}},
+			Statuses:   measure.Statuses{{Code: 202, Batches: 99, Events: 990}, {Code: 503, Batches: uint64(r.IntN(4)), Events: 10}},
 			Generator:  report.Usage{CPUS: r.Float64(), RSSBytes: 40 << 20, GCPauseMaxUS: 80 * r.Float64()},
 			Histograms: map[string]string{},
 		}
@@ -71,7 +71,7 @@ func nasty() *report.Document {
 	d.Checks = []report.Check{{Name: evil, Text: evil}, {Name: evil, OK: true, Text: evil}}
 	d.Problems, d.Warnings = []string{evil}, []string{evil}
 	d.Settings = []report.Setting{{Name: evil, Value: evil}}
-	d.Failures = []measure.Failure{{Class: evil, Text: evil, Events: 3, Shots: 1}}
+	d.Failures = []measure.Failure{{Class: evil, Text: evil, Events: 3, Batches: 1}}
 	d.Classes = map[string]uint64{evil: 3}
 	d.Intervals[4].Classes.Add(evil, 4, 1)
 	d.Gauges = append(d.Gauges, report.Gauge{From: evil, Name: evil, Unit: evil, Points: []report.Point{{AtS: 1, Value: 2}, {AtS: 2, Value: 3}}})

@@ -61,7 +61,7 @@ func TestContrast(t *testing.T) {
 }
 
 // The first five colors, which most pictures have, and the pairs of them can be
-// told apart by everybody; dashes tell apart those who see no color at all.
+// distinguished by everybody; dashes tell apart those who see no color at all.
 func TestColorsForTheColorBlind(t *testing.T) {
 	for name, c := range map[string]Colors{"light": light, "dark": dark} {
 		for who, m := range blindness {

@@ -20,20 +20,20 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		Steady:   measure.Steady{Known: true, InFlightSlope: 0.5},
 		Phases: []report.Phase{
 			{Name: "warm-up", StartS: 0, EndS: 2},
-			{Name: "hold", StartS: 2, EndS: float64(seconds)},
+			{Name: "measurement", StartS: 2, EndS: float64(seconds)},
 		},
 		Classes:  map[string]uint64{"timeout": 12, "refused": 3},
-		Failures: []measure.Failure{{Class: "timeout", Text: "no answer", Events: 12, Shots: 1}},
+		Failures: []measure.Failure{{Class: "timeout", Text: "no answer", Events: 12, Batches: 1}},
 	}
 	whole := map[string]*measure.Histogram{}
 	rss, pause := report.Gauge{From: "system", Name: "RSS", Unit: "bytes"}, report.Gauge{From: "system", Name: "GC pause time", Unit: "ms"}
 	queue := report.Gauge{From: "server", Name: "queue", Unit: "events"}
 	for i := range seconds {
 		iv := report.Interval{
-			Phase: "hold", StartS: float64(i), EndS: float64(i + 1), LagEvents: -1, InFlight: uint64(10 + i%7),
-			Counts:     measure.Counts{Offered: 1040, Sent: 1000, Acked: 990, Failed: uint64(i % 3), Shots: 100, Bytes: 100_000, AckedBytes: 99_000, WireBytes: 101_000},
-			Statuses:   measure.Statuses{{Code: 202, Shots: 99, Events: 990}, {Code: 503, Shots: 1, Events: 10}},
-			Classes:    measure.Classes{{Class: "refused", Events: uint64(i % 3), Shots: 1}},
+			Phase: "measurement", StartS: float64(i), EndS: float64(i + 1), LagEvents: -1, InFlight: uint64(10 + i%7),
+			Counts:     measure.Counts{Offered: 1040, Sent: 1000, Acked: 990, Failed: uint64(i % 3), Batches: 100, Bytes: 100_000, AckedBytes: 99_000, WireBytes: 101_000},
+			Statuses:   measure.Statuses{{Code: 202, Batches: 99, Events: 990}, {Code: 503, Batches: 1, Events: 10}},
+			Classes:    measure.Classes{{Class: "refused", Events: uint64(i % 3), Batches: 1}},
 			Generator:  report.Usage{CPUS: 0.1, RSSBytes: 40 << 20, GCPauseMaxUS: 80},
 			Histograms: map[string]string{},
 		}
@@ -57,7 +57,7 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 			default:
 				iv.SendDelay = s
 			}
-			if iv.Phase == "hold" {
+			if iv.Phase == "measurement" {
 				if whole[name] == nil {
 					whole[name] = measure.NewHistogram()
 				}

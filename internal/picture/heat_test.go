@@ -123,7 +123,7 @@ func TestCurveOfBounds(t *testing.T) {
 	answered.RecordN(time.Millisecond, 90)
 	aged.RecordN(time.Second, 10)
 	d := &report.Document{Intervals: []report.Interval{{
-		Phase: "hold", EndS: 1, Response: measure.Summarize(answered, aged, nil),
+		Phase: "measurement", EndS: 1, Response: measure.Summarize(answered, aged, nil),
 		Histograms: map[string]string{"response": answered.EncodeHDR(), "censored": aged.EncodeHDR()},
 	}}}
 	d.Response = measure.Summarize(answered, aged, nil)

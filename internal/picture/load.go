@@ -155,7 +155,7 @@ func (p *plot) classes() {
 // mostCodes bounds the lines of status codes.
 const mostCodes = 8
 
-// answers are shots a second by the code of the answer.
+// answers are batches a second by the code of the answer.
 func (p *plot) answers() {
 	f := p.overTime("answers", "Answers by status code", "Answered batches a second.", Axis{Label: "batches a second", Unit: PerSecond, Zero: true})
 	for i, r := range p.runs {
@@ -183,7 +183,7 @@ func (p *plot) answers() {
 			c.of = func(r *row) (count uint64) {
 				for _, x := range r.statuses {
 					if x.Code == s.Code || last && x.Code > s.Code {
-						count += x.Shots
+						count += x.Batches
 					}
 				}
 				return count
@@ -198,7 +198,7 @@ func (p *plot) answers() {
 	p.add(f)
 }
 
-// outstanding is events in flight, and how fast they gathered.
+// outstanding is events in flight, and how fast they became more.
 func (p *plot) outstanding() {
 	f := p.overTime("outstanding", "Outstanding", "Events sent and not yet done, at the end of each interval. A slope that does not level out is a queue that grows.",
 		Axis{Label: "events in flight", Unit: Events, Zero: true})
@@ -213,7 +213,7 @@ func (p *plot) outstanding() {
 		}
 		f.Series = append(f.Series, s)
 		if st := r.Steady; st.Known && !p.several() {
-			if from, to, ok := r.hold(); ok {
+			if from, to, ok := r.measurement(); ok {
 				mean, rise := r.meanLevel(from, to), st.InFlightSlope*(to-from)
 				f.Series = append(f.Series, Series{
 					Name: fmt.Sprintf("slope %s events a second", Signed(st.InFlightSlope)), Tone: Orange, Dash: Dashed, Report: i,
@@ -227,7 +227,7 @@ func (p *plot) outstanding() {
 
 // meanLevel is the mean of what was in flight at the ends of intervals, which is
 // what is drawn: the slope belongs through it. The mean over time is another
-// number, where shots come and go within an interval.
+// number, where batches come and go within an interval.
 func (r *run) meanLevel(from, to float64) float64 {
 	sum, n := 0.0, 0
 	for i := range r.rows {
@@ -239,10 +239,10 @@ func (r *run) meanLevel(from, to float64) float64 {
 	return sum / max(float64(n), 1)
 }
 
-// hold is where the hold lies.
-func (r *run) hold() (from, to float64, ok bool) {
+// measurement is where the measurement lies.
+func (r *run) measurement() (from, to float64, ok bool) {
 	for i := range r.Phases {
-		if ph := &r.Phases[i]; ph.Name == measure.Hold && ph.EndS > ph.StartS {
+		if ph := &r.Phases[i]; ph.Name == measure.Measurement && ph.EndS > ph.StartS {
 			return ph.StartS, ph.EndS, true
 		}
 	}

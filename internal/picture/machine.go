@@ -148,13 +148,13 @@ var drawn = map[[2]string]bool{
 
 // Bounds of the figures of what others told.
 const (
-	mostTold      = 8 // figures
-	mostToldLines = 8 // in each
+	mostFigures     = 8 // figures
+	mostFigureLines = 8 // in each
 )
 
-// told are the other figures that somebody told of himself, those of one owner
+// serverFigures are the other figures that somebody told of himself, those of one owner
 // and unit together. What was zero throughout is left out.
-func (p *plot) told() {
+func (p *plot) serverFigures() {
 	type group struct{ from, unit string }
 	var groups []group
 	for _, r := range p.runs {
@@ -166,7 +166,7 @@ func (p *plot) told() {
 			}
 		}
 	}
-	for _, is := range groups[:min(len(groups), mostTold)] {
+	for _, is := range groups[:min(len(groups), mostFigures)] {
 		unit, by := is.unit, 1.0
 		title := "Metrics of the " + is.from
 		if unit != "" {
@@ -176,7 +176,7 @@ func (p *plot) told() {
 		if unit == "ms" {
 			y, by = Axis{Label: "time", Unit: Micros, Zero: true}, 1000
 		}
-		f := p.overTime("told-"+markup.ID(is.from+" "+unit), title, "As it reports them; what was zero throughout is left out.", y)
+		f := p.overTime("figures-"+markup.ID(is.from+" "+unit), title, "As it reports them; what was zero throughout is left out.", y)
 		left := 0
 		for i, r := range p.runs {
 			n := 0
@@ -185,7 +185,7 @@ func (p *plot) told() {
 				if g.From != is.from || g.Unit != is.unit || drawn[[2]string{g.From, g.Name}] || !speaks(g) {
 					continue
 				}
-				if n == mostToldLines {
+				if n == mostFigureLines {
 					left++
 					continue
 				}

@@ -22,7 +22,7 @@ func frozen() *report.Document {
 	return d
 }
 
-// What the generator did and what the system did are told apart, in SVG, in PNG
+// What the generator did and what the system did are distinguished, in SVG, in PNG
 // and in words, and the legend names both. PICTURES=FOLDER writes them, to be
 // looked at.
 func TestFreezesAndStalls(t *testing.T) {
@@ -81,7 +81,7 @@ func TestFreezesAndStalls(t *testing.T) {
 	}
 }
 
-// The shades behind lines are told apart by everybody who sees colors.
+// The shades behind lines are distinguished by everybody who sees colors.
 func TestShades(t *testing.T) {
 	for name, c := range map[string]Colors{"light": light, "dark": dark} {
 		for who, m := range blindness {

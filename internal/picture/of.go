@@ -30,7 +30,7 @@ func Of(ds ...*report.Document) []Figure {
 	p.memory()
 	p.cpu()
 	p.collector()
-	p.told()
+	p.serverFigures()
 	p.curve()
 	p.distribution()
 	p.steps()
@@ -106,7 +106,7 @@ func (r *run) marks() []Mark {
 	}
 	for i := range r.Phases {
 		ph := &r.Phases[i]
-		if ph.Name != measure.Hold && ph.EndS-ph.StartS > shortest {
+		if ph.Name != measure.Measurement && ph.EndS-ph.StartS > shortest {
 			out = append(out, Mark{From: ph.StartS, To: ph.EndS, Text: ph.Name})
 		}
 	}

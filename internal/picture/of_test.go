@@ -39,7 +39,7 @@ func TestFiguresOfAReport(t *testing.T) {
 	got := names(Of(measured("a", 30, 1)))
 	want := []string{
 		"throughput", "response", "service", "end-to-end", "outstanding", "send-delay", "answers", "failures", "classes", "bytes",
-		"memory", "cpu", "collector", "told-server-events", "percentiles", "distribution",
+		"memory", "cpu", "collector", "figures-server-events", "percentiles", "distribution",
 		"end-to-end-map", "response-map", "service-map",
 	}
 	if !slices.Equal(got, want) {
@@ -62,7 +62,7 @@ func TestLines(t *testing.T) {
 		{"status codes", "answers", single, []string{"202", "503"}},
 		{"system and generator on one axis", "memory", single, []string{"system", "generator"}},
 		{"curves of one", "percentiles", single, []string{"response", "service", "end to end", "send delay"}},
-		{"several, told apart by what differs", "percentiles", several, []string{"aaaa (rate 1k/s)", "bbbb (rate 2k/s)"}},
+		{"several, distinguished by what differs", "percentiles", several, []string{"aaaa (rate 1k/s)", "bbbb (rate 2k/s)"}},
 		{"several over time", "response", several, []string{
 			"aaaa (rate 1k/s): p50", "aaaa (rate 1k/s): p99", "bbbb (rate 2k/s): p50", "bbbb (rate 2k/s): p99",
 		}},
@@ -177,7 +177,7 @@ func TestUnanswered(t *testing.T) {
 	d := measured("a", 12, 1)
 	answered := uint64(0)
 	for i := range d.Intervals {
-		if d.Intervals[i].Phase == measure.Hold {
+		if d.Intervals[i].Phase == measure.Measurement {
 			answered += d.Intervals[i].Response.Count
 		}
 	}
@@ -203,7 +203,7 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// An interval in which a teller did not answer is a hole and not a line.
+// An interval in which a source did not answer is a hole and not a line.
 func TestHoles(t *testing.T) {
 	d := measured("a", 12, 1)
 	g := &d.Gauges[0]

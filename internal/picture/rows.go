@@ -17,7 +17,7 @@ type run struct {
 	*report.Document
 	name string // in legends; "" when it is the only one
 	rows []row
-	hist map[string]*measure.Histogram // of the hold, decoded once
+	hist map[string]*measure.Histogram // of the measurement, decoded once
 }
 
 // A row is a stretch of time of the series.
@@ -46,7 +46,7 @@ func runs(ds []*report.Document) []*run {
 	return out
 }
 
-// histogram is of the hold; nil when the report does not have it.
+// histogram is of the measurement; nil when the report does not have it.
 func (r *run) histogram(name string) *measure.Histogram {
 	h, ok := r.hist[name]
 	if !ok {

@@ -67,12 +67,12 @@ func (f *Figure) Describe() string {
 // toldStalls is how many stalls are told one by one.
 const toldStalls = 10
 
-// told percentiles, as 1/(1-p).
-var toldPercentiles = []float64{2, 10, 100, 1000, 10_000}
+// statedPercentiles are percentiles, as 1/(1-p).
+var statedPercentiles = []float64{2, 10, 100, 1000, 10_000}
 
 func (f *Figure) percentilesOf(s *Series) []string {
 	var out []string
-	for _, x := range toldPercentiles {
+	for _, x := range statedPercentiles {
 		if text, ok := f.percentileOf(s, x); ok {
 			out = append(out, percentile(x)+" "+text)
 		}
@@ -233,7 +233,7 @@ func (f *Figure) percentileTable() Table {
 	for i := range f.Series {
 		t.Head = append(t.Head, f.Series[i].Name)
 	}
-	for _, x := range append(slices.Clone(toldPercentiles), 1e5, 1e6) {
+	for _, x := range append(slices.Clone(statedPercentiles), 1e5, 1e6) {
 		row, some := []string{percentile(x)}, false
 		for i := range f.Series {
 			text := ""

@@ -130,7 +130,7 @@ func (p *plot) mainTime() (key, name string) {
 	return "response", "response"
 }
 
-// curve is the percentiles of the hold, on HDR's axis: each step to the right
+// curve is the percentiles of the measurement, on HDR's axis: each step to the right
 // is a tenth of what was left.
 func (p *plot) curve() {
 	f := Figure{
@@ -216,7 +216,7 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 // perDecade is how many bars of a distribution a power of ten has.
 const perDecade = 20
 
-// distribution is how often which time was measured, in the hold.
+// distribution is how often which time was measured, in the measurement.
 func (p *plot) distribution() {
 	f := Figure{
 		Name: "distribution", Title: "Distribution",

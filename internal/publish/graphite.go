@@ -45,7 +45,7 @@ func newGraphite(o Options) (*graphite, error) {
 		}
 	}
 	g := &graphite{addr: addr, prefix: node(prefix), zeros: o.Zeros}
-	g.sender = newSender("Graphite at "+addr, o.Logf, o.Told, g.send)
+	g.sender = newSender("Graphite at "+addr, o.Logf, o.Published, g.send)
 	return g, nil
 }
 

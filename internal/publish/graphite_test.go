@@ -67,17 +67,17 @@ func TestTold(t *testing.T) {
 		failed     bool
 	}{{"there", addr, false}, {"absent", "127.0.0.1:1", true}} {
 		t.Run(tt.name, func(t *testing.T) {
-			told := make(chan error, 10)
+			published := make(chan error, 10)
 			h := shown(t, Options{
-				Graphite: tt.addr, Told: func(err error) { told <- err },
+				Graphite: tt.addr, Published: func(err error) { published <- err },
 				Logf: func(format string, args ...any) { t.Errorf("said: "+format, args...) },
 			})
 			h.Close(context.Background())
-			if len(told) != 3 {
-				t.Fatalf("it was told %d times of three intervals", len(told))
+			if len(published) != 3 {
+				t.Fatalf("it was told %d times of three intervals", len(published))
 			}
 			for range 3 {
-				if err := <-told; (err != nil) != tt.failed {
+				if err := <-published; (err != nil) != tt.failed {
 					t.Errorf("told %v", err)
 				}
 			}

@@ -27,7 +27,7 @@ type Options struct {
 	Version string // of the program
 	// Told is told of each interval whether Graphite was told of it, one call at a
 	// time; the error is why not. Nil: Logf takes the first such error.
-	Told func(error)
+	Published func(error)
 	// Logf takes words for people, from several goroutines; nil: none.
 	Logf func(format string, args ...any)
 }
@@ -46,7 +46,7 @@ type Run struct {
 
 // An outlet takes the states of a run, one an interval. It must not block.
 type outlet interface {
-	tell(p *point)
+	take(p *point)
 	close(ctx context.Context) (warning string)
 }
 
@@ -130,7 +130,7 @@ func (h *Hub) Show(s load.Snapshot) {
 	}
 	p := h.state.point(&s)
 	for _, o := range h.outlets {
-		o.tell(p) // nobody changes it
+		o.take(p) // nobody changes it
 	}
 }
 
@@ -177,12 +177,12 @@ const lastWords = 2 * time.Second
 // A sender tells points to somebody far away, one after the other, from a
 // goroutine of its own.
 type sender struct {
-	name string // for people
-	to   chan *point
-	done chan struct{}
-	stop context.CancelFunc
-	logf func(string, ...any)
-	told func(error) // takes what became of each; nil: nobody
+	name      string // for people
+	to        chan *point
+	done      chan struct{}
+	stop      context.CancelFunc
+	logf      func(string, ...any)
+	published func(error) // takes what became of each; nil: nobody
 
 	dropped int // of the points, for want of room; the hub's lock is over it
 	lost    int // could not be told; the goroutine's
@@ -194,15 +194,15 @@ const queued = 30
 
 // newSender starts one; send tells a point, and told takes what became of it. Nil:
 // nobody does, and the first error is said.
-func newSender(name string, logf func(string, ...any), told func(error), send func(context.Context, *point) error) *sender {
+func newSender(name string, logf func(string, ...any), published func(error), send func(context.Context, *point) error) *sender {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &sender{name: name, to: make(chan *point, queued), done: make(chan struct{}), stop: stop, logf: logf, told: told}
+	s := &sender{name: name, to: make(chan *point, queued), done: make(chan struct{}), stop: stop, logf: logf, published: published}
 	go func() {
 		defer close(s.done)
 		for p := range s.to {
 			err := send(ctx, p)
-			if s.told != nil && (err == nil || ctx.Err() == nil) {
-				s.told(err)
+			if s.published != nil && (err == nil || ctx.Err() == nil) {
+				s.published(err)
 			}
 			if err == nil {
 				continue
@@ -210,8 +210,8 @@ func newSender(name string, logf func(string, ...any), told func(error), send fu
 			s.lost++
 			if s.first == nil {
 				s.first = err
-				if ctx.Err() == nil && s.told == nil {
-					s.logf("%s is not told: %v", s.name, err)
+				if ctx.Err() == nil && s.published == nil {
+					s.logf("cannot send to %s: %v", s.name, err)
 				}
 			}
 		}
@@ -219,7 +219,7 @@ func newSender(name string, logf func(string, ...any), told func(error), send fu
 	return s
 }
 
-func (s *sender) tell(p *point) {
+func (s *sender) take(p *point) {
 	select {
 	case s.to <- p:
 	default:
@@ -243,7 +243,7 @@ func (s *sender) close(ctx context.Context) string {
 	case s.first == nil:
 		return fmt.Sprintf("%s was too slow for %s", s.name, intervals(n))
 	}
-	return fmt.Sprintf("%s was not told of %s: %v", s.name, intervals(n), s.first)
+	return fmt.Sprintf("%s did not get %s: %v", s.name, intervals(n), s.first)
 }
 
 func intervals(n int) string {

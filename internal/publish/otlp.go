@@ -185,9 +185,9 @@ func (c *collector) request(p *point) otlpRequest {
 		})
 	}
 	if len(p.statuses) > 0 {
-		m := otlpMetric{Name: "carronade.answers", Description: "Shots answered, by status code.", Unit: "{shot}", Sum: &otlpSum{Temporality: cumulative, Monotonic: true}}
+		m := otlpMetric{Name: "carronade.answers", Description: "Batches answered, by status code.", Unit: "{batch}", Sum: &otlpSum{Temporality: cumulative, Monotonic: true}}
 		for _, s := range p.statuses {
-			m.Sum.Points = append(m.Sum.Points, otlpNumber{Attributes: []otlpAttribute{attribute("code", strconv.Itoa(s.Code))}, Start: start, Time: at, Int: whole(s.Shots)})
+			m.Sum.Points = append(m.Sum.Points, otlpNumber{Attributes: []otlpAttribute{attribute("code", strconv.Itoa(s.Code))}, Start: start, Time: at, Int: whole(s.Batches)})
 		}
 		metrics = append(metrics, m)
 	}

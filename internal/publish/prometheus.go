@@ -98,7 +98,7 @@ func (p *page) Collect(to chan<- prometheus.Metric) {
 		value(prometheus.CounterValue, c.name+"_total", c.help, float64(c.of(&s.counts)))
 	}
 	for _, st := range s.statuses {
-		value(prometheus.CounterValue, "answers_total", "Shots answered, by status code.", float64(st.Shots), "code", strconv.Itoa(st.Code))
+		value(prometheus.CounterValue, "answers_total", "Batches answered, by status code.", float64(st.Batches), "code", strconv.Itoa(st.Code))
 	}
 	gauge("in_flight_events", "Events sent and not yet done.", float64(s.inFlight))
 	if s.behind >= 0 && s.counts.Consumed > 0 {
@@ -106,7 +106,7 @@ func (p *page) Collect(to chan<- prometheus.Metric) {
 	}
 	value(prometheus.CounterValue, "generator_cpu_seconds_total", "Processor time of the generator.", s.usage.CPU.Seconds())
 	gauge("generator_resident_memory_bytes", "Resident memory of the generator.", float64(s.usage.RSS))
-	for _, t := range told(&s.times) {
+	for _, t := range publishedTimes(&s.times) {
 		if t.h != nil {
 			e := exponentialOf(t)
 			to <- &both{desc: prometheus.NewDesc("carronade_"+e.name+"_seconds", e.help, nil, nil), e: &e, began: s.began}

@@ -27,20 +27,20 @@ import (
 )
 
 // snapshot is the n-th interval of a run, n from 1: 1,000 events acked in each,
-// in shots of ten, each answered after n milliseconds.
+// in batches of ten, each answered after n milliseconds.
 func snapshot(n int) load.Snapshot {
 	h := measure.NewHistogram()
 	h.RecordN(time.Duration(n)*time.Millisecond, 100)
 	iv := measure.Interval{
-		Phase: "hold", Start: time.Duration(n-1) * time.Second, End: time.Duration(n) * time.Second,
-		Counts:   measure.Counts{Offered: 1000, Sent: 1000, Acked: 990, Failed: 10, Shots: 100, Answered: 100, Bytes: 100_000, AckedBytes: 99_000, WireBytes: 120_000},
+		Phase: "measurement", Start: time.Duration(n-1) * time.Second, End: time.Duration(n) * time.Second,
+		Counts:   measure.Counts{Offered: 1000, Sent: 1000, Acked: 990, Failed: 10, Batches: 100, Answered: 100, Bytes: 100_000, AckedBytes: 99_000, WireBytes: 120_000},
 		Set:      measure.Set{Service: h},
 		InFlight: uint64(n), LagEvents: -1,
 		Generator: measure.Usage{CPU: 100 * time.Millisecond, RSS: 20 << 20},
 	}
 	iv.Statuses.Add(202, 99, 990)
 	iv.Statuses.Add(503, 1, 10)
-	s := load.Snapshot{At: iv.End, Phase: "hold", Interval: iv}
+	s := load.Snapshot{At: iv.End, Phase: "measurement", Interval: iv}
 	for range n {
 		s.Total.Add(iv.Counts)
 	}
@@ -98,7 +98,7 @@ func TestPrometheus(t *testing.T) {
 			got := scrape(t, h.Addr(), accept)
 			for name, want := range map[string]float64{
 				"carronade_offered_events_total": 3000, "carronade_acked_events_total": 2970, "carronade_failed_events_total": 30,
-				"carronade_shots_total": 300, "carronade_retries_total": 0, "carronade_answered_shots_total": 300, "carronade_wire_bytes_total": 360_000, "carronade_in_flight_events": 3,
+				"carronade_batches_total": 300, "carronade_retries_total": 0, "carronade_answered_batches_total": 300, "carronade_wire_bytes_total": 360_000, "carronade_in_flight_events": 3,
 				"carronade_run_active": 1, "carronade_generator_cpu_seconds_total": 0.3,
 			} {
 				f := got[name]
@@ -203,7 +203,7 @@ func TestGraphite(t *testing.T) {
 		"lab.node_1.sangrenel.output":                  "99000.000000",
 		"lab.node_1.carronade.acked_events_per_s":      "990.000000",
 		"lab.node_1.carronade.wire_bytes_per_s":        "120000.000000",
-		"lab.node_1.carronade.shots_shots_per_s":       "",
+		"lab.node_1.carronade.batches_batches_per_s":   "",
 		"lab.node_1.carronade.in_flight_events":        "1.000000",
 		"lab.node_1.carronade.service_p50_ms":          "1.000000",
 		"lab.node_1.sangrenel.p99":                     "1.000000",
@@ -212,8 +212,8 @@ func TestGraphite(t *testing.T) {
 		"lab.node_1.carronade.retries_per_s":           "0.000000",
 		"lab.node_1.carronade.acked_event_bytes_per_s": "99000.000000",
 		"lab.node_1.carronade.event_bytes_per_s":       "100000.000000",
-		"lab.node_1.carronade.answered_shots_per_s":    "100.000000",
-		"lab.node_1.carronade.shots_per_s":             "100.000000",
+		"lab.node_1.carronade.answered_batches_per_s":  "100.000000",
+		"lab.node_1.carronade.batches_per_s":           "100.000000",
 		"lab.node_1.carronade.dropped_events_per_s":    "0.000000",
 		"lab.node_1.carronade.consumed_events_per_s":   "0.000000",
 		"lab.node_1.carronade.offered_events_per_s":    "1000.000000",
@@ -255,7 +255,7 @@ func TestAbsent(t *testing.T) {
 		h.Show(snapshot(n + 1))
 	}
 	w := h.Close(context.Background())
-	if len(w) != 2 || !strings.Contains(w[0], "not told of 3 intervals") || !strings.Contains(w[1], "refused") {
+	if len(w) != 2 || !strings.Contains(w[0], "did not get 3 intervals") || !strings.Contains(w[1], "refused") {
 		t.Errorf("warnings %q", w)
 	}
 	if len(said) != 2 {
@@ -263,7 +263,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// One that takes nothing is given up, and the run is not held.
+// One that takes nothing is given up, and the run is not delayed.
 func TestStuck(t *testing.T) {
 	block := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-block }))
@@ -285,7 +285,7 @@ func TestStuck(t *testing.T) {
 		t.Errorf("warnings %q", w)
 	}
 	if took := time.Since(began); took > patience-time.Second {
-		t.Errorf("it held the run for %v", took)
+		t.Errorf("it delayed the run for %v", took)
 	}
 }
 

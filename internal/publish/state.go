@@ -34,11 +34,11 @@ func (s *state) add(snap *load.Snapshot) {
 	s.seen = true
 }
 
-// told are the times that are told to others. The rest is in the report.
-func told(s *measure.Set) []namedTimes {
+// publishedTimes are the times that are told to others. The rest is in the report.
+func publishedTimes(s *measure.Set) []namedTimes {
 	return []namedTimes{
 		{"response", "Response time of acked events: done - due.", s.Response},
-		{"service", "Service time of answered shots: done - sent.", s.Service},
+		{"service", "Service time of answered batches: done - sent.", s.Service},
 		{"send_delay", "The generator's own lateness of sent events.", s.SendDelay},
 		{"end_to_end", "End-to-end time of events in a round trip: consumed - due, or - sent without a schedule.", s.EndToEnd},
 	}
@@ -83,14 +83,14 @@ func (s *state) point(snap *load.Snapshot) *point {
 		interval: iv.Counts, counts: s.counts, statuses: append(measure.Statuses(nil), s.statuses...),
 		inFlight: s.inFlight, behind: s.behind, usage: s.usage, unanswered: snap.Unanswered,
 	}
-	for _, t := range told(&iv.Set) {
+	for _, t := range publishedTimes(&iv.Set) {
 		if t.h.Count() == 0 {
 			continue
 		}
 		p.p50 = append(p.p50, quantile{t.name, t.h.Percentile(50)})
 		p.p99 = append(p.p99, quantile{t.name, t.h.Percentile(99)})
 	}
-	for _, t := range told(&s.times) {
+	for _, t := range publishedTimes(&s.times) {
 		if t.h != nil {
 			p.times = append(p.times, exponentialOf(t))
 		}
@@ -145,9 +145,9 @@ var counters = []counter{
 	{"dropped_events", "event", "Events given up at the in-flight bound.", func(c *measure.Counts) uint64 { return c.Dropped }},
 	{"unsent_events", "event", "Events due and not sent when the run ended.", func(c *measure.Counts) uint64 { return c.Unsent }},
 	{"consumed_events", "event", "Events read by a consumer.", func(c *measure.Counts) uint64 { return c.Consumed }},
-	{"shots", "shot", "Shots sent.", func(c *measure.Counts) uint64 { return c.Shots }},
-	{"answered_shots", "shot", "Shots answered, whatever the answer was.", func(c *measure.Counts) uint64 { return c.Answered }},
-	{"retries", "shot", "Attempts beyond the first.", func(c *measure.Counts) uint64 { return c.Retries }},
+	{"batches", "batch", "Batches sent.", func(c *measure.Counts) uint64 { return c.Batches }},
+	{"answered_batches", "batch", "Batches answered, whatever the answer was.", func(c *measure.Counts) uint64 { return c.Answered }},
+	{"retries", "batch", "Attempts beyond the first.", func(c *measure.Counts) uint64 { return c.Retries }},
 	{"event_bytes", "By", "Bytes of the events sent (or consumed), before compression.", func(c *measure.Counts) uint64 { return c.Bytes }},
 	{"acked_event_bytes", "By", "Bytes of the events acked, before compression.", func(c *measure.Counts) uint64 { return c.AckedBytes }},
 	{"wire_bytes", "By", "Bytes on the connections, everything included.", func(c *measure.Counts) uint64 { return c.WireBytes }},

@@ -45,11 +45,11 @@ func Assemble(head *Document, intervals []Interval) *Document {
 			d.Classes[c.Class] += c.Events
 		}
 	}
-	for _, name := range []string{measure.WarmUp, measure.Hold} {
+	for _, name := range []string{measure.WarmUp, measure.Measurement} {
 		d.balance(name)
 		if ph, ok := d.assemblePhase(name); ok {
 			d.Phases = append(d.Phases, ph)
-			if name == measure.Hold {
+			if name == measure.Measurement {
 				d.Totals, d.Times = ph.Totals, ph.Times
 			}
 		}
@@ -64,7 +64,7 @@ func Assemble(head *Document, intervals []Interval) *Document {
 	return &d
 }
 
-// balance makes the last interval of a phase carry what nobody could settle any
+// balance makes the last interval of a phase carry what nobody could account for any
 // more.
 func (d *Document) balance(name string) {
 	var c measure.Counts
@@ -91,7 +91,7 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	}
 	ph := Phase{Name: name, StartS: rows[0].StartS, EndS: rows[len(rows)-1].EndS}
 	// Phases need not meet where intervals do, and a warm-up's last answers
-	// arrive in intervals of the hold: neither makes a phase longer.
+	// arrive in intervals of the measurement: neither makes a phase longer.
 	if seam, ok := d.warmed(); ok {
 		switch {
 		case name == measure.WarmUp:
@@ -167,19 +167,19 @@ func assembleTimes(rows []Interval) Times {
 	of := func(h *measure.Histogram) *measure.Summary { return measure.Summarize(h, nil, extra) }
 	return Times{
 		Response: measure.Summarize(joined.Response, joined.Censored, extra),
-		Service:  of(joined.Service), SendDelay: of(joined.SendDelay), Gather: of(joined.Gather), Held: of(joined.Held),
+		Service:  of(joined.Service), SendDelay: of(joined.SendDelay), Batching: of(joined.Batching), Queueing: of(joined.Queueing),
 		FailedService: of(joined.FailedService), EndToEnd: of(joined.EndToEnd),
 	}
 }
 
-// assembleGenerator sums up what the run cost in the intervals of the hold.
+// assembleGenerator sums up what the run cost in the intervals of the measurement.
 func (d *Document) assembleGenerator() {
 	g := &d.Generator
 	*g = Generator{Processors: g.Processors}
 	for i := range d.Intervals {
 		u := d.Intervals[i].Generator
 		g.MaxRSSBytes = max(g.MaxRSSBytes, u.RSSBytes)
-		if d.Intervals[i].Phase != measure.Hold {
+		if d.Intervals[i].Phase != measure.Measurement {
 			continue
 		}
 		g.CPUS += u.CPUS

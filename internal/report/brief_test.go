@@ -91,7 +91,7 @@ func TestBriefSays(t *testing.T) {
 		{"losses", []string{"137 lost", "BROKEN verify: 137 events lost, 0 events corrupted", "Ledger", "bench-0"}, []string{"bench-1"}},
 		{"round-trip", []string{"ledger 1,000,000 acked, 1,000,000 read back: each once and in order", "end to end 5.00 ms"}, []string{"duplicated", "Ledger"}},
 		{"consume", []string{"1.9 M/s consumed, 181 MiB/s, 1,000,000 missing", "rebalancing 310 ms", "lag 6,370,000 events in 14 logs at the end, most in bench-n (910,000)"}, []string{"Times", "in flight"}},
-		{"closed-loop", []string{"callers 16, for 20s", "service p99 2.15 ms", "a closed loop has no schedule"}, []string{"response p99"}},
+		{"closed-loop", []string{"concurrency 16, for 20s", "service p99 2.15 ms", "a closed loop has no schedule"}, []string{"response p99"}},
 		{"unacknowledged", []string{"50 k/s of 50 k/s sent", "nothing is acknowledged, the server counted", "send delay"}, []string{"in flight"}},
 		{"steps", []string{"4 steps, at most 60 k/s of 80 k/s acked", "Steps"}, []string{"Times"}},
 		{"system-died", []string{"DIED the system under test ended by itself", "out of memory"}, nil},

@@ -65,7 +65,7 @@ func Build(in Input) *Document {
 		Trust:   in.Trust, Steady: r.Steady,
 		Checks: checks(in), Problems: orEmpty(in.Problems), Warnings: orEmpty(in.Warnings),
 		Workload: in.Workload, Settings: orEmpty(in.Settings),
-		Totals: b.totals(&r.Hold), Times: b.times(&r.Hold),
+		Totals: b.totals(&r.Measurement), Times: b.times(&r.Measurement),
 		Steps:    []Phase{},
 		Phases:   []Phase{},
 		Freezes:  freezes(r),
@@ -91,7 +91,7 @@ func Build(in Input) *Document {
 			d.Steps = append(d.Steps, b.phase(&r.Steps[i]))
 		}
 	}
-	for _, t := range []*measure.Tally{&r.Warmup, &r.Hold, &r.Drain} {
+	for _, t := range []*measure.Tally{&r.Warmup, &r.Measurement, &r.Drain} {
 		if t.End > t.Start || !t.Counts.IsZero() {
 			d.Phases = append(d.Phases, b.phase(t))
 		}
@@ -104,7 +104,7 @@ func Build(in Input) *Document {
 	}
 	slices.SortStableFunc(d.Intervals, func(a, b Interval) int { return cmp.Compare(a.StartS, b.StartS) })
 	for i := range in.Gauges {
-		d.Gauges = append(d.Gauges, gauge(&in.Gauges[i], &r.Hold))
+		d.Gauges = append(d.Gauges, gauge(&in.Gauges[i], &r.Measurement))
 	}
 	for _, l := range r.Logs {
 		d.LagEvents[l.Log] = l.Behind
@@ -165,7 +165,7 @@ func checks(in Input) []Check {
 func verified(in Input) Check {
 	l, r := in.Ledger, in.Result
 	c := Check{Name: "verify", OK: l.Lost+l.Corrupted+l.Phantom+l.Unread == 0, Text: "nothing was lost or altered"}
-	missing := r.Warmup.Unknown + r.Hold.Unknown - min(l.Recovered, r.Warmup.Unknown+r.Hold.Unknown)
+	missing := r.Warmup.Unknown + r.Measurement.Unknown - min(l.Recovered, r.Warmup.Unknown+r.Measurement.Unknown)
 	switch {
 	case l.Lost+l.Corrupted+l.Phantom > 0:
 		c.Text = fmt.Sprintf("%s lost, %s corrupted", units.Plural(l.Lost, "event"), units.Plural(l.Corrupted, "event"))
@@ -273,13 +273,13 @@ func (b *builder) inFlightMax(t *measure.Tally) uint64 {
 	return most
 }
 
-// gauge is a gauge with what it was over the hold.
-func gauge(g *measure.Gauge, hold *measure.Tally) Gauge {
+// gauge is a gauge with what it was over the measurement.
+func gauge(g *measure.Gauge, measurement *measure.Tally) Gauge {
 	out := Gauge{
 		From: g.From, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total,
 		Before: g.Before, After: g.After, Missed: g.Missed, Points: make([]Point, 0, len(g.Points)),
 	}
-	if mean, most, ok := g.Within(hold.Start, hold.End); ok && !g.Total {
+	if mean, most, ok := g.Within(measurement.Start, measurement.End); ok && !g.Total {
 		out.Mean, out.Max = &mean, &most
 	}
 	for _, p := range g.Points {
@@ -300,8 +300,8 @@ func (b *builder) times(t *measure.Tally) Times {
 		Response:      b.summary(b.scheduled() && b.answered(), t.Response, t.Censored),
 		Service:       b.summary(b.answered(), t.Service, nil),
 		SendDelay:     b.summary(b.scheduled(), t.SendDelay, nil),
-		Gather:        b.summary(b.scheduled(), t.Gather, nil),
-		Held:          b.summary(b.scheduled(), t.Held, nil),
+		Batching:      b.summary(b.scheduled(), t.Batching, nil),
+		Queueing:      b.summary(b.scheduled(), t.Queueing, nil),
 		FailedService: b.summary(b.answered(), t.FailedService, nil),
 		EndToEnd:      b.summary(false, t.EndToEnd, nil),
 		ResponseLower: b.summary(b.scheduled() && b.answered(), t.Lower.Response, t.Censored),

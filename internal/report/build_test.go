@@ -51,9 +51,9 @@ func at(t *testing.T, doc any, path string) any {
 // The names that other programs rely on, in every mode.
 func TestPromisedNames(t *testing.T) {
 	always := strings.Fields(`schema workload started_at ended_at phases intervals failures steady.ok trust.ok trust.reasons
-		response service send_delay gather held end_to_end ledger host lag_events steps
+		response service send_delay batching queueing end_to_end ledger host lag_events steps
 		generator.cpu_s generator.max_rss_bytes generator.gc_pause_max_us`)
-	for _, n := range strings.Fields("offered sent dropped unsent acked failed unknown retries shots bytes wire_bytes elapsed_s events_per_s bytes_per_s in_flight_mean consumed rebalance_s fetch_s") {
+	for _, n := range strings.Fields("offered sent dropped unsent acked failed unknown retries batches bytes wire_bytes elapsed_s events_per_s bytes_per_s in_flight_mean consumed rebalance_s fetch_s") {
 		always = append(always, "totals."+n)
 	}
 	for name, input := range inputs {
@@ -72,7 +72,7 @@ func TestPromisedNames(t *testing.T) {
 	}
 	t.Run("times", func(t *testing.T) {
 		doc := encode(t, Build(overloaded()))
-		for _, of := range []string{"response", "service", "send_delay", "gather", "held", "steps.0.response", "phases.0.send_delay", "intervals.0.service"} {
+		for _, of := range []string{"response", "service", "send_delay", "batching", "queueing", "steps.0.response", "phases.0.send_delay", "intervals.0.service"} {
 			if strings.HasPrefix(of, "steps") {
 				doc = encode(t, Build(steps()))
 			}
@@ -123,7 +123,7 @@ func TestRates(t *testing.T) {
 		of    string
 		want  float64
 	}{
-		{"acked: what arrived in the hold over its length", openLoop(), RateAcked, 50_000},
+		{"acked: what arrived in the measurement over its length", openLoop(), RateAcked, 50_000},
 		{"acked late does not count", overloaded(), RateAcked, 48_050},
 		{"nothing is acknowledged", unacknowledged(), RateSent, 50_000},
 		{"nothing was answered, which is something else", interrupted(), RateAcked, 0},
@@ -158,7 +158,7 @@ func TestExitCode(t *testing.T) {
 		want  int
 	}{
 		{"done", func(*Input) {}, ExitOK},
-		{"failures are results", func(in *Input) { in.Result.Hold.Failed = 5 }, ExitOK},
+		{"failures are results", func(in *Input) { in.Result.Measurement.Failed = 5 }, ExitOK},
 		{"not steady is a result", func(in *Input) { in.Result.Steady = measure.Steady{Known: true} }, ExitOK},
 		{"a limit that holds", func(in *Input) { in.Checks = []Check{{OK: true}} }, ExitOK},
 		{"a limit that does not", func(in *Input) { in.Checks = []Check{{OK: true}, {}} }, ExitBroken},
@@ -176,10 +176,10 @@ func TestExitCode(t *testing.T) {
 		{"a broken limit outranks a generator that is not trusted", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitBroken},
 		{"nothing was taken, whatever the generator did", func(in *Input) {
 			in.Trust.OK = false
-			in.Result.Hold.Acked, in.Result.Hold.Arrived, in.Result.Hold.Failed = 0, 0, 1_000_000
+			in.Result.Measurement.Acked, in.Result.Measurement.Arrived, in.Result.Measurement.Failed = 0, 0, 1_000_000
 		}, ExitBroken},
 		{"nothing was taken, and output not written", func(in *Input) {
-			in.Result.Hold.Acked, in.Result.Hold.Arrived = 0, 0
+			in.Result.Measurement.Acked, in.Result.Measurement.Arrived = 0, 0
 			in.Problems = []string{"disk full"}
 		}, ExitFailed},
 		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, ExitFailed},
@@ -444,15 +444,15 @@ func TestReadBackWithoutAcks(t *testing.T) {
 	}
 }
 
-func TestShotsHaveAboutSoManyEvents(t *testing.T) {
+func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
 	in := closedLoop()
-	in.Result.Hold.Sent, in.Result.Hold.Shots = 100_007, 10_001
+	in.Result.Measurement.Sent, in.Result.Measurement.Batches = 100_007, 10_001
 	var text bytes.Buffer
 	if err := Build(in).Text(&text, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), ", 10 each") {
-		t.Errorf("ten events a shot, all but one:\n%s", text.String())
+		t.Errorf("ten events a batch, all but one:\n%s", text.String())
 	}
 }
 
@@ -474,20 +474,20 @@ func TestEndedByHand(t *testing.T) {
 	}
 }
 
-// TestShareOfAMoment: a hold shorter than an interval has the processor time of
+// TestShareOfAMoment: a measurement shorter than an interval has the processor time of
 // what went on around it; a share above all there is is not printed.
 func TestShareOfAMoment(t *testing.T) {
 	for _, tt := range []struct {
-		hold time.Duration
-		want string
+		measurement time.Duration
+		want        string
 	}{{time.Second, "CPU           10 ms, 0.5% of 2 processors\n"}, {4 * time.Millisecond, "CPU           10 ms\n"}} {
-		r := &load.Result{Mode: load.Consuming, Hold: measure.Tally{Name: measure.Hold, End: tt.hold}, Usage: measure.Usage{CPU: 10 * time.Millisecond}}
+		r := &load.Result{Mode: load.Consuming, Measurement: measure.Tally{Name: measure.Measurement, End: tt.measurement}, Usage: measure.Usage{CPU: 10 * time.Millisecond}}
 		var b strings.Builder
 		if err := Build(Input{Result: r, Processors: 2}).Text(&b, layout.Style{}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), tt.want) {
-			t.Errorf("a hold of %v: no %q in\n%s", tt.hold, tt.want, b.String())
+			t.Errorf("a measurement of %v: no %q in\n%s", tt.measurement, tt.want, b.String())
 		}
 	}
 }
@@ -496,7 +496,7 @@ func TestShareOfAMoment(t *testing.T) {
 func TestTotalsHaveNoMean(t *testing.T) {
 	points := []measure.Point{{At: time.Second, Value: 5}, {At: 2 * time.Second, Value: 7}}
 	d := Build(Input{
-		Result: &load.Result{Hold: measure.Tally{Name: measure.Hold, End: 3 * time.Second}},
+		Result: &load.Result{Measurement: measure.Tally{Name: measure.Measurement, End: 3 * time.Second}},
 		Gauges: []measure.Gauge{{From: "server", Name: "requests", Total: true, Points: points}, {From: "server", Name: "heap", Points: points}},
 	})
 	if g := d.Gauges[0]; g.Mean != nil || g.Max != nil || !g.Total || len(g.Points) != 2 {
@@ -512,7 +512,7 @@ func TestTotalsHaveNoMean(t *testing.T) {
 // of loads that nobody counted in, have the latter alone.
 func TestMostInFlight(t *testing.T) {
 	in := openLoop()
-	in.Result.Hold.InFlightPeak = 777
+	in.Result.Measurement.InFlightPeak = 777
 	d := Build(in)
 	doc := encode(t, d)
 	if got := at(t, doc, "totals.in_flight_peak"); got != 777.0 {

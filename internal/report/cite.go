@@ -155,7 +155,7 @@ func (d *Document) underTestCited() string {
 	return strings.Join(parts, ", ")
 }
 
-// versions are the versions that servers told of themselves, each once.
+// versions are the versions that servers reported of themselves, each once.
 func versions(facts map[string]any) string {
 	var found []string
 	add := func(v any) {

@@ -112,7 +112,7 @@ type Check struct {
 	Text       string `json:"text"` // what was wanted and what was found
 }
 
-// Totals counts the events of the hold, of a step or of a phase.
+// Totals counts the events of the measurement, of a step or of a phase.
 type Totals struct {
 	measure.Counts
 	Statuses measure.Statuses `json:"statuses,omitempty"`
@@ -120,7 +120,7 @@ type Totals struct {
 	ElapsedS     float64 `json:"elapsed_s"`
 	EventsPerS   float64 `json:"events_per_s"`
 	BytesPerS    float64 `json:"bytes_per_s"`
-	AnswersPerS  float64 `json:"answers_per_s,omitempty"` // shots answered, whatever the answer was
+	AnswersPerS  float64 `json:"answers_per_s,omitempty"` // batches answered, whatever the answer was
 	RateOf       string  `json:"rate_of"`
 	InFlightMean float64 `json:"in_flight_mean"`
 	InFlightMax  uint64  `json:"in_flight_max"`            // at the ends of intervals
@@ -141,14 +141,14 @@ const (
 	RateConsumed = "consumed"
 )
 
-// Times are the times of the hold, of a step or of a phase. Null: the number
+// Times are the times of the measurement, of a step or of a phase. Null: the number
 // does not exist for this run.
 type Times struct {
 	Response      *measure.Summary `json:"response"`
 	Service       *measure.Summary `json:"service"`
 	SendDelay     *measure.Summary `json:"send_delay"`
-	Gather        *measure.Summary `json:"gather"`
-	Held          *measure.Summary `json:"held"`
+	Batching      *measure.Summary `json:"batching"`
+	Queueing      *measure.Summary `json:"queueing"`
 	FailedService *measure.Summary `json:"failed_service"`
 	EndToEnd      *measure.Summary `json:"end_to_end"`
 
@@ -158,7 +158,7 @@ type Times struct {
 	EndToEndLower *measure.Summary `json:"end_to_end_lower"`
 }
 
-// A Phase is warm-up, hold or drain, or a step of the hold.
+// A Phase is warm-up, measurement or drain, or a step of the measurement.
 type Phase struct {
 	Name   string  `json:"name"`
 	Rate   float64 `json:"rate"`
@@ -187,8 +187,8 @@ type Interval struct {
 	Generator  Usage            `json:"generator"`
 
 	// Histograms are whole: each is base64 of an HdrHistogram in microseconds,
-	// V2 compressed, by the name of the time (response, service, send_delay, gather,
-	// held, failed_service, end_to_end, censored).
+	// V2 compressed, by the name of the time (response, service, send_delay, batching,
+	// queueing, failed_service, end_to_end, censored).
 	Histograms map[string]string `json:"histograms,omitempty"`
 
 	sum *Sum   // of its JSON, once it was encoded or read
@@ -226,7 +226,7 @@ type Usage struct {
 	GCCPUS       float64 `json:"gc_cpu_s"`
 }
 
-// Generator is what the run cost the machine it ran on, over the hold.
+// Generator is what the run cost the machine it ran on, over the measurement.
 type Generator struct {
 	Usage
 	MaxRSSBytes   uint64  `json:"max_rss_bytes"`

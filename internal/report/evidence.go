@@ -284,14 +284,14 @@ func split(data []byte) (head []byte, intervals [][]byte, err error) {
 	return head, intervals, err
 }
 
-// Histogram joins the histograms of a time over the hold from its intervals:
-// response, service, send_delay, gather, held, failed_service, end_to_end or censored.
+// Histogram joins the histograms of a time over the measurement from its intervals:
+// response, service, send_delay, batching, queueing, failed_service, end_to_end or censored.
 // Nil when there are none. It decodes them anew each time. Intervals that cannot
 // be decoded are left out; Check tells whether there are any.
 func (d *Document) Histogram(name string) *measure.Histogram {
 	var out *measure.Histogram
 	for i := range d.Intervals {
-		if d.Intervals[i].Phase != measure.Hold {
+		if d.Intervals[i].Phase != measure.Measurement {
 			continue
 		}
 		if h := d.Intervals[i].Histogram(name); h != nil {

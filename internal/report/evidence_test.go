@@ -17,7 +17,7 @@ import (
 	"carronade/measure"
 )
 
-// measured is an input of some seconds in which the hold is the sum of its
+// measured is an input of some seconds in which the measurement is the sum of its
 // intervals, as it is in every run.
 func measured(seconds int) Input {
 	in := openLoop()
@@ -25,20 +25,20 @@ func measured(seconds int) Input {
 	in.Attachments = []Attachment{{Name: "server.properties", Text: "num.io.threads=8\n"}}
 	in.Facts = map[string]any{"brokers": 3, "big": int64(1) << 60, "share": 0.1, "where": "<a&b>", "none": nil}
 	r := in.Result
-	r.Intervals, r.Hold, r.Warmup, r.Drain = nil, measure.Tally{Name: "hold", Start: time.Second}, measure.Tally{Name: "warm-up", End: time.Second}, measure.Tally{}
+	r.Intervals, r.Measurement, r.Warmup, r.Drain = nil, measure.Tally{Name: "measurement", Start: time.Second}, measure.Tally{Name: "warm-up", End: time.Second}, measure.Tally{}
 	for i := range seconds {
-		iv := measure.Interval{Phase: "hold", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, LagEvents: -1}
+		iv := measure.Interval{Phase: "measurement", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, LagEvents: -1}
 		if i == 0 {
 			iv.Phase = "warm-up"
 		}
-		iv.Counts = measure.Counts{Offered: 500, Sent: 500, Acked: 490, Failed: 10, Bytes: 50_000, AckedBytes: 49_000, Shots: 50}
+		iv.Counts = measure.Counts{Offered: 500, Sent: 500, Acked: 490, Failed: 10, Bytes: 50_000, AckedBytes: 49_000, Batches: 50}
 		iv.Response = spread(time.Duration(i+2)*700*time.Microsecond, 0.8, 490)
 		iv.Service = spread(time.Duration(i+1)*500*time.Microsecond, 0.3, 50)
-		iv.SendDelay, iv.Gather, iv.Held = same(3*time.Microsecond, 50), same(time.Millisecond, 500), measure.NewHistogram()
+		iv.SendDelay, iv.Batching, iv.Queueing = same(3*time.Microsecond, 50), same(time.Millisecond, 500), measure.NewHistogram()
 		iv.Censored = same(2*time.Second, 1)
 		iv.InFlight = uint64(i)
 		iv.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })
-		into := &r.Hold
+		into := &r.Measurement
 		if i == 0 {
 			into = &r.Warmup
 		}
@@ -47,7 +47,7 @@ func measured(seconds int) Input {
 		into.End = iv.End
 		r.Intervals = append(r.Intervals, iv)
 	}
-	r.Hold.Arrived, r.Hold.ArrivedBytes = r.Hold.Acked, r.Hold.AckedBytes
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes = r.Measurement.Acked, r.Measurement.AckedBytes
 	return in
 }
 
@@ -221,7 +221,7 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
-// The histograms of the hold come back from the JSON of the intervals, exact
+// The histograms of the measurement come back from the JSON of the intervals, exact
 // but for the rounding of the mean.
 func TestHistogram(t *testing.T) {
 	in := measured(5)
@@ -229,8 +229,8 @@ func TestHistogram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hold := in.Result.Hold.Set
-	hold.Each(func(name string, h **measure.Histogram) {
+	measurement := in.Result.Measurement.Set
+	measurement.Each(func(name string, h **measure.Histogram) {
 		got := d.Histogram(name)
 		if (*h).Count() == 0 {
 			if got != nil {
@@ -287,8 +287,8 @@ func TestAssemble(t *testing.T) {
 	if diff := cmp.Diff(whole.Response, d.Response); diff != "" {
 		t.Errorf("response (-want +got):\n%s", diff)
 	}
-	if got, want := d.Gather.Count, whole.Gather.Count; got != want {
-		t.Errorf("gather: got %d, want %d", got, want)
+	if got, want := d.Batching.Count, whole.Batching.Count; got != want {
+		t.Errorf("batching: got %d, want %d", got, want)
 	}
 	if len(d.Phases) != 2 || d.Phases[0].Totals.Sent != 500 {
 		t.Errorf("got phases %+v", d.Phases)
@@ -340,7 +340,7 @@ func TestTextOfEvidence(t *testing.T) {
 // A row that was encoded as it ended is taken as it is.
 func TestBuildTakesEncodedRows(t *testing.T) {
 	in := measured(3)
-	in.Series = []Interval{{Phase: "hold", EndS: 1, EventsPerS: 42}}
+	in.Series = []Interval{{Phase: "measurement", EndS: 1, EventsPerS: 42}}
 	if d := Build(in); len(d.Intervals) != 1 || d.Intervals[0].EventsPerS != 42 {
 		t.Errorf("got %+v", d.Intervals)
 	}
@@ -413,11 +413,11 @@ func TestAssembleSeam(t *testing.T) {
 		return Interval{Phase: phase, StartS: start, EndS: start + 1, Counts: measure.Counts{Offered: acked, Sent: acked, Acked: acked}}
 	}
 	rows := []Interval{
-		row("warm-up", 0, 100), row("warm-up", 1, 50), row("hold", 1, 50), row("warm-up", 2, 0), row("hold", 2, 100),
+		row("warm-up", 0, 100), row("warm-up", 1, 50), row("measurement", 1, 50), row("warm-up", 2, 0), row("measurement", 2, 100),
 	}
 	for _, tt := range []struct {
-		name, warmup string
-		warm, hold   float64 // events/s
+		name, warmup      string
+		warm, measurement float64 // events/s
 	}{
 		{"a time", "1.5s", 100, 100},
 		{"a number of events", "150", 50, 75},
@@ -431,8 +431,8 @@ func TestAssembleSeam(t *testing.T) {
 			if got := d.Phases[0].Totals.EventsPerS; got != tt.warm {
 				t.Errorf("warm-up: got %v events/s, want %v", got, tt.warm)
 			}
-			if got := d.Totals.EventsPerS; got != tt.hold {
-				t.Errorf("hold: got %v events/s, want %v", got, tt.hold)
+			if got := d.Totals.EventsPerS; got != tt.measurement {
+				t.Errorf("measurement: got %v events/s, want %v", got, tt.measurement)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 // format 1.3 with V2 compressed histograms, as Java's HistogramLogWriter does
 // (org.HdrHistogram 2.2.2): HistogramLogProcessor and HistogramLogAnalyzer
 // read it. Values are microseconds, interval maxima milliseconds. Each line has
-// a tag: response, service, send_delay or end_to_end for the hold and what follows it
+// a tag: response, service, send_delay or end_to_end for the measurement and what follows it
 // up to the end of the run, with "warm-up." before it for the warm-up. The
 // histograms of a tag add up to those of the report, but for events without an
 // answer, which have no time.

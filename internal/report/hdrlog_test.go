@@ -23,7 +23,7 @@ import (
 func serviceSeries() (rows []measure.Interval, sum *measure.Histogram) {
 	sum = measure.NewHistogram()
 	for i := range 10 {
-		iv := measure.Interval{Phase: "hold", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
+		iv := measure.Interval{Phase: "measurement", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
 		if i == 0 {
 			iv.Phase = "warm-up"
 		}
@@ -203,7 +203,7 @@ func TestCreateLogSaysWhere(t *testing.T) {
 func TestLogBeginsItself(t *testing.T) {
 	var file bytes.Buffer
 	log := NewLog(&file, "x")
-	log.Interval(&measure.Interval{Phase: "hold", End: time.Second, Set: measure.Set{SendDelay: same(time.Millisecond, 3)}})
+	log.Interval(&measure.Interval{Phase: "measurement", End: time.Second, Set: measure.Set{SendDelay: same(time.Millisecond, 3)}})
 	lines := strings.Split(strings.TrimSpace(file.String()), "\n")
 	if diff := cmp.Diff(5, len(lines)); diff != "" || !strings.HasPrefix(lines[4], "Tag=send_delay,0.000,1.000,1.000,HISTF") {
 		t.Errorf("got %q", file.String())

@@ -16,9 +16,9 @@ import (
 func diedMidway() Input {
 	in := openLoop()
 	r := in.Result
-	r.Hold.Counts.Sent, r.Hold.Counts.Acked, r.Hold.Counts.Unsent = 300_000, 300_000, 700_000
-	r.Hold.Arrived, r.Hold.ArrivedBytes = 300_000, 30_000_000
-	r.Hold.Censored = spread(7*time.Second, 0.4, 700)
+	r.Measurement.Counts.Sent, r.Measurement.Counts.Acked, r.Measurement.Counts.Unsent = 300_000, 300_000, 700_000
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 300_000, 30_000_000
+	r.Measurement.Censored = spread(7*time.Second, 0.4, 700)
 	for i := range r.Intervals {
 		if i >= 8 {
 			iv := &r.Intervals[i]
@@ -35,12 +35,12 @@ func diedMidway() Input {
 func refused() Input {
 	in := openLoop()
 	r := in.Result
-	r.Hold.Counts.Acked, r.Hold.Counts.Failed, r.Hold.Counts.Answered = 0, 1_000_000, 4000
-	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0
-	r.Hold.FailedService = r.Hold.Service
-	r.Hold.Response, r.Hold.Service = nil, nil
+	r.Measurement.Counts.Acked, r.Measurement.Counts.Failed, r.Measurement.Counts.Answered = 0, 1_000_000, 4000
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 0, 0
+	r.Measurement.FailedService = r.Measurement.Service
+	r.Measurement.Response, r.Measurement.Service = nil, nil
 	r.Warmup.Acked, r.Warmup.Failed = 0, r.Warmup.Acked
-	r.Failures = []measure.Failure{{Class: "denied", Text: "TOPIC_AUTHORIZATION_FAILED: Not authorized to access topics: [Topic authorization failed.]", Events: 1_100_000, Shots: 4400}}
+	r.Failures = []measure.Failure{{Class: "denied", Text: "TOPIC_AUTHORIZATION_FAILED: Not authorized to access topics: [Topic authorization failed.]", Events: 1_100_000, Batches: 4400}}
 	r.Classes = map[string]uint64{"denied": 1_100_000}
 	for i := range r.Intervals {
 		iv := &r.Intervals[i]

@@ -13,7 +13,7 @@ type Samples struct {
 
 // A Sample is one event of a round trip.
 type Sample struct {
-	Item       string  `json:"item"`          // log and offset, or stripe and index
+	Item       string  `json:"item"`          // log and offset, or stream and index
 	StartUS    float64 `json:"start_us"`      // when it was due (sent, without a schedule)
 	EndToEndUS float64 `json:"end_to_end_us"` // from there to its consumption
 }
@@ -24,7 +24,7 @@ type Trace struct {
 	File    string `json:"file"`
 	Rows    uint64 `json:"rows"`    // written
 	Dropped uint64 `json:"dropped"` // that the writer could not keep up with, or that came after it had stopped
-	Every   uint64 `json:"every"`   // a row for one of so many events; 0: a row a shot
+	Every   uint64 `json:"every"`   // a row for one of so many events; 0: a row a batch
 	Bytes   int64  `json:"bytes"`
 	Error   string `json:"error"` // why it stopped before the run; "" when it did not
 }

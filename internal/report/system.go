@@ -75,22 +75,22 @@ func (d *Document) answers(p *layout.Page) {
 	if len(all) == 0 {
 		return
 	}
-	var shots uint64
+	var batches uint64
 	for _, s := range all {
-		shots += s.Shots
+		batches += s.Batches
 	}
 	p.Section("Answers")
 	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
 	t.Row("status", "batches", "share", "a second", "events")
 	var events uint64
 	row := func(name string, n, of uint64) {
-		t.Row(name, units.FormatCount(n), share(n, shots), d.aSecond(n), units.FormatCount(of))
+		t.Row(name, units.FormatCount(n), share(n, batches), d.aSecond(n), units.FormatCount(of))
 	}
 	for _, s := range all {
 		events += s.Events
-		row(strconv.Itoa(s.Code), s.Shots, s.Events)
+		row(strconv.Itoa(s.Code), s.Batches, s.Events)
 	}
-	row("total", shots, events)
+	row("total", batches, events)
 	p.Table(&t)
 	p.Note("of the batches of the measurement that were answered")
 	if d.Totals.ElapsedS > 0 {
@@ -99,7 +99,7 @@ func (d *Document) answers(p *layout.Page) {
 	}
 }
 
-// aSecond is n over the hold.
+// aSecond is n over the measurement.
 func (d *Document) aSecond(n uint64) string {
 	if d.Totals.ElapsedS <= 0 {
 		return "-"
@@ -107,7 +107,7 @@ func (d *Document) aSecond(n uint64) string {
 	return units.FormatRate(float64(n) / d.Totals.ElapsedS)
 }
 
-// volume is so many bytes a second of the hold, and how many that were.
+// volume is so many bytes a second of the measurement, and how many that were.
 func (d *Document) volume(bytes uint64) string {
 	return fmt.Sprintf("%s/s (%s)", units.FormatSize(int64(float64(bytes)/d.Totals.ElapsedS)), units.FormatSize(int64(bytes)))
 }

@@ -16,21 +16,21 @@ import (
 // 15,385 were indexed.
 func underTest() Input {
 	in := closedLoop()
-	const shots, bytes = 6477, 46_995_000
+	const batches, bytes = 6477, 46_995_000
 	r := in.Result
-	r.Hold.Start, r.Hold.End = 0, 30*time.Second
-	r.Hold.Counts = measure.Counts{
-		Offered: 3 * shots, Sent: 3 * shots, Acked: 3 * shots, Shots: shots, Answered: shots,
+	r.Measurement.Start, r.Measurement.End = 0, 30*time.Second
+	r.Measurement.Counts = measure.Counts{
+		Offered: 3 * batches, Sent: 3 * batches, Acked: 3 * batches, Batches: batches, Answered: batches,
 		Bytes: bytes, AckedBytes: bytes, WireBytes: 5_100_000,
 	}
-	r.Hold.Arrived, r.Hold.ArrivedBytes = 3*shots, bytes
-	r.Hold.Statuses = measure.Statuses{{Code: 202, Shots: shots, Events: 3 * shots}}
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 3*batches, bytes
+	r.Measurement.Statuses = measure.Statuses{{Code: 202, Batches: batches, Events: 3 * batches}}
 	r.Intervals = nil
 	in.Target = "apm+http://127.0.0.1:8200"
-	in.Settings = []Setting{{Name: "callers", Value: "4"}, {Name: "for", Value: "30s"}, {Name: "events", Value: "1"}, {Name: "spans", Value: "2"}, {Name: "frames", Value: "3"}}
+	in.Settings = []Setting{{Name: "concurrency", Value: "4"}, {Name: "for", Value: "30s"}, {Name: "events", Value: "1"}, {Name: "spans", Value: "2"}, {Name: "frames", Value: "3"}}
 	in.Indexed = &measure.Indexed{
 		Where: "http://127.0.0.1:9200", Store: "Elasticsearch 6.3.0", Pattern: "apm-*", Before: 1, After: 15_386,
-		Expected: 3 * shots, Span: 30 * time.Second, Waited: 5 * time.Second, Still: true,
+		Expected: 3 * batches, Span: 30 * time.Second, Waited: 5 * time.Second, Still: true,
 		HealthBefore: "yellow", HealthAfter: "yellow", Note: "below 90%: fewer documents than events accepted",
 	}
 	perCPU, efficiency := 1942.4, 60*(bytes/30.)/157_700_000
@@ -53,8 +53,8 @@ func underTest() Input {
 func systemDied() Input {
 	in := underTest()
 	in.Result.Stopped = load.BySystem
-	in.Result.Hold.Statuses = measure.Statuses{{Code: 202, Shots: 6000, Events: 18_000}, {Code: 503, Shots: 477, Events: 1431}}
-	in.Result.Hold.Counts.Acked, in.Result.Hold.Counts.Failed = 18_000, 1431
+	in.Result.Measurement.Statuses = measure.Statuses{{Code: 202, Batches: 6000, Events: 18_000}, {Code: 503, Batches: 477, Events: 1431}}
+	in.Result.Measurement.Counts.Acked, in.Result.Measurement.Counts.Failed = 18_000, 1431
 	in.Trust = measure.Trust{Reasons: []string{"the system under test ended by itself: signal: killed"}}
 	in.Indexed.Still, in.Indexed.Queued = false, new(float64)
 	in.System = &System{

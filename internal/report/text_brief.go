@@ -112,14 +112,14 @@ func (d *Document) unusual(p *layout.Page) {
 	var codes []string
 	bad := false
 	for _, s := range t.Statuses {
-		codes = append(codes, fmt.Sprintf("%d: %s", s.Code, units.FormatCount(s.Shots)))
+		codes = append(codes, fmt.Sprintf("%d: %s", s.Code, units.FormatCount(s.Batches)))
 		bad = bad || s.Code >= 300
 	}
 	if bad {
 		u.Pair(layout.Yellow, "answers", strings.Join(codes, ", ")+" (batches by status)")
 	}
 	if t.Retries > 0 {
-		u.Pair("", "retries", units.FormatCount(t.Retries)+", of "+units.FormatCount(t.Shots)+" batches")
+		u.Pair("", "retries", units.FormatCount(t.Retries)+", of "+units.FormatCount(t.Batches)+" batches")
 	}
 	if t.RebalanceS > 0 {
 		u.Pair("", "rebalancing", seconds(t.RebalanceS)+" without an assignment")

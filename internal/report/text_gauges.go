@@ -13,8 +13,8 @@ import (
 	"carronade/units"
 )
 
-// mostTold bounds the table of gauges.
-const mostTold = 32
+// mostGauges bounds the table of gauges.
+const mostGauges = 32
 
 // gauges are the metrics of others, a row each.
 func (d *Document) gauges(p *layout.Page) {
@@ -34,20 +34,20 @@ func (d *Document) gauges(p *layout.Page) {
 	one := !slices.ContainsFunc(shown, func(g Gauge) bool { return g.From != shown[0].From })
 	for i, g := range shown {
 		missed = max(missed, g.Missed)
-		if i < mostTold {
+		if i < mostGauges {
 			name := g.Name
 			if !one {
 				name = g.From + ": " + name
 			}
 			cells := []string{layout.CutMiddle(name, 44), layout.CutMiddle(g.Unit, 10)}
 			for _, v := range []*float64{g.Before, g.Mean, g.Max, g.After} {
-				cells = append(cells, told(v, g.Unit))
+				cells = append(cells, gaugeCell(v, g.Unit))
 			}
 			t.Row(cells...)
 		}
 	}
 	p.Table(&t)
-	if n := len(shown) - mostTold; n > 0 {
+	if n := len(shown) - mostGauges; n > 0 {
 		p.Note(fmt.Sprintf("and %d more, in the JSON", n))
 	}
 	note := "mean and max are of the measurement"
@@ -60,8 +60,8 @@ func (d *Document) gauges(p *layout.Page) {
 	}
 }
 
-// told prints a figure of somebody else, whose unit stands beside it.
-func told(v *float64, unit string) string {
+// gaugeCell prints a figure of somebody else, whose unit stands beside it.
+func gaugeCell(v *float64, unit string) string {
 	switch {
 	case v == nil:
 		return "-"
@@ -101,7 +101,7 @@ func (d *Document) counted() string {
 	}
 	var parts []string
 	for _, s := range sums {
-		parts = append(parts, strings.TrimSpace(told(&s.rate, s.unit)+" "+s.unit))
+		parts = append(parts, strings.TrimSpace(gaugeCell(&s.rate, s.unit)+" "+s.unit))
 	}
 	return strings.Join(parts, " and ")
 }
@@ -109,7 +109,7 @@ func (d *Document) counted() string {
 // course shows how the measurement went in numbers, a row a stretch of time: what came
 // in, what was outstanding, and how long answers took.
 func (d *Document) course(p *layout.Page) {
-	rows := d.holdRows()
+	rows := d.measurementRows()
 	if len(rows) < leastSeries || d.Mode == load.Consuming {
 		return
 	}

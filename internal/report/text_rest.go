@@ -260,7 +260,7 @@ func (d *Document) generator(p *layout.Page) {
 	g := d.Generator
 	p.Section("Generator")
 	cpu := seconds(g.CPUS)
-	if g.Processors > 0 && g.CPUShare <= 1 { // more is of before and after a hold shorter than an interval
+	if g.Processors > 0 && g.CPUShare <= 1 { // more is of before and after a measurement shorter than an interval
 		cpu += fmt.Sprintf(", %s of %s", units.FormatPercent(g.CPUShare), units.Plural(g.Processors, "processor"))
 	}
 	if g.CPUUSPerEvent > 0 {

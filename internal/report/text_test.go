@@ -45,36 +45,36 @@ func (h host) String() string { return string(h) }
 
 // openLoop is a calm produce run of 20 s at 50,000/s.
 func openLoop() Input {
-	hold := measure.Tally{
-		Name: "hold", Rate: 50_000, Start: 2 * time.Second, End: 22 * time.Second,
+	measurement := measure.Tally{
+		Name: "measurement", Rate: 50_000, Start: 2 * time.Second, End: 22 * time.Second,
 		Counts: measure.Counts{
-			Offered: 1_000_000, Sent: 1_000_000, Acked: 1_000_000, Shots: 4000, Answered: 4000,
+			Offered: 1_000_000, Sent: 1_000_000, Acked: 1_000_000, Batches: 4000, Answered: 4000,
 			Bytes: 100_000_000, WireBytes: 107_300_000,
 		},
 		Set: measure.Set{
 			Response: spread(3100*time.Microsecond, 0.35, 10_000), Service: spread(850*time.Microsecond, 0.4, 4000),
-			SendDelay: spread(40*time.Microsecond, 0.5, 4000), Gather: spread(2*time.Millisecond, 0.3, 10_000), Held: same(0, 4000),
+			SendDelay: spread(40*time.Microsecond, 0.5, 4000), Batching: spread(2*time.Millisecond, 0.3, 10_000), Queueing: same(0, 4000),
 		},
 		Arrived: 1_000_000, ArrivedBytes: 100_000_000, InFlight: 42.4,
 	}
 	r := &load.Result{
 		Started: started, Ended: started.Add(22100 * time.Millisecond), Stopped: load.ByTime, Mode: load.OpenLoop,
-		Warmup: measure.Tally{Name: "warm-up", End: 2 * time.Second, Counts: measure.Counts{Offered: 100_000, Sent: 100_000, Acked: 100_000}},
-		Hold:   hold,
-		Drain:  measure.Tally{Name: "drain", Start: 22 * time.Second, End: 22100 * time.Millisecond},
-		Stall:  measure.Stall{Longest: 23 * time.Millisecond, LongestAt: 14500 * time.Millisecond},
-		Steady: measure.Steady{OK: true, Known: true, Text: "no upward trend"},
-		Usage:  measure.Usage{CPU: 2240 * time.Millisecond, RSS: 40 << 20, MaxRSS: 44 << 20, GCPauses: 31, GCPauseMax: 118 * time.Microsecond, GCCPU: 60 * time.Millisecond},
-		Busy:   0.08, WireRead: 400_000,
+		Warmup:      measure.Tally{Name: "warm-up", End: 2 * time.Second, Counts: measure.Counts{Offered: 100_000, Sent: 100_000, Acked: 100_000}},
+		Measurement: measurement,
+		Drain:       measure.Tally{Name: "drain", Start: 22 * time.Second, End: 22100 * time.Millisecond},
+		Stall:       measure.Stall{Longest: 23 * time.Millisecond, LongestAt: 14500 * time.Millisecond},
+		Steady:      measure.Steady{OK: true, Known: true, Text: "no upward trend"},
+		Usage:       measure.Usage{CPU: 2240 * time.Millisecond, RSS: 40 << 20, MaxRSS: 44 << 20, GCPauses: 31, GCPauseMax: 118 * time.Microsecond, GCCPU: 60 * time.Millisecond},
+		Busy:        0.08, WireRead: 400_000,
 	}
 	for i := range 22 {
-		phase := "hold"
+		phase := "measurement"
 		if i < 2 {
 			phase = "warm-up"
 		}
 		iv := measure.Interval{
 			Phase: phase, Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second,
-			Counts:   measure.Counts{Offered: 50_000, Sent: 50_000, Acked: 50_000 - uint64(i%3)*200, Shots: 200, Bytes: 5_000_000},
+			Counts:   measure.Counts{Offered: 50_000, Sent: 50_000, Acked: 50_000 - uint64(i%3)*200, Batches: 200, Bytes: 5_000_000},
 			InFlight: 40 + uint64(i%5), LagEvents: -1,
 			Generator: measure.Usage{CPU: 112 * time.Millisecond, RSS: 40 << 20},
 		}
@@ -114,22 +114,22 @@ func openLoop() Input {
 func overloaded() Input {
 	in := openLoop()
 	r := in.Result
-	r.Hold.Counts = measure.Counts{
+	r.Measurement.Counts = measure.Counts{
 		Offered: 1_000_000, Sent: 990_000, Dropped: 4_000, Unsent: 6_000, Acked: 970_000, Failed: 12_345, Unknown: 7_655,
-		Shots: 3960, Answered: 3900, Retries: 17, Bytes: 99_000_000, WireBytes: 106_000_000,
+		Batches: 3960, Answered: 3900, Retries: 17, Bytes: 99_000_000, WireBytes: 106_000_000,
 	}
-	r.Hold.Arrived, r.Hold.ArrivedBytes = 961_000, 96_100_000
-	r.Hold.Response = spread(400*time.Millisecond, 1, 970_000)
-	r.Hold.Censored = spread(5*time.Second, 0.2, 13_655)
-	r.Hold.Held = spread(300*time.Millisecond, 1, 4000)
-	r.Hold.FailedService = spread(900*time.Millisecond, 0.5, 60)
-	r.Hold.Response.Record(2 * time.Hour)
-	r.Hold.Service.Record(300)
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 961_000, 96_100_000
+	r.Measurement.Response = spread(400*time.Millisecond, 1, 970_000)
+	r.Measurement.Censored = spread(5*time.Second, 0.2, 13_655)
+	r.Measurement.Queueing = spread(300*time.Millisecond, 1, 4000)
+	r.Measurement.FailedService = spread(900*time.Millisecond, 0.5, 60)
+	r.Measurement.Response.Record(2 * time.Hour)
+	r.Measurement.Service.Record(300)
 	r.Stall = measure.Stall{Longest: 2010 * time.Millisecond, LongestAt: 10 * time.Second, Share: 0.134}
 	r.Steady = measure.Steady{Known: true, Text: "events in flight climbed by 134% over the measurement (+20/s); the mean response time climbed by 98% over the measurement (+31.5 ms/s)"}
 	r.Failures = []measure.Failure{
-		{Class: "timeout", Text: "REQUEST_TIMED_OUT: The request timed out while \x1b[31mwaiting for acknowledgment from the followers of the partition.", Events: 12_000, Shots: 50},
-		{Class: "refused", Text: "write to 127.0.0.1:9092: connection reset by peer", Events: 8_000, Shots: 40},
+		{Class: "timeout", Text: "REQUEST_TIMED_OUT: The request timed out while \x1b[31mwaiting for acknowledgment from the followers of the partition.", Events: 12_000, Batches: 50},
+		{Class: "refused", Text: "write to 127.0.0.1:9092: connection reset by peer", Events: 8_000, Batches: 40},
 	}
 	r.Classes = map[string]uint64{"timeout": 12_000, "refused": 8_000, "canceled": 6}
 	in.Trust = measure.Trust{
@@ -155,7 +155,7 @@ func overloaded() Input {
 func steps() Input {
 	in := openLoop()
 	r := in.Result
-	base := r.Hold
+	base := r.Measurement
 	for i, rate := range []float64{10_000, 20_000, 40_000, 80_000} {
 		s := base
 		s.Name, s.Rate = "step", rate
@@ -175,7 +175,7 @@ func steps() Input {
 	late.Counts = measure.Counts{Acked: 500}
 	r.Intervals[7].Acked -= 500
 	r.Intervals = append(r.Intervals, late)
-	// The last answers, after the hold.
+	// The last answers, after the measurement.
 	tail := r.Intervals[21]
 	tail.Start, tail.End, tail.Acked = 22*time.Second, 22100*time.Millisecond, 5
 	r.Intervals = append(r.Intervals, tail)
@@ -186,12 +186,12 @@ func closedLoop() Input {
 	in := openLoop()
 	r := in.Result
 	r.Mode = load.ClosedLoop
-	r.Hold.Response, r.Hold.SendDelay, r.Hold.Gather, r.Hold.Held = nil, nil, nil, nil
+	r.Measurement.Response, r.Measurement.SendDelay, r.Measurement.Batching, r.Measurement.Queueing = nil, nil, nil, nil
 	for i := range r.Intervals {
 		r.Intervals[i].Response, r.Intervals[i].SendDelay = nil, nil
 	}
 	r.Warmup, r.Drain = measure.Tally{}, measure.Tally{}
-	in.Settings = []Setting{{Name: "callers", Value: "16", Default: false}, {Name: "for", Value: "20s", Default: false}}
+	in.Settings = []Setting{{Name: "concurrency", Value: "16", Default: false}, {Name: "for", Value: "20s", Default: false}}
 	in.Host, in.Calibration, in.Facts, in.Labels = nil, nil, nil, nil
 	return in
 }
@@ -202,17 +202,17 @@ func fullSpeed() Input {
 	in.Target = "null://"
 	in.Result.Busy, in.Result.Full = 0.99, 0.12
 	in.Trust.Notes = []string{"no system takes these events, so the rate is what this generator can do"}
-	in.Result.Hold.Service = same(400, 1000)
+	in.Result.Measurement.Service = same(400, 1000)
 	return in
 }
 
 func unacknowledged() Input {
 	in := openLoop()
 	r := in.Result
-	r.Hold.Unknown, r.Hold.Acked, r.Hold.Answered = r.Hold.Sent, 0, 0
-	r.Hold.Response, r.Hold.Service = nil, nil
+	r.Measurement.Unknown, r.Measurement.Acked, r.Measurement.Answered = r.Measurement.Sent, 0, 0
+	r.Measurement.Response, r.Measurement.Service = nil, nil
 	r.Unanswered = true
-	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 0, 0
 	for i := range r.Intervals {
 		r.Intervals[i].Response, r.Intervals[i].Service, r.Intervals[i].Acked = nil, nil, 0
 	}
@@ -244,8 +244,8 @@ func consume() Input {
 	in.Op = "consume"
 	r.Mode, r.Stopped = load.Consuming, load.ByIdle
 	r.Warmup, r.Drain = measure.Tally{}, measure.Tally{}
-	r.Hold = measure.Tally{
-		Name: "hold", End: 10 * time.Second,
+	r.Measurement = measure.Tally{
+		Name: "measurement", End: 10 * time.Second,
 		Counts:  measure.Counts{Consumed: 19_000_000, Bytes: 1_900_000_000, WireBytes: 2_100_000_000},
 		Arrived: 19_000_000, ArrivedBytes: 1_900_000_000,
 	}
@@ -253,7 +253,7 @@ func consume() Input {
 	r.Stall, r.Steady = measure.Stall{}, measure.Steady{}
 	for i := range r.Intervals {
 		iv := &r.Intervals[i]
-		*iv = measure.Interval{Phase: "hold", Start: iv.Start, End: iv.End, Counts: measure.Counts{Consumed: 1_900_000 + uint64(i)*1000}, LagEvents: 20_000_000 - int64(i)*900_000}
+		*iv = measure.Interval{Phase: "measurement", Start: iv.Start, End: iv.End, Counts: measure.Counts{Consumed: 1_900_000 + uint64(i)*1000}, LagEvents: 20_000_000 - int64(i)*900_000}
 	}
 	r.Intervals = r.Intervals[:10]
 	for i := range 14 {
@@ -265,8 +265,8 @@ func consume() Input {
 func roundTrip() Input {
 	in := openLoop()
 	in.Op = "roundtrip"
-	in.Result.Hold.Consumed = 1_000_000
-	in.Result.Hold.EndToEnd = spread(5*time.Millisecond, 0.3, 10_000)
+	in.Result.Measurement.Consumed = 1_000_000
+	in.Result.Measurement.EndToEnd = spread(5*time.Millisecond, 0.3, 10_000)
 	in.Ledger = &measure.Ledger{Acked: 1_000_000, Read: 1_000_000, Complete: true, Method: "batches and stamps"}
 	in.Result.Warmup = measure.Tally{}
 	for i := range in.Result.Intervals {
@@ -279,13 +279,13 @@ func interrupted() Input {
 	in := openLoop()
 	r := in.Result
 	r.Stopped = load.Interrupted
-	r.Hold.Counts = measure.Counts{Offered: 100, Sent: 100, Unknown: 100, Shots: 3}
-	r.Hold.End = r.Hold.Start + 20*time.Millisecond
-	r.Hold.Set = measure.Set{
+	r.Measurement.Counts = measure.Counts{Offered: 100, Sent: 100, Unknown: 100, Batches: 3}
+	r.Measurement.End = r.Measurement.Start + 20*time.Millisecond
+	r.Measurement.Set = measure.Set{
 		SendDelay: same(30*time.Microsecond, 3),
 		Censored:  spread(15*time.Millisecond, 0.1, 100),
 	}
-	r.Hold.Arrived, r.Hold.ArrivedBytes = 0, 0
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 0, 0
 	r.Intervals = r.Intervals[:2]
 	r.Steady = measure.Steady{OK: true, Text: "the measurement was too short to tell (0 whole intervals; it takes 5)"}
 	return in
@@ -295,9 +295,9 @@ func interrupted() Input {
 func noisy() Input {
 	in := openLoop()
 	r := in.Result
-	r.Hold.SendDelay = spread(40*time.Microsecond, 0.5, 9_700)
-	r.Hold.SendDelay.RecordN(250*time.Millisecond, 300)
-	r.Hold.Lower.Response = spread(2500*time.Microsecond, 0.35, 9_700)
+	r.Measurement.SendDelay = spread(40*time.Microsecond, 0.5, 9_700)
+	r.Measurement.SendDelay.RecordN(250*time.Millisecond, 300)
+	r.Measurement.Lower.Response = spread(2500*time.Microsecond, 0.35, 9_700)
 	r.Freezes = measure.Freezes{Count: 3, Total: 520 * time.Millisecond, Longest: []measure.Freeze{
 		{At: 2920 * time.Millisecond, Length: 504 * time.Millisecond, Who: "process", Cause: "stopped and continued"},
 		{At: 9 * time.Second, Length: 16 * time.Millisecond, Who: "sending thread"},
@@ -318,12 +318,12 @@ func huge() Input {
 	in := overloaded()
 	r := in.Result
 	const n = 40_000_000 * 7 * 86400
-	r.Hold.End = r.Hold.Start + 7*24*time.Hour
-	r.Hold.Counts = measure.Counts{Offered: n, Sent: n, Acked: n - 3e9, Unknown: 2e9, Failed: 1e9, Shots: n / 2400, Answered: n / 2400, Retries: 123_456_789, Bytes: n * 100, WireBytes: n * 105}
-	r.Hold.Arrived, r.Hold.ArrivedBytes, r.Hold.InFlight = n-3e9, (n-3e9)*100, 123_456_789
-	r.Hold.Response = spread(20*time.Minute, 1, 10_000)
-	r.Hold.Censored = spread(40*time.Minute, 0.5, 10_000)
-	r.Hold.Gather, r.Hold.EndToEnd = spread(30*time.Minute, 0.1, 100), spread(3*time.Minute, 2, 100)
+	r.Measurement.End = r.Measurement.Start + 7*24*time.Hour
+	r.Measurement.Counts = measure.Counts{Offered: n, Sent: n, Acked: n - 3e9, Unknown: 2e9, Failed: 1e9, Batches: n / 2400, Answered: n / 2400, Retries: 123_456_789, Bytes: n * 100, WireBytes: n * 105}
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes, r.Measurement.InFlight = n-3e9, (n-3e9)*100, 123_456_789
+	r.Measurement.Response = spread(20*time.Minute, 1, 10_000)
+	r.Measurement.Censored = spread(40*time.Minute, 0.5, 10_000)
+	r.Measurement.Batching, r.Measurement.EndToEnd = spread(30*time.Minute, 0.1, 100), spread(3*time.Minute, 2, 100)
 	r.Stall = measure.Stall{Longest: 26 * time.Hour, LongestAt: 5 * 24 * time.Hour, Share: 0.99999}
 	long := "a-topic-with-a-very-long-name-that-somebody-thought-of-in-a-meeting-41"
 	in.Target = "kafka://broker-1.example.net:9092,broker-2.example.net:9092,broker-3.example.net:9092/" + long
@@ -335,7 +335,7 @@ func huge() Input {
 	}
 	r.Logs = []load.LogResult{{Log: long, Consumed: n, Bytes: n * 100, Behind: n}}
 	for i := range 4 {
-		s := r.Hold
+		s := r.Measurement
 		s.Rate, s.Start, s.End = 123.456e6, time.Duration(i)*time.Hour, time.Duration(i+1)*time.Hour
 		r.Steps = append(r.Steps, s)
 	}
@@ -356,8 +356,8 @@ var inputs = map[string]func() Input{
 func stalled() Input {
 	in := openLoop()
 	r := in.Result
-	r.Hold.Response.RecordN(900*time.Millisecond, 500)
-	r.Hold.Held = spread(2*time.Millisecond, 2, 4000)
+	r.Measurement.Response.RecordN(900*time.Millisecond, 500)
+	r.Measurement.Queueing = spread(2*time.Millisecond, 2, 4000)
 	r.Stall.Add(6*time.Second, 7*time.Second)
 	r.Stall.Add(14500*time.Millisecond, 15600*time.Millisecond)
 	r.Stall.Longest, r.Stall.LongestAt, r.Stall.Share = 1100*time.Millisecond, 14500*time.Millisecond, 0.105
@@ -368,12 +368,12 @@ func stalled() Input {
 func failing() Input {
 	in := openLoop()
 	r := in.Result
-	r.Hold.Acked, r.Hold.Failed, r.Hold.Unknown, r.Hold.Retries = 980_000, 19_990, 10, 80
-	r.Hold.Arrived, r.Hold.ArrivedBytes = 980_000, 98_000_000
-	r.Hold.FailedService = spread(30*time.Millisecond, 0.5, 80)
+	r.Measurement.Acked, r.Measurement.Failed, r.Measurement.Unknown, r.Measurement.Retries = 980_000, 19_990, 10, 80
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 980_000, 98_000_000
+	r.Measurement.FailedService = spread(30*time.Millisecond, 0.5, 80)
 	r.Failures = []measure.Failure{
-		{Class: "throttled", Text: "THROTTLING_QUOTA_EXCEEDED: The throttling quota has been exceeded.", Events: 19_990, Shots: 80},
-		{Class: "timeout", Text: "no answer within 30 s", Events: 10, Shots: 1},
+		{Class: "throttled", Text: "THROTTLING_QUOTA_EXCEEDED: The throttling quota has been exceeded.", Events: 19_990, Batches: 80},
+		{Class: "timeout", Text: "no answer within 30 s", Events: 10, Batches: 1},
 	}
 	r.Classes = map[string]uint64{"throttled": 19_990, "timeout": 10}
 	in.Checks = []Check{{Name: "failure-rate", Text: "2% of the answered events failed, 0.1% allowed"}}

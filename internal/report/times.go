@@ -44,12 +44,12 @@ var times = []struct {
 		func(t *Times) *measure.Summary { return t.SendDelay }, func(iv *Interval) *measure.Summary { return iv.SendDelay },
 	},
 	{
-		Time{Name: "gather", Title: "batching", Of: "an event", Meaning: "waited for its batch"},
-		func(t *Times) *measure.Summary { return t.Gather }, nil,
+		Time{Name: "batching", Title: "batching", Of: "an event", Meaning: "waited for its batch"},
+		func(t *Times) *measure.Summary { return t.Batching }, nil,
 	},
 	{
-		Time{Name: "held", Title: "queueing", Of: "a batch", Meaning: "waited for in-flight limit"},
-		func(t *Times) *measure.Summary { return t.Held }, nil,
+		Time{Name: "queueing", Title: "queueing", Of: "a batch", Meaning: "waited for in-flight limit"},
+		func(t *Times) *measure.Summary { return t.Queueing }, nil,
 	},
 	{
 		Time{Name: failedService, Title: "failed service", Of: "a batch", Meaning: "from sent to its failure"},
@@ -223,7 +223,7 @@ func (d *Document) timeNotes(cols []Time, brief bool) []string {
 			note("%s: %s beyond 1 h", c.Title, units.FormatCount(c.Sum.Above))
 		}
 		if c.Sum.Below > 0 && c.Main && !brief {
-			note("%s: %s under 1 us, the smallest that is told apart", c.Title, units.FormatCount(c.Sum.Below))
+			note("%s: %s under 1 us, the smallest that is distinguished", c.Title, units.FormatCount(c.Sum.Below))
 		}
 	}
 	switch {

@@ -28,7 +28,7 @@ type Freeze struct {
 func freezes(r *load.Result) Freezes {
 	f := &r.Freezes
 	out := Freezes{Count: f.Count, TotalS: f.Total.Seconds(), Longest: []Freeze{}}
-	if n := r.Hold.Length(); n > 0 {
+	if n := r.Measurement.Length(); n > 0 {
 		out.Share = min(1, f.Total.Seconds()/n.Seconds())
 	}
 	for _, l := range f.Longest {

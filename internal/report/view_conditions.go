@@ -86,14 +86,14 @@ func (d *Document) labels() []string {
 
 // phaseName is what people call a phase.
 func phaseName(name string) string {
-	if name == "hold" {
+	if name == "measurement" {
 		return "measurement"
 	}
 	return name
 }
 
 // firstSettings are those that say most of a load, in the order in which they are told.
-var firstSettings = []string{"shape", "rate", "concurrency", "callers", "for", "count", "bytes", "size"}
+var firstSettings = []string{"shape", "rate", "concurrency", "concurrency", "for", "count", "bytes", "size"}
 
 // Load is the workload in a few words that take so many columns at most: the settings
 // that somebody chose, those that say most of a load first.

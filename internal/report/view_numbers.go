@@ -55,7 +55,7 @@ var counts = []struct {
 	{Row{Name: "unknown", Unit: "events", Meaning: "written, without a certain answer"}, func(c *measure.Counts) uint64 { return c.Unknown }},
 	{Row{Name: "consumed", Unit: "events", Meaning: "read by a consumer"}, func(c *measure.Counts) uint64 { return c.Consumed }},
 	{Row{Name: "retries", Unit: "batches", Meaning: "attempts beyond the first"}, func(c *measure.Counts) uint64 { return c.Retries }},
-	{Row{Name: "shots", Label: "batches", Unit: "batches", Meaning: "sent"}, func(c *measure.Counts) uint64 { return c.Shots }},
+	{Row{Name: "batches", Label: "batches", Unit: "batches", Meaning: "sent"}, func(c *measure.Counts) uint64 { return c.Batches }},
 	{Row{Name: "answered", Unit: "batches", Meaning: "answered, whatever the answer was"}, func(c *measure.Counts) uint64 { return c.Answered }},
 	{Row{Name: "bytes", Unit: "bytes", Meaning: "of events, before compression"}, func(c *measure.Counts) uint64 { return c.Bytes }},
 	{Row{Name: "acked_bytes", Label: "bytes acked", Unit: "bytes", Meaning: "of events that were acked"}, func(c *measure.Counts) uint64 { return c.AckedBytes }},
@@ -110,7 +110,7 @@ func (d *Document) Figures() []Row {
 			}
 		case "wire_bytes":
 			r.Always = true
-		case "shots":
+		case "batches":
 			if r.Always = !reading; n > 0 {
 				r.Remark = d.aSecond(n) + ", " + units.FormatCountShort((t.Sent+n/2)/n) + " each"
 			}
@@ -196,7 +196,7 @@ func (d *Document) FailureRows() []FailureRow {
 	var out []FailureRow
 	classes := map[string]bool{}
 	for _, f := range d.Failures {
-		out = append(out, FailureRow{f.Class, f.Text, units.FormatCount(f.Events), units.FormatCount(f.Shots)})
+		out = append(out, FailureRow{f.Class, f.Text, units.FormatCount(f.Events), units.FormatCount(f.Batches)})
 		classes[f.Class] = true
 	}
 	for _, class := range sortedKeys(d.Classes) {

@@ -77,19 +77,19 @@ func (d *Document) lines(rows []Interval) []Line {
 	return out
 }
 
-// holdRows are the intervals that began within the measurement. Where two steps meet,
+// measurementRows are the intervals that began within the measurement. Where two steps meet,
 // an interval has a row for each, which are one here: their rates add up, and
 // their times are those of the row with more answers.
-func (d *Document) holdRows() []Interval {
+func (d *Document) measurementRows() []Interval {
 	end := math.Inf(1)
 	for _, ph := range d.Phases {
-		if ph.Name == measure.Hold {
+		if ph.Name == measure.Measurement {
 			end = ph.EndS
 		}
 	}
 	var rows []Interval
 	for _, iv := range d.Intervals {
-		if iv.Phase != measure.Hold || iv.EndS <= iv.StartS || iv.StartS >= end {
+		if iv.Phase != measure.Measurement || iv.EndS <= iv.StartS || iv.StartS >= end {
 			continue
 		}
 		n := len(rows)
@@ -114,7 +114,7 @@ const sparkWidth = 44
 
 // series shows how the measurement went, a character a stretch of time.
 func (d *Document) series(p *layout.Page, brief bool) {
-	rows := d.holdRows()
+	rows := d.measurementRows()
 	if len(rows) < leastSeries {
 		return
 	}

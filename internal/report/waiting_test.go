@@ -66,9 +66,9 @@ func TestBacklogIsABound(t *testing.T) {
 // outage is a run of eight seconds at a thousand a second, in which nothing was
 // answered from the third second to the end of the fifth.
 func outage() *Document {
-	d := &Document{Mode: load.OpenLoop, Totals: Totals{RateOf: RateAcked, ElapsedS: 8}, Phases: []Phase{{Name: measure.Hold, EndS: 8}}}
+	d := &Document{Mode: load.OpenLoop, Totals: Totals{RateOf: RateAcked, ElapsedS: 8}, Phases: []Phase{{Name: measure.Measurement, EndS: 8}}}
 	for i := range 8 {
-		iv := Interval{Phase: measure.Hold, StartS: float64(i), EndS: float64(i + 1), Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000}, EventsPerS: 1000}
+		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000}, EventsPerS: 1000}
 		h := measure.NewHistogram()
 		switch {
 		case i >= 2 && i < 5:

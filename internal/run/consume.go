@@ -21,7 +21,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		return out, err
 	}
 	e.keep(ctx, load.Consuming, false)
-	q := newInquiry(e.tellers(), plan.Interval)
+	q := newInquiry(e.sources(), plan.Interval)
 	q.before(ctx)
 	e.system.begin(ctx)
 	began := time.Now()
@@ -46,6 +46,6 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		break
 	}
 	out.result, err = r.Wait()
-	e.told(ctx, q, &out)
+	e.endInquiry(ctx, q, &out)
 	return out, err
 }

@@ -27,7 +27,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := load.New(load.Plan{Schedule: load.Constant(1000), Hold: load.Limits{Time: time.Hour}, Drain: time.Hour, Portable: true}, s.Target())
+				r, err := load.New(load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Time: time.Hour}, Drain: time.Hour, Portable: true}, s.Target())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -37,7 +37,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 				r.Start()
 				(&execution{}).await(t.Context(), r, died)
 				res, err := r.Wait()
-				if err != nil && !tt.mute { // it settles nothing, and that is told
+				if err != nil && !tt.mute { // it completes nothing, and that is told
 					t.Fatal(err)
 				}
 				if took := time.Since(at); took > tt.most || took > time.Second/2 {

@@ -42,7 +42,7 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 		return out, err
 	}
 	e.keep(ctx, r.Mode(), f.plan.Unanswered)
-	q := newInquiry(e.tellers(), f.plan.Interval)
+	q := newInquiry(e.sources(), f.plan.Interval)
 	q.before(ctx)
 	e.system.begin(ctx)
 	r.Start()
@@ -55,7 +55,7 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	e.await(ctx, r, e.system.died())
 	unguard()
 	out.result, err = r.Wait()
-	e.told(ctx, q, &out)
+	e.endInquiry(ctx, q, &out)
 	out.confirm(ctx, e)
 	if f.back != nil {
 		e.readBack(ctx, f.back, &out)
@@ -92,10 +92,10 @@ func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
 		}
 		f.back, plan.Observe = back, back.fired
 		if w.Op == workload.RoundTrip {
-			f.tgt = back.join(f.tgt, plan.Callers > 0)
-			back.samples = newSamples(e.spec.Seed, dueOf(plan, f.tgt.Deal()))
+			f.tgt = back.join(f.tgt, plan.Concurrency > 0)
+			back.samples = newSamples(e.spec.Seed, dueOf(plan, f.tgt.Partitioner()))
 			back.samples.met = e.Met
-			plan.Settled = func() {
+			plan.Completed = func() {
 				waiting, cancel := e.waiting(ctx)
 				defer cancel()
 				back.catchUp(waiting, plan.Drain)
@@ -120,7 +120,7 @@ func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
 // full speed that would cost what is measured, so there it is done afterwards,
 // and by a schedule where all can be kept in mind for so long.
 func (f *firing) readsMeanwhile(op string) bool {
-	return f.back != nil && (op == workload.RoundTrip || f.plan.Schedule != nil && !readAfter(&f.plan, f.tgt.Deal().Stripes()))
+	return f.back != nil && (op == workload.RoundTrip || f.plan.Schedule != nil && !readAfter(&f.plan, f.tgt.Partitioner().Streams()))
 }
 
 // readBack reads what was not read back while it was fired, and says what became
@@ -165,18 +165,18 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	}
 }
 
-// dueOf says when an event of a stripe is due, nil where nothing schedules the
+// dueOf says when an event of a stream is due, nil where nothing schedules the
 // run.
-func dueOf(plan *load.Plan, deal load.Deal) func(stripe int32, index uint64) time.Duration {
+func dueOf(plan *load.Plan, partitioner load.Partitioner) func(stream int32, index uint64) time.Duration {
 	s := plan.Schedule
 	if s == nil {
 		return nil
 	}
-	return func(stripe int32, index uint64) time.Duration { return s.Due(deal.Event(stripe, index)) }
+	return func(stream int32, index uint64) time.Duration { return s.Due(partitioner.Event(stream, index)) }
 }
 
-// told ends an inquiry and keeps what came of it.
-func (e *execution) told(ctx context.Context, q *inquiry, out *outcome) {
+// endInquiry ends an inquiry and keeps what came of it.
+func (e *execution) endInquiry(ctx context.Context, q *inquiry, out *outcome) {
 	asking, cancel := e.waiting(ctx)
 	defer cancel()
 	q.end(asking)

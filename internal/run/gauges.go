@@ -12,36 +12,36 @@ import (
 	"carronade/target"
 )
 
-// The bounds of what tellers are asked and what is kept of it.
+// The bounds of what sources are asked and what is kept of it.
 const (
 	shortestAsk = 100 * time.Millisecond // between two asks: a server is not to be measured by asking it
 	mostAsk     = time.Second            // that an ask may take, and half of what lies between two
-	mostGauges  = 100                    // that one teller may fill
+	mostGauges  = 100                    // that one source may fill
 )
 
-// A named teller is somebody to ask for figures, and whose they are.
-type namedTeller struct {
+// A named source is somebody to ask for figures, and whose they are.
+type namedSource struct {
 	from string // Gauge.From
-	target.Teller
+	target.FigureSource
 }
 
-// tellers are those to ask in this run.
-func (e *execution) tellers() []namedTeller {
-	var all []namedTeller
-	if t, ok := e.session.(target.Teller); ok {
-		all = append(all, namedTeller{"server", t})
+// sources are those to ask in this run.
+func (e *execution) sources() []namedSource {
+	var all []namedSource
+	if t, ok := e.session.(target.FigureSource); ok {
+		all = append(all, namedSource{"server", t})
 	}
 	if e.system != nil {
-		all = append(all, namedTeller{"system", e.system})
+		all = append(all, namedSource{"system", e.system})
 	}
 	if e.vitals != nil {
-		all = append(all, namedTeller{"host", e.vitals})
+		all = append(all, namedSource{"host", e.vitals})
 	}
 	return all
 }
 
-// An inquiry asks tellers for their figures before, during and after a run, and
-// keeps them as gauges. Each teller has a goroutine of its own, so that one that
+// An inquiry asks sources for their figures before, during and after a run, and
+// keeps them as gauges. Each source has a goroutine of its own, so that one that
 // is slow holds up neither the run nor the others.
 type inquiry struct {
 	rows  []*asked
@@ -51,18 +51,18 @@ type inquiry struct {
 }
 
 // newInquiry is an inquiry that asks once an interval.
-func newInquiry(tellers []namedTeller, interval time.Duration) *inquiry {
+func newInquiry(sources []namedSource, interval time.Duration) *inquiry {
 	if interval == 0 {
 		interval = time.Second
 	}
 	q := &inquiry{every: max(interval, shortestAsk)}
-	for _, t := range tellers {
-		q.rows = append(q.rows, &asked{namedTeller: t, most: measure.DefaultSeries, per: 1})
+	for _, t := range sources {
+		q.rows = append(q.rows, &asked{namedSource: t, most: measure.DefaultSeries, per: 1})
 	}
 	return q
 }
 
-// each does something with all tellers at once.
+// each does something with all sources at once.
 func (q *inquiry) each(f func(*asked)) {
 	var all sync.WaitGroup
 	for _, a := range q.rows {
@@ -125,11 +125,11 @@ func (q *inquiry) end(ctx context.Context) {
 	})
 }
 
-// gauges are what was told, in the order of the tellers and of what each told
+// gauges are what was told, in the order of the sources and of what each told
 // first, and words about what was not.
 func (q *inquiry) gauges() (all []measure.Gauge, warnings []string) {
 	for _, a := range q.rows {
-		for _, g := range a.told {
+		for _, g := range a.figureSeries {
 			all = append(all, g.gauge(a))
 		}
 		warnings = append(warnings, a.warnings()...)
@@ -137,22 +137,22 @@ func (q *inquiry) gauges() (all []measure.Gauge, warnings []string) {
 	return all, warnings
 }
 
-// asked is what one teller told.
+// asked is what one source told.
 type asked struct {
-	namedTeller
-	told  []*told
-	most  int // points kept of each
-	per   int // asks that make one point
-	asks  int // during the run
-	holes int // asks that were not answered
-	err   error
-	over  bool // it told more figures than are kept
+	namedSource
+	figureSeries []*figureSeries
+	most         int // points kept of each
+	per          int // asks that make one point
+	asks         int // during the run
+	holes        int // asks that were not answered
+	err          error
+	over         bool // it told more figures than are kept
 }
 
-// told is one figure of a teller. Points are means of consecutive asks, so that
+// figureSeries is one figure of a source. Points are means of consecutive asks, so that
 // a long run needs no more memory than one of an hour; one that was not
 // answered is a hole and not a zero.
-type told struct {
+type figureSeries struct {
 	measure.Figure
 	before, after *float64
 	points        []cell
@@ -173,7 +173,7 @@ type cell struct {
 func (a *asked) ask(ctx context.Context, most time.Duration) ([]measure.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	figures, err := a.Tell(ctx)
+	figures, err := a.Figures(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (a *asked) note(figures []measure.Figure, at time.Duration) {
 // halve joins neighbouring slots of every gauge, so that all stay on one axis.
 func (a *asked) halve() {
 	a.per *= 2
-	for _, g := range a.told {
+	for _, g := range a.figureSeries {
 		kept := g.points[:0]
 		for _, c := range g.points {
 			c.slot /= 2
@@ -238,22 +238,22 @@ func (c *cell) add(o cell) {
 
 // gauge returns what is kept of a figure, which may be told for the first time
 // now; nil when that would be too much.
-func (a *asked) gauge(f measure.Figure, ask int) *told {
-	for _, g := range a.told {
+func (a *asked) gauge(f measure.Figure, ask int) *figureSeries {
+	for _, g := range a.figureSeries {
 		if g.Name == f.Name && g.Unit == f.Unit {
 			return g
 		}
 	}
-	if len(a.told) == mostGauges {
+	if len(a.figureSeries) == mostGauges {
 		a.over = true
 		return nil
 	}
-	g := &told{Figure: f, since: ask}
-	a.told = append(a.told, g)
+	g := &figureSeries{Figure: f, since: ask}
+	a.figureSeries = append(a.figureSeries, g)
 	return g
 }
 
-func (g *told) gauge(a *asked) measure.Gauge {
+func (g *figureSeries) gauge(a *asked) measure.Gauge {
 	out := measure.Gauge{
 		From: a.from, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total,
 		Before: g.before, After: g.after, Missed: uint64(a.asks - g.since - g.count),
@@ -268,13 +268,13 @@ func (a *asked) warnings() []string {
 	var all []string
 	switch {
 	case a.err == nil:
-	case len(a.told) == 0:
+	case len(a.figureSeries) == 0:
 		all = append(all, fmt.Sprintf("the %s's own figures could not be asked for: %v", a.from, a.err))
 	default:
-		all = append(all, fmt.Sprintf("the %s did not tell its own figures %s: %v", a.from, times(a.holes), a.err))
+		all = append(all, fmt.Sprintf("the %s gave no figures of its own %s: %v", a.from, times(a.holes), a.err))
 	}
 	if a.over {
-		all = append(all, fmt.Sprintf("the %s told of more than %d figures, and the first are kept", a.from, mostGauges))
+		all = append(all, fmt.Sprintf("the %s has more than %d figures, and the first are kept", a.from, mostGauges))
 	}
 	return all
 }

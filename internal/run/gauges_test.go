@@ -18,19 +18,19 @@ import (
 	"carronade/target"
 )
 
-// A teller that a function is.
-type tellerFunc func(ctx context.Context) ([]measure.Figure, error)
+// A source that a function is.
+type sourceFunc func(ctx context.Context) ([]measure.Figure, error)
 
-func (f tellerFunc) Tell(ctx context.Context) ([]measure.Figure, error) { return f(ctx) }
+func (f sourceFunc) Figures(ctx context.Context) ([]measure.Figure, error) { return f(ctx) }
 
 func number(v float64) *float64 { return &v }
 
 // TestInquiry: what was told before, once an interval, and after; an interval
-// without an answer is a hole, and a slow teller holds up nobody else.
+// without an answer is a hole, and a slow source holds up nobody else.
 func TestInquiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0.0
-		rate := tellerFunc(func(context.Context) ([]measure.Figure, error) {
+		rate := sourceFunc(func(context.Context) ([]measure.Figure, error) {
 			n++
 			switch n {
 			case 3:
@@ -41,7 +41,7 @@ func TestInquiry(t *testing.T) {
 			return []measure.Figure{{Name: "in rate", Unit: "events/s", Value: 10 * n, Counts: true}, {Name: "queue", Value: -n}}, nil
 		})
 		asks := 0
-		slow := tellerFunc(func(ctx context.Context) ([]measure.Figure, error) {
+		slow := sourceFunc(func(ctx context.Context) ([]measure.Figure, error) {
 			asks++
 			began := time.Now()
 			<-ctx.Done()
@@ -50,7 +50,7 @@ func TestInquiry(t *testing.T) {
 			}
 			return nil, ctx.Err()
 		})
-		q := newInquiry([]namedTeller{{"server", rate}, {"system", slow}}, time.Second)
+		q := newInquiry([]namedSource{{"server", rate}, {"system", slow}}, time.Second)
 		q.before(t.Context())
 		began := time.Now()
 		q.begin(func() time.Duration { return time.Since(began) })
@@ -74,7 +74,7 @@ func TestInquiry(t *testing.T) {
 			t.Errorf("the slow one was asked %d times, want 7", asks)
 		}
 		wantWords := []string{
-			"the server did not tell its own figures once: not now",
+			"the server gave no figures of its own once: not now",
 			"the system's own figures could not be asked for: context deadline exceeded",
 		}
 		if diff := cmp.Diff(wantWords, words); diff != "" {
@@ -87,14 +87,14 @@ func TestInquiry(t *testing.T) {
 func TestInquiryIsCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		late := tellerFunc(func(ctx context.Context) ([]measure.Figure, error) {
+		late := sourceFunc(func(ctx context.Context) ([]measure.Figure, error) {
 			if n++; n == 2 {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
 			return []measure.Figure{{Name: "rate", Value: 1}}, nil
 		})
-		q := newInquiry([]namedTeller{{"server", late}}, time.Second)
+		q := newInquiry([]namedSource{{"server", late}}, time.Second)
 		q.before(t.Context())
 		q.begin(func() time.Duration { return 0 })
 		time.Sleep(1200 * time.Millisecond)
@@ -106,9 +106,9 @@ func TestInquiryIsCutShort(t *testing.T) {
 }
 
 // TestGaugesAreBounded: points are joined in pairs when there are too many, and
-// a hole stays one; so are the gauges of one teller.
+// a hole stays one; so are the gauges of one source.
 func TestGaugesAreBounded(t *testing.T) {
-	a := &asked{namedTeller: namedTeller{from: "server"}, most: 4, per: 1}
+	a := &asked{namedSource: namedSource{from: "server"}, most: 4, per: 1}
 	for i := range 9 {
 		var f []measure.Figure
 		if i != 5 && i != 6 {
@@ -118,7 +118,7 @@ func TestGaugesAreBounded(t *testing.T) {
 	}
 	// Nine asks in at most four points are fours: 0-3, 4-7 and 8.
 	want := []measure.Point{{At: 4 * time.Second, Value: 1.5}, {At: 8 * time.Second, Value: 5.5}, {At: 9 * time.Second, Value: 8}}
-	g := a.told[0].gauge(a)
+	g := a.figureSeries[0].gauge(a)
 	if diff := cmp.Diff(want, g.Points); diff != "" || g.Missed != 2 {
 		t.Errorf("missed %d, want 2; points (-want +got):\n%s", g.Missed, diff)
 	}
@@ -126,7 +126,7 @@ func TestGaugesAreBounded(t *testing.T) {
 	// What is told for the first time now was not missed before.
 	a.note([]measure.Figure{{Name: "rate", Value: 1}, {Name: "new", Value: 1}}, 10*time.Second)
 	a.note([]measure.Figure{{Name: "rate", Value: 1}}, 11*time.Second)
-	if g := a.told[1].gauge(a); g.Missed != 1 {
+	if g := a.figureSeries[1].gauge(a); g.Missed != 1 {
 		t.Errorf("missed %d since it was first told, want 1", g.Missed)
 	}
 
@@ -135,22 +135,22 @@ func TestGaugesAreBounded(t *testing.T) {
 		many = append(many, measure.Figure{Name: fmt.Sprint("figure ", i)})
 	}
 	a.note(many, 10*time.Second)
-	if len(a.told) != mostGauges || len(a.warnings()) != 1 {
-		t.Errorf("%d gauges and the words %q, want %d and one", len(a.told), a.warnings(), mostGauges)
+	if len(a.figureSeries) != mostGauges || len(a.warnings()) != 1 {
+		t.Errorf("%d gauges and the words %q, want %d and one", len(a.figureSeries), a.warnings(), mostGauges)
 	}
 }
 
 // A telling mortar tells how many events its log has.
-type tellingMortar struct{ mortar }
+type figuresMortar struct{ mortar }
 
-func (m *tellingMortar) Open(ctx context.Context, s target.Spec) (target.Session, error) {
+func (m *figuresMortar) Open(ctx context.Context, s target.Spec) (target.Session, error) {
 	sess, err := m.mortar.Open(ctx, s)
-	return tellingSession{sess.(*mortarSession)}, err
+	return figuresSession{sess.(*mortarSession)}, err
 }
 
-type tellingSession struct{ *mortarSession }
+type figuresSession struct{ *mortarSession }
 
-func (s tellingSession) Tell(context.Context) ([]measure.Figure, error) {
+func (s figuresSession) Figures(context.Context) ([]measure.Figure, error) {
 	return []measure.Figure{{Name: "events", Value: float64(s.end.Load())}}, nil
 }
 
@@ -161,23 +161,23 @@ func TestReportHasGauges(t *testing.T) {
 		set   []string
 		after float64 // at least
 	}{
-		{"firing", []string{"callers=1", "for=3s"}, 2900},
+		{"firing", []string{"concurrency=1", "for=3s"}, 2900},
 		{"consuming", []string{"op=consume", "for=3s", "idle-timeout=1h"}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &tellingMortar{}
+				m := &figuresMortar{}
 				w := resolve(t, &m.mortar, tt.set...)
 				w.Kind = m
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: w})
 				if err != nil {
 					t.Fatal(err)
 				}
-				told := slices.DeleteFunc(doc.Gauges, func(g report.Gauge) bool { return g.From == "host" })
-				if len(told) != 1 {
-					t.Fatalf("got %d gauges of the server, want 1", len(told))
+				figureSeries := slices.DeleteFunc(doc.Gauges, func(g report.Gauge) bool { return g.From == "host" })
+				if len(figureSeries) != 1 {
+					t.Fatalf("got %d gauges of the server, want 1", len(figureSeries))
 				}
-				g := told[0]
+				g := figureSeries[0]
 				if g.From != "server" || g.Before == nil || *g.Before != 0 || g.After == nil || *g.After < tt.after || len(g.Points) < 2 {
 					t.Errorf("got %+v, want before 0 and %g or more after", g, tt.after)
 				}

@@ -83,18 +83,18 @@ func TestKeeping(t *testing.T) {
 				m := &mortar{}
 				var got error
 				var words []string
-				told, began := 0, time.Now()
+				calls, began := 0, time.Now()
 				d, err := Execute(t.Context(), Job{
 					Portable: true,
 					Workload: resolve(t, m, tt.set...), Store: tt.store, Note: "with password=hunter2",
-					Kept: func(_ *report.Document, err error) { told, got = told+1, err },
+					Kept: func(_ *report.Document, err error) { calls, got = calls+1, err },
 					Logf: func(format string, _ ...any) { words = append(words, format) },
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if asked := strings.Join(tt.store.asked, " "); asked != tt.asked || told != 1 || !errors.Is(got, tt.want) {
-					t.Errorf("asked for %q and told %d times: %v; want %q and %v", asked, told, got, tt.asked, tt.want)
+				if asked := strings.Join(tt.store.asked, " "); asked != tt.asked || calls != 1 || !errors.Is(got, tt.want) {
+					t.Errorf("asked for %q and told %d times: %v; want %q and %v", asked, calls, got, tt.asked, tt.want)
 				}
 				if err := d.Check(); err != nil {
 					t.Error(err)

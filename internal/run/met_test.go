@@ -14,12 +14,12 @@ import (
 // is the report's, and of what was found before anything is fired.
 func TestMet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &mortar{echo: 2 * time.Millisecond, perShot: 1}
+		m := &mortar{echo: 2 * time.Millisecond, perBatch: 1}
 		var met []time.Duration
 		var found map[string]any
 		doc, err := Execute(t.Context(), Job{
 			Portable: true,
-			Workload: resolve(t, m, "op=roundtrip", "callers=1", "count=25", "events-per-shot=1"),
+			Workload: resolve(t, m, "op=roundtrip", "concurrency=1", "count=25", "batch-events=1"),
 			Found:    func(facts map[string]any) { found = facts },
 			Opened: func() {
 				if found == nil {
@@ -46,11 +46,11 @@ func TestMet(t *testing.T) {
 func TestFired(t *testing.T) {
 	for _, file := range []string{"", filepath.Join(t.TempDir(), "t.parquet")} {
 		synctest.Test(t, func(t *testing.T) {
-			set, acked, service := []string{"callers=2", "count=30", "events-per-shot=3"}, uint32(0), measure.NewHistogram()
+			set, acked, service := []string{"concurrency=2", "count=30", "batch-events=3"}, uint32(0), measure.NewHistogram()
 			if file != "" {
 				set = append(set, "trace="+file)
 			}
-			m := &mortar{echo: 2 * time.Millisecond, perShot: 3}
+			m := &mortar{echo: 2 * time.Millisecond, perBatch: 3}
 			doc, err := Execute(t.Context(), Job{
 				Portable: true,
 				Workload: resolve(t, m, set...), Trace: file,
@@ -65,7 +65,7 @@ func TestFired(t *testing.T) {
 				t.Fatal(err)
 			}
 			if acked != 30 || doc.Totals.Acked != 30 || service.Count() != doc.Service.Count || file != "" && doc.Trace.Rows == 0 {
-				t.Errorf("saw %d events in %d shots, the report has %d in %d", acked, service.Count(), doc.Totals.Acked, doc.Service.Count)
+				t.Errorf("saw %d events in %d batches, the report has %d in %d", acked, service.Count(), doc.Totals.Acked, doc.Service.Count)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ type readback struct {
 	book  *ledger.Ledger
 	pair  *ledger.Join // round trips only
 	run   *load.Run
-	logOf func(stripe int32) int32
+	logOf func(stream int32) int32
 	stamp *uint32 // what the run's events are stamped with; nil when they are not
 
 	committed bool // it reads what was fired once more, as a reader of committed events
@@ -54,8 +54,8 @@ func (b *readback) fired(out []load.Outcome) {
 	}
 }
 
-// meets reports whether the join is told of a shot, and so tells what became of
-// each of its events. With callers it is told of what was acked alone.
+// meets reports whether the join is told of a batch, and so tells what became of
+// each of its events. In a closed loop it is told of what was acked alone.
 func (b *readback) meets(o *load.Outcome) bool {
 	return b.pair.Takes(o) && (b.returner == nil || o.Acked > 0)
 }
@@ -162,13 +162,13 @@ const askTimeout = 5 * time.Second
 // removed tells what the system itself removed before it was read: such events
 // cannot be looked for, and are not lost. An error says that nobody knows: then what
 // is missing may be among them.
-func (b *readback) removed(ctx context.Context, tell func(log int32, from, to int64)) error {
+func (b *readback) removed(ctx context.Context, note func(log int32, from, to int64)) error {
 	from := b.seek.Starts()
 	k, knows := b.src.(target.Skipping)
 	if knows {
 		for i, spans := range k.Skipped() {
 			for _, s := range spans {
-				tell(int32(i), s.From, s.To)
+				note(int32(i), s.From, s.To)
 			}
 		}
 		from = b.seek.Positions() // what lies before was read, or skipped
@@ -185,7 +185,7 @@ func (b *readback) removed(ctx context.Context, tell func(log int32, from, to in
 	}
 	for i, at := range from {
 		if heads[i] > at {
-			tell(int32(i), at, heads[i])
+			note(int32(i), at, heads[i])
 		}
 	}
 	return nil
@@ -313,9 +313,9 @@ func (b *readback) logs() []load.LogResult {
 	return out
 }
 
-// join makes the readback measure a round trip. With callers, an answer reaches
+// join makes the readback measure a round trip. In a closed loop, an answer reaches
 // its caller when its event was consumed.
-func (b *readback) join(t load.Target, callers bool) load.Target {
+func (b *readback) join(t load.Target, closedLoop bool) load.Target {
 	b.pair = ledger.NewJoin(b.logOf, func(o load.Outcome, at, earliest time.Duration) {
 		b.run.Consumed(&o, at, earliest)
 		b.samples.add(&o, at)
@@ -327,9 +327,9 @@ func (b *readback) join(t load.Target, callers bool) load.Target {
 	if b.stamp != nil {
 		b.pair.Stamped(*b.stamp) // so that what nobody acknowledges is met, too
 	}
-	if !callers {
+	if !closedLoop {
 		return t
 	}
-	b.returner = &returner{Target: t, b: b, held: map[shotKey]heldOutcome{}, lanes: map[load.Lane]*returnerLane{}}
+	b.returner = &returner{Target: t, b: b, waiting: map[batchKey]waitingOutcome{}, lanes: map[load.Lane]*returnerLane{}}
 	return b.returner
 }

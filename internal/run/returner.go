@@ -7,7 +7,7 @@ import (
 	"carronade/load"
 )
 
-// A returner stands between a target and a closed-loop round trip: an acked shot
+// A returner stands between a target and a closed-loop round trip: an acked batch
 // goes back to its caller when its events were consumed, not before. What is
 // not consumed within a bound goes back all the same; the ledger will tell
 // what became of it.
@@ -16,24 +16,24 @@ type returner struct {
 	b    *readback
 	sink load.Sink
 
-	mu    sync.Mutex
-	held  map[shotKey]heldOutcome
-	lanes map[load.Lane]*returnerLane
+	mu      sync.Mutex
+	waiting map[batchKey]waitingOutcome
+	lanes   map[load.Lane]*returnerLane
 }
 
-type shotKey struct {
+type batchKey struct {
 	lane int32
 	seq  uint64
 }
 
-type heldOutcome struct {
+type waitingOutcome struct {
 	o     load.Outcome
 	left  int32 // events that were not consumed so far
 	since time.Duration
 }
 
-// mostHeld is how long a caller waits for its event to be consumed.
-const mostHeld = 30 * time.Second
+// longestWait is how long a caller waits for its event to be consumed.
+const longestWait = 30 * time.Second
 
 // Start implements load.Target.
 func (r *returner) Start(sink load.Sink) {
@@ -42,7 +42,7 @@ func (r *returner) Start(sink load.Sink) {
 	go r.watch(r.b.run.Done())
 }
 
-// watch sends back what was held too long.
+// watch sends back what waited too long.
 func (r *returner) watch(done <-chan struct{}) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -51,57 +51,57 @@ func (r *returner) watch(done <-chan struct{}) {
 		case <-done:
 			return
 		case <-tick.C:
-			r.expire(anyLane, mostHeld)
+			r.expire(anyLane, longestWait)
 		}
 	}
 }
 
 // Route implements load.Target.
-func (r *returner) Route(stripe int32) load.Lane {
-	l := r.Target.Route(stripe)
+func (r *returner) Route(stream int32) load.Lane {
+	l := r.Target.Route(stream)
 	if l == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	held := r.lanes[l]
-	if held == nil {
-		held = &returnerLane{Lane: l, r: r}
-		r.lanes[l] = held
+	waiting := r.lanes[l]
+	if waiting == nil {
+		waiting = &returnerLane{Lane: l, r: r}
+		r.lanes[l] = waiting
 	}
-	return held
+	return waiting
 }
 
-// release says that events of a shot, all or a part, were consumed; with the
-// last of them the shot goes back to its caller. It goes back under the lock,
-// so that a lane which finds nothing held when it closes has had everything.
+// release says that events of a batch, all or a part, were consumed; with the
+// last of them the batch goes back to its caller. It goes back under the lock,
+// so that a lane which finds nothing waiting when it closes has had everything.
 func (r *returner) release(part load.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := shotKey{part.Lane, part.Seq}
-	h, ok := r.held[k]
+	k := batchKey{part.Lane, part.Seq}
+	h, ok := r.waiting[k]
 	if !ok {
 		return
 	}
 	if h.left -= part.Events; h.left > 0 {
-		r.held[k] = h
+		r.waiting[k] = h
 		return
 	}
-	delete(r.held, k)
-	r.sink.Settle([]load.Outcome{h.o})
+	delete(r.waiting, k)
+	r.sink.Complete([]load.Outcome{h.o})
 }
 
 const anyLane int32 = -1
 
-// expire sends back what was held for most or longer.
+// expire sends back what waited for most or longer.
 func (r *returner) expire(lane int32, most time.Duration) {
 	now := r.sink.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for k, h := range r.held {
+	for k, h := range r.waiting {
 		if (lane == anyLane || k.lane == lane) && now-h.since >= most {
-			r.sink.Settle([]load.Outcome{h.o})
-			delete(r.held, k)
+			r.sink.Complete([]load.Outcome{h.o})
+			delete(r.waiting, k)
 		}
 	}
 }
@@ -112,8 +112,8 @@ type returnerSink struct {
 	r *returner
 }
 
-// Settle implements load.Sink.
-func (s *returnerSink) Settle(out []load.Outcome) {
+// Complete implements load.Sink.
+func (s *returnerSink) Complete(out []load.Outcome) {
 	var pass, wait []load.Outcome
 	s.r.mu.Lock()
 	for i := range out {
@@ -122,16 +122,16 @@ func (s *returnerSink) Settle(out []load.Outcome) {
 			continue
 		}
 		wait = append(wait, out[i])
-		s.r.held[shotKey{out[i].Lane, out[i].Seq}] = heldOutcome{out[i], out[i].Acked, s.Now()}
+		s.r.waiting[batchKey{out[i].Lane, out[i].Seq}] = waitingOutcome{out[i], out[i].Acked, s.Now()}
 	}
 	s.r.mu.Unlock()
-	s.Sink.Settle(pass)
+	s.Sink.Complete(pass)
 	if len(wait) > 0 {
 		s.r.b.pair.Fired(wait) // may release at once: the event can be consumed before its ack came
 	}
 }
 
-// A returnerLane lets go of what is held when its lane is closed.
+// A returnerLane lets go of what waits when its lane is closed.
 type returnerLane struct {
 	load.Lane
 	r *returner

@@ -34,7 +34,7 @@ type Job struct {
 	Repetitions int
 
 	HDR   string // file for the log of interval histograms; "" is none
-	Trace string // file for a row a shot or sampled event; "" is none
+	Trace string // file for a row a batch or sampled event; "" is none
 
 	Note        string              // for the report to carry
 	Attachments []report.Attachment // likewise
@@ -59,7 +59,7 @@ type Job struct {
 	// Met is told the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; nil: nobody wants to know.
 	Met func(endToEnd time.Duration)
-	// Fired sees the outcomes of shots, settled for good, on the threads that sent
+	// Fired sees the outcomes of batches, completed for good, on the threads that sent
 	// them, several at once; see load.Plan.Trace. Nil: nobody looks.
 	Fired func(out []load.Outcome)
 	// Logf takes words for people about what is going on; nil: none.

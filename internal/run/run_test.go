@@ -20,19 +20,19 @@ import (
 // A mortar is a kind of target in virtual time: one lane, answers after a
 // millisecond, and a log whose consumer finds what the test lets it find.
 type mortar struct {
-	perShot int           // room of the lane
-	echo    time.Duration // consumed so long after its answer; 0: never
-	deaf    time.Duration // the source goes on for so long after its end
-	dead    bool          // nobody answers where logs end
-	part    bool          // a shot's events are consumed one by one
-	mute    bool          // nothing is answered
-	full    bool          // nothing is taken
-	service time.Duration // 0: 1 ms
-	opens   time.Duration // how long it takes to open
-	lacks   bool          // its reader never gets an assignment
-	head    int64         // the log begins here at the end: what lay before was deleted unread
-	headErr error         // or nobody says where it begins
-	stamped bool
+	perBatch int           // room of the lane
+	echo     time.Duration // consumed so long after its answer; 0: never
+	deaf     time.Duration // the source goes on for so long after its end
+	dead     bool          // nobody answers where logs end
+	part     bool          // a batch's events are consumed one by one
+	mute     bool          // nothing is answered
+	full     bool          // nothing is taken
+	service  time.Duration // 0: 1 ms
+	opens    time.Duration // how long it takes to open
+	lacks    bool          // its reader never gets an assignment
+	head     int64         // the log begins here at the end: what lay before was deleted unread
+	headErr  error         // or nobody says where it begins
+	stamped  bool
 	// A reader of committed events sees what this makes of an event's index, where
 	// the first so many were aborted; nil: there are no transactions.
 	sees    func(index uint64) bool
@@ -64,39 +64,39 @@ type mortarSession struct {
 	ended chan struct{}
 }
 
-func (s *mortarSession) Target() load.Target          { return s }
-func (s *mortarSession) Source() load.Source          { return mortarSource{s} }
-func (s *mortarSession) Facts() map[string]any        { return map[string]any{} }
-func (s *mortarSession) Warnings() []string           { return nil }
-func (s *mortarSession) Close() error                 { return nil }
-func (s *mortarSession) Deal() load.Deal              { return load.Single() }
-func (s *mortarSession) Client(int32) int             { return 0 }
-func (s *mortarSession) Clients() int                 { return 1 }
-func (s *mortarSession) Start(sink load.Sink)         { s.sink = sink }
-func (s *mortarSession) Route(int32) load.Lane        { return mortarLane{s} }
-func (s *mortarSession) Wire() (written, read uint64) { return 0, 0 }
-func (s *mortarSession) LogOf(int32) int32            { return 0 }
-func (s *mortarSession) Stamped() bool                { return s.m.stamped }
+func (s *mortarSession) Target() load.Target           { return s }
+func (s *mortarSession) Source() load.Source           { return mortarSource{s} }
+func (s *mortarSession) Facts() map[string]any         { return map[string]any{} }
+func (s *mortarSession) Warnings() []string            { return nil }
+func (s *mortarSession) Close() error                  { return nil }
+func (s *mortarSession) Partitioner() load.Partitioner { return load.Single() }
+func (s *mortarSession) Client(int32) int              { return 0 }
+func (s *mortarSession) Clients() int                  { return 1 }
+func (s *mortarSession) Start(sink load.Sink)          { s.sink = sink }
+func (s *mortarSession) Route(int32) load.Lane         { return mortarLane{s} }
+func (s *mortarSession) Wire() (written, read uint64)  { return 0, 0 }
+func (s *mortarSession) LogOf(int32) int32             { return 0 }
+func (s *mortarSession) Stamped() bool                 { return s.m.stamped }
 
 type mortarLane struct{ s *mortarSession }
 
 func (l mortarLane) ID() int                { return 0 }
-func (l mortarLane) Room(int32, uint64) int { return max(1, l.s.m.perShot) }
+func (l mortarLane) Room(int32, uint64) int { return max(1, l.s.m.perBatch) }
 func (l mortarLane) Flush()                 {}
 func (l mortarLane) Close() error           { return nil }
-func (l mortarLane) Fire(shots []load.Shot) int {
+func (l mortarLane) Fire(batches []load.Batch) int {
 	s := l.s
 	if s.m.full {
 		return 0
 	}
-	for i := range shots {
-		shots[i].Bytes = 10
-		shot, sent := shots[i], s.sink.Now()
+	for i := range batches {
+		batches[i].Bytes = 10
+		batch, sent := batches[i], s.sink.Now()
 		if s.m.mute {
 			continue
 		}
 		time.AfterFunc(cmp.Or(s.m.service, time.Millisecond), func() {
-			n := int64(shot.Events)
+			n := int64(batch.Events)
 			base := s.end.Add(n) - n
 			if s.m.echo > 0 {
 				time.AfterFunc(s.m.echo, func() {
@@ -105,10 +105,10 @@ func (l mortarLane) Fire(shots []load.Shot) int {
 						return
 					}
 					if !s.m.part {
-						a := load.Arrival{Base: base, Events: shot.Events, Bytes: 10, Sum: 7}
+						a := load.Arrival{Base: base, Events: batch.Events, Bytes: 10, Sum: 7}
 						for k := range n {
 							if s.m.stamped {
-								a.Stamps = append(a.Stamps, load.Stamp{Run: s.run, Index: shot.First + uint64(k), Offset: base + k})
+								a.Stamps = append(a.Stamps, load.Stamp{Run: s.run, Index: batch.First + uint64(k), Offset: base + k})
 							}
 						}
 						s.read <- a
@@ -121,10 +121,10 @@ func (l mortarLane) Fire(shots []load.Shot) int {
 					}
 				})
 			}
-			s.sink.Settle([]load.Outcome{{Shot: shot, Sent: sent, Done: s.sink.Now(), Acked: shot.Events, Place: base, Sum: 7}})
+			s.sink.Complete([]load.Outcome{{Batch: batch, Sent: sent, Done: s.sink.Now(), Acked: batch.Events, Place: base, Sum: 7}})
 		})
 	}
-	return len(shots)
+	return len(batches)
 }
 
 type mortarSource struct{ *mortarSession }
@@ -204,7 +204,7 @@ func TestInterruptions(t *testing.T) {
 		{"a round trip that waits", mortar{}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
 		{"a round trip that waits for the dead", mortar{dead: true}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
 		{"a round trip's firing, and then its waiting", mortar{dead: true}, []string{"op=roundtrip"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
-		{"callers that wait", mortar{}, []string{"op=roundtrip", "callers=3"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"a closed loop that waits", mortar{}, []string{"op=roundtrip", "concurrency=3"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
 		{"consuming", mortar{}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true, false},
 		{"consuming from a deaf source", mortar{deaf: time.Hour}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
 		{"reading", mortar{}, []string{"op=consume"}, time.Second, 0, 1100 * time.Millisecond, true, false},
@@ -241,22 +241,22 @@ func TestInterruptions(t *testing.T) {
 	}
 }
 
-// TestCallersOfARoundTrip: a caller fires again when all events of its shot
+// TestConcurrencyOfARoundTrip: a caller fires again when all events of its batch
 // were consumed, and not before.
-func TestCallersOfARoundTrip(t *testing.T) {
+func TestConcurrencyOfARoundTrip(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		m      mortar
 		events uint64 // in a second, by one caller
 	}{
 		{"one event", mortar{echo: 99 * time.Millisecond}, 10},
-		{"events that arrive one by one", mortar{perShot: 3, part: true, echo: 33 * time.Millisecond}, 30},
+		{"events that arrive one by one", mortar{perBatch: 3, part: true, echo: 33 * time.Millisecond}, 30},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pairs := []string{"op=roundtrip", "callers=1", "for=1s"}
-				if tt.m.perShot > 1 {
-					pairs = append(pairs, "events-per-shot=3")
+				pairs := []string{"op=roundtrip", "concurrency=1", "for=1s"}
+				if tt.m.perBatch > 1 {
+					pairs = append(pairs, "batch-events=3")
 				}
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, pairs...)})
 				if err != nil {
@@ -276,7 +276,7 @@ func TestCallersOfARoundTrip(t *testing.T) {
 func TestDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &mortar{echo: time.Millisecond, head: 50}
-		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "events-per-shot=1")})
+		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func TestDeleted(t *testing.T) {
 func TestDeletedUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &mortar{echo: time.Millisecond, head: 50, headErr: errors.New("not the leader")}
-		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "events-per-shot=1")})
+		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ const mostSamples = 4096
 // every doubles and one of each two neighbours stays, so that what is kept is at
 // all times an even share of all. Its methods may run at the same time.
 type samples struct {
-	due func(stripe int32, index uint64) time.Duration // nil: nothing schedules the run
+	due func(stream int32, index uint64) time.Duration // nil: nothing schedules the run
 	met func(endToEnd time.Duration)                   // is told of each; nil: nobody is
 
 	mu    sync.Mutex
@@ -33,17 +33,17 @@ type samples struct {
 
 // A sample is an event that came back.
 type sample struct {
-	stripe    int32
+	stream    int32
 	index     uint64
 	offset    int64 // -1: nobody said
 	start, at time.Duration
 }
 
-func newSamples(seed uint64, due func(stripe int32, index uint64) time.Duration) *samples {
+func newSamples(seed uint64, due func(stream int32, index uint64) time.Duration) *samples {
 	return &samples{due: due, every: 1, dice: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // which events are kept is no secret
 }
 
-// add takes the events of a shot, all or a part, that were consumed at a time.
+// add takes the events of a batch, all or a part, that were consumed at a time.
 func (s *samples) add(o *load.Outcome, at time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *samples) add(o *load.Outcome, at time.Duration) {
 	s.of += uint64(o.Events)
 	for s.next < s.of {
 		k := s.next - first
-		kept := sample{stripe: o.Stripe, index: o.First + k, offset: -1, start: s.start(o, k), at: at}
+		kept := sample{stream: o.Stream, index: o.First + k, offset: -1, start: s.start(o, k), at: at}
 		if o.Place >= 0 {
 			kept.offset = o.Place + int64(k)
 		}
@@ -69,7 +69,7 @@ func (s *samples) add(o *load.Outcome, at time.Duration) {
 	}
 }
 
-// start is when event k of a shot was due, or sent.
+// start is when event k of a batch was due, or sent.
 func (s *samples) start(o *load.Outcome, k uint64) time.Duration {
 	switch {
 	case o.DueFirst < 0 && o.Attempt > 0 && o.FirstSent >= 0:
@@ -79,7 +79,7 @@ func (s *samples) start(o *load.Outcome, k uint64) time.Duration {
 	case o.DueFirst == o.DueLast || s.due == nil:
 		return o.DueFirst
 	}
-	return s.due(o.Stripe, o.First+k)
+	return s.due(o.Stream, o.First+k)
 }
 
 func (s *samples) halve() {
@@ -91,19 +91,19 @@ func (s *samples) halve() {
 }
 
 // report are the samples in order of their start; nil when nothing came back.
-func (s *samples) report(logs []string, logOf func(stripe int32) int32) *report.Samples {
+func (s *samples) report(logs []string, logOf func(stream int32) int32) *report.Samples {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == 0 {
 		return nil
 	}
 	slices.SortStableFunc(s.kept, func(a, b sample) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.stripe, b.stripe), cmp.Compare(a.index, b.index))
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.stream, b.stream), cmp.Compare(a.index, b.index))
 	})
 	out := &report.Samples{Of: s.of, Every: s.every}
 	for _, k := range s.kept {
-		item := fmt.Sprintf("stripe-%d/%d", k.stripe, k.index)
-		if log := int(logOf(k.stripe)); k.offset >= 0 && log < len(logs) {
+		item := fmt.Sprintf("stream-%d/%d", k.stream, k.index)
+		if log := int(logOf(k.stream)); k.offset >= 0 && log < len(logs) {
 			item = fmt.Sprintf("%s/%d", logs[log], k.offset)
 		}
 		out.EndToEnd = append(out.EndToEnd, report.Sample{

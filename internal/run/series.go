@@ -29,7 +29,7 @@ type series struct {
 	done   chan struct{}
 
 	// The goroutine's own until done is closed.
-	newest map[string]measure.Interval // by phase, held back
+	newest map[string]measure.Interval // by phase, kept back
 	rows   *measure.Series
 	ready  map[span]encoded
 	atEnd  int // how many rows were encoded when the run was over
@@ -154,16 +154,16 @@ const stale = 256
 // prune forgets what no row is any more.
 func (s *series) prune(rows []measure.Interval) {
 	still := make(map[span]encoded, len(rows)+stale)
-	hold := func(iv *measure.Interval) {
+	retain := func(iv *measure.Interval) {
 		if e, ok := s.ready[spanOf(iv)]; ok {
 			still[spanOf(iv)] = e
 		}
 	}
 	for i := range rows {
-		hold(&rows[i])
+		retain(&rows[i])
 	}
 	for _, iv := range s.newest {
-		hold(&iv)
+		retain(&iv)
 	}
 	s.ready = still
 }

@@ -38,21 +38,21 @@ func rowsOf(seconds int, wide bool) []measure.Interval {
 			sets[i] = measure.Set{Service: times(3, time.Millisecond)}
 			continue
 		}
-		gather := measure.NewHistogram()
-		gather.RecordSpan(0, 5*time.Millisecond, 100_000)
+		batching := measure.NewHistogram()
+		batching.RecordSpan(0, 5*time.Millisecond, 100_000)
 		sets[i] = measure.Set{
 			Response: times(100_000, 2*time.Millisecond), Service: times(2000, time.Millisecond), SendDelay: times(2000, 20*time.Microsecond),
-			Gather: gather.Compact(), Held: times(2000, time.Microsecond),
+			Batching: batching.Compact(), Queueing: times(2000, time.Microsecond),
 		}
 	}
 	var rows []measure.Interval
 	for i := range seconds + 5 {
-		iv := measure.Interval{Phase: "hold", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, LagEvents: -1}
+		iv := measure.Interval{Phase: "measurement", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, LagEvents: -1}
 		if i < 5 {
 			iv.Phase = "warm-up"
 		}
 		n := uint64(100_000 + i)
-		iv.Counts = measure.Counts{Offered: n, Sent: n, Acked: n, Shots: n / 50, Answered: n / 50, Bytes: 100 * n, AckedBytes: 100 * n}
+		iv.Counts = measure.Counts{Offered: n, Sent: n, Acked: n, Batches: n / 50, Answered: n / 50, Bytes: 100 * n, AckedBytes: 100 * n}
 		iv.Generator = measure.Usage{CPU: time.Duration(i) * time.Millisecond, RSS: 1 << 20}
 		iv.Set = sets[i%len(sets)]
 		rows = append(rows, iv)
@@ -77,9 +77,9 @@ func asEngine(rows []measure.Interval, late bool, most int) []measure.Interval {
 		s.Add(iv)
 	}
 	if late {
-		for _, name := range []string{"warm-up", "hold"} {
+		for _, name := range []string{"warm-up", "measurement"} {
 			if iv, ok := newest[name]; ok {
-				if name == "hold" {
+				if name == "measurement" {
 					iv.Unsent += 7
 				}
 				s.AddLast(iv)

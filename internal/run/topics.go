@@ -17,7 +17,7 @@ import (
 const topicsPatience = 30 * time.Second
 
 // A TopicsJob is a load of operations on topics. It is no workload: its events
-// are the operations, its shots the requests that carry them, and whoever speaks
+// are the operations, its batches the requests that carry them, and whoever speaks
 // the protocol makes them. Numbers of 0 were not asked for.
 type TopicsJob struct {
 	Version string // of the program
@@ -55,7 +55,7 @@ func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 	r.Usage = sampler.Sample()
 	// Requests in flight are not waited for when somebody ends the load: they are
 	// canceled, and it is whole only where there was none.
-	r.Whole = r.Stopped == load.Interrupted && job.endless() && r.Hold.Length() > 0 && r.Classes[load.Canceled.String()] == 0
+	r.Whole = r.Stopped == load.Interrupted && job.endless() && r.Measurement.Length() > 0 && r.Classes[load.Canceled.String()] == 0
 	d := job.report(where, r)
 	err = d.Seal()
 	if err == nil && job.Store != nil {

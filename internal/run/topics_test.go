@@ -71,8 +71,8 @@ func TestTopicsAreJudged(t *testing.T) {
 	slow, quick := measure.NewHistogram(), measure.NewHistogram()
 	slow.RecordN(2*time.Second, 3)
 	quick.RecordN(time.Millisecond, 3)
-	late := &load.Result{Mode: load.OpenLoop, Hold: measure.Tally{
-		Name: measure.Hold, End: time.Second, Answers: 3, Arrived: 3, Counts: measure.Counts{Offered: 3, Sent: 3, Acked: 3},
+	late := &load.Result{Mode: load.OpenLoop, Measurement: measure.Tally{
+		Name: measure.Measurement, End: time.Second, Answers: 3, Arrived: 3, Counts: measure.Counts{Offered: 3, Sent: 3, Acked: 3},
 		Set: measure.Set{SendDelay: slow, Response: slow}, Lower: measure.Lower{Response: quick},
 	}}
 	d, err := Topics(t.Context(), TopicsJob{Op: "list", Rate: 1, Load: loaded(late)})
@@ -138,7 +138,7 @@ func TestTopicsAreWhole(t *testing.T) {
 		{"not interrupted", TopicsJob{Op: "list", Count: 9}, 0, load.ByEvents, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.job.Load = loaded(&load.Result{Stopped: tt.stopped, Hold: measure.Tally{Name: measure.Hold, End: time.Second}, Classes: map[string]uint64{load.Canceled.String(): tt.canceled}})
+			tt.job.Load = loaded(&load.Result{Stopped: tt.stopped, Measurement: measure.Tally{Name: measure.Measurement, End: time.Second}, Classes: map[string]uint64{load.Canceled.String(): tt.canceled}})
 			d, err := Topics(t.Context(), tt.job)
 			if err != nil {
 				t.Fatal(err)
@@ -158,17 +158,17 @@ func TestTopicsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	told := 0
+	calls := 0
 	job := TopicsJob{Op: "list", Store: kept, Load: loaded(&load.Result{Started: time.Now(), Ended: time.Now()}), Kept: func(_ *report.Document, err error) {
-		if told++; err != nil {
+		if calls++; err != nil {
 			t.Error(err)
 		}
 	}}
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	d, err := Topics(ctx, job)
-	if err != nil || told != 1 {
-		t.Fatalf("got %v, told %d times", err, told)
+	if err != nil || calls != 1 {
+		t.Fatalf("got %v, told %d times", err, calls)
 	}
 	if _, err := kept.Get(t.Context(), d.ID); err != nil {
 		t.Error(err)
@@ -178,11 +178,11 @@ func TestTopicsAreKept(t *testing.T) {
 	if d, err := Topics(t.Context(), job); d != nil || !errors.Is(err, refused) {
 		t.Errorf("got %v and %v, want %v", d, err, refused)
 	}
-	if rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}}); err != nil || len(rows) != 1 || told != 1 {
-		t.Errorf("the store has %d reports, %v, told %d times", len(rows), err, told)
+	if rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}}); err != nil || len(rows) != 1 || calls != 1 {
+		t.Errorf("the store has %d reports, %v, told %d times", len(rows), err, calls)
 	}
 	job.Store, job.Load = nil, loaded(&load.Result{})
-	if _, err := Topics(t.Context(), job); err != nil || told != 2 {
-		t.Errorf("without a store: %v, told %d times of a report that is kept nowhere", err, told)
+	if _, err := Topics(t.Context(), job); err != nil || calls != 2 {
+		t.Errorf("without a store: %v, told %d times of a report that is kept nowhere", err, calls)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // A tracing ties a run to the file of its rows. Rows of events that are read
 // back for their end-to-end times are made where those are met, all others where
-// shots are settled. A nil tracing does nothing.
+// batches are completed. A nil tracing does nothing.
 type tracing struct {
 	file    *trace.Trace
 	feeds   []*trace.Feed // by sending thread
@@ -42,7 +42,7 @@ func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Targ
 	}
 	o := trace.Options{
 		Path: e.Trace, Every: e.Workload.TraceEvents(), Seed: e.spec.Seed, Phases: plan.PhaseNames(),
-		Due: dueOf(plan, tgt.Deal()), Started: time.Now(),
+		Due: dueOf(plan, tgt.Partitioner()), Started: time.Now(),
 		About: map[string]string{
 			"version": e.Version, "target": e.Workload.Target(), "op": e.Workload.Op, "report": report.IDOf(e.spec.RunID),
 		},

@@ -38,14 +38,14 @@ func TestTrace(t *testing.T) {
 		consumed bool
 		warm     int
 	}{
-		{"produce", mortar{perShot: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "warmup=100"}, 60, false, 10},
-		{"produce, every event", mortar{perShot: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=100%"}, 500, false, 0},
-		{"produce, one of five", mortar{perShot: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=20%"}, 100, false, 0},
-		{"round trip", mortar{perShot: 10, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 50, true, 0},
-		{"round trip in parts", mortar{perShot: 10, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 500, true, 0},
-		{"round trip of callers", mortar{perShot: 3, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "callers=2", "count=30", "events-per-shot=3"}, 30, true, 0},
-		{"round trip, nothing comes back", mortar{perShot: 10}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms", "drain=100ms"}, 50, false, 0},
-		{"callers, nothing comes back", mortar{perShot: 3}, []string{"op=roundtrip", "callers=2", "count=6", "events-per-shot=3", "drain=40s"}, 2, false, 0},
+		{"produce", mortar{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "warmup=100"}, 60, false, 10},
+		{"produce, every event", mortar{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=100%"}, 500, false, 0},
+		{"produce, one of five", mortar{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=20%"}, 100, false, 0},
+		{"round trip", mortar{perBatch: 10, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 50, true, 0},
+		{"round trip in parts", mortar{perBatch: 10, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 500, true, 0},
+		{"round trip, closed loop", mortar{perBatch: 3, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "concurrency=2", "count=30", "batch-events=3"}, 30, true, 0},
+		{"round trip, nothing comes back", mortar{perBatch: 10}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms", "drain=100ms"}, 50, false, 0},
+		{"closed loop, nothing comes back", mortar{perBatch: 3}, []string{"op=roundtrip", "concurrency=2", "count=6", "batch-events=3", "drain=40s"}, 2, false, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.parquet")
@@ -111,7 +111,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 		return // other systems have no such file; package trace tries a disk in memory
 	}
 	synctest.Test(t, func(t *testing.T) {
-		m := &mortar{perShot: 10}
+		m := &mortar{perBatch: 10}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"})
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func TestSamples(t *testing.T) {
 			for first := 0; first < tt.events; first += int(tt.each) {
 				n := min(tt.each, int32(tt.events-first))
 				due := time.Duration(first) * time.Microsecond
-				o := load.Outcome{Shot: load.Shot{First: uint64(first), Events: n, DueFirst: due, DueLast: due + time.Duration(n-1)*time.Microsecond}, Place: int64(first) + 5}
+				o := load.Outcome{Batch: load.Batch{First: uint64(first), Events: n, DueFirst: due, DueLast: due + time.Duration(n-1)*time.Microsecond}, Place: int64(first) + 5}
 				s.add(&o, due+time.Millisecond)
 			}
 			r := s.report([]string{"log-0"}, func(int32) int32 { return 0 })
@@ -190,7 +190,7 @@ func TestSamplesOfARoundTrip(t *testing.T) {
 		set  []string
 		want int
 	}{
-		{"round trip", []string{"op=roundtrip", "callers=1", "count=50"}, 50},
+		{"round trip", []string{"op=roundtrip", "concurrency=1", "count=50"}, 50},
 		{"read back, and not timed", []string{"count=50", "verify=true"}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,8 +22,8 @@ func (s *mortarSession) Committed() load.Source {
 
 func (s *mortarSession) Conclude() {}
 
-func (s *mortarSession) Uncommitted(tell func(stripe int32, first, events uint64, aborted bool)) {
-	tell(0, 0, s.m.aborted, true)
+func (s *mortarSession) Uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
+	note(0, 0, s.m.aborted, true)
 }
 
 // committedSource reads what the test lets a reader of committed events see.
@@ -62,7 +62,7 @@ func TestTransactions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &mortar{echo: time.Millisecond, stamped: true, sees: tt.sees, aborted: 40}
-				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "events-per-shot=1")})
+				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
 				if err != nil {
 					t.Fatal(err)
 				}

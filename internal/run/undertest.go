@@ -31,7 +31,7 @@ type underTest struct {
 	// started is false for a system that ran already.
 	started bool
 	before  sut.Totals // when the firing began
-	after   sut.Totals // when everything was settled
+	after   sut.Totals // when everything was completed
 }
 
 // startSystem builds and starts the system under test, or finds it; nil when the
@@ -96,7 +96,7 @@ func (u *underTest) died() <-chan struct{} {
 }
 
 // lastAnswers is how long a run whose system has died waits for what may still
-// come in: connections are lost at once, and what was written on them is settled.
+// come in: connections are lost at once, and what was written on them is completed.
 const lastAnswers = 300 * time.Millisecond
 
 // systemSpec reads the settings.
@@ -187,7 +187,7 @@ func (u *underTest) begin(ctx context.Context) {
 	}
 }
 
-// finish notes what it has consumed when everything is settled.
+// finish notes what it has consumed when everything is completed.
 func (u *underTest) finish(ctx context.Context) {
 	if u != nil {
 		u.after = u.Finish(ctx)
@@ -235,7 +235,7 @@ func (o *outcome) confirm(ctx context.Context, e *execution) {
 	}
 	waiting, cancel := e.waiting(ctx)
 	defer cancel()
-	x, err := c.Confirm(waiting, o.result.Warmup.Acked+o.result.Hold.Acked)
+	x, err := c.Confirm(waiting, o.result.Warmup.Acked+o.result.Measurement.Acked)
 	if err != nil {
 		o.warnings = append(o.warnings, "what was indexed could not be counted: "+err.Error())
 	}
@@ -263,11 +263,11 @@ func (u *underTest) report(r *load.Result) *report.System {
 	}
 	s.PeakRSSBytes = u.after.Peak
 	s.CPUS = (u.after.CPU - u.before.CPU).Seconds()
-	acked := r.Warmup.Acked + r.Hold.Acked
+	acked := r.Warmup.Acked + r.Measurement.Acked
 	if rate, ok := sut.PerCore(acked, u.after.CPU-u.before.CPU); ok {
 		s.EventsPerCPUS = &rate
 	}
-	if x, ok := sut.Efficiency(r.Hold.AckedBytes, r.Hold.Length(), u.after.Peak); ok {
+	if x, ok := sut.Efficiency(r.Measurement.AckedBytes, r.Measurement.Length(), u.after.Peak); ok {
 		s.Efficiency = &x
 	}
 	s.GCPauses = u.after.Pauses - u.before.Pauses

@@ -1,4 +1,4 @@
-// Package scrape answers for what a system tells of itself while it is under
+// Package scrape answers for what a system reports of itself while it is under
 // load: the variables of a Go program (expvar), metrics in the text format of
 // Prometheus, and the pauses in a JVM's unified garbage collection log.
 //

@@ -13,7 +13,7 @@ const deepest = 32
 
 // expvar reads what package expvar of Go's library serves: one JSON object.
 // True and false are 1 and 0.
-func expvar(body []byte, tell func(string, float64, bool)) error {
+func expvar(body []byte, collect func(string, float64, bool)) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	first, err := d.Token()
@@ -64,14 +64,14 @@ func expvar(body []byte, tell func(string, float64, bool)) error {
 			continue
 		case json.Number:
 			if f, err := v.Float64(); err == nil {
-				tell(strings.Join(path, "."), f, false)
+				collect(strings.Join(path, "."), f, false)
 			}
 		case bool:
 			f := 0.0
 			if v {
 				f = 1
 			}
-			tell(strings.Join(path, "."), f, false)
+			collect(strings.Join(path, "."), f, false)
 		}
 		path, name = path[:len(path)-1], true
 	}

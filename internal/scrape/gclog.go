@@ -67,10 +67,10 @@ func NewGCLog(pattern string, whole bool) *GCLog {
 	}
 }
 
-// Tell reads what was written since the last question: how many pauses, their
-// sum and the longest, and what the heap held after the latest collection. With
+// Figures reads what was written since the last question: how many pauses, their
+// sum and the longest, and what the heap had after the latest collection. With
 // whole false the first call only finds the end of what is there.
-func (g *GCLog) Tell(ctx context.Context) ([]measure.Figure, error) {
+func (g *GCLog) Figures(ctx context.Context) ([]measure.Figure, error) {
 	there, err := g.Read(ctx)
 	if err != nil || !there {
 		g.span = pauses{}
@@ -89,7 +89,7 @@ func (g *GCLog) Tell(ctx context.Context) ([]measure.Figure, error) {
 }
 
 // Read reads what was written since the last time, for Totals and for the next
-// Tell; there is false while there is no log.
+// Figures; there is false while there is no log.
 func (g *GCLog) Read(ctx context.Context) (there bool, err error) {
 	names, err := filepath.Glob(g.pattern)
 	if err == nil && len(names) == 0 && g.err == nil {
@@ -221,7 +221,7 @@ func (g *GCLog) line(line []byte) {
 }
 
 // pause reads a line; ok is false when it tells of none. after is what the heap
-// held then, in bytes, -1 when the line does not say.
+// had then, in bytes, -1 when the line does not say.
 func pause(line []byte) (d time.Duration, after float64, ok bool) {
 	i := bytes.Index(line, []byte("GC("))
 	if i < 0 {

@@ -64,7 +64,7 @@ func TestGCLog(t *testing.T) {
 	defer g.Close()
 	want := func(what string, count, sum, longest, heap float64) {
 		t.Helper()
-		got, err := g.Tell(t.Context())
+		got, err := g.Figures(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestGCLog(t *testing.T) {
 
 func TestGCLogIsMissing(t *testing.T) {
 	g := NewGCLog(filepath.Join(t.TempDir(), "none.log"), true)
-	if got, err := g.Tell(t.Context()); err != nil || got != nil {
+	if got, err := g.Figures(t.Context()); err != nil || got != nil {
 		t.Errorf("got %v, %v, want nothing told yet", got, err)
 	}
 	if got := g.Warnings(); len(got) != 1 || !strings.Contains(got[0], "there is no log") {
@@ -147,7 +147,7 @@ func TestGCLogOfAJVM(t *testing.T) {
 			}
 			g := NewGCLog(log, true)
 			defer g.Close()
-			got, err := g.Tell(t.Context())
+			got, err := g.Figures(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 // A line that is neither is passed over, an answer without a single sample is
 // an error. What is not a number (NaN, infinite) is not told.
 func prometheus(f Filter) format {
-	return func(body []byte, tell func(string, float64, bool)) error {
+	return func(body []byte, collect func(string, float64, bool)) error {
 		family, kind := "", ""
 		samples, lines := 0, 0
 		for line := range strings.Lines(string(body)) {
@@ -58,7 +58,7 @@ func prometheus(f Filter) format {
 			if strings.HasSuffix(bare, "_created") && kind != "gauge" {
 				continue // when a counter began, in OpenMetrics
 			}
-			tell(name, value, counter)
+			collect(name, value, counter)
 		}
 		if samples == 0 && lines > 0 {
 			return errors.New("its answer holds no metrics in Prometheus's text format")

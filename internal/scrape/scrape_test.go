@@ -29,15 +29,15 @@ func figures(list []measure.Figure) map[string]float64 {
 }
 
 // A told is what a system answers.
-type told struct {
+type fakeServer struct {
 	status int
 	body   string
 	seen   *http.Request
 }
 
-func serve(t testing.TB) (*told, string) {
+func serve(t testing.TB) (*fakeServer, string) {
 	t.Helper()
-	answer := &told{status: 200}
+	answer := &fakeServer{status: 200}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer.seen = r
 		w.WriteHeader(answer.status)
@@ -75,7 +75,7 @@ func TestVars(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			got, err := s.Tell(t.Context())
+			got, err := s.Figures(t.Context())
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("got %v, want an error that holds %q", err, test.err)
@@ -127,7 +127,7 @@ func TestMetrics(t *testing.T) {
 	defer s.Close()
 	at := time.Unix(1000, 0)
 	s.now = func() time.Time { return at }
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestMetrics(t *testing.T) {
 	}
 	at = at.Add(2 * time.Second)
 	answer.body = fmt.Sprintf(metricsText, 16, 10)
-	if got, err = s.Tell(t.Context()); err != nil {
+	if got, err = s.Figures(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]float64{
@@ -148,7 +148,7 @@ func TestMetrics(t *testing.T) {
 	}
 	at = at.Add(time.Second)
 	answer.body = fmt.Sprintf(metricsText, 2, 10)
-	if got, err = s.Tell(t.Context()); err != nil || figures(got)["made_total [/s]"] != 2 {
+	if got, err = s.Figures(t.Context()); err != nil || figures(got)["made_total [/s]"] != 2 {
 		t.Errorf("got %v, %v after a restart, want what was counted since", figures(got), err)
 	}
 }
@@ -162,11 +162,11 @@ func TestMetricsNamed(t *testing.T) {
 	}
 	at := time.Unix(1000, 0)
 	s.now = func() time.Time { return at }
-	if _, err = s.Tell(t.Context()); err != nil {
+	if _, err = s.Figures(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	at = at.Add(time.Second)
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestMetricsNamed(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	answer.body = "<html>no metrics</html>"
-	if _, err := s.Tell(t.Context()); err == nil || !strings.Contains(err.Error(), "no metrics in Prometheus's") {
+	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "no metrics in Prometheus's") {
 		t.Errorf("got %v, want no metrics", err)
 	}
 }
@@ -195,20 +195,20 @@ func TestSourceFails(t *testing.T) {
 		t.Errorf("got the URL %s, which shows the login", s.URL())
 	}
 	answer.body = "{}"
-	if _, err := s.Tell(t.Context()); err != nil || answer.seen.Header.Get("Authorization") != "ApiKey other-"+canary {
+	if _, err := s.Figures(t.Context()); err != nil || answer.seen.Header.Get("Authorization") != "ApiKey other-"+canary {
 		t.Errorf("got %v, the system got %q, want the header", err, answer.seen.Header)
 	}
 	answer.status = 403
-	if _, err := s.Tell(t.Context()); err == nil || !strings.Contains(err.Error(), "403 Forbidden") || strings.Contains(err.Error(), canary) {
+	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "403 Forbidden") || strings.Contains(err.Error(), canary) {
 		t.Errorf("got %v, want 403 without the login", err)
 	}
 	answer.status, answer.body = 200, `{"a":"`+strings.Repeat("x", MostBytes+1)+`"}`
-	if _, err := s.Tell(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than") {
+	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("got %v, want it too large", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Tell(ctx); err == nil || strings.Contains(err.Error(), canary) {
+	if _, err := s.Figures(ctx); err == nil || strings.Contains(err.Error(), canary) {
 		t.Errorf("got %v, want it canceled, without the login", err)
 	}
 	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "3 of 4 questions had no answer") || strings.Contains(got[0], canary) {
@@ -230,7 +230,7 @@ func TestSourceIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		got, err := s.Tell(t.Context())
+		got, err := s.Figures(t.Context())
 		if err != nil || len(got) > MostFigures {
 			t.Errorf("got %d figures, %v, want at most %d", len(got), err, MostFigures)
 		}
@@ -276,9 +276,9 @@ func FuzzSources(f *testing.F) {
 	f.Add([]byte(metricsText))
 	f.Add([]byte("[1.0s][info][gc] GC(0) Pause Young (Normal) 24M->4M(256M) 2.345ms\n"))
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		tell := func(string, float64, bool) {}
-		_ = expvar(b, tell)
-		_ = prometheus(Filter{})(b, tell)
+		collect := func(string, float64, bool) {}
+		_ = expvar(b, collect)
+		_ = prometheus(Filter{})(b, collect)
 		pause(b)
 	})
 }

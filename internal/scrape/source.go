@@ -24,7 +24,7 @@ const (
 
 // A format is how a source's answer is read: it calls tell for each number that
 // it finds, and returns an error for an answer that is none of its kind.
-type format func(body []byte, tell func(name string, value float64, counter bool)) error
+type format func(body []byte, collect func(name string, value float64, counter bool)) error
 
 // A Source is one URL that tells figures. It belongs to one goroutine.
 type Source struct {
@@ -94,10 +94,10 @@ func newSource(address string, header http.Header, f Filter, read format, accept
 // URL is where the source asks, without a login.
 func (s *Source) URL() string { return s.shown }
 
-// Tell asks for the figures. An error says what was tried and never a secret.
-func (s *Source) Tell(ctx context.Context) ([]measure.Figure, error) {
+// Figures asks for the figures. An error says what was tried and never a secret.
+func (s *Source) Figures(ctx context.Context) ([]measure.Figure, error) {
 	s.asked++
-	out, err := s.tell(ctx)
+	out, err := s.collect(ctx)
 	if err != nil {
 		s.failed++
 		s.last = fmt.Errorf("ask %s: %s", s.shown, s.mask.Text(cause(err).Error()))
@@ -115,7 +115,7 @@ func cause(err error) error {
 	return err
 }
 
-func (s *Source) tell(ctx context.Context) ([]measure.Figure, error) {
+func (s *Source) collect(ctx context.Context) ([]measure.Figure, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (s *Source) Warnings() []string {
 		out = append(out, fmt.Sprintf("%d of %d questions had no answer (%v): the series have gaps there", s.failed, s.asked, s.last))
 	}
 	if s.dropped > 0 {
-		out = append(out, fmt.Sprintf("%s tells %d figures beyond the %d that are kept: name those that matter with --system-names", s.shown, s.dropped, MostFigures))
+		out = append(out, fmt.Sprintf("%s has %d figures beyond the %d that are kept: name those that matter with --system-names", s.shown, s.dropped, MostFigures))
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func TestCommand(t *testing.T) {
 			if strings.Contains(strings.Join(test.args, " "), canary) {
 				line := "the server says " + canary + " aloud"
 				if got := m.Text(line); strings.Contains(got, canary) {
-					t.Errorf("got %q, want what the command line held gone from other text too", got)
+					t.Errorf("got %q, want what the command line had gone from other text too", got)
 				}
 			}
 		})

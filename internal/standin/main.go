@@ -54,7 +54,7 @@ language, over TCP, TLS, UDP, WebSocket and HTTP; or with --discard one that
 counts and acknowledges messages as fast as can be, so that the limit of any
 client can be measured against the same thing.
 
-Other addresses than TCP's are told on the same line, as in ", udp ADDR".`,
+Other addresses than TCP's are on the same line, as in ", udp ADDR".`,
 			Example: `  carronade standin riemann
   carronade standin riemann --udp 127.0.0.1:5555 --ws 127.0.0.1:5556
   carronade standin riemann --discard --listen 127.0.0.1:0

@@ -183,7 +183,7 @@ func TestLargeSamples(t *testing.T) {
 	}
 }
 
-// What is new is held against the level that is shown for what was before: one
+// What is new is compared with the level that is shown for what was before: one
 // level far off, or one repetition, widens the interval and does not turn it.
 func TestOutlookIsOfTheMediansThatAreShown(t *testing.T) {
 	for _, tt := range []struct {

@@ -100,7 +100,7 @@ func TestIntervalCoverage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(2, 3))
 			const factor = 1.07
-			held := 0
+			covered := 0
 			for range trials {
 				base, candidate := make([]float64, tt.n), make([]float64, tt.m)
 				for i := range base {
@@ -112,14 +112,14 @@ func TestIntervalCoverage(t *testing.T) {
 				c := Compare(base, candidate, More, Options{})
 				d := c.Difference
 				if d.Lo <= factor-1 && factor-1 <= d.Hi {
-					held++
+					covered++
 				}
 				if outside := d.Lo > 0 || d.Hi < 0; outside != (c.P <= 0.05) {
 					t.Fatalf("interval [%v, %v] and p %v contradict each other: %v, %v", d.Lo, d.Hi, c.P, base, candidate)
 				}
 			}
-			if got := float64(held) / trials; got < 0.945 || got > 0.985 {
-				t.Errorf("held in %.1f%% of trials, want 95%%", 100*got)
+			if got := float64(covered) / trials; got < 0.945 || got > 0.985 {
+				t.Errorf("covered in %.1f%% of trials, want 95%%", 100*got)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ type StepOptions struct {
 // a level: two strange runs are no step.
 var StepDefaults = StepOptions{Alpha: 0.05, Effect: 0.03, Least: 3}
 
-// shuffles is how many shuffled series a step is held against: one in 400 is
+// shuffles is how many shuffled series a step is compared with: one in 400 is
 // the least probability that can come of it.
 const shuffles = 399
 
@@ -59,7 +59,7 @@ func Steps(series []float64, o StepOptions) []Step {
 	s := &searcher{x: x, o: o, rnd: rand.New(rand.NewPCG(0xca220, uint64(len(x))))}
 	s.search(0, len(x))
 	slices.SortFunc(s.found, func(a, b Step) int { return a.At - b.At })
-	s.settle()
+	s.adjust()
 	out := s.found[:0]
 	for i, f := range s.found {
 		lo, hi := 0, len(x)
@@ -122,9 +122,9 @@ func (s *searcher) search(lo, hi int) {
 	s.search(lo+at, hi)
 }
 
-// settle places each step anew between its neighbours: the first were placed
+// adjust places each step anew between its neighbours: the first were placed
 // while the others still blurred them.
-func (s *searcher) settle() {
+func (s *searcher) adjust() {
 	for i := range s.found {
 		lo, hi := 0, len(s.x)
 		if i > 0 {

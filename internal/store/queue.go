@@ -93,17 +93,17 @@ func (q *Queue) run(ctx context.Context) {
 		again <-chan time.Time // a pause is over; nil: there is none
 	)
 	for {
-		tell := false
+		warn := false
 		select {
 		case <-q.wake:
 		case <-again:
 			again = nil
 		case <-pulse.C:
-			tell = true
+			warn = true
 		}
 		batch, over := q.take(again != nil)
 		if len(batch) > 0 {
-			if q.settle(batch, q.keep(ctx, batch)) {
+			if q.putBack(batch, q.keep(ctx, batch)) {
 				pause = min(max(2*pause, leastPause), Pulse)
 				again = time.After(pause)
 			} else {
@@ -114,7 +114,7 @@ func (q *Queue) run(ctx context.Context) {
 		if over {
 			return
 		}
-		if tell && !q.isGone() {
+		if warn && !q.isGone() {
 			q.beat(ctx)
 		}
 	}
@@ -139,9 +139,9 @@ func (q *Queue) take(resting bool) (batch []report.Encoded, over bool) {
 	return batch, q.closed
 }
 
-// settle puts a batch back that was not kept, and reports whether it is to be
+// putBack puts a batch back that was not kept, and reports whether it is to be
 // tried again.
-func (q *Queue) settle(batch []report.Encoded, err error) (again bool) {
+func (q *Queue) putBack(batch []report.Encoded, err error) (again bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.failing = err != nil

@@ -156,7 +156,7 @@ func (s *System) launch(cmd *exec.Cmd) error {
 	}
 	if s.box == nil {
 		tree, err := system.OpenTree(child.Pid(), s.tag)
-		for range settling {
+		for range leftoverLooks {
 			if !errors.Is(err, system.ErrGone) {
 				break
 			}
@@ -198,15 +198,15 @@ func (s *System) wait(child *system.Child) {
 	s.over(e, stopping)
 }
 
-// settling is how many times a command that ended is looked at for what it left
+// leftoverLooks is how many times a command that ended is looked at for what it left
 // running, stopEvery apart: a process that is just becoming another program
-// cannot be told apart for a moment.
-const settling = 5
+// cannot be distinguished for a moment.
+const leftoverLooks = 5
 
 // leftOthers tells whether a command that ended left others running, and says so
 // to people.
 func (s *System) leftOthers() bool {
-	for range settling {
+	for range leftoverLooks {
 		s.mu.Lock()
 		if s.tree == nil {
 			s.mu.Unlock()

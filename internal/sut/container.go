@@ -115,7 +115,7 @@ func (c *container) inspect(ctx context.Context) error {
 	}
 	var all []inspected
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 {
-		return fmt.Errorf("%s inspect told what makes no sense: %w", c.kind(), cmpErr(err))
+		return fmt.Errorf("%s inspect gave what makes no sense: %w", c.kind(), cmpErr(err))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -283,15 +283,15 @@ func (c *container) stop(patience time.Duration) {
 func (c *container) kill() { _, _ = c.ask(context.Background(), "kill", c.name) }
 
 // close removes a container that was started here.
-func (c *container) close(ours bool) {
-	if ours {
+func (c *container) close(byUs bool) {
+	if byUs {
 		_, _ = c.ask(context.Background(), "rm", "--force", "--volumes", c.name)
 	}
 }
 
-// tellExit adds what the engine knows of the end. A container that removes
+// readExit adds what the engine knows of the end. A container that removes
 // itself is gone by then.
-func (c *container) tellExit(e *Exit) {
+func (c *container) readExit(e *Exit) {
 	if c.inspect(context.Background()) != nil {
 		return
 	}

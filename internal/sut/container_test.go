@@ -57,7 +57,7 @@ func TestImage(t *testing.T) {
 		Flags: []Flag{{"a", "1"}}, Memory: 4 << 30, CPUs: 1.5, Publish: []string{"127.0.0.1:8200:8200"}, RunArgs: []string{"--network=host"},
 		Listen: []string{addr}, ReadyWithin: 20 * time.Second, Logf: t.Logf,
 	})
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if n, _ := figure(got, "processes"); err != nil || n != 1 {
 		t.Errorf("got %v processes, %v, want the container's one and not the engine's client", n, err)
 	}
@@ -129,7 +129,7 @@ func TestContainer(t *testing.T) {
 	defer func() { _ = syscall.Kill(box.facts().State.Pid, syscall.SIGKILL) }()
 
 	s := start(t, Spec{Container: "theirs", Ready: "log:ready to serve", ReadyWithin: 20 * time.Second})
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if n, _ := figure(got, "processes"); err != nil || n != 1 {
 		t.Errorf("got %v processes, %v, want the container's", n, err)
 	}
@@ -230,7 +230,7 @@ func TestPodman(t *testing.T) {
 		RunArgs: strings.Fields("--network=host " + os.Getenv("CARRONADE_TEST_PODMAN")), Listen: []string{addr}, ReadyWithin: 30 * time.Second, Logf: t.Logf,
 	})
 	get(t, addr, "/hold?mib=64")
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if rss, _ := figure(got, "RSS"); err != nil || rss < 64<<20 {
 		t.Errorf("got RSS %v, %v, want the container's 64 MiB", rss, err)
 	}

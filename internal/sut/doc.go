@@ -16,7 +16,7 @@
 //	s, err := sut.Start(ctx, spec)     // started and ready, or an error that says why not
 //	defer s.Stop()
 //	s.Begin(ctx), s.Finish(ctx)    // what it consumed: the difference
-//	s.Tell(ctx)                        // before, once an interval, and after: []measure.Figure
+//	s.Figures(ctx)                        // before, once an interval, and after: []measure.Figure
 //	<-s.Died()                         // closed when it ended by itself: the run ends at once
 //	s.Stop()                           // TERM, then KILL; nil for what it did not start
 //	s.Facts(), s.Totals(), s.Warnings()

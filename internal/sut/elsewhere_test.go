@@ -22,7 +22,7 @@ func TestElsewhere(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %v: the target's address is not its to wait for", took)
 	}
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if v, ok := figure(got, "active"); err != nil || !ok || v != 5 {
 		t.Errorf("got %v, %v, want what it tells", got, err)
 	}

@@ -36,7 +36,7 @@ func TestJVM(t *testing.T) {
 	for _, command := range []string{"java " + source, "sh -c 'java " + source + "; exit 1'"} {
 		t.Run(command[:2], func(t *testing.T) {
 			s := start(t, Spec{Command: command, JVMGC: true, Ready: "log:collected", ReadyWithin: time.Minute, Logf: t.Logf})
-			got, err := s.Tell(t.Context())
+			got, err := s.Figures(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ log.dirs=%[3]s/data
 	})
 	pauses := 0.0
 	until(t, "a pause", func() bool {
-		got, err := s.Tell(t.Context())
+		got, err := s.Figures(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,7 @@ func TestMain(m *testing.M) {
 // detached puts a child into a session of its own, as a daemon's.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-var held []byte
+var ballast []byte
 
 func serve(args []string) {
 	l, err := net.Listen("tcp", args[0])
@@ -92,9 +92,9 @@ func serve(args []string) {
 		switch r.URL.Path {
 		case "/hold": // that many MiB resident
 			n, _ := strconv.Atoi(r.FormValue("mib"))
-			held = make([]byte, n<<20)
-			for i := range held {
-				held[i] = 1
+			ballast = make([]byte, n<<20)
+			for i := range ballast {
+				ballast[i] = 1
 			}
 		case "/spike": // that many MiB resident, and given back
 			n, _ := strconv.Atoi(r.FormValue("mib"))

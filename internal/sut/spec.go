@@ -26,7 +26,7 @@ type Spec struct {
 	Env []string // NAME=VALUE for what is started; the value may be env:NAME or file:PATH, and is a secret then
 	Dir string   // working folder of Command; "": that of the build, or this process's
 
-	// Flags are settings of the system that are told apart in reports. Each is
+	// Flags are settings of the system that are distinguished in reports. Each is
 	// handed to the command in the form of FlagFormat, {name} and {value}
 	// replaced: as arguments of their own where the form has blanks. A
 	// value may be env:NAME or file:PATH, and is a secret then.

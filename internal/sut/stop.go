@@ -42,10 +42,10 @@ func (s *System) end() error {
 	}
 	s.mu.Unlock()
 	s.limits.remove()
-	s.told.Lock()
-	defer s.told.Unlock()
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	if s.gc != nil { // pauses since the last question
-		_, _ = s.gc.Tell(context.Background())
+		_, _ = s.gc.Figures(context.Background())
 	}
 	for _, source := range []interface{ Close() }{closer(s.vars), closer(s.metrics), closer(s.gc)} {
 		if source != nil {

@@ -44,11 +44,11 @@ type System struct {
 	vars, metrics *scrape.Source
 	gc            *scrape.GCLog
 
-	told     sync.Mutex // of the sources of figures: held while they are asked
+	reading  sync.Mutex // of the sources of figures: held while they are asked
 	mu       sync.Mutex // of what follows
 	tree     *system.Tree
 	process  string      // the root's name
-	before   system.Look // at the last Tell
+	before   system.Look // at the last Figures
 	latest   system.Look // with anything alive
 	exit     *Exit
 	stopping bool
@@ -205,7 +205,7 @@ func (s *System) describe(ctx context.Context) error {
 	if s.spec.GCLog != "" {
 		// What a system that runs already wrote before is not of this run.
 		s.gc = scrape.NewGCLog(s.spec.GCLog, false)
-		_, _ = s.gc.Tell(ctx)
+		_, _ = s.gc.Figures(ctx)
 	}
 	return nil
 }
@@ -330,7 +330,7 @@ func (s *System) over(e Exit, stopping bool) {
 		e.Status += ", ended by the kernel at its memory limit"
 	}
 	if s.box != nil {
-		s.box.tellExit(&e)
+		s.box.readExit(&e)
 	}
 	s.mu.Lock()
 	s.exit = &e

@@ -42,11 +42,11 @@ func TestCommand(t *testing.T) {
 	spec.Flags = []Flag{{"output.file", "a b"}, {"es.password", canary}}
 	spec.Vars, spec.Metrics, spec.Names = "http://"+addr+"/debug/vars", "http://"+addr+"/metrics", []string{"queue.*", "active"}
 	s := start(t, spec)
-	if _, err := s.Tell(t.Context()); err != nil {
+	if _, err := s.Figures(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	get(t, addr, "/hold?mib=64")
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestCommand(t *testing.T) {
 	}
 	facts := s.Facts()
 	if flags, _ := facts["flags"].(map[string]any); flags["output.file"] != "a b" || flags["es.password"] != "***" {
-		t.Errorf("got the flags %v, want them told apart, without the secret", flags)
+		t.Errorf("got the flags %v, want them distinguished, without the secret", flags)
 	}
 	if command, _ := facts["command"].(string); !strings.HasSuffix(command, addr+" --password *** -E 'output.file=a b' -E es.password=***") {
 		t.Errorf("got the command %s", command)
@@ -140,7 +140,7 @@ func TestPeakBetweenLooks(t *testing.T) {
 	s := start(t, spec)
 	s.Begin(t.Context())
 	get(t, addr, "/spike?mib=96")
-	if _, err := s.Tell(t.Context()); err != nil {
+	if _, err := s.Figures(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Finish(t.Context()); got.Peak < 96<<20 {
@@ -160,7 +160,7 @@ func TestAskedOnce(t *testing.T) {
 	s.Begin(t.Context())
 	s.Finish(t.Context())
 	if asked != 0 {
-		t.Errorf("the source was asked %d times, want it left to Tell", asked)
+		t.Errorf("the source was asked %d times, want it left to Figures", asked)
 	}
 }
 
@@ -371,7 +371,7 @@ func TestDies(t *testing.T) {
 			if facts["exit"] != test.want.Status || !strings.Contains(lines, test.last) {
 				t.Errorf("got %v, %s, want the exit and the last lines", facts["exit"], lines)
 			}
-			if figures, err := s.Tell(t.Context()); err != nil || len(figures) > 0 {
+			if figures, err := s.Figures(t.Context()); err != nil || len(figures) > 0 {
 				t.Errorf("got %v, %v of a dead system, want nothing", figures, err)
 			}
 			if err := s.Stop(); err != nil {
@@ -417,7 +417,7 @@ func TestLeavesNobodyBehind(t *testing.T) {
 		}
 		return false
 	})
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if n, _ := figure(got, "processes"); err != nil || n != 2 {
 		t.Errorf("got %v processes, %v, want both", n, err)
 	}
@@ -433,7 +433,7 @@ func TestForks(t *testing.T) {
 	s := start(t, spec)
 	until(t, "the end of the command", func() bool { return s.child.State() != nil })
 	until(t, "the warning", func() bool { return strings.Contains(strings.Join(s.Warnings(), " "), "went into the background") })
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if n, _ := figure(got, "processes"); err != nil || n != 1 {
 		t.Errorf("got %v processes, %v, want the one in the background", n, err)
 	}
@@ -482,7 +482,7 @@ func TestPID(t *testing.T) {
 	if got := s.Facts(); got["pid"] != cmd.Process.Pid || got["process"] == "" {
 		t.Errorf("got %v, want the process", got)
 	}
-	got, err := s.Tell(t.Context())
+	got, err := s.Figures(t.Context())
 	if v, _ := figure(got, "RSS"); err != nil || v <= 0 {
 		t.Errorf("got RSS %v, %v", v, err)
 	}
@@ -623,7 +623,7 @@ func BenchmarkTell(b *testing.B) {
 	s := start(b, spec)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Tell(b.Context()); err != nil {
+		if _, err := s.Figures(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}

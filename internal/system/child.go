@@ -69,7 +69,7 @@ const mostLine = 8 << 10
 // Lines hands each line of r to f, without its end and cut at 8 KiB, until r
 // ends. It allocates one string for each.
 func Lines(r io.Reader, f func(string)) {
-	var held []byte
+	var partial []byte
 	cut := false // the rest of the line is passed over
 	buf := make([]byte, 32<<10)
 	for {
@@ -81,22 +81,22 @@ func Lines(r io.Reader, f func(string)) {
 			}
 			whole := end < len(b)
 			if !cut {
-				held = append(held, b[:min(end, mostLine-min(len(held), mostLine))]...)
-				cut = len(held) >= mostLine
+				partial = append(partial, b[:min(end, mostLine-min(len(partial), mostLine))]...)
+				cut = len(partial) >= mostLine
 			}
 			if whole {
-				if k := len(held); k > 0 && held[k-1] == '\r' {
-					held = held[:k-1]
+				if k := len(partial); k > 0 && partial[k-1] == '\r' {
+					partial = partial[:k-1]
 				}
-				f(string(held))
-				held, cut = held[:0], false
+				f(string(partial))
+				partial, cut = partial[:0], false
 				end++
 			}
 			b = b[end:]
 		}
 		if err != nil {
-			if len(held) > 0 {
-				f(string(held))
+			if len(partial) > 0 {
+				f(string(partial))
 			}
 			return
 		}

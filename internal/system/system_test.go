@@ -250,7 +250,7 @@ func TestWatch(t *testing.T) {
 		{"set back and forth", []clocks{{0, time.Second}, {2 * time.Second, 2 * time.Second}}, nil, []string{"was set 2 times while the run went on, by -1s"}},
 		{"stolen", []clocks{{time.Second, time.Second}}, map[string]string{"proc/stat": stat("170", "80")}, []string{"gave 30% of"}},
 		{"a little stolen", []clocks{{time.Second, time.Second}}, map[string]string{"proc/stat": stat("199", "51")}, nil},
-		{"throttled", []clocks{{time.Second, time.Second}}, map[string]string{"sys/fs/cgroup/cpu.stat": "throttled_usec 201000\n"}, []string{"held the generator back for 200ms"}},
+		{"throttled", []clocks{{time.Second, time.Second}}, map[string]string{"sys/fs/cgroup/cpu.stat": "throttled_usec 201000\n"}, []string{"slowed the generator for 200ms"}},
 		{"a little throttled", []clocks{{time.Second, time.Second}}, map[string]string{"sys/fs/cgroup/cpu.stat": "throttled_usec 2000\n"}, nil},
 	}
 	for _, test := range tests {

@@ -22,7 +22,7 @@ const TagEnv = "CARRONADE_SYSTEM"
 // page table of the process for each, which the process itself can feel.
 const pssEvery = time.Minute
 
-// A Look is what a tree of processes held at one moment, and what it consumed
+// A Look is what a tree of processes had at one moment, and what it consumed
 // since the tree was opened. Zero is nothing, or not known.
 type Look struct {
 	At        time.Time

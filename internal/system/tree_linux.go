@@ -41,7 +41,7 @@ type Tree struct {
 	others  map[int]uint32 // what is not of the tree, and the round in which it was last there
 	round   uint32
 	last    uint64 // process id given out last
-	pending bool   // a new process could not be told apart yet
+	pending bool   // a new process could not be distinguished yet
 
 	total     counters // consumed since the tree was opened
 	peak      uint64
@@ -319,7 +319,7 @@ func (t *Tree) look(dear bool) Look {
 	}
 	clear(t.members[len(alive):])
 	t.members = alive
-	t.settle()
+	t.account()
 	l.CPU = time.Duration(t.total[own]+t.total[children]) * tick
 	l.DiskRead, l.DiskWritten, l.Read, l.Written = t.total[diskRead], t.total[diskWritten], t.total[read], t.total[written]
 	t.peak = max(t.peak, l.RSS, t.high)
@@ -333,10 +333,10 @@ func (t *Tree) look(dear bool) Look {
 	return l
 }
 
-// settle counts what came since the last look. What an ended process had been
+// account counts what came since the last look. What an ended process had been
 // counted for comes again in what its parent waited for, and is not counted
 // twice; later members first, since a child is found after its parent.
-func (t *Tree) settle() {
+func (t *Tree) account() {
 	for _, m := range slices.Backward(t.ended) {
 		m.advance(&t.total)
 		for _, p := range t.members {

@@ -25,7 +25,7 @@ type Vitals struct {
 // vitals are counters since the machine's start, except available.
 type vitals struct {
 	busy, wait, steal, all  uint64 // ticks of all processors
-	cpu, memory, io         uint64 // microseconds in which some task was held up
+	cpu, memory, io         uint64 // microseconds in which some task was delayed
 	pressed                 bool   // the kernel tells those
 	available               uint64 // bytes
 	diskRead, diskWritten   uint64 // bytes
@@ -41,8 +41,8 @@ func NewVitals() *Vitals {
 }
 
 // Tell tells what the machine did since the last call, or since NewVitals. It is
-// a target.Teller's.
-func (v *Vitals) Tell(context.Context) ([]measure.Figure, error) {
+// a target.FigureSource's.
+func (v *Vitals) Figures(context.Context) ([]measure.Figure, error) {
 	now, at := v.sources.read(), v.now()
 	out := now.figures(&v.before, at.Sub(v.at))
 	v.before, v.at = now, at

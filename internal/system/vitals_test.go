@@ -55,7 +55,7 @@ func TestVitalsHere(t *testing.T) {
 	v := NewVitals()
 	at := v.at
 	v.now = func() time.Time { at = at.Add(time.Second); return at }
-	got, err := v.Tell(t.Context())
+	got, err := v.Figures(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestVitalsHere(t *testing.T) {
 	if _, ok := f["loopback bytes/s"]; !ok {
 		t.Errorf("got %v, want the loopback among it", f)
 	}
-	if got, err := v.Tell(t.Context()); err != nil || len(got) > 0 {
+	if got, err := v.Figures(t.Context()); err != nil || len(got) > 0 {
 		t.Errorf("got %v, %v when closed, want nothing", got, err)
 	}
 }
@@ -80,7 +80,7 @@ func BenchmarkVitals(b *testing.B) {
 	defer v.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = v.Tell(b.Context())
+		_, _ = v.Figures(b.Context())
 	}
 }
 

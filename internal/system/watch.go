@@ -35,7 +35,7 @@ const (
 	// gone to others.
 	LeastStolen = 0.02
 	// LeastThrottled is the share of the time for which the container's
-	// processor limit must have held the process back.
+	// processor limit must have slowed the process.
 	LeastThrottled = 0.01
 )
 
@@ -91,7 +91,7 @@ func (w *Watch) Stolen() float64 {
 	return float64(steal-w.steal0) / float64(all-w.all0)
 }
 
-// Throttled is for how long the container's processor limit has held its
+// Throttled is for how long the container's processor limit has slowed its
 // processes back since the start, summed over processors.
 func (w *Watch) Throttled() time.Duration {
 	if w.root == nil {
@@ -123,7 +123,7 @@ func (w *Watch) Remarks() []string {
 		out = append(out, fmt.Sprintf("the hypervisor gave %.0f%% of this machine's processor time to others: use a machine that shares less, or run several times and compare", s*100))
 	}
 	if t := w.Throttled(); t > 0 && t.Seconds() >= LeastThrottled*w.last.mono.Seconds() {
-		out = append(out, fmt.Sprintf("the container's processor limit held the generator back for %v: raise the limit, or ask for a lower rate", t.Round(time.Millisecond)))
+		out = append(out, fmt.Sprintf("the container's processor limit slowed the generator for %v: raise the limit, or ask for a lower rate", t.Round(time.Millisecond)))
 	}
 	return out
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A column gathers the values of one column: a page's as they come, a row
+// A column collects the values of one column: a page's as they come, a row
 // group's encoded and compressed. It belongs to the writer.
 //
 // Whole numbers are kept as differences (DELTA_BINARY_PACKED): times and indices
@@ -93,7 +93,7 @@ func (c *column) text(v []byte) {
 	c.plain = append(c.plain, v...)
 }
 
-// page encodes what has gathered.
+// page encodes what was collected.
 func (c *column) page(z *zstd.Encoder) error {
 	if c.rows == 0 {
 		return nil

@@ -1,4 +1,4 @@
-// Package trace writes a file with a row for every shot of a run, or for sampled
+// Package trace writes a file with a row for every batch of a run, or for sampled
 // events, as Parquet: DuckDB, pandas and Spark read it. It answers for what a
 // row holds, for not slowing down what it writes about, and for a file that can
 // be read whatever ends the run. It refuses to know targets, and what the rows

@@ -32,14 +32,14 @@ type Feed struct {
 	dropped atomic.Uint64
 }
 
-// Fired adds what became of shots. The slice is not kept.
+// Fired adds what became of batches. The slice is not kept.
 func (f *Feed) Fired(out []load.Outcome) {
 	for i := range out {
 		f.add(&out[i], never)
 	}
 }
 
-// One adds what became of one shot.
+// One adds what became of one batch.
 func (f *Feed) One(o *load.Outcome) { f.add(o, never) }
 
 func (f *Feed) add(o *load.Outcome, consumed time.Duration) {
@@ -81,16 +81,16 @@ type Meeting struct {
 	closed bool
 }
 
-// Consumed adds events of a shot, all or a part, that were consumed at a time.
+// Consumed adds events of a batch, all or a part, that were consumed at a time.
 func (m *Meeting) Consumed(o *load.Outcome, at time.Duration) { m.add(o, at) }
 
-// Missed adds events of a shot that never came back.
+// Missed adds events of a batch that never came back.
 func (m *Meeting) Missed(o *load.Outcome) { m.add(o, never) }
 
 func (m *Meeting) add(o *load.Outcome, at time.Duration) {
 	if due := m.f.t.o.Due; due != nil && o.DueFirst != o.DueLast {
 		part := *o // which may have the due times of the whole
-		part.DueFirst, part.DueLast = due(o.Stripe, o.First), due(o.Stripe, o.First+uint64(o.Events)-1)
+		part.DueFirst, part.DueLast = due(o.Stream, o.First), due(o.Stream, o.First+uint64(o.Events)-1)
 		o = &part
 	}
 	m.mu.Lock()

@@ -21,7 +21,7 @@ func TestReadByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{
-		Phases: []string{"warm-up", "hold"}, Started: time.Now(), Partition: func(s int32) int32 { return s % 3 },
+		Phases: []string{"warm-up", "measurement"}, Started: time.Now(), Partition: func(s int32) int32 { return s % 3 },
 		Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) { return append(dst, "key ü"...), k%2 == 0 },
 	}
 	tr, err := create(o, sizes{blocks: 16, page: 1000, group: 8000}, disk)
@@ -83,17 +83,17 @@ func TestReadByOthers(t *testing.T) {
 		} else {
 			want.Values["class"][class]++
 		}
-		whole("lane", int64(x.Lane))
+		whole("connection", int64(x.Lane))
 		whole("sequence", int64(x.Seq))
 		whole("attempt", 0)
-		whole("stripe", int64(x.Stripe))
+		whole("stream", int64(x.Stream))
 		whole("event", int64(x.First))
 		maybe("due_ns", int64(x.DueFirst))
 		maybe("due_last_ns", int64(x.DueLast))
 		maybe("sent_ns", int64(x.Sent))
 		whole("done_ns", int64(x.Done))
 		maybe("consumed_ns", -1)
-		whole("partition", int64(x.Stripe%3))
+		whole("partition", int64(x.Stream%3))
 		maybe("log_offset", x.Place)
 		whole("events", int64(x.Events))
 		whole("bytes", x.Bytes)

@@ -19,7 +19,7 @@ import (
 
 // A Row is a row of a trace, as Columns describe it. Nil: it is not there.
 type Row struct {
-	Lane, Sequence, Attempt, Stripe, Event int64
+	Lane, Sequence, Attempt, Stream, Event int64
 	Key                                    *string
 	Phase                                  string
 	Due, DueLast, Sent                     *int64
@@ -346,7 +346,7 @@ func (r *reader) row() (*Row, error) {
 	}
 	n := func(i int) int64 { return r.cols[i].number }
 	r.out = Row{
-		Lane: n(colLane), Sequence: n(colSequence), Attempt: n(colAttempt), Stripe: n(colStripe), Event: n(colEvent),
+		Lane: n(colLane), Sequence: n(colSequence), Attempt: n(colAttempt), Stream: n(colStream), Event: n(colEvent),
 		Key: text(colKey), Phase: r.cols[colPhase].text, Due: number(colDue), DueLast: number(colDueLast), Sent: number(colSent),
 		Done: n(colDone), Consumed: number(colConsumed), Partition: number(colPartition), Offset: number(colLogOffset),
 		Events: n(colEvents), Bytes: n(colBytes), Wire: n(colWire), Acked: n(colAcked), Failed: n(colFailed), Unknown: n(colUnknown),

@@ -25,9 +25,9 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr, err := create(Options{ // with several pages a group, and several groups
-		Path: path, Every: 1, Phases: []string{"warm-up", "hold"}, Started: began,
+		Path: path, Every: 1, Phases: []string{"warm-up", "measurement"}, Started: began,
 		Due:       func(_ int32, k uint64) time.Duration { return time.Duration(k) },
-		Partition: func(stripe int32) int32 { return stripe - 1 },
+		Partition: func(stream int32) int32 { return stream - 1 },
 		Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) {
 			return strconv.AppendUint(dst, k, 36), k%3 > 0
 		},
@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 	go tr.write()
 	f := tr.Feed()
 	for i := range 700 {
-		o := load.Outcome{Shot: load.Shot{Seq: uint64(i), First: uint64(4 * i), Events: 4, DueFirst: 1, DueLast: 4, Bytes: 402, Stripe: int32(i % 3), Phase: int32(i % 2)}, Sent: 14, Done: 20, Acked: 4, Place: int64(i%5) - 1, Status: int16(i % 2)}
+		o := load.Outcome{Batch: load.Batch{Seq: uint64(i), First: uint64(4 * i), Events: 4, DueFirst: 1, DueLast: 4, Bytes: 402, Stream: int32(i % 3), Phase: int32(i % 2)}, Sent: 14, Done: 20, Acked: 4, Place: int64(i%5) - 1, Status: int16(i % 2)}
 		if i%7 == 0 {
 			o.Acked, o.Failed, o.Class = 0, 4, load.Timeout
 		}
@@ -93,13 +93,13 @@ func kept(r *Row) line {
 // decodes it.
 func FuzzRead(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "t.parquet")
-	tr, err := Create(Options{Path: path, Every: 1, Phases: []string{"hold"}, Started: time.Now(), Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) {
+	tr, err := Create(Options{Path: path, Every: 1, Phases: []string{"measurement"}, Started: time.Now(), Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) {
 		return strconv.AppendUint(dst, k, 36), k%3 > 0
 	}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	tr.Feed().Fired([]load.Outcome{{Shot: load.Shot{Events: 9, DueFirst: -1, DueLast: -1, Bytes: 900}, Sent: 14, Done: 20, Acked: 7, Failed: 2, Class: load.Timeout}})
+	tr.Feed().Fired([]load.Outcome{{Batch: load.Batch{Events: 9, DueFirst: -1, DueLast: -1, Bytes: 900}, Sent: 14, Done: 20, Acked: 7, Failed: 2, Class: load.Timeout}})
 	if r := tr.Close(); r.Err != nil {
 		f.Fatal(r.Err)
 	}

@@ -9,15 +9,15 @@ import (
 // never marks a time or a place that there is not.
 const never = -1
 
-// A row is what is kept of an outcome: a shot, a volley of equal ones, or a part
+// A row is what is kept of an outcome: a batch, a batch group of equal ones, or a part
 // of one that was consumed by itself.
 type row struct {
 	seq, index                   uint64
 	due, dueLast, sent, done, at time.Duration // at: consumed
 	offset                       int64
 	bytes, wire                  int64
-	lane, stripe                 int32
-	events, shots                int32
+	lane, stream                 int32
+	events, batches              int32
 	acked, failed, unknown       int32
 	attempt, retries, phase      int32
 	status                       int16
@@ -35,7 +35,7 @@ func (r *row) set(o *load.Outcome, consumed time.Duration) {
 	r.seq, r.index = o.Seq, o.First
 	r.due, r.dueLast, r.sent, r.done, r.at = o.DueFirst, o.DueLast, sent, o.Done, consumed
 	r.offset, r.bytes, r.wire = o.Place, o.Bytes, o.Wire
-	r.lane, r.stripe, r.events, r.shots = o.Lane, o.Stripe, o.Events, max(o.Shots, 1)
+	r.lane, r.stream, r.events, r.batches = o.Lane, o.Stream, o.Events, max(o.Batches, 1)
 	r.acked, r.failed, r.unknown = o.Acked, o.Failed, o.Unknown
 	r.attempt, r.retries, r.phase = o.Attempt, o.Retries, o.Phase
 	r.status, r.class = o.Status, o.Class
@@ -49,14 +49,14 @@ func share(whole int64, i, n int32) int64 {
 	return whole*int64(i+1)/int64(n) - whole*int64(i)/int64(n)
 }
 
-// shot is the i-th shot of the volley that r is.
-func (r *row) shot(i int32) row {
+// batch is the i-th batch of the batch group that r is.
+func (r *row) batch(i int32) row {
 	s := *r
-	n := r.shots
+	n := r.batches
 	each := r.events / n
 	s.seq += uint64(i)
 	s.index += uint64(i) * uint64(each)
-	s.shots, s.events = 1, each
+	s.batches, s.events = 1, each
 	if r.offset >= 0 {
 		s.offset += int64(i) * int64(each)
 	}
@@ -65,7 +65,7 @@ func (r *row) shot(i int32) row {
 	return s
 }
 
-// event is the k-th event of the shot that r is. Of a shot that was taken in
+// event is the k-th event of the batch that r is. Of a batch that was taken in
 // part nobody says which events those were; they are taken for the first ones,
 // and the failed ones for the next.
 func (r *row) event(k int32, due time.Duration) row {
@@ -110,7 +110,7 @@ func (r *row) outcome() int32 {
 	return wordMixed
 }
 
-// A sampler chooses one event of each every consecutive ones of a stripe, at
+// A sampler chooses one event of each every consecutive ones of a stream, at
 // random but the same ones in every run of a seed: what is chosen depends on
 // nothing that happens.
 type sampler struct {
@@ -119,15 +119,15 @@ type sampler struct {
 }
 
 // chosen is the index of the event that is chosen among those of a bucket.
-func (s *sampler) chosen(stripe int32, bucket uint64) uint64 {
-	return bucket*s.every + mix(s.seed^uint64(stripe)<<40^bucket)%s.every
+func (s *sampler) chosen(stream int32, bucket uint64) uint64 {
+	return bucket*s.every + mix(s.seed^uint64(stream)<<40^bucket)%s.every
 }
 
 // each calls f with the events of [first, first+n) that are chosen.
-func (s *sampler) each(stripe int32, first uint64, n int32, f func(k int32)) {
+func (s *sampler) each(stream int32, first uint64, n int32, f func(k int32)) {
 	end := first + uint64(n)
 	for b := first / s.every; b*s.every < end; b++ {
-		if i := s.chosen(stripe, b); i >= first && i < end {
+		if i := s.chosen(stream, b); i >= first && i < end {
 			f(int32(i - first))
 		}
 	}

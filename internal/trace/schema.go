@@ -31,7 +31,7 @@ const (
 	colLane = iota
 	colSequence
 	colAttempt
-	colStripe
+	colStream
 	colEvent
 	colKey
 	colPhase
@@ -65,13 +65,13 @@ type definition struct {
 }
 
 var columns = [colCount]definition{
-	colLane:      {name: "lane", help: "the sender: a connection or a client"},
-	colSequence:  {name: "sequence", help: "of the shot within its lane, from 0"},
+	colLane:      {name: "connection", help: "the sender: a connection or a client"},
+	colSequence:  {name: "sequence", help: "of the batch within its connection, from 0"},
 	colAttempt:   {name: "attempt", help: "how often it was fired before (--retry)"},
-	colStripe:    {name: "stripe", help: "the stream in which the events keep their order"},
-	colEvent:     {name: "event", help: "of the first event within its stripe: with the stripe, what identifies it"},
+	colStream:    {name: "stream", help: "the stream in which the events keep their order"},
+	colEvent:     {name: "event", help: "of the first event within its stream: with the stream, what identifies it"},
 	colKey:       {name: "key", text: true, optional: true, help: "of the event, where the row is one event and the target can tell its key"},
-	colPhase:     {name: "phase", text: true, words: true, help: "warm-up, hold or the name of a step: the phase of its due time"},
+	colPhase:     {name: "phase", text: true, words: true, help: "warm-up, measurement or the name of a step: the phase of its due time"},
 	colDue:       {name: "due_ns", optional: true, help: "when the first event was due; null where nothing schedules the run"},
 	colDueLast:   {name: "due_last_ns", optional: true, help: "when the last one was"},
 	colSent:      {name: "sent_ns", optional: true, help: "the first byte written, at whichever attempt; null where none was"},
@@ -88,5 +88,5 @@ var columns = [colCount]definition{
 	colOutcome:   {name: "outcome", text: true, words: true, help: "acked, failed, unknown, or mixed"},
 	colClass:     {name: "class", text: true, words: true, optional: true, help: "of what failed or is unknown"},
 	colStatus:    {name: "status", optional: true, help: "the answer's code, where the protocol has one"},
-	colRetries:   {name: "retries", help: "attempts of the lane's own beyond the first"},
+	colRetries:   {name: "retries", help: "attempts of the connection's own beyond the first"},
 }

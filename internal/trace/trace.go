@@ -20,21 +20,21 @@ import (
 // Options say what a trace holds and what is known of the run.
 type Options struct {
 	Path string
-	// Every makes a row of one of so many events instead of one a shot; 0: a
-	// row a shot.
+	// Every makes a row of one of so many events instead of one a batch; 0: a
+	// row a batch.
 	Every uint64
 	Seed  uint64 // decides which events
 
-	// Phases are the names of the phases, by the index that shots carry.
+	// Phases are the names of the phases, by the index that batches carry.
 	Phases []string
-	// Due says when an event of a stripe was due; nil where nothing schedules
+	// Due says when an event of a stream was due; nil where nothing schedules
 	// the run.
-	Due func(stripe int32, index uint64) time.Duration
-	// Partition is the log that a stripe's events go to; nil: nobody says.
-	Partition func(stripe int32) int32
+	Due func(stream int32, index uint64) time.Duration
+	// Partition is the log that a stream's events go to; nil: nobody says.
+	Partition func(stream int32) int32
 	// Key appends the key of an event and reports whether there is one; nil:
 	// nobody knows. It is called by the writer's goroutine.
-	Key func(dst []byte, stripe int32, index uint64) ([]byte, bool)
+	Key func(dst []byte, stream int32, index uint64) ([]byte, bool)
 
 	Started time.Time         // of the run
 	About   map[string]string // kept in the file's metadata, under "carronade." names
@@ -86,7 +86,7 @@ type Result struct {
 	Err     error // why it stopped before the run; nil when it did not
 }
 
-// sizes bound what is held in memory.
+// sizes bound what is kept in memory.
 type sizes struct {
 	blocks int32 // between those who fire and the writer; more where there are many feeds
 	page   int   // rows
@@ -168,7 +168,7 @@ const startedMonotonic = "carronade.started_monotonic_ns"
 
 // about is what the file says of itself.
 func (o *Options) about() []format.KeyValue {
-	rows := "a row a shot"
+	rows := "a row a batch"
 	if o.Every > 0 {
 		rows = "a row for one of " + strconv.FormatUint(o.Every, 10) + " events"
 	}
@@ -236,10 +236,10 @@ func (t *Trace) block() *block {
 // rowsOf is how many rows the file would have of r.
 func (t *Trace) rowsOf(r *row) uint64 {
 	if t.o.Every == 0 {
-		return uint64(r.shots)
+		return uint64(r.batches)
 	}
 	n := uint64(0)
-	t.sampler.each(r.stripe, r.index, r.events, func(int32) { n++ })
+	t.sampler.each(r.stream, r.index, r.events, func(int32) { n++ })
 	return n
 }
 
@@ -260,14 +260,14 @@ func (t *Trace) Close() Result {
 			r.Dropped += f.dropped.Load()
 		}
 		if err := t.file.close(); err != nil && r.Err == nil {
-			r.Err = t.told(err)
+			r.Err = t.writeError(err)
 		}
 		t.closed = r
 	})
 	return t.closed
 }
 
-// told says what failed, with the file's name once.
-func (t *Trace) told(err error) error {
+// writeError says what failed, with the file's name once.
+func (t *Trace) writeError(err error) error {
 	return fmt.Errorf("write %s: %w", t.o.Path, system.Reason(err))
 }

@@ -8,7 +8,7 @@ import (
 	"carronade/load"
 )
 
-// outcomes are those of a lane at a million shots a second, with times that
+// outcomes are those of a lane at a million batches a second, with times that
 // move as real ones do.
 func outcomes(n int) []load.Outcome {
 	out := make([]load.Outcome, n)
@@ -16,8 +16,8 @@ func outcomes(n int) []load.Outcome {
 		due := time.Duration(i) * time.Microsecond
 		noise := time.Duration(mix(uint64(i)) % 50_000)
 		out[i] = load.Outcome{
-			Shot: load.Shot{
-				Seq: uint64(i), First: uint64(i) * 10, Stripe: int32(i % 12), Events: 10, DueFirst: due, DueLast: due + 900,
+			Batch: load.Batch{
+				Seq: uint64(i), First: uint64(i) * 10, Stream: int32(i % 12), Events: 10, DueFirst: due, DueLast: due + 900,
 				Ready: due + 1000, Free: due + 1000, Bytes: 1000,
 			},
 			Lane: int32(i % 3), Sent: due + 5*time.Microsecond + noise/20, Done: due + 300*time.Microsecond + noise, Acked: 10, Place: int64(i) * 10,
@@ -53,9 +53,9 @@ func BenchmarkWrite(b *testing.B) {
 	for _, bb := range []struct {
 		name  string
 		every uint64
-	}{{"shots", 0}, {"events", 10}} {
+	}{{"batches", 0}, {"events", 10}} {
 		b.Run(bb.name, func(b *testing.B) {
-			t, err := Create(Options{Path: filepath.Join(b.TempDir(), "x.parquet"), Phases: []string{"hold"}, Every: bb.every, Due: func(_ int32, k uint64) time.Duration { return time.Duration(k) * 100 }})
+			t, err := Create(Options{Path: filepath.Join(b.TempDir(), "x.parquet"), Phases: []string{"measurement"}, Every: bb.every, Due: func(_ int32, k uint64) time.Duration { return time.Duration(k) * 100 }})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -25,10 +25,10 @@ import (
 
 // A line is a row as a reader sees it.
 type line struct {
-	Lane      int64   `parquet:"lane"`
+	Lane      int64   `parquet:"connection"`
 	Sequence  int64   `parquet:"sequence"`
 	Attempt   int64   `parquet:"attempt"`
-	Stripe    int64   `parquet:"stripe"`
+	Stream    int64   `parquet:"stream"`
 	Event     int64   `parquet:"event"`
 	Key       *string `parquet:"key,optional"`
 	Phase     string  `parquet:"phase"`
@@ -67,7 +67,7 @@ func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
 	t.Helper()
 	o.Path = filepath.Join(t.TempDir(), "t.parquet")
 	if o.Phases == nil {
-		o.Phases = []string{"hold"}
+		o.Phases = []string{"measurement"}
 	}
 	tr, err := Create(o)
 	if err != nil {
@@ -83,8 +83,8 @@ func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
 
 func TestRows(t *testing.T) {
 	const ms = time.Millisecond
-	shot := load.Shot{Seq: 7, First: 100, Stripe: 2, Events: 4, Phase: 1, DueFirst: 10 * ms, DueLast: 13 * ms, Bytes: 402}
-	acked := load.Outcome{Shot: shot, Lane: 3, Sent: 14 * ms, Done: 20 * ms, Acked: 4, Place: 55, Wire: 80}
+	batch := load.Batch{Seq: 7, First: 100, Stream: 2, Events: 4, Phase: 1, DueFirst: 10 * ms, DueLast: 13 * ms, Bytes: 402}
+	acked := load.Outcome{Batch: batch, Lane: 3, Sent: 14 * ms, Done: 20 * ms, Acked: 4, Place: 55, Wire: 80}
 	for _, tt := range []struct {
 		name string
 		o    Options
@@ -94,7 +94,7 @@ func TestRows(t *testing.T) {
 		{
 			name: "acked",
 			want: []line{{
-				Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Phase: "hold", Due: at(int64(10 * ms)), DueLast: at(int64(13 * ms)),
+				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Due: at(int64(10 * ms)), DueLast: at(int64(13 * ms)),
 				Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
 			}},
 		},
@@ -102,7 +102,7 @@ func TestRows(t *testing.T) {
 			name: "due at the very start, without a schedule's end",
 			out:  func(o *load.Outcome) { o.DueFirst, o.DueLast, o.Sent, o.Place, o.Phase = 0, 0, 0, 0, 0 },
 			want: []line{{
-				Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Phase: "warm-up", Due: at(int64(0)), DueLast: at(int64(0)), Sent: at(int64(0)),
+				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "warm-up", Due: at(int64(0)), DueLast: at(int64(0)), Sent: at(int64(0)),
 				Done: int64(20 * ms), Offset: at(int64(0)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
 			}},
 		},
@@ -112,7 +112,7 @@ func TestRows(t *testing.T) {
 				o.DueFirst, o.DueLast, o.Sent, o.Place, o.Acked, o.Failed, o.Class, o.Status = -1, -1, -1, -1, 0, 4, load.Throttled, 429
 			},
 			want: []line{{
-				Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Phase: "hold", Done: int64(20 * ms), Events: 4, Bytes: 402, Wire: 80, Failed: 4,
+				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Done: int64(20 * ms), Events: 4, Bytes: 402, Wire: 80, Failed: 4,
 				Outcome: "failed", Class: at("throttled"), Status: at(int64(429)),
 			}},
 		},
@@ -123,19 +123,19 @@ func TestRows(t *testing.T) {
 				o.Attempt, o.FirstSent, o.Retries, o.Acked, o.Unknown, o.Class = 1, 12*ms, 2, 1, 3, load.Timeout
 			},
 			want: []line{{
-				Lane: 3, Sequence: 7, Attempt: 1, Retries: 2, Stripe: 2, Event: 100, Phase: "hold", Due: at(int64(10 * ms)), DueLast: at(int64(13 * ms)),
+				Lane: 3, Sequence: 7, Attempt: 1, Retries: 2, Stream: 2, Event: 100, Phase: "measurement", Due: at(int64(10 * ms)), DueLast: at(int64(13 * ms)),
 				Sent: at(int64(12 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 1, Unknown: 3,
 				Outcome: "mixed", Class: at("timeout"), Partition: at(int64(20)),
 			}},
 		},
 		{
-			name: "a volley is a row a shot",
+			name: "a batch group is a row a batch",
 			out: func(o *load.Outcome) {
-				o.DueFirst, o.DueLast, o.Shots, o.Place, o.Bytes, o.Wire = -1, -1, 2, -1, 11, 0
+				o.DueFirst, o.DueLast, o.Batches, o.Place, o.Bytes, o.Wire = -1, -1, 2, -1, 11, 0
 			},
 			want: []line{
-				{Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Phase: "hold", Sent: at(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 5, Acked: 2, Outcome: "acked"},
-				{Lane: 3, Sequence: 8, Stripe: 2, Event: 102, Phase: "hold", Sent: at(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 6, Acked: 2, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Sent: at(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 5, Acked: 2, Outcome: "acked"},
+				{Lane: 3, Sequence: 8, Stream: 2, Event: 102, Phase: "measurement", Sent: at(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 6, Acked: 2, Outcome: "acked"},
 			},
 		},
 		{
@@ -147,10 +147,10 @@ func TestRows(t *testing.T) {
 			},
 			out: func(o *load.Outcome) { o.Acked, o.Failed, o.Class = 3, 1, load.Rejected },
 			want: []line{
-				{Lane: 3, Sequence: 7, Stripe: 2, Event: 100, Key: at("k2-100"), Phase: "hold", Due: at(int64(10 * ms)), DueLast: at(int64(10 * ms)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
-				{Lane: 3, Sequence: 7, Stripe: 2, Event: 101, Key: at("k2-101"), Phase: "hold", Due: at(int64(10100 * time.Microsecond)), DueLast: at(int64(10100 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(56)), Events: 1, Bytes: 101, Wire: 20, Acked: 1, Outcome: "acked"},
-				{Lane: 3, Sequence: 7, Stripe: 2, Event: 102, Phase: "hold", Due: at(int64(10200 * time.Microsecond)), DueLast: at(int64(10200 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(57)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
-				{Lane: 3, Sequence: 7, Stripe: 2, Event: 103, Key: at("k2-103"), Phase: "hold", Due: at(int64(10300 * time.Microsecond)), DueLast: at(int64(10300 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(58)), Events: 1, Bytes: 101, Wire: 20, Failed: 1, Outcome: "failed", Class: at("rejected")},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Key: at("k2-100"), Phase: "measurement", Due: at(int64(10 * ms)), DueLast: at(int64(10 * ms)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 101, Key: at("k2-101"), Phase: "measurement", Due: at(int64(10100 * time.Microsecond)), DueLast: at(int64(10100 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(56)), Events: 1, Bytes: 101, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 102, Phase: "measurement", Due: at(int64(10200 * time.Microsecond)), DueLast: at(int64(10200 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(57)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 103, Key: at("k2-103"), Phase: "measurement", Due: at(int64(10300 * time.Microsecond)), DueLast: at(int64(10300 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(58)), Events: 1, Bytes: 101, Wire: 20, Failed: 1, Outcome: "failed", Class: at("rejected")},
 			},
 		},
 	} {
@@ -159,7 +159,7 @@ func TestRows(t *testing.T) {
 			if tt.out != nil {
 				tt.out(&o)
 			}
-			tt.o.Phases = []string{"warm-up", "hold"}
+			tt.o.Phases = []string{"warm-up", "measurement"}
 			got, r := written(t, tt.o, []load.Outcome{o})
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("rows (-want, +got):\n%s", diff)
@@ -175,7 +175,7 @@ func TestRows(t *testing.T) {
 // end is left out.
 func TestConsumed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	tr, err := Create(Options{Path: path, Phases: []string{"hold"}})
+	tr, err := Create(Options{Path: path, Phases: []string{"measurement"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,12 +203,12 @@ func TestConsumed(t *testing.T) {
 			want = nil
 		}
 		if diff := cmp.Diff(want, l.Consumed); diff != "" {
-			t.Errorf("shot %d: %s", l.Sequence, diff)
+			t.Errorf("batch %d: %s", l.Sequence, diff)
 		}
 	}
 }
 
-// TestSampler: of each so many events one is chosen, whatever the shots are, and
+// TestSampler: of each so many events one is chosen, whatever the batches are, and
 // the same ones again.
 func TestSampler(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -245,7 +245,7 @@ func TestManyRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := create(Options{Phases: []string{"hold"}}, sizes{blocks: 16, page: 1000, group: 20_000}, disk)
+	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 16, page: 1000, group: 20_000}, disk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestManyRows(t *testing.T) {
 	}
 	for i, s := range seen {
 		if !s {
-			t.Fatalf("shot %d is missing", i)
+			t.Fatalf("batch %d is missing", i)
 		}
 	}
 	info, err := os.Stat(path)
@@ -300,7 +300,7 @@ func TestWriterTooSlow(t *testing.T) {
 		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
 			d := &memory{}
 			few := sizes{blocks: 4, page: 1000, group: 7000}
-			tr, err := create(Options{Phases: []string{"hold"}, Every: every}, few, &file{f: d})
+			tr, err := create(Options{Phases: []string{"measurement"}, Every: every}, few, &file{f: d})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -332,7 +332,7 @@ func TestWriterTooSlow(t *testing.T) {
 func TestManyFeeds(t *testing.T) {
 	const feeds = 200
 	d := &memory{}
-	tr, err := create(Options{Phases: []string{"hold"}}, sizes{blocks: 4, page: 1000, group: 7000}, &file{f: d})
+	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 4, page: 1000, group: 7000}, &file{f: d})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +402,7 @@ func (m *memory) rows(t testing.TB, n int) int64 {
 // grown is a trace in memory that was flushed after each so many rows.
 func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	t.Helper()
-	tr, err := create(Options{Phases: []string{"hold"}, About: map[string]string{"version": "1"}}, usual, &file{f: d})
+	tr, err := create(Options{Phases: []string{"measurement"}, About: map[string]string{"version": "1"}}, usual, &file{f: d})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +483,7 @@ func TestFullDisk(t *testing.T) {
 // TestDevices: what is no regular file.
 func TestDevices(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err == nil {
-		tr, err := Create(Options{Path: "/dev/full", Phases: []string{"hold"}})
+		tr, err := Create(Options{Path: "/dev/full", Phases: []string{"measurement"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,30 +43,30 @@ func (t *Trace) row(r *row) {
 	switch {
 	case t.o.Every > 0:
 		t.events(r)
-	case r.shots == 1:
+	case r.batches == 1:
 		t.put(r)
 	default:
-		for i := range r.shots {
-			s := r.shot(i)
+		for i := range r.batches {
+			s := r.batch(i)
 			t.put(&s)
 		}
 	}
 }
 
-// events adds the events of a shot, or of a volley, that are chosen.
+// events adds the events of a batch, or of a batch group, that are chosen.
 func (t *Trace) events(r *row) {
-	each := r.events / r.shots
-	t.sampler.each(r.stripe, r.index, r.events, func(k int32) {
+	each := r.events / r.batches
+	t.sampler.each(r.stream, r.index, r.events, func(k int32) {
 		s := *r
-		if r.shots > 1 {
-			s = r.shot(k / each)
+		if r.batches > 1 {
+			s = r.batch(k / each)
 			k %= each
 		}
 		due := time.Duration(never)
 		if t.o.Due != nil && s.due >= 0 {
 			due = s.due
 			if s.dueLast != s.due {
-				due = t.o.Due(s.stripe, s.index+uint64(k))
+				due = t.o.Due(s.stream, s.index+uint64(k))
 			}
 		}
 		e := s.event(k, due)
@@ -76,7 +76,7 @@ func (t *Trace) events(r *row) {
 
 // put adds one row.
 func (t *Trace) put(r *row) {
-	if t.err != nil { // it stopped within this volley
+	if t.err != nil { // it stopped within this batch group
 		t.lost++
 		return
 	}
@@ -84,7 +84,7 @@ func (t *Trace) put(r *row) {
 	c[colLane].put(int64(r.lane))
 	c[colSequence].put(int64(r.seq))
 	c[colAttempt].put(int64(r.attempt))
-	c[colStripe].put(int64(r.stripe))
+	c[colStream].put(int64(r.stream))
 	c[colEvent].put(int64(r.index))
 	c[colKey].text(t.keyOf(r))
 	c[colPhase].word(r.phase)
@@ -94,7 +94,7 @@ func (t *Trace) put(r *row) {
 	c[colDone].put(int64(r.done))
 	c[colConsumed].putIf(int64(r.at))
 	if t.o.Partition != nil {
-		c[colPartition].putIf(int64(t.o.Partition(r.stripe)))
+		c[colPartition].putIf(int64(t.o.Partition(r.stream)))
 	} else {
 		c[colPartition].putIf(never)
 	}
@@ -131,7 +131,7 @@ func (t *Trace) keyOf(r *row) []byte {
 	if t.o.Key == nil || r.events != 1 {
 		return nil
 	}
-	key, ok := t.o.Key(t.key[:0], r.stripe, r.index)
+	key, ok := t.o.Key(t.key[:0], r.stream, r.index)
 	t.key = key
 	if !ok {
 		return nil
@@ -176,7 +176,7 @@ func (t *Trace) flush() {
 
 // stop ends the writing for good: the disk is full, say. The run goes on.
 func (t *Trace) stop(err error) {
-	t.err = t.told(err)
+	t.err = t.writeError(err)
 	t.lost += uint64(t.rows)
 	t.rows = 0
 	for _, c := range t.cols {

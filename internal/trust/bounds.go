@@ -145,7 +145,7 @@ func why(r *load.Result) string {
 		return ""
 	}
 	f := r.Freezes.Longest[0]
-	was := "was held up" // by work of its own, or for want of a processor
+	was := "was delayed" // by work of its own, or for want of a processor
 	if f.Who == "process" {
 		was = "did not run"
 	}
@@ -190,7 +190,7 @@ func unanswered(r *load.Result, more string) (measure.Level, string) {
 // frozen judges the times in which the generator did not run where no schedule was
 // to be kept: the rate is too low by their share.
 func frozen(r *load.Result) (measure.Level, string) {
-	length := r.Hold.Length()
+	length := r.Measurement.Length()
 	if r.Mode == load.OpenLoop || length <= 0 {
 		return measure.Trusted, ""
 	}
@@ -209,7 +209,7 @@ func frozen(r *load.Result) (measure.Level, string) {
 // paused judges the pauses of the garbage collector where no schedule was to be
 // kept. The number of pauses times the longest is the most that they can have filled.
 func paused(r *load.Result) (measure.Level, string) {
-	u, length := r.Usage, r.Hold.Length()
+	u, length := r.Usage, r.Measurement.Length()
 	if r.Mode == load.OpenLoop || length <= 0 {
 		return measure.Trusted, ""
 	}

@@ -44,7 +44,7 @@ func TestLevels(t *testing.T) {
 		for _, w := range widths {
 			t.Run(c.name+" "+w.lower.String()+" to "+w.upper.String(), func(t *testing.T) {
 				r := calm(c.mode)
-				c.set(&r.Hold, times(w.lower, 1000), times(w.upper, 1000))
+				c.set(&r.Measurement, times(w.lower, 1000), times(w.upper, 1000))
 				got := Judge(Input{Result: r})
 				if got.Level != w.want || got.OK != (w.want != measure.NotTrusted) {
 					t.Errorf("got %q, ok %v; want %q", got.Level, got.OK, w.want)
@@ -80,7 +80,7 @@ func find(bounds []measure.Bound, time, step string, p float64) *measure.Bound {
 // Each step is judged by its own times, and the sum of them is not.
 func TestBoundsOfSteps(t *testing.T) {
 	r := calm(load.OpenLoop)
-	fine, noisy, bad := r.Hold, r.Hold, r.Hold
+	fine, noisy, bad := r.Measurement, r.Measurement, r.Measurement
 	fine.Name, noisy.Name, bad.Name = "1 k/s", "2 k/s", "3 k/s"
 	noisy.Lower.Response = times(4*time.Millisecond, 1000)
 	bad.Lower.Response = times(time.Millisecond, 1000)
@@ -105,7 +105,7 @@ func TestBoundsOfSteps(t *testing.T) {
 	// One step is the whole.
 	r.Steps = []measure.Tally{bad}
 	if got := Judge(Input{Result: r}); !got.OK {
-		t.Errorf("a hold of one step is judged as a whole: got %q", got.Reasons)
+		t.Errorf("a measurement of one step is judged as a whole: got %q", got.Reasons)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestWhichPercentiles(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := calm(load.OpenLoop)
-			h := &r.Hold
+			h := &r.Measurement
 			h.Service, h.Lower.Service = nil, nil
 			h.Response = times(less, tt.n-tt.late, slow, tt.late)
 			h.Lower.Response = times(less, tt.n)
@@ -158,7 +158,7 @@ func TestWhichPercentiles(t *testing.T) {
 // A lower value that what was left out made larger is no less than the upper one.
 func TestLowerIsNoMore(t *testing.T) {
 	r := calm(load.OpenLoop)
-	r.Hold.Lower.Response = times(20*time.Millisecond, 10)
+	r.Measurement.Lower.Response = times(20*time.Millisecond, 10)
 	if got := Judge(Input{Result: r}); got.Level != measure.Trusted || len(got.Bounds) > 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -179,8 +179,8 @@ func TestStep(t *testing.T) {
 		{"none is left", 1001, 0, measure.NotTrusted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			in := Input{Result: &load.Result{Mode: load.OpenLoop, Hold: measure.Tally{Name: measure.Hold, End: time.Second}}}
-			h := &in.Result.Hold
+			in := Input{Result: &load.Result{Mode: load.OpenLoop, Measurement: measure.Tally{Name: measure.Measurement, End: time.Second}}}
+			h := &in.Result.Measurement
 			h.Response = times(fast, 10_000-tt.slow, slow, tt.slow)
 			h.Lower.Response = times(fast, 10_000-tt.lower, slow, tt.lower)
 			got := measure.Trusted

@@ -16,7 +16,7 @@ const (
 	MostSilent = 0.10            // of the whole intervals, in which the system took nothing, or refused most
 	LongOutage = 5 * time.Second // of such intervals in a row
 	slowAnswer = 10              // times as long as an answer usually takes, silence is no sign of one
-	fewEvents  = 10              // so few, settled in an interval, are judged only beside another such interval
+	fewEvents  = 10              // so few, completed in an interval, are judged only beside another such interval
 )
 
 // Dead says that nothing took events in during the measurement, though some
@@ -24,16 +24,16 @@ const (
 // generator did then limits nothing. The text says so, and after a colon what
 // became of the events.
 func Dead(r *load.Result) (text string, dead bool) {
-	c := r.Hold.Counts
-	if r.Stopped == load.Interrupted && r.Hold.Length() < LeastHold {
+	c := r.Measurement.Counts
+	if r.Stopped == load.Interrupted && r.Measurement.Length() < LeastMeasurement {
 		return "", false // before an answer could come
 	}
 	// Without a schedule nothing is due when nothing can be sent.
 	due := c.Offered+c.Sent > 0 || r.Mode != load.OpenLoop && r.Stall.Share > 0
-	if r.Mode == load.Consuming || !due || r.Hold.Arrived > 0 || taken(r, c) > 0 {
+	if r.Mode == load.Consuming || !due || r.Measurement.Arrived > 0 || taken(r, c) > 0 {
 		return "", false
 	}
-	if c.Sent == 0 && asleep(r, r.Hold.Start, r.Hold.End) {
+	if c.Sent == 0 && asleep(r, r.Measurement.Start, r.Measurement.End) {
 		return "", false // nobody asked the system for anything
 	}
 	if bad := refused(r, c); bad > 0 {
@@ -51,7 +51,7 @@ func taken(r *load.Result, c measure.Counts) uint64 {
 	return c.Acked
 }
 
-// refused is how many events were settled and not taken.
+// refused is how many events were completed and not taken.
 func refused(r *load.Result, c measure.Counts) uint64 {
 	if r.Unanswered {
 		return c.Failed
@@ -130,7 +130,7 @@ type stretch struct {
 // stretches finds the outages within a span, and the length of its intervals.
 func stretches(r *load.Result, start, end time.Duration) (out []stretch, length time.Duration, intervals int) {
 	var open *stretch
-	usual := r.Hold.Service.Percentile(50) + r.Hold.Gather.Percentile(50)
+	usual := r.Measurement.Service.Percentile(50) + r.Measurement.Batching.Percentile(50)
 	shut := func() {
 		s := open
 		open = nil

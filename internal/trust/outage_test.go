@@ -19,8 +19,8 @@ import (
 //	1  one is refused, and nothing else was due
 //	d  all is dropped    _  nothing is due, nor waiting
 func seconds(mode load.Mode, letters string) *load.Result {
-	r := &load.Result{Mode: mode, Hold: measure.Tally{Name: "hold", End: time.Duration(len(letters)) * time.Second}}
-	r.Hold.Service, r.Hold.Gather = times(4*time.Millisecond, 1000), times(time.Millisecond, 1000)
+	r := &load.Result{Mode: mode, Measurement: measure.Tally{Name: "measurement", End: time.Duration(len(letters)) * time.Second}}
+	r.Measurement.Service, r.Measurement.Batching = times(4*time.Millisecond, 1000), times(time.Millisecond, 1000)
 	counts := map[rune]measure.Counts{
 		'.': {Offered: 100, Sent: 100, Acked: 100},
 		's': {Offered: 100},
@@ -39,11 +39,11 @@ func seconds(mode load.Mode, letters string) *load.Result {
 		} else if letter == '.' && backlog > 0 {
 			c.Sent, c.Acked, backlog = c.Sent+backlog, c.Acked+backlog, 0
 		}
-		iv := measure.Interval{Phase: "hold", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Counts: c}
+		iv := measure.Interval{Phase: "measurement", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Counts: c}
 		if c.Acked > 0 {
 			iv.Service = times(4*time.Millisecond, int(c.Acked))
 		}
-		r.Hold.Counts.Add(c)
+		r.Measurement.Counts.Add(c)
 		r.Intervals = append(r.Intervals, iv)
 	}
 	return r
@@ -93,15 +93,15 @@ func TestOutage(t *testing.T) {
 		{name: "nothing is due", mode: open, letters: ".___._____", ok: true, want: "no upward trend"},
 		{
 			name: "answers take seconds", mode: closed, letters: "s.sss.ss.s", ok: true, want: "no upward trend",
-			alter: func(r *load.Result) { r.Hold.Service = times(time.Second, 10) },
+			alter: func(r *load.Result) { r.Measurement.Service = times(time.Second, 10) },
 		},
 		{
 			name: "batches take seconds to fill", mode: open, letters: "...sss.sss.sss", ok: true, want: "no upward trend",
-			alter: func(r *load.Result) { r.Hold.Gather = times(time.Second, 10) },
+			alter: func(r *load.Result) { r.Measurement.Batching = times(time.Second, 10) },
 		},
 		{
 			name: "an outage while answers take long", mode: closed, letters: "s.sss.sssssss.", silent: 0.5, want: "from second 6 to second 13",
-			alter: func(r *load.Result) { r.Hold.Service = times(300*time.Millisecond, 10) },
+			alter: func(r *load.Result) { r.Measurement.Service = times(300*time.Millisecond, 10) },
 		},
 		{
 			name: "nothing is acknowledged", mode: open, letters: "rrrrrrrrrr", ok: true, want: "no upward trend",
@@ -214,9 +214,9 @@ func TestDead(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &load.Result{Mode: tt.mode, Stopped: tt.stopped, Stall: measure.Stall{Share: tt.stalled}, Unanswered: tt.unanswered, Hold: measure.Tally{Counts: tt.counts, Arrived: tt.arrived}}
+			r := &load.Result{Mode: tt.mode, Stopped: tt.stopped, Stall: measure.Stall{Share: tt.stalled}, Unanswered: tt.unanswered, Measurement: measure.Tally{Counts: tt.counts, Arrived: tt.arrived}}
 			if tt.frozen {
-				r.Hold.End = 10 * time.Second
+				r.Measurement.End = 10 * time.Second
 				frozenFrom(1, 10)(r)
 			}
 			got, dead := Dead(r)
@@ -230,7 +230,7 @@ func TestDead(t *testing.T) {
 // A system is simulated: servers that take events in the order in which they
 // came, each for a time, and that do nothing in an outage.
 type system struct {
-	rate    float64 // of events, at random times; 0: as many callers as servers
+	rate    float64 // of events, at random times; 0: a closed loop, as many in flight as servers
 	servers int
 	mean    float64 // of the service, seconds
 	shape   string  // of it: constant, exponential
@@ -243,11 +243,11 @@ func (s system) run(rnd *rand.Rand) *load.Result {
 	span := float64(s.span)
 	from := rnd.Float64() * (span - s.outage)
 	free := make([]float64, s.servers)
-	r := &load.Result{Mode: load.ClosedLoop, Hold: measure.Tally{Name: "hold", End: time.Duration(s.span) * time.Second}}
-	r.Hold.Service = measure.NewHistogram()
+	r := &load.Result{Mode: load.ClosedLoop, Measurement: measure.Tally{Name: "measurement", End: time.Duration(s.span) * time.Second}}
+	r.Measurement.Service = measure.NewHistogram()
 	ivs := make([]measure.Interval, s.span)
 	for i := range ivs {
-		ivs[i] = measure.Interval{Phase: "hold", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Set: measure.Set{Service: measure.NewHistogram()}}
+		ivs[i] = measure.Interval{Phase: "measurement", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Set: measure.Set{Service: measure.NewHistogram()}}
 	}
 	due := 0.0
 	for {
@@ -293,7 +293,7 @@ func (s system) run(rnd *rand.Rand) *load.Result {
 		at.Acked++
 		took := time.Duration((done - start) * 1e9)
 		at.Service.Record(took)
-		r.Hold.Service.Record(took)
+		r.Measurement.Service.Record(took)
 	}
 	r.Intervals = ivs
 	return r
@@ -315,7 +315,7 @@ func TestOutageSimulated(t *testing.T) {
 		{"few events, one in ten fails", system{rate: 1, servers: 1, mean: 0.01, shape: "exponential", fails: 0.1, span: 30}, 0, 0.02},
 		{"a stall of one second in thirty", system{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 30, outage: 1}, 0, 0},
 		{"an outage of three seconds in ten", system{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 10, outage: 3}, 1, 1},
-		{"an outage of three seconds in ten, callers", system{servers: 4, mean: 0.01, shape: "constant", span: 10, outage: 3}, 1, 1},
+		{"an outage of three seconds in ten, closed loop", system{servers: 4, mean: 0.01, shape: "constant", span: 10, outage: 3}, 1, 1},
 		{"an outage of seven seconds in five minutes", system{rate: 50, servers: 4, mean: 0.01, shape: "exponential", span: 300, outage: 7}, 1, 1},
 	}
 	for _, tt := range tests {
@@ -327,7 +327,7 @@ func TestOutageSimulated(t *testing.T) {
 				runs = 40
 			}
 			for range runs {
-				if r := tt.s.run(rnd); outageOf(r, &r.Hold).bad {
+				if r := tt.s.run(rnd); outageOf(r, &r.Measurement).bad {
 					found++
 				}
 			}

@@ -14,16 +14,16 @@ import (
 
 // The bounds of Steady.
 const (
-	MostRise      = 0.10 // over the hold, of the mean
+	MostRise      = 0.10 // over the measurement, of the mean
 	LeastSeries   = 5    // intervals
 	mostChance    = 0.05 // that a series without a trend looks like this
 	mostSeries    = 300  // points that slopes are drawn between; pairs grow with the square
 	shortInterval = 0.5  // of the usual length: the last interval of a phase is often a stub
 )
 
-// Steady says whether the run had settled: whether events in flight, or the
+// Steady says whether the run was steady: whether events in flight, or the
 // mean response time (service time, where there is none) of the intervals,
-// climbed over the hold by more than a tenth of their mean. Where the run has
+// climbed over the measurement by more than a tenth of their mean. Where the run has
 // several steps each is judged on its own, and the worst is told.
 //
 // The slope is that of Theil and Sen, the median of the slopes between all
@@ -38,15 +38,15 @@ const (
 // or refused most of it, which are more than a tenth of all, or five seconds in
 // a row.
 func Steady(r *load.Result) measure.Steady {
-	perShot := 1.0
-	if r.Hold.Shots > 0 {
-		perShot = max(float64(r.Hold.Sent)/float64(r.Hold.Shots), 1)
+	perBatch := 1.0
+	if r.Measurement.Batches > 0 {
+		perBatch = max(float64(r.Measurement.Sent)/float64(r.Measurement.Batches), 1)
 	}
 	all := spans(r)
 	var worst *measure.Steady
 	var unknown measure.Steady
 	for _, s := range all {
-		v := with(steady(rows(r.Intervals, s.Start, s.End), r.Mode, perShot), outageOf(r, s))
+		v := with(steady(rows(r.Intervals, s.Start, s.End), r.Mode, perBatch), outageOf(r, s))
 		if len(all) > 1 && !v.OK {
 			v.Text += " (" + s.Name + ")"
 		}
@@ -61,7 +61,7 @@ func Steady(r *load.Result) measure.Steady {
 		worst = &unknown
 	}
 	if len(all) > 1 && worst.OK { // steps may be too short to show it
-		return with(*worst, outageOf(r, &r.Hold))
+		return with(*worst, outageOf(r, &r.Measurement))
 	}
 	return *worst
 }
@@ -100,7 +100,7 @@ func rows(series []measure.Interval, start, end time.Duration) []measure.Interva
 	var in []measure.Interval
 	longest := time.Duration(0)
 	for _, iv := range series {
-		if iv.Start < start || iv.End > end || iv.Phase != measure.Hold {
+		if iv.Start < start || iv.End > end || iv.Phase != measure.Measurement {
 			continue
 		}
 		longest = max(longest, iv.Length())
@@ -115,7 +115,7 @@ func rows(series []measure.Interval, start, end time.Duration) []measure.Interva
 	})
 }
 
-func steady(in []measure.Interval, mode load.Mode, perShot float64) measure.Steady {
+func steady(in []measure.Interval, mode load.Mode, perBatch float64) measure.Steady {
 	var inFlight, response, offered series
 	name := "service"
 	for _, iv := range in {
@@ -149,8 +149,8 @@ func steady(in []measure.Interval, mode load.Mode, perShot float64) measure.Stea
 		ResponseSlope: t.slope, ResponseRise: t.rise,
 	}
 	var climbs []string
-	// Less than a shot more in flight is where in its shot the interval ended.
-	if f.climbs() && f.slope*span.Seconds() >= perShot {
+	// Less than a batch more in flight is where in its batch the interval ended.
+	if f.climbs() && f.slope*span.Seconds() >= perBatch {
 		climbs = append(climbs, fmt.Sprintf("events in flight climbed by %s over the measurement (%+.3g/s)", units.FormatPercent(f.rise), f.slope))
 	}
 	if t.climbs() {

@@ -1,5 +1,5 @@
 // Package trust judges a finished run: whether the generator itself was what
-// limited it (Judge), and whether the run had settled (Steady).
+// limited it (Judge), and whether the run was steady (Steady).
 //
 // It answers for the rules and their words and refuses to know protocols,
 // reports and exit codes. Its invariant: a verdict is a pure function of what
@@ -21,10 +21,10 @@ import (
 
 // The bounds of the rules. docs/method.md explains each.
 const (
-	MostBusy  = 0.95        // of a sending thread, or of all processors
-	LeastFull = 0.90        // of the hold, without a schedule ...
-	LeastHold = time.Second // ... and where there was one of this length: the bound takes a moment to fill and to empty, and what the process used is known by the interval
-	MostClock = time.Second // by which the two clocks of a run may differ
+	MostBusy         = 0.95        // of a sending thread, or of all processors
+	LeastFull        = 0.90        // of the measurement, without a schedule ...
+	LeastMeasurement = time.Second // ... and where there was one of this length: the bound takes a moment to fill and to empty, and what the process used is known by the interval
+	MostClock        = time.Second // by which the two clocks of a run may differ
 )
 
 // Input is what is judged.
@@ -110,10 +110,10 @@ func Judge(in Input) measure.Trust {
 	case r.Mode != load.FullSpeed:
 	case in.Nowhere:
 		note("no system takes these events, so the rate is what this generator can do")
-	case r.Hold.Shots > 0 && r.Full < LeastFull && r.Hold.Length() < LeastHold:
+	case r.Measurement.Batches > 0 && r.Full < LeastFull && r.Measurement.Length() < LeastMeasurement:
 		note(fmt.Sprintf("a measurement of %s is too short to tell whether the generator or the system was its limit: give it %s or more",
-			units.FormatDuration(r.Hold.Length()), units.FlagDuration(LeastHold)))
-	case r.Hold.Shots > 0 && r.Full < LeastFull:
+			units.FormatDuration(r.Measurement.Length()), units.FlagDuration(LeastMeasurement)))
+	case r.Measurement.Batches > 0 && r.Full < LeastFull:
 		reason(fmt.Sprintf("the in-flight limit was reached for only %s of the measurement (at least %s): the generator was the limit and not the system; %s",
 			units.FormatPercent(r.Full), units.FormatPercent(LeastFull), way(more, "lower --max-in-flight", "use a faster machine")))
 	}
@@ -128,10 +128,10 @@ func Judge(in Input) measure.Trust {
 }
 
 // spans are what is reported on its own: the steps where there are several,
-// else the hold.
+// else the measurement.
 func spans(r *load.Result) []*measure.Tally {
 	if len(r.Steps) < 2 {
-		return []*measure.Tally{&r.Hold}
+		return []*measure.Tally{&r.Measurement}
 	}
 	out := make([]*measure.Tally, len(r.Steps))
 	for i := range r.Steps {
@@ -186,11 +186,11 @@ func busy(r *load.Result, more string) string {
 }
 
 // saturated judges what the process used of all processors. It is sampled at the
-// ends of intervals, so that a hold shorter than one has what the process did
+// ends of intervals, so that a measurement shorter than one has what the process did
 // before and after it.
 func saturated(r *load.Result, processors int) string {
-	length := r.Hold.Length()
-	if length < LeastHold || processors <= 0 {
+	length := r.Measurement.Length()
+	if length < LeastMeasurement || processors <= 0 {
 		return ""
 	}
 	share := min(1, r.Usage.CPU.Seconds()/(length.Seconds()*float64(processors)))

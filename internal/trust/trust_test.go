@@ -25,15 +25,15 @@ func calm(mode load.Mode) *load.Result {
 	start := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	r := &load.Result{
 		Mode: mode, Started: start, Ended: start.Add(11 * time.Second),
-		Hold: measure.Tally{
-			Name: "hold", End: 10 * time.Second,
-			Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000, Shots: 1000}, Arrived: 1000,
+		Measurement: measure.Tally{
+			Name: "measurement", End: 10 * time.Second,
+			Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000, Batches: 1000}, Arrived: 1000,
 		},
 		Drain: measure.Tally{Name: "drain", Start: 10 * time.Second, End: 11 * time.Second},
 		Usage: measure.Usage{CPU: 2 * time.Second, GCPauses: 20, GCPauseMax: 200 * time.Microsecond},
 		Busy:  0.2, Full: 0.99,
 	}
-	h := &r.Hold
+	h := &r.Measurement
 	if mode != load.Consuming {
 		h.Service, h.Lower.Service = times(4*time.Millisecond, 1000), times(4*time.Millisecond, 1000)
 	}
@@ -77,14 +77,14 @@ func TestJudge(t *testing.T) {
 		{
 			name: "late, and it does not show in the times", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.SendDelay = times(50*time.Microsecond, 980, 2*time.Millisecond, 20)
+				in.Result.Measurement.SendDelay = times(50*time.Microsecond, 980, 2*time.Millisecond, 20)
 				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
 		},
 		{
 			name: "a doubt", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.Lower.Response = times(4*time.Millisecond, 1000)
+				in.Result.Measurement.Lower.Response = times(4*time.Millisecond, 1000)
 				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
 			doubts: []string{"response p99 5 ms, up to 1 ms of it is the generator's"},
@@ -92,28 +92,28 @@ func TestJudge(t *testing.T) {
 		{
 			name: "a reason, and the freeze behind it", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.Lower.Response = times(2*time.Millisecond, 1000)
+				in.Result.Measurement.Lower.Response = times(2*time.Millisecond, 1000)
 				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
 			reasons: []string{"response p99 5 ms, up to 3 ms of it is the generator's: its process did not run for 500 ms at 2 s (stopped and continued); lower the rate, or"},
 		},
 		{
 			name: "a reason without a schedule", mode: load.ClosedLoop,
-			alter:   func(in *Input) { in.Result.Hold.Lower.Service = times(time.Millisecond, 1000) },
+			alter:   func(in *Input) { in.Result.Measurement.Lower.Service = times(time.Millisecond, 1000) },
 			reasons: []string{"service p99 4 ms, up to 3 ms of it is the generator's; use a faster or quieter machine"},
 		},
 		{
 			name: "a reason of one time, and a doubt of another", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.Lower.Response = times(time.Millisecond, 1000)
-				in.Result.Hold.Lower.Service = times(3*time.Millisecond, 1000)
+				in.Result.Measurement.Lower.Response = times(time.Millisecond, 1000)
+				in.Result.Measurement.Lower.Service = times(3*time.Millisecond, 1000)
 			},
 			reasons: []string{"response p99 5 ms, up to 4 ms"},
 			doubts:  []string{"service p99 4 ms, up to 1 ms"},
 		},
 		{
 			name: "nothing was kept of the lower values", mode: load.OpenLoop,
-			alter:   func(in *Input) { in.Result.Hold.Lower = measure.Lower{} },
+			alter:   func(in *Input) { in.Result.Measurement.Lower = measure.Lower{} },
 			reasons: []string{"response p99 5 ms, up to 5 ms", "service p99 4 ms, up to 4 ms"},
 		},
 		{
@@ -131,7 +131,7 @@ func TestJudge(t *testing.T) {
 			name: "late where nothing is acknowledged, in one of the steps", mode: load.OpenLoop,
 			alter: func(in *Input) {
 				unacknowledged(50 * time.Microsecond)(in)
-				fine, late := in.Result.Hold, in.Result.Hold
+				fine, late := in.Result.Measurement, in.Result.Measurement
 				fine.Name, late.Name = "10,000/s", "20,000/s"
 				late.SendDelay = times(20*time.Millisecond, 1000)
 				in.Result.Steps = []measure.Tally{fine, late}
@@ -141,7 +141,7 @@ func TestJudge(t *testing.T) {
 		{
 			name: "late, and the age of what nobody answered hides it", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				h := &in.Result.Hold
+				h := &in.Result.Measurement
 				h.Response, h.Lower.Response = times(5*time.Millisecond, 10), times(time.Millisecond, 10)
 				h.Service, h.Lower.Service = nil, nil
 				h.Censored = times(time.Second, 990)
@@ -150,8 +150,8 @@ func TestJudge(t *testing.T) {
 		{
 			name: "a system that takes nothing", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				h := &in.Result.Hold
-				h.Counts, h.Arrived = measure.Counts{Offered: 1000, Sent: 1000, Failed: 1000, Shots: 1000}, 0
+				h := &in.Result.Measurement
+				h.Counts, h.Arrived = measure.Counts{Offered: 1000, Sent: 1000, Failed: 1000, Batches: 1000}, 0
 				h.Lower.Response = times(time.Microsecond, 1000)
 				h.SendDelay = times(time.Second, 1000)
 				in.Result.Freezes = froze(5 * time.Second)
@@ -160,8 +160,8 @@ func TestJudge(t *testing.T) {
 		{
 			name: "a system that takes nothing, at full speed", mode: load.ClosedLoop,
 			alter: func(in *Input) {
-				h := &in.Result.Hold
-				h.Counts, h.Arrived = measure.Counts{Offered: 1000, Sent: 1000, Failed: 1000, Shots: 1000}, 0
+				h := &in.Result.Measurement
+				h.Counts, h.Arrived = measure.Counts{Offered: 1000, Sent: 1000, Failed: 1000, Batches: 1000}, 0
 				in.Result.Freezes = froze(5 * time.Second)
 			},
 		},
@@ -246,7 +246,7 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "full speed for a moment", mode: load.FullSpeed,
-			alter: func(in *Input) { in.Result.Full, in.Result.Hold.End = 0.5, 900*time.Millisecond },
+			alter: func(in *Input) { in.Result.Full, in.Result.Measurement.End = 0.5, 900*time.Millisecond },
 			notes: []string{"a measurement of 900 ms is too short to tell whether the generator or the system was its limit"},
 		},
 		{
@@ -265,9 +265,9 @@ func TestJudge(t *testing.T) {
 			reasons: []string{"the system under test ended by itself in the middle of the run: exit status 1"},
 		},
 		{
-			name: "a short hold, and what the process did around it", mode: load.OpenLoop,
+			name: "a short measurement, and what the process did around it", mode: load.OpenLoop,
 			alter: func(in *Input) {
-				in.Result.Hold.End = 5 * time.Millisecond
+				in.Result.Measurement.End = 5 * time.Millisecond
 				in.Result.Usage.CPU = 30 * time.Millisecond
 			},
 		},
@@ -290,7 +290,7 @@ func TestJudge(t *testing.T) {
 			name: "as many threads as were allowed", mode: load.OpenLoop,
 			alter: func(in *Input) { in.Result.Threads, in.Result.MostThreads, in.Result.Clients = 2, 2, 3 },
 		},
-		{name: "an empty hold", mode: load.FullSpeed, alter: func(in *Input) { in.Result.Hold = measure.Tally{}; in.Result.Full = 0 }},
+		{name: "an empty measurement", mode: load.FullSpeed, alter: func(in *Input) { in.Result.Measurement = measure.Tally{}; in.Result.Full = 0 }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -333,8 +333,8 @@ func unacknowledged(late time.Duration) func(in *Input) {
 	return func(in *Input) {
 		r := in.Result
 		r.Unanswered = true
-		r.Hold.Counts = measure.Counts{Offered: 1000, Sent: 1000, Unknown: 1000, Shots: 1000}
-		r.Hold.Set, r.Hold.Lower = measure.Set{SendDelay: times(late, 1000)}, measure.Lower{}
+		r.Measurement.Counts = measure.Counts{Offered: 1000, Sent: 1000, Unknown: 1000, Batches: 1000}
+		r.Measurement.Set, r.Measurement.Lower = measure.Set{SendDelay: times(late, 1000)}, measure.Lower{}
 	}
 }
 
@@ -358,13 +358,13 @@ func TestWaysOut(t *testing.T) {
 			full: "; lower --max-in-flight, or use a faster machine",
 		},
 		{
-			name: "held back by the flag", clients: 4, threads: 2, most: 2, processor: 4,
+			name: "limited by the flag", clients: 4, threads: 2, most: 2, processor: 4,
 			late: "; lower the rate, allow more --threads, or use a faster or quieter machine",
 			busy: "; allow more --threads, or lower the rate",
 			full: "; allow more --threads, lower --max-in-flight, or use a faster machine",
 		},
 		{
-			name: "held back by both", clients: 2, threads: 2, most: 2, processor: 4,
+			name: "limited by both", clients: 2, threads: 2, most: 2, processor: 4,
 			late: "; lower the rate, add --clients and allow more --threads, or use a faster or quieter machine",
 			busy: "; add --clients and allow more --threads, or lower the rate",
 			full: "; add --clients and allow more --threads, lower --max-in-flight, or use a faster machine",
@@ -380,7 +380,7 @@ func TestWaysOut(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := calm(load.OpenLoop)
 			r.Clients, r.Threads, r.MostThreads = tt.clients, tt.threads, tt.most
-			r.Hold.Lower.Response, r.Busy = times(time.Millisecond, 1000), 0.97
+			r.Measurement.Lower.Response, r.Busy = times(time.Millisecond, 1000), 0.97
 			late := Judge(Input{Result: r, Processors: tt.processor})
 			r = calm(load.FullSpeed)
 			r.Clients, r.Threads, r.MostThreads, r.Full = tt.clients, tt.threads, tt.most, 0.5
@@ -397,12 +397,12 @@ func TestWaysOut(t *testing.T) {
 	}
 }
 
-// intervals makes one-second intervals of the hold.
+// intervals makes one-second intervals of the measurement.
 func intervals(n int, f func(i int, iv *measure.Interval)) []measure.Interval {
 	out := make([]measure.Interval, n)
 	for i := range out {
 		at := time.Duration(i) * time.Second
-		out[i] = measure.Interval{Phase: "hold", Start: at, End: at + time.Second, InFlight: 50, Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000}}
+		out[i] = measure.Interval{Phase: "measurement", Start: at, End: at + time.Second, InFlight: 50, Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000}}
 		out[i].Service = times(4*time.Millisecond, 100)
 		f(i, &out[i])
 	}
@@ -431,7 +431,7 @@ func TestSteady(t *testing.T) {
 			}
 		}, ok: true, known: true, want: "no upward trend"},
 		{name: "in flight climbs", n: 10, f: func(i int, iv *measure.Interval) { iv.InFlight = 100 + 20*uint64(i) }, known: true, flight: 20, want: "events in flight climbed by 105% over the measurement (+20/s)"},
-		{name: "in flight climbs by a part of a shot", n: 10, f: func(i int, iv *measure.Interval) { iv.InFlight = uint64(i) / 3 }, ok: true, known: true, flight: 0.33, want: "no upward trend"},
+		{name: "in flight climbs by a part of a batch", n: 10, f: func(i int, iv *measure.Interval) { iv.InFlight = uint64(i) / 3 }, ok: true, known: true, flight: 0.33, want: "no upward trend"},
 		{name: "response climbs", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 + float64(i)/2) }, known: true, want: "the mean response time climbed by 40.8% over the measurement (+500 us/s)"},
 		{name: "response falls", n: 10, f: func(i int, iv *measure.Interval) { iv.Response = ms(10 - float64(i)/2) }, ok: true, known: true, want: "no upward trend"},
 		{name: "service stands in", n: 10, f: func(i int, iv *measure.Interval) { iv.Service = ms(10 + float64(i)/2) }, known: true, want: "climbed"},
@@ -455,7 +455,7 @@ func TestSteady(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &load.Result{
 				Mode: load.OpenLoop, Intervals: intervals(tt.n, tt.f), Steps: tt.steps,
-				Hold: measure.Tally{End: time.Duration(tt.n) * time.Second, Counts: measure.Counts{Sent: 10000, Shots: 1000}},
+				Measurement: measure.Tally{End: time.Duration(tt.n) * time.Second, Counts: measure.Counts{Sent: 10000, Batches: 1000}},
 			}
 			got := Steady(r)
 			if got.OK != tt.ok || got.Known != tt.known || !strings.Contains(got.Text, tt.want) {

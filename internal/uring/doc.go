@@ -10,5 +10,5 @@
 // The protocol is that of io_uring_setup(2), io_uring_enter(2),
 // io_uring_register(2) and linux/io_uring.h; a kernel of 6.1 has all of it. A
 // system that has it not, or forbids it, makes New fail, and whoever asked takes
-// another road.
+// another path.
 package uring

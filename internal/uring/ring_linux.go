@@ -27,7 +27,7 @@ type Ring struct {
 	tail           uint32   // of submissions, up to which they are made
 	queued         uint32   // of these the kernel has not been told of
 	head           uint32   // of completions, up to which they were taken
-	held           [][]byte // what the queued sends send
+	kept           [][]byte // what the queued sends send
 	wait           argument
 	until          unix.Timespec // of wait
 
@@ -152,7 +152,7 @@ func (r *Ring) mapIn(p *parameters) (err error) {
 	}
 	r.subs = unsafe.Slice((*submission)(unsafe.Pointer(&r.ops[0])), p.subs)
 	r.comps = unsafe.Slice((*completion)(unsafe.Pointer(&r.mem[p.comp.entry])), p.comps)
-	r.held = make([][]byte, p.subs)
+	r.kept = make([][]byte, p.subs)
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (r *Ring) Send(fd int, p []byte, tag uint64) {
 	s.op, s.fd, s.tag = opSend, int32(fd), tag
 	s.addr, s.size = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
 	s.opFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
-	r.held[i] = p
+	r.kept[i] = p
 }
 
 // Recv queues receiving, whenever there is something, into the ring's buffers,
@@ -197,7 +197,7 @@ func (r *Ring) Recv(fd int, tag uint64) {
 // comes, wherever that is.
 func (r *Ring) Read(fd int, p []byte, tag uint64) {
 	i, s := r.next()
-	r.held[i] = p // on the heap, then, where it does not move
+	r.kept[i] = p // on the heap, then, where it does not move
 	s.op, s.fd, s.tag = opRecv, int32(fd), tag
 	s.addr, s.size = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
 }

@@ -168,21 +168,21 @@ func TestNoBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Recv(there, 1)
-	var held []Completion
-	for len(held) < 3 {
+	var kept []Completion
+	for len(kept) < 3 {
 		if err := r.Enter(1, 5*time.Second, false); err != 0 {
 			t.Fatal(err)
 		}
 		for c, ok := r.Next(); ok; c, ok = r.Next() {
-			held = append(held, c)
+			kept = append(kept, c)
 		}
 	}
-	if string(held[0].Data)+string(held[1].Data) != "abcdefgh" || held[2].Err != syscall.ENOBUFS || held[2].More {
-		t.Fatalf("completions %+v, want eight bytes and then no buffers", held)
+	if string(kept[0].Data)+string(kept[1].Data) != "abcdefgh" || kept[2].Err != syscall.ENOBUFS || kept[2].More {
+		t.Fatalf("completions %+v, want eight bytes and then no buffers", kept)
 	}
-	r.Release(&held[0])
-	r.Release(&held[1])
-	r.Release(&held[1]) // once is enough
+	r.Release(&kept[0])
+	r.Release(&kept[1])
+	r.Release(&kept[1]) // once is enough
 	r.Recv(there, 1)
 	if c := await(t, r, 1)[0]; string(c.Data) != "ij" || !c.More {
 		t.Errorf("then came %+v, want the rest", c)

@@ -28,7 +28,7 @@ type Entry struct {
 	Where  string   // "--rate", or "load.yaml:3: rate"
 }
 
-// Add appends what was given for a setting. A list gathers the values of
+// Add appends what was given for a setting. A list collects the values of
 // several entries, anything else keeps the last.
 func (d *Document) Add(name, where string, values ...string) {
 	d.Entries = append(d.Entries, Entry{Name: name, Values: values, Where: where})

@@ -15,14 +15,14 @@ func TestExtent(t *testing.T) {
 		events uint64
 		length time.Duration
 	}{
-		{"for a time", load.Plan{Schedule: rate, Hold: load.Limits{Time: 2 * time.Second}}, 2000, 2 * time.Second},
-		{"with a warm-up", load.Plan{Schedule: rate, WarmupTime: time.Second, Hold: load.Limits{Time: 2 * time.Second}}, 3000, 3 * time.Second},
-		{"so many", load.Plan{Schedule: rate, WarmupTime: time.Second, Hold: load.Limits{Events: 501}}, 1501, 1500 * time.Millisecond},
-		{"so many, or for a time", load.Plan{Schedule: rate, Hold: load.Limits{Events: 5000, Time: time.Second}}, 1000, time.Second},
+		{"for a time", load.Plan{Schedule: rate, Measurement: load.Limits{Time: 2 * time.Second}}, 2000, 2 * time.Second},
+		{"with a warm-up", load.Plan{Schedule: rate, WarmupTime: time.Second, Measurement: load.Limits{Time: 2 * time.Second}}, 3000, 3 * time.Second},
+		{"so many", load.Plan{Schedule: rate, WarmupTime: time.Second, Measurement: load.Limits{Events: 501}}, 1501, 1500 * time.Millisecond},
+		{"so many, or for a time", load.Plan{Schedule: rate, Measurement: load.Limits{Events: 5000, Time: time.Second}}, 1000, time.Second},
 		{"a shape that ends", load.Plan{Schedule: load.Until(rate, time.Second)}, 1000, time.Second},
 		{"for ever", load.Plan{Schedule: rate}, 0, 0},
-		{"without a schedule", load.Plan{WarmupEvents: 10, Hold: load.Limits{Events: 20, Time: time.Second}}, 30, 0},
-		{"without a schedule, for a time", load.Plan{WarmupTime: time.Second, Hold: load.Limits{Time: time.Second}}, 0, 2 * time.Second},
+		{"without a schedule", load.Plan{WarmupEvents: 10, Measurement: load.Limits{Events: 20, Time: time.Second}}, 30, 0},
+		{"without a schedule, for a time", load.Plan{WarmupTime: time.Second, Measurement: load.Limits{Time: time.Second}}, 0, 2 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			events, length := extent(&tt.plan)

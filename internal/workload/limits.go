@@ -23,7 +23,7 @@ func (w *Workload) Checks(r *load.Result) []Check {
 	check := func(name string, ok bool, format string, args ...any) {
 		out = append(out, Check{name, ok, fmt.Sprintf(format, args...)})
 	}
-	c := r.Hold.Counts
+	c := r.Measurement.Counts
 	atMost := func(name, word string, n uint64) {
 		if w.Has(name) {
 			check(name, n <= w.Count(name), "%d events were %s, %s allowed", n, word, w.String(name))

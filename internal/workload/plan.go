@@ -73,17 +73,17 @@ func (w *Workload) Plan() (load.Plan, error) {
 		return load.Plan{}, err
 	}
 	p := load.Plan{
-		Schedule: s,
-		Callers:  int(w.Count("callers")),
+		Schedule:    s,
+		Concurrency: int(w.Count("concurrency")),
 
-		MaxInFlight:   int(w.Count("max-in-flight")),
-		EventsPerShot: int(w.Count("events-per-shot")),
-		Linger:        w.Duration("linger"),
-		BufferBytes:   w.bufferMemory(),
-		EventBytes:    w.eventBytes(),
+		MaxInFlight: int(w.Count("max-in-flight")),
+		BatchEvents: int(w.Count("batch-events")),
+		Linger:      w.Duration("linger"),
+		BufferBytes: w.bufferMemory(),
+		EventBytes:  w.eventBytes(),
 
 		WarmupTime: warm,
-		Hold: load.Limits{
+		Measurement: load.Limits{
 			Time:   w.Duration("for"),
 			Events: w.Count("count"), AtMost: w.Bool("count-at-most"),
 			Bytes: uint64(w.size("bytes")),
@@ -93,9 +93,9 @@ func (w *Workload) Plan() (load.Plan, error) {
 		Retry:    int(w.Count("retry")),
 		Threads:  int(w.Count("threads")),
 	}
-	p.Hold.Failures = w.Count("failures")
+	p.Measurement.Failures = w.Count("failures")
 	if w.Has("failure-rate") {
-		p.Hold.FailureRate = w.share("failure-rate")
+		p.Measurement.FailureRate = w.share("failure-rate")
 	}
 	if w.String("overload") == "drop" {
 		p.Overload = load.Drop
@@ -115,15 +115,15 @@ func (w *Workload) Plan() (load.Plan, error) {
 			p.Steps = st.Steps()
 		}
 	}
-	// The bound belongs to a connection, callers to the whole run: with the
-	// default bound, fewer connections than callers must not turn a closed
+	// The bound belongs to a connection, the concurrency to the whole run: with the
+	// default bound, fewer connections than that must not turn a closed
 	// loop into a queue.
-	if p.Callers > p.MaxInFlight && !w.Given("max-in-flight") {
-		p.MaxInFlight = p.Callers
+	if p.Concurrency > p.MaxInFlight && !w.Given("max-in-flight") {
+		p.MaxInFlight = p.Concurrency
 	}
-	// A caller of a round trip waits for its event, so its shot is one.
-	if p.Callers > 0 && w.Op == RoundTrip && !w.Has("events-per-shot") {
-		p.EventsPerShot = 1
+	// A caller of a round trip waits for its event, so its batch is one.
+	if p.Concurrency > 0 && w.Op == RoundTrip && !w.Has("batch-events") {
+		p.BatchEvents = 1
 	}
 	return p, nil
 }
@@ -135,7 +135,7 @@ func (w *Workload) ReadPlan() (load.ReadPlan, error) {
 		return load.ReadPlan{}, err
 	}
 	return load.ReadPlan{
-		Warmup: p.WarmupTime, Hold: p.Hold, Interval: p.Interval,
+		Warmup: p.WarmupTime, Measurement: p.Measurement, Interval: p.Interval,
 		Idle: w.IdleTimeout(), Ends: w.Bool("until-end"),
 	}, nil
 }
@@ -153,15 +153,15 @@ func (w *Workload) Spec() (target.Spec, error) {
 		Given:   make(map[string]bool),
 		Seed:    w.Seed(),
 
-		Scheduled:     p.Schedule != nil,
-		EventsPerShot: p.EventsPerShot,
-		MaxInFlight:   p.MaxInFlight,
-		Callers:       p.Callers,
-		Linger:        p.Linger,
-		Verify:        w.Verify(),
-		RoundTrip:     w.Op == RoundTrip,
-		Count:         p.Hold.Events,
-		Clients:       max(1, int(w.Count("clients"))),
+		Scheduled:   p.Schedule != nil,
+		BatchEvents: p.BatchEvents,
+		MaxInFlight: p.MaxInFlight,
+		Concurrency: p.Concurrency,
+		Linger:      p.Linger,
+		Verify:      w.Verify(),
+		RoundTrip:   w.Op == RoundTrip,
+		Count:       p.Measurement.Events,
+		Clients:     max(1, int(w.Count("clients"))),
 
 		Logf: func(string, ...any) {},
 	}
@@ -177,24 +177,24 @@ func (w *Workload) Spec() (target.Spec, error) {
 // where it does not say.
 func extent(p *load.Plan) (events uint64, length time.Duration) {
 	if p.Schedule == nil {
-		if p.Hold.Events > 0 && p.WarmupTime == 0 {
-			events = p.WarmupEvents + p.Hold.Events
+		if p.Measurement.Events > 0 && p.WarmupTime == 0 {
+			events = p.WarmupEvents + p.Measurement.Events
 		}
-		if p.Hold.Time > 0 && p.WarmupEvents == 0 {
-			length = p.WarmupTime + p.Hold.Time
+		if p.Measurement.Time > 0 && p.WarmupEvents == 0 {
+			length = p.WarmupTime + p.Measurement.Time
 		}
 		return events, length
 	}
 	end := p.Schedule.End()
-	if p.Hold.Time > 0 {
-		end = min(end, p.WarmupTime+p.Hold.Time)
+	if p.Measurement.Time > 0 {
+		end = min(end, p.WarmupTime+p.Measurement.Time)
 	}
 	if end != load.Never {
 		events, length = p.Schedule.Count(end), end
 	}
-	if p.Hold.Events > 0 {
+	if p.Measurement.Events > 0 {
 		// Those of the warm-up come on top.
-		if n := p.Schedule.Count(p.WarmupTime) + p.Hold.Events; events == 0 || n < events {
+		if n := p.Schedule.Count(p.WarmupTime) + p.Measurement.Events; events == 0 || n < events {
 			events, length = n, p.Schedule.Due(n-1)
 		}
 	}

@@ -233,20 +233,20 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		faults = append(faults, &Error{Where: e.Where, Err: fmt.Errorf(format, args...), Hint: hint})
 	}
 	var paces []string
-	for _, name := range []string{"rate", "shape", "callers"} {
+	for _, name := range []string{"rate", "shape", "concurrency"} {
 		if w.Has(name) {
 			paces = append(paces, name)
 		}
 	}
 	if len(paces) > 1 {
-		fault(paces[1], "a rate or a shape makes an open loop, callers make a closed one: keep one of them",
+		fault(paces[1], "a rate or a shape makes an open loop, --concurrency a closed one: keep one of them",
 			"cannot go together with %s", strings.Join(append(paces[:1:1], paces[2:]...), " and "))
 		return faults
 	}
 	if w.String("overload") == "drop" && w.Given("overload") && !w.Has("rate") && !w.Has("shape") {
 		fault("overload", "add --rate or --shape", "dropping needs a schedule: without one nothing is due")
 	}
-	if len(paces) == 1 && paces[0] == "callers" && w.Has("max-unsent") {
+	if len(paces) == 1 && paces[0] == "concurrency" && w.Has("max-unsent") {
 		fault("max-unsent", "leave it out", "has no meaning in a closed loop: nothing is due")
 	}
 	faults = append(faults, w.systemConflicts(given)...)
@@ -256,8 +256,8 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	if w.Has("trace-events") && w.Trace() == "" {
 		fault("trace-events", "add --trace FILE", "says which rows a trace has, and there is none")
 	}
-	if n, m := w.Count("events-per-shot"), w.Count("callers"); n > 0 && m > 0 && n*m > 1e9 {
-		fault("callers", "lower one of them", "%d callers of %d events each are more than memory holds", m, n)
+	if n, m := w.Count("batch-events"), w.Count("concurrency"); n > 0 && m > 0 && n*m > 1e9 {
+		fault("concurrency", "lower one of them", "%d batches of %d events each are more than memory holds", m, n)
 	}
 	if len(faults) == 0 {
 		if _, _, err := w.schedule(); err != nil {

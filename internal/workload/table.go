@@ -22,12 +22,12 @@ const (
 
 // Headings of the load's own settings, in the order of help.
 const (
-	groupWork   = "what to do"
-	groupPace   = "pace"
-	groupEnd    = "when to stop"
-	groupLimits = "limits that decide the exit code"
-	groupShots  = "how shots are made and sent"
-	groupReport = "report and output"
+	groupWork    = "what to do"
+	groupPace    = "pace"
+	groupEnd     = "when to stop"
+	groupLimits  = "limits that decide the exit code"
+	groupBatches = "how batches are made and sent"
+	groupReport  = "report and output"
 )
 
 // notReading marks settings without a meaning where nothing is fired.
@@ -64,7 +64,7 @@ func loadTable() []Setting {
 			check:  checkShape,
 		},
 		{
-			Option: target.Option{Name: "callers", Type: target.Int, Group: groupPace, Independent: true, Help: "closed loop: so many callers, each firing when answered"},
+			Option: target.Option{Name: "concurrency", Type: target.Int, Group: groupPace, Independent: true, Help: "closed loop: how many batches are in flight, each sent when one is answered"},
 			NotOps: notReading,
 			check:  countBetween(1, 1_000_000),
 		},
@@ -124,31 +124,31 @@ func loadTable() []Setting {
 		},
 
 		{
-			Option: target.Option{Name: "events-per-shot", Type: target.Int, Group: groupShots, Independent: true, Help: "events sent in one piece; left out: as many as gather"},
+			Option: target.Option{Name: "batch-events", Type: target.Int, Group: groupBatches, Independent: true, Help: "events sent in one piece; left out: as many as are due"},
 			NotOps: notReading,
 			check:  countBetween(1, 10_000_000),
 		},
 		{
-			Option: target.Option{Name: "linger", Type: target.Duration, Default: "5ms", Group: groupShots, Independent: true, Help: "how long events may wait for their shot to fill"},
+			Option: target.Option{Name: "linger", Type: target.Duration, Default: "5ms", Group: groupBatches, Independent: true, Help: "how long events may wait for their batch to fill"},
 			NotOps: notReading,
 			check:  durationBetween(0, time.Minute),
 		},
 		{
-			Option: target.Option{Name: "max-in-flight", Type: target.Int, Default: "5", Group: groupShots, Independent: true, Help: "shots in flight per connection"},
+			Option: target.Option{Name: "max-in-flight", Type: target.Int, Default: "5", Group: groupBatches, Independent: true, Help: "batches in flight per connection"},
 			NotOps: notReading,
 			check:  countBetween(1, 1_000_000),
 		},
 		{
-			Option: target.Option{Name: "overload", Default: "queue", Choices: []string{"queue", "drop"}, Group: groupShots, Independent: true, Help: "what happens to due events while that bound is reached"},
+			Option: target.Option{Name: "overload", Default: "queue", Choices: []string{"queue", "drop"}, Group: groupBatches, Independent: true, Help: "what happens to due events while that bound is reached"},
 			NotOps: notReading,
 		},
 		{
-			Option: target.Option{Name: "retry", Type: target.Int, Default: "0", Group: groupShots, Independent: true, Help: "fire failed events again, at most so often"},
+			Option: target.Option{Name: "retry", Type: target.Int, Default: "0", Group: groupBatches, Independent: true, Help: "fire failed events again, at most so often"},
 			NotOps: notReading,
 			check:  countBetween(0, 1000),
 		},
 		{
-			Option: target.Option{Name: "threads", Type: target.Int, Group: groupShots, Independent: true, Help: "at most so many sending threads; left out: one per client, and no more than processors"},
+			Option: target.Option{Name: "threads", Type: target.Int, Group: groupBatches, Independent: true, Help: "at most so many sending threads; left out: one per client, and no more than processors"},
 			check:  countBetween(1, 1024),
 		},
 
@@ -171,7 +171,7 @@ func loadTable() []Setting {
 			Aside:  true,
 		},
 		{
-			Option: target.Option{Name: "trace", Group: groupReport, Help: "write a row for each shot, as Parquet", Word: "FILE"},
+			Option: target.Option{Name: "trace", Group: groupReport, Help: "write a row for each batch, as Parquet", Word: "FILE"},
 			Aside:  true,
 			NotOps: notReading,
 		},

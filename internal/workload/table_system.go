@@ -45,7 +45,7 @@ func systemTable() []Setting {
 		{Option: target.Option{Name: "system-arg", Type: target.List, Word: "ARG", Group: groupSystem, Help: "an argument for the image's command (repeatable)", Show: showText}, showAll: showArgs},
 		shown(showNamed, with(opt("system-env", target.List, "K=V", "set in its environment; V may be env:NAME or file:PATH"), checkNamed)),
 		opt("system-dir", target.String, "DIR", "its working folder"),
-		shown(showNamed, with(independent(opt("system-flag", target.List, "K=V", "a setting of its own, told apart in reports (repeatable)")), checkNamed)),
+		shown(showNamed, with(independent(opt("system-flag", target.List, "K=V", "a setting of its own, distinguished in reports (repeatable)")), checkNamed)),
 		opt("system-flag-format", target.String, "FORMAT", "how it takes them (default: -E {name}={value})"),
 		shown(showText, opt("system-ready", target.String, "WHEN", "fire when URL answers, port:N accepts, or log:TEXT is said")),
 		with(opt("system-ready-within", target.Duration, "", "how long that may take (default: 1m)"), durationBetween(time.Millisecond, 24*time.Hour)),

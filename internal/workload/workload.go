@@ -212,10 +212,10 @@ func (w *Workload) Repeat() int { return max(1, int(w.Count("repeat"))) }
 // HDR is the file that the histograms go to, "" for none.
 func (w *Workload) HDR() string { return w.String("hdr") }
 
-// Trace is the file that rows of shots or events go to, "" for none.
+// Trace is the file that rows of batches or events go to, "" for none.
 func (w *Workload) Trace() string { return w.String("trace") }
 
-// TraceEvents says that one of so many events has a row; 0: each shot has.
+// TraceEvents says that one of so many events has a row; 0: each batch has.
 func (w *Workload) TraceEvents() uint64 {
 	share := w.share("trace-events")
 	if share <= 0 {

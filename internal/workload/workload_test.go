@@ -176,11 +176,11 @@ func TestResolveFaults(t *testing.T) {
 		{name: "switch that is none", file: "target: cannon://h:1\nidempotent: maybe\n", want: "true or false"},
 		{name: "secret in the open", flags: flags(to, "password=canary"), want: "a reference", hint: "env:NAME"},
 
-		{name: "rate and callers", flags: flags(to, "rate=1/s", "callers=2"), want: "--callers: cannot go together with rate", hint: "open loop"},
+		{name: "rate and concurrency", flags: flags(to, "rate=1/s", "concurrency=2"), want: "--concurrency: cannot go together with rate", hint: "open loop"},
 		{name: "rate and shape", flags: flags(to, "rate=1/s", "shape=constant(1/s)"), want: "--shape: cannot go together with rate", hint: "keep one"},
 		{name: "drop without schedule", flags: flags(to, "overload=drop"), want: "needs a schedule", hint: "--rate"},
 		{name: "verify what cannot be read", flags: flags("target=gun://h", "verify=true"), want: "--verify: a gun target cannot be read back", hint: "leave it out"},
-		{name: "too many in flight", flags: flags(to, "callers=1m", "events-per-shot=10m"), want: "more than memory holds", hint: "lower"},
+		{name: "too many in flight", flags: flags(to, "concurrency=1m", "batch-events=10m"), want: "more than memory holds", hint: "lower"},
 
 		{name: "two values for one", file: "target: cannon://h:1\nrate: [1/s, 2/s]\n", want: "takes one value, not 2"},
 		{name: "output in a file", file: "target: cannon://h:1\njson: true\n", want: "no part of a workload", hint: "--json"},
@@ -268,7 +268,7 @@ func TestPlan(t *testing.T) {
 			}
 		}},
 		{"a rate", flags(to, "rate=50k/s", "for=20s", "warmup=2s", "overload=drop"), func(t *testing.T, p load.Plan) {
-			if p.Schedule.Count(time.Second) != 50_000 || p.WarmupTime != 2*time.Second || p.Hold.Time != 20*time.Second || p.Overload != load.Drop {
+			if p.Schedule.Count(time.Second) != 50_000 || p.WarmupTime != 2*time.Second || p.Measurement.Time != 20*time.Second || p.Overload != load.Drop {
 				t.Errorf("got %+v", p)
 			}
 		}},
@@ -290,19 +290,19 @@ func TestPlan(t *testing.T) {
 				t.Errorf("events: got %d, want 5000", got)
 			}
 		}},
-		{"callers beyond the bound", flags(to, "callers=500"), func(t *testing.T, p load.Plan) {
-			if p.Callers != 500 || p.MaxInFlight != 500 {
-				t.Errorf("got %d callers, %d in flight", p.Callers, p.MaxInFlight)
+		{"concurrency beyond the bound", flags(to, "concurrency=500"), func(t *testing.T, p load.Plan) {
+			if p.Concurrency != 500 || p.MaxInFlight != 500 {
+				t.Errorf("got concurrency %d, %d in flight", p.Concurrency, p.MaxInFlight)
 			}
 		}},
-		{"callers and a bound of their own", flags(to, "callers=500", "max-in-flight=5"), func(t *testing.T, p load.Plan) {
+		{"concurrency and a bound of its own", flags(to, "concurrency=500", "max-in-flight=5"), func(t *testing.T, p load.Plan) {
 			if p.MaxInFlight != 5 {
 				t.Errorf("got %d in flight, want 5", p.MaxInFlight)
 			}
 		}},
-		{"a round trip's callers fire single events", flags(to, "op=roundtrip", "callers=1"), func(t *testing.T, p load.Plan) {
-			if p.EventsPerShot != 1 {
-				t.Errorf("got %d events a shot, want 1", p.EventsPerShot)
+		{"a closed round trip fires single events", flags(to, "op=roundtrip", "concurrency=1"), func(t *testing.T, p load.Plan) {
+			if p.BatchEvents != 1 {
+				t.Errorf("got %d events a batch, want 1", p.BatchEvents)
 			}
 		}},
 	} {
@@ -376,7 +376,7 @@ func TestSettingsShowWhatTheirOptionLets(t *testing.T) {
 func TestChecksJudgeOnlyWhatWasAsked(t *testing.T) {
 	const to = "target=cannon://h:1/t"
 	bad := &load.Result{Stopped: load.ByFailures, Missing: 3}
-	bad.Hold.Counts = measure.Counts{Dropped: 5, Unsent: 6, Acked: 90, Failed: 10}
+	bad.Measurement.Counts = measure.Counts{Dropped: 5, Unsent: 6, Acked: 90, Failed: 10}
 	type verdict struct {
 		Name string
 		OK   bool

@@ -87,10 +87,10 @@ func BenchmarkRequest(b *testing.B) {
 			s := open(b, sink(b, bb.answer), options)
 			b.ReportAllocs()
 			b.ResetTimer()
-			r := fire(b, s, load.Plan{Hold: load.Limits{Events: 10 * uint64(b.N)}})
+			r := fire(b, s, load.Plan{Measurement: load.Limits{Events: 10 * uint64(b.N)}})
 			b.StopTimer()
-			if r.Hold.Acked != 10*uint64(b.N) {
-				b.Fatalf("acked %d of %d", r.Hold.Acked, 10*b.N)
+			if r.Measurement.Acked != 10*uint64(b.N) {
+				b.Fatalf("acked %d of %d", r.Measurement.Acked, 10*b.N)
 			}
 		})
 	}

@@ -19,14 +19,14 @@ const defaultPort = "8200"
 // A config is what a URL and its options say, parsed and checked. It is not
 // changed after parseConfig. It holds secrets and is not printed.
 type config struct {
-	tls     bool
-	bases   []string // host:port, in turn
-	prefix  string   // of the paths, without a slash at its end
-	query   string   // of the intake's, "?verbose" or ""
-	clients int      // connections
-	depth   int      // requests in flight on each
-	sticky  bool     // a connection sends only its own requests
-	perShot int      // events of a shot that the engine was told; 0: nothing
+	tls      bool
+	bases    []string // host:port, in turn
+	prefix   string   // of the paths, without a slash at its end
+	query    string   // of the intake's, "?verbose" or ""
+	clients  int      // connections
+	depth    int      // requests in flight on each
+	sticky   bool     // a connection sends only its own requests
+	perBatch int      // events of a batch that the engine was told; 0: nothing
 
 	http2     bool
 	keepAlive bool
@@ -42,7 +42,7 @@ type config struct {
 	material       dial.Material
 	requestTimeout time.Duration
 
-	magazine *magazine
+	bodyPool *bodyPool
 	index    *indexConfig // nil: nothing is counted
 	warnings []string
 	logf     func(format string, args ...any)
@@ -61,7 +61,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		sticky:         v.Bool("sticky"),
 		requestTimeout: cmp.Or(v.Duration("request-timeout"), 30*time.Second),
 		logf:           s.Logf,
-		perShot:        s.EventsPerShot,
+		perBatch:       s.BatchEvents,
 	}
 	if c.logf == nil {
 		c.logf = func(string, ...any) {}
@@ -70,16 +70,16 @@ func parseConfig(s target.Spec) (*config, error) {
 		c.query = "?verbose"
 	}
 	// The bound that a workload has without being given one is made for
-	// callers that share a connection; here they do not.
+	// requests that share a connection; here they do not.
 	if s.Given["max-in-flight"] {
 		c.depth = max(1, s.MaxInFlight)
 	}
-	// Callers that share a few connections wait for each other, which nobody
+	// Requests that share a few connections wait for each other, which nobody
 	// asked for who left the number of connections out.
 	fallback, _ := strconv.Atoi(defaultClients)
-	c.clients = cmp.Or(v.Int("clients"), s.Callers, fallback)
-	if c.http2 && s.Callers > 0 && !s.Given["max-in-flight"] && v.Has("clients") {
-		c.depth = (s.Callers + c.clients - 1) / c.clients
+	c.clients = cmp.Or(v.Int("clients"), s.Concurrency, fallback)
+	if c.http2 && s.Concurrency > 0 && !s.Given["max-in-flight"] && v.Has("clients") {
+		c.depth = (s.Concurrency + c.clients - 1) / c.clients
 	}
 	var err error
 	if c.bases, err = parseBases(s.URL.Host); err != nil {
@@ -94,14 +94,14 @@ func parseConfig(s target.Spec) (*config, error) {
 	if err := c.parseFields(v); err != nil {
 		return nil, err
 	}
-	if c.magazine, err = newMagazine(v, s.Seed); err != nil {
+	if c.bodyPool, err = newBodyPool(v, s.Seed); err != nil {
 		return nil, err
 	}
-	if s.Given["events-per-shot"] && s.EventsPerShot != c.magazine.most {
+	if s.Given["batch-events"] && s.BatchEvents != c.bodyPool.most {
 		return nil, &target.Error{
 			Doing: "read the options",
-			Err:   fmt.Errorf("%d events a shot, where a request has %s", s.EventsPerShot, c.magazine.sizes()),
-			Hint:  "leave out --events-per-shot: --events and --spans decide",
+			Err:   fmt.Errorf("%d events a batch, where a request has %s", s.BatchEvents, c.bodyPool.sizes()),
+			Hint:  "leave out --batch-events: --events and --spans decide",
 		}
 	}
 	if c.index, err = parseIndex(v); err != nil {
@@ -118,7 +118,7 @@ func parseConfig(s target.Spec) (*config, error) {
 }
 
 // sizes are how many events requests have, in words.
-func (m *magazine) sizes() string {
+func (m *bodyPool) sizes() string {
 	if m.fixed {
 		return strconv.Itoa(m.most)
 	}
@@ -262,13 +262,13 @@ func (c *config) head(base string, size int) []byte {
 		}
 		h = append(h, '\r', '\n')
 	}
-	add("POST ", c.prefix, c.magazine.source.Path(), c.query, " HTTP/1.1")
+	add("POST ", c.prefix, c.bodyPool.source.Path(), c.query, " HTTP/1.1")
 	add("Host: ", base)
 	if !slices.ContainsFunc(c.fields, func(f field) bool { return f.name == "User-Agent" }) {
 		add("User-Agent: ", userAgent)
 	}
-	add("Content-Type: ", c.magazine.source.ContentType())
-	if c.magazine.level > 0 {
+	add("Content-Type: ", c.bodyPool.source.ContentType())
+	if c.bodyPool.level > 0 {
 		add("Content-Encoding: gzip")
 	}
 	for _, f := range c.fields {

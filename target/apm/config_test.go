@@ -38,7 +38,7 @@ func TestBadOptions(t *testing.T) {
 		{"half a shape", plain, map[string]string{"durations": "uniform(1s)"}, "uniform", "--help"},
 		{"what v1 does not have", plain, map[string]string{"intake": "v1", "mix": "metricset"}, "v1", "--help"},
 		{"an unknown agent", plain, map[string]string{"agents": "cobol"}, "cobol", "--help"},
-		{"another size of shots", plain, map[string]string{"events-per-shot": "7"}, "7 events a shot", "--events"},
+		{"another size of batches", plain, map[string]string{"batch-events": "7"}, "7 events a batch", "--events"},
 		{"a secret typed", plain, map[string]string{"secret-token": "kestrel-9271"}, "command line", "env:NAME"},
 		{"a secret that is not there", plain, map[string]string{"api-key": "env:APM_TEST_MISSING"}, "APM_TEST_MISSING", "export"},
 		{"a secret's file that is not there", plain, map[string]string{"api-key": "file:" + missing}, "missing", "secret and nothing else"},
@@ -64,9 +64,9 @@ func TestBadOptions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := parseConfig(spec(t, tt.url, tt.options))
-			if tt.options["events-per-shot"] != "" {
+			if tt.options["batch-events"] != "" {
 				s := spec(t, tt.url, nil)
-				s.Given["events-per-shot"], s.EventsPerShot = true, 7
+				s.Given["batch-events"], s.BatchEvents = true, 7
 				_, err = parseConfig(s)
 			}
 			var said *target.Error
@@ -86,7 +86,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// How many events a shot has follows from what a request is made of.
+// How many events a batch has follows from what a request is made of.
 func TestPresets(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -103,7 +103,7 @@ func TestPresets(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "apm+http://127.0.0.1:1", tt.options)
 			set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
-			if got := set["events-per-shot"]; err != nil || got != tt.want {
+			if got := set["batch-events"]; err != nil || got != tt.want {
 				t.Errorf("got %q, %v; want %q", got, err, tt.want)
 			}
 		})
@@ -113,19 +113,19 @@ func TestPresets(t *testing.T) {
 func TestConnections(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
-		callers             int
+		concurrency         int
 		options             map[string]string
 		wantLanes, wantEach int
 	}{
 		{"nothing asked for", 0, nil, 8, 1},
-		{"callers", 20, nil, 20, 1},
-		{"callers on a few connections", 20, map[string]string{"clients": "2"}, 2, 1},
+		{"concurrency", 20, nil, 20, 1},
+		{"concurrency on a few connections", 20, map[string]string{"clients": "2"}, 2, 1},
 		{"pipelined", 0, map[string]string{"clients": "2", "max-in-flight": "4"}, 2, 4},
-		{"callers on streams", 20, map[string]string{"clients": "3", "http-version": "2"}, 3, 7},
+		{"concurrency on streams", 20, map[string]string{"clients": "3", "http-version": "2"}, 3, 7},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "apm+https://127.0.0.1:1", tt.options)
-			s.Callers = tt.callers
+			s.Concurrency = tt.concurrency
 			c, err := parseConfig(s)
 			if err != nil {
 				t.Fatal(err)
@@ -185,21 +185,21 @@ func TestCorpus(t *testing.T) {
 	if err := os.WriteFile(file, []byte(recorded), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := newMagazine(spec(t, "apm+http://h", map[string]string{"corpus": file}).Options, 1)
+	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"corpus": file}).Options, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m.most != 2 || m.fixed {
 		t.Errorf("up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
 	}
-	belts, err := m.belts(3, 1, func(int, int) []byte { return nil })
+	cycles, err := m.cycles(3, 1, func(int, int) []byte { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Three lanes share two requests: the third has the first one again, and
 	// ids of its own.
 	var sent [][]byte
-	for _, b := range belts {
+	for _, b := range cycles {
 		_, left, _ := b.at(0)
 		r, err := b.take(0, left, 1800000000000000)
 		if err != nil {
@@ -217,7 +217,7 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("recorded ids or times in %s", sent[0])
 	}
 	// One event of a request of two, where a phase ends within it.
-	r, err := belts[0].take(2, 1, 1800000000000000)
+	r, err := cycles[0].take(2, 1, 1800000000000000)
 	if err != nil || r.events() != 1 || bytes.Count(r.bytes, []byte("\n")) != 2 {
 		t.Errorf("got %q, %v; want one event", r.bytes, err)
 	}

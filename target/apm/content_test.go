@@ -10,7 +10,7 @@ import (
 	"carronade/load"
 )
 
-func plan(events uint64) load.Plan { return load.Plan{Hold: load.Limits{Events: events}} }
+func plan(events uint64) load.Plan { return load.Plan{Measurement: load.Limits{Events: events}} }
 
 // ids are the ids of transactions, spans and errors in the bodies, and their
 // times.
@@ -68,8 +68,8 @@ func TestFreshIDs(t *testing.T) {
 			}
 			began := time.Now()
 			r := fire(t, open(t, s.url(), options), plan(tt.events))
-			if r.Hold.Acked != tt.events || s.events.Load() != tt.events {
-				t.Errorf("acked %d, the server has %d; want %d", r.Hold.Acked, s.events.Load(), tt.events)
+			if r.Measurement.Acked != tt.events || s.events.Load() != tt.events {
+				t.Errorf("acked %d, the server has %d; want %d", r.Measurement.Acked, s.events.Load(), tt.events)
 			}
 			bodies, _ := s.taken()
 			all, oldest := ids(t, bodies)
@@ -97,7 +97,7 @@ func TestRest(t *testing.T) {
 		{"metrics", map[string]string{"mix": "metricset"}, apm.Counts{apm.Metricset: 5}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m, err := newMagazine(spec(t, "apm+http://h", tt.options).Options, 1)
+			m, err := newBodyPool(spec(t, "apm+http://h", tt.options).Options, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,8 +121,8 @@ func TestRepeatBody(t *testing.T) {
 		}
 	}
 	_, oldest := ids(t, bodies[:1])
-	if r.Hold.Acked != 4000 || len(bodies) != 100 || oldest.Before(began.Add(-10*time.Minute)) {
-		t.Errorf("acked %d in %d requests of %v, want 4000 in 100 of today", r.Hold.Acked, len(bodies), oldest)
+	if r.Measurement.Acked != 4000 || len(bodies) != 100 || oldest.Before(began.Add(-10*time.Minute)) {
+		t.Errorf("acked %d in %d requests of %v, want 4000 in 100 of today", r.Measurement.Acked, len(bodies), oldest)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestVolume(t *testing.T) {
 	for _, b := range bodies {
 		plain += len(b)
 	}
-	if got, want := r.Hold.Bytes, uint64(plain); got != want {
+	if got, want := r.Measurement.Bytes, uint64(plain); got != want {
 		t.Errorf("bytes %d, want %d", got, want)
 	}
 	written, read := sess.Wire()
@@ -148,15 +148,15 @@ func TestVolume(t *testing.T) {
 // A request that goes again while it is still in flight has bytes of its own,
 // and the same ids.
 func TestBusyRound(t *testing.T) {
-	m, err := newMagazine(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1)
+	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	belts, err := m.belts(1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") })
+	cycles, err := m.cycles(1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := belts[0]
+	b := cycles[0]
 	first, err := b.take(0, 4, 1800000000000000)
 	if err != nil {
 		t.Fatal(err)

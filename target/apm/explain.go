@@ -76,7 +76,7 @@ func (c *config) hint(err error) string {
 // refusedHint says what to check when a server refused a request without
 // events.
 func (c *config) refusedHint(status int) string {
-	rum := strings.Contains(c.magazine.source.Path(), "/rum/")
+	rum := strings.Contains(c.bodyPool.source.Path(), "/rum/")
 	switch {
 	case status == http.StatusUnauthorized && c.login == "none":
 		return "add --secret-token env:NAME or --api-key env:NAME"
@@ -86,7 +86,7 @@ func (c *config) refusedHint(status int) string {
 		return "is RUM enabled (apm-server.rum.enabled), and are anonymous agents allowed?"
 	case status == http.StatusForbidden:
 		return "the login lacks a right, or the server wants another one: see --secret-token and --api-key"
-	case status == http.StatusNotFound && c.magazine.source.ContentType() != apm.IntakeV2.ContentType():
+	case status == http.StatusNotFound && c.bodyPool.source.ContentType() != apm.IntakeV2.ContentType():
 		return "v1 was taken by servers before 7 only: leave out --intake v1"
 	case status == http.StatusNotFound && rum:
 		return "is RUM enabled (apm-server.rum.enabled)?"

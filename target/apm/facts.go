@@ -9,7 +9,7 @@ import (
 
 // Facts implements target.Session.
 func (s *session) Facts() map[string]any {
-	c, m := s.cfg, s.cfg.magazine
+	c, m := s.cfg, s.cfg.bodyPool
 	servers := make([]map[string]any, 0, len(s.servers))
 	for _, v := range s.servers {
 		f := map[string]any{"address": v.Base}
@@ -47,8 +47,8 @@ func (s *session) Facts() map[string]any {
 	if v := versions(s.servers); v != "" {
 		f["version"] = v
 	}
-	if road := s.road.Load(); road != nil {
-		f["io"] = road
+	if ioMethod := s.ioMethod.Load(); ioMethod != nil {
+		f["io"] = ioMethod
 	}
 	if c.proxy != nil {
 		f["proxy"] = c.proxy.String()

@@ -129,7 +129,7 @@ func TestFaults(t *testing.T) {
 		options map[string]string
 		script  func(n int, c net.Conn, r *bufio.Reader, length int) bool
 		class   load.Class
-		failed  uint64 // of 10 shots of 5 events
+		failed  uint64 // of 10 batches of 5 events
 		unknown uint64
 		text    string
 	}{
@@ -250,7 +250,7 @@ func TestFaults(t *testing.T) {
 			class: load.Timeout, unknown: 5, text: "no answer within",
 		},
 	} {
-		onRoads(t, tt.name, func(t *testing.T, take func(testing.TB, *session)) {
+		onIOMethods(t, tt.name, func(t *testing.T, take func(testing.TB, *session)) {
 			s := newRascal(t, tt.script)
 			options := tt.options
 			if options == nil {
@@ -258,8 +258,8 @@ func TestFaults(t *testing.T) {
 			}
 			sess := open(t, s.url(), options)
 			take(t, sess)
-			r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 50}})
-			c := r.Hold.Counts
+			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 50}})
+			c := r.Measurement.Counts
 			if c.Failed != tt.failed || c.Unknown != tt.unknown || c.Acked+c.Failed+c.Unknown != 50 {
 				t.Errorf("acked %d, failed %d, unknown %d; want %d failed and %d unknown of 50", c.Acked, c.Failed, c.Unknown, tt.failed, tt.unknown)
 			}
@@ -273,10 +273,10 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// onRoads runs a test on each way of reading answers.
-func onRoads(t *testing.T, name string, test func(t *testing.T, take func(testing.TB, *session))) {
-	for road, take := range roads {
-		t.Run(name+"/"+road, func(t *testing.T) {
+// onIOMethods runs a test on each way of reading answers.
+func onIOMethods(t *testing.T, name string, test func(t *testing.T, take func(testing.TB, *session))) {
+	for ioMethod, take := range ioMethods {
+		t.Run(name+"/"+ioMethod, func(t *testing.T) {
 			t.Parallel()
 			test(t, take)
 		})
@@ -321,8 +321,8 @@ func TestRestart(t *testing.T) {
 	sess := open(t, s.url(), map[string]string{"clients": "2", "events": "5", "spans": "0"})
 	cut := time.AfterFunc(100*time.Millisecond, s.cut)
 	defer cut.Stop()
-	r := fire(t, sess, load.Plan{Schedule: load.Constant(2000), Hold: load.Limits{Time: 600 * time.Millisecond}})
-	c := r.Hold.Counts
+	r := fire(t, sess, load.Plan{Schedule: load.Constant(2000), Measurement: load.Limits{Time: 600 * time.Millisecond}})
+	c := r.Measurement.Counts
 	if c.Sent != 1200 || c.Acked+c.Failed+c.Unknown != 1200 || c.Acked < 1000 {
 		t.Errorf("sent %d, acked %d, failed %d, unknown %d; want 1200 sent and most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown)
 	}
@@ -340,14 +340,14 @@ func TestRestart(t *testing.T) {
 // waits in them, with an answer before and without, and nothing is lost count
 // of.
 func TestRestarts(t *testing.T) {
-	onRoads(t, "cut", func(t *testing.T, take func(testing.TB, *session)) {
+	onIOMethods(t, "cut", func(t *testing.T, take func(testing.TB, *session)) {
 		const requests = 3000
 		s := newRascal(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 			return n%101 != 100 && respond(c, r, length, accepted) && n%97 != 96
 		})
 		sess := open(t, s.url(), map[string]string{"clients": "100", "max-in-flight": "3", "events": "5", "spans": "0"})
 		take(t, sess)
-		c := fire(t, sess, load.Plan{Hold: load.Limits{Events: 5 * requests}, Threads: 2}).Hold.Counts
+		c := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 5 * requests}, Threads: 2}).Measurement.Counts
 		if c.Sent != 5*requests || c.Acked+c.Failed+c.Unknown != c.Sent || c.Acked < c.Sent/2 || c.Unknown == 0 {
 			t.Errorf("sent %d, acked %d, failed %d, unknown %d; want %d sent once each, most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown, 5*requests)
 		}
@@ -366,8 +366,8 @@ func TestGone(t *testing.T) {
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "200ms"})
 	s.stop()
 	began := time.Now()
-	r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 100}})
-	if c := r.Hold.Counts; c.Acked > 0 || c.Failed+c.Unknown != 100 || r.Classes["refused"] != 100 {
+	r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 100}})
+	if c := r.Measurement.Counts; c.Acked > 0 || c.Failed+c.Unknown != 100 || r.Classes["refused"] != 100 {
 		t.Errorf("acked %d, failed %d, unknown %d, classes %v; want 100 refused", c.Acked, c.Failed, c.Unknown, r.Classes)
 	}
 	if d := time.Since(began); d > 10*time.Second {
@@ -398,11 +398,11 @@ func TestRetryAfter(t *testing.T) {
 			})
 			sess := open(t, s.url(), map[string]string{"clients": "1", "events": "1", "spans": "0", "retry-after": tt.heed})
 			began := time.Now()
-			r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 5}})
+			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 5}})
 			if d := time.Since(began); d < tt.least || d > tt.most {
 				t.Errorf("it took %v, want %v to %v", d, tt.least, tt.most)
 			}
-			if c := r.Hold.Counts; c.Acked != 4 || c.Failed != 1 {
+			if c := r.Measurement.Counts; c.Acked != 4 || c.Failed != 1 {
 				t.Errorf("acked %d, failed %d; want 4 and 1", c.Acked, c.Failed)
 			}
 		})
@@ -410,7 +410,7 @@ func TestRetryAfter(t *testing.T) {
 }
 
 // What net/http sends is judged like what lanes send themselves.
-func TestFaultsOfCouriers(t *testing.T) {
+func TestFaultsOfHTTPLanes(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer string // of the fourth request
@@ -449,10 +449,10 @@ func TestFaultsOfCouriers(t *testing.T) {
 			})
 			var out []load.Outcome
 			fire(t, open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "keep-alive": "false"}), load.Plan{
-				Hold: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) },
+				Measurement: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) },
 			})
 			if len(out) != 5 {
-				t.Fatalf("%d outcomes of 5 shots", len(out))
+				t.Fatalf("%d outcomes of 5 batches", len(out))
 			}
 			o := out[3]
 			if o.Acked != tt.want.Acked || o.Failed != tt.want.Failed || o.Unknown != tt.want.Unknown || o.Class != tt.want.Class || o.Sent < 0 {
@@ -462,16 +462,16 @@ func TestFaultsOfCouriers(t *testing.T) {
 	}
 }
 
-// A connection that could not be made carried nothing: such a shot was not sent,
+// A connection that could not be made carried nothing: such a batch was not sent,
 // and has no service time.
 func TestNeverSent(t *testing.T) {
 	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "keep-alive": "false"})
 	s.stop()
 	var out []load.Outcome
-	fire(t, sess, load.Plan{Hold: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) }})
+	fire(t, sess, load.Plan{Measurement: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) }})
 	if len(out) != 5 {
-		t.Fatalf("%d outcomes of 5 shots", len(out))
+		t.Fatalf("%d outcomes of 5 batches", len(out))
 	}
 	for _, o := range out {
 		if o.Failed != 5 || o.Class != load.Refused || o.Sent >= 0 || o.Wire != 0 {
@@ -500,7 +500,7 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 type clockSink struct{ at time.Duration }
 
 func (s *clockSink) Now() time.Duration     { return s.at }
-func (*clockSink) Settle([]load.Outcome)    {}
+func (*clockSink) Complete([]load.Outcome)  {}
 func (*clockSink) Ready(int, time.Duration) {}
 
 // Several answers that ask for the same while are one quiet while.

@@ -55,7 +55,7 @@ func TestConfirm(t *testing.T) {
 				defer close(later)
 				n.Add(t, index, tt.put-tt.put/2)
 			})
-			x, err := sess.Confirm(t.Context(), r.Hold.Acked)
+			x, err := sess.Confirm(t.Context(), r.Measurement.Acked)
 			<-later
 			if err != nil {
 				t.Fatal(err)
@@ -210,7 +210,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestTell(t *testing.T) {
+func TestFigures(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/debug/vars" {
 			io.WriteString(w, `{"libbeat.pipeline.events.active":7,"libbeat.output.events.active":3,"memstats":{"HeapAlloc":1000}}`)
@@ -220,7 +220,7 @@ func TestTell(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	sess := open(t, "apm+"+s.URL, nil)
-	figures, err := sess.Tell(t.Context())
+	figures, err := sess.Figures(t.Context())
 	if err != nil || len(figures) != 3 || figures[1].Value != 7 || figures[2].Unit != "bytes" {
 		t.Errorf("got %v, %v", figures, err)
 	}

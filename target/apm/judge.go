@@ -13,7 +13,7 @@ import (
 	"carronade/load"
 )
 
-// A verdict is what an answer says of the events of a shot.
+// A verdict is what an answer says of the events of a batch.
 type verdict struct {
 	acked, failed, unknown int32
 	class                  load.Class
@@ -108,7 +108,7 @@ var errNoObject = errors.New("an error that is no object")
 // mostText bounds the text of a failure.
 const mostText = 200
 
-// judge reads an answer to a shot of so many events, of whose body the
+// judge reads an answer to a batch of so many events, of whose body the
 // beginning was kept, or all of it (whole). The most frequent one, a 202 with
 // nothing in it, costs nothing.
 func (s *session) judge(status int, body []byte, whole bool, events int32) verdict {

@@ -31,20 +31,20 @@ func (Kind) Ops() []string { return []string{"produce"} }
 // Options implements target.Kind.
 func (Kind) Options() []target.Option { return options() }
 
-// Presets implements target.Presetter: how many events a shot has follows from
+// Presets implements target.Presetter: how many events a batch has follows from
 // what a request is made of.
 func (Kind) Presets(_ *url.URL, v target.Values, _ map[string]bool) (set map[string]string, warnings []string, err error) {
-	m, err := newMagazine(v, 1)
+	m, err := newBodyPool(v, 1)
 	if err != nil {
 		return nil, nil, err
 	}
-	return map[string]string{"events-per-shot": strconv.Itoa(m.most)}, nil, nil
+	return map[string]string{"batch-events": strconv.Itoa(m.most)}, nil, nil
 }
 
 var (
-	_ target.Kind      = Kind{}
-	_ target.Presetter = Kind{}
-	_ target.Metered   = (*session)(nil)
-	_ target.Teller    = (*session)(nil)
-	_ target.Confirmer = (*session)(nil)
+	_ target.Kind         = Kind{}
+	_ target.Presetter    = Kind{}
+	_ target.Metered      = (*session)(nil)
+	_ target.FigureSource = (*session)(nil)
+	_ target.Confirmer    = (*session)(nil)
 )

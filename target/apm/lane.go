@@ -13,10 +13,10 @@ import (
 // the requests that are in flight on it, whose answers come in the order in
 // which they were sent. It implements load.Lane.
 type lane struct {
-	s     *session
-	id    int
-	base  string
-	belts []*belt // by stripe; those of the sending thread's stripes are its own
+	s      *session
+	id     int
+	base   string
+	cycles []*cycle // by stream; those of the sending thread's streams are its own
 
 	first net.Conn // made when the session was opened, until the run starts
 
@@ -37,20 +37,20 @@ type lane struct {
 	quiet   time.Duration // asked to be quiet until then
 	downAt  time.Duration // since when there is no connection
 	downErr error
-	doomed  int // shots to take and fail until the next attempt to connect
+	doomed  int // batches to take and fail until the next attempt to connect
 	metrics metrics
 }
 
-// mostDoomed is how many shots fail with each attempt to connect to a server
+// mostDoomed is how many batches fail with each attempt to connect to a server
 // that has been away for long: enough that a run ends, and not as many as a
 // loop can fail.
 const mostDoomed = 100
 
-// A request is a shot in flight.
+// A request is a batch in flight.
 type request struct {
-	shot  load.Shot
-	round *round
-	sent  time.Duration // its first byte was written; -1
+	batch          load.Batch
+	encodedRequest *encodedRequest
+	sent           time.Duration // its first byte was written; -1
 }
 
 // metrics are what a connection did.
@@ -66,42 +66,42 @@ func (l *lane) at(n uint64) *request { return &l.ring[n%uint64(len(l.ring))] }
 func (l *lane) ID() int { return l.id }
 
 // Room implements load.Lane.
-func (l *lane) Room(stripe int32, first uint64) int {
-	_, left, _ := l.belts[stripe].at(first)
+func (l *lane) Room(stream int32, first uint64) int {
+	_, left, _ := l.cycles[stream].at(first)
 	return left
 }
 
 // Fire implements load.Lane.
-func (l *lane) Fire(shots []load.Shot) (taken int) {
+func (l *lane) Fire(batches []load.Batch) (taken int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.s.sink.Now()
-	for i := range shots {
+	for i := range batches {
 		if l.closed || !l.accepts(now) {
 			l.wanting = true
 			break
 		}
-		s := &shots[i]
+		s := &batches[i]
 		taken++
 		if l.link == nil { // down for long
 			l.doomed--
-			s.Bytes = l.belts[s.Stripe].plain(s.First, int(s.Events))
-			l.settle(request{shot: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.veil.line(l.downErr.Error())}, 0)
+			s.Bytes = l.cycles[s.Stream].plain(s.First, int(s.Events))
+			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.veil.line(l.downErr.Error())}, 0)
 			continue
 		}
-		r, err := l.belts[s.Stripe].take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
+		r, err := l.cycles[s.Stream].take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
 		if err != nil {
-			l.settle(request{shot: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Rejected, text: l.s.cfg.veil.line(err.Error())}, 0)
+			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Rejected, text: l.s.cfg.veil.line(err.Error())}, 0)
 			continue
 		}
 		s.Bytes = int64(r.body.Plain)
-		*l.at(l.tail) = request{shot: *s, round: r, sent: -1}
+		*l.at(l.tail) = request{batch: *s, encodedRequest: r, sent: -1}
 		l.tail++
 	}
 	return taken
 }
 
-// accepts reports whether a shot may be taken. Without a connection none is, so
+// accepts reports whether a batch may be taken. Without a connection none is, so
 // that events wait where they are counted as waiting; after a long time without
 // one they are taken and fail, so that a run against a server that never comes
 // back ends.
@@ -128,21 +128,21 @@ func (l *lane) Flush() {
 	l.deliver()
 }
 
-// settle decides what became of a request.
-func (l *lane) settle(r request, now time.Duration, v verdict, status int) {
+// complete decides what became of a request.
+func (l *lane) complete(r request, now time.Duration, v verdict, status int) {
 	wire := int64(0)
-	if r.round != nil {
+	if r.encodedRequest != nil {
 		if r.sent >= 0 {
-			wire = int64(len(r.round.bytes))
+			wire = int64(len(r.encodedRequest.bytes))
 			l.metrics.requests++
-			l.metrics.events += uint64(r.shot.Events)
-			l.metrics.bytes += uint64(r.shot.Bytes)
+			l.metrics.events += uint64(r.batch.Events)
+			l.metrics.bytes += uint64(r.batch.Bytes)
 			l.metrics.wire += uint64(wire)
 		}
-		r.round.busy.Store(false)
+		r.encodedRequest.busy.Store(false)
 	}
 	l.out = append(l.out, load.Outcome{
-		Shot: r.shot, Lane: int32(l.id), Sent: r.sent, Done: now, Earliest: l.since,
+		Batch: r.batch, Lane: int32(l.id), Sent: r.sent, Done: now, Earliest: l.since,
 		Acked: v.acked, Failed: v.failed, Unknown: v.unknown,
 		Class: v.class, Status: int16(status), Text: v.text, Wire: wire, Place: -1,
 	})
@@ -151,7 +151,7 @@ func (l *lane) settle(r request, now time.Duration, v verdict, status int) {
 // deliver hands over what was decided.
 func (l *lane) deliver() {
 	if len(l.out) > 0 {
-		l.s.sink.Settle(l.out)
+		l.s.sink.Complete(l.out)
 		clear(l.out)
 		l.out = l.out[:0]
 	}
@@ -168,7 +168,7 @@ func (l *lane) ready(now time.Duration) {
 	}
 }
 
-// give settles what is in flight without an answer: what was written, in part or
+// give completes what is in flight without an answer: what was written, in part or
 // whole, is unknown. The rest waits for the next connection, unless all is to
 // go: then it failed.
 func (l *lane) give(now time.Duration, class load.Class, text string, all bool) {
@@ -178,15 +178,15 @@ func (l *lane) give(now time.Duration, class load.Class, text string, all bool) 
 		if r.sent < 0 && k != nil && k.writing && l.head < k.upto {
 			r.sent = k.began()
 		}
-		v := verdict{unknown: r.shot.Events, class: class, text: text}
+		v := verdict{unknown: r.batch.Events, class: class, text: text}
 		if r.sent < 0 {
 			if !all {
 				break
 			}
-			v = verdict{failed: r.shot.Events, class: class, text: "never written: " + text}
+			v = verdict{failed: r.batch.Events, class: class, text: "never written: " + text}
 		}
 		*l.at(l.head) = request{}
-		l.settle(r, now, v, 0)
+		l.complete(r, now, v, 0)
 	}
 	l.next = l.head
 }

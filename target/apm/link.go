@@ -117,7 +117,7 @@ func (k *link) load() {
 	skip := k.offset
 	k.upto = l.next
 	for k.upto < l.tail {
-		b := l.at(k.upto).round.bytes
+		b := l.at(k.upto).encodedRequest.bytes
 		k.seg[0] = b
 		n := k.out.Add(k.seg[:], skip)
 		k.marks = append(k.marks, mark{n, n == len(b)-skip})
@@ -143,7 +143,7 @@ func (k *link) wrote(n int, err error, waited bool) {
 			r.sent = at
 			if waited {
 				// The system's doing, not the generator's.
-				r.shot.Free = max(r.shot.Free, at)
+				r.batch.Free = max(r.batch.Free, at)
 			}
 		}
 		if n < m.bytes || !m.rest {
@@ -271,7 +271,7 @@ type protocolError struct{ err error }
 func (e *protocolError) Error() string { return e.err.Error() }
 func (e *protocolError) Unwrap() error { return e.err }
 
-// answered settles the oldest request by the answer that is whole.
+// answered completes the oldest request by the answer that is whole.
 func (k *link) answered(now time.Duration) {
 	l, a := k.l, &k.l.answer
 	r := l.at(l.head)
@@ -286,8 +286,8 @@ func (k *link) answered(now time.Duration) {
 			r.sent = k.began()
 		}
 	}
-	v := l.s.judge(a.Status, a.Body, a.Size == int64(len(a.Body)), r.shot.Events)
-	l.settle(*r, now, v, a.Status)
+	v := l.s.judge(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
+	l.complete(*r, now, v, a.Status)
 	*r = request{}
 	l.head++
 	if v.class == load.Throttled && a.Retry > 0 && l.s.cfg.quiet {
@@ -398,7 +398,7 @@ func (l *lane) up(k *link) bool {
 	k.upto, k.born, k.since = l.next, l.head, now
 	l.answer.Reset()
 	for n := l.next; n < l.tail; n++ { // fired, and not written: not by our fault
-		l.at(n).shot.Free = max(l.at(n).shot.Free, now)
+		l.at(n).batch.Free = max(l.at(n).batch.Free, now)
 	}
 	if k.riding { // then this is not the thread that may queue
 		k.p.call()

@@ -117,7 +117,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 // What a session says of itself holds no secret, whatever way it came in.
-func TestNoSecretIsTold(t *testing.T) {
+func TestNoSecretIsShown(t *testing.T) {
 	const canary = "kestrel-9271"
 	t.Setenv("APM_TEST_SECRET", canary)
 	var log strings.Builder
@@ -140,14 +140,14 @@ func TestNoSecretIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := fire(t, sess.(*session), plan(40))
-		told, err := json.Marshal(map[string]any{"facts": sess.Facts(), "warnings": sess.Warnings(), "failures": r.Failures, "clients": sess.(*session).Brokers()})
+		shown, err := json.Marshal(map[string]any{"facts": sess.Facts(), "warnings": sess.Warnings(), "failures": r.Failures, "clients": sess.(*session).Brokers()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := sess.Close(); err != nil {
 			t.Error(err)
 		}
-		if text := string(told) + log.String(); strings.Contains(text, canary[:5]) {
+		if text := string(shown) + log.String(); strings.Contains(text, canary[:5]) {
 			t.Errorf("%v: the secret stands in %s", options, text)
 		}
 		sent := false

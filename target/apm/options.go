@@ -17,7 +17,7 @@ const (
 	groupIndex    = "what was indexed"
 )
 
-// defaultClients is how many connections there are without callers.
+// defaultClients is how many connections there are without a concurrency.
 const defaultClients = "8"
 
 // options is the kind's table.

@@ -200,9 +200,9 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 	defer l.mu.Unlock()
 	defer func() { l.since = 0 }()
 	for n > 0 || err != nil {
-		came, head, settled := k.in.Arrival(now), l.head, len(l.out)
+		came, head, completed := k.in.Arrival(now), l.head, len(l.out)
 		k.received(p.buf[:n], err, came.Last)
-		k.came(came, int(l.head-head), l.out[settled:])
+		k.came(came, int(l.head-head), l.out[completed:])
 		if err != nil || n < len(p.buf) && events&socket.Over == 0 {
 			break // what comes from here on is told anew
 		}
@@ -259,7 +259,7 @@ func (k *link) write(waited bool) {
 		k.iov, k.marks, k.loaded = k.iov[:0], k.marks[:0], 0
 		skip := k.offset
 		for k.upto = l.next; k.upto < l.tail && len(k.iov) < mostIovecs; k.upto++ {
-			b := l.at(k.upto).round.bytes[skip:]
+			b := l.at(k.upto).encodedRequest.bytes[skip:]
 			skip = 0
 			k.iov = append(k.iov, unix.Iovec{Base: &b[0], Len: uint64(len(b))})
 			k.marks = append(k.marks, mark{len(b), true})

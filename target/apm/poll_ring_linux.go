@@ -14,7 +14,7 @@ import (
 	"carronade/load"
 )
 
-// A ring is a poller's faster road without a schedule, while a sending thread waits in it
+// A ring is a poller's faster path without a schedule, while a sending thread waits in it
 // (under a schedule the kernel's times of answers count for more): what was
 // fired since the last wait is written, and what answers came are read, by one
 // system call for all connections. By epoll it is two for each request, and a
@@ -25,8 +25,8 @@ import (
 // by call.
 type ring struct {
 	*uring.Ring
-	seats   []*link       // by the number in tags
-	free    []int         // of the seats
+	slots   []*link       // by the number in tags
+	free    []int         // of the slots
 	sends   int           // queued, and not completed
 	entered time.Duration // when the last wait began
 	looked  time.Duration // when it was over
@@ -38,13 +38,13 @@ type ring struct {
 // onRing is what a link knows of its place there.
 type onRing struct {
 	riding   bool // is on the ring; under the lane's lock
-	seat     int
+	slot     int
 	hearing  bool // answers are received
 	watching bool // it is told when the socket may be written to
 	sending  bool // a request is queued, or being written
 }
 
-// Tags are a seat and what was asked for.
+// Tags are a slot and what was asked for.
 const (
 	tagSend  = 0
 	tagRecv  = 1
@@ -61,7 +61,7 @@ const (
 	mostBuffers = 1 << 10
 )
 
-func (k *link) tag(what uint64) uint64 { return uint64(k.seat)<<tagBits | what }
+func (k *link) tag(what uint64) uint64 { return uint64(k.slot)<<tagBits | what }
 
 // openRing makes the ring and takes over the connections, on the thread that
 // will wait.
@@ -77,7 +77,7 @@ func (p *poller) openRing() {
 		return
 	}
 	p.ring = &ring{Ring: r, looked: p.s.sink.Now()}
-	p.s.road.Store("io_uring")
+	p.s.ioMethod.Store("io_uring")
 	p.called.Store(true)
 }
 
@@ -111,12 +111,12 @@ func (p *poller) board() {
 // take puts a connection onto the ring.
 func (g *ring) take(k *link) {
 	if n := len(g.free); n > 0 {
-		k.seat, g.free = g.free[n-1], g.free[:n-1]
+		k.slot, g.free = g.free[n-1], g.free[:n-1]
 	} else {
-		k.seat = len(g.seats)
-		g.seats = append(g.seats, nil)
+		k.slot = len(g.slots)
+		g.slots = append(g.slots, nil)
 	}
-	g.seats[k.seat] = k
+	g.slots[k.slot] = k
 	_ = k.p.Waiter.Control(unix.EPOLL_CTL_DEL, k.socketOf.fd, 0) // a second that reads would only be a nuisance
 	k.riding = true
 	g.hear(k)
@@ -151,7 +151,7 @@ func (k *link) queue() {
 	case k.sending || k.dead || l.next == l.tail:
 		return
 	}
-	b := l.at(l.next).round.bytes[k.offset:]
+	b := l.at(l.next).encodedRequest.bytes[k.offset:]
 	if l.tail-l.next > 1 || len(b) > ringMost || g.Full() {
 		k.write(false)
 		return
@@ -184,7 +184,7 @@ func (p *poller) ringWait(until time.Duration) {
 	}
 	sends := g.sends
 	err := g.Enter(wait, left, true)
-	p.Awake() // what is settled below is found without a wake
+	p.Awake() // what is completed below is found without a wake
 	now := p.s.sink.Now()
 	g.since = p.Since(g.looked, g.entered, now, socket.LeastSleep+time.Duration(sends)*sendCost)
 	impair.Point(impair.Receive, now)
@@ -215,7 +215,7 @@ func (p *poller) reap(now time.Duration) (some bool) {
 			g.awake = c.More
 		case tagLeave:
 		default:
-			k := g.seats[c.Tag>>tagBits]
+			k := g.slots[c.Tag>>tagBits]
 			l := k.l
 			l.mu.Lock()
 			l.since = g.since
@@ -227,8 +227,8 @@ func (p *poller) reap(now time.Duration) (some bool) {
 			l.mu.Unlock()
 			g.Release(&c)
 			if over {
-				g.seats[k.seat] = nil
-				g.free = append(g.free, k.seat)
+				g.slots[k.slot] = nil
+				g.free = append(g.free, k.slot)
 				p.drop(k)
 			}
 		}
@@ -284,7 +284,7 @@ func (p *poller) closeRing() {
 	}
 	p.ring = nil
 	_ = g.Close()
-	for _, k := range g.seats {
+	for _, k := range g.slots {
 		if k == nil {
 			continue
 		}
@@ -312,7 +312,7 @@ func (g *ring) busy() bool {
 	if g.awake {
 		return true
 	}
-	for _, k := range g.seats {
+	for _, k := range g.slots {
 		if k != nil && (k.sending || k.hearing || k.watching) {
 			return true
 		}

@@ -79,12 +79,12 @@ func (c *config) probeOne(ctx context.Context, client *http.Client, base string)
 	if err := v.read(body); err != nil {
 		return v, err
 	}
-	path := c.magazine.source.Path()
+	path := c.bodyPool.source.Path()
 	status, body, err = c.ask(ctx, client, http.MethodPost, c.url(base, path), c.empty())
 	if err != nil {
 		return v, err
 	}
-	v1 := c.magazine.source.ContentType() == "application/json"
+	v1 := c.bodyPool.source.ContentType() == "application/json"
 	switch class := classOf(status); {
 	case status/100 == 2, class == load.Throttled:
 		return v, nil
@@ -119,7 +119,7 @@ func (v *server) read(body []byte) error {
 			Built   string `json:"build_date"`
 		} `json:"ok"` // until 7.0
 	}
-	if told := json.Unmarshal(body, &info) == nil; !told { // to a stranger, or by a gateway
+	if parsed := json.Unmarshal(body, &info) == nil; !parsed { // to a stranger, or by a gateway
 		return nil
 	}
 	if info.Tagline != "" {
@@ -140,10 +140,10 @@ var errIndex = errors.New("this is Elasticsearch or OpenSearch, and no APM serve
 
 // empty is a request without events: the metadata alone.
 func (c *config) empty() []byte {
-	if c.magazine.source.ContentType() != apm.IntakeV2.ContentType() {
+	if c.bodyPool.source.ContentType() != apm.IntakeV2.ContentType() {
 		return []byte("{}")
 	}
-	b := c.magazine.source.Make(0).Bytes
+	b := c.bodyPool.source.Make(0).Bytes
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {
 		b = b[:i+1]
 	}

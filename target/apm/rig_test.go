@@ -151,10 +151,10 @@ func open(t testing.TB, text string, options map[string]string) *session {
 	return s.(*session)
 }
 
-// fire runs a plan whose shots are the session's requests.
+// fire runs a plan whose batches are the session's requests.
 func fire(t testing.TB, s *session, p load.Plan) *load.Result {
 	t.Helper()
-	p.EventsPerShot = s.cfg.magazine.most
+	p.BatchEvents = s.cfg.bodyPool.most
 	if p.MaxInFlight == 0 {
 		p.MaxInFlight = s.cfg.depth
 	}

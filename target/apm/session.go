@@ -34,22 +34,22 @@ type session struct {
 	cfg     *config
 	servers []server
 	lanes   []runner
-	client  *http.Client // for questions; not for shots
+	client  *http.Client // for questions; not for batches
 	indexed *index       // nil: nothing is counted
 	errors  tally        // what servers said was wrong
 	absent  dial.Absence // of servers, during the run
 
-	ctx     context.Context // of the lanes' goroutines
-	cancel  context.CancelFunc
-	tasks   sync.WaitGroup
-	pollers []*poller // of plain connections; none where the system has none
-	polled  bool      // sending threads wait in them
-	noRing  bool      // and do so by epoll
-	sink    load.Sink
-	wall    time.Time    // when the run started
-	road    atomic.Value // a string: how answers are read, once that is known
-	written atomic.Uint64
-	read    atomic.Uint64
+	ctx      context.Context // of the lanes' goroutines
+	cancel   context.CancelFunc
+	tasks    sync.WaitGroup
+	pollers  []*poller // of plain connections; none where the system has none
+	polled   bool      // sending threads wait in them
+	noRing   bool      // and do so by epoll
+	sink     load.Sink
+	wall     time.Time    // when the run started
+	ioMethod atomic.Value // a string: how answers are read, once that is known
+	written  atomic.Uint64
+	read     atomic.Uint64
 }
 
 // openTimeout bounds all of Open, so that a wrong address is told soon.
@@ -79,15 +79,15 @@ func (s *session) open(ctx context.Context) error {
 	if err := s.probe(probing); err != nil {
 		return err
 	}
-	belts, err := c.magazine.belts(c.clients, c.depth, func(lane, size int) []byte { return c.head(c.base(lane), size) })
+	cycles, err := c.bodyPool.cycles(c.clients, c.depth, func(lane, size int) []byte { return c.head(c.base(lane), size) })
 	if err != nil {
 		return err
 	}
 	if c.raw() {
-		err = s.connect(ctx, belts)
+		err = s.connect(ctx, cycles)
 	} else {
-		for i := range belts {
-			s.lanes = append(s.lanes, newCourier(s, i, belts))
+		for i := range cycles {
+			s.lanes = append(s.lanes, newHTTPLane(s, i, cycles))
 		}
 	}
 	if err != nil {
@@ -105,15 +105,15 @@ func (s *session) open(ctx context.Context) error {
 func (c *config) base(lane int) string { return c.bases[lane%len(c.bases)] }
 
 // connect makes the lanes and their first connections, some at a time.
-func (s *session) connect(ctx context.Context, belts []*belt) error {
+func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 	c := s.cfg
 	var (
 		wg     sync.WaitGroup
 		places = make(chan struct{}, 32)
-		conns  = make([]net.Conn, len(belts))
-		faults = make([]error, len(belts))
+		conns  = make([]net.Conn, len(cycles))
+		faults = make([]error, len(cycles))
 	)
-	for i := range belts {
+	for i := range cycles {
 		wg.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
@@ -121,13 +121,13 @@ func (s *session) connect(ctx context.Context, belts []*belt) error {
 		})
 	}
 	wg.Wait()
-	for i := range belts {
-		l := &lane{s: s, id: i, base: c.base(i), belts: belts, ring: make([]request, c.depth), first: conns[i]}
+	for i := range cycles {
+		l := &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[i]}
 		s.lanes = append(s.lanes, l)
 	}
 	for i, err := range faults {
 		if err != nil {
-			return c.explain(fmt.Sprintf("make connection %d of %d to %s", i+1, len(belts), c.base(i)), err)
+			return c.explain(fmt.Sprintf("make connection %d of %d to %s", i+1, len(cycles), c.base(i)), err)
 		}
 	}
 	return nil
@@ -164,19 +164,19 @@ func (s *session) Close() error {
 	return nil
 }
 
-// Deal implements load.Target: a request's events in a row to each connection.
-func (s *session) Deal() load.Deal {
-	return load.Blocks(len(s.lanes), s.cfg.magazine.block())
+// Partitioner implements load.Target: a request's events in a row to each connection.
+func (s *session) Partitioner() load.Partitioner {
+	return load.Blocks(len(s.lanes), s.cfg.bodyPool.block())
 }
 
 // Client implements load.Target.
-func (s *session) Client(stripe int32) int { return int(stripe) }
+func (s *session) Client(stream int32) int { return int(stream) }
 
 // Clients implements load.Target.
 func (s *session) Clients() int { return len(s.lanes) }
 
 // Route implements load.Target.
-func (s *session) Route(stripe int32) load.Lane { return s.lanes[stripe] }
+func (s *session) Route(stream int32) load.Lane { return s.lanes[stream] }
 
 // Wire implements load.Target: bytes of HTTP, before TLS.
 func (s *session) Wire() (written, read uint64) { return s.written.Load(), s.read.Load() }
@@ -191,11 +191,11 @@ func (s *session) Start(sink load.Sink) {
 			s.tasks.Go(p.run)
 		}
 	}
-	road := "runtime"
+	ioMethod := "runtime"
 	if len(s.pollers) > 0 {
-		road = "epoll"
+		ioMethod = "epoll"
 	}
-	s.road.Store(road)
+	s.ioMethod.Store(ioMethod)
 	for _, l := range s.lanes {
 		l.start(s.ctx)
 	}
@@ -227,7 +227,7 @@ const largeRequest = 64 << 10
 // and is idle half of the time, while two on two processors are in the way of a
 // server there, and find fewer answers at a time.
 func (s *session) Threads(processors int) int {
-	if m := s.cfg.magazine; s.polls() && m.bytes < m.count*largeRequest {
+	if m := s.cfg.bodyPool; s.polls() && m.bytes < m.count*largeRequest {
 		return (processors + 1) / 2
 	}
 	return processors

@@ -47,8 +47,8 @@ func TestJudged(t *testing.T) {
 				}
 				sess := open(t, "apm+http://"+s.Addr(), all)
 				r := fire(t, sess, plan(503))
-				if r.Hold.Acked != 503 {
-					t.Errorf("acked %d of 503: %v", r.Hold.Acked, r.Failures)
+				if r.Measurement.Acked != 503 {
+					t.Errorf("acked %d of 503: %v", r.Measurement.Acked, r.Failures)
 				}
 			})
 		}
@@ -65,12 +65,12 @@ func TestIndexedThroughStandin(t *testing.T) {
 				"index": n.URL, "index-pattern": "traces-apm*,logs-apm*,metrics-apm*", "index-still": "1s", "index-wait": "1m", "gzip": "1",
 			})
 			r := fire(t, sess, plan(2005))
-			x, err := sess.Confirm(t.Context(), r.Hold.Acked)
+			x, err := sess.Confirm(t.Context(), r.Measurement.Acked)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Hold.Acked != 2005 || x.Expected != 2005 || x.Documents() != 2005-int64(lose) || !x.Still {
-				t.Errorf("acked %d, indexed %+v; want 2005 and %d documents", r.Hold.Acked, x, 2005-lose)
+			if r.Measurement.Acked != 2005 || x.Expected != 2005 || x.Documents() != 2005-int64(lose) || !x.Still {
+				t.Errorf("acked %d, indexed %+v; want 2005 and %d documents", r.Measurement.Acked, x, 2005-lose)
 			}
 			if x.Queued == nil || *x.Queued != 0 {
 				t.Errorf("the server still holds %v", x.Queued)

@@ -12,7 +12,7 @@ import (
 )
 
 // The suite that every kind passes, over all the ways in which requests travel.
-// Its shots are of one event: what a request holds is decided by its make-up,
+// Its batches are of one event: what a request holds is decided by its make-up,
 // so the size of one does not depend on how many the engine would like.
 func TestSuite(t *testing.T) {
 	for _, tt := range []struct {

@@ -10,30 +10,30 @@ import (
 	"carronade/units"
 )
 
-// A stock is the record batches encoded ahead of a run. Their records are
-// never written to after they were made: what changes from shot to shot is the
-// 61 bytes of the batch header, which are made anew for each. So one stock
-// serves all lanes and any number of shots in flight, stays in the processor's
+// A batchPool is the record batches encoded ahead of a run. Their records are
+// never written to after they were made: what changes from batch to batch is the
+// 61 bytes of the batch header, which are made anew for each. So one batch pool
+// serves all lanes and any number of batches in flight, stays in the processor's
 // cache, and needs no bookkeeping of what is still being sent.
 //
 // The checksum that covers both is joined from two (see wire/kafka, Seal).
-type stock struct {
-	drafts  []draft
-	byPart  [][]draft // by partition, where keys choose it; else nil
-	memory  [][]byte  // off the heap
-	headers []byte    // of every record, encoded
-	stamped bool      // every value has room for a stamp
-	events  int
-	raw     int64 // bytes of records
-	warning string
+type batchPool struct {
+	templates []template
+	byPart    [][]template // by partition, where keys choose it; else nil
+	memory    [][]byte     // off the heap
+	headers   []byte       // of every record, encoded
+	stamped   bool         // every value has room for a stamp
+	events    int
+	raw       int64 // bytes of records
+	warning   string
 
 	codec  kafka.Codec
-	packed int64 // bytes of all drafts whole, compressed
+	packed int64 // bytes of all templates whole, compressed
 }
 
-// A draft is the records of one batch, made whole. Any number of its records
+// A template is the records of one batch, made whole. Any number of its records
 // from the first on is a batch, too.
-type draft struct {
+type template struct {
 	id     int32
 	recs   []byte   // off the heap
 	ends   []uint32 // where each record ends in recs
@@ -47,20 +47,20 @@ type draft struct {
 	fullSum kafka.Sum
 }
 
-// most bounds the drafts, and with them the tables beside the records, where
-// events or shots are tiny.
-const mostDrafts = 4096
+// most bounds the templates, and with them the tables beside the records, where
+// events or batches are tiny.
+const mostTemplates = 4096
 
-// stockConfig is what a stock is made from.
-type stockConfig struct {
-	gen           *payload.Generator
-	codec         kafka.Codec
-	batchSize     int   // bytes of a batch with its header, uncompressed
-	eventsPerShot int   // 0: as many as fit
-	pool          int64 // bytes of records
-	stamps        bool  // keep where values begin
-	hashes        bool  // keep hashes of keys
-	cycle         *keyCycle
+// batchPoolConfig is what a batch pool is made from.
+type batchPoolConfig struct {
+	gen         *payload.Generator
+	codec       kafka.Codec
+	batchSize   int   // bytes of a batch with its header, uncompressed
+	batchEvents int   // 0: as many as fit
+	pool        int64 // bytes of records
+	stamps      bool  // keep where values begin
+	hashes      bool  // keep hashes of keys
+	cycle       *keyCycle
 }
 
 // encodedHeaders are the headers that every record has.
@@ -73,14 +73,14 @@ func encodedHeaders(gen *payload.Generator) (encoded []byte, eventBytes int) {
 	return kafka.AppendHeaders(nil, hs), eventBytes
 }
 
-// newStock encodes the batches.
-func newStock(c stockConfig) (*stock, error) {
-	s := &stock{codec: c.codec, stamped: c.stamps && c.codec == kafka.None}
+// newBatchPool encodes the batches.
+func newBatchPool(c batchPoolConfig) (*batchPool, error) {
+	s := &batchPool{codec: c.codec, stamped: c.stamps && c.codec == kafka.None}
 	var headerBytes int
 	s.headers, headerBytes = encodedHeaders(c.gen)
 	if c.cycle == nil {
 		n := uint64(0)
-		if err := s.fill(c, &s.drafts, headerBytes, c.pool, func() uint64 { n++; return n - 1 }); err != nil {
+		if err := s.fill(c, &s.templates, headerBytes, c.pool, func() uint64 { n++; return n - 1 }); err != nil {
 			return nil, err
 		}
 		return s, nil
@@ -90,7 +90,7 @@ func newStock(c stockConfig) (*stock, error) {
 	if err := s.bound(&c); err != nil {
 		return nil, err
 	}
-	s.byPart = make([][]draft, len(c.cycle.events))
+	s.byPart = make([][]template, len(c.cycle.events))
 	for p, events := range c.cycle.events {
 		if len(events) == 0 {
 			continue
@@ -110,7 +110,7 @@ const mostAhead = 256 << 20
 
 // bound makes batches smaller where one for each partition would be too much
 // memory, and refuses where that does not help.
-func (s *stock) bound(c *stockConfig) error {
+func (s *batchPool) bound(c *batchPoolConfig) error {
 	parts := int64(0)
 	for _, events := range c.cycle.events {
 		if len(events) > 0 {
@@ -124,7 +124,7 @@ func (s *stock) bound(c *stockConfig) error {
 	per := int(most/parts) + kafka.HeaderSize
 	least := c.least(len(s.headers))
 	whole := max(c.batchSize, least) // one event is never cut
-	if c.eventsPerShot > 0 {
+	if c.batchEvents > 0 {
 		whole = least // more they never hold
 	}
 	if per >= whole {
@@ -145,8 +145,8 @@ func (s *stock) bound(c *stockConfig) error {
 }
 
 // least is the bytes of the smallest batch there may be, in the mean: of one
-// event, or of as many as a shot has.
-func (c *stockConfig) least(headersLen int) int {
+// event, or of as many as a batch has.
+func (c *batchPoolConfig) least(headersLen int) int {
 	keys, n := 0, 0
 	for _, events := range c.cycle.events {
 		if len(events) > 0 && c.gen.HasKey() {
@@ -154,15 +154,15 @@ func (c *stockConfig) least(headersLen int) int {
 			n++
 		}
 	}
-	count := max(1, c.eventsPerShot)
+	count := max(1, c.batchEvents)
 	// An upper bound of what is around a key and a value.
 	record := kafka.RecordSize(int32(min(count, math.MaxInt32)), keys/max(1, n)+1, int(math.Ceil(c.gen.MeanSize())), headersLen)
 	return min(kafka.HeaderSize+count*record, max(c.batchSize, kafka.HeaderSize+record))
 }
 
-// fill makes drafts of the events that next gives until they have the bytes
+// fill makes templates of the events that next gives until they have the bytes
 // asked for; at least one.
-func (s *stock) fill(c stockConfig, to *[]draft, headerBytes int, bytes int64, next func() uint64) error {
+func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, bytes int64, next func() uint64) error {
 	var z *kafka.Compressor
 	if s.codec != kafka.None {
 		var err error
@@ -172,9 +172,9 @@ func (s *stock) fill(c stockConfig, to *[]draft, headerBytes int, bytes int64, n
 	}
 	limit := c.batchSize - kafka.HeaderSize
 	var buf []byte
-	pending, held := next(), int64(0)
-	for len(*to) == 0 || held+int64(limit) <= bytes && s.events < math.MaxInt32 && len(*to) < mostDrafts {
-		d := draft{id: int32(len(*to))}
+	pending, filled := next(), int64(0)
+	for len(*to) == 0 || filled+int64(limit) <= bytes && s.events < math.MaxInt32 && len(*to) < mostTemplates {
+		d := template{id: int32(len(*to))}
 		buf = buf[:0]
 		var key []byte
 		sum, total := uint32(0), 0
@@ -208,7 +208,7 @@ func (s *stock) fill(c stockConfig, to *[]draft, headerBytes int, bytes int64, n
 			d.sums = append(d.sums, sum)
 			d.bytes = append(d.bytes, uint32(total))
 			pending = next()
-			if len(d.ends) == c.eventsPerShot {
+			if len(d.ends) == c.batchEvents {
 				break
 			}
 		}
@@ -228,7 +228,7 @@ func (s *stock) fill(c stockConfig, to *[]draft, headerBytes int, bytes int64, n
 			d.fullSum = kafka.SumOf(d.full)
 			s.packed += int64(len(d.full))
 		}
-		held += int64(len(recs))
+		filled += int64(len(recs))
 		s.raw += int64(len(recs))
 		s.events += len(d.ends)
 		*to = append(*to, d)
@@ -237,7 +237,7 @@ func (s *stock) fill(c stockConfig, to *[]draft, headerBytes int, bytes int64, n
 }
 
 // keep copies b off the heap, in pieces of a mapping that holds many.
-func (s *stock) keep(b []byte) ([]byte, error) {
+func (s *batchPool) keep(b []byte) ([]byte, error) {
 	const piece = 1 << 20
 	var room []byte
 	if n := len(s.memory); n > 0 {
@@ -258,22 +258,22 @@ func (s *stock) keep(b []byte) ([]byte, error) {
 }
 
 // free gives the memory back. Nothing may be in flight any more.
-func (s *stock) free() error {
+func (s *batchPool) free() error {
 	var first error
 	for _, m := range s.memory {
 		if err := freeOffHeap(m[:cap(m)]); err != nil && first == nil {
 			first = err
 		}
 	}
-	s.memory, s.drafts, s.byPart = nil, nil, nil
+	s.memory, s.templates, s.byPart = nil, nil, nil
 	return first
 }
 
-// pick returns the draft for the shot of a stripe that begins with its event
+// pick returns the template for the batch of a stream that begins with its event
 // first: always the same one, so that what was said about its room holds when
 // it is fired. nil: the partition has no keys.
-func (s *stock) pick(stripe, partition int32, first uint64) *draft {
-	ds := s.drafts
+func (s *batchPool) pick(stream, partition int32, first uint64) *template {
+	ds := s.templates
 	if s.byPart != nil {
 		ds = s.byPart[partition]
 	}
@@ -284,18 +284,18 @@ func (s *stock) pick(stripe, partition int32, first uint64) *draft {
 		return &ds[0]
 	}
 	// Fibonacci hashing, by its high bits.
-	h := (first + uint64(uint32(stripe))<<40 + 1) * 0x9e3779b97f4a7c15
+	h := (first + uint64(uint32(stream))<<40 + 1) * 0x9e3779b97f4a7c15
 	return &ds[(h>>32)*uint64(len(ds))>>32]
 }
 
-// events is how many records the draft has.
-func (d *draft) events() int { return len(d.ends) }
+// events is how many records the template has.
+func (d *template) events() int { return len(d.ends) }
 
 // size is the bytes of the first k records.
-func (d *draft) size(k int) int { return int(d.ends[k-1]) }
+func (d *template) size(k int) int { return int(d.ends[k-1]) }
 
 // sum is their checksum.
-func (d *draft) sum(k int) kafka.Sum {
+func (d *template) sum(k int) kafka.Sum {
 	if k == len(d.ends) {
 		return d.whole
 	}

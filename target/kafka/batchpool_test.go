@@ -24,9 +24,9 @@ func generator(t testing.TB, s payload.Spec) *payload.Generator {
 	return g
 }
 
-// Any number of a draft's records is a batch: its bytes, its sum and its
+// Any number of a template's records is a batch: its bytes, its sum and its
 // events' bytes are those of the records themselves.
-func TestDraftPrefixes(t *testing.T) {
+func TestTemplatePrefixes(t *testing.T) {
 	sizes := []string{"0", "1", "100", "0-300", "lognormal(50,1)"}
 	rapid.Check(t, func(rt *rapid.T) {
 		spec := payload.Spec{
@@ -39,14 +39,14 @@ func TestDraftPrefixes(t *testing.T) {
 		}
 		gen := generator(t, spec)
 		batch := rapid.IntRange(100, 20_000).Draw(rt, "batch size")
-		per := rapid.IntRange(0, 5).Draw(rt, "events per shot")
-		s, err := newStock(stockConfig{gen: gen, batchSize: batch, eventsPerShot: per, pool: 64 << 10, stamps: true})
+		per := rapid.IntRange(0, 5).Draw(rt, "events per batch")
+		s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: batch, batchEvents: per, pool: 64 << 10, stamps: true})
 		if err != nil {
 			rt.Fatal(err)
 		}
 		defer s.free()
 		number := uint64(0)
-		for _, d := range s.drafts {
+		for _, d := range s.templates {
 			if len(d.recs) > batch-kafka.HeaderSize && d.events() > 1 {
 				rt.Fatalf("%d records are %d bytes, more than a batch of %d", d.events(), len(d.recs), batch)
 			}
@@ -78,70 +78,70 @@ func TestDraftPrefixes(t *testing.T) {
 				rt.Fatal(err)
 			}
 			if total != int(d.bytes[k-1]) {
-				rt.Fatalf("%d events have %d bytes, the draft says %d", k, total, d.bytes[k-1])
+				rt.Fatalf("%d events have %d bytes, the template says %d", k, total, d.bytes[k-1])
 			}
 			number += uint64(d.events())
 		}
 	})
 }
 
-func TestStockFillsThePool(t *testing.T) {
+func TestBatchPoolFills(t *testing.T) {
 	gen := generator(t, payload.Spec{Size: "100"})
 	for _, tt := range []struct {
-		pool   int64
-		drafts int
+		pool      int64
+		templates int
 	}{{0, 1}, {256 << 10, 1}, {1 << 20, 4}, {3 << 20, 12}} {
-		s, err := newStock(stockConfig{gen: gen, batchSize: 256 << 10, pool: tt.pool})
+		s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: tt.pool})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.drafts) != tt.drafts {
-			t.Errorf("a pool of %d has %d drafts, want %d", tt.pool, len(s.drafts), tt.drafts)
+		if len(s.templates) != tt.templates {
+			t.Errorf("a pool of %d has %d templates, want %d", tt.pool, len(s.templates), tt.templates)
 		}
 		if err := s.free(); err != nil {
 			t.Error(err)
 		}
 	}
-	s, err := newStock(stockConfig{gen: gen, batchSize: 256 << 10, eventsPerShot: 1, pool: 64 << 20})
+	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, batchEvents: 1, pool: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.free()
-	if len(s.drafts) != mostDrafts {
-		t.Errorf("%d drafts of one event, want %d", len(s.drafts), mostDrafts)
+	if len(s.templates) != mostTemplates {
+		t.Errorf("%d templates of one event, want %d", len(s.templates), mostTemplates)
 	}
 }
 
-// Which draft a shot is made from depends on its place alone, and all are
+// Which template a batch is made from depends on its place alone, and all are
 // used about as often.
 func TestPick(t *testing.T) {
-	s := &stock{drafts: make([]draft, 4)}
-	seen := map[*draft]int{}
-	for stripe := range int32(8) {
+	s := &batchPool{templates: make([]template, 4)}
+	seen := map[*template]int{}
+	for stream := range int32(8) {
 		for first := uint64(0); first < 2000*2383; first += 2383 {
-			d := s.pick(stripe, 0, first)
-			if d != s.pick(stripe, 0, first) {
-				t.Fatal("another draft at the second look")
+			d := s.pick(stream, 0, first)
+			if d != s.pick(stream, 0, first) {
+				t.Fatal("another template at the second look")
 			}
 			seen[d]++
 		}
 	}
 	for d, n := range seen {
 		if n < 3000 || n > 5000 {
-			t.Errorf("draft %p was picked %d times of 16000", d, n)
+			t.Errorf("template %p was picked %d times of 16000", d, n)
 		}
 	}
 	if len(seen) != 4 {
-		t.Errorf("%d of 4 drafts are used", len(seen))
+		t.Errorf("%d of 4 templates are used", len(seen))
 	}
 }
 
-func TestStripes(t *testing.T) {
+func TestStreams(t *testing.T) {
 	gen := generator(t, payload.Spec{Key: "uniform(1000)"})
 	tests := []struct {
 		part    partitioner
 		clients int
-		stripes int
+		streams int
 	}{
 		{partitioner{kind: "roundrobin"}, 1, 6},
 		{partitioner{kind: "roundrobin"}, 3, 18},
@@ -152,25 +152,25 @@ func TestStripes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s by %d", tt.part, tt.clients), func(t *testing.T) {
-			s := newStripes(tt.part, tt.clients, 6, gen, 100)
-			if s.deal.Stripes() != tt.stripes {
-				t.Fatalf("%d stripes, want %d", s.deal.Stripes(), tt.stripes)
+			s := newStreams(tt.part, tt.clients, 6, gen, 100)
+			if s.partitioner.Streams() != tt.streams {
+				t.Fatalf("%d streams, want %d", s.partitioner.Streams(), tt.streams)
 			}
 			const events = 50_000
 			perClient := make([]uint64, tt.clients)
-			for i := range int32(tt.stripes) {
+			for i := range int32(tt.streams) {
 				c, p := s.client(i), s.partition(i)
 				if c < 0 || c >= tt.clients || p < 0 || p >= 6 || tt.part.kind == "fixed" && p != 4 {
-					t.Errorf("stripe %d: client %d, partition %d", i, c, p)
+					t.Errorf("stream %d: client %d, partition %d", i, c, p)
 				}
-				perClient[c] += s.deal.Before(i, events)
+				perClient[c] += s.partitioner.Before(i, events)
 				if tt.part.kind != "murmur2" {
 					continue
 				}
-				for k := range s.deal.Before(i, 1000) {
-					key := gen.AppendKey(nil, s.deal.Event(i, k)%cycleEvents)
+				for k := range s.partitioner.Before(i, 1000) {
+					key := gen.AppendKey(nil, s.partitioner.Event(i, k)%cycleEvents)
 					if got := kafka.PartitionOf(key, 6); got != p {
-						t.Fatalf("event %d of stripe %d has key %s of partition %d, not %d", k, i, key, got, p)
+						t.Fatalf("event %d of stream %d has key %s of partition %d, not %d", k, i, key, got, p)
 					}
 				}
 			}
@@ -182,7 +182,7 @@ func TestStripes(t *testing.T) {
 				}
 			}
 			if total != events {
-				t.Errorf("%d events dealt, want %d", total, events)
+				t.Errorf("%d events divided, want %d", total, events)
 			}
 		})
 	}
@@ -190,32 +190,32 @@ func TestStripes(t *testing.T) {
 
 // Where keys choose among very many partitions, the batches of all of them have
 // a bound.
-func TestStockOfManyPartitions(t *testing.T) {
+func TestBatchPoolOfManyPartitions(t *testing.T) {
 	const partitions = 4000
 	for _, tt := range []struct {
-		name  string
-		size  string
-		codec kafka.Codec
-		pool  int64
-		shot  int
-		most  int64 // bytes held
-		warns bool
-		fails bool
+		name   string
+		size   string
+		codec  kafka.Codec
+		pool   int64
+		events int
+		most   int64 // bytes kept
+		warns  bool
+		fails  bool
 	}{
 		{name: "small events", size: "100", pool: 1 << 20, most: mostAhead, warns: true},
 		{name: "compressed", size: "100", codec: kafka.LZ4, pool: 1 << 20, most: mostAhead, warns: true},
 		{name: "a larger pool", size: "100", pool: 300 << 20, most: 300 << 20, warns: true},
 		{name: "large events", size: "100KiB", pool: 1 << 20, fails: true},
-		{name: "shots of many events", size: "100", pool: 1 << 20, shot: 1000, fails: true},
+		{name: "batches of many events", size: "100", pool: 1 << 20, events: 1000, fails: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
-			s, err := newStock(stockConfig{
-				gen: gen, codec: tt.codec, batchSize: 256 << 10, eventsPerShot: tt.shot, pool: tt.pool, cycle: newKeyCycle(gen, partitions),
+			s, err := newBatchPool(batchPoolConfig{
+				gen: gen, codec: tt.codec, batchSize: 256 << 10, batchEvents: tt.events, pool: tt.pool, cycle: newKeyCycle(gen, partitions),
 			})
 			if tt.fails {
-				var told *target.Error
-				if !errors.As(err, &told) || !strings.Contains(told.Hint, "--fresh") {
+				var targetErr *target.Error
+				if !errors.As(err, &targetErr) || !strings.Contains(targetErr.Hint, "--fresh") {
 					t.Fatalf("got %v, want a refusal with the way out", err)
 				}
 				return
@@ -224,8 +224,8 @@ func TestStockOfManyPartitions(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.free()
-			if held := s.raw + s.packed; held > tt.most || held < tt.most/4 {
-				t.Errorf("%d bytes are kept, want %d at most, and not much less", held, tt.most)
+			if kept := s.raw + s.packed; kept > tt.most || kept < tt.most/4 {
+				t.Errorf("%d bytes are kept, want %d at most, and not much less", kept, tt.most)
 			}
 			if (s.warning != "") != tt.warns {
 				t.Errorf("got the warning %q", s.warning)
@@ -238,7 +238,7 @@ func TestStockOfManyPartitions(t *testing.T) {
 		})
 	}
 	gen := generator(t, payload.Spec{Size: "100", Key: "seq"})
-	s, err := newStock(stockConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: newKeyCycle(gen, 12)})
+	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: newKeyCycle(gen, 12)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,35 +252,35 @@ func TestStockOfManyPartitions(t *testing.T) {
 // it says nothing where batches are smaller by themselves.
 func TestBoundOfManyPartitions(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		size  string
-		parts int
-		batch int
-		shot  int
-		codec kafka.Codec
-		warns bool
-		fails bool
+		name   string
+		size   string
+		parts  int
+		batch  int
+		events int
+		codec  kafka.Codec
+		warns  bool
+		fails  bool
 	}{
 		{name: "large batches", size: "100", parts: 2000, batch: 1_000_000, warns: true},
 		{name: "large batches, compressed", size: "100", parts: 2000, batch: 1_000_000, codec: kafka.LZ4, warns: true},
-		{name: "large batches of few events", size: "100", parts: 2000, batch: 1_000_000, shot: 1},
-		{name: "few events, compressed", size: "100", parts: 2000, batch: 1_000_000, shot: 100, codec: kafka.LZ4},
-		{name: "small batches of many events", size: "100", parts: 2000, batch: 16 << 10, shot: 100_000},
-		{name: "many events", size: "100", parts: 2000, batch: 1_000_000, shot: 5000, fails: true},
+		{name: "large batches of few events", size: "100", parts: 2000, batch: 1_000_000, events: 1},
+		{name: "few events, compressed", size: "100", parts: 2000, batch: 1_000_000, events: 100, codec: kafka.LZ4},
+		{name: "small batches of many events", size: "100", parts: 2000, batch: 16 << 10, events: 100_000},
+		{name: "many events", size: "100", parts: 2000, batch: 1_000_000, events: 5000, fails: true},
 		{name: "large events", size: "200KiB", parts: 2000, batch: 256 << 10, fails: true},
-		{name: "large events one by one", size: "200KiB", parts: 2000, batch: 1 << 20, shot: 1, fails: true},
+		{name: "large events one by one", size: "200KiB", parts: 2000, batch: 1 << 20, events: 1, fails: true},
 		{name: "events larger than batches", size: "200KiB", parts: 2000, batch: 16 << 10, fails: true},
-		{name: "at the default", size: "100", parts: 17_000, batch: 16 << 10, shot: 1},
+		{name: "at the default", size: "100", parts: 17_000, batch: 16 << 10, events: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
 			cycle := newKeyCycle(gen, tt.parts)
 			bound := func(pool int64) (said string, failed bool) {
-				s := stock{codec: tt.codec}
-				err := s.bound(&stockConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, eventsPerShot: tt.shot, pool: pool, cycle: cycle})
-				var told *target.Error
-				if errors.As(err, &told) {
-					return told.Hint, true
+				s := batchPool{codec: tt.codec}
+				err := s.bound(&batchPoolConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, batchEvents: tt.events, pool: pool, cycle: cycle})
+				var targetErr *target.Error
+				if errors.As(err, &targetErr) {
+					return targetErr.Hint, true
 				}
 				return s.warning, false
 			}
@@ -306,11 +306,11 @@ func TestBoundOfManyPartitions(t *testing.T) {
 
 // What is encoded as it goes needs no batches ahead, however many partitions
 // there are.
-func TestFreshStock(t *testing.T) {
+func TestFreshBatchPool(t *testing.T) {
 	c := fake(t, 200)
 	p := opened(t, c.ListenAddrs(), nil, "fresh=true", "partitioner=murmur2", "key=seq")
-	if p.stock.raw > 256<<10 {
-		t.Errorf("%d bytes are kept, and none are sent", p.stock.raw)
+	if p.batchPool.raw > 256<<10 {
+		t.Errorf("%d bytes are kept, and none are sent", p.batchPool.raw)
 	}
 	if got := tally(newRig(t, p).fire(3000)); got.acked != 3000 {
 		t.Errorf("%+v, want all acked", got)

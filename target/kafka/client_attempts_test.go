@@ -56,8 +56,8 @@ func TestClientAttempts(t *testing.T) {
 			}
 			const events = 200
 			res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(2000), events)})
-			if res.Hold.Acked != events {
-				t.Errorf("%d of %d events acked", res.Hold.Acked, events)
+			if res.Measurement.Acked != events {
+				t.Errorf("%d of %d events acked", res.Measurement.Acked, events)
 			}
 			p := s.Target().(*clientProducer)
 			a := &p.attempts
@@ -67,7 +67,7 @@ func TestClientAttempts(t *testing.T) {
 			if got, want := a.written.Load(), seen.Load(); got != want {
 				t.Errorf("%d batches were written, the broker saw %d", got, want)
 			}
-			if _, told := p.facts()["batch_attempts"]; told != (tt.refused+tt.unanswered > 0) {
+			if _, counted := p.facts()["batch_attempts"]; counted != (tt.refused+tt.unanswered > 0) {
 				t.Errorf("got the facts %v", p.facts())
 			}
 		})

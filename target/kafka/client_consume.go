@@ -17,7 +17,7 @@ import (
 )
 
 // A clientSource consumes by franz-go, as an application would: as members of
-// a group, whose partitions come and go, or from partitions dealt to the
+// a group, whose partitions come and go, or from partitions given to the
 // clients for good. Records are decoded by the client; an arrival is what one
 // poll returned of one partition.
 type clientSource struct {
@@ -310,7 +310,7 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Durat
 		}
 		if s.stamped {
 			st, ok := kafka.ParseStamp(rec.Value)
-			m := load.Stamp{Run: st.Run, Stripe: st.Stripe, Index: st.Index, Offset: rec.Offset, Bad: !ok}
+			m := load.Stamp{Run: st.Run, Stream: st.Stream, Index: st.Index, Offset: rec.Offset, Bad: !ok}
 			if s.cl.cfg.compacted {
 				m.Key = hashKey(rec.Key)
 			}

@@ -62,16 +62,16 @@ func (c *content) prepare(gen *payload.Generator, cfg *config, cyclic bool) {
 	}
 }
 
-// fill makes the records of a shot and returns their bytes.
-func (c *content) fill(to *clientShot, shot *load.Shot) (bytes int64) {
+// fill makes the records of a batch and returns their bytes.
+func (c *content) fill(to *clientBatch, batch *load.Batch) (bytes int64) {
 	l := to.l
 	p := l.s.p
-	deal := p.stripes.deal
+	partitioner := p.streams.partitioner
 	wall := time.Now()
 	run := uint32(c.cfg.runID)
 	to.bytes = to.bytes[:0]
 	for i := range to.records {
-		n := deal.Event(shot.Stripe, shot.First+uint64(i))
+		n := partitioner.Event(batch.Stream, batch.First+uint64(i))
 		r := &to.records[i]
 		*r = kgo.Record{Topic: c.cfg.topic, Partition: l.partition, Timestamp: wall, Headers: c.headers}
 		switch {
@@ -95,7 +95,7 @@ func (c *content) fill(to *clientShot, shot *load.Shot) (bytes int64) {
 			r.Value = c.values[n%uint64(len(c.values))]
 		}
 		if c.stamped && len(r.Value) >= kafka.StampSize {
-			st := kafka.Stamp{Run: run, Stripe: shot.Stripe, Index: shot.First + uint64(i)}
+			st := kafka.Stamp{Run: run, Stream: batch.Stream, Index: batch.First + uint64(i)}
 			st.Put(r.Value)
 		}
 		bytes += int64(len(r.Key)+len(r.Value)) + c.fixed

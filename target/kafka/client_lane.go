@@ -20,18 +20,18 @@ type clientLane struct {
 	fired []member // its events in the open transaction, guarded by that
 
 	mu     sync.Mutex // guards what follows and the order of Settle
-	live   map[*clientShot]bool
-	idle   []*clientShot // used again: records are large
-	turned []*clientShot // turned away, to be settled: there are no transactions any more
+	live   map[*clientBatch]bool
+	idle   []*clientBatch // used again: records are large
+	turned []*clientBatch // turned away, to be completed: there are no transactions any more
 	closed bool
 	out    [1]load.Outcome
 }
 
-// A clientShot is a shot with its records, on its way. It is used again, with
+// A clientBatch is a batch with its records, on its way. It is used again, with
 // its memory, by its lane.
-type clientShot struct {
+type clientBatch struct {
 	l       *clientLane
-	shot    load.Shot
+	batch   load.Batch
 	sent    time.Duration
 	records []kgo.Record
 	bytes   []byte // of records that are fresh or stamped
@@ -45,7 +45,7 @@ type clientShot struct {
 	last    int64
 }
 
-// A trouble is the first error of a shot.
+// A trouble is the first error of a batch.
 type trouble struct {
 	class load.Class
 	text  string
@@ -55,10 +55,10 @@ type trouble struct {
 func (l *clientLane) ID() int { return l.id }
 
 // Room implements load.Lane.
-func (l *clientLane) Room(int32, uint64) int { return l.s.p.perShot }
+func (l *clientLane) Room(int32, uint64) int { return l.s.p.perBatch }
 
 // Fire implements load.Lane.
-func (l *clientLane) Fire(shots []load.Shot) int {
+func (l *clientLane) Fire(batches []load.Batch) int {
 	s := l.s
 	if t := s.txn; t != nil {
 		if !t.mu.TryLock() {
@@ -69,8 +69,8 @@ func (l *clientLane) Fire(shots []load.Shot) int {
 			return 0
 		}
 	}
-	for i := range shots {
-		n := int64(shots[i].Events)
+	for i := range batches {
+		n := int64(batches[i].Events)
 		if b := s.buffered.Add(n); b > mostBuffered && b > n {
 			s.buffered.Add(-n)
 			s.refused.Store(true)
@@ -80,23 +80,23 @@ func (l *clientLane) Fire(shots []load.Shot) int {
 			}
 			return i
 		}
-		l.fire(&shots[i])
+		l.fire(&batches[i])
 	}
-	return len(shots)
+	return len(batches)
 }
 
 // Flush implements load.Lane: franz-go writes when it sees fit.
 func (l *clientLane) Flush() {}
 
-func (l *clientLane) fire(shot *load.Shot) {
+func (l *clientLane) fire(batch *load.Batch) {
 	p := l.s.p
-	n := int(shot.Events)
+	n := int(batch.Events)
 	l.mu.Lock()
-	var c *clientShot
+	var c *clientBatch
 	if k := len(l.idle) - 1; k >= 0 {
 		c, l.idle = l.idle[k], l.idle[:k]
 	} else {
-		c = &clientShot{l: l}
+		c = &clientBatch{l: l}
 		c.promise = c.kept
 	}
 	l.live[c] = true
@@ -112,15 +112,15 @@ func (l *clientLane) fire(shot *load.Shot) {
 	c.failed.Store(0)
 	c.trouble.Store(nil)
 	c.sent = p.sink.Now()
-	shot.Bytes = p.content.fill(c, shot)
-	c.shot = *shot
+	batch.Bytes = p.content.fill(c, batch)
+	c.batch = *batch
 	if t := l.s.txn; t != nil {
 		if !t.open {
 			l.turnAway(c, t.broken)
 			return
 		}
 		t.events += n
-		l.note(shot)
+		l.note(batch)
 	}
 	ctx := context.Background()
 	for i := range c.records {
@@ -128,17 +128,17 @@ func (l *clientLane) fire(shot *load.Shot) {
 	}
 }
 
-// turnAway keeps a shot that cannot be fired any more until it is refused.
-func (l *clientLane) turnAway(c *clientShot, why string) {
+// turnAway keeps a batch that cannot be fired any more until it is refused.
+func (l *clientLane) turnAway(c *clientBatch, why string) {
 	c.sent = -1
-	c.failed.Store(c.shot.Events)
+	c.failed.Store(c.batch.Events)
 	c.trouble.Store(&trouble{load.Rejected, why})
 	l.mu.Lock()
 	l.turned = append(l.turned, c)
 	l.mu.Unlock()
 }
 
-// refuse settles what was turned away. Without it a run that waits for its
+// refuse completes what was turned away. Without it a run that waits for its
 // number of events would wait for ever.
 func (s *clientSender) refuse() {
 	for _, l := range s.lanes {
@@ -147,13 +147,13 @@ func (s *clientSender) refuse() {
 		l.turned = nil
 		l.mu.Unlock()
 		for _, c := range turned {
-			l.settle(c)
+			l.complete(c)
 		}
 	}
 }
 
 // kept is called for each record, by one goroutine of the client.
-func (c *clientShot) kept(r *kgo.Record, err error) {
+func (c *clientBatch) kept(r *kgo.Record, err error) {
 	switch {
 	case err != nil:
 		class, certain := classify(err)
@@ -173,18 +173,18 @@ func (c *clientShot) kept(r *kgo.Record, err error) {
 		c.last = r.Offset
 	}
 	if c.pending.Add(-1) == 0 {
-		c.l.settle(c)
+		c.l.complete(c)
 	}
 }
 
-// settle says what became of a shot whose promises were all called.
-func (l *clientLane) settle(c *clientShot) {
+// complete says what became of a batch whose promises were all called.
+func (l *clientLane) complete(c *clientBatch) {
 	now := l.s.p.sink.Now()
-	n := c.shot.Events
+	n := c.batch.Events
 	l.mu.Lock()
 	if !l.closed {
 		o := &l.out[0]
-		*o = load.Outcome{Shot: c.shot, Lane: int32(l.id), Sent: c.sent, Done: now, Place: -1}
+		*o = load.Outcome{Batch: c.batch, Lane: int32(l.id), Sent: c.sent, Done: now, Place: -1}
 		o.Acked, o.Failed = c.acked.Load(), c.failed.Load()
 		o.Unknown = n - o.Acked - o.Failed
 		if t := c.trouble.Load(); t != nil {
@@ -199,12 +199,12 @@ func (l *clientLane) settle(c *clientShot) {
 		} else if o.Acked > 0 {
 			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.last)
 		}
-		l.s.p.sink.Settle(l.out[:])
+		l.s.p.sink.Complete(l.out[:])
 	}
 	delete(l.live, c)
 	l.idle = append(l.idle, c)
 	l.mu.Unlock()
-	l.s.told(int64(n))
+	l.s.freed(int64(n))
 }
 
 // Close implements load.Lane. What is still on its way is unknown: franz-go
@@ -219,13 +219,13 @@ func (l *clientLane) Close() error {
 	now := l.s.p.sink.Now()
 	for c := range l.live {
 		o := &l.out[0]
-		*o = load.Outcome{Shot: c.shot, Lane: int32(l.id), Sent: c.sent, Done: now, Place: -1, Class: load.Canceled, Text: "the run ended before the client answered"}
+		*o = load.Outcome{Batch: c.batch, Lane: int32(l.id), Sent: c.sent, Done: now, Place: -1, Class: load.Canceled, Text: "the run ended before the client answered"}
 		o.Acked, o.Failed = c.acked.Load(), c.failed.Load()
-		o.Unknown = c.shot.Events - o.Acked - o.Failed
+		o.Unknown = c.batch.Events - o.Acked - o.Failed
 		if t := c.trouble.Load(); t != nil {
 			o.Class, o.Text = t.class, t.text
 		}
-		l.s.p.sink.Settle(l.out[:])
+		l.s.p.sink.Complete(l.out[:])
 	}
 	return nil
 }

@@ -22,18 +22,18 @@ const (
 	// flight together: franz-go's own default is 50,000. Reaching it is what
 	// an application would feel as a Produce that blocks.
 	mostBuffered = 1 << 16
-	// shotsPerLane bounds what the engine keeps in flight on a lane; records
+	// batchesPerLane bounds what the engine keeps in flight on a lane; records
 	// are bounded by mostBuffered long before.
-	shotsPerLane = 1 << 12
+	batchesPerLane = 1 << 12
 	// requestRoom is what a produce request of one batch takes besides it: the
 	// names of client, transaction and topic, and a few numbers.
 	requestRoom = 2 << 10
 )
 
 // A clientProducer produces by franz-go's record path, as an application
-// would. A shot is the events handed to the client at one moment; it is
-// settled when the promises of all its records were called. The client batches
-// by itself, so a shot is no batch: its service time, from the first Produce
+// would. A batch is the events handed to the client at one moment; it is
+// completed when the promises of all its records were called. The client batches
+// by itself, so this is no record batch: its service time, from the first Produce
 // to the last promise, includes the client's own linger.
 //
 // A lane is one partition of one client. It implements load.Target.
@@ -41,9 +41,9 @@ type clientProducer struct {
 	cl       *cluster
 	cfg      *config
 	gen      *payload.Generator
-	stripes  stripes
+	streams  streams
 	content  content
-	perShot  int // most events of a shot
+	perBatch int // most events of a batch
 	senders  []*clientSender
 	sink     load.Sink
 	traffic  traffic
@@ -82,12 +82,12 @@ func newClientProducer(ctx context.Context, cl *cluster) (_ *clientProducer, err
 		return nil, fmt.Errorf("values of %d bytes are more than Kafka's protocol can carry", p.gen.MaxSize())
 	}
 	perBatch := max(1, int(float64(c.batchSize-kafka.HeaderSize)/(p.gen.MeanSize()+10)))
-	p.perShot = max(1, min(perBatch, mostBuffered/8))
-	if c.eventsPerShot > 0 {
-		p.perShot = min(c.eventsPerShot, mostBuffered)
+	p.perBatch = max(1, min(perBatch, mostBuffered/8))
+	if c.batchEvents > 0 {
+		p.perBatch = min(c.batchEvents, mostBuffered)
 	}
-	p.stripes = newStripes(c.partitioner, c.clients, n, p.gen, perBatch)
-	p.content.prepare(p.gen, c, p.stripes.cycle != nil)
+	p.streams = newStreams(c.partitioner, c.clients, n, p.gen, perBatch)
+	p.content.prepare(p.gen, c, p.streams.cycle != nil)
 	p.traffic.init()
 	defer func() {
 		if err != nil {
@@ -99,8 +99,8 @@ func newClientProducer(ctx context.Context, cl *cluster) (_ *clientProducer, err
 		if s.client, err = kgo.NewClient(p.opts(i)...); err != nil {
 			return nil, fmt.Errorf("make a client: %w", err)
 		}
-		for k, part := range p.stripes.used {
-			s.lanes = append(s.lanes, &clientLane{s: s, id: i*len(p.stripes.used) + k, partition: part, live: map[*clientShot]bool{}})
+		for k, part := range p.streams.used {
+			s.lanes = append(s.lanes, &clientLane{s: s, id: i*len(p.streams.used) + k, partition: part, live: map[*clientBatch]bool{}})
 		}
 		p.senders = append(p.senders, s)
 		if err = s.open(ctx, i); err != nil {
@@ -119,7 +119,7 @@ func (p *clientProducer) opts(i int) []kgo.Opt {
 		request = max(c.maxRequest, batch+requestRoom)
 	}
 	opts := append(c.baseOpts(),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), // the deal has chosen already
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), // the partitioner has chosen already
 		kgo.DefaultProduceTopic(c.topic),
 		kgo.ProducerBatchMaxBytes(int32(batch)),
 		kgo.BrokerMaxWriteBytes(int32(min(1<<30, request))), // more it does not take
@@ -178,24 +178,24 @@ func (s *clientSender) open(outer context.Context, i int) error {
 	return s.txn.begin()
 }
 
-// Deal implements load.Target.
-func (p *clientProducer) Deal() load.Deal { return p.stripes.deal }
+// Partitioner implements load.Target.
+func (p *clientProducer) Partitioner() load.Partitioner { return p.streams.partitioner }
 
 // Clients implements load.Target.
-func (p *clientProducer) Clients() int { return p.stripes.clients }
+func (p *clientProducer) Clients() int { return p.streams.clients }
 
 // Client implements load.Target.
-func (p *clientProducer) Client(stripe int32) int { return p.stripes.client(stripe) }
+func (p *clientProducer) Client(stream int32) int { return p.streams.client(stream) }
 
-// LogOf is the partition that a stripe's events go to.
-func (p *clientProducer) LogOf(stripe int32) int32 { return p.stripes.partition(stripe) }
+// LogOf is the partition that a stream's events go to.
+func (p *clientProducer) LogOf(stream int32) int32 { return p.streams.partition(stream) }
 
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *clientProducer) Stamped() bool { return p.content.stamped }
 
 // AppendKey implements target.Keyed.
-func (p *clientProducer) AppendKey(dst []byte, stripe int32, index uint64) ([]byte, bool) {
-	return p.content.appendKey(dst, p.stripes.deal.Event(stripe, index))
+func (p *clientProducer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bool) {
+	return p.content.appendKey(dst, p.streams.partitioner.Event(stream, index))
 }
 
 func (p *clientProducer) keyed() bool { return p.gen.HasKey() }
@@ -204,24 +204,24 @@ func (p *clientProducer) keyed() bool { return p.gen.HasKey() }
 func (p *clientProducer) Compacted() bool { return p.cfg.compacted }
 
 // AppendKeyHashes implements target.Compacted.
-func (p *clientProducer) AppendKeyHashes(dst []uint64, shot *load.Shot) []uint64 {
+func (p *clientProducer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 	var key []byte
-	for i := range uint64(shot.Events) {
-		key, _ = p.content.appendKey(key[:0], p.stripes.deal.Event(shot.Stripe, shot.First+i))
+	for i := range uint64(batch.Events) {
+		key, _ = p.content.appendKey(key[:0], p.streams.partitioner.Event(batch.Stream, batch.First+i))
 		dst = append(dst, hashKey(key))
 	}
 	return dst
 }
 
-// Gathers implements load.Gatherer: franz-go lingers and bounds what is in
+// OwnBatching implements load.SelfBatcher: franz-go lingers and bounds what is in
 // flight itself.
-func (p *clientProducer) Gathers() (inFlight int) { return shotsPerLane }
+func (p *clientProducer) OwnBatching() (inFlight int) { return batchesPerLane }
 
 // Route implements load.Target. franz-go finds leaders itself, so there is
 // always a lane.
-func (p *clientProducer) Route(stripe int32) load.Lane {
-	n := len(p.stripes.used)
-	return p.senders[int(stripe)/n].lanes[int(stripe)%n]
+func (p *clientProducer) Route(stream int32) load.Lane {
+	n := len(p.streams.used)
+	return p.senders[int(stream)/n].lanes[int(stream)%n]
 }
 
 // Wire implements load.Target.
@@ -244,10 +244,10 @@ func (p *clientProducer) conclude() {
 }
 
 // uncommitted tells of events whose transaction did not end by a commit.
-func (p *clientProducer) uncommitted(tell func(stripe int32, first, events uint64, aborted bool)) {
+func (p *clientProducer) uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
 	for _, s := range p.senders {
 		if s.txn != nil {
-			s.txn.uncommitted(tell)
+			s.txn.uncommitted(note)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (p *clientProducer) Start(sink load.Sink) {
 	}
 }
 
-// Close ends all clients. What they still hold was settled by the lanes.
+// Close ends all clients. What they still hold was completed by the lanes.
 func (p *clientProducer) Close() error {
 	var wg sync.WaitGroup
 	for _, s := range p.senders {
@@ -314,8 +314,8 @@ func (p *clientProducer) warnings() []string {
 	return w
 }
 
-// told wakes the engine when there is room again and somebody was refused.
-func (s *clientSender) told(n int64) {
+// freed wakes the engine when there is room again and somebody was refused.
+func (s *clientSender) freed(n int64) {
 	left := s.buffered.Add(-n)
 	if left <= mostBuffered/2 && s.refused.CompareAndSwap(true, false) {
 		s.ready()

@@ -41,9 +41,9 @@ func fromBeginning(t *testing.T, group string, opts ...kgo.Opt) {
 	}
 }
 
-// deal receives so many events of a share group, whose order among members is
+// receiveShare receives so many events of a share group, whose order among members is
 // nobody's, and returns how many of each partition there were.
-func deal(t *testing.T, src load.Source, n int) map[int32]int {
+func receiveShare(t *testing.T, src load.Source, n int) map[int32]int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -74,7 +74,7 @@ func TestConsumeShareGroup(t *testing.T) {
 	put(t, c, records(3000, 2, sized(20)))
 	fromBeginning(t, "s", kgo.SeedBrokers(c.ListenAddrs()...))
 	src := source(t, c, map[string][]string{"engine": {engineClient}, "share-group": {"s"}, "clients": {"3"}})
-	if got := deal(t, src, 3000); got[0]+got[1] != 3000 || len(got) != 2 {
+	if got := receiveShare(t, src, 3000); got[0]+got[1] != 3000 || len(got) != 2 {
 		t.Errorf("got events %v, want 3000 once each", got)
 	}
 	facts := src.(*clientSource).facts()["share_group"].(map[string]any)
@@ -97,7 +97,7 @@ func TestConsumeShareGroup(t *testing.T) {
 	// Only what came since is delivered.
 	put(t, c, records(40, 2, sized(20)))
 	again := source(t, c, map[string][]string{"engine": {engineClient}, "share-group": {"s"}})
-	if got := deal(t, again, 40); got[0]+got[1] != 40 {
+	if got := receiveShare(t, again, 40); got[0]+got[1] != 40 {
 		t.Errorf("got events %v, want the 40 new ones", got)
 	}
 }

@@ -76,7 +76,7 @@ func TestClientProduce(t *testing.T) {
 				}
 			}
 		}},
-		{name: "one event a shot", plan: load.Plan{EventsPerShot: 1}},
+		{name: "one event a batch", plan: load.Plan{BatchEvents: 1}},
 		{name: "two clients", given: map[string][]string{"clients": {"2"}}},
 		{name: "keys, headers, zstd", given: map[string][]string{
 			"key": {"uniform(50)"}, "header": {"a=b", "c=d"}, "compression": {"zstd"}, "partitioner": {"murmur2"}, "size": {"10-500"},
@@ -108,7 +108,7 @@ func TestClientProduce(t *testing.T) {
 			}
 		}},
 		{name: "scheduled", plan: load.Plan{Schedule: load.Limit(load.Constant(20000), events)}},
-		{name: "callers", plan: load.Plan{Callers: 4, EventsPerShot: 1, MaxInFlight: 4}},
+		{name: "concurrency", plan: load.Plan{Concurrency: 4, BatchEvents: 1, MaxInFlight: 4}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := fakeCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(3, "t"))
@@ -122,7 +122,7 @@ func TestClientProduce(t *testing.T) {
 			}
 			plan := tt.plan
 			if plan.Schedule == nil {
-				plan.Hold.Events = events
+				plan.Measurement.Events = events
 			}
 			var mu sync.Mutex
 			var out []load.Outcome
@@ -132,8 +132,8 @@ func TestClientProduce(t *testing.T) {
 				mu.Unlock()
 			}
 			res := launch(t, s, plan)
-			if res.Hold.Acked != events || res.Hold.Sent != events {
-				t.Errorf("got %d sent, %d acked, want %d", res.Hold.Sent, res.Hold.Acked, events)
+			if res.Measurement.Acked != events || res.Measurement.Sent != events {
+				t.Errorf("got %d sent, %d acked, want %d", res.Measurement.Sent, res.Measurement.Acked, events)
 			}
 			recs := stored(t, c)
 			if len(recs) != events {
@@ -144,8 +144,8 @@ func TestClientProduce(t *testing.T) {
 			for _, r := range recs {
 				bytes += eventSize(r)
 			}
-			if int64(res.Hold.Bytes) != bytes {
-				t.Errorf("got %d bytes, want %d", res.Hold.Bytes, bytes)
+			if int64(res.Measurement.Bytes) != bytes {
+				t.Errorf("got %d bytes, want %d", res.Measurement.Bytes, bytes)
 			}
 			if tt.check != nil {
 				tt.check(t, recs)
@@ -169,9 +169,9 @@ func TestClientRequestTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	res := launch(t, s, load.Plan{Hold: load.Limits{Events: 10}, Drain: 20 * time.Second})
-	if took := time.Since(began); took > 8*time.Second || res.Hold.Unknown != 10 {
-		t.Errorf("got %d unknown after %v, want 10 within seconds", res.Hold.Unknown, took)
+	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 10}, Drain: 20 * time.Second})
+	if took := time.Since(began); took > 8*time.Second || res.Measurement.Unknown != 10 {
+		t.Errorf("got %d unknown after %v, want 10 within seconds", res.Measurement.Unknown, took)
 	}
 	if f := res.Failures; len(f) != 1 || f[0].Class != "timeout" {
 		t.Errorf("got %v, want a timeout", f)
@@ -199,8 +199,8 @@ func TestClientKeepsToMaxRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res := launch(t, s, load.Plan{Hold: load.Limits{Events: 1000}}); res.Hold.Acked != 1000 {
-		t.Errorf("got %d acked, want 1000", res.Hold.Acked)
+	if res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}}); res.Measurement.Acked != 1000 {
+		t.Errorf("got %d acked, want 1000", res.Measurement.Acked)
 	}
 	if n := largest.Load(); n > 20000 || n < 2000 {
 		t.Errorf("the largest request has %d bytes of batches, want at most 20000", n)
@@ -217,9 +217,9 @@ func TestClientProduceWithoutAcks(t *testing.T) {
 	if !ok || !u.Unanswered() {
 		t.Error("the session does not say that nothing is acknowledged")
 	}
-	res := launch(t, s, load.Plan{Hold: load.Limits{Events: 1000}, Unanswered: true})
-	if res.Hold.Sent != 1000 || res.Hold.Unknown != 1000 || res.Hold.Acked != 0 {
-		t.Errorf("got %d sent, %d unknown, %d acked, want 1000, 1000, 0", res.Hold.Sent, res.Hold.Unknown, res.Hold.Acked)
+	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}, Unanswered: true})
+	if res.Measurement.Sent != 1000 || res.Measurement.Unknown != 1000 || res.Measurement.Acked != 0 {
+		t.Errorf("got %d sent, %d unknown, %d acked, want 1000, 1000, 0", res.Measurement.Sent, res.Measurement.Unknown, res.Measurement.Acked)
 	}
 }
 
@@ -242,15 +242,15 @@ func TestClientProduceFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res := launch(t, s, load.Plan{Hold: load.Limits{Events: 100}})
-			if res.Hold.Failed != 100 || res.Classes[tt.class.String()] != 100 {
-				t.Errorf("got %d failed, classes %v, want 100 of class %s", res.Hold.Failed, res.Classes, tt.class)
+			res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 100}})
+			if res.Measurement.Failed != 100 || res.Classes[tt.class.String()] != 100 {
+				t.Errorf("got %d failed, classes %v, want 100 of class %s", res.Measurement.Failed, res.Classes, tt.class)
 			}
 		})
 	}
 }
 
-func TestClientCloseSettles(t *testing.T) {
+func TestClientCloseCompletes(t *testing.T) {
 	end := endOf(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -263,9 +263,9 @@ func TestClientCloseSettles(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	res := launch(t, s, load.Plan{Hold: load.Limits{Events: 100}, Drain: 200 * time.Millisecond})
-	if res.Hold.Sent != 100 || res.Hold.Unknown != 100 {
-		t.Errorf("got %d sent, %d unknown, want 100 of both", res.Hold.Sent, res.Hold.Unknown)
+	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 100}, Drain: 200 * time.Millisecond})
+	if res.Measurement.Sent != 100 || res.Measurement.Unknown != 100 {
+		t.Errorf("got %d sent, %d unknown, want 100 of both", res.Measurement.Sent, res.Measurement.Unknown)
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %s", took)
@@ -281,8 +281,8 @@ func TestClientTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), 4000)})
-	if res.Hold.Acked != 4000 {
-		t.Errorf("got %d acked, want 4000", res.Hold.Acked)
+	if res.Measurement.Acked != 4000 {
+		t.Errorf("got %d acked, want 4000", res.Measurement.Acked)
 	}
 	if err := s.Target().(*clientProducer).Close(); err != nil { // ends the last transactions
 		t.Fatal(err)
@@ -323,8 +323,8 @@ func TestClientTransactionsFenced(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(20000), 4000), Hold: load.Limits{Time: 10 * time.Second}, Drain: 5 * time.Second})
-	if h := res.Hold; h.Sent != 4000 || h.Failed+h.Unknown != 4000 || h.Failed == 0 {
+	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(20000), 4000), Measurement: load.Limits{Time: 10 * time.Second}, Drain: 5 * time.Second})
+	if h := res.Measurement; h.Sent != 4000 || h.Failed+h.Unknown != 4000 || h.Failed == 0 {
 		t.Errorf("got %d sent, %d failed, %d unknown, want 4000 sent and none of them acked", h.Sent, h.Failed, h.Unknown)
 	}
 	if took := time.Since(began); took > 8*time.Second {
@@ -348,9 +348,9 @@ func TestRoundTripStamps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res := launch(t, s, load.Plan{Hold: load.Limits{Events: 2000}})
-			if res.Hold.Acked != 2000 {
-				t.Fatalf("got %d acked, want 2000", res.Hold.Acked)
+			res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 2000}})
+			if res.Measurement.Acked != 2000 {
+				t.Fatalf("got %d acked, want 2000", res.Measurement.Acked)
 			}
 			got := drain(t, s.Source(), func(r *read) bool { return r.events >= 2000 })
 			if got.events != 2000 || got.stamps != 2000 {
@@ -370,7 +370,7 @@ func BenchmarkClientProduce(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			launch(b, s, load.Plan{Hold: load.Limits{Events: n}})
+			launch(b, s, load.Plan{Measurement: load.Limits{Events: n}})
 			if err := s.Close(); err != nil {
 				b.Fatal(err)
 			}

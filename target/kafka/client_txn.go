@@ -21,8 +21,8 @@ import (
 const refuseEvery = 100 * time.Millisecond
 
 // A transactor begins and ends the transactions of one client. Records are
-// settled when the broker has them, before their transaction ends; what became
-// of the transactions is told apart, in the facts.
+// completed when the broker has them, before their transaction ends; what became
+// of the transactions is distinguished, in the facts.
 type transactor struct {
 	s       *clientSender
 	every   time.Duration
@@ -43,10 +43,10 @@ type transactor struct {
 	done   chan struct{}
 }
 
-// A fate is events of a stripe whose transaction was not committed, or whose end
+// A fate is events of a stream whose transaction was not committed, or whose end
 // nobody knows.
 type fate struct {
-	stripe   int32
+	stream   int32
 	from, to uint64
 	aborted  bool
 }
@@ -54,12 +54,12 @@ type fate struct {
 // A member is events of a lane, one after the other, in a transaction.
 type member struct {
 	from, to uint64
-	again    bool // one shot, whose events were all refused before
+	again    bool // one batch, whose events were all refused before
 }
 
-// note keeps that a shot is in the open transaction.
-func (l *clientLane) note(shot *load.Shot) {
-	x := member{shot.First, shot.First + uint64(shot.Events), shot.Attempt > 0}
+// note keeps that a batch is in the open transaction.
+func (l *clientLane) note(batch *load.Batch) {
+	x := member{batch.First, batch.First + uint64(batch.Events), batch.Attempt > 0}
 	if k := len(l.fired) - 1; k >= 0 && !x.again && !l.fired[k].again && l.fired[k].to == x.from {
 		l.fired[k].to = x.to
 		return
@@ -85,7 +85,7 @@ func (t *transactor) note(committed, aborted bool) {
 				}
 				r := &t.later[i]
 				if r.from == r.to {
-					*r = fate{stripe: int32(l.id), from: x.from}
+					*r = fate{stream: int32(l.id), from: x.from}
 				}
 				r.from, r.to = min(r.from, x.from), max(r.to, x.to)
 			}
@@ -97,7 +97,7 @@ func (t *transactor) note(committed, aborted bool) {
 // replace takes what was fired again in the open transaction out of the fates of
 // those before: there it was refused.
 func (t *transactor) replace() {
-	again := map[int32][]member{} // shots, so that two are the same or apart
+	again := map[int32][]member{} // batches, so that two are the same or apart
 	for _, l := range t.s.lanes {
 		for _, x := range l.fired {
 			if x.again {
@@ -113,13 +113,13 @@ func (t *transactor) replace() {
 	}
 	var kept []fate
 	for _, f := range t.fates {
-		xs := again[f.stripe]
+		xs := again[f.stream]
 		for _, x := range xs[sort.Search(len(xs), func(i int) bool { return xs[i].to > f.from }):] {
 			if x.from >= f.to {
 				break
 			}
 			if x.from > f.from {
-				kept = append(kept, fate{f.stripe, f.from, x.from, f.aborted})
+				kept = append(kept, fate{f.stream, f.from, x.from, f.aborted})
 			}
 			f.from = max(f.from, x.to)
 		}
@@ -131,13 +131,13 @@ func (t *transactor) replace() {
 }
 
 // uncommitted tells what is kept.
-func (t *transactor) uncommitted(tell func(stripe int32, first, events uint64, aborted bool)) {
+func (t *transactor) uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, fates := range [][]fate{t.fates, t.later} {
 		for _, f := range fates {
 			if f.to > f.from {
-				tell(f.stripe, f.from, f.to-f.from, f.aborted)
+				note(f.stream, f.from, f.to-f.from, f.aborted)
 			}
 		}
 	}

@@ -58,7 +58,7 @@ type cluster struct {
 	replicas   []int    // by partition
 	settings   map[string]string
 	configured map[string]string // of the brokers: what is not their default
-	told       int               // how many of the brokers said what they have configured
+	described  int               // how many of the brokers said what they have configured
 	madeBy     string            // who made the topic: "", "carronade", "the broker"
 	others     []otherTopic      // that are consumed besides, by name
 	absent     bool              // there is no topic, after all the time of wait-topic

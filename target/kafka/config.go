@@ -48,9 +48,9 @@ type config struct {
 	maxRequest      int    // bytes of a produce request; never below batchSize
 	boundRequest    bool   // somebody asked for maxRequest, so the engine client keeps to it, too
 	linger          time.Duration
-	maxInFlight     int // shots in flight per lane
-	callers         int // closed loop; then they bound what is in flight
-	eventsPerShot   int // 0: as many as fit
+	maxInFlight     int // batches in flight per lane
+	concurrency     int // closed loop; then they bound what is in flight
+	batchEvents     int // 0: as many as fit
 	idempotent      bool
 	partitioner     partitioner
 	requestTimeout  time.Duration
@@ -127,15 +127,15 @@ func parseConfig(s target.Spec) (*config, error) {
 // newConfig takes what needs no reading.
 func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 	c := &config{
-		op:            s.Op,
-		engine:        v.String("engine"),
-		clients:       max(1, s.Clients, v.Int("clients")),
-		compression:   v.String("compression"),
-		idempotent:    v.Bool("idempotent"),
-		linger:        s.Linger,
-		maxInFlight:   s.MaxInFlight,
-		callers:       s.Callers,
-		eventsPerShot: s.EventsPerShot,
+		op:          s.Op,
+		engine:      v.String("engine"),
+		clients:     max(1, s.Clients, v.Int("clients")),
+		compression: v.String("compression"),
+		idempotent:  v.Bool("idempotent"),
+		linger:      s.Linger,
+		maxInFlight: s.MaxInFlight,
+		concurrency: s.Concurrency,
+		batchEvents: s.BatchEvents,
 
 		size:      v.String("size"),
 		payload:   v.String("payload"),
@@ -265,8 +265,8 @@ func (c *config) idle(s target.Spec) {
 	if c.idempotent && s.Given["max-in-flight"] && c.maxInFlight != 5 {
 		warn("max-in-flight is without effect: with idempotence, franz-go keeps 5 requests in flight")
 	}
-	if c.eventsPerShot > 0 && s.Given["events-per-shot"] {
-		warn("events-per-shot is how many events are handed to the client at once: franz-go makes batches and requests of them as it sees fit")
+	if c.batchEvents > 0 && s.Given["batch-events"] {
+		warn("batch-events is how many events are handed to the client at once: franz-go makes batches and requests of them as it sees fit")
 	}
 }
 
@@ -338,8 +338,8 @@ func (c *config) check() error {
 	if c.idempotent && c.acks != acksAll && c.op != opConsume {
 		return contradiction("an idempotent producer needs acks=all", "add --acks all, or leave out --idempotent")
 	}
-	if c.idempotent && c.maxInFlight > 5 && c.callers == 0 && c.op != opConsume {
-		return contradiction(fmt.Sprintf("an idempotent producer may have 5 shots in flight, not %d", c.maxInFlight),
+	if c.idempotent && c.maxInFlight > 5 && c.concurrency == 0 && c.op != opConsume {
+		return contradiction(fmt.Sprintf("an idempotent producer may have 5 batches in flight, not %d", c.maxInFlight),
 			"give --max-in-flight 5, or leave out --idempotent")
 	}
 	if c.partitioner.kind == "murmur2" && (c.key == "" || c.key == "none") {

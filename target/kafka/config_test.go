@@ -290,7 +290,7 @@ func TestPresetsGiveWay(t *testing.T) {
 }
 
 // What somebody sets and what then does nothing is told.
-func TestConfigTellsWhatIsIdle(t *testing.T) {
+func TestConfigSaysWhatIsIdle(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		op    string
@@ -302,8 +302,8 @@ func TestConfigTellsWhatIsIdle(t *testing.T) {
 		{"in flight of an idempotent client", opProduce, map[string][]string{"engine": {engineClient}, "idempotent": {"true"}, "acks": {"all"}, "max-in-flight": {"2"}}, "max-in-flight"},
 		{"in flight of a client", opProduce, map[string][]string{"engine": {engineClient}, "max-in-flight": {"2"}}, ""},
 		{"in flight on the wire", opProduce, map[string][]string{"idempotent": {"true"}, "acks": {"all"}, "max-in-flight": {"2"}}, ""},
-		{"events per shot of a client", opProduce, map[string][]string{"engine": {engineClient}, "events-per-shot": {"1"}}, "events-per-shot"},
-		{"events per shot on the wire", opProduce, map[string][]string{"events-per-shot": {"1"}}, ""},
+		{"events per batch of a client", opProduce, map[string][]string{"engine": {engineClient}, "batch-events": {"1"}}, "batch-events"},
+		{"events per batch on the wire", opProduce, map[string][]string{"batch-events": {"1"}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "kafka://a/t", tt.given)
@@ -311,8 +311,8 @@ func TestConfigTellsWhatIsIdle(t *testing.T) {
 			if tt.given["max-in-flight"] != nil {
 				s.MaxInFlight = 2
 			}
-			if tt.given["events-per-shot"] != nil {
-				s.EventsPerShot = 1
+			if tt.given["batch-events"] != nil {
+				s.BatchEvents = 1
 			}
 			c, err := parseConfig(s)
 			if err != nil {

@@ -43,9 +43,9 @@ type link struct {
 	cause    error
 	dirty    bool // in sender.dirty
 
-	term term          // of the login
-	held bool          // logging in again: no produce request may be queued
-	over chan struct{} // closed when it is dead
+	term   term          // of the login
+	paused bool          // logging in again: no produce request may be queued
+	over   chan struct{} // closed when it is dead
 
 	waited      bool   // what is being written waited behind a full socket
 	slow        bool   // the last blocking write took long
@@ -347,7 +347,7 @@ func (k *link) stamp(r *request, at time.Duration) {
 			if k.waited {
 				// It waited behind a socket that took no more: the
 				// system's doing, not the generator's.
-				sl.shot.Free = max(sl.shot.Free, at)
+				sl.batch.Free = max(sl.batch.Free, at)
 			}
 		}
 	}
@@ -360,13 +360,13 @@ func (k *link) pop() *request {
 	k.ring[i] = nil
 	k.head++
 	k.moved = k.l.s.now
-	if k.held && k.head == k.tail {
+	if k.paused && k.head == k.tail {
 		k.cond.Broadcast() // whoever wants to end it waits for that
 	}
 	return r
 }
 
-// free takes back a request and those of its slots that are settled.
+// free takes back a request and those of its slots that are completed.
 func (k *link) free(r *request) {
 	s := k.l.s
 	for i, sl := range r.slots {

@@ -82,12 +82,12 @@ func (r *reader) read(polled *socket.Conn) (n int, over bool) {
 
 var errHangUp = errors.New("the broker closed the connection")
 
-// take answers to all whole answers in b, and settles what they decide.
+// take answers to all whole answers in b, and completes what they decide.
 func (k *link) take(b []byte, came socket.Arrival) (used int, err error) {
 	s := k.l.s
 	answers := frames(b)
 	s.mu.Lock()
-	now, settled := came.Last, len(s.outcomes)
+	now, completed := came.Last, len(s.outcomes)
 	s.now, s.since = now, came.First(answers)
 	all := len(b)
 	for {
@@ -118,7 +118,7 @@ func (k *link) take(b []byte, came socket.Arrival) (used int, err error) {
 		}
 	}
 	if c, ok := k.nc.(*socket.Conn); ok && answers > 1 {
-		if out := s.outcomes[settled:]; len(out) > 0 && out[0].Sent != out[len(out)-1].Sent {
+		if out := s.outcomes[completed:]; len(out) > 0 && out[0].Sent != out[len(out)-1].Sent {
 			c.Together()
 		}
 	}

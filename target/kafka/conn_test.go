@@ -146,7 +146,7 @@ func TestConnectionResets(t *testing.T) {
 	tests := []struct {
 		name  string
 		given []string
-		shot  int
+		batch int
 	}{
 		{"acks 1", nil, 100},
 		{"idempotent", idempotent, 100},
@@ -163,7 +163,7 @@ func TestConnectionResets(t *testing.T) {
 			n.readBudget = func() int { return 1 + rnd.IntN(200_000) }
 			n.mu.Unlock()
 			r := newRig(t, p)
-			r.events = tt.shot
+			r.events = tt.batch
 			resets := 0
 			out := r.fireAnd(events, func(fired int) {
 				if fired > resets*events/10 {
@@ -239,7 +239,7 @@ func TestBrokerReplaced(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			run, err := load.New(load.Plan{Schedule: load.Constant(5000), Linger: time.Millisecond, Hold: load.Limits{Time: 2 * time.Second}}, p)
+			run, err := load.New(load.Plan{Schedule: load.Constant(5000), Linger: time.Millisecond, Measurement: load.Limits{Time: 2 * time.Second}}, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +255,7 @@ func TestBrokerReplaced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := res.Hold.Counts
+			h := res.Measurement.Counts
 			if h.Unsent > 0 || h.Failed > 0 || h.Acked+h.Unknown != 10_000 {
 				t.Errorf("%+v", h)
 			}
@@ -266,7 +266,7 @@ func TestBrokerReplaced(t *testing.T) {
 	}
 }
 
-// A broker that never comes back: shots are taken in the end, and fail.
+// A broker that never comes back: batches are taken in the end, and fail.
 func TestBrokerGone(t *testing.T) {
 	n := &badNet{}
 	c := fake(t, 1, n.listen())
@@ -322,11 +322,11 @@ func TestBackpressureIsTheSystems(t *testing.T) {
 		}
 	}
 	if raised == 0 {
-		t.Error("no shot waited behind the full socket")
+		t.Error("no batch waited behind the full socket")
 	}
 }
 
-// An idempotent shot whose attempts are never answered is unknown in the end.
+// An idempotent batch whose attempts are never answered is unknown in the end.
 func TestIdempotentSilence(t *testing.T) {
 	c := fake(t, 1)
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -372,7 +372,7 @@ func TestTopicMadeAnew(t *testing.T) {
 			if _, err := adm.CreateTopic(t.Context(), 2, 1, nil, "events"); err != nil {
 				t.Fatal(err)
 			}
-			r.outcomes, r.settled = nil, map[[2]uint64]int{}
+			r.outcomes, r.completed = nil, map[[2]uint64]int{}
 			if got := tally(r.fire(100)); got.acked != 100 || got.retries == 0 {
 				t.Fatalf("after it was made anew: %+v", got)
 			}
@@ -422,7 +422,7 @@ func TestThrottleIsHonoured(t *testing.T) {
 	}
 }
 
-// Answers that make no sense end the connection, and settle as such.
+// Answers that make no sense end the connection, and complete as such.
 func TestSenselessAnswers(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -467,7 +467,7 @@ func TestViewOfMetadata(t *testing.T) {
 	if len(v.leaders) != 4 || len(v.brokers) != 2 || v.topicID == [16]byte{} {
 		t.Errorf("%+v", v)
 	}
-	b.tell = func(*view) {}
+	b.changed = func(*view) {}
 	b.learn(v)
 	to := 1 - v.leaders[2]
 	b.moved(2, to, v.epochs[2]+1)

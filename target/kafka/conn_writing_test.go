@@ -25,21 +25,21 @@ func relinked(t *testing.T, conn net.Conn, partitions int32, given ...string) (*
 	return newRig(t, p), l
 }
 
-// shoot fires a shot of one event for each partition, in one go.
+// shoot fires a batch of one event for each partition, in one go.
 func shoot(t *testing.T, l *lane, partitions int32) {
 	t.Helper()
-	var shots []load.Shot
+	var batches []load.Batch
 	for i := range partitions {
-		shots = append(shots, load.Shot{Seq: uint64(i), Stripe: i, Events: 1, DueFirst: -1, DueLast: -1})
+		batches = append(batches, load.Batch{Seq: uint64(i), Stream: i, Events: 1, DueFirst: -1, DueLast: -1})
 	}
-	if n := l.Fire(shots); n != len(shots) {
-		t.Fatalf("%d of %d shots taken", n, len(shots))
+	if n := l.Fire(batches); n != len(batches) {
+		t.Fatalf("%d of %d batches taken", n, len(batches))
 	}
 	l.Flush()
 }
 
-// settledWithin waits for outcomes.
-func (r *rig) settledWithin(n int, most time.Duration) []load.Outcome {
+// completedWithin waits for outcomes.
+func (r *rig) completedWithin(n int, most time.Duration) []load.Outcome {
 	deadline := time.After(most)
 	for {
 		r.mu.Lock()
@@ -51,7 +51,7 @@ func (r *rig) settledWithin(n int, most time.Duration) []load.Outcome {
 		select {
 		case <-r.wake:
 		case <-deadline:
-			r.t.Fatalf("%d of %d shots settled", len(out), n)
+			r.t.Fatalf("%d of %d batches completed", len(out), n)
 		}
 	}
 }
@@ -115,9 +115,9 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 func TestBrokerReadsNothing(t *testing.T) {
 	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for all
 	defer broker.Close()
-	r, l := relinked(t, conn, 2, "events-per-shot=1", "request-timeout=200ms")
+	r, l := relinked(t, conn, 2, "batch-events=1", "request-timeout=200ms")
 	shoot(t, l, 2)
-	for _, o := range r.settledWithin(2, 30*time.Second) {
+	for _, o := range r.completedWithin(2, 30*time.Second) {
 		if o.Acked != 1 {
 			t.Errorf("got %+v, want it acked by the broker that reads", o)
 		}
@@ -128,7 +128,7 @@ func TestBrokerReadsNothing(t *testing.T) {
 func TestPending(t *testing.T) {
 	conn, broker := net.Pipe()
 	defer broker.Close()
-	r, l := relinked(t, conn, 2, "events-per-shot=1")
+	r, l := relinked(t, conn, 2, "batch-events=1")
 	all := func() string { return strings.Join(r.p.Pending(), "\n") }
 	if got, want := all(), "nothing in flight"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -156,7 +156,7 @@ func TestPending(t *testing.T) {
 func TestCloseWhileWriting(t *testing.T) {
 	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for all
 	defer broker.Close()
-	r, l := relinked(t, conn, 2, "events-per-shot=1")
+	r, l := relinked(t, conn, 2, "batch-events=1")
 	shoot(t, l, 2)
 	var size [4]byte
 	if _, err := io.ReadFull(broker, size[:]); err != nil {
@@ -169,8 +169,8 @@ func TestCloseWhileWriting(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range r.settledWithin(2, 5*time.Second) {
-		if o.Stripe == 0 && o.Unknown != 1 {
+	for _, o := range r.completedWithin(2, 5*time.Second) {
+		if o.Stream == 0 && o.Unknown != 1 {
 			t.Errorf("got %d failed (%s), want it unknown: the broker has all of it", o.Failed, o.Text)
 		}
 	}

@@ -79,7 +79,7 @@ type part struct {
 	end    int64         // not to be read beyond; math.MaxInt64 when there is no such
 	fails  int           // in a row
 	behind time.Duration // by how much its reader's own delays hold it up; see lateness
-	held   bool          // by a stream; guarded by wireSource.mu
+	owned  bool          // by a stream; guarded by wireSource.mu
 	txn    openTransactions
 	read   []stretch // what was delivered
 
@@ -308,7 +308,7 @@ func (s *wireSource) assign(ctx context.Context, parts []*part) (homeless []*par
 			s.streams[key] = st
 			s.wg.Go(func() { st.run(ctx) })
 		}
-		p.held = true
+		p.owned = true
 		st.added = append(st.added, p)
 	}
 	return homeless
@@ -341,7 +341,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 			continue // added since the run began: not read
 		}
 		p := s.parts[tp.Partition]
-		if p.held {
+		if p.owned {
 			continue // its stream knows better, or will find out
 		}
 		if p.leader != tp.Leader {

@@ -193,7 +193,7 @@ func (d *decoder) records(p *part, b *kafka.Batch, recs []byte, a load.Arrival) 
 		a.Bytes += int64(r.EventBytes())
 		if d.stamps {
 			s, ok := kafka.ParseStamp(r.Value)
-			m := load.Stamp{Run: s.Run, Stripe: s.Stripe, Index: s.Index, Offset: offset, Bad: !ok}
+			m := load.Stamp{Run: s.Run, Stream: s.Stream, Index: s.Index, Offset: offset, Bad: !ok}
 			if d.keys {
 				m.Key = hashKey(r.Key)
 			}

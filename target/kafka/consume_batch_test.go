@@ -139,7 +139,7 @@ func TestDecoderFindsCorruption(t *testing.T) {
 func TestDecoderReadsStamps(t *testing.T) {
 	vs := values(3, 40)
 	for i, v := range vs {
-		s := kafka.Stamp{Run: 9, Stripe: 2, Index: uint64(i)}
+		s := kafka.Stamp{Run: 9, Stream: 2, Index: uint64(i)}
 		s.Put(v)
 	}
 	vs[2][3] ^= 1
@@ -149,8 +149,8 @@ func TestDecoderReadsStamps(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []load.Stamp{
-		{Run: 9, Stripe: 2, Index: 0, Offset: 10},
-		{Run: 9, Stripe: 2, Index: 1, Offset: 11},
+		{Run: 9, Stream: 2, Index: 0, Offset: 10},
+		{Run: 9, Stream: 2, Index: 1, Offset: 11},
 		{Bad: true, Offset: 12},
 	}
 	if len(got) != 1 || len(got[0].Stamps) != 3 {

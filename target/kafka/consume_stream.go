@@ -88,7 +88,7 @@ func (st *stream) run(ctx context.Context) {
 	left := slices.Concat(st.parts, st.added)
 	st.parts, st.added = nil, nil
 	for _, p := range left {
-		p.held = false
+		p.owned = false
 	}
 	s.mu.Unlock()
 	if err != nil && ctx.Err() == nil {
@@ -301,7 +301,7 @@ func (st *stream) handle(frame []byte) (time.Duration, error) {
 	for _, l := range st.gone {
 		st.parts = slices.DeleteFunc(st.parts, func(p *part) bool { return p == l.p })
 		s.mu.Lock()
-		l.p.held = false
+		l.p.owned = false
 		s.mu.Unlock()
 		s.lost <- l
 	}

@@ -7,6 +7,6 @@
 // ahead over connections of its own; the client engine is franz-go's record
 // path, for what a real application would see.
 //
-// Its invariant: every shot taken is settled exactly once, and an event is
+// Its invariant: every batch taken is completed exactly once, and an event is
 // called failed only when the broker certainly did not append it.
 package kafka

@@ -70,7 +70,7 @@ func (cl *cluster) facts() map[string]any {
 	if len(cl.configured) > 0 {
 		f["broker_settings"] = maps.Clone(cl.configured)
 	}
-	f["brokers_described"] = cl.told
+	f["brokers_described"] = cl.described
 	if cl.id == discardID {
 		f["discards"] = true
 	}
@@ -136,13 +136,13 @@ func (cl *cluster) readBrokerSettings(ctx context.Context) {
 		return
 	}
 	rs, _ := cl.admin.DescribeBrokerConfigs(ctx, who...) // those that answered, whatever became of others
-	told := map[string]map[string]string{}
+	described := map[string]map[string]string{}
 	for _, r := range rs {
 		if r.Err == nil {
-			told[r.Name] = configuredOf(r.Configs)
+			described[r.Name] = configuredOf(r.Configs)
 		}
 	}
-	cl.configured, cl.told = together(told), len(told)
+	cl.configured, cl.described = together(described), len(described)
 }
 
 // configuredOf are the settings of a broker that somebody made, but for secrets
@@ -162,20 +162,20 @@ func configuredOf(configs []kadm.Config) map[string]string {
 
 // together joins what brokers told: a value that all have, or which of them
 // have which, "8: 1 2, 64: 3".
-func together(told map[string]map[string]string) map[string]string {
+func together(described map[string]map[string]string) map[string]string {
 	names := map[string]bool{}
-	for _, set := range told {
+	for _, set := range described {
 		for name := range set {
 			names[name] = true
 		}
 	}
 	out := map[string]string{}
-	brokers := slices.SortedFunc(maps.Keys(told), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	brokers := slices.SortedFunc(maps.Keys(described), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	for name := range names {
 		var values []string // in the order of who has them
 		who := map[string][]string{}
 		for _, b := range brokers {
-			v, ok := told[b][name]
+			v, ok := described[b][name]
 			if !ok {
 				v = "its default"
 			}

@@ -53,9 +53,9 @@ func TestSettingsOfBrokers(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for _, tt := range []struct {
-		name string
-		told map[string]map[string]string
-		want map[string]string
+		name      string
+		described map[string]map[string]string
+		want      map[string]string
 	}{
 		{"nobody told", nil, map[string]string{}},
 		{"all the same", map[string]map[string]string{"1": {"a": "x"}, "2": {"a": "x"}}, map[string]string{"a": "x"}},
@@ -66,7 +66,7 @@ func TestSettingsOfBrokers(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, together(tt.told)); diff != "" {
+			if diff := cmp.Diff(tt.want, together(tt.described)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -109,9 +109,9 @@ func TestStandInsHaveNoRack(t *testing.T) {
 	}
 }
 
-// TestRealBrokersTellTheirSettings: what a real broker says was set, is what its
+// TestRealBrokersDescribeTheirSettings: what a real broker says was set, is what its
 // properties have, without what is of this one alone.
-func TestRealBrokersTellTheirSettings(t *testing.T) {
+func TestRealBrokersDescribeTheirSettings(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), nil))

@@ -10,7 +10,7 @@ import (
 )
 
 // A broker, or a leader, that is gone for good ends a run of a number of events
-// soon after the time that shots are given, and not that time for each of them.
+// soon after the time that batches are given, and not that time for each of them.
 func TestGoneForGood(t *testing.T) {
 	const patience, events = 300 * time.Millisecond, 2000
 	for _, tt := range []struct {
@@ -32,7 +32,7 @@ func TestGoneForGood(t *testing.T) {
 				}
 			}, fmt.Sprintf("idempotent=%v", tt.idempotent))
 			r := newRig(t, p)
-			r.events = 10 // 100 shots a partition, 5 at a time: many rounds of patience
+			r.events = 10 // 100 batches a partition, 5 at a time: many rounds of patience
 			gone := false
 			began := time.Now()
 			out := r.fireAnd(events, func(fired int) {
@@ -49,7 +49,7 @@ func TestGoneForGood(t *testing.T) {
 				p.senders[0].update(&v)
 			})
 			if took := time.Since(began); took > 10*patience {
-				t.Errorf("it took %v, shots are given %v", took, patience)
+				t.Errorf("it took %v, batches are given %v", took, patience)
 			}
 			if got := strings.Join(p.absent.Warnings(), "\n"); tt.leader == strings.Contains(got, "there was no connection to ") {
 				t.Errorf("what the report is told: %q", got)
@@ -67,11 +67,11 @@ func TestGoneForGood(t *testing.T) {
 	}
 }
 
-// A partition whose leader comes back after shots failed is served by it again.
+// A partition whose leader comes back after batches failed is served by it again.
 func TestLeaderComesBack(t *testing.T) {
 	c := fake(t, 2)
 	p := opened(t, c.ListenAddrs(), func(cfg *config) { cfg.requestTimeout = 50 * time.Millisecond })
-	q := &told{quiet: quiet{start: time.Now(), settled: make(chan int, 10)}, ready: make(chan int, 10)}
+	q := &readySink{quiet: quiet{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
 	p.Start(q)
 	before := p.Route(0)
 	v := *p.book.view.Load()

@@ -133,11 +133,11 @@ func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends 
 	if ask == nil {
 		return nil
 	}
-	told, err := s.cl.admin.OffsetForLeaderEpoch(ctx, ask)
+	answers, err := s.cl.admin.OffsetForLeaderEpoch(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("ask where epochs end: %w", err)
 	}
-	for id, end := range told[topic] {
+	for id, end := range answers[topic] {
 		switch {
 		case int(id) >= len(ends):
 		case end.Err != nil:

@@ -31,5 +31,5 @@ var (
 	_ target.Lasting   = (*wireSource)(nil)
 	_ target.Seekable  = (*clientSource)(nil)
 	_ target.Placed    = (*clientProducer)(nil)
-	_ load.Gatherer    = (*clientProducer)(nil)
+	_ load.SelfBatcher = (*clientProducer)(nil)
 )

@@ -18,7 +18,7 @@ type lane struct {
 	id     int
 	broker int32
 
-	gathered []*slot // fired, not yet flushed; of the sending thread
+	unflushed []*slot // fired, not yet flushed; of the sending thread
 
 	// Guarded by s.mu.
 	addr    string
@@ -36,39 +36,39 @@ type lane struct {
 func (l *lane) ID() int { return l.id }
 
 // Room implements load.Lane.
-func (l *lane) Room(stripe int32, first uint64) int {
-	return l.s.mill.room(stripe, first)
+func (l *lane) Room(stream int32, first uint64) int {
+	return l.s.encoder.room(stream, first)
 }
 
 // Fire implements load.Lane.
-func (l *lane) Fire(shots []load.Shot) (taken int) {
+func (l *lane) Fire(batches []load.Batch) (taken int) {
 	s := l.s
 	now := s.p.sink.Now()
 	s.mu.Lock()
-	for i := range shots {
+	for i := range batches {
 		// What has moved since the engine looked is taken in any case, and
 		// goes where it belongs: this lane may stay full for ever.
-		moved := s.routes[s.p.stripes.partition(shots[i].Stripe)].Load() != l
+		moved := s.routes[s.p.streams.partition(batches[i].Stream)].Load() != l
 		if l.closed || !moved && !l.accepts(now) {
 			l.wanting = true
 			break
 		}
 		sl := s.newSlot()
 		sl.home, sl.live = l, len(s.live)
-		if s.mill.buffers {
-			sl.own = s.newBuffer(s.mill.draft(&shots[i]))
+		if s.encoder.buffers {
+			sl.own = s.newBuffer(s.encoder.template(&batches[i]))
 		}
 		s.live = append(s.live, sl)
-		l.gathered = append(l.gathered, sl)
+		l.unflushed = append(l.unflushed, sl)
 		taken++
 	}
 	s.mu.Unlock()
-	fresh := l.gathered[len(l.gathered)-taken:]
+	fresh := l.unflushed[len(l.unflushed)-taken:]
 	for i, sl := range fresh {
-		shots[i].Bytes = s.mill.grind(sl, &shots[i])
-		sl.shot = shots[i]
-		sl.part = s.p.stripes.partition(shots[i].Stripe)
-		sl.count = shots[i].Events
+		batches[i].Bytes = s.encoder.encode(sl, &batches[i])
+		sl.batch = batches[i]
+		sl.part = s.p.streams.partition(batches[i].Stream)
+		sl.count = batches[i].Events
 		sl.sent = -1
 		sl.deadline = now + s.p.cfg.deliveryTimeout
 		sl.pid, sl.epoch, sl.seq = -1, -1, -1
@@ -76,7 +76,7 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 	return taken
 }
 
-// accepts reports whether a shot may be taken. Without a connection none is,
+// accepts reports whether a batch may be taken. Without a connection none is,
 // so that events wait where they are counted as waiting; after a long time
 // without one they are taken and fail, so that a run against a broker that
 // never comes back ends.
@@ -84,7 +84,7 @@ func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil:
 		return l.gone(now)
-	case now < l.quiet || k.held:
+	case now < l.quiet || k.paused:
 		return false
 	default:
 		// What waits behind a full socket is bounded by one request.
@@ -92,7 +92,7 @@ func (l *lane) accepts(now time.Duration) bool {
 	}
 }
 
-// gone reports whether there has been no connection for so long that shots are
+// gone reports whether there has been no connection for so long that batches are
 // taken only to fail.
 func (l *lane) gone(now time.Duration) bool {
 	return l.link == nil && l.downErr != nil && now-l.downAt > l.s.patience()
@@ -100,12 +100,12 @@ func (l *lane) gone(now time.Duration) bool {
 
 // open reports whether requests may be written now.
 func (l *lane) open(now time.Duration) bool {
-	return l.link != nil && !l.link.dead && !l.link.held && now >= l.quiet
+	return l.link != nil && !l.link.dead && !l.link.paused && now >= l.quiet
 }
 
 // Flush implements load.Lane.
 func (l *lane) Flush() {
-	if len(l.gathered) == 0 {
+	if len(l.unflushed) == 0 {
 		return
 	}
 	s := l.s
@@ -113,9 +113,9 @@ func (l *lane) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = now
-	s.launch(l, l.gathered)
-	clear(l.gathered)
-	l.gathered = l.gathered[:0]
+	s.launch(l, l.unflushed)
+	clear(l.unflushed)
+	l.unflushed = l.unflushed[:0]
 	s.finish()
 }
 
@@ -128,8 +128,8 @@ func (l *lane) Close() error {
 		return nil
 	}
 	l.closed = true
-	clear(l.gathered)
-	l.gathered = nil
+	clear(l.unflushed)
+	l.unflushed = nil
 	if s.p.sink == nil { // never started
 		if l.link != nil {
 			l.link.nc.Close()
@@ -175,7 +175,7 @@ func (s *sender) doubt() {
 	}
 }
 
-// forget drops settled slots from the lists of those to be sent.
+// forget drops completed slots from the lists of those to be sent.
 func (s *sender) forget() {
 	keep := s.later[:0]
 	for _, sl := range s.later {

@@ -32,11 +32,11 @@ type view struct {
 // A metaBook keeps the view of a topic up to date: again every so often, and
 // soon after somebody asks. Safe for concurrent use.
 type metaBook struct {
-	cfg  *config
-	view atomic.Pointer[view]
-	kick chan struct{}
-	mu   sync.Mutex // orders changes of the view
-	tell func(*view)
+	cfg     *config
+	view    atomic.Pointer[view]
+	kick    chan struct{}
+	mu      sync.Mutex // orders changes of the view
+	changed func(*view)
 
 	// Of the refreshing goroutine (before it runs: of the opener):
 	conn     net.Conn
@@ -117,8 +117,8 @@ func (b *metaBook) learn(v *view) {
 		}
 	}
 	b.view.Store(v)
-	if b.tell != nil {
-		b.tell(v)
+	if b.changed != nil {
+		b.changed(v)
 	}
 }
 
@@ -134,7 +134,7 @@ func (b *metaBook) moved(partition, leader, epoch int32) {
 	v.leaders, v.epochs = slices.Clone(old.leaders), slices.Clone(old.epochs)
 	v.leaders[partition], v.epochs[partition] = leader, epoch
 	b.view.Store(&v)
-	b.tell(&v)
+	b.changed(&v)
 }
 
 func (b *metaBook) hangUp() {

@@ -78,7 +78,7 @@ func TestReadView(t *testing.T) {
 func TestRouteWithoutLeader(t *testing.T) {
 	c := fake(t, 2)
 	p := opened(t, c.ListenAddrs(), nil)
-	q := &told{quiet: quiet{start: time.Now(), settled: make(chan int, 10)}, ready: make(chan int, 10)}
+	q := &readySink{quiet: quiet{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
 	p.Start(q)
 	v := *p.book.view.Load()
 	with := v.leaders
@@ -106,12 +106,12 @@ func TestRouteWithoutLeader(t *testing.T) {
 }
 
 // told is quiet, and passes on what is ready.
-type told struct {
+type readySink struct {
 	quiet
 	ready chan int
 }
 
-func (q *told) Ready(lane int, _ time.Duration) { q.ready <- lane }
+func (q *readySink) Ready(lane int, _ time.Duration) { q.ready <- lane }
 
 func TestBackoff(t *testing.T) {
 	for n, ms := range map[int32]int64{1: 100, 2: 200, 3: 400, 4: 800, 5: 1000, 1 << 30: 1000} {

@@ -97,7 +97,7 @@ func open(t testing.TB, s target.Spec) (target.Session, error) {
 	return sess, err
 }
 
-func TestOpenTellsWhatIsWrong(t *testing.T) {
+func TestOpenSaysWhatIsWrong(t *testing.T) {
 	server, ca := authority(t)
 	plaintext := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	secured := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.TLS(server))

@@ -72,7 +72,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "delivery-timeout", Type: target.Duration, Default: "2m", Ops: firing, Group: groupProduce, Independent: true,
-			Help: "how long a shot is retried, where retrying is safe",
+			Help: "how long a batch is retried, where retrying is safe",
 		},
 
 		{
@@ -93,7 +93,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "pool", Type: target.Size, Default: "1MiB", Ops: firing, Group: groupEvents, Independent: true,
-			Help: "distinct payloads kept encoded by each lane, off the heap; what fits the processor's cache is fastest",
+			Help: "distinct payloads kept encoded by each client, off the heap; what fits the processor's cache is fastest",
 		},
 		{
 			Name: "fresh", Type: target.Bool, Default: "false", Ops: firing, Group: groupEvents, Independent: true,

@@ -63,7 +63,7 @@ func (s *sender) pending(now time.Duration) (all []string) {
 			add("%s", text)
 		default:
 			text := to + ", nothing in flight"
-			if k.held {
+			if k.paused {
 				text += ", logging in again"
 			}
 			if now < l.quiet {

@@ -21,18 +21,18 @@ import (
 // leaders and retries; each of its senders is one client with connections of
 // its own. It implements load.Target.
 //
-// A shot is one record batch. Shots of different partitions that are fired
+// A batch is one record batch. Batches of different partitions that are fired
 // together and have the same leader share a request. With acks=0 nothing is
-// answered: such shots are settled as unknown when their last byte was handed
+// answered: such batches are completed as unknown when their last byte was handed
 // to the system, with Done = Sent.
 type producer struct {
-	cfg     *config
-	gen     *payload.Generator
-	stock   *stock
-	stripes stripes
-	book    *metaBook
-	senders []*sender
-	codec   kafka.Codec
+	cfg       *config
+	gen       *payload.Generator
+	batchPool *batchPool
+	streams   streams
+	book      *metaBook
+	senders   []*sender
+	codec     kafka.Codec
 	// repacked says that the broker compresses batches anew, or compacts them, so
 	// that they do not lie in the log with the checksums that they were sent with.
 	repacked bool
@@ -101,26 +101,26 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 	return p, p.connect(ctx)
 }
 
-// prepare deals the events and encodes the batches.
+// prepare divides the events and encodes the batches.
 func (p *producer) prepare(partitions int) error {
 	cfg := p.cfg
-	c := stockConfig{
-		gen: p.gen, codec: p.codec, batchSize: cfg.batchSize, eventsPerShot: cfg.eventsPerShot, pool: cfg.pool,
+	c := batchPoolConfig{
+		gen: p.gen, codec: p.codec, batchSize: cfg.batchSize, batchEvents: cfg.batchEvents, pool: cfg.pool,
 		stamps: cfg.verify || cfg.roundTrip, hashes: cfg.compacted,
 	}
 	// The sticky partitioner changes partition with each batch: it has to know
 	// first how many events make one.
 	perBatch := max(1, int(float64(cfg.batchSize-kafka.HeaderSize)/(p.gen.MeanSize()+10)))
-	if cfg.eventsPerShot > 0 {
-		perBatch = cfg.eventsPerShot
+	if cfg.batchEvents > 0 {
+		perBatch = cfg.batchEvents
 	}
-	p.stripes = newStripes(cfg.partitioner, cfg.clients, partitions, p.gen, perBatch)
-	c.cycle = p.stripes.cycle
+	p.streams = newStreams(cfg.partitioner, cfg.clients, partitions, p.gen, perBatch)
+	c.cycle = p.streams.cycle
 	if cfg.fresh {
 		c.pool, c.codec, c.cycle = 0, kafka.None, nil // one batch, to learn whether stamps fit
 	}
 	var err error
-	p.stock, err = newStock(c)
+	p.batchPool, err = newBatchPool(c)
 	return err
 }
 
@@ -159,28 +159,28 @@ func (p *producer) connect(ctx context.Context) error {
 // errNoFormat is what an old broker gets.
 var errNoFormat = errors.New("the broker is older than Kafka 0.11: it has no record batches v2")
 
-// Deal implements load.Target.
-func (p *producer) Deal() load.Deal { return p.stripes.deal }
+// Partitioner implements load.Target.
+func (p *producer) Partitioner() load.Partitioner { return p.streams.partitioner }
 
 // Clients implements load.Target.
-func (p *producer) Clients() int { return p.stripes.clients }
+func (p *producer) Clients() int { return p.streams.clients }
 
 // Client implements load.Target.
-func (p *producer) Client(stripe int32) int { return p.stripes.client(stripe) }
+func (p *producer) Client(stream int32) int { return p.streams.client(stream) }
 
-// LogOf is the partition that a stripe's events go to.
-func (p *producer) LogOf(stripe int32) int32 { return p.stripes.partition(stripe) }
+// LogOf is the partition that a stream's events go to.
+func (p *producer) LogOf(stream int32) int32 { return p.streams.partition(stream) }
 
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
-func (p *producer) Stamped() bool { return p.stock.stamped && p.codec == kafka.None }
+func (p *producer) Stamped() bool { return p.batchPool.stamped && p.codec == kafka.None }
 
 // AppendKey implements target.Keyed. Batches that are encoded ahead are taken in
 // turn, whichever events they are fired for.
-func (p *producer) AppendKey(dst []byte, stripe int32, index uint64) ([]byte, bool) {
+func (p *producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bool) {
 	if !p.cfg.fresh || !p.gen.HasKey() {
 		return dst, false
 	}
-	return p.gen.AppendKey(dst, p.stripes.keyNumber(stripe, index)), true
+	return p.gen.AppendKey(dst, p.streams.keyNumber(stream, index)), true
 }
 
 func (p *producer) keyed() bool { return p.gen.HasKey() }
@@ -189,14 +189,14 @@ func (p *producer) keyed() bool { return p.gen.HasKey() }
 func (p *producer) Compacted() bool { return p.cfg.compacted }
 
 // AppendKeyHashes implements target.Compacted.
-func (p *producer) AppendKeyHashes(dst []uint64, shot *load.Shot) []uint64 {
+func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 	if !p.cfg.fresh {
-		d := p.stock.pick(shot.Stripe, p.stripes.partition(shot.Stripe), shot.First)
-		return append(dst, d.keys[:shot.Events]...)
+		d := p.batchPool.pick(batch.Stream, p.streams.partition(batch.Stream), batch.First)
+		return append(dst, d.keys[:batch.Events]...)
 	}
 	var key []byte
-	for i := range uint64(shot.Events) {
-		key = p.gen.AppendKey(key[:0], p.stripes.keyNumber(shot.Stripe, shot.First+i))
+	for i := range uint64(batch.Events) {
+		key = p.gen.AppendKey(key[:0], p.streams.keyNumber(batch.Stream, batch.First+i))
 		dst = append(dst, hashKey(key))
 	}
 	return dst
@@ -205,10 +205,10 @@ func (p *producer) AppendKeyHashes(dst []uint64, shot *load.Shot) []uint64 {
 // Ratio is how large the batches encoded ahead are after compression, as a
 // share of their size before it; 0 when nothing is compressed ahead.
 func (p *producer) Ratio() float64 {
-	if p.stock.raw == 0 || p.stock.packed == 0 {
+	if p.batchPool.raw == 0 || p.batchPool.packed == 0 {
 		return 0
 	}
-	return float64(p.stock.packed) / float64(p.stock.raw)
+	return float64(p.batchPool.packed) / float64(p.batchPool.raw)
 }
 
 // Distinct is how many different events there are before they begin again; 0
@@ -217,14 +217,14 @@ func (p *producer) Distinct() int {
 	if p.cfg.fresh {
 		return 0
 	}
-	return p.stock.events
+	return p.batchPool.events
 }
 
 // Start implements load.Target.
 func (p *producer) Start(sink load.Sink) {
 	p.sink = sink
 	p.wall = time.Now().Add(-sink.Now())
-	p.book.tell = func(v *view) {
+	p.book.changed = func(v *view) {
 		for _, s := range p.senders {
 			s.update(v)
 		}
@@ -234,9 +234,9 @@ func (p *producer) Start(sink load.Sink) {
 		s.started = true
 		for _, l := range s.lanes {
 			if k := l.link; k != nil && k.term.due() {
-				// Not left to the watch, before which the first shots come. They
+				// Not left to the watch, before which the first batches come. They
 				// wait only where the old login may be over when they arrive.
-				k.held = k.term.late()
+				k.paused = k.term.late()
 				k.renew()
 			}
 			p.tasks.Go(l.keep)
@@ -283,8 +283,8 @@ func (p *producer) watch() {
 }
 
 // Route implements load.Target.
-func (p *producer) Route(stripe int32) load.Lane {
-	if l := p.senders[p.stripes.client(stripe)].routes[p.stripes.partition(stripe)].Load(); l != nil {
+func (p *producer) Route(stream int32) load.Lane {
+	if l := p.senders[p.streams.client(stream)].routes[p.streams.partition(stream)].Load(); l != nil {
 		return l
 	}
 	return nil
@@ -310,8 +310,8 @@ func (p *producer) Close() error {
 	}
 	p.tasks.Wait()
 	p.book.hangUp()
-	if p.stock != nil {
-		return p.stock.free()
+	if p.batchPool != nil {
+		return p.batchPool.free()
 	}
 	return nil
 }

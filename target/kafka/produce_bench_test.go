@@ -47,20 +47,20 @@ func BenchmarkWire(b *testing.B) {
 		{name: "batch 1MiB", given: []string{"batch-size=1MiB", "max-request=4MiB"}},
 		{name: "two clients", given: []string{"clients=2"}},
 		{name: "1 KiB", given: []string{"size=1KiB"}},
-		{name: "one event a shot", inFlight: 64, events: 1},
+		{name: "one event a batch", inFlight: 64, events: 1},
 		{name: "fresh", given: []string{"fresh=true"}},
 		{name: "idempotent", given: []string{"idempotent=true", "acks=all"}},
 	}
 	for _, tt := range tests {
 		b.Run(strings.ReplaceAll(tt.name, " ", "_"), func(b *testing.B) {
-			cfg := configFor(b, []string{addr}, func(c *config) { c.eventsPerShot, c.verify = tt.events, tt.verify }, tt.given...)
+			cfg := configFor(b, []string{addr}, func(c *config) { c.batchEvents, c.verify = tt.events, tt.verify }, tt.given...)
 			cfg.logf = func(string, ...any) {}
 			p, err := newProducer(context.Background(), cfg)
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer p.Close()
-			run, err := load.New(load.Plan{MaxInFlight: tt.inFlight, EventsPerShot: tt.events, Hold: load.Limits{Events: uint64(b.N)}}, p)
+			run, err := load.New(load.Plan{MaxInFlight: tt.inFlight, BatchEvents: tt.events, Measurement: load.Limits{Events: uint64(b.N)}}, p)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -74,8 +74,8 @@ func BenchmarkWire(b *testing.B) {
 				b.Fatal(err)
 			}
 			cpu := cpuTime() - before
-			if res.Hold.Acked != uint64(b.N) {
-				b.Fatal(fmt.Errorf("%d of %d acked: %+v", res.Hold.Acked, b.N, res.Failures))
+			if res.Measurement.Acked != uint64(b.N) {
+				b.Fatal(fmt.Errorf("%d of %d acked: %+v", res.Measurement.Acked, b.N, res.Failures))
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 			b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/event")
@@ -94,7 +94,7 @@ func BenchmarkWireOpenLoop(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				run, err := load.New(load.Plan{Schedule: load.Constant(rate), Linger: linger, Hold: load.Limits{Time: length}}, p)
+				run, err := load.New(load.Plan{Schedule: load.Constant(rate), Linger: linger, Measurement: load.Limits{Time: length}}, p)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -107,11 +107,11 @@ func BenchmarkWireOpenLoop(b *testing.B) {
 				p.Close()
 				cpu := cpuTime() - before
 				b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")
-				b.ReportMetric(float64(res.Hold.Sent)/length.Seconds()/rate*100, "%sent")
-				b.ReportMetric(float64(res.Hold.SendDelay.Percentile(50).Microseconds()), "send-delay-p50-us")
-				b.ReportMetric(float64(res.Hold.SendDelay.Percentile(99).Microseconds()), "send-delay-p99-us")
-				b.ReportMetric(float64(res.Hold.Service.Percentile(50).Microseconds()), "service-p50-us")
-				b.ReportMetric(float64(res.Hold.Shots), "shots")
+				b.ReportMetric(float64(res.Measurement.Sent)/length.Seconds()/rate*100, "%sent")
+				b.ReportMetric(float64(res.Measurement.SendDelay.Percentile(50).Microseconds()), "send-delay-p50-us")
+				b.ReportMetric(float64(res.Measurement.SendDelay.Percentile(99).Microseconds()), "send-delay-p99-us")
+				b.ReportMetric(float64(res.Measurement.Service.Percentile(50).Microseconds()), "service-p50-us")
+				b.ReportMetric(float64(res.Measurement.Batches), "batches")
 			}
 		})
 	}

@@ -14,36 +14,36 @@ import (
 	"carronade/load"
 )
 
-// A rig drives a producer as the engine does, with a bound on shots in flight
+// A rig drives a producer as the engine does, with a bound on batches in flight
 // for each lane, and keeps every outcome.
 type rig struct {
 	t     testing.TB
 	p     *producer
 	start time.Time
 	bound int
-	// events bounds how many events a shot gets; 0: as many as there is room.
+	// events bounds how many events a batch gets; 0: as many as there is room.
 	events int
 
-	mu       sync.Mutex
-	wake     chan struct{}
-	outcomes []load.Outcome
-	flying   map[int]int
-	settled  map[[2]uint64]int // by lane and number: how often
+	mu        sync.Mutex
+	wake      chan struct{}
+	outcomes  []load.Outcome
+	flying    map[int]int
+	completed map[[2]uint64]int // by lane and number: how often
 }
 
 func newRig(t testing.TB, p *producer) *rig {
-	r := &rig{t: t, p: p, start: time.Now(), bound: 5, wake: make(chan struct{}, 1), flying: map[int]int{}, settled: map[[2]uint64]int{}}
+	r := &rig{t: t, p: p, start: time.Now(), bound: 5, wake: make(chan struct{}, 1), flying: map[int]int{}, completed: map[[2]uint64]int{}}
 	p.Start(r)
 	return r
 }
 
 func (r *rig) Now() time.Duration { return time.Since(r.start) }
 
-func (r *rig) Settle(out []load.Outcome) {
+func (r *rig) Complete(out []load.Outcome) {
 	r.mu.Lock()
 	for _, o := range out {
 		r.flying[int(o.Lane)]--
-		r.settled[[2]uint64{uint64(o.Lane), o.Seq}]++
+		r.completed[[2]uint64{uint64(o.Lane), o.Seq}]++
 	}
 	r.outcomes = append(r.outcomes, out...)
 	r.mu.Unlock()
@@ -59,18 +59,18 @@ func (r *rig) poke() {
 	}
 }
 
-// fire fires the number of events given, dealt as the producer deals them, and
-// waits until all are settled. It returns the outcomes.
+// fire fires the number of events given, divided as the producer does it, and
+// waits until all are completed. It returns the outcomes.
 func (r *rig) fire(total uint64) []load.Outcome {
 	r.t.Helper()
 	return r.fireAnd(total, func(int) {})
 }
 
-// fireAnd calls f with the number of events fired so far, between shots.
+// fireAnd calls f with the number of events fired so far, between batches.
 func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
 	r.t.Helper()
-	deal := r.p.Deal()
-	next := make([]uint64, deal.Stripes())
+	partitioner := r.p.Partitioner()
+	next := make([]uint64, partitioner.Streams())
 	seq := map[int]uint64{}
 	fired := uint64(0)
 	deadline := time.After(60 * time.Second)
@@ -78,7 +78,7 @@ func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
 		blocked := true
 		var lanes []load.Lane
 		for s := range next {
-			end := deal.Before(int32(s), total)
+			end := partitioner.Before(int32(s), total)
 			if next[s] == end {
 				continue
 			}
@@ -99,16 +99,16 @@ func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
 			if r.events > 0 {
 				room = min(room, r.events)
 			}
-			shot := load.Shot{Seq: seq[l.ID()], Stripe: int32(s), First: next[s], Events: int32(min(uint64(room), end-next[s])), DueFirst: -1, DueLast: -1}
-			if l.Fire([]load.Shot{shot}) == 0 {
+			batch := load.Batch{Seq: seq[l.ID()], Stream: int32(s), First: next[s], Events: int32(min(uint64(room), end-next[s])), DueFirst: -1, DueLast: -1}
+			if l.Fire([]load.Batch{batch}) == 0 {
 				continue
 			}
 			r.mu.Lock()
 			r.flying[l.ID()]++
 			r.mu.Unlock()
 			seq[l.ID()]++
-			next[s] += uint64(shot.Events)
-			fired += uint64(shot.Events)
+			next[s] += uint64(batch.Events)
+			fired += uint64(batch.Events)
 			lanes = append(lanes, l)
 			blocked = false
 		}
@@ -143,7 +143,7 @@ func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
 		select {
 		case <-r.wake:
 		case <-deadline:
-			r.t.Fatalf("%d shots were never settled", n)
+			r.t.Fatalf("%d batches were never completed", n)
 		}
 	}
 }
@@ -164,13 +164,13 @@ func (r *rig) check(out []load.Outcome, total uint64) {
 		}
 		events += uint64(o.Events)
 	}
-	for k, n := range r.settled {
+	for k, n := range r.completed {
 		if n != 1 {
-			r.t.Errorf("shot %d of lane %d was settled %d times", k[1], k[0], n)
+			r.t.Errorf("batch %d of lane %d was completed %d times", k[1], k[0], n)
 		}
 	}
 	if events != total {
-		r.t.Errorf("%d events settled, want %d", events, total)
+		r.t.Errorf("%d events completed, want %d", events, total)
 	}
 }
 

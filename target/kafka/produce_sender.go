@@ -9,13 +9,13 @@ import (
 	"carronade/load"
 )
 
-// A slot is a shot on its way: from Fire until it is settled. It stays with
+// A slot is a batch on its way: from Fire until it is completed. It stays with
 // the lane on which it was fired, whatever connection its attempts go over.
 type slot struct {
-	shot load.Shot
-	home *lane
-	part int32
-	live int // place in sender.live; -1: settled
+	batch load.Batch
+	home  *lane
+	part  int32
+	live  int // place in sender.live; -1: completed
 
 	recs   []byte    // the records as they travel
 	sum    kafka.Sum // of recs
@@ -56,7 +56,7 @@ type sender struct {
 	lanes    []*lane
 	byBroker map[int32]*lane
 	shares   []share // by partition
-	live     []*slot // not settled
+	live     []*slot // not completed
 	later    []*slot // waiting for a leader, a connection or a backoff
 
 	recovering []int32 // partitions that are, and some that were
@@ -71,7 +71,7 @@ type sender struct {
 	freeSlots    []*slot
 	freeRequests []*request
 	freeBuffers  []*buffer
-	outcomes     []load.Outcome // settled, not yet handed over
+	outcomes     []load.Outcome // completed, not yet handed over
 	sending      []*slot        // scratch
 	dirty        []*link        // with requests queued, to be written
 	answers      []kafka.ProduceAnswer
@@ -80,7 +80,7 @@ type sender struct {
 	epoch    int16
 	fetching bool // a new producer id
 
-	mill mill // of the sending thread
+	encoder encoder // of the sending thread
 }
 
 // A share is one sender's part of a partition. Of a sender that is not
@@ -108,7 +108,7 @@ func newSender(p *producer, id, partitions int) *sender {
 		shares:   make([]share, partitions),
 		byBroker: map[int32]*lane{},
 	}
-	s.mill.init(p)
+	s.encoder.init(p)
 	return s
 }
 
@@ -194,7 +194,7 @@ func (s *sender) newSlot() *slot {
 	return new(slot)
 }
 
-// release takes back a settled slot. Nothing refers to it any more.
+// release takes back a completed slot. Nothing refers to it any more.
 func (s *sender) release(sl *slot) {
 	if sl.own != nil {
 		s.freeBuffers = append(s.freeBuffers, sl.own)
@@ -203,14 +203,14 @@ func (s *sender) release(sl *slot) {
 	s.freeSlots = append(s.freeSlots, sl)
 }
 
-// A buffer is memory for the records of one shot.
+// A buffer is memory for the records of one batch.
 type buffer struct {
 	b    []byte
-	copy *draft // the draft whose records it holds, but for stamps; nil: none
+	copy *template // the template whose records it holds, but for stamps; nil: none
 }
 
-// newBuffer is a free buffer, if there is one a copy of the draft.
-func (s *sender) newBuffer(d *draft) *buffer {
+// newBuffer is a free buffer, if there is one a copy of the template.
+func (s *sender) newBuffer(d *template) *buffer {
 	last := len(s.freeBuffers) - 1
 	if last < 0 {
 		return new(buffer)
@@ -235,10 +235,10 @@ func (s *sender) newRequest() *request {
 	return new(request)
 }
 
-// settle says what became of a slot. Its memory is not free yet: bytes of it
+// complete says what became of a slot. Its memory is not free yet: bytes of it
 // may still be in the hands of a writer.
-func (s *sender) settle(sl *slot, done time.Duration, o load.Outcome) {
-	o.Shot = sl.shot
+func (s *sender) complete(sl *slot, done time.Duration, o load.Outcome) {
+	o.Batch = sl.batch
 	o.Lane = int32(sl.home.id)
 	o.Sent, o.Done, o.Earliest = sl.sent, done, s.since
 	o.Retries = max(0, sl.attempts-1)
@@ -259,19 +259,19 @@ func (s *sender) settle(sl *slot, done time.Duration, o load.Outcome) {
 }
 
 func (s *sender) acked(sl *slot, done time.Duration, place int64) {
-	s.settle(sl, done, load.Outcome{Acked: sl.shot.Events, Place: place})
+	s.complete(sl, done, load.Outcome{Acked: sl.batch.Events, Place: place})
 }
 
 // failed is for what the broker certainly did not append.
 func (s *sender) failed(sl *slot, done time.Duration, class load.Class, text string) {
-	s.settle(sl, done, load.Outcome{Failed: sl.shot.Events, Class: class, Text: text, Place: -1})
+	s.complete(sl, done, load.Outcome{Failed: sl.batch.Events, Class: class, Text: text, Place: -1})
 }
 
 func (s *sender) unknown(sl *slot, done time.Duration, class load.Class, text string) {
-	s.settle(sl, done, load.Outcome{Unknown: sl.shot.Events, Class: class, Text: text, Place: -1})
+	s.complete(sl, done, load.Outcome{Unknown: sl.batch.Events, Class: class, Text: text, Place: -1})
 }
 
-// giveUp settles a slot whose attempts are over.
+// giveUp completes a slot whose attempts are over.
 func (s *sender) giveUp(sl *slot, done time.Duration, class load.Class, text string) {
 	if sl.maybe {
 		s.unknown(sl, done, class, text)
@@ -280,12 +280,12 @@ func (s *sender) giveUp(sl *slot, done time.Duration, class load.Class, text str
 	s.failed(sl, done, class, text)
 }
 
-// deliver hands over what was settled.
+// deliver hands over what was completed.
 func (s *sender) deliver() {
 	if len(s.outcomes) == 0 {
 		return
 	}
-	s.p.sink.Settle(s.outcomes)
+	s.p.sink.Complete(s.outcomes)
 	clear(s.outcomes) // texts
 	s.outcomes = s.outcomes[:0]
 }

@@ -29,16 +29,16 @@ func TestProduceArrives(t *testing.T) {
 		name   string
 		given  []string
 		change func(*config)
-		shot   int // events a shot; 0: a batch
+		batch  int // events a batch; 0: a batch
 	}{
 		{name: "plain"},
 		{name: "gzip", given: []string{"compression=gzip"}},
 		{name: "snappy", given: []string{"compression=snappy"}},
 		{name: "lz4", given: []string{"compression=lz4"}},
 		{name: "zstd", given: []string{"compression=zstd"}},
-		{name: "zstd, part of a batch", given: []string{"compression=zstd"}, shot: 37},
-		{name: "part of a batch", shot: 41},
-		{name: "one event a shot", given: []string{"batch-size=4KiB"}, change: func(c *config) { c.eventsPerShot = 1 }},
+		{name: "zstd, part of a batch", given: []string{"compression=zstd"}, batch: 37},
+		{name: "part of a batch", batch: 41},
+		{name: "one event a batch", given: []string{"batch-size=4KiB"}, change: func(c *config) { c.batchEvents = 1 }},
 		{name: "keys and headers", given: []string{"key=uniform(100)", "header=a=b", "header=source=carronade"}},
 		{name: "keys choose the partition", given: []string{"key=uniform(100)", "partitioner=murmur2"}},
 		{name: "keys choose, lz4, fresh", given: []string{"key=zipf(50,1.1)", "partitioner=murmur2", "compression=lz4", "fresh=true"}},
@@ -48,9 +48,9 @@ func TestProduceArrives(t *testing.T) {
 		{name: "fresh zstd", given: []string{"fresh=true", "compression=zstd", "payload=text"}},
 		{name: "three clients", given: []string{"clients=3"}},
 		{name: "acks all", given: []string{"acks=all"}},
-		{name: "idempotent", given: []string{"acks=all", "idempotent=true"}, shot: 100},
+		{name: "idempotent", given: []string{"acks=all", "idempotent=true"}, batch: 100},
 		{name: "stamps", change: func(c *config) { c.verify, c.runID = true, 77 }},
-		{name: "stamps, fresh", given: []string{"fresh=true"}, change: func(c *config) { c.verify, c.runID = true, 77 }, shot: 9},
+		{name: "stamps, fresh", given: []string{"fresh=true"}, change: func(c *config) { c.verify, c.runID = true, 77 }, batch: 9},
 		{name: "tiny values", given: []string{"size=1"}, change: func(c *config) { c.verify = true }},
 		{name: "large values", given: []string{"size=100KiB", "batch-size=16KiB", "max-request=128KiB"}},
 	}
@@ -59,7 +59,7 @@ func TestProduceArrives(t *testing.T) {
 			c := fake(t, 4, kfake.NumBrokers(2))
 			p := opened(t, c.ListenAddrs(), tt.change, tt.given...)
 			r := newRig(t, p)
-			r.events = tt.shot
+			r.events = tt.batch
 			total := uint64(events)
 			if strings.HasPrefix(tt.name, "large") {
 				total = 100
@@ -78,11 +78,11 @@ func TestProduceArrives(t *testing.T) {
 			at := map[place]load.Outcome{}
 			bytes := int64(0)
 			for _, o := range out {
-				at[place{p.LogOf(o.Stripe), o.Place}] = o
+				at[place{p.LogOf(o.Stream), o.Place}] = o
 				bytes += o.Bytes
 			}
 			if len(at) != len(out) {
-				t.Errorf("%d shots at %d places", len(out), len(at))
+				t.Errorf("%d batches at %d places", len(out), len(at))
 			}
 			got, seen := int64(0), map[int32]uint64{}
 			parts := map[int32]int{}
@@ -98,12 +98,12 @@ func TestProduceArrives(t *testing.T) {
 				if age := time.Since(rec.Timestamp); age < -time.Second || age > time.Minute {
 					t.Errorf("timestamp %v", rec.Timestamp)
 				}
-				if o, ok := at[place{rec.Partition, rec.Offset}]; ok && o.First != seen[o.Stripe] {
-					t.Errorf("stripe %d: event %d at offset %d, want event %d", o.Stripe, o.First, rec.Offset, seen[o.Stripe])
+				if o, ok := at[place{rec.Partition, rec.Offset}]; ok && o.First != seen[o.Stream] {
+					t.Errorf("stream %d: event %d at offset %d, want event %d", o.Stream, o.First, rec.Offset, seen[o.Stream])
 				} else if ok {
-					seen[o.Stripe] += uint64(o.Events)
+					seen[o.Stream] += uint64(o.Events)
 				}
-				if s, ok := kafka.ParseStamp(rec.Value); p.cfg.verify && len(rec.Value) >= kafka.StampSize && (!ok || s.Run != 77 || p.LogOf(s.Stripe) != rec.Partition) {
+				if s, ok := kafka.ParseStamp(rec.Value); p.cfg.verify && len(rec.Value) >= kafka.StampSize && (!ok || s.Run != 77 || p.LogOf(s.Stream) != rec.Partition) {
 					t.Fatalf("stamp %+v, %v in partition %d", s, ok, rec.Partition)
 				}
 			}
@@ -149,17 +149,17 @@ func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 	}
 }
 
-// Every event of a shot has its own stamp, whether it is sent from the pool or fresh.
+// Every event of a batch has its own stamp, whether it is sent from the pool or fresh.
 func TestProduceStamps(t *testing.T) {
 	for _, given := range [][]string{nil, {"fresh=true"}} {
 		c := fake(t, 1)
 		p := opened(t, c.ListenAddrs(), stamping, given...)
-		q := &quiet{start: time.Now(), settled: make(chan int, 1)}
+		q := &quiet{start: time.Now(), completed: make(chan int, 1)}
 		p.Start(q)
 		l := p.Route(0)
-		l.Fire([]load.Shot{{First: 40, Events: 5, DueFirst: 1000, DueLast: 1800}})
+		l.Fire([]load.Batch{{First: 40, Events: 5, DueFirst: 1000, DueLast: 1800}})
 		l.Flush()
-		<-q.settled
+		<-q.completed
 		for i, r := range readBack(t, c.ListenAddrs(), 5) {
 			got, ok := kafka.ParseStamp(r.Value)
 			want := kafka.Stamp{Run: 5, Index: 40 + uint64(i)}
@@ -278,9 +278,9 @@ func TestProduceClose(t *testing.T) {
 	r := newRig(t, p)
 	l := p.Route(0)
 	for i := range 3 {
-		shot := []load.Shot{{Seq: uint64(i), First: uint64(i), Events: 1, DueFirst: -1}}
-		if l.Fire(shot) != 1 || shot[0].Bytes != 100 {
-			t.Fatalf("shot %d was not taken whole: %+v", i, shot)
+		batch := []load.Batch{{Seq: uint64(i), First: uint64(i), Events: 1, DueFirst: -1}}
+		if l.Fire(batch) != 1 || batch[0].Bytes != 100 {
+			t.Fatalf("batch %d was not taken whole: %+v", i, batch)
 		}
 		if i < 2 {
 			l.Flush()
@@ -298,8 +298,8 @@ func TestProduceClose(t *testing.T) {
 			t.Errorf("class %v", o.Class)
 		}
 	}
-	if l.Fire([]load.Shot{{Seq: 9, Events: 1}}) != 0 {
-		t.Error("a closed lane took a shot")
+	if l.Fire([]load.Batch{{Seq: 9, Events: 1}}) != 0 {
+		t.Error("a closed lane took a batch")
 	}
 }
 
@@ -312,7 +312,7 @@ func TestProduceCloseBetweenAttempts(t *testing.T) {
 		p := opened(t, c.ListenAddrs(), nil, given...)
 		r := newRig(t, p)
 		l := p.Route(0)
-		if l.Fire([]load.Shot{{Events: 7, DueFirst: -1}}) != 1 {
+		if l.Fire([]load.Batch{{Events: 7, DueFirst: -1}}) != 1 {
 			t.Fatal("not taken")
 		}
 		l.Flush()
@@ -333,15 +333,15 @@ func TestProduceCloseBetweenAttempts(t *testing.T) {
 
 // quiet is a sink that allocates nothing.
 type quiet struct {
-	start   time.Time
-	settled chan int
+	start     time.Time
+	completed chan int
 }
 
-func (q *quiet) Now() time.Duration        { return time.Since(q.start) }
-func (q *quiet) Settle(out []load.Outcome) { q.settled <- len(out) }
-func (q *quiet) Ready(int, time.Duration)  {}
+func (q *quiet) Now() time.Duration          { return time.Since(q.start) }
+func (q *quiet) Complete(out []load.Outcome) { q.completed <- len(out) }
+func (q *quiet) Ready(int, time.Duration)    {}
 
-// A shot costs no allocations, from Fire to Settle; the server is in this
+// A batch costs no allocations, from Fire to Complete; the server is in this
 // process, and costs none either.
 func TestProduceAllocatesNothing(t *testing.T) {
 	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", Discard: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 4}}})
@@ -353,36 +353,36 @@ func TestProduceAllocatesNothing(t *testing.T) {
 		"plain":          nil,
 		"stamps":         stamping,
 		"fresh":          func(c *config) { c.fresh = true },
-		"one event each": func(c *config) { c.eventsPerShot = 1 },
+		"one event each": func(c *config) { c.batchEvents = 1 },
 		"idempotent":     func(c *config) { c.idempotent, c.acks = true, acksAll },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := opened(t, []string{srv.Addr()}, change)
-			q := &quiet{start: time.Now(), settled: make(chan int, 100)}
+			q := &quiet{start: time.Now(), completed: make(chan int, 100)}
 			p.Start(q)
 			l := p.Route(0)
-			shots := make([]load.Shot, 4)
+			batches := make([]load.Batch, 4)
 			seq, events := uint64(0), uint64(0)
 			round := func() {
-				for i := range shots {
+				for i := range batches {
 					room := l.Room(int32(i), events)
-					shots[i] = load.Shot{Seq: seq, Stripe: int32(i), First: events, Events: int32(min(room, 500)), DueFirst: -1, DueLast: -1}
+					batches[i] = load.Batch{Seq: seq, Stream: int32(i), First: events, Events: int32(min(room, 500)), DueFirst: -1, DueLast: -1}
 					seq++
 				}
 				events += 500
-				if n := l.Fire(shots); n != 4 {
-					t.Fatalf("took %d of 4 shots", n)
+				if n := l.Fire(batches); n != 4 {
+					t.Fatalf("took %d of 4 batches", n)
 				}
 				l.Flush()
 				for n := 0; n < 4; {
-					n += <-q.settled
+					n += <-q.completed
 				}
 			}
 			for range 50 {
 				round()
 			}
 			if n := testing.AllocsPerRun(200, round); n >= 1 {
-				t.Errorf("four shots cost %v allocations", n)
+				t.Errorf("four batches cost %v allocations", n)
 			}
 		})
 	}
@@ -393,7 +393,7 @@ func TestProduceAllocatesNothing(t *testing.T) {
 func checkKeys(t *testing.T, p interface {
 	target.Keyed
 	target.Placed
-}, told bool, out []load.Outcome, recs []*kgo.Record,
+}, known bool, out []load.Outcome, recs []*kgo.Record,
 ) {
 	t.Helper()
 	type place struct {
@@ -403,15 +403,15 @@ func checkKeys(t *testing.T, p interface {
 	keys := map[place]string{}
 	for _, o := range out {
 		for k := range o.Events {
-			key, ok := p.AppendKey(nil, o.Stripe, o.First+uint64(k))
-			if ok != told {
-				t.Fatalf("the key of event %d of stripe %d: told %v, want %v", o.First+uint64(k), o.Stripe, ok, told)
+			key, ok := p.AppendKey(nil, o.Stream, o.First+uint64(k))
+			if ok != known {
+				t.Fatalf("the key of event %d of stream %d: told %v, want %v", o.First+uint64(k), o.Stream, ok, known)
 			}
-			keys[place{p.LogOf(o.Stripe), o.Place + int64(k)}] = string(key)
+			keys[place{p.LogOf(o.Stream), o.Place + int64(k)}] = string(key)
 		}
 	}
 	for _, r := range recs {
-		if want := string(r.Key); told && keys[place{r.Partition, r.Offset}] != want {
+		if want := string(r.Key); known && keys[place{r.Partition, r.Offset}] != want {
 			t.Fatalf("partition %d, offset %d: key %q, and told is %q", r.Partition, r.Offset, want, keys[place{r.Partition, r.Offset}])
 		}
 	}

@@ -37,8 +37,8 @@ func filled(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, give
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res := launch(t, s, load.Plan{Hold: load.Limits{Events: n}}); res.Hold.Acked != n {
-		t.Fatalf("got %d acked, want %d", res.Hold.Acked, n)
+	if res := launch(t, s, load.Plan{Measurement: load.Limits{Events: n}}); res.Measurement.Acked != n {
+		t.Fatalf("got %d acked, want %d", res.Measurement.Acked, n)
 	}
 	return topic
 }
@@ -160,8 +160,8 @@ func TestRealSecurity(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v (%s)", err, hintOf(err))
 				}
-				if res := launch(t, s, load.Plan{Hold: load.Limits{Events: 1000}}); res.Hold.Acked != 1000 {
-					t.Fatalf("got %d acked, want 1000", res.Hold.Acked)
+				if res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}}); res.Measurement.Acked != 1000 {
+					t.Fatalf("got %d acked, want 1000", res.Measurement.Acked)
 				}
 				sent += 1000
 				given["until-end"] = []string{"true"}
@@ -228,8 +228,8 @@ func TestRealTransactions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(4000), 6000)}); res.Hold.Acked != 6000 {
-		t.Errorf("got %d acked, want 6000", res.Hold.Acked)
+	if res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(4000), 6000)}); res.Measurement.Acked != 6000 {
+		t.Errorf("got %d acked, want 6000", res.Measurement.Acked)
 	}
 	if err := s.Target().(*clientProducer).Close(); err != nil {
 		t.Fatal(err)
@@ -334,8 +334,8 @@ func TestRealConsumeOutlivesABroker(t *testing.T) {
 			<-killed
 			got := <-delivered
 			leader.Start(t)
-			if res.Hold.Acked != events || res.Hold.Failed+res.Hold.Unknown != 0 {
-				t.Errorf("got %d acked, %d failed, %d unknown, want %d acked", res.Hold.Acked, res.Hold.Failed, res.Hold.Unknown, events)
+			if res.Measurement.Acked != events || res.Measurement.Failed+res.Measurement.Unknown != 0 {
+				t.Errorf("got %d acked, %d failed, %d unknown, want %d acked", res.Measurement.Acked, res.Measurement.Failed, res.Measurement.Unknown, events)
 			}
 			if uint64(got.events) != begun+events || int64(got.events) != c.EndSum(t, topic) {
 				t.Errorf("got %d events, want %d, with %d at the brokers", got.events, begun+events, c.EndSum(t, topic))

@@ -68,7 +68,7 @@ func (k *link) renew() {
 			k.kill(fmt.Errorf("the login was not renewed: %w", err))
 			return
 		}
-		k.term, k.held = newTerm(lifetime), false
+		k.term, k.paused = newTerm(lifetime), false
 		s.p.renewed.Add(1)
 		s.now = s.p.sink.Now()
 		s.dispatch()
@@ -94,7 +94,7 @@ func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool,
 		}
 	}
 	s.mu.Lock()
-	k.held = true
+	k.paused = true
 	s.mu.Unlock()
 	if err != nil {
 		return 0, false, err

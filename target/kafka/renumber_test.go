@@ -13,7 +13,7 @@ func TestNewEpochSendsNothingTwice(t *testing.T) {
 	s := &sender{p: &producer{}, pid: 7, epoch: 3}
 	home := &lane{s: s}
 	made := func(seq int32, maybe bool) *slot {
-		sl := &slot{home: home, shot: load.Shot{Seq: uint64(seq), Events: 10}, count: 10, seq: seq, maybe: maybe, live: len(s.live), sent: -1, class: load.Refused, text: "lost"}
+		sl := &slot{home: home, batch: load.Batch{Seq: uint64(seq), Events: 10}, count: 10, seq: seq, maybe: maybe, live: len(s.live), sent: -1, class: load.Refused, text: "lost"}
 		s.live = append(s.live, sl)
 		return sl
 	}

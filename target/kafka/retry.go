@@ -10,7 +10,7 @@ import (
 	"carronade/load"
 )
 
-// Retries. Of a sender that is not idempotent, a shot goes again only where
+// Retries. Of a sender that is not idempotent, a batch goes again only where
 // the broker certainly did not append it: it was never written whole, or it
 // was answered with one of the errors that come before appending. Of an
 // idempotent one everything goes again until the delivery timeout, in order:
@@ -102,9 +102,9 @@ func (s *sender) send(k *link, slots []*slot) {
 			sl := slots[n]
 			sh := &s.shares[sl.part]
 			size += kafka.MaxPartition + kafka.HeaderSize + len(sl.recs)
-			// A fixed number of events a shot is meant as one request each;
+			// A fixed number of events a batch is meant as one request each;
 			// a broker takes one batch a partition in a request.
-			if n > 0 && (cfg.eventsPerShot > 0 || size > cfg.maxRequest || sh.mark == s.marks) {
+			if n > 0 && (cfg.batchEvents > 0 || size > cfg.maxRequest || sh.mark == s.marks) {
 				break
 			}
 			sh.mark = s.marks
@@ -202,7 +202,7 @@ func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	}
 }
 
-// gone settles a slot whose request wants no answer and was written.
+// gone completes a slot whose request wants no answer and was written.
 func (s *sender) gone(sl *slot) {
 	if sl.live >= 0 {
 		s.unknown(sl, sl.sent, load.OK, "")
@@ -334,7 +334,7 @@ func (s *sender) expire(now time.Duration) {
 }
 
 // patience is how long a broker may be away, and a partition without a leader,
-// before its shots fail: an idempotent producer, which loses nothing by waiting,
+// before its batches fail: an idempotent producer, which loses nothing by waiting,
 // waits for as long as it tries one again.
 func (s *sender) patience() time.Duration {
 	if s.pid >= 0 {
@@ -344,14 +344,14 @@ func (s *sender) patience() time.Duration {
 }
 
 // hopeless reports whether nobody has served a partition for so long that its
-// shots are given up.
+// batches are given up.
 func (s *sender) hopeless(part int32, now time.Duration) bool {
 	l := s.routes[part].Load()
 	return l != nil && l.gone(now)
 }
 
 // abandon routes partitions that had no leader for too long to a lane on which
-// shots fail: else a run that has to fire a number of events would never end.
+// batches fail: else a run that has to fire a number of events would never end.
 func (s *sender) abandon(now time.Duration) {
 	if s.orphans == 0 {
 		return

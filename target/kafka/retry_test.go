@@ -19,11 +19,11 @@ import (
 
 var idempotent = []string{"idempotent=true", "acks=all"}
 
-// stamping makes events that can be told apart.
+// stamping makes events that can be distinguished.
 func stamping(c *config) { c.verify, c.runID = true, 5 }
 
 // inOrder checks that every stamped event below total is there exactly once
-// and in the order of its stripe, and that nothing else is.
+// and in the order of its stream, and that nothing else is.
 func inOrder(t *testing.T, p *producer, recs []*kgo.Record, total uint64) {
 	t.Helper()
 	next := map[int32]uint64{}
@@ -33,14 +33,14 @@ func inOrder(t *testing.T, p *producer, recs []*kgo.Record, total uint64) {
 		if !ok || s.Run != 5 {
 			t.Fatalf("offset %d of partition %d: no stamp of ours", r.Offset, r.Partition)
 		}
-		if s.Index != next[s.Stripe] {
-			t.Fatalf("offset %d of partition %d: event %d, want %d", r.Offset, r.Partition, s.Index, next[s.Stripe])
+		if s.Index != next[s.Stream] {
+			t.Fatalf("offset %d of partition %d: event %d, want %d", r.Offset, r.Partition, s.Index, next[s.Stream])
 		}
-		next[s.Stripe]++
+		next[s.Stream]++
 	}
-	for s := range int32(p.Deal().Stripes()) {
-		if want := p.Deal().Before(s, total); next[s] != want {
-			t.Errorf("stripe %d has %d events, want %d", s, next[s], want)
+	for s := range int32(p.Partitioner().Streams()) {
+		if want := p.Partitioner().Before(s, total); next[s] != want {
+			t.Errorf("stream %d has %d events, want %d", s, next[s], want)
 		}
 	}
 }
@@ -50,14 +50,14 @@ func inOrder(t *testing.T, p *producer, recs []*kgo.Record, total uint64) {
 func atMost(t *testing.T, p *producer, out []load.Outcome, recs []*kgo.Record) {
 	t.Helper()
 	type event struct {
-		stripe int32
+		stream int32
 		index  uint64
 	}
 	fate := map[event]*load.Outcome{}
 	for i := range out {
 		o := &out[i]
 		for k := range uint64(o.Events) {
-			fate[event{o.Stripe, o.First + k}] = o
+			fate[event{o.Stream, o.First + k}] = o
 		}
 	}
 	found := map[event]bool{}
@@ -66,7 +66,7 @@ func atMost(t *testing.T, p *producer, out []load.Outcome, recs []*kgo.Record) {
 		if !ok {
 			t.Fatal("no stamp")
 		}
-		e := event{s.Stripe, s.Index}
+		e := event{s.Stream, s.Index}
 		if found[e] {
 			t.Fatalf("%+v is there twice", e)
 		}

@@ -138,8 +138,8 @@ func (w wireFiring) facts() map[string]any {
 
 func (w wireFiring) warnings() []string {
 	all := w.absent.Warnings()
-	if w.stock.warning != "" {
-		all = append(all, w.stock.warning)
+	if w.batchPool.warning != "" {
+		all = append(all, w.batchPool.warning)
 	}
 	return all
 }

@@ -136,7 +136,7 @@ func (t *topicLoad) failed(class string, certain bool, err error) {
 	row.Events++
 	if row.request != r.Requests {
 		row.request = r.Requests
-		row.Shots++
+		row.Batches++
 	}
 }
 

@@ -64,7 +64,7 @@ func TestTopicsUnknown(t *testing.T) {
 			t.Errorf("%d in a request: saw %+v", tt.each, seen)
 		}
 		for _, f := range res.Failures {
-			if f.Events != 1 || f.Shots != 1 {
+			if f.Events != 1 || f.Batches != 1 {
 				t.Errorf("%d in a request: %+v", tt.each, f)
 			}
 		}

@@ -80,8 +80,8 @@ func (s *session) Conclude() {
 }
 
 // Uncommitted implements target.Transactional.
-func (s *session) Uncommitted(tell func(stripe int32, first, events uint64, aborted bool)) {
+func (s *session) Uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
 	if p, ok := s.out.(*clientProducer); ok {
-		p.uncommitted(tell)
+		p.uncommitted(note)
 	}
 }

@@ -34,7 +34,7 @@ func compactedTopic(t *testing.T, partitions int32, settings map[string]*string)
 	return c
 }
 
-// TestKeyHashes holds the keys that either engine says its shots have to those that
+// TestKeyHashes holds the keys that either engine says its batches have to those that
 // are found where their events are.
 func TestKeyHashes(t *testing.T) {
 	const events = 3000
@@ -65,20 +65,20 @@ func TestKeyHashes(t *testing.T) {
 				t.Fatal("the topic is not known to be compacted")
 			}
 			type event struct {
-				stripe int32
+				stream int32
 				index  uint64
 			}
 			var mu sync.Mutex
 			said := map[event]uint64{}
-			launch(t, s, load.Plan{Hold: load.Limits{Events: events}, Observe: func(out []load.Outcome) {
+			launch(t, s, load.Plan{Measurement: load.Limits{Events: events}, Observe: func(out []load.Outcome) {
 				mu.Lock()
 				defer mu.Unlock()
 				for i := range out {
-					for n, h := range k.AppendKeyHashes(nil, &out[i].Shot) {
-						said[event{out[i].Stripe, out[i].First + uint64(n)}] = h
+					for n, h := range k.AppendKeyHashes(nil, &out[i].Batch) {
+						said[event{out[i].Stream, out[i].First + uint64(n)}] = h
 					}
 					if out[i].Sum != 0 {
-						t.Errorf("a batch that may be made anew is told apart by its checksum")
+						t.Errorf("a batch that may be made anew is distinguished by its checksum")
 					}
 				}
 			}})
@@ -89,8 +89,8 @@ func TestKeyHashes(t *testing.T) {
 				for _, st := range a.Stamps {
 					found++
 					keys[st.Key] = true
-					if want := said[event{st.Stripe, st.Index}]; st.Bad || st.Key != want || want == 0 {
-						t.Errorf("event %d of stripe %d has the key %x, and %x was said", st.Index, st.Stripe, st.Key, want)
+					if want := said[event{st.Stream, st.Index}]; st.Bad || st.Key != want || want == 0 {
+						t.Errorf("event %d of stream %d has the key %x, and %x was said", st.Index, st.Stream, st.Key, want)
 					}
 				}
 			}}, func(r *read) bool { return r.events >= events })
@@ -156,12 +156,12 @@ func TestUncommitted(t *testing.T) {
 	txn := s.(target.Transactional)
 	txn.Conclude()
 	aborted := map[[2]uint64]bool{}
-	txn.Uncommitted(func(stripe int32, first, n uint64, is bool) {
+	txn.Uncommitted(func(stream int32, first, n uint64, is bool) {
 		if !is {
-			t.Errorf("nobody knows how the transaction of %d events from %d of stripe %d ended", n, first, stripe)
+			t.Errorf("nobody knows how the transaction of %d events from %d of stream %d ended", n, first, stream)
 		}
 		for i := range n {
-			aborted[[2]uint64{uint64(stripe), first + i}] = true
+			aborted[[2]uint64{uint64(stream), first + i}] = true
 		}
 	})
 	f := s.Facts()["transactions"].(map[string]any)
@@ -170,8 +170,8 @@ func TestUncommitted(t *testing.T) {
 	}
 	drain(t, watched{txn.Committed(), func(a *load.Arrival) {
 		for _, st := range a.Stamps {
-			if aborted[[2]uint64{uint64(st.Stripe), st.Index}] {
-				t.Errorf("event %d of stripe %d was aborted, and is seen", st.Index, st.Stripe)
+			if aborted[[2]uint64{uint64(st.Stream), st.Index}] {
+				t.Errorf("event %d of stream %d was aborted, and is seen", st.Index, st.Stream)
 			}
 		}
 	}}, func(r *read) bool { return r.events >= events-len(aborted) })
@@ -182,14 +182,14 @@ func TestFatesAreBounded(t *testing.T) {
 	l := &clientLane{id: 3}
 	tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}, fates: make([]fate, mostFates)}
 	for i := range uint64(10) {
-		l.note(&load.Shot{First: i * 100, Events: 100})
+		l.note(&load.Batch{First: i * 100, Events: 100})
 		tr.note(i%2 == 0, true)
 	}
 	n := 0
-	tr.uncommitted(func(stripe int32, first, events uint64, aborted bool) {
+	tr.uncommitted(func(stream int32, first, events uint64, aborted bool) {
 		n++
-		if stripe != 3 || first != 100 || events != 900 || aborted {
-			t.Errorf("got %d events from %d of stripe %d, aborted %v; want 900 from 100 of 3, and nobody knows", events, first, stripe, aborted)
+		if stream != 3 || first != 100 || events != 900 || aborted {
+			t.Errorf("got %d events from %d of stream %d, aborted %v; want 900 from 100 of 3, and nobody knows", events, first, stream, aborted)
 		}
 	})
 	if n != 1 {
@@ -197,17 +197,17 @@ func TestFatesAreBounded(t *testing.T) {
 	}
 }
 
-// TestFiredAgain has shots fired again, in the same transaction and in a later one:
+// TestFiredAgain has batches fired again, in the same transaction and in a later one:
 // the events of one that was not committed are told, and no others.
 func TestFiredAgain(t *testing.T) {
 	type transaction struct {
-		shots [][2]uint64 // first, attempt; of 10 events each
-		how   string
+		batches [][2]uint64 // first, attempt; of 10 events each
+		how     string
 	}
 	for _, tt := range []struct {
 		name string
 		txns []transaction
-		want string // of shots, by their first events
+		want string // of batches, by their first events
 	}{
 		{"in order", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}}, "aborted"}, {[][2]uint64{{30, 0}}, "committed"}}, "aborted 0 10 20"},
 		{"in the same", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}, {10, 1}}, "aborted"}}, "aborted 0 10 20"},
@@ -221,29 +221,29 @@ func TestFiredAgain(t *testing.T) {
 			l := &clientLane{id: 3}
 			tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}}
 			for _, x := range tt.txns {
-				for _, s := range x.shots {
-					l.note(&load.Shot{First: s[0], Events: 10, Attempt: int32(s[1])})
+				for _, s := range x.batches {
+					l.note(&load.Batch{First: s[0], Events: 10, Attempt: int32(s[1])})
 				}
 				tr.note(x.how == "committed", x.how == "aborted")
 			}
-			told := map[bool]map[uint64]bool{true: {}, false: {}}
+			noted := map[bool]map[uint64]bool{true: {}, false: {}}
 			tr.uncommitted(func(_ int32, first, events uint64, aborted bool) {
 				for i := range events {
-					told[aborted][first+i] = true
+					noted[aborted][first+i] = true
 				}
 			})
 			var got []string
 			for _, aborted := range []bool{true, false} {
-				if len(told[aborted]) > 0 {
+				if len(noted[aborted]) > 0 {
 					got = append(got, map[bool]string{true: "aborted", false: "unknown"}[aborted])
 				}
-				for _, i := range slices.Sorted(maps.Keys(told[aborted])) {
+				for _, i := range slices.Sorted(maps.Keys(noted[aborted])) {
 					if i%10 == 0 {
 						got = append(got, strconv.FormatUint(i, 10))
 					}
 				}
-				if n := len(told[aborted]); n%10 != 0 {
-					t.Errorf("%d events are told, which are no whole shots", n)
+				if n := len(noted[aborted]); n%10 != 0 {
+					t.Errorf("%d events are told, which are no whole batches", n)
 				}
 			}
 			if got := strings.Join(got, " "); got != tt.want {

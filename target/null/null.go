@@ -1,9 +1,9 @@
 // Package null is the target that sends nothing: null://. What it does with an
 // event is what a generator cannot do without: the record is encoded (ahead, or
-// anew for each shot with --fresh), its batch stamped, and every byte read for
+// anew for each batch with --fresh), its batch stamped, and every byte read for
 // the checksum. What is left is what this machine can generate.
 //
-// Its invariant: every shot is acked the moment it is flushed.
+// Its invariant: every batch is acked the moment it is flushed.
 package null
 
 import (
@@ -39,7 +39,7 @@ func (Kind) Options() []target.Option {
 		{Name: "payload", Word: "KIND", Default: "random", Group: "events", Independent: true, Help: "what values are made of"},
 		{Name: "key", Word: "KEYS", Default: "none", Group: "events", Independent: true, Help: "none, seq, uniform(1000), zipf(1000,1.1)"},
 		{Name: "header", Word: "K=V", Type: target.List, Group: "events", Independent: true, Help: "k=v, on every record; repeatable"},
-		{Name: "pool", Type: target.Size, Default: "1MiB", Group: "events", Independent: true, Help: "distinct payloads kept encoded by each lane"},
+		{Name: "pool", Type: target.Size, Default: "1MiB", Group: "events", Independent: true, Help: "distinct payloads kept encoded by each client"},
 		{Name: "fresh", Type: target.Bool, Default: "false", Group: "events", Independent: true, Help: "bytes never made before, encoded as they go"},
 	}
 }
@@ -53,10 +53,10 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 	if err != nil {
 		return nil, &target.Error{Doing: "make the payload", Err: err, Hint: "see carronade run --help, events"}
 	}
-	s := &session{fresh: o.Bool("fresh"), deal: load.RoundRobin(max(1, o.Int("clients")))}
-	for i := range s.deal.Stripes() {
-		l := &lane{id: i, session: s, press: press{gen: gen, limit: max(1024, int(o.Size("batch-size"))), most: spec.EventsPerShot}}
-		l.press.init(o.Size("pool"))
+	s := &session{fresh: o.Bool("fresh"), partitioner: load.RoundRobin(max(1, o.Int("clients")))}
+	for i := range s.partitioner.Streams() {
+		l := &lane{id: i, session: s, encoder: encoder{gen: gen, limit: max(1024, int(o.Size("batch-size"))), most: spec.BatchEvents}}
+		l.encoder.init(o.Size("pool"))
 		s.lanes = append(s.lanes, l)
 	}
 	return s, nil
@@ -64,64 +64,64 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 
 // A session is both the session and the target of a run.
 type session struct {
-	fresh bool
-	deal  load.Deal
-	lanes []*lane
-	sink  load.Sink
-	start time.Time
+	fresh       bool
+	partitioner load.Partitioner
+	lanes       []*lane
+	sink        load.Sink
+	start       time.Time
 }
 
 func (s *session) Target() load.Target { return s }
 func (s *session) Source() load.Source { return nil }
 func (s *session) Facts() map[string]any {
-	return map[string]any{"events": s.lanes[0].press.gen.Describe()}
+	return map[string]any{"events": s.lanes[0].encoder.gen.Describe()}
 }
-func (s *session) Warnings() []string           { return nil }
-func (s *session) Close() error                 { return nil }
-func (s *session) Deal() load.Deal              { return s.deal }
-func (s *session) Client(stripe int32) int      { return int(stripe) }
-func (s *session) Clients() int                 { return len(s.lanes) }
-func (s *session) Start(sink load.Sink)         { s.sink, s.start = sink, time.Now() }
-func (s *session) Route(stripe int32) load.Lane { return s.lanes[stripe] }
-func (s *session) Wire() (written, read uint64) { return 0, 0 }
+func (s *session) Warnings() []string            { return nil }
+func (s *session) Close() error                  { return nil }
+func (s *session) Partitioner() load.Partitioner { return s.partitioner }
+func (s *session) Client(stream int32) int       { return int(stream) }
+func (s *session) Clients() int                  { return len(s.lanes) }
+func (s *session) Start(sink load.Sink)          { s.sink, s.start = sink, time.Now() }
+func (s *session) Route(stream int32) load.Lane  { return s.lanes[stream] }
+func (s *session) Wire() (written, read uint64)  { return 0, 0 }
 
-// A lane encodes and settles.
+// A lane encodes and completes.
 type lane struct {
 	*session
-	id    int
-	press press
-	out   []load.Outcome
+	id      int
+	encoder encoder
+	out     []load.Outcome
 }
 
 func (l *lane) ID() int { return l.id }
 
 func (l *lane) Room(int32, uint64) int {
 	if l.fresh {
-		return l.press.room()
+		return l.encoder.room()
 	}
-	if l.press.most > 0 {
-		// Several shots are made before the first is fired, each of another
+	if l.encoder.most > 0 {
+		// Several batches are made before the first is fired, each of another
 		// batch.
-		return l.press.least
+		return l.encoder.least
 	}
-	return l.press.next().events()
+	return l.encoder.next().events()
 }
 
-func (l *lane) Fire(shots []load.Shot) int {
-	for i := range shots {
-		s := &shots[i]
+func (l *lane) Fire(batches []load.Batch) int {
+	for i := range batches {
+		s := &batches[i]
 		sent := l.sink.Now()
 		var sum uint32
-		s.Bytes, sum = l.press.strike(int(s.Events), s.First, l.fresh, l.start.Add(sent).UnixMilli())
+		s.Bytes, sum = l.encoder.encode(int(s.Events), s.First, l.fresh, l.start.Add(sent).UnixMilli())
 		l.out = append(l.out, load.Outcome{
-			Shot: *s, Lane: int32(l.id), Sent: sent, Done: l.sink.Now(), Acked: s.Events, Place: -1, Sum: sum,
+			Batch: *s, Lane: int32(l.id), Sent: sent, Done: l.sink.Now(), Acked: s.Events, Place: -1, Sum: sum,
 		})
 	}
-	return len(shots)
+	return len(batches)
 }
 
 func (l *lane) Flush() {
-	l.sink.Settle(l.out)
+	l.sink.Complete(l.out)
 	l.out = l.out[:0]
 }
 
@@ -130,31 +130,31 @@ func (l *lane) Close() error {
 	return nil
 }
 
-// A press makes batches. It belongs to one lane.
-type press struct {
-	gen     *payload.Generator
-	limit   int // bytes of a batch
-	most    int // events of a batch; 0: as many as fit
-	headers []byte
-	extra   int // bytes of the headers as events count them
-	drafts  []draft
-	least   int // events of the smallest draft
-	at      int
-	scratch []byte
-	key     []byte
-	mean    float64
+// An encoder makes batches. It belongs to one lane.
+type encoder struct {
+	gen       *payload.Generator
+	limit     int // bytes of a batch
+	most      int // events of a batch; 0: as many as fit
+	headers   []byte
+	extra     int // bytes of the headers as events count them
+	templates []template
+	least     int // events of the smallest template
+	at        int
+	scratch   []byte
+	key       []byte
+	mean      float64
 }
 
-// A draft is a batch encoded ahead: header and records.
-type draft struct {
+// A template is a batch encoded ahead: header and records.
+type template struct {
 	batch []byte
 	ends  []uint32 // where each record ends
 	bytes []uint32 // event bytes up to there
 }
 
-func (d *draft) events() int { return len(d.ends) }
+func (d *template) events() int { return len(d.ends) }
 
-func (p *press) init(pool int64) {
+func (p *encoder) init(pool int64) {
 	var hs []kafka.RecordHeader
 	for _, h := range p.gen.Headers() {
 		hs = append(hs, kafka.RecordHeader{Key: h.Key, Value: h.Value})
@@ -162,22 +162,22 @@ func (p *press) init(pool int64) {
 	}
 	p.headers = kafka.AppendHeaders(nil, hs)
 	var n uint64
-	for held := 0; len(p.drafts) == 0 || held+p.limit <= int(pool); {
-		d := p.draft(&n)
-		held += len(d.batch)
+	for total := 0; len(p.templates) == 0 || total+p.limit <= int(pool); {
+		d := p.template(&n)
+		total += len(d.batch)
 		if p.least == 0 || d.events() < p.least {
 			p.least = d.events()
 		}
-		p.drafts = append(p.drafts, d)
+		p.templates = append(p.templates, d)
 		p.mean = float64(len(d.batch)) / float64(d.events())
 	}
 }
 
-func (p *press) draft(n *uint64) draft {
+func (p *encoder) template(n *uint64) template {
 	if p.scratch == nil {
 		p.scratch = make([]byte, kafka.HeaderSize, p.limit+p.limit/8)
 	}
-	d := draft{batch: p.scratch[:kafka.HeaderSize]}
+	d := template{batch: p.scratch[:kafka.HeaderSize]}
 	total := 0
 	for p.most == 0 || d.events() < p.most {
 		need := kafka.RecordSize(int32(d.events()), p.keyLen(*n), p.gen.Size(*n), len(p.headers))
@@ -196,7 +196,7 @@ func (p *press) draft(n *uint64) draft {
 	return d
 }
 
-func (p *press) keyLen(n uint64) int {
+func (p *encoder) keyLen(n uint64) int {
 	if !p.gen.HasKey() {
 		return -1
 	}
@@ -205,7 +205,7 @@ func (p *press) keyLen(n uint64) int {
 }
 
 // record appends the record of event n and returns the event's bytes.
-func (p *press) record(dst []byte, delta int32, n uint64) ([]byte, int) {
+func (p *encoder) record(dst []byte, delta int32, n uint64) ([]byte, int) {
 	var key []byte
 	if p.gen.HasKey() {
 		p.key = p.gen.AppendKey(p.key[:0], n)
@@ -217,10 +217,10 @@ func (p *press) record(dst []byte, delta int32, n uint64) ([]byte, int) {
 	return append(dst, p.headers...), len(key) + size + p.extra
 }
 
-func (p *press) next() *draft { return &p.drafts[p.at%len(p.drafts)] }
+func (p *encoder) next() *template { return &p.templates[p.at%len(p.templates)] }
 
 // room is about how many fresh events fit a batch.
-func (p *press) room() int {
+func (p *encoder) room() int {
 	n := max(1, int(float64(p.limit)/p.mean))
 	if p.most > 0 {
 		n = min(n, p.most)
@@ -230,7 +230,7 @@ func (p *press) room() int {
 
 // strike stamps and checksums a batch of n events, all of its bytes, and
 // returns the events' bytes.
-func (p *press) strike(n int, first uint64, fresh bool, millis int64) (bytes int64, sum uint32) {
+func (p *encoder) encode(n int, first uint64, fresh bool, millis int64) (bytes int64, sum uint32) {
 	var batch []byte
 	if fresh {
 		batch = p.scratch[:kafka.HeaderSize]

@@ -35,11 +35,11 @@ func BenchmarkEvents(b *testing.B) {
 				b.Fatal(err)
 			}
 			start := time.Now()
-			r, err := load.Fire(b.Context(), load.Plan{Hold: load.Limits{Events: uint64(b.N)}, Threads: 1}, s.Target())
+			r, err := load.Fire(b.Context(), load.Plan{Measurement: load.Limits{Events: uint64(b.N)}, Threads: 1}, s.Target())
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.ReportMetric(float64(r.Hold.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
+			b.ReportMetric(float64(r.Measurement.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
 		})
 	}
 }

@@ -50,13 +50,13 @@ func BenchmarkLane(b *testing.B) {
 	} {
 		b.Run(strings.ReplaceAll(tt.name, " ", "_"), func(b *testing.B) {
 			spec := specOf(b, "riemann://"+addr, tt.given...)
-			spec.EventsPerShot, spec.Logf = tt.events, nil
+			spec.BatchEvents, spec.Logf = tt.events, nil
 			s, err := Kind{}.Open(b.Context(), spec)
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer s.Close()
-			plan := load.Plan{EventsPerShot: tt.events, MaxInFlight: 1000, Hold: load.Limits{Events: uint64(b.N)}}
+			plan := load.Plan{BatchEvents: tt.events, MaxInFlight: 1000, Measurement: load.Limits{Events: uint64(b.N)}}
 			if tt.inFlight > 0 {
 				plan.MaxInFlight = tt.inFlight
 			}
@@ -77,11 +77,11 @@ func BenchmarkLane(b *testing.B) {
 				b.Fatal(err)
 			}
 			cpu := cpuTime() - before
-			if res.Hold.Acked != uint64(b.N) {
-				b.Fatalf("%d of %d acked: %+v", res.Hold.Acked, b.N, res.Failures)
+			if res.Measurement.Acked != uint64(b.N) {
+				b.Fatalf("%d of %d acked: %+v", res.Measurement.Acked, b.N, res.Failures)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
-			b.ReportMetric(float64(res.Hold.WireBytes)/b.Elapsed().Seconds()/1e6, "wire-MB/s")
+			b.ReportMetric(float64(res.Measurement.WireBytes)/b.Elapsed().Seconds()/1e6, "wire-MB/s")
 			b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/event")
 		})
 	}
@@ -97,7 +97,7 @@ func BenchmarkOpenLoop(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		run, err := load.New(load.Plan{Schedule: load.Constant(rate), EventsPerShot: 1, MaxInFlight: 1000, Hold: load.Limits{Time: length}}, s.Target())
+		run, err := load.New(load.Plan{Schedule: load.Constant(rate), BatchEvents: 1, MaxInFlight: 1000, Measurement: load.Limits{Time: length}}, s.Target())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -110,14 +110,14 @@ func BenchmarkOpenLoop(b *testing.B) {
 		s.Close()
 		cpu := cpuTime() - before
 		b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")
-		b.ReportMetric(float64(res.Hold.Sent)/length.Seconds()/rate*100, "%sent")
-		b.ReportMetric(float64(res.Hold.SendDelay.Percentile(50).Microseconds()), "send-delay-p50-us")
-		b.ReportMetric(float64(res.Hold.SendDelay.Percentile(99).Microseconds()), "send-delay-p99-us")
-		b.ReportMetric(float64(res.Hold.Service.Percentile(50).Microseconds()), "service-p50-us")
+		b.ReportMetric(float64(res.Measurement.Sent)/length.Seconds()/rate*100, "%sent")
+		b.ReportMetric(float64(res.Measurement.SendDelay.Percentile(50).Microseconds()), "send-delay-p50-us")
+		b.ReportMetric(float64(res.Measurement.SendDelay.Percentile(99).Microseconds()), "send-delay-p99-us")
+		b.ReportMetric(float64(res.Measurement.Service.Percentile(50).Microseconds()), "service-p50-us")
 	}
 }
 
-// The way of a volley, from the engine and back, allocates nothing once its
+// The way of a batch group, from the engine and back, allocates nothing once its
 // buffers have grown.
 func TestNothingIsAllocated(t *testing.T) {
 	here, there := net.Pipe()
@@ -130,11 +130,11 @@ func TestNothingIsAllocated(t *testing.T) {
 		t.Fatal(err)
 	}
 	seq := uint64(1)
-	shots := make([]load.Shot, 1)
-	settle := func(n int32) {
-		shots[0] = load.Shot{Seq: seq, First: seq, Events: n, Shots: n, DueFirst: -1, DueLast: -1}
+	batches := make([]load.Batch, 1)
+	complete := func(n int32) {
+		batches[0] = load.Batch{Seq: seq, First: seq, Events: n, Batches: n, DueFirst: -1, DueLast: -1}
 		seq += uint64(n)
-		if l.Fire(shots) != 1 {
+		if l.Fire(batches) != 1 {
 			t.Fatal("not taken")
 		}
 		l.writing = true
@@ -147,11 +147,11 @@ func TestNothingIsAllocated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settle(100)
-	if n := testing.AllocsPerRun(1000, func() { settle(100) }); n != 0 {
-		t.Errorf("%v allocations for a volley of 100 messages", n)
+	complete(100)
+	if n := testing.AllocsPerRun(1000, func() { complete(100) }); n != 0 {
+		t.Errorf("%v allocations for a batch group of 100 messages", n)
 	}
-	if n := testing.AllocsPerRun(1000, func() { settle(1) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { complete(1) }); n != 0 {
 		t.Errorf("%v allocations for a message", n)
 	}
 }

@@ -16,15 +16,15 @@ import (
 // A config is what a URL and its options say, parsed and checked. It is not
 // changed after parseConfig, so that all clients of a run share one.
 type config struct {
-	url     *url.URL // the target's
-	road    *road
-	hosts   []string // host:port, as given; clients take them in turn
-	path    string   // of the roads that have one
-	clients int      // at least 1
-	sticky  bool     // a client sends only its own events
+	url       *url.URL // the target's
+	transport *transport
+	hosts     []string // host:port, as given; clients take them in turn
+	path      string   // of the transports that have one
+	clients   int      // at least 1
+	sticky    bool     // a client sends only its own events
 
-	eventsPerShot int // 0: whatever the engine makes of the room
-	inFlight      int // shots in flight on a connection; 0: not said
+	batchEvents int // 0: whatever the engine makes of the room
+	inFlight    int // batches in flight on a connection; 0: not said
 
 	dialer         dial.Dialer
 	absent         *dial.Absence // of the server, during the run
@@ -41,7 +41,7 @@ type config struct {
 }
 
 // mostEvents is how many events a message carries at most where nobody said how
-// many: the engine then makes one of what has gathered.
+// many: the engine then makes one of what is due.
 const mostEvents = 100
 
 // mostMessage bounds a message: what the server holds of it at once, and what
@@ -57,7 +57,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		url:            s.URL,
 		clients:        max(1, s.Clients, v.Int("clients")),
 		sticky:         v.Bool("sticky"),
-		eventsPerShot:  s.EventsPerShot,
+		batchEvents:    s.BatchEvents,
 		inFlight:       s.MaxInFlight,
 		requestTimeout: v.Duration("request-timeout"),
 		backoff:        v.Duration("reconnect-backoff"),
@@ -68,11 +68,11 @@ func parseConfig(s target.Spec) (*config, error) {
 	if c.logf == nil {
 		c.logf = func(string, ...any) {}
 	}
-	if s.Callers > c.inFlight {
-		c.inFlight = s.Callers
+	if s.Concurrency > c.inFlight {
+		c.inFlight = s.Concurrency
 	}
 	var err error
-	if c.road, c.hosts, c.path, err = parseTarget(s.URL); err != nil {
+	if c.transport, c.hosts, c.path, err = parseTarget(s.URL); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"connect-timeout", "request-timeout", "reconnect-backoff"} {
@@ -80,7 +80,7 @@ func parseConfig(s target.Spec) (*config, error) {
 			return nil, contradiction(name+" must be above zero", "give --"+name+" with a unit, such as 5s")
 		}
 	}
-	if c.dialer, err = c.road.dialer(v); err != nil {
+	if c.dialer, err = c.transport.dialer(v); err != nil {
 		return nil, err
 	}
 	c.skipVerify = v.Bool("tls-insecure-skip-verify")
@@ -97,7 +97,7 @@ func parseConfig(s target.Spec) (*config, error) {
 }
 
 // perMessage is how many events a message carries at most.
-func (c *config) perMessage() int { return cmp.Or(c.eventsPerShot, mostEvents) }
+func (c *config) perMessage() int { return cmp.Or(c.batchEvents, mostEvents) }
 
 // patience is how long making a connection may take.
 func (c *config) patience() time.Duration { return cmp.Or(c.dialer.Timeout, defaultConnectTimeout) }
@@ -106,15 +106,15 @@ func contradiction(what, hint string) error {
 	return &target.Error{Doing: "read the options", Err: errors.New(what), Hint: hint}
 }
 
-// dialer reads how connections of the road are made.
-func (r *road) dialer(v target.Values) (d dial.Dialer, err error) {
+// dialer reads how connections of the transport are made.
+func (r *transport) dialer(v target.Values) (d dial.Dialer, err error) {
 	d = dial.Dialer{
 		Timeout:    cmp.Or(v.Duration("connect-timeout"), defaultConnectTimeout),
 		SendBuffer: int(v.Size("send-buffer")),
 		RecvBuffer: int(v.Size("recv-buffer")),
 	}
 	if !r.tls {
-		if dial.Asked(v) && !strings.HasPrefix(v.String("tell"), tlsRoad+"://") {
+		if dial.Asked(v) && !strings.HasPrefix(v.String("query-address"), tlsScheme+"://") {
 			return d, contradiction("TLS options, and a target without TLS", "make it riemann+tls://HOST:5554, or leave the tls options out")
 		}
 		return d, nil
@@ -128,15 +128,15 @@ func (r *road) dialer(v target.Values) (d dial.Dialer, err error) {
 }
 
 // parseTarget reads SCHEME://host:port,host/path.
-func parseTarget(u *url.URL) (r *road, hosts []string, path string, err error) {
-	wrong := func(what, hint string) (*road, []string, string, error) {
+func parseTarget(u *url.URL) (r *transport, hosts []string, path string, err error) {
+	wrong := func(what, hint string) (*transport, []string, string, error) {
 		return nil, nil, "", &target.Error{Doing: "read the target", Err: errors.New(what), Hint: hint}
 	}
-	i := slices.IndexFunc(roads, func(r road) bool { return r.scheme == u.Scheme })
+	i := slices.IndexFunc(transports, func(r transport) bool { return r.scheme == u.Scheme })
 	if i < 0 {
-		return wrong("no scheme "+u.Scheme, "a target is "+roads[0].scheme+"://HOST:"+roads[0].port)
+		return wrong("no scheme "+u.Scheme, "a target is "+transports[0].scheme+"://HOST:"+transports[0].port)
 	}
-	r = &roads[i]
+	r = &transports[i]
 	if err := dial.CheckURL(u, "read the target", "Riemann knows clients by their certificates: riemann+tls and --tls-cert", "settings are flags"); err != nil {
 		return nil, nil, "", err
 	}

@@ -38,8 +38,8 @@ func (c *config) hint(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted"
-	case errors.Is(err, errSpeaksTLS) && c.road.web():
-		return c.road.scheme + " goes without TLS: take the plain port (often 5556), or make the target riemann+tls://"
+	case errors.Is(err, errSpeaksTLS) && c.transport.web():
+		return c.transport.scheme + " goes without TLS: take the plain port (often 5556), or make the target riemann+tls://"
 	case errors.Is(err, errSpeaksTLS):
 		return "make the target riemann+tls://, with --tls-cert and --tls-key (Riemann's TLS is mutual) and --tls-ca FILE"
 	case errors.Is(err, errSpeaksPlain):
@@ -47,7 +47,7 @@ func (c *config) hint(err error) string {
 	case errors.Is(err, errIsTCP):
 		return "make the target riemann://, or take the port of WebSockets and HTTP (often 5556)"
 	case errors.Is(err, errIsWeb):
-		return "make the target " + socketRoad + ":// or " + httpRoad + "://, or take the port of TCP (often 5555)"
+		return "make the target " + webSocketScheme + ":// or " + httpScheme + "://, or take the port of TCP (often 5555)"
 	case errors.Is(err, errRefusesCert):
 		return "--tls-cert must be signed by the authority that the server trusts, and be valid today"
 	case errors.Is(err, errWantsCert):
@@ -56,7 +56,7 @@ func (c *config) hint(err error) string {
 		return "a Riemann takes them at " + eventsPath + ", which is the path when none is given; behind a proxy it may be another"
 	case errors.Is(err, errNoRiemann):
 		return "check the port: Riemann's is often 5555 (TCP), 5554 (TLS) or 5556 (WebSocket)"
-	case dial.IsRefused(err) && c.road.web():
+	case dial.IsRefused(err) && c.transport.web():
 		return "nothing listens there: has the server a (ws-server), and is this its address? (carronade standin riemann --ws ADDR starts a small one)"
 	case dial.IsRefused(err):
 		return "nothing listens there: is the server running, and is this its address? (carronade standin riemann starts a small one)"
@@ -75,12 +75,12 @@ func (c *config) hint(err error) string {
 // diagnose says what an attempt to ask a server met. It may take a second look.
 func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 	var (
-		failed *dial.TLSError
-		told   *answerError
-		secure = c.dialer.TLS != nil
+		failed    *dial.TLSError
+		answerErr *answerError
+		secure    = c.dialer.TLS != nil
 	)
 	switch {
-	case ctx.Err() != nil, dial.IsRefused(err), errors.As(err, &told):
+	case ctx.Err() != nil, dial.IsRefused(err), errors.As(err, &answerErr):
 		return err
 	case secure && isCertAlert(err):
 		what := errWantsCert
@@ -92,7 +92,7 @@ func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 		if dial.Hint(err, true) == "" { // not for want of a certificate or of trust in one
 			plainly := c.dialer
 			plainly.TLS = nil
-			if again := greet(ctx, &plainly, addr, nil); again == nil || errors.As(again, &told) {
+			if again := greet(ctx, &plainly, addr, nil); again == nil || errors.As(again, &answerErr) {
 				return fmt.Errorf("%w (%w)", errSpeaksPlain, err)
 			}
 		}
@@ -125,7 +125,7 @@ func (c *config) speaksWeb(ctx context.Context, addr string) bool {
 		return false
 	}
 	defer nc.Close()
-	return (&socketTongue{path: eventsPath, patience: c.patience()}).greet(ctx, nc, addr) == nil
+	return (&webSocketFraming{path: eventsPath, patience: c.patience()}).greet(ctx, nc, addr) == nil
 }
 
 // isCertAlert reports whether the other side ended the connection for want of a

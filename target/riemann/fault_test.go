@@ -14,7 +14,7 @@ import (
 	"carronade/load"
 )
 
-// seen keeps what became of shots.
+// seen keeps what became of batches.
 type seen struct {
 	mu  sync.Mutex
 	all []load.Outcome
@@ -32,8 +32,8 @@ func fire(t *testing.T, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if p.EventsPerShot == 0 {
-		p.EventsPerShot = 1
+	if p.BatchEvents == 0 {
+		p.BatchEvents = 1
 	}
 	if p.MaxInFlight == 0 {
 		p.MaxInFlight = 1000
@@ -43,7 +43,7 @@ func fire(t *testing.T, s *session, p load.Plan) *load.Result {
 		t.Fatal(err)
 	}
 	if ctx.Err() != nil {
-		t.Fatalf("the run did not end by itself: %+v, failures %+v", r.Hold.Counts, r.Failures)
+		t.Fatalf("the run did not end by itself: %+v, failures %+v", r.Measurement.Counts, r.Failures)
 	}
 	return r
 }
@@ -79,19 +79,19 @@ func TestResets(t *testing.T) {
 		given []string
 		pause bool // the server stops reading before it is reset
 	}{
-		{name: "volleys", plan: load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}}},
-		{name: "one by one", plan: load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, Retry: 1, MaxInFlight: 50}},
-		{name: "by a schedule", plan: load.Plan{Schedule: load.Constant(20_000), Hold: load.Limits{Time: 700 * time.Millisecond}}},
-		{name: "large messages", plan: load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, EventsPerShot: 100, MaxInFlight: 100}},
+		{name: "batch groups", plan: load.Plan{Measurement: load.Limits{Time: 700 * time.Millisecond}}},
+		{name: "one by one", plan: load.Plan{Measurement: load.Limits{Time: 700 * time.Millisecond}, Retry: 1, MaxInFlight: 50}},
+		{name: "by a schedule", plan: load.Plan{Schedule: load.Constant(20_000), Measurement: load.Limits{Time: 700 * time.Millisecond}}},
+		{name: "large messages", plan: load.Plan{Measurement: load.Limits{Time: 700 * time.Millisecond}, BatchEvents: 100, MaxInFlight: 100}},
 		{
 			name: "within messages", given: []string{"send-buffer=16KiB"}, pause: true,
-			plan: load.Plan{Hold: load.Limits{Time: 700 * time.Millisecond}, EventsPerShot: 100, MaxInFlight: 1000},
+			plan: load.Plan{Measurement: load.Limits{Time: 700 * time.Millisecond}, BatchEvents: 100, MaxInFlight: 1000},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := serve(t, nil)
 			spec := specOf(t, "riemann://"+f.addr, append([]string{"clients=2", "reconnect-backoff=5ms"}, tt.given...)...)
-			spec.EventsPerShot = max(1, tt.plan.EventsPerShot)
+			spec.BatchEvents = max(1, tt.plan.BatchEvents)
 			sess := opened(t, spec)
 			n := 0
 			tick(t, func() bool {
@@ -106,7 +106,7 @@ func TestResets(t *testing.T) {
 				return false
 			})
 			r := fire(t, sess, tt.plan)
-			h := r.Hold
+			h := r.Measurement
 			if h.Unknown == 0 || h.Acked == 0 || h.Counts.Failed > 0 && tt.plan.Retry == 0 {
 				t.Errorf("%+v", h.Counts)
 			}
@@ -147,14 +147,14 @@ func TestAwayAndBack(t *testing.T) {
 		plan load.Plan
 		at   int64 // the message that the server goes away at
 	}{
-		{"by a schedule", load.Plan{Schedule: load.Constant(1000), Hold: load.Limits{Events: 600}, MaxInFlight: 20}, 100},
-		{"at full speed", load.Plan{Hold: load.Limits{Time: 30 * time.Second}, MaxInFlight: 1000}, 5000},
+		{"by a schedule", load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Events: 600}, MaxInFlight: 20}, 100},
+		{"at full speed", load.Plan{Measurement: load.Limits{Time: 30 * time.Second}, MaxInFlight: 1000}, 5000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := serve(t, nil)
 			sess := opened(t, specOf(t, "riemann://"+f.addr))
 			var s seen
-			tt.plan.EventsPerShot, tt.plan.Observe = 1, s.observe
+			tt.plan.BatchEvents, tt.plan.Observe = 1, s.observe
 			run, err := load.New(tt.plan, sess)
 			if err != nil {
 				t.Fatal(err)
@@ -184,7 +184,7 @@ func TestAwayAndBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h, again := r.Hold, <-heard
+			h, again := r.Measurement, <-heard
 			last, next := time.Duration(0), load.Never // acks around the end of the silence
 			for _, o := range s.all {
 				if o.Acked > 0 && o.Done < again {
@@ -219,9 +219,9 @@ func TestAwayAndBack(t *testing.T) {
 // meanwhile fails as often as a connection is tried, and not as fast as we can.
 func TestGoneForGood(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		hold load.Limits
-		want uint64 // events; 0: no more than a few times the bound
+		name        string
+		measurement load.Limits
+		want        uint64 // events; 0: no more than a few times the bound
 	}{
 		{"a number of events", load.Limits{Events: 2500}, 2500},
 		{"for a time", load.Limits{Time: time.Second}, 0},
@@ -233,8 +233,8 @@ func TestGoneForGood(t *testing.T) {
 			f.wait(2) // the look around, and the lane's
 			f.ln.Close()
 			f.resetAll()
-			r := fire(t, sess, load.Plan{Hold: tt.hold})
-			h := r.Hold
+			r := fire(t, sess, load.Plan{Measurement: tt.measurement})
+			h := r.Measurement
 			if h.Counts.Failed == 0 || r.Classes["refused"] != h.Counts.Failed+h.Unknown {
 				t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 			}
@@ -263,8 +263,8 @@ func TestRequestTimeout(t *testing.T) {
 		return []byte(riemann.Ack), true
 	})
 	var s seen
-	r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 10}, MaxInFlight: 5, Observe: s.observe})
-	if h := r.Hold; h.Unknown != 5 || h.Acked != 5 || r.Classes["timeout"] != h.Unknown {
+	r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 10}, MaxInFlight: 5, Observe: s.observe})
+	if h := r.Measurement; h.Unknown != 5 || h.Acked != 5 || r.Classes["timeout"] != h.Unknown {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
 	for _, o := range s.all {
@@ -277,7 +277,7 @@ func TestRequestTimeout(t *testing.T) {
 	}
 }
 
-// Answers that make no sense end the connection, and settle as such.
+// Answers that make no sense end the connection, and complete as such.
 func TestSenselessAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -297,8 +297,8 @@ func TestSenselessAnswers(t *testing.T) {
 			f := serve(t, nil)
 			sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=5s"))
 			f.answers(func(int, net.Conn) ([]byte, bool) { return []byte(tt.answer), true })
-			r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 1}})
-			h := r.Hold
+			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 1}})
+			h := r.Measurement
 			if tt.acked == 0 && (h.Unknown != 1 || r.Classes["protocol"] != 1 || !strings.Contains(r.Failures[0].Text, tt.text)) {
 				t.Errorf("%+v, failures %+v", h.Counts, r.Failures)
 			}
@@ -321,8 +321,8 @@ func TestHalfClose(t *testing.T) {
 		}
 		return []byte(riemann.Ack), true
 	})
-	r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 20}, MaxInFlight: 10})
-	h := r.Hold
+	r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 20}, MaxInFlight: 10})
+	h := r.Measurement
 	if h.Unknown == 0 || h.Acked == 0 || h.Acked+h.Unknown != 20 || r.Classes["refused"] != h.Unknown {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
@@ -343,16 +343,16 @@ func TestServerThatStopsReading(t *testing.T) {
 				given = append(given, "tls-ca="+certs.ca, "tls-cert="+certs.cert, "tls-key="+certs.key)
 			}
 			spec := specOf(t, scheme+"://"+f.addr, given...)
-			spec.EventsPerShot = 200
+			spec.BatchEvents = 200
 			sess := opened(t, spec)
 			f.pause(true)
 			time.AfterFunc(300*time.Millisecond, func() { f.pause(false) })
 			var s seen
 			r := fire(t, sess, load.Plan{
-				Schedule: load.Constant(400_000), EventsPerShot: 200, MaxInFlight: 2000,
-				Hold: load.Limits{Time: 500 * time.Millisecond}, Observe: s.observe,
+				Schedule: load.Constant(400_000), BatchEvents: 200, MaxInFlight: 2000,
+				Measurement: load.Limits{Time: 500 * time.Millisecond}, Observe: s.observe,
 			})
-			if h := r.Hold; h.Acked != 200_000 || h.Response.Max() < 200*time.Millisecond {
+			if h := r.Measurement; h.Acked != 200_000 || h.Response.Max() < 200*time.Millisecond {
 				t.Errorf("%+v, longest response time %v", h.Counts, h.Response.Max())
 			}
 			raised := 0
@@ -395,8 +395,8 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}} {
-		r := fire(t, sess, load.Plan{Hold: load.Limits{Events: 1000}, Observe: observe})
-		if h := r.Hold; h.Acked != 800 || h.Counts.Failed != 200 || r.Classes["rejected"] != 200 {
+		r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 1000}, Observe: observe})
+		if h := r.Measurement; h.Acked != 800 || h.Counts.Failed != 200 || r.Classes["rejected"] != 200 {
 			t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 		}
 		texts := map[string]uint64{}
@@ -410,15 +410,15 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A run that is broken off settles what is on its way: written, unknown; the
+// A run that is broken off completes what is on its way: written, unknown; the
 // rest, failed.
 func TestAbortBehindAFullSocket(t *testing.T) {
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "send-buffer=16KiB")
-	spec.EventsPerShot = 100
+	spec.BatchEvents = 100
 	sess := opened(t, spec)
 	f.pause(true)
-	run, err := load.New(load.Plan{EventsPerShot: 100, MaxInFlight: 1000}, sess)
+	run, err := load.New(load.Plan{BatchEvents: 100, MaxInFlight: 1000}, sess)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +428,7 @@ func TestAbortBehindAFullSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := r.Hold; h.Unknown == 0 || h.Counts.Failed == 0 || r.Classes["canceled"] != h.Unknown+h.Counts.Failed {
+	if h := r.Measurement; h.Unknown == 0 || h.Counts.Failed == 0 || r.Classes["canceled"] != h.Unknown+h.Counts.Failed {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
 }
@@ -439,7 +439,7 @@ func TestLagIsTheGenerators(t *testing.T) {
 	f := serve(t, nil)
 	sess := opened(t, specOf(t, "riemann://"+f.addr))
 	var s seen
-	fire(t, sess, load.Plan{Schedule: load.Constant(1000), Hold: load.Limits{Time: 200 * time.Millisecond}, Observe: s.observe})
+	fire(t, sess, load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Time: 200 * time.Millisecond}, Observe: s.observe})
 	for _, o := range s.all {
 		if o.Free != o.Ready || o.Ready != o.DueFirst {
 			t.Fatalf("due at %v, ready at %v, free at %v", o.DueFirst, o.Ready, o.Free)

@@ -21,17 +21,17 @@ func (Kind) Name() string { return "riemann" }
 // Schemes implements target.Kind.
 func (Kind) Schemes() []string {
 	var all []string
-	for i := range roads {
-		all = append(all, roads[i].scheme)
+	for i := range transports {
+		all = append(all, transports[i].scheme)
 	}
 	return all
 }
 
 // DefaultPort implements target.Ported.
 func (Kind) DefaultPort(scheme string) string {
-	for i := range roads {
-		if roads[i].scheme == scheme {
-			return roads[i].port
+	for i := range transports {
+		if transports[i].scheme == scheme {
+			return transports[i].port
 		}
 	}
 	return ""
@@ -50,27 +50,27 @@ func (Kind) Verifies() bool { return true }
 // measure the way there and back. A thousand in flight on a connection is what
 // keeps a server busy and is answered within milliseconds by one that is not.
 const (
-	defaultEventsPerShot = "1"
-	defaultInFlight      = "1000"
+	defaultBatchEvents = "1"
+	defaultInFlight    = "1000"
 )
 
 // Presets implements target.Presetter: what a workload for Riemann starts from.
 func (Kind) Presets(*url.URL, target.Values, map[string]bool) (map[string]string, []string, error) {
-	return map[string]string{"events-per-shot": defaultEventsPerShot, "max-in-flight": defaultInFlight}, nil, nil
+	return map[string]string{"batch-events": defaultBatchEvents, "max-in-flight": defaultInFlight}, nil, nil
 }
 
 var (
-	_ target.Kind       = Kind{}
-	_ target.Presetter  = Kind{}
-	_ target.Verifier   = Kind{}
-	_ target.Metered    = (*session)(nil)
-	_ target.Unanswered = (*session)(nil)
-	_ target.Teller     = (*session)(nil)
-	_ load.Volleyer     = (*lane)(nil)
+	_ target.Kind         = Kind{}
+	_ target.Presetter    = Kind{}
+	_ target.Verifier     = Kind{}
+	_ target.Metered      = (*session)(nil)
+	_ target.Unanswered   = (*session)(nil)
+	_ target.FigureSource = (*session)(nil)
+	_ load.BatchGrouper   = (*lane)(nil)
 )
 
-// A road is a way to the server: a scheme and what it stands for.
-type road struct {
+// A transport is a way to the server: a scheme and what it stands for.
+type transport struct {
 	scheme     string
 	port       string // where none is given
 	path       string // likewise
@@ -81,20 +81,20 @@ type road struct {
 	// itself.
 	probe func(ctx context.Context, c *config, addr string) (map[string]any, error)
 	// lane makes a lane and its connection. The presses are of all
-	// stripes, by number; its own is the one with its id.
-	lane func(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error)
+	// streams, by number; its own is the one with its id.
+	lane func(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error)
 }
 
-// roads are all of them, the usual one first.
-var roads = []road{
+// transports are all of them, the usual one first.
+var transports = []transport{
 	{scheme: "riemann", port: "5555", probe: probeTCP, lane: newTCPLane},
 	{scheme: "riemann+tls", port: "5554", tls: true, probe: probeTCP, lane: newTCPLane},
 	{scheme: "riemann+udp", port: "5555", unanswered: true, probe: probeUDP, lane: newUDPLane},
-	{scheme: socketRoad, port: "5556", path: eventsPath, probe: probeWeb, lane: newSocketLane},
-	{scheme: httpRoad, port: "5556", path: eventsPath, probe: probeWeb, lane: newHTTPLane},
+	{scheme: webSocketScheme, port: "5556", path: eventsPath, probe: probeWeb, lane: newSocketLane},
+	{scheme: httpScheme, port: "5556", path: eventsPath, probe: probeWeb, lane: newHTTPLane},
 }
 
-// A sender is a lane as the session knows it, whatever its road.
+// A sender is a lane as the session knows it, whatever its transport.
 type sender interface {
 	load.Lane
 	// start is called once, before anything is fired.

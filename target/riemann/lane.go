@@ -29,13 +29,13 @@ type lane struct {
 
 	poller func(lane int) *socket.Poller // where its thread waits, nil where it waits elsewhere; nil: nowhere else
 
-	web tongue // nil: frames of protocol buffers
+	web framing // nil: frames of protocol buffers
 
 	// The sending thread's.
-	presses []*press // by stripe
-	widest  int      // bytes that no message of theirs exceeds
-	fill    []byte   // messages pressed and not handed on
-	fresh   []run    // of them
+	presses []*encoder // by stream
+	widest  int        // bytes that no message of theirs exceeds
+	fill    []byte     // messages pressed and not handed on
+	fresh   []run      // of them
 
 	ctx    context.Context // of its goroutines
 	cancel context.CancelFunc
@@ -52,22 +52,22 @@ type lane struct {
 	// The stream, over all connections: messages are numbered as they are
 	// handed on. What waits is in two buffers, so that one can be written while
 	// the other fills; both begin with a whole message.
-	queue    runs
-	stamped  uint64 // runs before it were begun
-	passed   uint64 // messages handed on
-	settled  uint64 // messages answered or given up
-	begun    uint64 // messages of which a byte was written, as far as is known
-	upto     uint64 // messages begun, or in a writer's hands
-	out      []byte // being written
-	outLast  uint64 // messages up to its end
-	off      int    // bytes of it that were written
-	edge     int    // the first end of a message in it that is not before off
-	edged    uint64 // messages up to there
-	waiting  []byte // to be written after it
-	writing  bool
-	handed   bool // the flusher is to write, or does
-	adopting bool // somebody waits until nobody writes
-	waited   bool // what is being written waited behind a full socket
+	queue     runs
+	stamped   uint64 // runs before it were begun
+	passed    uint64 // messages handed on
+	completed uint64 // messages answered or given up
+	begun     uint64 // messages of which a byte was written, as far as is known
+	upto      uint64 // messages begun, or in a writer's hands
+	out       []byte // being written
+	outLast   uint64 // messages up to its end
+	off       int    // bytes of it that were written
+	edge      int    // the first end of a message in it that is not before off
+	edged     uint64 // messages up to there
+	waiting   []byte // to be written after it
+	writing   bool
+	handed    bool // the flusher is to write, or does
+	adopting  bool // somebody waits until nobody writes
+	waited    bool // what is being written waited behind a full socket
 
 	since     time.Duration // while answers are taken: the earliest that they can have arrived; 0: not known
 	outcomes  []load.Outcome
@@ -81,12 +81,12 @@ type lane struct {
 }
 
 // bufferBytes is how much may wait to be written, twice: for the thread, and
-// behind a full socket. It is more than a volley is and less than the
+// behind a full socket. It is more than a batch group is and less than the
 // processor's cache.
 const bufferBytes = 256 << 10
 
-// newTCPLane is a road's lane: it connects.
-func newTCPLane(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error) {
+// newTCPLane is a transport's lane: it connects.
+func newTCPLane(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error) {
 	l := newLane(c, id, addr, presses)
 	k, err := l.dial(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func newTCPLane(ctx context.Context, c *config, id int, addr string, presses []*
 	return l, nil
 }
 
-func newLane(c *config, id int, addr string, presses []*press) *lane {
+func newLane(c *config, id int, addr string, presses []*encoder) *lane {
 	l := &lane{id: id, cfg: c, addr: addr, presses: presses}
 	for _, p := range presses {
 		l.widest = max(l.widest, p.size())
@@ -126,8 +126,8 @@ func (l *lane) ID() int { return l.id }
 // Room implements load.Lane.
 func (l *lane) Room(int32, uint64) int { return l.cfg.perMessage() }
 
-// Volley implements load.Volleyer.
-func (l *lane) Volley(_ int32, _ uint64, events int) int {
+// BatchGroup implements load.BatchGrouper.
+func (l *lane) BatchGroup(_ int32, _ uint64, events int) int {
 	if events > l.cfg.perMessage() {
 		return 0
 	}
@@ -164,7 +164,7 @@ func (l *lane) accepts(now time.Duration) bool {
 	if l.closed || (l.link == nil || l.link.dead) && !l.gone(now) {
 		return false
 	}
-	if l.web != nil && l.web.alone() && l.passed > l.settled {
+	if l.web != nil && l.web.alone() && l.passed > l.completed {
 		return false
 	}
 	return len(l.waiting) <= l.most()-l.size()
@@ -177,12 +177,12 @@ func (l *lane) gone(now time.Duration) bool {
 }
 
 // Fire implements load.Lane.
-func (l *lane) Fire(shots []load.Shot) (taken int) {
+func (l *lane) Fire(batches []load.Batch) (taken int) {
 	now := l.wall.Add(l.sink.Now())
 	places := l.places()
-	for i := range shots {
-		s := &shots[i]
-		n := int(max(s.Shots, 1))
+	for i := range batches {
+		s := &batches[i]
+		n := int(max(s.Batches, 1))
 		if n > places {
 			// It takes what fits, and a look at what has been written meanwhile.
 			if places = l.places(); n > places {
@@ -191,16 +191,16 @@ func (l *lane) Fire(shots []load.Shot) (taken int) {
 			}
 		}
 		places -= n
-		p := l.presses[s.Stripe]
+		p := l.presses[s.Stream]
 		at := len(l.fill)
 		if l.web != nil {
 			l.fill, s.Bytes = l.web.append(l.fill, p, s.First, n, int(s.Events)/n, now)
 		} else if n == 1 {
 			l.fill, s.Bytes = p.append(l.fill, s.First, int(s.Events), now)
 		} else {
-			l.fill, s.Bytes = p.volley(l.fill, s.First, n, int(s.Events)/n, now)
+			l.fill, s.Bytes = p.batchGroup(l.fill, s.First, n, int(s.Events)/n, now)
 		}
-		l.fresh = append(l.fresh, run{shot: *s, wire: int64(len(l.fill) - at), sent: -1})
+		l.fresh = append(l.fresh, run{batch: *s, wire: int64(len(l.fill) - at), sent: -1})
 		taken++
 	}
 	return taken
@@ -237,11 +237,11 @@ func (l *lane) Flush() {
 	for i := range l.fresh {
 		r := l.queue.push()
 		*r = l.fresh[i]
-		l.passed += r.shots()
+		l.passed += r.batches()
 		r.last = l.passed
-		l.counts.Requests += r.shots()
-		l.counts.Events += uint64(r.shot.Events)
-		l.counts.Bytes += uint64(r.shot.Bytes)
+		l.counts.Requests += r.batches()
+		l.counts.Events += uint64(r.batch.Events)
+		l.counts.Bytes += uint64(r.batch.Bytes)
 	}
 	l.fresh = l.fresh[:0]
 	if len(l.waiting) == 0 {
@@ -297,24 +297,24 @@ func (l *lane) wire() (written, read uint64) { return l.writtenBy.Load(), l.read
 // warnings implements sender.
 func (l *lane) warnings() []string { return nil }
 
-// settle notes the fate of the first n messages of the oldest run.
-func (l *lane) settle(n uint64, done time.Duration) *load.Outcome {
+// complete notes the fate of the first n messages of the oldest run.
+func (l *lane) complete(n uint64, done time.Duration) *load.Outcome {
 	r := l.queue.at(l.queue.head)
 	part := r
-	if n < r.shots() {
+	if n < r.batches() {
 		p := r.take(n)
 		part = &p
 	} else {
 		l.queue.head++
 		l.stamped = max(l.stamped, l.queue.head)
 	}
-	l.settled += n
+	l.completed += n
 	place := int64(-1)
 	if l.cfg.verify {
-		place = int64(part.shot.First) // its unique name says which it is
+		place = int64(part.batch.First) // its unique name says which it is
 	}
 	l.outcomes = append(l.outcomes, load.Outcome{
-		Shot: part.shot, Lane: int32(l.id), Sent: part.sent, Done: max(done, part.sent), Earliest: l.since, Wire: part.wire, Place: place,
+		Batch: part.batch, Lane: int32(l.id), Sent: part.sent, Done: max(done, part.sent), Earliest: l.since, Wire: part.wire, Place: place,
 	})
 	return &l.outcomes[len(l.outcomes)-1]
 }
@@ -322,29 +322,29 @@ func (l *lane) settle(n uint64, done time.Duration) *load.Outcome {
 // deliver hands the outcomes over.
 func (l *lane) deliver() {
 	if len(l.outcomes) > 0 {
-		l.sink.Settle(l.outcomes)
+		l.sink.Complete(l.outcomes)
 		clear(l.outcomes)
 		l.outcomes = l.outcomes[:0]
 	}
 }
 
-// giveUp settles the messages that were begun as unknown.
+// giveUp completes the messages that were begun as unknown.
 func (l *lane) giveUp(now time.Duration, class load.Class, text string) {
 	for !l.queue.empty() {
 		r := l.queue.at(l.queue.head)
 		if r.first() >= l.begun {
 			break
 		}
-		o := l.settle(r.shots(), now)
+		o := l.complete(r.batches(), now)
 		o.Unknown, o.Class, o.Text = o.Events, class, text
 	}
 }
 
-// drop settles the messages that were not begun, which must be all that are
+// drop completes the messages that were not begun, which must be all that are
 // left, as failed.
 func (l *lane) drop(now time.Duration, class load.Class, text string) {
 	for !l.queue.empty() {
-		o := l.settle(l.queue.at(l.queue.head).shots(), now)
+		o := l.complete(l.queue.at(l.queue.head).batches(), now)
 		o.Failed, o.Class, o.Text, o.Wire = o.Events, class, text, 0
 	}
 	l.begun, l.upto = l.passed, l.passed
@@ -355,7 +355,7 @@ func (l *lane) drop(now time.Duration, class load.Class, text string) {
 	l.waiting = l.waiting[:0]
 }
 
-// fail settles all that waits for a connection which does not come.
+// fail completes all that waits for a connection which does not come.
 func (l *lane) fail(now time.Duration) {
 	l.drop(now, load.Refused, wordsOf(l.downErr))
 	l.deliver()

@@ -159,7 +159,7 @@ func (l *lane) down(err error) {
 	}
 }
 
-// lost settles what a lost connection leaves behind: what was begun is unknown,
+// lost completes what a lost connection leaves behind: what was begun is unknown,
 // the rest waits for the next one. It reports whether there is to be none.
 func (l *lane) lost(k *link, err error) (over bool) {
 	l.mu.Lock()
@@ -319,7 +319,7 @@ func (k *link) write(wait bool) bool {
 	n, err := k.out.Write(wait)
 	l.mu.Lock()
 	l.writtenBy.Add(uint64(n))
-	if l.closed { // all is settled
+	if l.closed { // all is completed
 		k.kill(errClosed)
 		return false
 	}
@@ -343,7 +343,7 @@ func (l *lane) wrote(n int) {
 		l.walk()
 	}
 	l.upto = l.edged
-	if l.settled > l.whole() {
+	if l.completed > l.whole() {
 		l.link.kill(&protocolError{errMany})
 		return
 	}
@@ -387,7 +387,7 @@ func (l *lane) begin(n uint64) {
 		if l.waited {
 			// It waited behind a socket that took no more: the system's
 			// doing, not the generator's.
-			r.shot.Free = max(r.shot.Free, at)
+			r.batch.Free = max(r.batch.Free, at)
 		}
 	}
 	l.begun = n

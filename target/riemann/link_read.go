@@ -88,13 +88,13 @@ func (r *reader) read(polled *socket.Conn) (n int, err error) {
 	return n, nil
 }
 
-// take settles what the answers in b decide, and returns what is left of b:
+// take completes what the answers in b decide, and returns what is left of b:
 // the beginning of another.
 func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 	l := k.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now, settled := came.Last, l.settled
+	now, completed := came.Last, l.completed
 	if k.dead {
 		return nil, k.cause // what was sent is being given up elsewhere
 	}
@@ -127,7 +127,7 @@ func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 	if err != nil {
 		k.kill(err) // before the sending thread, which may be this one, fires what nobody reads
 	}
-	k.came(came, int(l.settled-settled))
+	k.came(came, int(l.completed-completed))
 	l.deliver()
 	l.ready(now)
 	l.since = 0
@@ -155,8 +155,8 @@ func (l *lane) answered(n uint64, now time.Duration) error {
 		return err
 	}
 	for n > 0 {
-		m := min(n, l.queue.at(l.queue.head).shots())
-		o := l.settle(m, now)
+		m := min(n, l.queue.at(l.queue.head).batches())
+		o := l.complete(m, now)
 		o.Acked = o.Events
 		n -= m
 	}
@@ -170,10 +170,10 @@ func (l *lane) expected(n uint64) error {
 	if !l.writing {
 		most = l.whole()
 	}
-	if l.settled+n > most {
+	if l.completed+n > most {
 		return errMany
 	}
-	l.begin(l.settled + n)
+	l.begin(l.completed + n)
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (l *lane) expects() (messages, events int) {
 		return 1, 1 // it will turn out that none was
 	}
 	r := l.queue.at(l.queue.head)
-	return int(r.shots()), int(uint64(r.shot.Events) / r.shots())
+	return int(r.batches()), int(uint64(r.batch.Events) / r.batches())
 }
 
 // judge deals with an answer that is no plain ack.
@@ -205,7 +205,7 @@ func (l *lane) judge(msg []byte, now time.Duration) error {
 	if err := l.expected(1); err != nil {
 		return wrapped(err)
 	}
-	o := l.settle(1, now)
+	o := l.complete(1, now)
 	o.Failed = min(o.Events, l.refused)
 	o.Acked = o.Events - o.Failed
 	o.Class, o.Text = load.Rejected, l.text

@@ -19,7 +19,7 @@ import (
 type ledger struct {
 	start                   time.Time
 	mu                      sync.Mutex
-	shots                   uint64
+	batches                 uint64
 	acked, failed, unknown  int
 	readies                 int
 	changed                 chan struct{}
@@ -31,15 +31,15 @@ func newLedger() *ledger { return &ledger{start: time.Now(), changed: make(chan 
 
 func (s *ledger) Now() time.Duration { return time.Since(s.start) + 1 }
 
-func (s *ledger) Settle(out []load.Outcome) {
+func (s *ledger) Complete(out []load.Outcome) {
 	s.mu.Lock()
 	for i := range out {
 		o := &out[i]
 		if o.Seq != s.next {
 			s.wrong++
 		}
-		s.next = o.Seq + uint64(max(o.Shots, 1))
-		s.shots += uint64(max(o.Shots, 1))
+		s.next = o.Seq + uint64(max(o.Batches, 1))
+		s.batches += uint64(max(o.Batches, 1))
 		s.acked += int(o.Acked)
 		s.failed += int(o.Failed)
 		s.unknown += int(o.Unknown)
@@ -68,21 +68,21 @@ func (s *ledger) poke() {
 	}
 }
 
-// until waits until so many shots are settled.
-func (s *ledger) until(t testing.TB, shots uint64) {
+// until waits until so many batches are completed.
+func (s *ledger) until(t testing.TB, batches uint64) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for {
 		s.mu.Lock()
-		n := s.shots
+		n := s.batches
 		s.mu.Unlock()
-		if n >= shots {
+		if n >= batches {
 			return
 		}
 		select {
 		case <-s.changed:
 		case <-deadline:
-			t.Fatalf("%d of %d shots settled", n, shots)
+			t.Fatalf("%d of %d batches completed", n, batches)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (s *ledger) until(t testing.TB, shots uint64) {
 func TestAnswersWhileWriting(t *testing.T) {
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
-	spec.EventsPerShot = 1000
+	spec.BatchEvents = 1000
 	s := opened(t, spec)
 	l := s.lanes[0].(*lane)
 	here, there := net.Pipe() // what is written is what is read
@@ -103,8 +103,8 @@ func TestAnswersWhileWriting(t *testing.T) {
 	sink := newLedger()
 	k.out = socket.NewWriter(here, sink.Now)
 	s.Start(sink)
-	shots := []load.Shot{{Events: 1000, DueFirst: -1, DueLast: -1}, {Seq: 1, First: 1000, Events: 1000, DueFirst: -1, DueLast: -1}}
-	if n := l.Fire(shots); n != 2 {
+	batches := []load.Batch{{Events: 1000, DueFirst: -1, DueLast: -1}, {Seq: 1, First: 1000, Events: 1000, DueFirst: -1, DueLast: -1}}
+	if n := l.Fire(batches); n != 2 {
 		t.Fatal("not taken")
 	}
 	l.Flush()
@@ -161,14 +161,14 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 		got <- int64(binary.BigEndian.Uint32(head[:])) - n
 	})
 	spec := specOf(t, "riemann://"+addr, "reconnect-backoff=1h", "send-buffer=4KiB")
-	spec.EventsPerShot = events
+	spec.BatchEvents = events
 	s := opened(t, spec)
 	l := s.lanes[0].(*lane)
 	if !l.link.out.Direct() {
 		t.Skip("a blocking write is whole, or the connection is over")
 	}
 	s.Start(newLedger())
-	if n := l.Fire([]load.Shot{{Events: events, DueFirst: -1, DueLast: -1}}); n != 1 {
+	if n := l.Fire([]load.Batch{{Events: events, DueFirst: -1, DueLast: -1}}); n != 1 {
 		t.Fatal("not taken")
 	}
 	l.Flush()
@@ -190,7 +190,7 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 func TestCloseWhileWriting(t *testing.T) {
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
-	spec.EventsPerShot = 100
+	spec.BatchEvents = 100
 	s := opened(t, spec)
 	l := s.lanes[0].(*lane)
 	here, there := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for all
@@ -201,7 +201,7 @@ func TestCloseWhileWriting(t *testing.T) {
 	l.link.out = socket.NewWriter(here, sink.Now)
 	s.Start(sink)
 	fire := func(seq uint64) {
-		if n := l.Fire([]load.Shot{{Seq: seq, First: seq * 100, Events: 100, DueFirst: -1, DueLast: -1}}); n != 1 {
+		if n := l.Fire([]load.Batch{{Seq: seq, First: seq * 100, Events: 100, DueFirst: -1, DueLast: -1}}); n != 1 {
 			t.Fatal("not taken")
 		}
 	}
@@ -221,7 +221,7 @@ func TestCloseWhileWriting(t *testing.T) {
 	}
 }
 
-// rigged is a lane in the state after so many messages of a volley were
+// rigged is a lane in the state after so many messages of a batch group were
 // written, with a connection nobody uses.
 func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
 	t.Helper()
@@ -231,13 +231,13 @@ func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
 		t.Fatal(err)
 	}
 	sink := newLedger()
-	l := newLane(c, 0, "127.0.0.1:1", []*press{newPress(c.shape, 0, 1)})
+	l := newLane(c, 0, "127.0.0.1:1", []*encoder{newEncoder(c.shape, 0, 1)})
 	l.sink, l.wall = sink, time.Now()
 	here, there := net.Pipe()
 	t.Cleanup(func() { here.Close(); there.Close() })
 	l.link = &link{l: l, nc: here}
 	l.link.out = socket.NewWriter(here, sink.Now)
-	if l.Fire([]load.Shot{{Events: int32(events), Shots: int32(events), DueFirst: -1, DueLast: -1}}) != 1 {
+	if l.Fire([]load.Batch{{Events: int32(events), Batches: int32(events), DueFirst: -1, DueLast: -1}}) != 1 {
 		t.Fatal("not taken")
 	}
 	l.writing = true // else Flush hands it to a flusher
@@ -251,7 +251,7 @@ func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
 	return l, sink
 }
 
-// No bytes from a server make the reader settle what was not sent, or one thing
+// No bytes from a server make the reader complete what was not sent, or one thing
 // twice, whatever pieces they come in.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(riemann.Ack), uint8(1), true)
@@ -273,19 +273,19 @@ func FuzzAnswers(f *testing.F) {
 			b = b[n:]
 			rest, err = k.take(rest, socket.Arrival{Last: sink.Now()})
 		}
-		if !written && sink.shots > 0 {
-			t.Errorf("%d shots settled, and none was sent", sink.shots)
+		if !written && sink.batches > 0 {
+			t.Errorf("%d batches completed, and none was sent", sink.batches)
 		}
 		l.lost(k, errHangUp)
-		settled := sink.shots
-		if written && settled != messages || sink.wrong > 0 {
-			t.Errorf("%d shots settled, %d out of turn", settled, sink.wrong)
+		completed := sink.batches
+		if written && completed != messages || sink.wrong > 0 {
+			t.Errorf("%d batches completed, %d out of turn", completed, sink.wrong)
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if sink.shots != messages || sink.acked+sink.failed+sink.unknown != messages || sink.wrong > 0 {
-			t.Errorf("%d shots settled, %d out of turn; %d acked, %d failed, %d unknown", sink.shots, sink.wrong, sink.acked, sink.failed, sink.unknown)
+		if sink.batches != messages || sink.acked+sink.failed+sink.unknown != messages || sink.wrong > 0 {
+			t.Errorf("%d batches completed, %d out of turn; %d acked, %d failed, %d unknown", sink.batches, sink.wrong, sink.acked, sink.failed, sink.unknown)
 		}
 	})
 }

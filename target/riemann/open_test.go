@@ -105,7 +105,7 @@ func TestOpenErrors(t *testing.T) {
 		{"hung up at once", "riemann://" + rude, nil, "no Riemann", "check the port"},
 		{"a path", "riemann://" + plain.addr + "/events", nil, "/events", "leave it out"},
 		{"no time", "riemann://" + plain.addr, []string{"request-timeout=0s"}, "request-timeout", "--request-timeout"},
-		{"a message too large", "riemann://" + plain.addr, []string{"description=" + strings.Repeat("x", 1000), "events=1000000"}, "a message of", "--events-per-shot"},
+		{"a message too large", "riemann://" + plain.addr, []string{"description=" + strings.Repeat("x", 1000), "events=1000000"}, "a message of", "--batch-events"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestOpenErrors(t *testing.T) {
 				given, events = given[:n-1], 1_000_000
 			}
 			spec := specOf(t, tt.url, given...)
-			spec.EventsPerShot = events
+			spec.BatchEvents = events
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			began := time.Now()
@@ -177,7 +177,7 @@ func TestFacts(t *testing.T) {
 			if v, _ := f["tls"].(string); !strings.HasPrefix(v, "TLS 1.3, ") {
 				t.Errorf("tls: got %q", v)
 			}
-			if f["address"] != addr || f["road"] != "riemann+tls" || f["events"] == nil {
+			if f["address"] != addr || f["transport"] != "riemann+tls" || f["events"] == nil {
 				t.Errorf("got %v", f)
 			}
 		})

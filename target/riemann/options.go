@@ -16,7 +16,7 @@ const (
 // options is the kind's table. Defaults that are empty mean "as the system
 // likes", or off.
 func options() []target.Option {
-	return slices.Concat(connOptions, dial.ConnOptions(groupConn, dial.Connect{Default: "5s", Independent: true}), roadOptions, eventOptions, dial.Options(groupSecurity, "the server's"))
+	return slices.Concat(connOptions, dial.ConnOptions(groupConn, dial.Connect{Default: "5s", Independent: true}), transportOptions, eventOptions, dial.Options(groupSecurity, "the server's"))
 }
 
 var connOptions = []target.Option{

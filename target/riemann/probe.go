@@ -28,10 +28,10 @@ const (
 func probeTCP(ctx context.Context, c *config, addr string) (map[string]any, error) {
 	found := map[string]any{}
 	err := greet(ctx, &c.dialer, addr, found)
-	if told := (*answerError)(nil); errors.As(err, &told) {
+	if answerErr := (*answerError)(nil); errors.As(err, &answerErr) {
 		// It spoke: events are what it is wanted for, and an index only for
 		// what is read back.
-		found["index"] = told.text
+		found["index"] = answerErr.text
 		return found, nil
 	}
 	if err != nil {

@@ -32,7 +32,7 @@ type Event struct {
 // *target.Error where there is a hint to give: a query that the server cannot
 // read has its words. The context bounds it all.
 func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Event, error) {
-	r, addr, err := tellOf(u, v)
+	r, addr, err := queryAddress(u, v)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +54,15 @@ func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Eve
 
 // words give what a query ended with the way out.
 func (a *asker) words(ctx context.Context, text string, err error) error {
-	told := (*answerError)(nil)
-	if !errors.As(err, &told) {
+	answerErr := (*answerError)(nil)
+	if !errors.As(err, &answerErr) {
 		return a.explain(ctx, err)
 	}
 	hint := `texts stand in double quotes: service = "www" and (state = "ok" or metric > 0.9); all events: true`
-	if told.noIndex() {
+	if answerErr.noIndex() {
 		hint = "the server keeps no index: give it one, (streams (index)), in its configuration"
 	}
-	return &target.Error{Doing: fmt.Sprintf("query %q at %s", text, a.addr), Err: told, Hint: hint}
+	return &target.Error{Doing: fmt.Sprintf("query %q at %s", text, a.addr), Err: answerErr, Hint: hint}
 }
 
 // plain is an event of the wire as others see it.

@@ -62,7 +62,7 @@ func (a *asker) askAll(ctx context.Context, texts []string) ([]riemann.Event, er
 		}
 		a.nc, a.in = nc, bufio.NewReaderSize(nc, 64<<10)
 	}
-	events, told, err := a.exchange(ctx, texts)
+	events, answerErr, err := a.exchange(ctx, texts)
 	if err != nil {
 		a.close()
 		if ctx.Err() != nil {
@@ -70,13 +70,13 @@ func (a *asker) askAll(ctx context.Context, texts []string) ([]riemann.Event, er
 		}
 		return nil, err
 	}
-	if told != nil {
-		return nil, told
+	if answerErr != nil {
+		return nil, answerErr
 	}
 	return events, nil
 }
 
-func (a *asker) exchange(ctx context.Context, texts []string) (events []riemann.Event, told *answerError, err error) {
+func (a *asker) exchange(ctx context.Context, texts []string) (events []riemann.Event, answerErr *answerError, err error) {
 	stop := dial.Interrupt(ctx, a.nc)
 	defer stop()
 	var out []byte
@@ -96,15 +96,15 @@ func (a *asker) exchange(ctx context.Context, texts []string) (events []riemann.
 			return nil, nil, err
 		}
 		switch {
-		case !m.OK && told == nil:
-			told = &answerError{m.Error}
+		case !m.OK && answerErr == nil:
+			answerErr = &answerError{m.Error}
 		case events == nil:
 			events = m.Events
 		default:
 			events = append(events, m.Events...)
 		}
 	}
-	return events, told, nil
+	return events, answerErr, nil
 }
 
 // frame reads the next message; it is valid until the next call. Memory grows
@@ -142,32 +142,32 @@ func (a *asker) close() {
 	}
 }
 
-// tellOf is where the server behind a target's URL answers queries: at the
+// queryAddress is where the server behind a target's URL answers queries: at the
 // address of the option tell, else at its own where that does, else at the
 // usual port of its host.
-func tellOf(u *url.URL, v target.Values) (r *road, addr string, err error) {
+func queryAddress(u *url.URL, v target.Values) (r *transport, addr string, err error) {
 	r, hosts, _, err := parseTarget(u)
 	if err != nil {
 		return nil, "", err
 	}
-	if text := v.String("tell"); text != "" {
-		return parseTell(text)
+	if text := v.String("query-address"); text != "" {
+		return parseQueryAddress(text)
 	}
-	if addr = hosts[0]; r.scheme == plainRoad || r.scheme == tlsRoad {
+	if addr = hosts[0]; r.scheme == plainScheme || r.scheme == tlsScheme {
 		return r, addr, nil
 	}
 	host, _, err := net.SplitHostPort(addr)
-	r = roadOf(plainRoad)
+	r = transportOf(plainScheme)
 	return r, net.JoinHostPort(host, r.port), err
 }
 
 // askerOf is an asker at an address.
-func askerOf(r *road, addr string, v target.Values) (*asker, error) {
-	d, err := tellDialer(r, v)
+func askerOf(r *transport, addr string, v target.Values) (*asker, error) {
+	d, err := queryDialer(r, v)
 	if err != nil {
 		return nil, err
 	}
-	c := &config{road: r, dialer: d}
+	c := &config{transport: r, dialer: d}
 	a := &asker{addr: addr, explain: func(ctx context.Context, err error) error {
 		return c.explain("ask "+addr, c.diagnose(ctx, addr, err))
 	}}
@@ -175,29 +175,29 @@ func askerOf(r *road, addr string, v target.Values) (*asker, error) {
 	return a, nil
 }
 
-// The roads that answer queries.
+// The transports that answer queries.
 const (
-	plainRoad = "riemann"
-	tlsRoad   = "riemann+tls"
+	plainScheme = "riemann"
+	tlsScheme   = "riemann+tls"
 )
 
-func roadOf(scheme string) *road {
-	for i := range roads {
-		if roads[i].scheme == scheme {
-			return &roads[i]
+func transportOf(scheme string) *transport {
+	for i := range transports {
+		if transports[i].scheme == scheme {
+			return &transports[i]
 		}
 	}
 	return nil
 }
 
-// parseTell reads HOST:PORT or a URL of TCP or TLS.
-func parseTell(text string) (*road, string, error) {
-	scheme, host := plainRoad, text
+// parseQueryAddress reads HOST:PORT or a URL of TCP or TLS.
+func parseQueryAddress(text string) (*transport, string, error) {
+	scheme, host := plainScheme, text
 	if s, rest, ok := strings.Cut(text, "://"); ok {
 		scheme, host = s, strings.TrimSuffix(rest, "/")
 	}
-	r := roadOf(scheme)
-	if scheme != plainRoad && scheme != tlsRoad {
+	r := transportOf(scheme)
+	if scheme != plainScheme && scheme != tlsScheme {
 		r = nil
 	}
 	err := fmt.Errorf("the scheme %s does not answer queries", scheme)
@@ -208,15 +208,15 @@ func parseTell(text string) (*road, string, error) {
 		}
 	}
 	return nil, "", &target.Error{
-		Doing: "read --tell " + text, Err: err,
-		Hint: "queries go over TCP: --tell HOST:5555, or --tell riemann+tls://HOST:5554",
+		Doing: "read --query-address " + text, Err: err,
+		Hint: "queries go over TCP: --query-address HOST:5555, or --query-address riemann+tls://HOST:5554",
 	}
 }
 
-// tellDialer is how connections for queries are made: as the road's own, but
+// queryDialer is how connections for queries are made: as the transport's own, but
 // with room for what a query finds. TLS options that belong to the target's
-// road are of no account on a plain one.
-func tellDialer(r *road, v target.Values) (dial.Dialer, error) {
+// transport are of no account on a plain one.
+func queryDialer(r *transport, v target.Values) (dial.Dialer, error) {
 	if r.tls {
 		return r.dialer(v)
 	}

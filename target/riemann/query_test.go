@@ -74,7 +74,7 @@ func TestQuery(t *testing.T) {
 		{name: "all fields", url: "riemann://" + srv.Addr(), query: `host = "a"`, want: []Event{full}},
 		{name: "nothing found", url: "riemann://" + srv.Addr(), query: `host = "c"`, want: []Event{}},
 		{
-			name: "a road without queries, told where", url: "riemann+udp://127.0.0.1:9", query: `metric = 0.25`, values: target.Values{"tell": {srv.Addr()}},
+			name: "a transport without queries, told where", url: "riemann+udp://127.0.0.1:9", query: `metric = 0.25`, values: target.Values{"query-address": {srv.Addr()}},
 			want: []Event{{Host: "b", Service: "x", Time: time.Unix(now, 0).UTC(), Metric: 0.25, TTL: 60}},
 		},
 	} {
@@ -118,19 +118,19 @@ func TestQueryErrors(t *testing.T) {
 			name: "TLS without a certificate", url: "riemann+tls://" + secure.addr, query: "true", values: target.Values{"tls-ca": {certs.ca}},
 			want: "wants a client certificate", hint: "--tls-cert",
 		},
-		{name: "a tell that answers none", url: "riemann://x", values: target.Values{"tell": {"riemann+udp://x:1"}}, query: "true", want: "does not answer queries", hint: "--tell HOST:5555"},
-		{name: "a tell without a host", url: "riemann://x", values: target.Values{"tell": {":5555"}}, query: "true", want: "no host", hint: "--tell HOST:5555"},
+		{name: "a query address that answers none", url: "riemann://x", values: target.Values{"query-address": {"riemann+udp://x:1"}}, query: "true", want: "does not answer queries", hint: "--query-address HOST:5555"},
+		{name: "a query address without a host", url: "riemann://x", values: target.Values{"query-address": {":5555"}}, query: "true", want: "no host", hint: "--query-address HOST:5555"},
 		{name: "no Riemann's URL", url: "http://x", query: "true", want: "no scheme http", hint: "riemann://"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := ask(t, tt.url, tt.values, tt.query)
-			var told *target.Error
-			if !errors.As(err, &told) {
+			var targetErr *target.Error
+			if !errors.As(err, &targetErr) {
 				t.Fatalf("got %v, want an error with a hint", err)
 			}
-			if !strings.Contains(err.Error(), tt.want) || !strings.Contains(told.Hint, tt.hint) {
-				t.Errorf("got %q (%s), want %q and a hint with %q", err, told.Hint, tt.want, tt.hint)
+			if !strings.Contains(err.Error(), tt.want) || !strings.Contains(targetErr.Hint, tt.hint) {
+				t.Errorf("got %q (%s), want %q and a hint with %q", err, targetErr.Hint, tt.want, tt.hint)
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestQueryStrangeAnswers(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
-			if told := (*answerError)(nil); errors.As(err, &told) != (tt.name == "no index") || told != nil && !told.noIndex() {
+			if targetErr := (*answerError)(nil); errors.As(err, &targetErr) != (tt.name == "no index") || targetErr != nil && !targetErr.noIndex() {
 				t.Errorf("the error is a %T", err)
 			}
 		})

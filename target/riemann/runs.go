@@ -6,42 +6,42 @@ import (
 	"carronade/load"
 )
 
-// A run is what is left of a shot, or of a volley of them, on its way: so many
+// A run is what is left of a batch, or of a batch group of them, on its way: so many
 // messages, one after the other, that were fired together and are written
 // together.
 type run struct {
-	shot load.Shot     // of what is left: Seq, First, Shots, Events and Bytes
-	last uint64        // number of the message after its last one, in the lane's stream
-	wire int64         // bytes on the wire
-	sent time.Duration // when the first byte of the first went; -1: it has not
+	batch load.Batch    // of what is left: Seq, First, Batches, Events and Bytes
+	last  uint64        // number of the message after its last one, in the lane's stream
+	wire  int64         // bytes on the wire
+	sent  time.Duration // when the first byte of the first went; -1: it has not
 }
 
-// shots is how many messages are left.
-func (r *run) shots() uint64 { return uint64(max(r.shot.Shots, 1)) }
+// batches is how many messages are left.
+func (r *run) batches() uint64 { return uint64(max(r.batch.Batches, 1)) }
 
 // first is the number of the first message left.
-func (r *run) first() uint64 { return r.last - r.shots() }
+func (r *run) first() uint64 { return r.last - r.batches() }
 
 // take cuts the first n messages off, which must be fewer than there are. The
-// bytes are divided evenly: messages of a volley are of one make-up, and what
+// bytes are divided evenly: messages of a batch group are of one make-up, and what
 // its outcomes say of them adds up.
 func (r *run) take(n uint64) run {
-	part, all := *r, r.shots()
+	part, all := *r, r.batches()
 	share := func(x *int64) int64 {
 		y := *x / int64(all) * int64(n)
 		*x -= y
 		return y
 	}
-	each := r.shot.Events / int32(all)
+	each := r.batch.Events / int32(all)
 	part.last = r.first() + n
-	part.shot.Shots = int32(n)
-	part.shot.Events = each * int32(n)
-	part.shot.Bytes = share(&r.shot.Bytes)
+	part.batch.Batches = int32(n)
+	part.batch.Events = each * int32(n)
+	part.batch.Bytes = share(&r.batch.Bytes)
 	part.wire = share(&r.wire)
-	r.shot.Seq += n
-	r.shot.First += uint64(part.shot.Events)
-	r.shot.Shots -= int32(n)
-	r.shot.Events -= part.shot.Events
+	r.batch.Seq += n
+	r.batch.First += uint64(part.batch.Events)
+	r.batch.Batches -= int32(n)
+	r.batch.Events -= part.batch.Events
 	return part
 }
 
@@ -69,7 +69,7 @@ func (q *runs) push() *run {
 }
 
 // split makes two of run i, of which the first has n messages. It moves what
-// comes after, which is little: only volleys are split.
+// comes after, which is little: only batch groups are split.
 func (q *runs) split(i, n uint64) {
 	q.push()
 	for j := q.tail - 1; j > i+1; j-- {

@@ -17,36 +17,36 @@ func TestRunsKeepEverything(t *testing.T) {
 		var events, bytes, wire int64
 		nextSeq, nextFirst := uint64(0), uint64(0)
 		var gotEvents, gotBytes, gotWire int64
-		settle := func(r run) {
-			if r.shot.Seq != nextSeq || r.shot.First != nextFirst {
-				t.Fatalf("got shot %d with event %d, want %d with %d", r.shot.Seq, r.shot.First, nextSeq, nextFirst)
+		complete := func(r run) {
+			if r.batch.Seq != nextSeq || r.batch.First != nextFirst {
+				t.Fatalf("got batch %d with event %d, want %d with %d", r.batch.Seq, r.batch.First, nextSeq, nextFirst)
 			}
-			nextSeq += r.shots()
-			nextFirst += uint64(r.shot.Events)
-			gotEvents += int64(r.shot.Events)
-			gotBytes += r.shot.Bytes
+			nextSeq += r.batches()
+			nextFirst += uint64(r.batch.Events)
+			gotEvents += int64(r.batch.Events)
+			gotBytes += r.batch.Bytes
 			gotWire += r.wire
 		}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0, 1: // fire
-				shots := rapid.Uint64Range(1, 50).Draw(t, "shots")
+				batches := rapid.Uint64Range(1, 50).Draw(t, "batches")
 				each := rapid.Uint64Range(1, 5).Draw(t, "each")
-				size := int64(shots*each) * rapid.Int64Range(10, 99).Draw(t, "size")
+				size := int64(batches*each) * rapid.Int64Range(10, 99).Draw(t, "size")
 				size += rapid.Int64Range(0, 7).Draw(t, "uneven")
 				r := q.push()
-				passed += shots
-				*r = run{last: passed, wire: size + 7, sent: -1, shot: load.Shot{
-					Seq: seq, First: first, Events: int32(shots * each), Bytes: size, Shots: int32(shots),
+				passed += batches
+				*r = run{last: passed, wire: size + 7, sent: -1, batch: load.Batch{
+					Seq: seq, First: first, Events: int32(batches * each), Bytes: size, Batches: int32(batches),
 				}}
-				seq, first = seq+shots, first+shots*each
-				events, bytes, wire = events+int64(shots*each), bytes+size, wire+size+7
+				seq, first = seq+batches, first+batches*each
+				events, bytes, wire = events+int64(batches*each), bytes+size, wire+size+7
 			case 2: // a part was written
 				if q.empty() {
 					continue
 				}
 				i := rapid.Uint64Range(q.head, q.tail-1).Draw(t, "run")
-				if n := q.at(i).shots(); n > 1 {
+				if n := q.at(i).batches(); n > 1 {
 					q.split(i, rapid.Uint64Range(1, n-1).Draw(t, "cut"))
 				}
 			case 3: // answers
@@ -54,10 +54,10 @@ func TestRunsKeepEverything(t *testing.T) {
 					continue
 				}
 				r := q.at(q.head)
-				if n := rapid.Uint64Range(1, r.shots()).Draw(t, "answers"); n < r.shots() {
-					settle(r.take(n))
+				if n := rapid.Uint64Range(1, r.batches()).Draw(t, "answers"); n < r.batches() {
+					complete(r.take(n))
 				} else {
-					settle(*r)
+					complete(*r)
 					q.head++
 				}
 			}
@@ -68,7 +68,7 @@ func TestRunsKeepEverything(t *testing.T) {
 				t.Fatalf("a run begins with message %d, want %d", r.first(), last)
 			}
 			last = r.last
-			settle(*r)
+			complete(*r)
 		}
 		if gotEvents != events || gotBytes != bytes || gotWire != wire || nextSeq != seq {
 			t.Errorf("got %d events, %d bytes, %d on the wire, want %d, %d, %d", gotEvents, gotBytes, gotWire, events, bytes, wire)

@@ -289,7 +289,7 @@ func specOf(t testing.TB, text string, given ...string) target.Spec {
 		}
 		v[k], set[k] = append(slices.Clone(v[k]), x), true
 	}
-	return target.Spec{URL: u, Op: opProduce, Options: v, Given: set, Seed: 1, RunID: 1, EventsPerShot: 1, MaxInFlight: 1000, Clients: max(1, v.Int("clients")), Logf: t.Logf}
+	return target.Spec{URL: u, Op: opProduce, Options: v, Given: set, Seed: 1, RunID: 1, BatchEvents: 1, MaxInFlight: 1000, Clients: max(1, v.Int("clients")), Logf: t.Logf}
 }
 
 // opened is a session, closed at the end of the test.

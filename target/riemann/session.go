@@ -17,18 +17,18 @@ import (
 )
 
 // A session is a server, or several, opened for one run. It is the run's
-// firing side itself: one stripe and one lane a client.
+// firing side itself: one stream and one lane a client.
 type session struct {
-	cfg   *config
-	deal  load.Deal
-	lanes []sender
-	found map[string]any // by the probe
-	src   *source        // nil unless verifying
+	cfg         *config
+	partitioner load.Partitioner
+	lanes       []sender
+	found       map[string]any // by the probe
+	src         *source        // nil unless verifying
 
-	sink    load.Sink // since Start
-	pollers socket.Pollers
-	telling []*teller   // once somebody has asked
-	firing  atomic.Bool // since Start
+	sink          load.Sink // since Start
+	pollers       socket.Pollers
+	figureSources []*figureSource // once somebody has asked
+	firing        atomic.Bool     // since Start
 }
 
 // Open implements target.Kind. It connects and asks, so that what is wrong
@@ -39,7 +39,7 @@ func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &session{cfg: c, deal: load.RoundRobin(c.clients)}
+	s := &session{cfg: c, partitioner: load.RoundRobin(c.clients)}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -49,7 +49,7 @@ func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) 
 func (s *session) open(ctx context.Context) error {
 	c := s.cfg
 	for _, addr := range c.hosts {
-		found, err := c.road.probe(ctx, c, addr)
+		found, err := c.transport.probe(ctx, c, addr)
 		if err != nil {
 			return c.explain("connect to "+addr, err)
 		}
@@ -67,18 +67,18 @@ func (s *session) open(ctx context.Context) error {
 		}
 		s.src = src
 	}
-	presses := make([]*press, c.clients)
+	presses := make([]*encoder, c.clients)
 	for i := range presses {
-		p := newPress(c.shape, int32(i), c.perMessage())
+		p := newEncoder(c.shape, int32(i), c.perMessage())
 		presses[i] = p
 		if p.size() > mostMessage {
 			return contradiction(fmt.Sprintf("a message of %d events may have %d bytes, and %d is the most", c.perMessage(), p.size(), mostMessage),
-				"give a smaller --events-per-shot")
+				"give a smaller --batch-events")
 		}
 	}
 	for i := range c.clients {
 		addr := c.hosts[i%len(c.hosts)]
-		l, err := c.road.lane(ctx, c, i, addr, presses)
+		l, err := c.transport.lane(ctx, c, i, addr, presses)
 		if err != nil {
 			return c.explain("connect to "+addr, err)
 		}
@@ -103,7 +103,7 @@ func (s *session) Facts() map[string]any {
 	c := s.cfg
 	f := map[string]any{
 		"address":     strings.Join(c.hosts, ","),
-		"road":        c.road.scheme,
+		"transport":   c.transport.scheme,
 		"connections": c.clients,
 		"events":      c.shape.describe(),
 	}
@@ -120,9 +120,9 @@ func (s *session) Warnings() []string {
 	if s.src != nil {
 		w = append(w, s.src.warnings()...)
 	}
-	for _, t := range s.telling {
-		if s.cfg.road.unanswered && t.refused && !t.asked {
-			w = append(w, "nothing is acknowledged, and what the server counted could not be asked: nobody answers queries at "+t.a.addr+" over TCP; --tell HOST:PORT says who does")
+	for _, t := range s.figureSources {
+		if s.cfg.transport.unanswered && t.refused && !t.asked {
+			w = append(w, "nothing is acknowledged, and what the server counted could not be asked: nobody answers queries at "+t.a.addr+" over TCP; --query-address HOST:PORT says who does")
 		}
 	}
 	for _, l := range s.lanes {
@@ -145,12 +145,12 @@ func (s *session) Brokers() []measure.Client {
 }
 
 // Unanswered implements target.Unanswered.
-func (s *session) Unanswered() bool { return s.cfg.road.unanswered }
+func (s *session) Unanswered() bool { return s.cfg.transport.unanswered }
 
 // Close implements target.Session.
 func (s *session) Close() error {
 	var errs []error
-	for _, t := range s.telling {
+	for _, t := range s.figureSources {
 		t.a.close()
 	}
 	for _, l := range s.lanes {
@@ -159,11 +159,11 @@ func (s *session) Close() error {
 	return errors.Join(errs...)
 }
 
-// Deal implements load.Target: the events go to the clients in turn.
-func (s *session) Deal() load.Deal { return s.deal }
+// Partitioner implements load.Target: the events go to the clients in turn.
+func (s *session) Partitioner() load.Partitioner { return s.partitioner }
 
 // Client implements load.Target.
-func (s *session) Client(stripe int32) int { return int(stripe) }
+func (s *session) Client(stream int32) int { return int(stream) }
 
 // Clients implements load.Target.
 func (s *session) Clients() int { return len(s.lanes) }
@@ -188,13 +188,13 @@ func (s *session) Start(sink load.Sink) {
 // is not sent to another.
 func (s *session) Shares() bool {
 	c := s.cfg
-	return !c.sticky && !c.verify && !c.road.unanswered && len(c.hosts) == 1
+	return !c.sticky && !c.verify && !c.transport.unanswered && len(c.hosts) == 1
 }
 
 // Poll implements load.Poller: where connections are plain, sending threads wait for
 // their answers themselves.
 func (s *session) Poll(t, of int) load.Waiting {
-	if s.cfg.road.tls || s.cfg.road.unanswered {
+	if s.cfg.transport.tls || s.cfg.transport.unanswered {
 		return nil
 	}
 	if w := s.pollers.Make(t, of, func() time.Duration { return s.sink.Now() }); w != nil {
@@ -207,14 +207,14 @@ func (s *session) Poll(t, of int) load.Waiting {
 func (s *session) Threads(processors int) int { return processors }
 
 // LogOf implements target.Placed: what a client fires is a log of its own.
-func (s *session) LogOf(stripe int32) int32 { return stripe }
+func (s *session) LogOf(stream int32) int32 { return stream }
 
 // Stamped implements target.Placed: a verified event's service says which it
 // is.
 func (s *session) Stamped() bool { return s.cfg.verify }
 
 // Route implements load.Target.
-func (s *session) Route(stripe int32) load.Lane { return s.lanes[stripe] }
+func (s *session) Route(stream int32) load.Lane { return s.lanes[stream] }
 
 // Wire implements load.Target.
 func (s *session) Wire() (written, read uint64) {

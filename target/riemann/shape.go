@@ -14,7 +14,7 @@ import (
 	"carronade/units"
 )
 
-// A shape is what events are made of: event number index of a stripe is a
+// A shape is what events are made of: event number index of a stream is a
 // function of the options, the seed and those two, in any process. It does not
 // change once made, and is safe for concurrent use.
 //
@@ -32,7 +32,7 @@ type shape struct {
 	time       timeForm
 
 	period uint64
-	mean   float64 // bytes of an event, of those of stripe 0
+	mean   float64 // bytes of an event, of those of stream 0
 }
 
 type fieldAttribute struct {
@@ -63,7 +63,7 @@ func newShape(v target.Values, seed, runID uint64, verify bool) (*shape, error) 
 	r := shapeReader{values: v, seed: mix(seed, 0x72696d)}
 	service := v.String(optService)
 	if verify {
-		service = fmt.Sprintf("%s %08x {lane} {seq}", verifyName, uint32(runID))
+		service = fmt.Sprintf("%s %08x {client} {seq}", verifyName, uint32(runID))
 	}
 	s.service = r.text(optService, service)
 	s.host = r.text(optHost, v.String(optHost))
@@ -192,10 +192,10 @@ func (s *shape) texts() []*fieldText {
 	return all
 }
 
-// event returns event number index of the stripe, apart from its time.
-func (s *shape) event(stripe int32, index uint64) riemann.Event {
-	e := s.content(eventPlace{stripe: stripe, content: index % s.period, seq: index})
-	e.Metric = s.metricAt(stripe, index)
+// event returns event number index of the stream, apart from its time.
+func (s *shape) event(stream int32, index uint64) riemann.Event {
+	e := s.content(eventPlace{stream: stream, content: index % s.period, seq: index})
+	e.Metric = s.metricAt(stream, index)
 	return e
 }
 
@@ -214,17 +214,17 @@ func (s *shape) content(a eventPlace) riemann.Event {
 		e.Attributes = append(e.Attributes, riemann.Attribute{Key: x.key, Value: made(x.value)})
 	}
 	if s.ttl != nil {
-		e.TTL, e.HasTTL = float32(s.ttl.at(a.stripe, a.content)), true
+		e.TTL, e.HasTTL = float32(s.ttl.at(a.stream, a.content)), true
 	}
 	return e
 }
 
 // metricAt returns the metric of an event, in the precision of its type.
-func (s *shape) metricAt(stripe int32, index uint64) riemann.Metric {
+func (s *shape) metricAt(stream int32, index uint64) riemann.Metric {
 	if s.kind == riemann.NoMetric {
 		return riemann.Metric{}
 	}
-	v := s.metric.at(stripe, index)
+	v := s.metric.at(stream, index)
 	switch s.kind {
 	case riemann.Sint64:
 		return riemann.Metric{Kind: s.kind, Int: int64(math.Round(v))}
@@ -272,7 +272,7 @@ const verifyName = "carronade"
 
 // parseService takes the service of a verified event apart; ok is false for
 // any other text. The index is that of the event modulo 10^10.
-func parseService(s string) (runID uint32, stripe int32, index uint64, ok bool) {
+func parseService(s string) (runID uint32, stream int32, index uint64, ok bool) {
 	words := strings.Split(s, " ")
 	if len(words) != 4 || words[0] != verifyName || len(words[1]) != 8 || len(words[3]) != seqDigits {
 		return 0, 0, 0, false
@@ -287,8 +287,8 @@ func parseService(s string) (runID uint32, stripe int32, index uint64, ok bool) 
 }
 
 // serviceOf is the service of a verified event.
-func serviceOf(runID uint32, stripe int32, index uint64) string {
-	return fmt.Sprintf("%s %08x %d %010d", verifyName, runID, stripe, index%1e10)
+func serviceOf(runID uint32, stream int32, index uint64) string {
+	return fmt.Sprintf("%s %08x %d %010d", verifyName, runID, stream, index%1e10)
 }
 
 // splitTags splits at commas outside braces.

@@ -34,7 +34,7 @@ const (
 	numberWalk
 )
 
-// A fieldNumber is a metric or a ttl as somebody typed it: a function of the stripe
+// A fieldNumber is a metric or a ttl as somebody typed it: a function of the stream
 // and the event's index.
 type fieldNumber struct {
 	typed string
@@ -58,17 +58,17 @@ const (
 )
 
 // at returns the number of one event.
-func (n *fieldNumber) at(stripe int32, index uint64) float64 {
+func (n *fieldNumber) at(stream int32, index uint64) float64 {
 	var one [1]float64
-	n.fill(one[:], stripe, index)
+	n.fill(one[:], stream, index)
 	return one[0]
 }
 
 // fill sets dst to the numbers of the events first, first+1, ... It runs for
 // every event that is sent, so what kind of number it is is asked once for all
 // of them.
-func (n *fieldNumber) fill(dst []float64, stripe int32, first uint64) {
-	draw := uint64(stripe)<<40 + first
+func (n *fieldNumber) fill(dst []float64, stream int32, first uint64) {
+	draw := uint64(stream)<<40 + first
 	switch n.kind {
 	case numberConstant:
 		for i := range dst {
@@ -104,8 +104,8 @@ func (n *fieldNumber) fill(dst []float64, stripe int32, first uint64) {
 			dst[i] = float64((first + uint64(i)) % maxNumbers)
 		}
 	case numberWalk:
-		// Each stripe is somewhere else on the same paths.
-		start := first%(firstPath*secondPath) + mix(n.seed, uint64(stripe))>>32
+		// Each stream is somewhere else on the same paths.
+		start := first%(firstPath*secondPath) + mix(n.seed, uint64(stream))>>32
 		a, b := start%firstPath, start%secondPath
 		pa, pb := n.paths[0], n.paths[1]
 		for i := range dst {

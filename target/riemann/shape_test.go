@@ -96,7 +96,7 @@ func TestEventsAreForever(t *testing.T) {
 		}
 	}
 	if same > 5 {
-		t.Errorf("%d of 100 events are those of another seed or stripe", same)
+		t.Errorf("%d of 100 events are those of another seed or stream", same)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestTexts(t *testing.T) {
 	}{
 		{"constant", "cpu", []string{"cpu", "cpu"}},
 		{"none", "none", []string{""}},
-		{"braces", "{{a}} {{{lane}}}", []string{"{a} {7}"}},
+		{"braces", "{{a}} {{{client}}}", []string{"{a} {7}"}},
 		{"cycle", "x-{cycle(a, b c,)}", []string{"x-a", "x-b c", "x-", "x-a"}},
 		{"seq", "{seq}/{seq}", []string{"0000000000/0000000000", "0000000001/0000000001"}},
 		{"one of one", "{pick(a)}{weighted(b:3,c:0)}{uniform(1)}", []string{"ab0", "ab0"}},
@@ -261,7 +261,7 @@ func TestWalk(t *testing.T) {
 		t.Errorf("%d of 1000 metrics are those of a round before", same)
 	}
 	if s.metricAt(0, 5) == s.metricAt(1, 5) {
-		t.Error("two stripes walk together")
+		t.Error("two streams walk together")
 	}
 }
 
@@ -333,12 +333,12 @@ func TestVerifiedServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for stripe := range int32(3) {
+	for stream := range int32(3) {
 		for i := range 2 * s.period {
-			service := s.event(stripe, i).Service
+			service := s.event(stream, i).Service
 			run, of, index, ok := parseService(service)
-			if run != 0x456789ab || of != stripe || index != i || !ok || seen[service] {
-				t.Fatalf("%q: got %x, %d, %d, %v (seen before: %v), want 456789ab, %d, %d", service, run, of, index, ok, seen[service], stripe, i)
+			if run != 0x456789ab || of != stream || index != i || !ok || seen[service] {
+				t.Fatalf("%q: got %x, %d, %d, %v (seen before: %v), want 456789ab, %d, %d", service, run, of, index, ok, seen[service], stream, i)
 			}
 			seen[service] = true
 		}
@@ -359,8 +359,8 @@ func TestVerifiedServices(t *testing.T) {
 func FuzzParseService(f *testing.F) {
 	f.Add("carronade 456789ab 2 0000000041")
 	f.Fuzz(func(t *testing.T, s string) {
-		if run, stripe, index, ok := parseService(s); ok && serviceOf(run, stripe, index) != s {
-			t.Errorf("%q became %q", s, serviceOf(run, stripe, index))
+		if run, stream, index, ok := parseService(s); ok && serviceOf(run, stream, index) != s {
+			t.Errorf("%q became %q", s, serviceOf(run, stream, index))
 		}
 	})
 }
@@ -369,7 +369,7 @@ func FuzzParseService(f *testing.F) {
 func FuzzShape(f *testing.F) {
 	f.Add("web-{uniform(20)}{cycle(a,b)}", "walk(50,1)", "cycle(1s,2s)")
 	f.Add("{weighted(a:1,b:2)}{{{seq}}}", "uniform(-1,1)", "uniform(1s,1h)")
-	f.Add("{zipf(10,1.1)}{lane}{service}{pick(x)}", "zipf(10,2)", "none")
+	f.Add("{zipf(10,1.1)}{client}{service}{pick(x)}", "zipf(10,2)", "none")
 	f.Fuzz(func(t *testing.T, text, metric, ttl string) {
 		v := eventValues(nil)
 		v[optHost], v[optMetric], v[optTTL] = []string{text}, []string{metric}, []string{ttl}
@@ -381,14 +381,14 @@ func FuzzShape(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p := newPress(s, 1, 1)
+		p := newEncoder(s, 1, 1)
 		out, _ := p.append(nil, 5, 1, time.Unix(1700000000, 0))
 		checkMessage(t, s, out[riemann.FrameHead:], 1, 5, 1, time.Unix(1700000000, 0))
 	})
 }
 
 func TestShapeFacts(t *testing.T) {
-	s := shapeOf(t, map[string]string{optTTL: "cycle(2m,30s)", optTime: "none", optDescription: "none", optTag: "none", optAttribute: "env=prod|zone={lane}"})
+	s := shapeOf(t, map[string]string{optTTL: "cycle(2m,30s)", optTime: "none", optDescription: "none", optTag: "none", optAttribute: "env=prod|zone={client}"})
 	if got, ok := s.shortestTTL(); got != 30*time.Second || !ok {
 		t.Errorf("shortest ttl: got %v, %v, want 30s", got, ok)
 	}

@@ -24,7 +24,7 @@ const (
 	partChosen
 	partCycled
 	partSeq
-	partLane
+	partClient
 )
 
 // A part is a piece of a text.
@@ -44,14 +44,14 @@ type fieldText struct {
 
 // An eventPlace is which event a text is of.
 type eventPlace struct {
-	stripe  int32
+	stream  int32
 	content uint64 // number of what repeats with the pool
 	seq     uint64 // number of the event
 }
 
 // draw is the number under which the random choices of an event are drawn:
-// other ones for each stripe.
-func (a eventPlace) draw() uint64 { return uint64(a.stripe)<<40 + a.content }
+// other ones for each stream.
+func (a eventPlace) draw() uint64 { return uint64(a.stream)<<40 + a.content }
 
 // append appends the text as it is in one event.
 func (t *fieldText) append(dst []byte, a eventPlace) []byte {
@@ -69,8 +69,8 @@ func (t *fieldText) append(dst []byte, a eventPlace) []byte {
 		case partSeq:
 			dst = append(dst, "0000000000"...)
 			putDigits(dst[len(dst)-seqDigits:], a.seq)
-		case partLane:
-			dst = strconv.AppendInt(dst, int64(a.stripe), 10)
+		case partClient:
+			dst = strconv.AppendInt(dst, int64(a.stream), 10)
 		}
 	}
 	return dst
@@ -157,15 +157,15 @@ func parsePart(s string, seed uint64) (part, error) {
 		return part{}, err
 	}
 	switch name {
-	case "seq", "lane", "service":
+	case "seq", "client", "service":
 		if called {
 			return part{}, fmt.Errorf("{%s} takes nothing in parentheses", name)
 		}
 		switch name {
 		case "seq":
 			return part{kind: partSeq}, nil
-		case "lane":
-			return part{kind: partLane}, nil
+		case "client":
+			return part{kind: partClient}, nil
 		}
 		return part{kind: partChosen, items: usualServices, gen: choiceOf(uint64(len(usualServices)), seed)}, nil
 	case "uniform", "zipf":

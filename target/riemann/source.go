@@ -28,16 +28,16 @@ const (
 )
 
 // A source reads back what a run fired, from the server's index. It is the
-// reading side of verification only. A log is a stripe, and an event's offset
-// there its index in the stripe: each has a service of its own that says so.
+// reading side of verification only. A log is a stream, and an event's offset
+// there its index in the stream: each has a service of its own that says so.
 // The index keeps one event per host and service, so that a copy cannot be
 // seen; what is not there, or not as it was sent, can.
 type source struct {
 	cfg   *config
-	asks  []*asker // of each stripe's server
+	asks  []*asker // of each stream's server
 	began time.Time
 	logs  []indexLog
-	last  atomic.Int64 // when something was settled last, since it was made
+	last  atomic.Int64 // when something was completed last, since it was made
 	tries int          // queries that failed in a row
 
 	corrupt atomic.Uint64
@@ -45,9 +45,9 @@ type source struct {
 	late    atomic.Bool            // events had expired before they were read
 }
 
-// indexLog is what is known of one stripe.
+// indexLog is what is known of one stream.
 type indexLog struct {
-	ends  atomic.Int64 // index after the last event that was settled
+	ends  atomic.Int64 // index after the last event that was completed
 	first atomic.Int64 // when the first was sent, since the source was made; -1: none was
 	at    atomic.Int64 // everything before it was delivered
 	found []uint64     // a bit for each event
@@ -61,10 +61,10 @@ func newSource(c *config) (*source, error) {
 		s.logs[i].first.Store(-1)
 		s.logs[i].chunk = -1
 	}
-	r, addr := c.road, ""
-	if c.values.String("tell") != "" || c.road.scheme != plainRoad && c.road.scheme != tlsRoad {
+	r, addr := c.transport, ""
+	if c.values.String("query-address") != "" || c.transport.scheme != plainScheme && c.transport.scheme != tlsScheme {
 		var err error
-		if r, addr, err = tellOf(c.url, c.values); err != nil {
+		if r, addr, err = queryAddress(c.url, c.values); err != nil {
 			return nil, err
 		}
 	}
@@ -94,8 +94,8 @@ func (s *source) try(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		hint := "verifying reads the index over TCP: say where the server answers queries with --tell HOST:5555, or leave --verify out"
-		if told := (*answerError)(nil); errors.As(err, &told) {
+		hint := "verifying reads the index over TCP: say where the server answers queries with --query-address HOST:5555, or leave --verify out"
+		if answerErr := (*answerError)(nil); errors.As(err, &answerErr) {
 			hint = "verifying reads the index: give the server one, (streams (index)), or leave --verify out"
 		} else {
 			err = a.explain(ctx, err)
@@ -113,24 +113,24 @@ type watching struct {
 	s *source
 }
 
-// Settle implements load.Sink.
-func (w watching) Settle(out []load.Outcome) {
+// Complete implements load.Sink.
+func (w watching) Complete(out []load.Outcome) {
 	for i := range out {
 		o := &out[i]
 		if o.Sent < 0 {
 			continue
 		}
-		l := &w.s.logs[o.Stripe]
+		l := &w.s.logs[o.Stream]
 		now := int64(time.Since(w.s.began))
 		w.s.last.Store(now)
-		if l.first.Load() < 0 { // one lane settles a stripe's, one call at a time
+		if l.first.Load() < 0 { // one lane completes a stream's, one call at a time
 			l.first.Store(now)
 		}
 		if end := int64(o.First) + int64(o.Events); end > l.ends.Load() {
 			l.ends.Store(end)
 		}
 	}
-	w.Sink.Settle(out)
+	w.Sink.Complete(out)
 }
 
 // Logs implements load.Source.
@@ -218,8 +218,8 @@ func (s *source) Receive(ctx context.Context, now func() time.Duration, sink fun
 
 // follow reads what a log has beyond where it was read to, chunk by chunk. A
 // chunk with holes is looked at again while what is missing may still come.
-func (s *source) follow(ctx context.Context, stripe int32, now func() time.Duration, sink func(int, []load.Arrival)) error {
-	l := &s.logs[stripe]
+func (s *source) follow(ctx context.Context, stream int32, now func() time.Duration, sink func(int, []load.Arrival)) error {
+	l := &s.logs[stream]
 	for {
 		at, end := l.at.Load(), l.ends.Load()
 		if at >= end {
@@ -228,7 +228,7 @@ func (s *source) follow(ctx context.Context, stripe int32, now func() time.Durat
 		size := chunkOf(s.total())
 		from := at - at%size
 		to := min(from+size, end)
-		fresh, err := s.read(ctx, stripe, from, size, end, now, sink)
+		fresh, err := s.read(ctx, stream, from, size, end, now, sink)
 		if err != nil {
 			return err
 		}
@@ -263,31 +263,31 @@ func chunkOf(total int64) int64 {
 	return leastChunk
 }
 
-// read asks for the events from..from+size-1 of a stripe and delivers those that
+// read asks for the events from..from+size-1 of a stream and delivers those that
 // were not delivered before.
-func (s *source) read(ctx context.Context, stripe int32, from, size, end int64, now func() time.Duration, sink func(int, []load.Arrival)) (fresh bool, err error) {
-	service := serviceOf(s.cfg.runID, stripe, uint64(from))
+func (s *source) read(ctx context.Context, stream int32, from, size, end int64, now func() time.Duration, sink func(int, []load.Arrival)) (fresh bool, err error) {
+	service := serviceOf(s.cfg.runID, stream, uint64(from))
 	service = service[:len(service)-digitsOf(size)] + "%"
 	asking, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	events, err := s.asks[stripe].ask(asking, `service =~ `+quoted(service))
+	events, err := s.asks[stream].ask(asking, `service =~ `+quoted(service))
 	if err != nil {
-		return false, fmt.Errorf("read the index back from %s: %w", s.asks[stripe].addr, err)
+		return false, fmt.Errorf("read the index back from %s: %w", s.asks[stream].addr, err)
 	}
-	s.expiry(stripe)
-	l := &s.logs[stripe]
+	s.expiry(stream)
+	l := &s.logs[stream]
 	l.room(end)
 	at := now()
 	var all []indexed
 	for i := range events {
 		run, of, index, ok := parseService(events[i].Service)
-		if !ok || run != s.cfg.runID || of != stripe || int64(index) >= end || !l.mark(index) {
+		if !ok || run != s.cfg.runID || of != stream || int64(index) >= end || !l.mark(index) {
 			continue
 		}
-		all = append(all, indexed{index, int64(riemann.EventSize(&events[i])), s.differs(&events[i], stripe, index)})
+		all = append(all, indexed{index, int64(riemann.EventSize(&events[i])), s.differs(&events[i], stream, index)})
 	}
 	slices.SortFunc(all, func(a, b indexed) int { return int(int64(a.index) - int64(b.index)) })
-	s.deliver(stripe, all, at, sink)
+	s.deliver(stream, all, at, sink)
 	return len(all) > 0, nil
 }
 
@@ -302,20 +302,20 @@ type indexed struct {
 const mostPiece = 1000
 
 // deliver hands over what was found, consecutive sound events together.
-func (s *source) deliver(stripe int32, all []indexed, at time.Duration, sink func(int, []load.Arrival)) {
+func (s *source) deliver(stream int32, all []indexed, at time.Duration, sink func(int, []load.Arrival)) {
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && n < mostPiece && all[0].wrong == "" && all[n].wrong == "" && all[n].index == all[0].index+uint64(n) {
 			n++
 		}
 		a := load.Arrival{
-			Log: stripe, Base: int64(all[0].index), Events: int32(n), At: at, ProducerID: -1,
+			Log: stream, Base: int64(all[0].index), Events: int32(n), At: at, ProducerID: -1,
 			Corrupt: all[0].wrong != "", Stamps: make([]load.Stamp, n),
 		}
 		for i := range a.Stamps {
 			index := all[i].index
 			a.Bytes += all[i].bytes
-			a.Stamps[i] = load.Stamp{Run: s.cfg.runID, Stripe: stripe, Index: index, Offset: int64(index)}
+			a.Stamps[i] = load.Stamp{Run: s.cfg.runID, Stream: stream, Index: index, Offset: int64(index)}
 		}
 		if a.Corrupt {
 			s.corrupt.Add(1)
@@ -327,8 +327,8 @@ func (s *source) deliver(stripe int32, all []indexed, at time.Duration, sink fun
 }
 
 // expiry notes when events may have expired before they were read.
-func (s *source) expiry(stripe int32) {
-	first := s.logs[stripe].first.Load()
+func (s *source) expiry(stream int32) {
+	first := s.logs[stream].first.Load()
 	if first >= 0 && time.Since(s.began)-time.Duration(first) > s.cfg.lasting()-time.Second {
 		s.late.Store(true)
 	}

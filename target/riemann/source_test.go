@@ -80,36 +80,36 @@ func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Resu
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name     string
-		road     string
-		standin  standinriemann.Options
-		given    []string
-		perShot  int
-		events   uint64
-		schedule bool
+		name      string
+		transport string
+		standin   standinriemann.Options
+		given     []string
+		perBatch  int
+		events    uint64
+		schedule  bool
 	}{
-		{name: "all is well", road: "tcp", events: 12_000, perShot: 7},
-		{name: "several clients, all types", road: "tcp", events: 3000, perShot: 1, given: []string{"clients=3", "metric-type=sint64", "time=us", "attribute=env=test", "ttl=120s"}},
-		{name: "floats, the server's time", road: "tcp", events: 1000, perShot: 10, given: []string{"metric-type=float", "time=none", "description=none"}},
-		{name: "loss", road: "tcp", standin: standinriemann.Options{Drop: 0.01, Seed: 3}, events: 20_000, perShot: 10},
-		{name: "refusals", road: "tcp", standin: standinriemann.Options{Errors: []standinriemann.ErrorRule{{Name: "no", Share: 0.1}}}, events: 2000, perShot: 1, schedule: true},
-		{name: "UDP", road: "udp", events: 2000, perShot: 2, schedule: true},
-		{name: "UDP with loss", road: "udp", standin: standinriemann.Options{Drop: 0.05, Seed: 3}, events: 2000, perShot: 2, schedule: true},
+		{name: "all is well", transport: "tcp", events: 12_000, perBatch: 7},
+		{name: "several clients, all types", transport: "tcp", events: 3000, perBatch: 1, given: []string{"clients=3", "metric-type=sint64", "time=us", "attribute=env=test", "ttl=120s"}},
+		{name: "floats, the server's time", transport: "tcp", events: 1000, perBatch: 10, given: []string{"metric-type=float", "time=none", "description=none"}},
+		{name: "loss", transport: "tcp", standin: standinriemann.Options{Drop: 0.01, Seed: 3}, events: 20_000, perBatch: 10},
+		{name: "refusals", transport: "tcp", standin: standinriemann.Options{Errors: []standinriemann.ErrorRule{{Name: "no", Share: 0.1}}}, events: 2000, perBatch: 1, schedule: true},
+		{name: "UDP", transport: "udp", events: 2000, perBatch: 2, schedule: true},
+		{name: "UDP with loss", transport: "udp", standin: standinriemann.Options{Drop: 0.05, Seed: 3}, events: 2000, perBatch: 2, schedule: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			srv := stand(t, tt.standin)
-			scheme := map[string]string{"tcp": "riemann", "udp": "riemann+udp"}[tt.road]
-			s := opened(t, verifying(t, scheme+"://"+srv.AddrOf(tt.road), tt.events, append(tt.given, "tell="+srv.Addr())...))
-			p := load.Plan{EventsPerShot: tt.perShot, MaxInFlight: 100, Hold: load.Limits{Events: tt.events}}
+			scheme := map[string]string{"tcp": "riemann", "udp": "riemann+udp"}[tt.transport]
+			s := opened(t, verifying(t, scheme+"://"+srv.AddrOf(tt.transport), tt.events, append(tt.given, "query-address="+srv.Addr())...))
+			p := load.Plan{BatchEvents: tt.perBatch, MaxInFlight: 100, Measurement: load.Limits{Events: tt.events}}
 			if tt.schedule {
 				p.Schedule = load.Constant(5000)
 			}
 			r, v := verified(t, s, p, nil)
 			c := srv.Counts()
 			kept := c.Events - c.Dropped
-			want := measure.Ledger{Acked: r.Hold.Acked, Read: kept, Lost: c.Dropped}
-			if tt.road == "udp" { // what is not there may never have arrived
+			want := measure.Ledger{Acked: r.Measurement.Acked, Read: kept, Lost: c.Dropped}
+			if tt.transport == "udp" { // what is not there may never have arrived
 				want.Recovered, want.Lost = kept, 0
 			}
 			if strings.Contains(tt.name, "loss") && c.Dropped == 0 {
@@ -136,7 +136,7 @@ func TestVerifyFindsChanges(t *testing.T) {
 	t.Parallel()
 	srv := stand(t, standinriemann.Options{})
 	s := opened(t, verifying(t, "riemann://"+srv.Addr(), 500))
-	_, v := verified(t, s, load.Plan{EventsPerShot: 5, Hold: load.Limits{Events: 500}}, func() {
+	_, v := verified(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 500}}, func() {
 		// Somebody's streams change two events, and one of another run appears.
 		one, two := s.cfg.shape.event(0, 17), s.cfg.shape.event(0, 400)
 		one.Time, one.HasTime = time.Now().Unix(), true
@@ -238,14 +238,14 @@ func TestVerifyRefuses(t *testing.T) {
 		{name: "a short ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=uniform(30s,300s)"}, want: "lets go of events after 30s", hint: "--ttl 210s"},
 		{name: "no ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=none"}, want: "lets go of events after 1m0s", hint: "--ttl"},
 		{name: "expired", url: "riemann://" + srv.Addr(), most: 100, given: []string{"state={cycle(ok,expired)}"}, want: "removes them", hint: "--state"},
-		{name: "nowhere to ask", url: "riemann+udp://" + srv.AddrOf("udp"), most: 100, given: []string{"tell=" + gone.Addr().String()}, want: "refused", hint: "--tell"},
+		{name: "nowhere to ask", url: "riemann+udp://" + srv.AddrOf("udp"), most: 100, given: []string{"query-address=" + gone.Addr().String()}, want: "refused", hint: "--query-address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := verifying(t, tt.url, tt.most, tt.given...)
 			spec.Length = tt.length
 			_, err := Kind{}.Open(t.Context(), spec)
-			var told *target.Error
-			if !errors.As(err, &told) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(told.Hint, tt.hint) {
+			var targetErr *target.Error
+			if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(targetErr.Hint, tt.hint) {
 				t.Errorf("open: %v, want %q and a hint with %q", err, tt.want, tt.hint)
 			}
 		})
@@ -268,7 +268,7 @@ func TestVerifyTooLate(t *testing.T) {
 	t.Parallel()
 	srv := stand(t, standinriemann.Options{Drop: 0.5, Seed: 1})
 	s := opened(t, verifying(t, "riemann://"+srv.Addr(), 100))
-	_, v := verified(t, s, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 100}}, func() {
+	_, v := verified(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}}, func() {
 		s.src.began = s.src.began.Add(-time.Hour)
 	})
 	if v.Lost != 0 || v.Unread == 0 || v.Unread != srv.Counts().Dropped || v.Inexact != 0 {

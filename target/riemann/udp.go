@@ -19,7 +19,7 @@ import (
 	"carronade/target"
 )
 
-// Bounds of what a lane gathers before it writes. A write of a hundred
+// Bounds of what a lane collects before it writes. A write of a hundred
 // datagrams costs a hundredth of a call each, and is over in a tenth of a
 // millisecond: all of it has one time of sending.
 const (
@@ -28,8 +28,8 @@ const (
 )
 
 // A udpLane sends one message a datagram and never hears of it again: the
-// server acknowledges nothing (riemann, transport/udp.clj). Each shot is
-// settled as unknown when its datagram was handed to the system, with Done =
+// server acknowledges nothing (riemann, transport/udp.clj). Each batch is
+// completed as unknown when its datagram was handed to the system, with Done =
 // Sent; as failed when the system refused to send it, which it does once for
 // each "port unreachable" that came back for an earlier one.
 type udpLane struct {
@@ -37,23 +37,23 @@ type udpLane struct {
 	addr string
 	nc   *net.UDPConn
 	out  *grams
-	p    *press
+	p    *encoder
 	most int // bytes of a datagram
 	fits int // events in one
 	sink load.Sink
 
-	mu       sync.Mutex
-	buf      []byte // the datagrams gathered, one after the other
-	ready    []gram
-	next     int // of ready: what was not written so far
-	parcels  []parcel
-	parcel   int // of parcels: the first one that is not settled
-	outcomes []load.Outcome
-	busy     bool // the socket is full: the flusher has what was gathered
-	wanting  bool // said that it is full, and owes a Ready
-	closed   bool
-	work     chan struct{} // for the flusher; nil before start
-	over     chan struct{} // it has ended
+	mu             sync.Mutex
+	buf            []byte // the datagrams to write, one after the other
+	ready          []gram
+	next           int // of ready: what was not written so far
+	pendingBatches []pendingBatch
+	pendingBatch   int // of pendingBatches: the first one that is not completed
+	outcomes       []load.Outcome
+	busy           bool // the socket is full: the flusher has what is to be written
+	wanting        bool // said that it is full, and owes a Ready
+	closed         bool
+	work           chan struct{} // for the flusher; nil before start
+	over           chan struct{} // it has ended
 
 	carried   measure.Client
 	refused   atomic.Uint64 // answers "port unreachable" and the like
@@ -68,11 +68,11 @@ type gram struct {
 	bytes int64
 }
 
-// A parcel is a shot or a volley that was taken, and how many of its datagrams
-// are still to be settled. Its shot is that of those.
-type parcel struct {
-	shot load.Shot
-	left int32
+// A pending batch is a batch or a batch group that was taken, and how many of its datagrams
+// are still to be completed. Its batch is that of those.
+type pendingBatch struct {
+	batch load.Batch
+	left  int32
 }
 
 // probeUDP finds out whether somebody listens: where nobody does, a host says
@@ -107,19 +107,19 @@ const probeUDPWait = 150 * time.Millisecond
 // mostUDP is the most that a datagram holds over IPv4.
 const mostUDP = 65507
 
-func newUDPLane(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error) {
+func newUDPLane(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error) {
 	p := presses[id]
 	l := &udpLane{id: id, addr: addr, p: p, most: int(cmp.Or(c.values.Size("max-datagram"), 16384))}
 	if l.most > mostUDP {
 		return nil, contradiction(fmt.Sprintf("--max-datagram %d, and a datagram holds %d bytes at most", l.most, mostUDP), "give a smaller one")
 	}
-	events := max(1, c.eventsPerShot)
+	events := max(1, c.batchEvents)
 	l.fits = l.most / (p.sizeOf(1) - riemann.FrameHead)
 	if size := p.sizeOf(events) - riemann.FrameHead; size > l.most {
 		e := &target.Error{
 			Doing: "fire over UDP",
 			Err:   fmt.Errorf("a message of %d events may have %d bytes, and the server takes datagrams of %d at most", events, size, l.most),
-			Hint:  fmt.Sprintf("give --events-per-shot %d, or, where the server's max-size is larger, --max-datagram", max(1, l.fits)),
+			Hint:  fmt.Sprintf("give --batch-events %d, or, where the server's max-size is larger, --max-datagram", max(1, l.fits)),
 		}
 		if l.fits == 0 {
 			e.Hint = "give a shorter --description, or, where the server's max-size is larger, --max-datagram"
@@ -158,8 +158,8 @@ func (l *udpLane) ID() int { return l.id }
 // Room implements load.Lane: what surely fits into a datagram.
 func (l *udpLane) Room(int32, uint64) int { return l.fits }
 
-// Volley implements load.Volleyer.
-func (l *udpLane) Volley(int32, uint64, int) int {
+// BatchGroup implements load.BatchGrouper.
+func (l *udpLane) BatchGroup(int32, uint64, int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.busy || l.closed {
@@ -169,11 +169,11 @@ func (l *udpLane) Volley(int32, uint64, int) int {
 }
 
 // Fire implements load.Lane.
-func (l *udpLane) Fire(shots []load.Shot) (taken int) {
+func (l *udpLane) Fire(batches []load.Batch) (taken int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	wall := time.Now()
-	for taken < len(shots) {
+	for taken < len(batches) {
 		if len(l.ready) >= mostGrams || len(l.buf) >= mostGramBytes {
 			l.write()
 		}
@@ -181,27 +181,27 @@ func (l *udpLane) Fire(shots []load.Shot) (taken int) {
 			l.wanting = true
 			break
 		}
-		l.take(&shots[taken], wall)
+		l.take(&batches[taken], wall)
 		taken++
 	}
 	l.deliver()
 	return taken
 }
 
-// take makes the datagrams of a shot or a volley.
-func (l *udpLane) take(s *load.Shot, wall time.Time) {
-	shots := max(1, s.Shots)
-	events := int(s.Events / shots)
+// take makes the datagrams of a batch or a batch group.
+func (l *udpLane) take(s *load.Batch, wall time.Time) {
+	batches := max(1, s.Batches)
+	events := int(s.Events / batches)
 	first := s.First
 	s.Bytes = 0
-	for range shots {
+	for range batches {
 		var n int64
 		l.buf, n = l.p.datagram(l.buf, first, events, wall)
 		l.ready = append(l.ready, gram{len(l.buf), n})
 		s.Bytes += n
 		first += uint64(events)
 	}
-	l.parcels = append(l.parcels, parcel{*s, shots})
+	l.pendingBatches = append(l.pendingBatches, pendingBatch{*s, batches})
 }
 
 // Flush implements load.Lane.
@@ -233,10 +233,10 @@ func (l *udpLane) write() {
 
 func (l *udpLane) reset() {
 	l.buf, l.ready, l.next = l.buf[:0], l.ready[:0], 0
-	l.parcels, l.parcel = l.parcels[:0], 0
+	l.pendingBatches, l.pendingBatch = l.pendingBatches[:0], 0
 }
 
-// account settles n datagrams that were sent at a time, and, with an error, the
+// account completes n datagrams that were sent at a time, and, with an error, the
 // one after them, which was not.
 func (l *udpLane) account(n int, at time.Duration, err error) {
 	if n > 0 {
@@ -245,13 +245,13 @@ func (l *udpLane) account(n int, at time.Duration, err error) {
 			before = l.ready[l.next-1].end
 		}
 		l.written.Add(uint64(l.ready[l.next+n-1].end - before))
-		l.settle(n, load.Outcome{Sent: at, Done: at})
+		l.complete(n, load.Outcome{Sent: at, Done: at})
 	}
 	if err == nil || l.next == len(l.ready) {
 		return
 	}
 	class, text := l.refusal(err)
-	l.settle(1, load.Outcome{Sent: -1, Done: at, Class: class, Text: text})
+	l.complete(1, load.Outcome{Sent: -1, Done: at, Class: class, Text: text})
 }
 
 // refusal finds words for a datagram that was not sent.
@@ -272,17 +272,17 @@ func (l *udpLane) refusal(err error) (load.Class, string) {
 	return load.Refused, text
 }
 
-// settle says the same of the next n datagrams: o has what is common to them.
-func (l *udpLane) settle(n int, o load.Outcome) {
+// complete says the same of the next n datagrams: o has what is common to them.
+func (l *udpLane) complete(n int, o load.Outcome) {
 	l.next += n
 	at := l.next - n
 	o.Lane, o.Place = int32(l.id), -1
 	for n > 0 {
-		p := &l.parcels[l.parcel]
+		p := &l.pendingBatches[l.pendingBatch]
 		k := min(int32(n), p.left)
-		o.Shot = p.shot
-		o.Shots = k
-		o.Events = p.shot.Events / p.left * k
+		o.Batch = p.batch
+		o.Batches = k
+		o.Events = p.batch.Events / p.left * k
 		o.Bytes, o.Wire = 0, 0
 		for i := range int(k) {
 			o.Bytes += l.ready[at+i].bytes
@@ -300,25 +300,25 @@ func (l *udpLane) settle(n int, o load.Outcome) {
 		l.carried.Batches += uint64(k)
 		l.carried.Events += uint64(o.Events)
 		l.carried.Bytes += uint64(o.Bytes)
-		p.shot.Seq += uint64(k)
-		p.shot.First += uint64(o.Events)
-		p.shot.Events -= o.Events
-		p.shot.Bytes -= o.Bytes
-		p.shot.Shots = p.left - k
+		p.batch.Seq += uint64(k)
+		p.batch.First += uint64(o.Events)
+		p.batch.Events -= o.Events
+		p.batch.Bytes -= o.Bytes
+		p.batch.Batches = p.left - k
 		if p.left -= k; p.left == 0 {
-			l.parcel++
+			l.pendingBatch++
 		}
 		at += int(k)
 		n -= int(k)
 	}
 }
 
-// deliver hands over what was settled.
+// deliver hands over what was completed.
 func (l *udpLane) deliver() {
 	if len(l.outcomes) == 0 {
 		return
 	}
-	l.sink.Settle(l.outcomes)
+	l.sink.Complete(l.outcomes)
 	clear(l.outcomes)
 	l.outcomes = l.outcomes[:0]
 }
@@ -329,12 +329,12 @@ func (l *udpLane) flusher() {
 	for range l.work {
 		l.mu.Lock()
 		for l.next < len(l.ready) {
-			l.mu.Unlock() // while it is busy nobody else touches what was gathered
+			l.mu.Unlock() // while it is busy nobody else touches what is to be written
 			n, err := l.out.send(l.buf, l.ready, l.next, true)
 			l.mu.Lock()
 			at := l.sink.Now()
 			if n > 0 {
-				l.parcelsFree(n, at)
+				l.pendingFree(n, at)
 			}
 			l.account(n, at, err)
 		}
@@ -349,12 +349,12 @@ func (l *udpLane) flusher() {
 	}
 }
 
-// parcelsFree says of shots that waited behind a full socket that the system
+// pendingFree says of batches that waited behind a full socket that the system
 // was why.
-func (l *udpLane) parcelsFree(n int, at time.Duration) {
-	for i := l.parcel; n > 0; i++ {
-		l.parcels[i].shot.Free = max(l.parcels[i].shot.Free, at)
-		n -= int(l.parcels[i].left)
+func (l *udpLane) pendingFree(n int, at time.Duration) {
+	for i := l.pendingBatch; n > 0; i++ {
+		l.pendingBatches[i].batch.Free = max(l.pendingBatches[i].batch.Free, at)
+		n -= int(l.pendingBatches[i].left)
 	}
 }
 
@@ -402,7 +402,7 @@ func (l *udpLane) metrics() measure.Client {
 }
 
 func (l *udpLane) warnings() []string {
-	n := l.refused.Load() + l.out.told.Load()
+	n := l.refused.Load() + l.out.refusals.Load()
 	if n == 0 {
 		return nil
 	}

@@ -20,11 +20,11 @@ type mmsghdr struct {
 // call for each would cost more than all else together. Not safe for concurrent
 // use.
 type grams struct {
-	raw  syscall.RawConn
-	vec  [mostGrams]mmsghdr
-	iov  [mostGrams]unix.Iovec
-	oob  [512]byte
-	told atomic.Uint64 // errors that came back for datagrams sent before
+	raw      syscall.RawConn
+	vec      [mostGrams]mmsghdr
+	iov      [mostGrams]unix.Iovec
+	oob      [512]byte
+	refusals atomic.Uint64 // errors that came back for datagrams sent before
 
 	// Between send and its callback, which is made once so that a write
 	// allocates nothing.
@@ -115,7 +115,7 @@ func (g *grams) came(fd int) (last error) {
 		if err != nil {
 			return last
 		}
-		g.told.Add(1)
+		g.refusals.Add(1)
 		if no := extendedError(g.oob[:n]); no != 0 {
 			last = no
 		}

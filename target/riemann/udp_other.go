@@ -12,8 +12,8 @@ import (
 // A grams writes datagrams to a connected socket, one a call. Not safe for
 // concurrent use.
 type grams struct {
-	nc   *net.UDPConn
-	told atomic.Uint64 // errors that came back by another way: none
+	nc       *net.UDPConn
+	refusals atomic.Uint64 // errors that came back by another way: none
 }
 
 func newGrams(nc *net.UDPConn) (*grams, error) { return &grams{nc: nc}, nil }

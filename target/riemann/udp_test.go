@@ -15,7 +15,7 @@ import (
 	"carronade/target/targettest"
 )
 
-// stand starts one with all its roads.
+// stand starts one with all its transports.
 func stand(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 	t.Helper()
 	o.Listen, o.UDP, o.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
@@ -65,7 +65,7 @@ func launch(t testing.TB, s *session, p load.Plan) *load.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := r.Hold.Counts
+	c := r.Measurement.Counts
 	if c.Sent != c.Acked+c.Failed+c.Unknown {
 		t.Errorf("sent %d, and %d acked, %d failed, %d unknown", c.Sent, c.Acked, c.Failed, c.Unknown)
 	}
@@ -77,8 +77,8 @@ func TestUDPIsNeverAcked(t *testing.T) {
 	t.Parallel()
 	srv := stand(t, standinriemann.Options{})
 	for name, p := range map[string]load.Plan{
-		"volleys":   {EventsPerShot: 3, Hold: load.Limits{Events: 9000}, MaxInFlight: 1000},
-		"by a rate": {EventsPerShot: 1, Schedule: load.Constant(5000), Hold: load.Limits{Time: 200 * time.Millisecond}},
+		"batch groups": {BatchEvents: 3, Measurement: load.Limits{Events: 9000}, MaxInFlight: 1000},
+		"by a rate":    {BatchEvents: 1, Schedule: load.Constant(5000), Measurement: load.Limits{Time: 200 * time.Millisecond}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := opened(t, specOf(t, "riemann+udp://"+srv.AddrOf("udp")))
@@ -86,18 +86,18 @@ func TestUDPIsNeverAcked(t *testing.T) {
 				t.Error("UDP reports that it is answered")
 			}
 			r := launch(t, s, p)
-			if r.Hold.Unknown != r.Hold.Sent || r.Hold.Sent == 0 || r.Hold.Acked != 0 {
-				t.Errorf("sent %d: %d unknown, %d acked; want all unknown", r.Hold.Sent, r.Hold.Unknown, r.Hold.Acked)
+			if r.Measurement.Unknown != r.Measurement.Sent || r.Measurement.Sent == 0 || r.Measurement.Acked != 0 {
+				t.Errorf("sent %d: %d unknown, %d acked; want all unknown", r.Measurement.Sent, r.Measurement.Unknown, r.Measurement.Acked)
 			}
-			if r.Hold.Service.Count() != 0 {
-				t.Errorf("%d service times of what nobody answered", r.Hold.Service.Count())
+			if r.Measurement.Service.Count() != 0 {
+				t.Errorf("%d service times of what nobody answered", r.Measurement.Service.Count())
 			}
 			w, _ := s.Wire()
-			if w <= r.Hold.Bytes {
-				t.Errorf("%d bytes on the wire for events of %d", w, r.Hold.Bytes)
+			if w <= r.Measurement.Bytes {
+				t.Errorf("%d bytes on the wire for events of %d", w, r.Measurement.Bytes)
 			}
-			if got := s.Brokers()[0]; got.Events != r.Hold.Sent {
-				t.Errorf("the connection carried %d events, want %d", got.Events, r.Hold.Sent)
+			if got := s.Brokers()[0]; got.Events != r.Measurement.Sent {
+				t.Errorf("the connection carried %d events, want %d", got.Events, r.Measurement.Sent)
 			}
 		})
 	}
@@ -115,14 +115,14 @@ func TestUDPClosedPort(t *testing.T) {
 
 	// Before the run it is an error ...
 	_, err = Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+addr))
-	var told *target.Error
-	if !errors.As(err, &told) || !strings.Contains(err.Error(), "nobody listens there") || told.Hint == "" {
+	var targetErr *target.Error
+	if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), "nobody listens there") || targetErr.Hint == "" {
 		t.Errorf("open a closed port: %v, want that nobody listens there", err)
 	}
 	// ... and during it what is not sent has failed, in so many words.
-	r := launch(t, s, load.Plan{EventsPerShot: 1, Schedule: load.Constant(2000), Hold: load.Limits{Time: 200 * time.Millisecond}})
-	if r.Hold.Failed == 0 || r.Classes[load.Refused.String()] != r.Hold.Failed {
-		t.Errorf("of %d events %d failed, classes %v; want refused ones", r.Hold.Sent, r.Hold.Failed, r.Classes)
+	r := launch(t, s, load.Plan{BatchEvents: 1, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 200 * time.Millisecond}})
+	if r.Measurement.Failed == 0 || r.Classes[load.Refused.String()] != r.Measurement.Failed {
+		t.Errorf("of %d events %d failed, classes %v; want refused ones", r.Measurement.Sent, r.Measurement.Failed, r.Classes)
 	}
 	if len(r.Failures) == 0 || !strings.Contains(r.Failures[0].Text, "port unreachable") {
 		t.Errorf("failures: %+v, want port unreachable", r.Failures)
@@ -130,10 +130,10 @@ func TestUDPClosedPort(t *testing.T) {
 	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, addr) || !strings.Contains(w, "lost") {
 		t.Errorf("warnings: %q, want that datagrams were lost", w)
 	}
-	// Shots that go in one write are interrupted by it, too.
-	r = launch(t, opened(t, specOf(t, "riemann+udp://"+listening(t))), load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 100}})
-	if r.Hold.Failed != 0 {
-		t.Errorf("%d failed where somebody listens", r.Hold.Failed)
+	// Batches that go in one write are interrupted by it, too.
+	r = launch(t, opened(t, specOf(t, "riemann+udp://"+listening(t))), load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}})
+	if r.Measurement.Failed != 0 {
+		t.Errorf("%d failed where somebody listens", r.Measurement.Failed)
 	}
 }
 
@@ -167,7 +167,7 @@ func listening(t testing.TB) string {
 	return pc.LocalAddr().String()
 }
 
-func TestUDPClosedPortInVolleys(t *testing.T) {
+func TestUDPClosedPortInBatchGroups(t *testing.T) {
 	t.Parallel()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -175,10 +175,10 @@ func TestUDPClosedPortInVolleys(t *testing.T) {
 	}
 	s := opened(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
 	pc.Close()
-	r := launch(t, s, load.Plan{EventsPerShot: 1, MaxInFlight: 1000, Hold: load.Limits{Events: 5000}})
+	r := launch(t, s, load.Plan{BatchEvents: 1, MaxInFlight: 1000, Measurement: load.Limits{Events: 5000}})
 	// On the loopback each datagram that is sent makes the next one fail.
-	if r.Hold.Failed < 1000 || r.Hold.Unknown < 1000 {
-		t.Errorf("%d failed and %d unknown of 5000, want about half of each", r.Hold.Failed, r.Hold.Unknown)
+	if r.Measurement.Failed < 1000 || r.Measurement.Unknown < 1000 {
+		t.Errorf("%d failed and %d unknown of 5000, want about half of each", r.Measurement.Failed, r.Measurement.Unknown)
 	}
 }
 
@@ -190,16 +190,16 @@ func TestUDPDatagramsAreBounded(t *testing.T) {
 		events           int
 		given            []string
 	}{
-		{name: "too many events", events: 500, want: "at most", hint: "--events-per-shot"},
+		{name: "too many events", events: 500, want: "at most", hint: "--batch-events"},
 		{name: "one too large", events: 1, given: []string{"max-datagram=64"}, want: "at most", hint: "--description"},
 		{name: "beyond UDP", events: 1, given: []string{"max-datagram=70000"}, want: "65507", hint: "smaller"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := specOf(t, "riemann+udp://"+addr, tt.given...)
-			spec.EventsPerShot = tt.events
+			spec.BatchEvents = tt.events
 			_, err := Kind{}.Open(t.Context(), spec)
-			var told *target.Error
-			if !errors.As(err, &told) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(told.Hint, tt.hint) {
+			var targetErr *target.Error
+			if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(targetErr.Hint, tt.hint) {
 				t.Errorf("open: %v, want %q and a hint with %q", err, tt.want, tt.hint)
 			}
 		})
@@ -213,18 +213,18 @@ func TestUDPDatagramsAreBounded(t *testing.T) {
 }
 
 // What waits behind a full socket when the lane is closed was never written.
-func TestUDPCloseSettlesWhatWaits(t *testing.T) {
+func TestUDPCloseCompletesWhatWaits(t *testing.T) {
 	t.Parallel()
 	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
 	l := s.lanes[0].(*udpLane)
 	sink := &sinkhole{}
 	l.start(sink)
-	shots := []load.Shot{{Events: 1}, {Seq: 1, First: 1, Events: 4, Shots: 2}}
-	if n := l.Fire(shots); n != 2 {
+	batches := []load.Batch{{Events: 1}, {Seq: 1, First: 1, Events: 4, Batches: 2}}
+	if n := l.Fire(batches); n != 2 {
 		t.Fatalf("took %d of 2", n)
 	}
-	if shots[1].Bytes == 0 || shots[1].Bytes <= shots[0].Bytes {
-		t.Errorf("bytes %d and %d", shots[0].Bytes, shots[1].Bytes)
+	if batches[1].Bytes == 0 || batches[1].Bytes <= batches[0].Bytes {
+		t.Errorf("bytes %d and %d", batches[0].Bytes, batches[1].Bytes)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
@@ -237,21 +237,21 @@ func TestUDPCloseSettlesWhatWaits(t *testing.T) {
 		}
 	}
 	if events != 5 {
-		t.Errorf("%d events are settled, want 5", events)
+		t.Errorf("%d events are completed, want 5", events)
 	}
-	if l.Fire(shots[:1]) != 0 {
-		t.Error("a closed lane takes shots")
+	if l.Fire(batches[:1]) != 0 {
+		t.Error("a closed lane takes batches")
 	}
 }
 
-// A sinkhole keeps what is settled.
+// A sinkhole keeps what is completed.
 type sinkhole struct {
 	got   []load.Outcome
 	ready int
 }
 
 func (s *sinkhole) Now() time.Duration           { return time.Second }
-func (s *sinkhole) Settle(out []load.Outcome)    { s.got = append(s.got, out...) }
+func (s *sinkhole) Complete(out []load.Outcome)  { s.got = append(s.got, out...) }
 func (s *sinkhole) Ready(_ int, _ time.Duration) { s.ready++ }
 
 // A full socket is waited for by the flusher, and the engine is told.
@@ -263,11 +263,11 @@ func TestUDPFullSocket(t *testing.T) {
 	l.start(sink)
 	l.mu.Lock()
 	l.busy = true // as if the socket had taken nothing
-	shot := load.Shot{Events: 1}
-	l.take(&shot, time.Now())
+	batch := load.Batch{Events: 1}
+	l.take(&batch, time.Now())
 	l.mu.Unlock()
-	if l.Fire([]load.Shot{{Seq: 1, First: 1, Events: 1}}) != 0 {
-		t.Error("a lane whose socket is full takes shots")
+	if l.Fire([]load.Batch{{Seq: 1, First: 1, Events: 1}}) != 0 {
+		t.Error("a lane whose socket is full takes batches")
 	}
 	l.work <- struct{}{}
 	deadline := time.Now().Add(5 * time.Second)
@@ -286,7 +286,7 @@ func TestUDPFullSocket(t *testing.T) {
 		t.Error(err)
 	}
 	if len(sink.got) != 1 || sink.got[0].Unknown != 1 || sink.got[0].Free != time.Second {
-		t.Errorf("settled %+v, want one unknown, free when the socket took it", sink.got)
+		t.Errorf("completed %+v, want one unknown, free when the socket took it", sink.got)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestUDPSaysWhatTheShapeSays(t *testing.T) {
 	}
 	defer pc.Close()
 	s := opened(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
-	launch(t, s, load.Plan{EventsPerShot: 5, Hold: load.Limits{Events: 20}})
+	launch(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 20}})
 	buf := make([]byte, 1<<16)
 	if err := pc.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func TestUDPSaysWhatTheShapeSays(t *testing.T) {
 
 func BenchmarkUDP(b *testing.B) {
 	for _, scheduled := range []bool{false, true} {
-		name := map[bool]string{false: "volleys", true: "single"}[scheduled]
+		name := map[bool]string{false: "batch groups", true: "single"}[scheduled]
 		b.Run(name, func(b *testing.B) {
 			spec := specOf(b, "riemann+udp://"+listening(b))
 			s, err := Kind{}.Open(context.Background(), spec)
@@ -339,16 +339,16 @@ func BenchmarkUDP(b *testing.B) {
 			l.start(sink)
 			b.ReportAllocs()
 			b.ResetTimer()
-			shots := make([]load.Shot, 64)
+			batches := make([]load.Batch, 64)
 			for n := 0; n < b.N; {
 				if scheduled {
-					for i := range shots {
-						shots[i] = load.Shot{First: uint64(n + i), Events: 1}
+					for i := range batches {
+						batches[i] = load.Batch{First: uint64(n + i), Events: 1}
 					}
-					n += l.Fire(shots)
+					n += l.Fire(batches)
 				} else {
-					shots[0] = load.Shot{First: uint64(n), Events: 128, Shots: 128}
-					n += 128 * l.Fire(shots[:1])
+					batches[0] = load.Batch{First: uint64(n), Events: 128, Batches: 128}
+					n += 128 * l.Fire(batches[:1])
 				}
 				l.Flush()
 			}
@@ -361,5 +361,5 @@ func BenchmarkUDP(b *testing.B) {
 type voidSink struct{ clock time.Duration }
 
 func (s *voidSink) Now() time.Duration       { s.clock++; return s.clock }
-func (s *voidSink) Settle([]load.Outcome)    {}
+func (s *voidSink) Complete([]load.Outcome)  {}
 func (s *voidSink) Ready(int, time.Duration) {}

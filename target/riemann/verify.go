@@ -20,7 +20,7 @@ const (
 	ttlDefault = 60 * time.Second // the server's, of events that have none (index.clj, default-ttl)
 )
 
-// verifiable says whether what a run fires can be held by the index until it is
+// verifiable says whether what a run fires can be kept by the index until it is
 // read back, and returns the options with a ttl that lets it. Words say what was
 // changed.
 func verifiable(s target.Spec) (v target.Values, words []string, err error) {
@@ -78,8 +78,8 @@ func (c *config) lasting() time.Duration {
 
 // differs says in which field an event of the index is not what was sent, in
 // words; "" when it is.
-func (s *source) differs(got *riemann.Event, stripe int32, index uint64) string {
-	want := s.cfg.shape.event(stripe, index)
+func (s *source) differs(got *riemann.Event, stream int32, index uint64) string {
+	want := s.cfg.shape.event(stream, index)
 	for _, f := range []struct{ name, got, want string }{
 		{"host", got.Host, want.Host},
 		{"state", got.State, want.State},

@@ -13,17 +13,17 @@ import (
 	"carronade/internal/dial"
 )
 
-// A tongue is how a lane's messages and their answers look on a road that does
+// A framing is how a lane's messages and their answers look on a transport that does
 // not speak frames of protocol buffers. Each lane has its own; what reads
 // answers is called with the lane's lock held, what writes by its thread.
-type tongue interface {
+type framing interface {
 	// size is the bytes that no message of the lane exceeds.
 	size() int
 	// alone reports that a message waits until the one before it is answered.
 	alone() bool
 	// append appends messages of so many events each, and returns the bytes of
 	// the events themselves.
-	append(dst []byte, p *press, first uint64, messages, events int, now time.Time) ([]byte, int64)
+	append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64)
 	// walk returns the size of the first message of b, which is whole.
 	walk(b []byte) int
 	// greet does what comes before messages on a new connection.
@@ -44,15 +44,15 @@ type tongue interface {
 // lines that say the same (riemann, transport/websockets.clj, put-events-handler).
 const eventsPath = "/events"
 
-func newSocketLane(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error) {
-	return newWebLane(ctx, c, id, addr, presses, newSocketTongue(c, presses))
+func newSocketLane(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error) {
+	return newWebLane(ctx, c, id, addr, presses, newWebSocketFraming(c, presses))
 }
 
-func newHTTPLane(ctx context.Context, c *config, id int, addr string, presses []*press) (sender, error) {
-	return newWebLane(ctx, c, id, addr, presses, newHTTPTongue(c, addr, presses))
+func newHTTPLane(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error) {
+	return newWebLane(ctx, c, id, addr, presses, newHTTPFraming(c, addr, presses))
 }
 
-func newWebLane(ctx context.Context, c *config, id int, addr string, presses []*press, web tongue) (sender, error) {
+func newWebLane(ctx context.Context, c *config, id int, addr string, presses []*encoder, web framing) (sender, error) {
 	l := newLane(c, id, addr, presses)
 	l.web = web
 	n := l.most()
@@ -67,17 +67,17 @@ func newWebLane(ctx context.Context, c *config, id int, addr string, presses []*
 }
 
 // probeWeb looks whether a Riemann takes events at the address: it offers a
-// WebSocket there, which is the same for both roads.
+// WebSocket there, which is the same for both transports.
 func probeWeb(ctx context.Context, c *config, addr string) (map[string]any, error) {
 	nc, err := c.dialer.Dial(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
 	defer nc.Close()
-	err = (&socketTongue{path: c.path, patience: c.patience()}).greet(ctx, nc, addr)
+	err = (&webSocketFraming{path: c.path, patience: c.patience()}).greet(ctx, nc, addr)
 	switch status := (*statusError)(nil); {
 	case err == nil:
-	case errors.As(err, &status) && c.road.scheme == httpRoad && status.code != http.StatusNotFound:
+	case errors.As(err, &status) && c.transport.scheme == httpScheme && status.code != http.StatusNotFound:
 		// Something takes requests there, though not for WebSockets.
 	case errors.As(err, &status) && status.code == http.StatusNotFound:
 		return nil, fmt.Errorf("%w: %s: %w", errNoPath, c.path, err)
@@ -95,18 +95,18 @@ func probeWeb(ctx context.Context, c *config, addr string) (map[string]any, erro
 	return map[string]any{"path": c.path}, nil
 }
 
-// The roads of websockets.clj.
+// The transports of websockets.clj.
 const (
-	socketRoad = "riemann+ws"
-	httpRoad   = "riemann+http"
+	webSocketScheme = "riemann+ws"
+	httpScheme      = "riemann+http"
 )
 
-// web reports that the road is one of those.
-func (r *road) web() bool { return r.scheme == socketRoad || r.scheme == httpRoad }
+// web reports that the transport is one of those.
+func (r *transport) web() bool { return r.scheme == webSocketScheme || r.scheme == httpScheme }
 
 // widestJSON is the bytes that no event exceeds as JSON: of those of the pools,
 // with room for a longer metric and time.
-func widestJSON(presses []*press) int {
+func widestJSON(presses []*encoder) int {
 	most := 0
 	for _, p := range presses {
 		if p.widest == 0 {

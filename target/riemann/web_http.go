@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// An httpTongue speaks HTTP/1.1: a message is a PUT of one JSON event a line,
+// An httpFraming speaks HTTP/1.1: a message is a PUT of one JSON event a line,
 // answered by a line for each. A connection carries one at a time: what a
 // server does with a second request before it has answered the first is its own
 // affair, and proxies answer none.
-type httpTongue struct {
+type httpFraming struct {
 	head []byte // of a request, up to the length of its body
 	most int    // bytes of a message
 	last bool   // the newest answer was the last of its connection
@@ -28,20 +28,20 @@ const (
 	headEnd      = "\r\n\r\n"
 )
 
-func newHTTPTongue(c *config, addr string, presses []*press) *httpTongue {
-	t := &httpTongue{head: fmt.Appendf(nil, "PUT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: carronade\r\nContent-Type: application/json\r\nContent-Length: ", c.path, addr)}
+func newHTTPFraming(c *config, addr string, presses []*encoder) *httpFraming {
+	t := &httpFraming{head: fmt.Appendf(nil, "PUT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: carronade\r\nContent-Type: application/json\r\nContent-Length: ", c.path, addr)}
 	t.most = len(t.head) + lengthDigits + len(headEnd) + c.perMessage()*(widestJSON(presses)+1)
 	return t
 }
 
-func (t *httpTongue) size() int   { return t.most }
-func (t *httpTongue) alone() bool { return true }
-func (t *httpTongue) over() bool  { return t.last }
+func (t *httpFraming) size() int   { return t.most }
+func (t *httpFraming) alone() bool { return true }
+func (t *httpFraming) over() bool  { return t.last }
 
 // greet says nothing: the first request is the greeting.
-func (t *httpTongue) greet(context.Context, net.Conn, string) error { return nil }
+func (t *httpFraming) greet(context.Context, net.Conn, string) error { return nil }
 
-func (t *httpTongue) append(dst []byte, p *press, first uint64, messages, events int, now time.Time) ([]byte, int64) {
+func (t *httpFraming) append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64) {
 	var bytes int64
 	for range messages {
 		dst = append(dst, t.head...)
@@ -63,7 +63,7 @@ func (t *httpTongue) append(dst []byte, p *press, first uint64, messages, events
 	return dst, bytes
 }
 
-func (t *httpTongue) walk(b []byte) int {
+func (t *httpFraming) walk(b []byte) int {
 	at := len(t.head)
 	n, _ := strconv.Atoi(string(bytes.TrimLeft(b[at:at+lengthDigits], " ")))
 	return at + lengthDigits + len(headEnd) + n
@@ -206,7 +206,7 @@ func (a *httpAnswer) readTrailer(b []byte) (httpAnswer, []byte, error) {
 	}
 }
 
-func (t *httpTongue) answers(b []byte, _, _ int) (acks int, msg, rest []byte, err error) {
+func (t *httpFraming) answers(b []byte, _, _ int) (acks int, msg, rest []byte, err error) {
 	if len(b) == 0 {
 		return 0, nil, b, nil
 	}
@@ -221,7 +221,7 @@ func (t *httpTongue) answers(b []byte, _, _ int) (acks int, msg, rest []byte, er
 
 // verdict reads the lines of an answer. A server that cannot read a line says
 // so and takes none of those behind it.
-func (t *httpTongue) verdict(msg []byte, events int32) (refused int32, text string, err error) {
+func (t *httpFraming) verdict(msg []byte, events int32) (refused int32, text string, err error) {
 	a, _, err := nextResponse(msg)
 	if err != nil {
 		return 0, "", err

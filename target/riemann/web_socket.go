@@ -19,15 +19,15 @@ import (
 	"carronade/internal/dial"
 )
 
-// A socketTongue speaks WebSocket (RFC 6455): each event is a text message in
+// A webSocketFraming speaks WebSocket (RFC 6455): each event is a text message in
 // a frame of its own, masked as a client's must be. It is not a library's: that
 // would write each frame on its own, and a frame is smaller than what a write
 // costs.
 //
-// A lane's message is the frames of a shot's events. Which frame is the last of
+// A lane's message is the frames of a batch's events. Which frame is the last of
 // them stands in the last bit of its mask: the other bits are random, as a mask
 // is meant to be.
-type socketTongue struct {
+type webSocketFraming struct {
 	path     string
 	patience time.Duration // with the answer to the greeting
 	most     int           // bytes of a message
@@ -52,17 +52,17 @@ const mostGreeting = 64 << 10
 // plainFrame is the answer to an event that went well, as a server frames it.
 const plainFrame = "\x81\x02" + plainReply
 
-func newSocketTongue(c *config, presses []*press) *socketTongue {
+func newWebSocketFraming(c *config, presses []*encoder) *webSocketFraming {
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	return &socketTongue{path: c.path, patience: c.patience(), most: c.perMessage() * (widestJSON(presses) + longestHead), rnd: mathrand.NewChaCha8(seed)}
+	return &webSocketFraming{path: c.path, patience: c.patience(), most: c.perMessage() * (widestJSON(presses) + longestHead), rnd: mathrand.NewChaCha8(seed)}
 }
 
-func (t *socketTongue) size() int   { return t.most }
-func (t *socketTongue) alone() bool { return false }
-func (t *socketTongue) over() bool  { return false } // it says so in a frame
+func (t *webSocketFraming) size() int   { return t.most }
+func (t *webSocketFraming) alone() bool { return false }
+func (t *webSocketFraming) over() bool  { return false } // it says so in a frame
 
-func (t *socketTongue) append(dst []byte, p *press, first uint64, messages, events int, now time.Time) ([]byte, int64) {
+func (t *webSocketFraming) append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64) {
 	var bytes int64
 	for range messages {
 		for i := range events {
@@ -77,7 +77,7 @@ func (t *socketTongue) append(dst []byte, p *press, first uint64, messages, even
 }
 
 // put appends a masked frame.
-func (t *socketTongue) put(dst, payload []byte, last bool) []byte {
+func (t *webSocketFraming) put(dst, payload []byte, last bool) []byte {
 	mask := uint32(t.rnd.Uint64()) &^ (1 << 24)
 	if last {
 		mask |= 1 << 24
@@ -111,7 +111,7 @@ func xor(b []byte, mask uint32) {
 }
 
 // walk goes from frame to frame to the one whose mask says that it is the last.
-func (t *socketTongue) walk(b []byte) int {
+func (t *webSocketFraming) walk(b []byte) int {
 	at := 0
 	for {
 		n, head := int(b[at+1]&^maskBit), 6
@@ -137,7 +137,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return "HTTP " + e.status }
 
-func (t *socketTongue) greet(ctx context.Context, nc net.Conn, addr string) error {
+func (t *webSocketFraming) greet(ctx context.Context, nc net.Conn, addr string) error {
 	stop := dial.Interrupt(ctx, nc)
 	defer stop()
 	if err := nc.SetDeadline(time.Now().Add(t.patience)); err != nil {
@@ -210,7 +210,7 @@ func nextFrame(b []byte) (op byte, payload, rest []byte, err error) {
 	return b[0] & 0x0f, b[head:end:end], b[end:len(b):len(b)], nil
 }
 
-func (t *socketTongue) answers(b []byte, messages, events int) (acks int, msg, rest []byte, err error) {
+func (t *webSocketFraming) answers(b []byte, messages, events int) (acks int, msg, rest []byte, err error) {
 	all := b
 	if events == 1 {
 		for acks < messages && len(b) >= len(plainFrame) && string(b[:len(plainFrame)]) == plainFrame {
@@ -252,7 +252,7 @@ func closedBy(payload []byte) error {
 // verdict reads the frames of one message's answer. Pings among them are passed
 // over: the server sends none, and a pong would have to stand between two of a
 // lane's messages.
-func (t *socketTongue) verdict(msg []byte, _ int32) (refused int32, text string, err error) {
+func (t *webSocketFraming) verdict(msg []byte, _ int32) (refused int32, text string, err error) {
 	for len(msg) > 0 {
 		op, payload, next, err := nextFrame(msg)
 		if err != nil || next == nil {

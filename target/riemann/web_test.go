@@ -102,12 +102,12 @@ func (f *webFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func TestWebSuite(t *testing.T) {
 	t.Parallel()
-	for _, road := range []string{socketRoad, httpRoad} {
-		t.Run(road, func(t *testing.T) {
+	for _, transport := range []string{webSocketScheme, httpScheme} {
+		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			f := webServe(t)
 			targettest.Run(t, targettest.System{
-				Kind: Kind{}, URL: road + "://" + f.addr,
+				Kind: Kind{}, URL: transport + "://" + f.addr,
 				Events:     f.events.Load,
 				Slow:       func(d time.Duration) { f.delay.Store(int64(d)) },
 				Refuse:     f.refuse.Store,
@@ -117,28 +117,28 @@ func TestWebSuite(t *testing.T) {
 	}
 }
 
-// What the server reads over these roads is what the shape says.
+// What the server reads over these transports is what the shape says.
 func TestWebVerify(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name, road string
-		given      []string
-		drop       float64
+		name, transport string
+		given           []string
+		drop            float64
 	}{
-		{name: "WebSocket", road: socketRoad},
-		{name: "HTTP", road: httpRoad},
-		{name: "WebSocket, whole numbers", road: socketRoad, given: []string{"metric-type=sint64", "attribute=env=a\"b"}},
-		{name: "HTTP, floats", road: httpRoad, given: []string{"metric-type=float", "time=none"}},
-		{name: "WebSocket, loss", road: socketRoad, drop: 0.05},
+		{name: "WebSocket", transport: webSocketScheme},
+		{name: "HTTP", transport: httpScheme},
+		{name: "WebSocket, whole numbers", transport: webSocketScheme, given: []string{"metric-type=sint64", "attribute=env=a\"b"}},
+		{name: "HTTP, floats", transport: httpScheme, given: []string{"metric-type=float", "time=none"}},
+		{name: "WebSocket, loss", transport: webSocketScheme, drop: 0.05},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			srv := stand(t, standinriemann.Options{Drop: tt.drop, Seed: 1})
-			s := opened(t, verifying(t, tt.road+"://"+srv.AddrOf("ws")+"/events", 700, append(tt.given, "tell="+srv.Addr())...))
-			r, v := verified(t, s, load.Plan{EventsPerShot: 7, MaxInFlight: 10, Hold: load.Limits{Events: 700}}, nil)
+			s := opened(t, verifying(t, tt.transport+"://"+srv.AddrOf("ws")+"/events", 700, append(tt.given, "query-address="+srv.Addr())...))
+			r, v := verified(t, s, load.Plan{BatchEvents: 7, MaxInFlight: 10, Measurement: load.Limits{Events: 700}}, nil)
 			c := srv.Counts()
-			if r.Hold.Acked != 700 || v.Read != 700-c.Dropped || v.Lost != c.Dropped || v.Corrupted+v.Inexact > 0 {
-				t.Errorf("acked %d, verdict %+v, the server: %v\n%v", r.Hold.Acked, v, c, s.Warnings())
+			if r.Measurement.Acked != 700 || v.Read != 700-c.Dropped || v.Lost != c.Dropped || v.Corrupted+v.Inexact > 0 {
+				t.Errorf("acked %d, verdict %+v, the server: %v\n%v", r.Measurement.Acked, v, c, s.Warnings())
 			}
 			if (c.Dropped > 0) != (tt.drop > 0) {
 				t.Errorf("dropped %d", c.Dropped)
@@ -150,15 +150,15 @@ func TestWebVerify(t *testing.T) {
 // Some events of a message may be refused.
 func TestWebRefusesSome(t *testing.T) {
 	t.Parallel()
-	for _, road := range []string{socketRoad, httpRoad} {
-		t.Run(road, func(t *testing.T) {
+	for _, transport := range []string{webSocketScheme, httpScheme} {
+		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			f := webServe(t)
 			f.every.Store(3)
-			s := opened(t, specOf(t, road+"://"+f.addr))
-			r := launch(t, s, load.Plan{EventsPerShot: 5, Hold: load.Limits{Events: 60}})
-			if r.Hold.Failed != 20 || r.Hold.Acked != 40 || r.Classes[load.Rejected.String()] != 20 {
-				t.Errorf("failed %d, acked %d, classes %v; want a third refused", r.Hold.Failed, r.Hold.Acked, r.Classes)
+			s := opened(t, specOf(t, transport+"://"+f.addr))
+			r := launch(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 60}})
+			if r.Measurement.Failed != 20 || r.Measurement.Acked != 40 || r.Classes[load.Rejected.String()] != 20 {
+				t.Errorf("failed %d, acked %d, classes %v; want a third refused", r.Measurement.Failed, r.Measurement.Acked, r.Classes)
 			}
 			if got := f.events.Load(); got != 40 {
 				t.Errorf("the server took %d", got)
@@ -173,16 +173,16 @@ func TestSocketIsOpenedAnew(t *testing.T) {
 	t.Parallel()
 	f := webServe(t)
 	f.short.Store(150)
-	s := opened(t, specOf(t, socketRoad+"://"+f.addr, "reconnect-backoff=1ms"))
-	r := launch(t, s, load.Plan{EventsPerShot: 1, Schedule: load.Constant(2000), Hold: load.Limits{Time: 400 * time.Millisecond}})
-	if r.Hold.Sent != 800 || r.Hold.Acked < 400 || r.Hold.Failed > 0 {
-		t.Errorf("sent %d: %d acked, %d failed, %d unknown; want most of 800 acked", r.Hold.Sent, r.Hold.Acked, r.Hold.Failed, r.Hold.Unknown)
+	s := opened(t, specOf(t, webSocketScheme+"://"+f.addr, "reconnect-backoff=1ms"))
+	r := launch(t, s, load.Plan{BatchEvents: 1, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 400 * time.Millisecond}})
+	if r.Measurement.Sent != 800 || r.Measurement.Acked < 400 || r.Measurement.Failed > 0 {
+		t.Errorf("sent %d: %d acked, %d failed, %d unknown; want most of 800 acked", r.Measurement.Sent, r.Measurement.Acked, r.Measurement.Failed, r.Measurement.Unknown)
 	}
 	if got := s.Brokers()[0].Reconnects; got < 3 {
 		t.Errorf("%d connections beyond the first, want some", got)
 	}
-	if got := f.events.Load(); got < r.Hold.Acked {
-		t.Errorf("%d acked, and the server took %d", r.Hold.Acked, got)
+	if got := f.events.Load(); got < r.Measurement.Acked {
+		t.Errorf("%d acked, and the server took %d", r.Measurement.Acked, got)
 	}
 }
 
@@ -193,10 +193,10 @@ func TestHTTPIsOpenedAnew(t *testing.T) {
 	t.Parallel()
 	f := webServe(t)
 	f.last.Store(10)
-	s := opened(t, specOf(t, httpRoad+"://"+f.addr, "reconnect-backoff=20s"))
-	r := launch(t, s, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 200}})
-	if r.Hold.Acked != 200 {
-		t.Errorf("%+v, failures %+v", r.Hold.Counts, r.Failures)
+	s := opened(t, specOf(t, httpScheme+"://"+f.addr, "reconnect-backoff=20s"))
+	r := launch(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 200}})
+	if r.Measurement.Acked != 200 {
+		t.Errorf("%+v, failures %+v", r.Measurement.Counts, r.Failures)
 	}
 	if got := s.Brokers()[0].Reconnects; got < 19 {
 		t.Errorf("%d connections beyond the first, want 19", got)
@@ -220,10 +220,10 @@ func TestEndlessAnswer(t *testing.T) {
 			}
 		}
 	})
-	s := opened(t, specOf(t, httpRoad+"://"+addr))
-	r := launch(t, s, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 1}})
-	if r.Hold.Unknown != 1 || r.Classes[load.Protocol.String()] != 1 || !strings.Contains(r.Failures[0].Text, "does not end") {
-		t.Errorf("%+v, failures %+v", r.Hold.Counts, r.Failures)
+	s := opened(t, specOf(t, httpScheme+"://"+addr))
+	r := launch(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 1}})
+	if r.Measurement.Unknown != 1 || r.Classes[load.Protocol.String()] != 1 || !strings.Contains(r.Failures[0].Text, "does not end") {
+		t.Errorf("%+v, failures %+v", r.Measurement.Counts, r.Failures)
 	}
 }
 
@@ -240,40 +240,40 @@ func TestWebOpenErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, url, want string
 	}{
-		{"nobody there", socketRoad + "://" + ln.Addr().String(), "refused"},
-		{"another path", socketRoad + "://" + f.addr + "/elsewhere", "HTTP 404"},
-		{"another path by HTTP", httpRoad + "://" + f.addr + "/elsewhere", "HTTP 404"},
-		{"the port of TCP", socketRoad + "://" + tcp.Addr(), "the port speaks Riemann's TCP"},
-		{"the port of TCP by HTTP", httpRoad + "://" + tcp.Addr(), "the port speaks Riemann's TCP"},
+		{"nobody there", webSocketScheme + "://" + ln.Addr().String(), "refused"},
+		{"another path", webSocketScheme + "://" + f.addr + "/elsewhere", "HTTP 404"},
+		{"another path by HTTP", httpScheme + "://" + f.addr + "/elsewhere", "HTTP 404"},
+		{"the port of TCP", webSocketScheme + "://" + tcp.Addr(), "the port speaks Riemann's TCP"},
+		{"the port of TCP by HTTP", httpScheme + "://" + tcp.Addr(), "the port speaks Riemann's TCP"},
 		{"the port of the web", "riemann://" + web.AddrOf("ws"), "the port is Riemann's for WebSockets"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Kind{}.Open(t.Context(), specOf(t, tt.url))
-			var told *target.Error
-			if !errors.As(err, &told) || !strings.Contains(err.Error(), tt.want) || told.Hint == "" {
+			var targetErr *target.Error
+			if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), tt.want) || targetErr.Hint == "" {
 				t.Errorf("got %v, want %q with a hint", err, tt.want)
 			}
 		})
 	}
 }
 
-func tongueRig(t testing.TB) (*config, *press) {
+func framingRig(t testing.TB) (*config, *encoder) {
 	t.Helper()
-	c := &config{path: eventsPath, eventsPerShot: 3, shape: shapeOf(t, nil)}
-	return c, newPress(c.shape, 0, 3)
+	c := &config{path: eventsPath, batchEvents: 3, shape: shapeOf(t, nil)}
+	return c, newEncoder(c.shape, 0, 3)
 }
 
 // A lane finds the ends of its own messages.
 func TestWebWalk(t *testing.T) {
 	t.Parallel()
-	c, p := tongueRig(t)
+	c, p := framingRig(t)
 	c.shape = shapeOf(t, map[string]string{"description": strings.Repeat("x", 70_000)})
-	long := newPress(c.shape, 0, 1)
+	long := newEncoder(c.shape, 0, 1)
 	c.shape = shapeOf(t, map[string]string{"description": "none", "host": "a", "service": "b", "tag": "none", "state": "none", "ttl": "none"})
-	short := newPress(c.shape, 0, 1)
-	for name, web := range map[string]tongue{"WebSocket": newSocketTongue(c, []*press{p}), "HTTP": newHTTPTongue(c, "h:1", []*press{p})} {
+	short := newEncoder(c.shape, 0, 1)
+	for name, web := range map[string]framing{"WebSocket": newWebSocketFraming(c, []*encoder{p}), "HTTP": newHTTPFraming(c, "h:1", []*encoder{p})} {
 		t.Run(name, func(t *testing.T) {
-			for size, p := range map[string]*press{"usual": p, "long": long, "short": short} {
+			for size, p := range map[string]*encoder{"usual": p, "long": long, "short": short} {
 				var b []byte
 				var ends []int
 				for i := range 20 {
@@ -296,7 +296,7 @@ func TestWebWalk(t *testing.T) {
 
 func TestSocketAnswers(t *testing.T) {
 	t.Parallel()
-	web := &socketTongue{}
+	web := &webSocketFraming{}
 	frame := func(op byte, text string) string { return string([]byte{0x80 | op, byte(len(text))}) + text }
 	ok, ping := frame(1, "{}"), frame(opPing, "hello")
 	bad := frame(1, `{"error":"why"}`)
@@ -345,7 +345,7 @@ func TestSocketAnswers(t *testing.T) {
 
 func TestHTTPAnswers(t *testing.T) {
 	t.Parallel()
-	web := &httpTongue{}
+	web := &httpFraming{}
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n{}\n{}\n"
 	const chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n3\r\n{}\n\r\n4;x=y\r\n{}\n\n\r\n0\r\nX: y\r\n\r\n"
 	for _, tt := range []struct {
@@ -401,7 +401,7 @@ func FuzzWebAnswers(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}\n"), uint8(2))
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
 		events := int(n%5) + 1
-		for _, web := range []tongue{&socketTongue{}, &httpTongue{}} {
+		for _, web := range []framing{&webSocketFraming{}, &httpFraming{}} {
 			left := b
 			for {
 				acks, msg, rest, err := web.answers(left, 3, events)
@@ -456,8 +456,8 @@ func TestSocketFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	c, p := tongueRig(t)
-	web := newSocketTongue(c, []*press{p})
+	c, p := framingRig(t)
+	web := newWebSocketFraming(c, []*encoder{p})
 	if err := web.greet(context.Background(), nc, addr); err != nil {
 		t.Fatal(err)
 	}

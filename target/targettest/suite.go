@@ -40,9 +40,9 @@ type System struct {
 // Run tries a target.
 func Run(t *testing.T, s System) {
 	t.Run("every event arrives once", func(t *testing.T) {
-		r := s.fire(t, load.Plan{Hold: load.Limits{Events: 5000}})
-		if r.Hold.Sent != 5000 || r.Hold.Acked+r.Hold.Unknown != 5000 {
-			t.Errorf("sent %d, acked %d, failed %d, unknown %d; want 5000 acked", r.Hold.Sent, r.Hold.Acked, r.Hold.Counts.Failed, r.Hold.Unknown)
+		r := s.fire(t, load.Plan{Measurement: load.Limits{Events: 5000}})
+		if r.Measurement.Sent != 5000 || r.Measurement.Acked+r.Measurement.Unknown != 5000 {
+			t.Errorf("sent %d, acked %d, failed %d, unknown %d; want 5000 acked", r.Measurement.Sent, r.Measurement.Acked, r.Measurement.Counts.Failed, r.Measurement.Unknown)
 		}
 	})
 	t.Run("what was acked is there", func(t *testing.T) {
@@ -50,26 +50,26 @@ func Run(t *testing.T, s System) {
 			t.Skip("the system does not count")
 		}
 		before := s.Events()
-		r := s.fire(t, load.Plan{EventsPerShot: 7, Hold: load.Limits{Events: 1000}})
-		s.reaches(t, before+r.Hold.Sent)
+		r := s.fire(t, load.Plan{BatchEvents: 7, Measurement: load.Limits{Events: 1000}})
+		s.reaches(t, before+r.Measurement.Sent)
 	})
 	t.Run("a schedule is kept to the event", func(t *testing.T) {
-		r := s.fire(t, load.Plan{Schedule: load.Constant(2000), Linger: 2 * time.Millisecond, Hold: load.Limits{Time: 500 * time.Millisecond}})
-		if r.Hold.Offered != 1000 {
-			t.Errorf("offered %d, want 1000", r.Hold.Offered)
+		r := s.fire(t, load.Plan{Schedule: load.Constant(2000), Linger: 2 * time.Millisecond, Measurement: load.Limits{Time: 500 * time.Millisecond}})
+		if r.Measurement.Offered != 1000 {
+			t.Errorf("offered %d, want 1000", r.Measurement.Offered)
 		}
 	})
 	t.Run("bytes are the events'", func(t *testing.T) {
-		one := s.fire(t, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 100}})
-		many := s.fire(t, load.Plan{EventsPerShot: 50, Hold: load.Limits{Events: 100}})
-		if one.Hold.Bytes == 0 || one.Hold.Bytes != many.Hold.Bytes {
-			t.Errorf("100 events are %d bytes one by one, %d bytes in shots of 50", one.Hold.Bytes, many.Hold.Bytes)
+		one := s.fire(t, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}})
+		many := s.fire(t, load.Plan{BatchEvents: 50, Measurement: load.Limits{Events: 100}})
+		if one.Measurement.Bytes == 0 || one.Measurement.Bytes != many.Measurement.Bytes {
+			t.Errorf("100 events are %d bytes one by one, %d bytes in batches of 50", one.Measurement.Bytes, many.Measurement.Bytes)
 		}
 	})
-	t.Run("callers fire when answered", func(t *testing.T) {
-		r := s.fire(t, load.Plan{Callers: 3, EventsPerShot: 1, Hold: load.Limits{Events: 300}})
-		if r.Hold.Sent != 300 || r.Hold.InFlight > 3.01 {
-			t.Errorf("sent %d with %.2f in flight, want 300 with 3 at most", r.Hold.Sent, r.Hold.InFlight)
+	t.Run("a closed loop fires when answered", func(t *testing.T) {
+		r := s.fire(t, load.Plan{Concurrency: 3, BatchEvents: 1, Measurement: load.Limits{Events: 300}})
+		if r.Measurement.Sent != 300 || r.Measurement.InFlight > 3.01 {
+			t.Errorf("sent %d with %.2f in flight, want 300 with 3 at most", r.Measurement.Sent, r.Measurement.InFlight)
 		}
 	})
 	t.Run("several clients", func(t *testing.T) {
@@ -83,25 +83,25 @@ func Run(t *testing.T, s System) {
 		}
 		many.Options["clients"] = "3"
 		for _, p := range []load.Plan{
-			{Hold: load.Limits{Events: 3000}},
-			{Callers: 4, EventsPerShot: 1, Hold: load.Limits{Events: 300}},
-			{Schedule: load.Constant(2000), Hold: load.Limits{Time: 200 * time.Millisecond}},
+			{Measurement: load.Limits{Events: 3000}},
+			{Concurrency: 4, BatchEvents: 1, Measurement: load.Limits{Events: 300}},
+			{Schedule: load.Constant(2000), Measurement: load.Limits{Time: 200 * time.Millisecond}},
 		} {
 			p.Threads = 2
 			r := many.fire(t, p)
-			want := p.Hold.Events
+			want := p.Measurement.Events
 			if p.Schedule != nil {
 				want = 400
 			}
-			if r.Hold.Sent != want || r.Hold.Acked+r.Hold.Unknown != want {
-				t.Errorf("%s: sent %d, acked %d, failed %d, unknown %d; want %d acked", r.Mode, r.Hold.Sent, r.Hold.Acked, r.Hold.Counts.Failed, r.Hold.Unknown, want)
+			if r.Measurement.Sent != want || r.Measurement.Acked+r.Measurement.Unknown != want {
+				t.Errorf("%s: sent %d, acked %d, failed %d, unknown %d; want %d acked", r.Mode, r.Measurement.Sent, r.Measurement.Acked, r.Measurement.Counts.Failed, r.Measurement.Unknown, want)
 			}
 		}
 	})
 	t.Run("a stop drains", func(t *testing.T) {
-		r := s.fireFor(t, 100*time.Millisecond, load.Plan{Schedule: load.Constant(1000), EventsPerShot: 1})
-		if r.Stopped != load.Interrupted || r.Hold.Sent == 0 {
-			t.Errorf("stopped by %q after %d events", r.Stopped, r.Hold.Sent)
+		r := s.fireFor(t, 100*time.Millisecond, load.Plan{Schedule: load.Constant(1000), BatchEvents: 1})
+		if r.Stopped != load.Interrupted || r.Measurement.Sent == 0 {
+			t.Errorf("stopped by %q after %d events", r.Stopped, r.Measurement.Sent)
 		}
 	})
 	t.Run("the bound is felt", func(t *testing.T) {
@@ -110,12 +110,12 @@ func Run(t *testing.T, s System) {
 		}
 		s.Slow(20 * time.Millisecond)
 		defer s.Slow(0)
-		r := s.fire(t, load.Plan{Schedule: load.Constant(500), EventsPerShot: 1, MaxInFlight: 2, Hold: load.Limits{Time: 400 * time.Millisecond}, Drain: 10 * time.Second})
-		// A client that gathers by itself has a bound of its own, and what waits
+		r := s.fire(t, load.Plan{Schedule: load.Constant(500), BatchEvents: 1, MaxInFlight: 2, Measurement: load.Limits{Time: 400 * time.Millisecond}, Drain: 10 * time.Second})
+		// A client that makes batches by itself has a bound of its own, and what waits
 		// for it waits inside the client: that is its service time.
-		waited := r.Hold.Held.Max()
-		if s.gathers(t) {
-			waited = r.Hold.Service.Max()
+		waited := r.Measurement.Queueing.Max()
+		if s.selfBatching(t) {
+			waited = r.Measurement.Service.Max()
 		}
 		if waited < 20*time.Millisecond {
 			t.Errorf("200 events at 20 ms each, two at a time, waited for %v at most", waited)
@@ -127,22 +127,22 @@ func Run(t *testing.T, s System) {
 		}
 		s.Refuse(true)
 		defer s.Refuse(false)
-		r := s.fire(t, load.Plan{EventsPerShot: 1, Hold: load.Limits{Events: 20}})
-		if r.Hold.Counts.Failed != 20 || r.Classes[s.RefuseWant.String()] != 20 {
-			t.Errorf("%d failed, classes %v; want 20 %s", r.Hold.Counts.Failed, r.Classes, s.RefuseWant)
+		r := s.fire(t, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 20}})
+		if r.Measurement.Counts.Failed != 20 || r.Classes[s.RefuseWant.String()] != 20 {
+			t.Errorf("%d failed, classes %v; want 20 %s", r.Measurement.Counts.Failed, r.Classes, s.RefuseWant)
 		}
 		if len(r.Failures) == 0 || r.Failures[0].Text == "" {
 			t.Error("the failures have no text")
 		}
 	})
-	t.Run("an abort settles everything", func(t *testing.T) {
+	t.Run("an abort completes everything", func(t *testing.T) {
 		if s.Slow != nil {
 			s.Slow(time.Second)
 			defer s.Slow(0)
 		}
 		sess := s.open(t)
-		seen := &once{Target: sess.Target(), settled: map[shotKey]int{}}
-		r, err := load.New(load.Plan{Schedule: load.Constant(1000), EventsPerShot: 1, MaxInFlight: 50}, seen.target())
+		seen := &once{Target: sess.Target(), completed: map[batchKey]int{}}
+		r, err := load.New(load.Plan{Schedule: load.Constant(1000), BatchEvents: 1, MaxInFlight: 50}, seen.target())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,11 +171,11 @@ func (s System) reaches(t *testing.T, want uint64) {
 	}
 }
 
-// gathers reports whether the target gathers by itself.
-func (s System) gathers(t *testing.T) bool {
+// selfBatching reports whether the target makes batches by itself.
+func (s System) selfBatching(t *testing.T) bool {
 	t.Helper()
 	sess := s.open(t)
-	_, ok := sess.Target().(load.Gatherer)
+	_, ok := sess.Target().(load.SelfBatcher)
 	if err := sess.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
@@ -214,7 +214,7 @@ func (s System) fire(t *testing.T, p load.Plan) *load.Result {
 }
 
 // fireFor runs a plan in a session of its own, stops it after so long (0:
-// never), and checks that every shot was settled once.
+// never), and checks that every batch was completed once.
 func (s System) fireFor(t *testing.T, stop time.Duration, p load.Plan) *load.Result {
 	t.Helper()
 	sess := s.open(t)
@@ -223,7 +223,7 @@ func (s System) fireFor(t *testing.T, stop time.Duration, p load.Plan) *load.Res
 	if stop > 0 { // counted from here: opening takes as long as it takes
 		time.AfterFunc(stop, cancel)
 	}
-	seen := &once{Target: sess.Target(), settled: map[shotKey]int{}}
+	seen := &once{Target: sess.Target(), completed: map[batchKey]int{}}
 	r, err := load.Fire(ctx, p, seen.target())
 	if err != nil {
 		t.Fatal(err)
@@ -235,32 +235,32 @@ func (s System) fireFor(t *testing.T, stop time.Duration, p load.Plan) *load.Res
 	return r
 }
 
-// once counts how often each shot was taken and settled.
+// once counts how often each batch was taken and completed.
 type once struct {
 	load.Target
-	mu      sync.Mutex
-	settled map[shotKey]int
+	mu        sync.Mutex
+	completed map[batchKey]int
 }
 
-// gathering is once over a target that gathers by itself: the engine must be
+// selfBatcher is once over a target that makes batches by itself: the engine must be
 // able to tell.
-type gathering struct {
+type selfBatcher struct {
 	*once
-	gathers func() int
+	selfBatching func() int
 }
 
-// Gathers implements load.Gatherer.
-func (g gathering) Gathers() int { return g.gathers() }
+// OwnBatching implements load.SelfBatcher.
+func (g selfBatcher) OwnBatching() int { return g.selfBatching() }
 
 // target is what the engine is given.
 func (o *once) target() load.Target {
-	if g, ok := o.Target.(load.Gatherer); ok {
-		return gathering{o, g.Gathers}
+	if g, ok := o.Target.(load.SelfBatcher); ok {
+		return selfBatcher{o, g.OwnBatching}
 	}
 	return o
 }
 
-type shotKey struct {
+type batchKey struct {
 	lane    int32
 	seq     uint64
 	attempt int32
@@ -274,25 +274,25 @@ type onceSink struct {
 	o *once
 }
 
-// Settle implements load.Sink.
-func (s *onceSink) Settle(out []load.Outcome) {
+// Complete implements load.Sink.
+func (s *onceSink) Complete(out []load.Outcome) {
 	s.o.mu.Lock()
 	for i := range out {
-		for k := range uint64(max(out[i].Shots, 1)) { // a volley is many shots
-			s.o.settled[shotKey{out[i].Lane, out[i].Seq + k, out[i].Attempt}]++
+		for k := range uint64(max(out[i].Batches, 1)) { // a batch group is many batches
+			s.o.completed[batchKey{out[i].Lane, out[i].Seq + k, out[i].Attempt}]++
 		}
 	}
 	s.o.mu.Unlock()
-	s.Sink.Settle(out)
+	s.Sink.Complete(out)
 }
 
 func (o *once) check(t *testing.T) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for k, n := range o.settled {
+	for k, n := range o.completed {
 		if n != 1 {
-			t.Errorf("shot %d of lane %d was settled %d times", k.seq, k.lane, n)
+			t.Errorf("batch %d of lane %d was completed %d times", k.seq, k.lane, n)
 			return
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const collateLong = `Puts reports side by side that differ in one thing alone. VAR is that thing: a
-setting of the workload (callers, events, rate, for), the branch or revision of
+setting of the workload (concurrency, events, rate, for), the branch or revision of
 the system under test, one of its flags, a field of the host, or a label.
 Reports in which every other independent variable is the same make a group; in
 it there is a row for each value of VAR, its repetitions joined: medians, and
@@ -29,7 +29,7 @@ flags of the system that differ are shown in a last column; so they are when
 VAR is a setting.`
 
 const collateExample = `
-  carronade collate callers
+  carronade collate concurrency
   carronade collate apm-server.tracing.enabled branch=main
   carronade collate branch branch=faster
   carronade collate revision branch=main --sort revision_date
@@ -51,7 +51,7 @@ func Collate(t Tools) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "collate VAR [FILTER...]", Short: "reports that differ in VAR alone, side by side",
 		Long: collateLong, Example: collateExample,
-		Args:              command.Args(1, -1, "the field that is to differ, such as callers, branch, or a flag of the system"),
+		Args:              command.Args(1, -1, "the field that is to differ, such as concurrency, branch, or a flag of the system"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fs := cmd.Flags()

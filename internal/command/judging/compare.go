@@ -14,7 +14,7 @@ import (
 	"carronade/internal/store"
 )
 
-const compareLong = `Holds the candidate's reports against the base's. A side is reports
+const compareLong = `Compares the candidate's reports with the base's. A side is reports
 (last,last~1), filters (branch=main,acks=all), a branch, or the beginning of a
 revision; further filters hold for both. Reports of one workload are
 repetitions of each other: six on each side are the fewest that can tell

@@ -24,7 +24,7 @@ import (
 const verifyLong = `The gate: is the newest revision worse than what came before it? Reports are
 put together by workload and branch, their repetitions by revision (of
 --system-git or --system-checkout; where none is told, by time), and the
-newest is held against those since the last step. Lasting steps in the history
+newest is compared with those since the last step. Lasting steps in the history
 are found and dated; one for the worse that was not made good since is worse,
 too, however long ago.
 

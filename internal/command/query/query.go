@@ -72,7 +72,7 @@ func Command(c command.Console, k target.Kind) *cobra.Command {
 // belongs tells whether an option means something for a question: what reaches
 // the server does.
 func belongs(o *workload.Setting) bool {
-	return o.Group == "security" || o.Name == "tell" || o.Name == "connect-timeout"
+	return o.Group == "security" || o.Name == "query-address" || o.Name == "connect-timeout"
 }
 
 func (q *query) run(ctx context.Context, to, text string) error {

@@ -145,7 +145,7 @@ func ofAge(l *listing) string {
 
 // usualFields are what usualTable shows.
 var usualFields = []string{
-	"target", "kind", "op", "rate", "shape", "callers", "mode", "throughput", "response_p99", "service_p99", "end_to_end_p99",
+	"target", "kind", "op", "rate", "shape", "concurrency", "mode", "throughput", "response_p99", "service_p99", "end_to_end_p99",
 	"exit", "partial", "stopped", "died", "trusted", "trust_level", "label.", "note",
 }
 
@@ -261,8 +261,8 @@ func pace(r *digest.Row) string {
 		}
 		return r.Text("shape")
 	case load.ClosedLoop:
-		if n := r.Text("callers"); n != "" {
-			return n + " callers"
+		if n := r.Text("concurrency"); n != "" {
+			return n + " in flight"
 		}
 	case load.Consuming:
 		return "reading"

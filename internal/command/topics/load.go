@@ -53,8 +53,8 @@ func Load(ctx context.Context, c command.Console, k target.Kind, doc *workload.D
 		out.Result.Mode = load.OpenLoop
 	}
 	out.Result.Intervals = s.intervals(&work, r)
-	h := &out.Result.Hold
-	h.Name, h.Rate, h.End, h.Arrived, h.ArrivedBytes = measure.Hold, l.Rate*float64(r.PerRequest), r.Elapsed, r.Done, r.Bytes
+	h := &out.Result.Measurement
+	h.Name, h.Rate, h.End, h.Arrived, h.ArrivedBytes = measure.Measurement, l.Rate*float64(r.PerRequest), r.Elapsed, r.Done, r.Bytes
 	h.InFlight = r.BusyMean * float64(r.PerRequest)
 	h.Set, h.Lower = s.total, s.lower
 	for i := range out.Result.Intervals {

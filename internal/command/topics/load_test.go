@@ -14,7 +14,7 @@ import (
 	"carronade/target/kafka"
 )
 
-// A load on topics is a run whose events are operations and whose shots are
+// A load on topics is a run whose events are operations and whose batches are
 // requests, and what becomes of each is seen.
 func TestLoad(t *testing.T) {
 	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0"})
@@ -33,7 +33,7 @@ func TestLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &r.Result.Hold
+		h := &r.Result.Measurement
 		var sum measure.Counts
 		service, failing := uint64(0), uint64(0)
 		for i := range r.Result.Intervals {
@@ -41,8 +41,8 @@ func TestLoad(t *testing.T) {
 			service += r.Result.Intervals[i].Service.Count()
 			failing += r.Result.Intervals[i].FailedService.Count()
 		}
-		if sum != h.Counts || service != h.Service.Count() || failing != h.FailedService.Count() || h.Shots != service+failing || h.Answers != h.Shots {
-			t.Errorf("the intervals have %+v, %d times and %d of failed ones, the hold %+v, %d answers, %d and %d", sum, service, failing, h.Counts, h.Answers, h.Service.Count(), h.FailedService.Count())
+		if sum != h.Counts || service != h.Service.Count() || failing != h.FailedService.Count() || h.Batches != service+failing || h.Answers != h.Batches {
+			t.Errorf("the intervals have %+v, %d times and %d of failed ones, the measurement %+v, %d answers, %d and %d", sum, service, failing, h.Counts, h.Answers, h.Service.Count(), h.FailedService.Count())
 		}
 		if h.Offered != h.Sent+h.Unsent || h.Sent != h.Acked+h.Failed+h.Unknown || h.Unknown != r.Unknown || h.Acked != r.Done || h.Failed != r.Failed || h.Unsent != r.Unsent || uint64(len(seen)) != h.Sent || h.End != r.Elapsed {
 			t.Errorf("%+v of %+v, %d seen", h.Counts, r, len(seen))
@@ -51,7 +51,7 @@ func TestLoad(t *testing.T) {
 	}
 	create := compat.TopicLoad{Op: kafka.TopicsCreate, Names: kafka.TopicNames("t", 30), Partitions: 1, Replicas: 1, PerRequest: 10}
 	r, seen := run(create)
-	if r.Done != 30 || r.Result.Hold.Shots != 3 || r.Result.Stopped != load.ByEvents || r.Result.Mode != load.ClosedLoop || seen[29].Name != "t29" || r.Target != "kafka://"+srv.Addr() {
+	if r.Done != 30 || r.Result.Measurement.Batches != 3 || r.Result.Stopped != load.ByEvents || r.Result.Mode != load.ClosedLoop || seen[29].Name != "t29" || r.Target != "kafka://"+srv.Addr() {
 		t.Errorf("got %+v, %+v", r, seen)
 	}
 	create.PerRequest, create.Failures = 1, 4
@@ -71,7 +71,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("it began at %v, the report says %v", started, r.Result.Started)
 	}
 	r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Times: 4, Rate: 1000})
-	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Hold.Response.Count() != 4 || r.Result.Hold.SendDelay.Count() != 4 || r.Result.Hold.Held.Count() != 4 || r.Result.Hold.Gather.Count() != 4 {
+	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Measurement.Response.Count() != 4 || r.Result.Measurement.SendDelay.Count() != 4 || r.Result.Measurement.Queueing.Count() != 4 || r.Result.Measurement.Batching.Count() != 4 {
 		t.Errorf("list: got %+v", r)
 	}
 }

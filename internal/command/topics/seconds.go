@@ -43,7 +43,7 @@ func newSeconds(l compat.TopicLoad) *seconds {
 // second is an empty interval, with histograms that are empty.
 func second(i int, set measure.Set) measure.Interval {
 	start := time.Duration(i) * time.Second
-	return measure.Interval{Phase: measure.Hold, Start: start, End: start + time.Second, LagEvents: -1, Set: set}
+	return measure.Interval{Phase: measure.Measurement, Start: start, End: start + time.Second, LagEvents: -1, Set: set}
 }
 
 // turn closes the older interval and opens another.
@@ -88,12 +88,12 @@ func (s *seconds) done(d kafka.TopicDone) {
 		row.Unknown++
 	}
 	if d.Class != "" {
-		shots := uint64(0)
+		batches := uint64(0)
 		if !slices.Contains(s.classes, d.Class) {
 			s.classes = append(s.classes, d.Class)
-			shots = 1
+			batches = 1
 		}
-		row.Classes.Add(d.Class, 1, shots)
+		row.Classes.Add(d.Class, 1, batches)
 	}
 	if s.scheduled {
 		s.time(row, &d)
@@ -116,7 +116,7 @@ func (s *seconds) time(row *measure.Interval, d *kafka.TopicDone) {
 		hist(&s.lower.Response).Record(d.At - d.Due - delay)
 	}
 	for _, set := range []*measure.Set{&row.Set, &s.total} {
-		hist(&set.Gather).Record(0) // those of a request are due together
+		hist(&set.Batching).Record(0) // those of a request are due together
 		hist(&set.SendDelay).Record(delay)
 		switch {
 		case d.Class == "":
@@ -129,7 +129,7 @@ func (s *seconds) time(row *measure.Interval, d *kafka.TopicDone) {
 
 // request counts and times a request, after the last of its operations.
 func (s *seconds) request(sent, row *measure.Interval, d *kafka.TopicDone) {
-	sent.Shots++
+	sent.Batches++
 	if s.acked || s.failed {
 		row.Answered++
 	}
@@ -144,7 +144,7 @@ func (s *seconds) request(sent, row *measure.Interval, d *kafka.TopicDone) {
 			hist(&set.FailedService).Record(d.At - d.Sent)
 		}
 		if s.scheduled {
-			hist(&set.Held).Record(max(0, d.Free-d.Due))
+			hist(&set.Queueing).Record(max(0, d.Free-d.Due))
 		}
 	}
 	s.acked, s.failed, s.classes = false, false, s.classes[:0]

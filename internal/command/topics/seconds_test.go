@@ -42,7 +42,7 @@ func TestSecondsAreBounded(t *testing.T) {
 	r := &kafka.TopicResult{Operations: 2 * most, Elapsed: most * time.Second}
 	rows := s.intervals(&kafka.TopicWork{}, r)
 	sum, service, _, _ := sums(rows)
-	if sum.Sent != 2*most || sum.Acked != 2*most || sum.Offered != 2*most || sum.Shots != most || service != most || s.total.Service.Count() != most {
+	if sum.Sent != 2*most || sum.Acked != 2*most || sum.Offered != 2*most || sum.Batches != most || service != most || s.total.Service.Count() != most {
 		t.Errorf("got %+v, %d service times, of %d requests of two", sum, service, most)
 	}
 	end := time.Duration(0)
@@ -87,8 +87,8 @@ func TestSecondsOffered(t *testing.T) {
 	if c := s.total.Censored; c.Count() != 24 || c.Min() != 100*time.Millisecond || c.Max() != 4900*time.Millisecond || c.Percentile(50) < time.Second {
 		t.Errorf("%d ages from %s to %s", c.Count(), c.Min(), c.Max())
 	}
-	if s.total.Response.Count() != 1 || s.total.SendDelay.Max() != time.Millisecond || s.total.Held.Max() != 0 {
-		t.Errorf("%d response times, send delay up to %s, held up to %s", s.total.Response.Count(), s.total.SendDelay.Max(), s.total.Held.Max())
+	if s.total.Response.Count() != 1 || s.total.SendDelay.Max() != time.Millisecond || s.total.Queueing.Max() != 0 {
+		t.Errorf("%d response times, send delay up to %s, queueing up to %s", s.total.Response.Count(), s.total.SendDelay.Max(), s.total.Queueing.Max())
 	}
 }
 
@@ -105,10 +105,10 @@ func TestSecondsFates(t *testing.T) {
 	}
 	rows := s.intervals(&kafka.TopicWork{}, &kafka.TopicResult{Operations: 6, Elapsed: time.Second})
 	sum, service, failing, _ := sums(rows)
-	if sum.Acked != 1 || sum.Failed != 3 || sum.Unknown != 2 || sum.Shots != 3 || sum.Answered != 2 || service != 1 || failing != 1 {
+	if sum.Acked != 1 || sum.Failed != 3 || sum.Unknown != 2 || sum.Batches != 3 || sum.Answered != 2 || service != 1 || failing != 1 {
 		t.Errorf("got %+v, %d service times, %d of failed ones", sum, service, failing)
 	}
-	want := measure.Classes{{Class: "rejected", Events: 3, Shots: 2}, {Class: "timeout", Events: 2, Shots: 1}}
+	want := measure.Classes{{Class: "rejected", Events: 3, Batches: 2}, {Class: "timeout", Events: 2, Batches: 1}}
 	if got := rows[0].Classes; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("classes are %+v, want %+v", got, want)
 	}
@@ -122,13 +122,13 @@ func TestSecondsFates(t *testing.T) {
 func TestSecondsLate(t *testing.T) {
 	ms := time.Millisecond
 	s := newSeconds(compat.TopicLoad{Rate: 10, PerRequest: 3})
-	tell := func(due, free, sent, at time.Duration) {
+	record := func(due, free, sent, at time.Duration) {
 		for i := range 3 {
 			s.done(kafka.TopicDone{Due: due, Free: free, Sent: sent, At: at, InFlight: 1, Last: i == 2})
 		}
 	}
-	tell(100*ms, 90*ms, 130*ms, 150*ms)
-	tell(100*ms, 140*ms, 150*ms, 170*ms) // no caller was free before
+	record(100*ms, 90*ms, 130*ms, 150*ms)
+	record(100*ms, 140*ms, 150*ms, 170*ms) // no caller was free before
 	for _, c := range []struct {
 		name           string
 		got            *measure.Histogram

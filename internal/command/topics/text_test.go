@@ -10,7 +10,7 @@ import (
 	"carronade/target/kafka"
 )
 
-// What nobody knows the fate of is told apart from what failed.
+// What nobody knows the fate of is distinguished from what failed.
 func TestTextTellsUnknown(t *testing.T) {
 	answered, waited := measure.NewHistogram(), measure.NewHistogram()
 	answered.RecordN(time.Millisecond, 2)
@@ -18,7 +18,7 @@ func TestTextTellsUnknown(t *testing.T) {
 	d := topicsDocument(&kafka.TopicResult{
 		Op: kafka.TopicsCreate, Operations: 5, Done: 2, Failed: 1, Unknown: 2, Requests: 5, Elapsed: time.Second, PerRequest: 1,
 		Response: answered, Censored: waited, Service: measure.NewHistogram(), FailedService: measure.NewHistogram(),
-		Failures: []measure.Failure{{Class: "timeout", Text: "late", Events: 2, Shots: 2}, {Class: "rejected", Text: "there", Events: 1, Shots: 1}},
+		Failures: []measure.Failure{{Class: "timeout", Text: "late", Events: 2, Batches: 2}, {Class: "rejected", Text: "there", Events: 1, Batches: 1}},
 	})
 	var text strings.Builder
 	d.text(&text)

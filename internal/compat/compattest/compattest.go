@@ -1,7 +1,7 @@
 // Package compattest gives old tools command lines in tests, in place of the
 // program that runs them: what a tool fires comes to nothing, and a test says what
 // became of it. It answers for what a tool said and asked for; what is right, its
-// callers know.
+// whoever uses it knows.
 //
 // Its invariant: a setting means the same in the tests of every tool.
 package compattest
@@ -39,8 +39,8 @@ func (s Said) Last() Settings {
 }
 
 // A Run is what becomes of a workload that is fired. It may tell of the run by
-// eyes, which have no function that a tool does not look with.
-type Run func(d *workload.Document, eyes compat.Eyes) (*report.Document, error)
+// observer, which has no function that a tool does not set.
+type Run func(d *workload.Document, observer compat.Observer) (*report.Document, error)
 
 // Main gives a tool p, with somewhere to print to and a run for what it fires,
 // unless p has its own. Workloads that are fired together run one after the other.
@@ -51,19 +51,19 @@ func Main(ctx context.Context, t testing.TB, tool *compat.Tool, p compat.Program
 	if p.Called == "" {
 		p.Called = tool.Name
 	}
-	fire := func(d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+	fire := func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		s.Fired = append(s.Fired, settingsOf(d))
-		return run(d, eyes)
+		return run(d, observer)
 	}
 	if p.Fire == nil {
-		p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
-			return fire(d, eyes)
+		p.Fire = func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
+			return fire(d, observer)
 		}
 	}
 	if p.Together == nil {
 		p.Together = func(_ context.Context, ws []*workload.Document) (ds []*report.Document, err error) {
 			for _, w := range ws {
-				d, err := fire(w, compat.Eyes{})
+				d, err := fire(w, compat.Observer{})
 				if err != nil {
 					return nil, err
 				}

@@ -19,7 +19,7 @@ func TestTold(t *testing.T) {
 		one.Set("label", "-l", "a=b")
 		one.Set("label", "-l", "c=d")
 		other.Set("count", "-n", "5")
-		if _, err := p.Fire(ctx, &one.Document, compat.Eyes{}); err != nil {
+		if _, err := p.Fire(ctx, &one.Document, compat.Observer{}); err != nil {
 			return 4, err
 		}
 		ds, err := p.Together(ctx, []*workload.Document{&one.Document, &other.Document})
@@ -27,7 +27,7 @@ func TestTold(t *testing.T) {
 		return 3, err
 	}}
 	given := 0
-	s := Main(t.Context(), t, tool, compat.Program{Args: []string{"-l"}}, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+	s := Main(t.Context(), t, tool, compat.Program{Args: []string{"-l"}}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 		given++
 		return &report.Document{}, nil
 	})
@@ -38,7 +38,7 @@ func TestTold(t *testing.T) {
 		t.Errorf("fired %q", s.Fired)
 	}
 	nobody := errors.New("nobody is there")
-	s = Main(t.Context(), t, tool, compat.Program{Called: "link"}, func(*workload.Document, compat.Eyes) (*report.Document, error) { return nil, nobody })
+	s = Main(t.Context(), t, tool, compat.Program{Called: "link"}, func(*workload.Document, compat.Observer) (*report.Document, error) { return nil, nobody })
 	if s.Code != 4 || !errors.Is(s.Err, nobody) || s.Out != "called link []\n" || len(s.Fired) != 1 {
 		t.Errorf("%+v", s)
 	}

@@ -20,10 +20,10 @@ import (
 // each kind at its own pace.
 type agents struct {
 	*options
-	p     *compat.Program
-	log   *sayer
-	vault *vault
-	given map[string]bool
+	p          *compat.Program
+	log        *logger
+	secretRefs *secretRefs
+	given      map[string]bool
 
 	target string
 	refs   []ref
@@ -136,7 +136,7 @@ func (t *agents) keepSecrets() {
 		if f.text == "" {
 			continue
 		}
-		text, bare := t.vault.reference(f.text)
+		text, bare := t.secretRefs.reference(f.text)
 		if bare {
 			beware(t.log, f.flag)
 		}
@@ -145,13 +145,13 @@ func (t *agents) keepSecrets() {
 	t.secret, t.key = "", ""
 	if t.indexURL != "" && t.indexAuth != "" {
 		const flag = "-apm-es-auth"
-		user, password := login(t.vault, t.log, flag, t.indexAuth)
+		user, password := login(t.secretRefs, t.log, flag, t.indexAuth)
 		t.refs = append(t.refs, ref{"index-user", user, flag}, ref{"index-password", password, flag})
 	}
 	if t.esURL != "" {
 		user, password := "", ""
 		if t.esAuth != "" {
-			user, password = login(t.vault, t.log, "-es-auth", t.esAuth)
+			user, password = login(t.secretRefs, t.log, "-es-auth", t.esAuth)
 		}
 		t.refs = append(t.refs, ref{"store", storeOf(t.esURL, user, password), "-es-url"})
 	}
@@ -159,7 +159,7 @@ func (t *agents) keepSecrets() {
 }
 
 // login parts user:password, and has the password referred to.
-func login(v *vault, s *sayer, flag, text string) (user, ref string) {
+func login(v *secretRefs, s *logger, flag, text string) (user, ref string) {
 	user, password, _ := strings.Cut(text, ":")
 	ref, bare := v.reference(password)
 	if bare {
@@ -242,7 +242,7 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 		d.Set("rate", s.rateFlag(), rate(perS*each))
 		together = min(together, max(1, int(math.Round(perS/10/float64(t.instances)))))
 	} else {
-		d.Set("callers", "-instances", strconv.Itoa(t.instances))
+		d.Set("concurrency", "-instances", strconv.Itoa(t.instances))
 	}
 	if s.limit < math.MaxInt {
 		count := int(math.Round(float64(s.limit) * float64(t.instances) * each))

@@ -1,4 +1,4 @@
-// Package heyapm is hey-apm's command line: the one-shot mode of 2018 with its
+// Package heyapm is hey-apm's command line: the single-run mode of 2018 with its
 // profiles, and the generator of 2019 to 2023 with its counts, whichever the
 // flags ask for. It answers for flags, profiles and lines; runs and numbers are
 // those of workloads like any other. Its shell is not here.

@@ -19,8 +19,8 @@ import (
 func taken() *report.Document {
 	d := answered()
 	t := &d.Totals
-	t.Counts = measure.Counts{Offered: 12_000, Sent: 12_000, Acked: 12_000, Shots: 1000, Answered: 1000, Bytes: 38_000_000, AckedBytes: 38_000_000}
-	t.Statuses, d.Failures = measure.Statuses{{Code: 202, Shots: 1000, Events: 12_000}}, nil
+	t.Counts = measure.Counts{Offered: 12_000, Sent: 12_000, Acked: 12_000, Batches: 1000, Answered: 1000, Bytes: 38_000_000, AckedBytes: 38_000_000}
+	t.Statuses, d.Failures = measure.Statuses{{Code: 202, Batches: 1000, Events: 12_000}}, nil
 	t.EventsPerS, t.BytesPerS, t.AnswersPerS = 970*12/10., 970*38_000/10., 97
 	return d
 }
@@ -30,8 +30,8 @@ func TestExit(t *testing.T) {
 	refused := func() *report.Document {
 		d := taken()
 		d.Totals.Acked, d.Totals.Failed, d.Totals.AckedBytes, d.Totals.EventsPerS, d.Totals.BytesPerS = 0, d.Totals.Sent, 0, 0, 0
-		d.Totals.Statuses = measure.Statuses{{Code: 503, Shots: 1000, Events: 12_000}}
-		d.Failures = []measure.Failure{{Class: "throttled", Text: "503 Service Unavailable: queue is full", Events: 12_000, Shots: 1000}}
+		d.Totals.Statuses = measure.Statuses{{Code: 503, Batches: 1000, Events: 12_000}}
+		d.Failures = []measure.Failure{{Class: "throttled", Text: "503 Service Unavailable: queue is full", Events: 12_000, Batches: 1000}}
 		return d
 	}
 	silent := func() *report.Document {
@@ -85,7 +85,7 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// What refers to a secret is told apart by the flag that it came from.
+// What refers to a secret is distinguished by the flag that it came from.
 func TestSecretsOfFlags(t *testing.T) {
 	got := tried(t, false, "-api-key", "env:TOKEN", "-apm-es-url", "http://es:9200", "-apm-es-auth", "u:env:ES", "-es-url", "http://es:9200", "-es-auth", "u:env:ES")
 	for name, want := range map[string]string{"api-key": "-api-key", "index-user": "-apm-es-auth", "index-password": "-apm-es-auth", "store": "-es-url"} {
@@ -102,7 +102,7 @@ func TestBenchmark(t *testing.T) {
 	var o2 options
 	o2.flags("hey-apm")
 	a := &agents{
-		options: &o2, log: &sayer{w: &e}, vault: newVault(), target: "apm+http://h:1", pause: time.Millisecond,
+		options: &o2, log: &logger{w: &e}, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond,
 		p: &compat.Program{Out: &o, Err: &e, Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 			for _, w := range ws {
 				for _, entry := range w.Entries {
@@ -184,8 +184,8 @@ func TestBenchmarkExit(t *testing.T) {
 			var opts options
 			opts.flags("hey-apm")
 			fired := 0
-			a := &agents{options: &opts, vault: newVault(), target: "apm+http://h:1", pause: time.Millisecond}
-			a.log = &sayer{w: writer(func(line []byte) {
+			a := &agents{options: &opts, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond}
+			a.log = &logger{w: writer(func(line []byte) {
 				if tt.stop && bytes.Contains(line, []byte("waiting ")) {
 					stop()
 				}

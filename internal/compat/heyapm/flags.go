@@ -54,8 +54,8 @@ type options struct {
 
 // The two generations, by the names of --generation.
 const (
-	shot2018  = "2018"
-	agent2023 = "2023"
+	gen2018 = "2018"
+	gen2023 = "2023"
 )
 
 // of2018 and of2023 are the flags that only one of them has; -run is both's.

@@ -31,19 +31,19 @@ func answered() *report.Document {
 		Stopped: load.ByTime, Trust: measure.Trust{OK: true},
 		Totals: report.Totals{
 			Counts: measure.Counts{
-				Offered: 12_060, Sent: 12_036, Dropped: 24, Acked: 10_800, Failed: 1200, Unknown: 36, Shots: 1003, Answered: 1000,
+				Offered: 12_060, Sent: 12_036, Dropped: 24, Acked: 10_800, Failed: 1200, Unknown: 36, Batches: 1003, Answered: 1000,
 				Bytes: 38_000_000, AckedBytes: 34_200_000,
 			},
-			Statuses: measure.Statuses{{Code: 202, Shots: 900, Events: 10_800}, {Code: 503, Shots: 100, Events: 1200}},
+			Statuses: measure.Statuses{{Code: 202, Batches: 900, Events: 10_800}, {Code: 503, Batches: 100, Events: 1200}},
 			ElapsedS: 10, EventsPerS: 810 * 12 / 10, BytesPerS: 810 * 38_000 / 10, AnswersPerS: 900 / 10,
 		},
 		Failures: []measure.Failure{
-			{Class: "throttled", Text: "503 Service Unavailable: queue is full", Events: 1200, Shots: 100},
-			{Class: "refused", Text: "read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", Events: 12, Shots: 1},
-			{Class: "refused", Text: "read tcp 127.0.0.1:3->127.0.0.1:2: read: connection reset by peer", Events: 12, Shots: 1},
-			{Class: "timeout", Text: "no answer within 3s", Events: 12, Shots: 1},
+			{Class: "throttled", Text: "503 Service Unavailable: queue is full", Events: 1200, Batches: 100},
+			{Class: "refused", Text: "read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", Events: 12, Batches: 1},
+			{Class: "refused", Text: "read tcp 127.0.0.1:3->127.0.0.1:2: read: connection reset by peer", Events: 12, Batches: 1},
+			{Class: "timeout", Text: "no answer within 3s", Events: 12, Batches: 1},
 		},
-		Phases: []report.Phase{{Name: "hold", EndS: 10}, {Name: "drain", StartS: 10, EndS: 10.5}},
+		Phases: []report.Phase{{Name: "measurement", EndS: 10}, {Name: "drain", StartS: 10, EndS: 10.5}},
 		Facts:  map[string]any{"request": map[string]any{"kinds": map[string]any{"transaction": 2.0, "span": 10.0}}},
 	}
 	d.Service = &measure.Summary{Count: 1000, Mean: 9_500}
@@ -58,7 +58,7 @@ func tried(t *testing.T, strict bool, args ...string) (got trial) {
 // triedWith has runs that end with the reports that became makes.
 func triedWith(t *testing.T, became func() *report.Document, strict bool, args ...string) (got trial) {
 	t.Helper()
-	got.Said = compattest.Main(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, _ compat.Eyes) (*report.Document, error) {
+	got.Said = compattest.Main(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, _ compat.Observer) (*report.Document, error) {
 		said := map[string]string{}
 		for _, entry := range d.Entries {
 			said[entry.Name] = entry.Where
@@ -110,7 +110,7 @@ saving report
 report indexed in elasticsearch
 `
 
-func TestOneShot(t *testing.T) {
+func TestLegacyRun(t *testing.T) {
 	got := tried(t, false, "-base-url", "http://h:1/")
 	if !tablesForm.MatchString(got.Out) {
 		t.Errorf("stdout has another form:\n%s", got.Out)
@@ -183,13 +183,13 @@ func TestFlags(t *testing.T) {
 	}{
 		{"nothing", false, nil, map[string]string{
 			"target": "apm+http://localhost:8200", "for": "10s", "intake": "v1", "events": "10", "spans": "1", "clients": "50",
-			"rate": "10000/s", "overload": "drop", "callers": "", "gzip": "6", "request-timeout": "3s", "count": "", "repeat-body": "", "keep-alive": "",
+			"rate": "10000/s", "overload": "drop", "concurrency": "", "gzip": "6", "request-timeout": "3s", "count": "", "repeat-body": "", "keep-alive": "",
 		}, ""},
 		{"one body", true, nil, map[string]string{"repeat-body": "true"}, ""},
 		{"servers", false, []string{"-base-url", "http://a:1/", "-base-url", "https://b/apm/"}, map[string]string{"target": "apm+https://b:443/apm"}, "http://a:1/v1/errors"},
 		{"a header", false, []string{"-header", "X-A: b: c"}, map[string]string{"header": "X-A: b: c"}, ""},
-		{"a profile without a bound", false, []string{"-profile", "5mb"}, map[string]string{"rate": "", "callers": "100", "clients": "100", "events": "1", "spans": "286"}, ""},
-		{"browsers", false, []string{"-profile", "rum"}, map[string]string{"intake": "rum-v2", "callers": "2"}, "go to /intake/v2/rum/events"},
+		{"a profile without a bound", false, []string{"-profile", "5mb"}, map[string]string{"rate": "", "concurrency": "100", "clients": "100", "events": "1", "spans": "286"}, ""},
+		{"browsers", false, []string{"-profile", "rum"}, map[string]string{"intake": "rum-v2", "concurrency": "2"}, "go to /intake/v2/rum/events"},
 		{"a number", false, []string{"-requests", "20", "-profile=1mb"}, map[string]string{"count": "1680", "count-at-most": "true", "overload": ""}, ""},
 		{"times", false, []string{"-run", "3s", "-timeout", "7"}, map[string]string{"for": "3s", "request-timeout": "7s"}, ""},
 		{"no timeout", false, []string{"-timeout", "0"}, map[string]string{"request-timeout": "1h0m0s"}, ""},
@@ -202,10 +202,10 @@ func TestFlags(t *testing.T) {
 		{"the shell", false, []string{"-server"}, nil, "[error] -server: the shell is not here"},
 
 		{"agents", false, []string{"-apm-url", "http://h:1"}, map[string]string{
-			"target": "apm+http://h:1", "for": "30s", "mix": "error=1", "frames": "0-10", "callers": "1", "clients": "1", "rate": "", "gzip": "1", "verbose": "true", "events": "100",
+			"target": "apm+http://h:1", "for": "30s", "mix": "error=1", "frames": "0-10", "concurrency": "1", "clients": "1", "rate": "", "gzip": "1", "verbose": "true", "events": "100",
 		}, ""},
 		{"only transactions", false, []string{"-e", "0", "-sx", "4", "-sm", "4", "-t", "1000", "-tf", "1ms"}, map[string]string{
-			"mix": "transaction=1", "spans": "4", "count": "5000", "count-at-most": "true", "rate": "5000/s", "events": "100", "callers": "",
+			"mix": "transaction=1", "spans": "4", "count": "5000", "count-at-most": "true", "rate": "5000/s", "events": "100", "concurrency": "",
 		}, ""},
 		{"about so many", false, []string{"-e", "0", "-sx", "9", "-t", "10"}, map[string]string{"spans": "1-9", "count": "60", "events": "10"}, "about so many transactions"},
 		{"only errors", false, []string{"-t", "0", "-e", "30", "-ef", "100ms", "-ex", "3", "-em", "5"}, map[string]string{
@@ -232,7 +232,7 @@ func TestFlags(t *testing.T) {
 		{"a login in a header", false, []string{"-header", "Authorization: Bearer hunter2secret"}, map[string]string{"header": "Authorization: env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -header"},
 		{"without an end", false, []string{"-apm-url", "http://h:1", "-run", "0"}, map[string]string{"for": ""}, ""},
 		{"a test of what is indexed", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{
-			"target": "apm+http://localhost:8200", "intake": "v1", "callers": "4", "for": "1s", "rate": "",
+			"target": "apm+http://localhost:8200", "intake": "v1", "concurrency": "4", "for": "1s", "rate": "",
 			"index": "http://es:9200", "index-pattern": "apm-*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
 		}, "warning: the secret of -apm-es-auth can be read"},
 		{"a test with a login of nobody", false, []string{"-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{"index": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
@@ -340,7 +340,7 @@ func TestUsage(t *testing.T) {
 		{"less than none", []string{"-run", "-1s"}, "", "-run -1s sends nothing", 1},
 		{"a benchmark without an end", []string{"-bench", "-run", "0"}, "", "would never end", 1},
 		{"a test of no time", []string{"test", "x", "1", "1", "1", "1"}, "", "is no duration", 1},
-		{"a test of nobody", []string{"test", "1s", "1", "1", "1", "0"}, "", "0 callers send nothing", 1},
+		{"a test of nobody", []string{"test", "1s", "1", "1", "1", "0"}, "", "concurrency 0 sends nothing", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tried(t, false, tt.args...)

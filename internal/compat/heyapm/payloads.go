@@ -33,7 +33,7 @@ func (w *work) body() (plain []byte, gzipped int, counts apm.Counts, err error) 
 }
 
 // describeAll prints what requests are made of, and fires nothing.
-func (t *oneShot) describeAll(all []work) (int, error) {
+func (t *legacyRun) describeAll(all []work) (int, error) {
 	for i := range all {
 		w := &all[i]
 		if !w.fired() {
@@ -54,7 +54,7 @@ func (t *oneShot) describeAll(all []work) (int, error) {
 }
 
 // dumpAll writes the profile as loadbeat's configuration.
-func (t *oneShot) dumpAll(all []work) (int, error) {
+func (t *legacyRun) dumpAll(all []work) (int, error) {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "loadbeat:")
 	fmt.Fprintln(&b, "  targets:")
@@ -64,7 +64,7 @@ func (t *oneShot) dumpAll(all []work) (int, error) {
 		if !w.fired() {
 			method = "GET"
 		}
-		fmt.Fprintf(&b, "    - concurrent: %d\n", w.callers)
+		fmt.Fprintf(&b, "    - concurrent: %d\n", w.concurrency)
 		fmt.Fprintf(&b, "      qps: %.5f\n", w.perS)
 		fmt.Fprintf(&b, "      method: %s\n", method)
 		fmt.Fprintf(&b, "      url: %s\n", w.url)

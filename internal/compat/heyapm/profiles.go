@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A part of a profile is one kind of request that its callers send again and
+// A part of a profile is one kind of request that is sent again and
 // again.
 type part struct {
 	path   string // below the base URL, as the tool has it
@@ -16,8 +16,8 @@ type part struct {
 	// error. No spans: events are errors.
 	events, spans, frames int
 
-	callers int
-	perS    float64 // requests a second and caller, at most; 0: no bound
+	concurrency int
+	perS        float64 // requests a second and caller, at most; 0: no bound
 }
 
 func (p *part) fired() bool { return p.intake != "" }
@@ -34,26 +34,26 @@ const (
 
 // The bodies that profiles are made of, by how large they are there: errors of
 // 13 and 5 kB, transactions of 162 and 1.8 kB.
-func errorsOf13kB(callers int, perS float64) part {
-	return part{path: v1Errors, intake: "v1", events: 1, frames: 31, callers: callers, perS: perS}
+func errorsOf13kB(concurrency int, perS float64) part {
+	return part{path: v1Errors, intake: "v1", events: 1, frames: 31, concurrency: concurrency, perS: perS}
 }
 
-func errorsOf5kB(callers int, perS float64) part {
-	return part{path: v1Errors, intake: "v1", events: 1, frames: 10, callers: callers, perS: perS}
+func errorsOf5kB(concurrency int, perS float64) part {
+	return part{path: v1Errors, intake: "v1", events: 1, frames: 10, concurrency: concurrency, perS: perS}
 }
 
 // framesOfSpan makes a span of 17 kB, as those of the profiles are.
 const framesOfSpan = 47
 
-func transactions(events, spans, frames, callers int, perS float64) part {
-	return part{path: v1Transactions, intake: "v1", events: events, spans: spans, frames: frames, callers: callers, perS: perS}
+func transactions(events, spans, frames, concurrency int, perS float64) part {
+	return part{path: v1Transactions, intake: "v1", events: events, spans: spans, frames: frames, concurrency: concurrency, perS: perS}
 }
 
-func rum(path string, events, spans, frames, callers int) part {
-	return part{path: path, intake: "rum-v2", events: events, spans: spans, frames: frames, callers: callers}
+func rum(path string, events, spans, frames, concurrency int) part {
+	return part{path: path, intake: "rum-v2", events: events, spans: spans, frames: frames, concurrency: concurrency}
 }
 
-var health = part{path: "healthcheck", callers: 1, perS: 1}
+var health = part{path: "healthcheck", concurrency: 1, perS: 1}
 
 // profiles are all of them by name.
 var profiles = makeProfiles()

@@ -16,7 +16,7 @@ func responses(url string, i int, d *report.Document, perS float64) string {
 	total := answers(d)
 	fmt.Fprintf(&b, "%s %d\n", url, i)
 	for _, s := range d.Totals.Statuses {
-		fmt.Fprintf(&b, "  [%d]\t%d responses (%.2f%%) \n", s.Code, s.Shots, 100*float64(s.Shots)/float64(total))
+		fmt.Fprintf(&b, "  [%d]\t%d responses (%.2f%%) \n", s.Code, s.Batches, 100*float64(s.Batches)/float64(total))
 	}
 	fmt.Fprintf(&b, "  total\t%d responses (%.2f rps)\n", total, perS)
 
@@ -33,7 +33,7 @@ func responses(url string, i int, d *report.Document, perS float64) string {
 // answers are the requests that had a response, whichever.
 func answers(d *report.Document) (n uint64) {
 	for _, s := range d.Totals.Statuses {
-		n += s.Shots
+		n += s.Batches
 	}
 	return n
 }
@@ -58,7 +58,7 @@ func unanswered(d *report.Document) (out []mistake, count uint64) {
 		if hasStatus(f.Text) {
 			continue
 		}
-		count += f.Shots
+		count += f.Batches
 		text := f.Text
 		for _, end := range []string{"read: connection reset by peer", "write: broken pipe"} {
 			if strings.HasSuffix(text, end) {
@@ -66,10 +66,10 @@ func unanswered(d *report.Document) (out []mistake, count uint64) {
 			}
 		}
 		if k := slices.IndexFunc(out, func(m mistake) bool { return m.text == text }); k >= 0 {
-			out[k].count += f.Shots
+			out[k].count += f.Batches
 			continue
 		}
-		out = append(out, mistake{text, f.Shots})
+		out = append(out, mistake{text, f.Batches})
 	}
 	slices.SortStableFunc(out, func(a, b mistake) int { return cmp.Compare(b.count, a.count) })
 	return out, count

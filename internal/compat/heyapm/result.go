@@ -40,10 +40,10 @@ func (r *result) add(s *stream, d *report.Document) {
 		r.spans.dropped += dropped - of(dropped)
 	}
 	r.accepted += t.Acked
-	r.requests += t.Shots
+	r.requests += t.Batches
 	for _, f := range d.Failures {
 		if !hasStatus(f.Text) {
-			r.failed += f.Shots
+			r.failed += f.Batches
 			continue
 		}
 		if !slices.Contains(r.said, f.Text) {
@@ -56,7 +56,7 @@ func (r *result) add(s *stream, d *report.Document) {
 		case measure.Drain:
 			r.drained = max(r.drained, units.Seconds(ph.EndS-ph.StartS))
 			length += ph.EndS - ph.StartS
-		case measure.Hold:
+		case measure.Measurement:
 			length += ph.EndS - ph.StartS
 		}
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 // test is the shell's command of that name, for a server that runs: so many
-// callers, each of which sends its next request when the last is answered.
+// requests in flight, each sent when the one before it is answered.
 //
 //	test <duration> <events> <spans> <frames> <concurrency>
-func (t *oneShot) test(ctx context.Context, args []string, given map[string]bool) (int, error) {
+func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bool) (int, error) {
 	w, length, err := parseTest(args)
 	if err != nil {
 		return 1, err
@@ -61,7 +61,7 @@ func (t *oneShot) test(ctx context.Context, args []string, given map[string]bool
 	doc := t.workload(w, t.headersByReference())
 	t.underTest(doc)
 	began := time.Now()
-	d, err := t.p.Fire(ctx, doc, compat.Eyes{Opened: func() {}})
+	d, err := t.p.Fire(ctx, doc, compat.Observer{Opened: func() {}})
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintln(t.p.Out, "work cancelled")
@@ -95,12 +95,12 @@ func parseTest(args []string) (*work, time.Duration, error) {
 		}
 	}
 	// The tool's composer always wrote the first of each.
-	w := &work{part: part{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1), callers: n[3]}}
+	w := &work{part: part{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1), concurrency: n[3]}}
 	if w.spans == 0 {
 		w.path = v1Errors
 	}
-	if w.callers < 1 {
-		return nil, 0, fmt.Errorf("%s: %d callers send nothing", testForm, w.callers)
+	if w.concurrency < 1 {
+		return nil, 0, fmt.Errorf("%s: concurrency %d sends nothing", testForm, w.concurrency)
 	}
 	return w, length, nil
 }
@@ -124,8 +124,8 @@ func volumesOf(d *report.Document) volumes {
 	if t.Acked > 0 {
 		taken = t.EventsPerS * float64(acceptedOf(d)) / float64(t.Acked)
 	}
-	if t.Shots > 0 {
-		v.pushed += max(t.AnswersPerS-taken, 0) * float64(t.Bytes) / float64(t.Shots)
+	if t.Batches > 0 {
+		v.pushed += max(t.AnswersPerS-taken, 0) * float64(t.Bytes) / float64(t.Batches)
 	}
 	if d.Service != nil {
 		v.ms = d.Service.Mean / 1e3
@@ -135,7 +135,7 @@ func volumesOf(d *report.Document) volumes {
 
 // strictVolumes are the tool's: over all time until everything had stopped, and
 // 1000/rate for a request, which is as many times too short as there are
-// callers.
+// concurrency.
 func strictVolumes(d *report.Document, elapsed float64) volumes {
 	v := volumes{
 		elapsed: elapsed, answers: rateOf(answers(d), elapsed), pushed: rateOf(d.Totals.Bytes, elapsed), accepted: rateOf(d.Totals.AckedBytes, elapsed),
@@ -150,7 +150,7 @@ func strictVolumes(d *report.Document, elapsed float64) volumes {
 func acceptedOf(d *report.Document) (n uint64) {
 	for _, s := range d.Totals.Statuses {
 		if s.Code == http.StatusAccepted {
-			n += s.Shots
+			n += s.Batches
 		}
 	}
 	return n

@@ -65,7 +65,7 @@ func TestTested(t *testing.T) {
 		t.Errorf("all was accepted: pushed %v, accepted %v", v.pushed, v.accepted)
 	}
 	got := tried(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
-	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "callers": "4", "for": "30s", "intake": "v1"} {
+	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "concurrency": "4", "for": "30s", "intake": "v1"} {
 		if len(got.Fired) != 1 || got.Fired[0][name] != want {
 			t.Fatalf("%s is not %q: %v", name, want, got.Fired)
 		}

@@ -46,7 +46,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	o.systemFlags(fs)
 	switch err := fs.Parse(p.Args); {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(p.Err, "%s\n%s%s", said.String(), compat.OursHelp, differs)
+		fmt.Fprintf(p.Err, "%s\n%s%s", said.String(), compat.CommonHelp, differs)
 		return 0, nil
 	case err != nil:
 		p.Err.Write(said.Bytes()) //nolint:errcheck // nobody reads
@@ -66,17 +66,17 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	if fs.NArg() > 0 && !test {
 		fmt.Fprintf(p.Err, "warning: %s is left out: hey-apm has flags, and here the shell's test\n", strings.Join(fs.Args(), " "))
 	}
-	s := &sayer{w: p.Err}
-	v := newVault()
+	s := &logger{w: p.Err}
+	v := newSecretRefs()
 	defer v.close()
-	if generation == shot2018 {
-		t := &oneShot{options: &o, p: p, log: s, vault: v}
+	if generation == gen2018 {
+		t := &legacyRun{options: &o, p: p, log: s, secretRefs: v}
 		if test {
 			return t.test(ctx, fs.Args()[1:], given)
 		}
 		return t.main(ctx, given)
 	}
-	return (&agents{options: &o, p: p, log: s, vault: v, given: given}).main(ctx)
+	return (&agents{options: &o, p: p, log: s, secretRefs: v, given: given}).main(ctx)
 }
 
 // shell are the shell's other commands, and what does the same.
@@ -112,21 +112,21 @@ func choose(fs *flag.FlagSet, asked string) (generation string, given map[string
 	})
 	switch {
 	case test && young != "":
-		return "", nil, fmt.Errorf("test is of %s and -%s of %s: give what is of one of them", shot2018, young, agent2023)
-	case test && asked == agent2023:
+		return "", nil, fmt.Errorf("test is of %s and -%s of %s: give what is of one of them", gen2018, young, gen2023)
+	case test && asked == gen2023:
 		return "", nil, fmt.Errorf("--generation %s has no test", asked)
-	case asked != "" && asked != shot2018 && asked != agent2023:
-		return "", nil, fmt.Errorf("--generation %s: hey-apm has %s and %s", asked, shot2018, agent2023)
+	case asked != "" && asked != gen2018 && asked != gen2023:
+		return "", nil, fmt.Errorf("--generation %s: hey-apm has %s and %s", asked, gen2018, gen2023)
 	case old != "" && young != "":
-		return "", nil, fmt.Errorf("-%s is of %s and -%s of %s: give flags of one of them", old, shot2018, young, agent2023)
-	case asked == shot2018 && young != "":
+		return "", nil, fmt.Errorf("-%s is of %s and -%s of %s: give flags of one of them", old, gen2018, young, gen2023)
+	case asked == gen2018 && young != "":
 		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, young)
-	case asked == agent2023 && old != "":
+	case asked == gen2023 && old != "":
 		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, old)
-	case asked == agent2023 || young != "":
-		return agent2023, given, nil
+	case asked == gen2023 || young != "":
+		return gen2023, given, nil
 	}
-	return shot2018, given, nil
+	return gen2018, given, nil
 }
 
 // targetOf writes a server's URL as a target: http://h:8200/prefix as
@@ -148,14 +148,14 @@ func targetOf(text string) (string, error) {
 	return "apm+" + u.Scheme + "://" + host + strings.TrimRight(u.Path, "/"), nil
 }
 
-// A sayer writes lines as Go's log package does, with a place in the source.
-type sayer struct {
+// A logger writes lines as Go's log package does, with a place in the source.
+type logger struct {
 	w interface{ Write([]byte) (int, error) }
 }
 
-func (s *sayer) printf(format string, args ...any) {
+func (s *logger) printf(format string, args ...any) {
 	fmt.Fprintf(s.w, "%s main.go:1: %s\n", time.Now().Format("2006/01/02 15:04:05"), fmt.Sprintf(format, args...))
 }
 
 // interrupted says what the tool says of an interrupt.
-func (s *sayer) interrupted() { s.printf("[error] caught signal, stopping work") }
+func (s *logger) interrupted() { s.printf("[error] caught signal, stopping work") }

@@ -90,7 +90,7 @@ func decimalSize(text string) (int64, error) {
 }
 
 // underTest adds the server and its Elasticsearch to a workload.
-func (t *oneShot) underTest(d *workload.Document) {
+func (t *legacyRun) underTest(d *workload.Document) {
 	for _, s := range t.system {
 		d.Add(s.name, s.flag, s.text)
 	}
@@ -101,7 +101,7 @@ func (t *oneShot) underTest(d *workload.Document) {
 	d.Add("index-pattern", "-apm-es-url", "apm-*") // as the shell counted
 	if t.indexAuth != "" {
 		const flag = "-apm-es-auth"
-		user, password := login(t.vault, t.log, flag, t.indexAuth)
+		user, password := login(t.secretRefs, t.log, flag, t.indexAuth)
 		d.Add("index-user", flag, user)
 		d.Add("index-password", flag, password)
 	}

@@ -1,7 +1,7 @@
 // Package jopt reads command lines as Java programs with JOpt Simple do, the
 // form of options of Kafka's tools. It answers for what is an option and what
 // is its value, and for the words that such a program has for wrong usage; what
-// options mean, its callers know.
+// options mean, whoever uses it knows.
 //
 // Its invariant: no argument is dropped: what is no option is in Rest.
 package jopt

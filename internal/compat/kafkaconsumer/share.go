@@ -78,7 +78,7 @@ func runShare(ctx context.Context, p *compat.Program, now clock) (int, error) {
 		return 1, fmt.Errorf("--generation %s: this tool has 4.1, 4.2 and 4.3", p.Generation)
 	}
 	usage := func(text string) (int, error) {
-		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(shareOptions()), compat.OursHelp, shareDiffers)
+		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(shareOptions()), compat.CommonHelp, shareDiffers)
 		return 1, nil
 	}
 	if len(p.Args) == 0 {

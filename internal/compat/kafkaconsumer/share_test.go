@@ -19,8 +19,8 @@ import (
 func sayShare(t *testing.T, p compat.Program, args ...string) compattest.Said {
 	t.Helper()
 	_, share := then()
-	return told(t, share, p, args, func(d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
-		doc := consumed(d, eyes)
+	return printed(t, share, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
+		doc := consumed(d, observer)
 		// As a report that was written and read has it.
 		doc.Facts = map[string]any{"share_group": map[string]any{"member_events": []any{7000.0, 5000.0}, "member_bytes": []any{700_000.0, 500_000.0}}}
 		return doc, nil
@@ -191,7 +191,7 @@ func TestShareExit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --hide-header"), Strict: tt.strict}
-			got := compattest.Main(tt.ctx, t, &Share, p, func(*workload.Document, compat.Eyes) (*report.Document, error) { return tt.doc, tt.err })
+			got := compattest.Main(tt.ctx, t, &Share, p, func(*workload.Document, compat.Observer) (*report.Document, error) { return tt.doc, tt.err })
 			if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) || !strings.HasPrefix(got.Errs, tt.errs) {
 				t.Errorf("exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
 			}

@@ -48,7 +48,7 @@ func run(ctx context.Context, p *compat.Program, now clock) (int, error) {
 	}
 	known := knownIn(generation)
 	usage := func(text string) (int, error) {
-		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(known), compat.OursHelp, differs)
+		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(known), compat.CommonHelp, differs)
 		return 1, nil
 	}
 	if len(p.Args) == 0 {
@@ -97,8 +97,8 @@ func run(ctx context.Context, p *compat.Program, now clock) (int, error) {
 	return code, err
 }
 
-// A teller prints a tool's lines of a run.
-type teller interface {
+// A printer prints a tool's lines of a run.
+type printer interface {
 	begun(at time.Time) // once more, when it is known better
 	interval(s load.Snapshot)
 	end(d *report.Document)
@@ -107,10 +107,10 @@ type teller interface {
 
 // fire runs a workload and has its lines told. Nil: there is no report, and the
 // code and the error say why.
-func fire(ctx context.Context, p *compat.Program, w *workload.Document, t teller, now clock) (d *report.Document, code int, err error) {
+func fire(ctx context.Context, p *compat.Program, w *workload.Document, t printer, now clock) (d *report.Document, code int, err error) {
 	began := now()
 	t.begun(began)
-	d, err = p.Fire(ctx, w, compat.Eyes{Opened: func() { t.begun(now()) }, Interval: t.interval})
+	d, err = p.Fire(ctx, w, compat.Observer{Opened: func() { t.begun(now()) }, Interval: t.interval})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, report.ExitInterrupted, nil //nolint:nilerr // that is the outcome

@@ -24,9 +24,9 @@ var began = time.Date(2018, 4, 18, 8, 30, 0, 123e6, time.Local)
 // consumed is a run that never was: 12 s at 1,000 records of 100 bytes a second,
 // the first 500 ms of it and 200 ms of the second row without an assignment.
 // Asked for more than 12,000 it ends by its timeout.
-func consumed(d *workload.Document, eyes compat.Eyes) *report.Document {
+func consumed(d *workload.Document, observer compat.Observer) *report.Document {
 	count := setTo(d, "count")
-	eyes.Opened()
+	observer.Opened()
 	var total measure.Counts
 	snapshot := func(at time.Duration, n uint64) {
 		total.Add(measure.Counts{Consumed: n, Bytes: 100 * n})
@@ -34,7 +34,7 @@ func consumed(d *workload.Document, eyes compat.Eyes) *report.Document {
 		if at > 5*time.Second {
 			joining += 200 * time.Millisecond
 		}
-		eyes.Interval(load.Snapshot{At: at, Total: total, Rebalance: joining})
+		observer.Interval(load.Snapshot{At: at, Total: total, Rebalance: joining})
 	}
 	snapshot(5*time.Second, 5000)
 	snapshot(10*time.Second, 5000)
@@ -80,11 +80,13 @@ func then() (tool, share *compat.Tool) {
 func say(t *testing.T, p compat.Program, args ...string) compattest.Said {
 	t.Helper()
 	tool, _ := then()
-	return told(t, tool, p, args, func(d *workload.Document, eyes compat.Eyes) (*report.Document, error) { return consumed(d, eyes), nil })
+	return printed(t, tool, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
+		return consumed(d, observer), nil
+	})
 }
 
 // told has an error that is ours to print where it is printed.
-func told(t *testing.T, tool *compat.Tool, p compat.Program, args []string, run compattest.Run) compattest.Said {
+func printed(t *testing.T, tool *compat.Tool, p compat.Program, args []string, run compattest.Run) compattest.Said {
 	t.Helper()
 	p.Args = args
 	s := compattest.Main(t.Context(), t, tool, p, run)
@@ -342,7 +344,7 @@ func TestExit(t *testing.T) {
 		{"the brokers went away", true, t.Context(), &report.Document{Stopped: load.ByTarget}, nil, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: append(args, "--hide-header"), Strict: tt.strict}, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+			got := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: append(args, "--hide-header"), Strict: tt.strict}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				return tt.doc, tt.err
 			})
 			if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) {
@@ -407,7 +409,7 @@ func TestAbsentTopic(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --timeout 2000 --hide-header " + tt.more), Strict: tt.strict}
-			got := compattest.Main(t.Context(), t, tt.tool, p, func(*workload.Document, compat.Eyes) (*report.Document, error) { return doc, nil })
+			got := compattest.Main(t.Context(), t, tt.tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) { return doc, nil })
 			if wait := got.Last()["wait-topic"]; wait != "2000ms" {
 				t.Errorf("wait-topic %q", wait)
 			}

@@ -198,8 +198,8 @@ func (s *settings) workload() *compat.Draft {
 	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", s.brokers, s.topic)
 	for _, set := range [][2]string{
 		{"op", "roundtrip"},
-		{"callers", "1"},
-		{"events-per-shot", "1"},
+		{"concurrency", "1"},
+		{"batch-events", "1"},
 		{"linger", "0s"},
 		{"fetch-wait", "0s"},
 		{"drain", "60s"},

@@ -55,7 +55,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	}
 	early := generation == "2018" || generation == "4.1" // arguments by their place alone
 	usage := func(text string) (int, error) {
-		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(known), compat.OursHelp, differs)
+		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(known), compat.CommonHelp, differs)
 		return 1, nil
 	}
 	args := p.Args
@@ -105,7 +105,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	}
 	s.warn(p.Err, v.Rest)
 	l := &lines{s: s, w: p.Out, strict: p.Strict}
-	d, err := p.Fire(ctx, &s.workload().Document, compat.Eyes{Found: l.found, Met: l.met})
+	d, err := p.Fire(ctx, &s.workload().Document, compat.Observer{Found: l.found, Met: l.met})
 	if err != nil {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome

@@ -19,15 +19,15 @@ import (
 
 // tripped is a run that never was: 1,500 messages, of which 15 took 2.6 ms and
 // the others 0.75 ms, on a topic that was made for it.
-func tripped(eyes compat.Eyes) *report.Document {
-	eyes.Found(map[string]any{"topic": map[string]any{"created_by": "carronade"}})
+func tripped(observer compat.Observer) *report.Document {
+	observer.Found(map[string]any{"topic": map[string]any{"created_by": "carronade"}})
 	h := measure.NewHistogram()
 	for i := range 1500 {
 		d := 750 * time.Microsecond
 		if i%100 == 99 {
 			d = 2600 * time.Microsecond
 		}
-		eyes.Met(d)
+		observer.Met(d)
 		h.Record(d)
 	}
 	d := &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}
@@ -39,7 +39,9 @@ func tripped(eyes compat.Eyes) *report.Document {
 func say(t *testing.T, p compat.Program, args ...string) compattest.Said {
 	t.Helper()
 	p.Args = args
-	s := compattest.Main(t.Context(), t, &Tool, p, func(_ *workload.Document, eyes compat.Eyes) (*report.Document, error) { return tripped(eyes), nil })
+	s := compattest.Main(t.Context(), t, &Tool, p, func(_ *workload.Document, observer compat.Observer) (*report.Document, error) {
+		return tripped(observer), nil
+	})
 	if s.Err != nil { // ours to print
 		s.Errs += s.Err.Error()
 	}
@@ -91,7 +93,7 @@ func TestWorkload(t *testing.T) {
 		errs       string
 	}{
 		{"by place", "a:1,b:2 t 5 1 20", map[string]string{
-			"target": "kafka://a:1,b:2/t", "op": "roundtrip", "callers": "1", "events-per-shot": "1", "count": "5", "acks": "1", "size": "20",
+			"target": "kafka://a:1,b:2/t", "op": "roundtrip", "concurrency": "1", "batch-events": "1", "count": "5", "acks": "1", "size": "20",
 			"linger": "0s", "fetch-wait": "0s", "create-topic": "partitions=1,replicas=1", "verify": "true", "client-config": "", "key": "", "header": "",
 		}, ``},
 		{"by name", named, map[string]string{"target": "kafka://a:1,b:2/t", "count": "5", "acks": "all", "size": "20"}, ``},
@@ -213,7 +215,7 @@ func TestExit(t *testing.T) {
 		{"the generator, as the tool has it", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "warning: not to be trusted: pauses\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := compattest.Main(t.Context(), t, &Tool, compat.Program{Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict}, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+			got := compattest.Main(t.Context(), t, &Tool, compat.Program{Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				return tt.doc, tt.err
 			})
 			if got.Code != tt.code || (got.Err != nil) != (tt.err != nil) || got.Errs != tt.errs || got.Out != "" {

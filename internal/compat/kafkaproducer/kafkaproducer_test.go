@@ -25,33 +25,33 @@ import (
 // second that the end cut short, in which one failed.
 func fired(t *testing.T, p compat.Program) compattest.Said {
 	t.Helper()
-	return compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+	return compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		warmed := slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "warmup" })
-		phases := []report.Phase{{Name: measure.Hold, EndS: 5.5}, {Name: measure.Drain, StartS: 5.5, EndS: 6}}
+		phases := []report.Phase{{Name: measure.Measurement, EndS: 5.5}, {Name: measure.Drain, StartS: 5.5, EndS: 6}}
 		show := func(phase string, from, to time.Duration, n, failed uint64) {
 			h := measure.NewHistogram()
 			h.RecordN(1400*time.Microsecond, n-n/10)
 			h.RecordN(11600*time.Microsecond, n/10)
 			iv := measure.Interval{
 				Phase: phase, Start: from, End: to, Set: measure.Set{Service: h, Response: h},
-				Counts: measure.Counts{Sent: n + failed, Acked: n, Failed: failed, Shots: n, Answered: n, Bytes: (n + failed) * 100, AckedBytes: n * 100},
+				Counts: measure.Counts{Sent: n + failed, Acked: n, Failed: failed, Batches: n, Answered: n, Bytes: (n + failed) * 100, AckedBytes: n * 100},
 			}
 			for i := range phases {
 				if phases[i].Name == phase {
 					phases[i].Totals.Counts.Add(iv.Counts)
 				}
 			}
-			eyes.Interval(load.Snapshot{Phase: phase, Interval: iv, Rows: []measure.Interval{iv}})
+			observer.Interval(load.Snapshot{Phase: phase, Interval: iv, Rows: []measure.Interval{iv}})
 		}
 		if warmed {
 			phases = append([]report.Phase{{Name: measure.WarmUp, EndS: 5}}, phases...)
 			phases[1].StartS, phases[1].EndS, phases[2].StartS, phases[2].EndS = 5, 10.5, 10.5, 11
 			show(measure.WarmUp, 0, 5*time.Second, 2000, 0)
-			show(measure.Hold, 5*time.Second, 10*time.Second, 10_000, 0)
-			show(measure.Hold, 10*time.Second, 11*time.Second, 2000, 1)
+			show(measure.Measurement, 5*time.Second, 10*time.Second, 10_000, 0)
+			show(measure.Measurement, 10*time.Second, 11*time.Second, 2000, 1)
 		} else {
-			show(measure.Hold, 0, 5*time.Second, 10_000, 0)
-			show(measure.Hold, 5*time.Second, 6*time.Second, 2000, 1)
+			show(measure.Measurement, 0, 5*time.Second, 10_000, 0)
+			show(measure.Measurement, 5*time.Second, 6*time.Second, 2000, 1)
 		}
 		d2 := &report.Document{Stopped: load.ByEvents, Phases: phases, Version: "1", Trust: measure.Trust{OK: true}}
 		d2.Failures = []measure.Failure{{Class: "too-large", Text: "no", Events: 1}}
@@ -283,7 +283,7 @@ func TestNoReport(t *testing.T) {
 		ctx  context.Context
 		code int
 	}{{ctx, 130}, {t.Context(), 0}} { // an error and 0 are 2
-		s := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: strings.Fields(always + servers + "--throughput -1")}, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+		s := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: strings.Fields(always + servers + "--throughput -1")}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 			return nil, errors.New("nobody is there")
 		})
 		if s.Code != tt.code || (s.Err == nil) != (tt.code == 130) || s.Out != "" {
@@ -365,7 +365,7 @@ func TestDoubts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields(always + servers + "--throughput -1"), Strict: tt.strict}
-			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				return &report.Document{
 					Stopped: tt.stopped, Problems: []string{"the broker went away"}, Trust: measure.Trust{Reasons: []string{"pauses"}},
 					Checks:   []report.Check{{Name: "fail-above", Text: "too much"}},
@@ -397,10 +397,10 @@ func TestFailedAndDoubted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields(always + servers + "--throughput -1")}
-			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Eyes) (*report.Document, error) {
+			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				d := &report.Document{Stopped: load.ByEvents, Trust: tt.trust, Checks: tt.checks}
 				if tt.failed > 0 {
-					d.Phases = []report.Phase{{Name: measure.Hold}}
+					d.Phases = []report.Phase{{Name: measure.Measurement}}
 					d.Phases[0].Totals.Failed = tt.failed
 				}
 				return d, nil
@@ -416,8 +416,8 @@ func TestFailedAndDoubted(t *testing.T) {
 // is one of the Java client's.
 func TestMetrics(t *testing.T) {
 	phase := func(n, ms uint64) report.Phase {
-		ph := report.Phase{Name: measure.Hold, EndS: 1}
-		ph.Totals.Counts = measure.Counts{Sent: n, Shots: n}
+		ph := report.Phase{Name: measure.Measurement, EndS: 1}
+		ph.Totals.Counts = measure.Counts{Sent: n, Batches: n}
 		ph.Service = &measure.Summary{Count: n, Mean: float64(ms) * 1e3, Max: float64(ms) * 2e3}
 		return ph
 	}

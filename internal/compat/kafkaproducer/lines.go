@@ -28,14 +28,14 @@ type lines struct {
 	window  *measure.Histogram
 	counts  measure.Counts
 	lasts   time.Duration
-	steady  bool // the hold has begun, after a warm-up
+	steady  bool // the measurement has begun, after a warm-up
 	printed bool // that it has
 }
 
 func newLines(o *options, p *compat.Program) *lines {
 	return &lines{
 		o: o, p: p, window: measure.NewHistogram(),
-		times: map[string]*measure.Histogram{measure.WarmUp: measure.NewHistogram(), measure.Hold: measure.NewHistogram()},
+		times: map[string]*measure.Histogram{measure.WarmUp: measure.NewHistogram(), measure.Measurement: measure.NewHistogram()},
 	}
 }
 
@@ -61,11 +61,11 @@ func (l *lines) interval(s load.Snapshot) {
 		if all, ok := l.times[r.Phase]; ok && h.Count() > 0 {
 			all.Merge(h)
 		}
-		if r.Phase == measure.Hold && l.o.warmup > 0 && !l.steady {
+		if r.Phase == measure.Measurement && l.o.warmup > 0 && !l.steady {
 			l.steady = true
 			l.open()
 		}
-		if (r.Phase == measure.Hold) == (l.steady || l.o.warmup == 0) {
+		if (r.Phase == measure.Measurement) == (l.steady || l.o.warmup == 0) {
 			if h.Count() > 0 {
 				l.window.Merge(h)
 			}
@@ -130,10 +130,10 @@ func (l *lines) end(d *report.Document) int {
 	}
 	var all, steady sum
 	for _, ph := range d.Phases {
-		if ph.Name == measure.WarmUp || ph.Name == measure.Hold {
+		if ph.Name == measure.WarmUp || ph.Name == measure.Measurement {
 			all.add(ph, l)
 		}
-		if ph.Name == measure.Hold {
+		if ph.Name == measure.Measurement {
 			steady.add(ph, l)
 		}
 		all.end, steady.end = max(all.end, ph.EndS), max(steady.end, ph.EndS)

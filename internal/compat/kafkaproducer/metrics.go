@@ -57,10 +57,10 @@ func metrics(d *report.Document, o *options) []metric {
 	add("producer-metrics", "outgoing-byte-total", client, float64(t.WireBytes))
 	add("producer-metrics", "outgoing-byte-rate", client, per(float64(t.WireBytes), seconds))
 	add("producer-metrics", "incoming-byte-total", client, float64(d.Generator.ReadBytes))
-	add("producer-metrics", "request-total", client, float64(t.Shots))
-	add("producer-metrics", "request-rate", client, per(float64(t.Shots), seconds))
-	add("producer-metrics", "batch-size-avg", client, per(float64(t.WireBytes), float64(t.Shots)))
-	add("producer-metrics", "records-per-request-avg", client, per(float64(t.Sent), float64(t.Shots)))
+	add("producer-metrics", "request-total", client, float64(t.Batches))
+	add("producer-metrics", "request-rate", client, per(float64(t.Batches), seconds))
+	add("producer-metrics", "batch-size-avg", client, per(float64(t.WireBytes), float64(t.Batches)))
+	add("producer-metrics", "records-per-request-avg", client, per(float64(t.Sent), float64(t.Batches)))
 	add("producer-metrics", "record-size-avg", client, per(float64(t.Bytes), float64(t.Sent)))
 	times := func(name string, of func(*report.Phase) *measure.Summary) {
 		n, sum, most := uint64(0), 0.0, math.NaN()
@@ -76,7 +76,7 @@ func metrics(d *report.Document, o *options) []metric {
 		add("producer-metrics", name+"-max", client, most/1e3)
 	}
 	times("request-latency", func(ph *report.Phase) *measure.Summary { return ph.Service })
-	times("record-queue-time", func(ph *report.Phase) *measure.Summary { return ph.Gather })
+	times("record-queue-time", func(ph *report.Phase) *measure.Summary { return ph.Batching })
 	out = append(out, metric{name: "app-info:version:" + client, text: "carronade " + d.Version})
 	slices.SortFunc(out, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
 	return out

@@ -19,7 +19,7 @@ var Tool = compat.Tool{
 }
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
-	read, err := tell(p.Generation, p.Args)
+	read, err := readArgs(p.Generation, p.Args)
 	if err != nil {
 		return 1, err
 	}
@@ -55,7 +55,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 1, nil
 	}
 	l := newLines(o, p)
-	d, err := p.Fire(ctx, o.workload(), compat.Eyes{Interval: l.interval})
+	d, err := p.Fire(ctx, o.workload(), compat.Observer{Interval: l.interval})
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled) && d == nil:
 		return report.ExitInterrupted, nil

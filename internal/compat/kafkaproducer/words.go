@@ -155,7 +155,7 @@ flags:`)
 		}
 		compat.HelpRow(w, 28, name, f.help)
 	}
-	fmt.Fprintf(w, "\n%s%s", compat.OursHelp, differs)
+	fmt.Fprintf(w, "\n%s%s", compat.CommonHelp, differs)
 }
 
 const differs = `

@@ -78,7 +78,7 @@ func TestUnwritten(t *testing.T) {
 			fired := false
 			var out, errs strings.Builder
 			p := &compat.Program{Called: "mongoose", Args: append([]string{"--load-step-id=s", "--load-op-limit-count=3"}, tt.args...), Strict: strict, Out: &out, Err: &errs}
-			p.Fire = func(_ context.Context, w *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+			p.Fire = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
 				for _, e := range w.Entries {
 					if e.Name == "trace" {
 						traced(t, e.Values[0])
@@ -87,7 +87,7 @@ func TestUnwritten(t *testing.T) {
 				fired = true
 				iv := interval(0, false, false)
 				iv.Interval.Failed = 0
-				eyes.Interval(iv)
+				observer.Interval(iv)
 				if !tt.before {
 					block()
 				}

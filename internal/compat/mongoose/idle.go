@@ -13,7 +13,7 @@ func (s *step) warnIdle(warn func(string, ...any)) {
 		why  string
 	}{
 		{"load-batch-size", writes && s.limitC > 0, "records go one by one, as many at once as " + limit + " says; 0 is without limit, and in batches"},
-		{"load-batch-size", writes && s.limitC == 0 && s.rate > 0 && !s.strict, "records go when they are due, as many together as have gathered"},
+		{"load-batch-size", writes && s.limitC == 0 && s.rate > 0 && !s.strict, "records go when they are due, as many together as are due"},
 		{"load-batch-size", writes && s.limitC == 0 && (s.rate == 0 || s.strict) && s.v.number("storage-driver-batch-size") > 0, "--storage-driver-batch-size says how large batches are"},
 		{"load-batch-size", s.work == topical && (s.rate > 0 || s.on != "create" && s.on != "delete"), "a request is for one topic"},
 		{"storage-driver-batch-size", writes && s.limitC > 0, "records go one by one, as many at once as " + limit + " says; 0 is without limit, and in batches"},

@@ -63,7 +63,7 @@ type mark struct {
 	succ, bytes uint64
 }
 
-// A meter gathers metrics. It has one owner.
+// A meter collects metrics. It has one owner.
 type meter struct {
 	s *step
 
@@ -76,7 +76,7 @@ type meter struct {
 	row  mark // the last row's
 	from mark // where the last rate begins: the row before, or the one before that
 
-	batches *batches // of shots of many records; nil: a shot has one
+	batches *batches // of batches of many records; nil: a batch has one
 
 	tickRate, tickBytes float64 // of the last second, smoothed
 	ticked              bool
@@ -96,7 +96,7 @@ func (m *meter) interval(s load.Snapshot) {
 	case nothing:
 		succ, bytes = iv.Sent-iv.Failed, iv.Bytes
 	}
-	service := iv.Service // of shots
+	service := iv.Service // of batches
 	if m.batches != nil {
 		service = m.batches.take()
 	}
@@ -114,14 +114,14 @@ func (m *meter) times(service, response *measure.Histogram) {
 	m.duration.Merge(service)
 }
 
-// batches gather the times of records that go many in a shot: intervals have one
-// time a shot, and mongoose one for each record. Several may use it at once.
+// batches collect the times of records that go many in a batch: intervals have one
+// time a batch, and mongoose one for each record. Several may use it at once.
 type batches struct {
 	mu      sync.Mutex
 	service *measure.Histogram
 }
 
-// fired takes outcomes of shots.
+// fired takes outcomes of batches.
 func (b *batches) fired(out []load.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -195,7 +195,7 @@ func (m *meter) metrics(now time.Time) *metrics {
 		durations: m.duration, latencies: m.latency,
 		duration: m.s.timingOf(m.duration), latency: m.s.timingOf(m.latency),
 	}
-	if n := m.duration.Count(); n > 0 { // of operations: a shot's time is that of each of its records
+	if n := m.duration.Count(); n > 0 { // of operations: a batch's time is that of each of its records
 		out.duration.sum *= float64(m.succ) / float64(n)
 	}
 	if m.at > 0 {

@@ -42,7 +42,7 @@ func try(t *testing.T, p compat.Program, args ...string) tried {
 	got := tried{settings: make(map[string]string)}
 	var out, errs bytes.Buffer
 	p.Called, p.Args, p.Out, p.Err = "mongoose", args, &out, &errs
-	p.Fire = func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+	p.Fire = func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		for _, e := range d.Entries {
 			if old, ok := got.settings[e.Name]; ok && (e.Name == "label" || e.Name == "header") {
 				e.Values = append([]string{old}, e.Values...)
@@ -51,13 +51,13 @@ func try(t *testing.T, p compat.Program, args ...string) tried {
 		}
 		traced(t, got.settings["trace"])
 		for i := range 12 {
-			if eyes.Fired != nil {
-				eyes.Fired([]load.Outcome{
-					{Shot: load.Shot{Events: 5000}, Done: 2 * time.Millisecond, Acked: 5000},
-					{Shot: load.Shot{Events: 2501}, Done: 6 * time.Millisecond, Acked: 2500, Failed: 1},
+			if observer.Fired != nil {
+				observer.Fired([]load.Outcome{
+					{Batch: load.Batch{Events: 5000}, Done: 2 * time.Millisecond, Acked: 5000},
+					{Batch: load.Batch{Events: 2501}, Done: 6 * time.Millisecond, Acked: 2500, Failed: 1},
 				})
 			}
-			eyes.Interval(interval(time.Duration(i)*time.Second, got.settings["rate"] != "", got.settings["op"] == workload.Consume))
+			observer.Interval(interval(time.Duration(i)*time.Second, got.settings["rate"] != "", got.settings["op"] == workload.Consume))
 		}
 		return document(), nil
 	}
@@ -121,7 +121,7 @@ func interval(at time.Duration, due, consumed bool) load.Snapshot {
 	response.RecordN(3*time.Millisecond, 5000)
 	response.RecordN(7*time.Millisecond, 2500)
 	iv := measure.Interval{
-		Phase: "hold", Start: at, End: at + time.Second, InFlight: 4, Set: measure.Set{Service: service},
+		Phase: "measurement", Start: at, End: at + time.Second, InFlight: 4, Set: measure.Set{Service: service},
 		Counts: measure.Counts{Sent: 7501, Acked: 7500, Failed: 1, AckedBytes: 7500 << 10, Bytes: 7501 << 10},
 	}
 	if due {
@@ -130,7 +130,7 @@ func interval(at time.Duration, due, consumed bool) load.Snapshot {
 	if consumed {
 		iv.Counts, iv.Set = measure.Counts{Consumed: 7500, Bytes: 7500 << 10}, measure.Set{}
 	}
-	return load.Snapshot{At: at + time.Second, Phase: "hold", Interval: iv}
+	return load.Snapshot{At: at + time.Second, Phase: "measurement", Interval: iv}
 }
 
 func document() *report.Document {
@@ -149,7 +149,7 @@ func traced(t *testing.T, path string) {
 	if path == "" {
 		return
 	}
-	tr, err := trace.Create(trace.Options{Path: path, Every: 1, Phases: []string{"hold"}, Started: began, Due: func(_ int32, k uint64) time.Duration {
+	tr, err := trace.Create(trace.Options{Path: path, Every: 1, Phases: []string{"measurement"}, Started: began, Due: func(_ int32, k uint64) time.Duration {
 		return time.Duration(k+1) * time.Millisecond
 	}})
 	if err != nil {
@@ -158,10 +158,10 @@ func traced(t *testing.T, path string) {
 	const ms = time.Millisecond
 	f := tr.Feed()
 	f.Fired([]load.Outcome{
-		{Shot: load.Shot{Events: 1, DueFirst: ms, DueLast: ms, Bytes: 1024}, Sent: 2 * ms, Done: 5 * ms, Acked: 1, Place: -1},
-		{Shot: load.Shot{First: 1, Events: 1, DueFirst: 2 * ms, DueLast: 2 * ms, Bytes: 1024}, Sent: 4 * ms, Done: 9 * ms, Acked: 1, Place: -1},
-		{Shot: load.Shot{First: 2, Events: 1, DueFirst: 3 * ms, DueLast: 3 * ms, Bytes: 1024}, Sent: 3 * ms, Done: 4 * ms, Acked: 1, Place: -1},
-		{Shot: load.Shot{First: 3, Events: 1, DueFirst: 4 * ms, DueLast: 4 * ms, Bytes: 1024}, Sent: 5 * ms, Done: 6 * ms, Failed: 1, Class: load.Timeout, Place: -1},
+		{Batch: load.Batch{Events: 1, DueFirst: ms, DueLast: ms, Bytes: 1024}, Sent: 2 * ms, Done: 5 * ms, Acked: 1, Place: -1},
+		{Batch: load.Batch{First: 1, Events: 1, DueFirst: 2 * ms, DueLast: 2 * ms, Bytes: 1024}, Sent: 4 * ms, Done: 9 * ms, Acked: 1, Place: -1},
+		{Batch: load.Batch{First: 2, Events: 1, DueFirst: 3 * ms, DueLast: 3 * ms, Bytes: 1024}, Sent: 3 * ms, Done: 4 * ms, Acked: 1, Place: -1},
+		{Batch: load.Batch{First: 3, Events: 1, DueFirst: 4 * ms, DueLast: 4 * ms, Bytes: 1024}, Sent: 5 * ms, Done: 6 * ms, Failed: 1, Class: load.Timeout, Place: -1},
 	})
 	if r := tr.Close(); r.Err != nil {
 		t.Fatal(r.Err)
@@ -232,7 +232,7 @@ func TestEveryOption(t *testing.T) {
 		{"storage-net-node-addrs", "a,b/c", nil, `refused "b/c:9092" is no HOST`},
 		{"item-type", "path", []string{"--load-op-limit-count=3"}, "topic "},
 		{"item-type", "token", nil, "refused no tokens"},
-		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--item-data-size=1KB"}, "events-per-shot=20"},
+		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--item-data-size=1KB"}, "batch-events=20"},
 		{"load-batch-size", "0", nil, "refused at least"},
 		{"load-op-limit-count", "77", nil, "count=77"},
 		{"load-op-limit-count", "77", nil, "count-at-most=true"},
@@ -321,7 +321,7 @@ func TestEveryOption(t *testing.T) {
 		{"storage-auth-uid", "f", nil, "refused never logged in"},
 		{"storage-driver-type", "dummy-mock", nil, "target=null://mongoose"},
 		{"storage-driver-type", "s3", nil, "refused no driver here"},
-		{"storage-driver-limit-concurrency", "12", nil, "callers=12"},
+		{"storage-driver-limit-concurrency", "12", nil, "concurrency=12"},
 		{"storage-driver-limit-concurrency", "12", []string{"--load-op-limit-rate=5"}, "max-in-flight=12"},
 		{"storage-driver-limit-queue-input", "12", nil, "said does nothing"},
 		{"storage-driver-threads", "3", nil, "clients=3"},
@@ -410,7 +410,7 @@ func TestAliases(t *testing.T) {
 		}
 	}
 	got := try(t, compat.Program{}, "--test-step-limit-count=5", "--load-limit-concurrency=3", "--storage-driver-remote", "--create")
-	if got.settings["count"] != "5" || got.settings["callers"] != "3" || strings.Count(got.errs, "\n") != 3 ||
+	if got.settings["count"] != "5" || got.settings["concurrency"] != "3" || strings.Count(got.errs, "\n") != 3 ||
 		!strings.Contains(got.errs, "--test-step-limit-count is deprecated, it is --load-op-limit-count") {
 		t.Errorf("got %v and %q", got.settings, got.errs)
 	}

@@ -72,20 +72,20 @@ func (n *namer) name(id int64) string {
 	return n.prefix + strings.ToLower(strconv.FormatInt(rest, n.radix))
 }
 
-// of is the name and the number of a record that is told apart by two numbers of
+// of is the name and the number of a record that is distinguished by two numbers of
 // ours: the same in every list and trace of a run.
-func (n *namer) of(stripe, event int64) (name string, id int64) {
+func (n *namer) of(stream, event int64) (name string, id int64) {
 	if n.kind != "random" {
 		id = n.start + n.step*(event+1)
 		if n.kind == "desc" {
 			id = n.start - n.step*(event+1)
 		}
-		if stripe == 0 {
+		if stream == 0 {
 			return n.name(id), id
 		}
-		return n.name(id) + "." + strconv.FormatInt(stripe, 10), id
+		return n.name(id) + "." + strconv.FormatInt(stream, 10), id
 	}
-	x := uint64(n.start) + uint64(stripe+1)*0x9e3779b97f4a7c15 + uint64(event+1)*0xbf58476d1ce4e5b9
+	x := uint64(n.start) + uint64(stream+1)*0x9e3779b97f4a7c15 + uint64(event+1)*0xbf58476d1ce4e5b9
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	id = int64((x ^ x>>31) >> 1)

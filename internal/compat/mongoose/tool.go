@@ -98,7 +98,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		}
 	}
 	m, above := newMeter(s), newThreshold(s, f, p.Out)
-	eyes := compat.Eyes{Interval: func(iv load.Snapshot) {
+	observer := compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
 		if iv.Phase != measure.Drain {
 			above.interval(iv)
@@ -111,9 +111,9 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	}}
 	if s.work == creating && s.limitC == 0 {
 		m.batches = &batches{service: measure.NewHistogram()}
-		eyes.Fired = m.batches.fired
+		observer.Fired = m.batches.fired
 	}
-	d, err := p.Fire(ctx, s.workload(rows), eyes)
+	d, err := p.Fire(ctx, s.workload(rows), observer)
 	if err != nil {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil
@@ -124,7 +124,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		fmt.Fprintf(p.Err, "%s: reading has no times of single operations: a record was there before it was asked for, and the columns of times are 0\n", p.Called)
 	}
 	above.end()
-	if m.batches != nil { // what was settled as the last interval closed
+	if m.batches != nil { // what was completed as the last interval closed
 		left := m.batches.take()
 		m.latency.Merge(left)
 		if s.rate == 0 {
@@ -151,7 +151,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			s.id, double(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), double(last.meanRate))))
 	}
 	s.end(p, f, t, last)
-	tell(p, d)
+	printDoubts(p, d)
 	code := d.ExitCode()
 	switch {
 	case s.strict && code != report.ExitInterrupted:
@@ -162,8 +162,8 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	return code, nil
 }
 
-// tell says on stderr what a report says of itself and no line shows.
-func tell(p *compat.Program, d *report.Document) {
+// printDoubts says on stderr what a report says of itself and no line shows.
+func printDoubts(p *compat.Program, d *report.Document) {
 	var said []string
 	for _, f := range d.Failures {
 		said = append(said, fmt.Sprintf("%d records failed (%s): %s", f.Events, f.Class, f.Text))
@@ -214,5 +214,5 @@ func help(p *compat.Program) {
 			compat.HelpRow(p.Out, 6, "", "is refused: "+o.why)
 		}
 	}
-	fmt.Fprintf(p.Out, "\n%s%s", compat.OursHelp, differs)
+	fmt.Fprintf(p.Out, "\n%s%s", compat.CommonHelp, differs)
 }

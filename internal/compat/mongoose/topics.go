@@ -82,7 +82,7 @@ func (s *step) topicLoad(names *namer) compat.TopicLoad {
 
 // A topicMeter counts operations on topics.
 type topicMeter struct {
-	mu sync.Mutex // while the load goes on, held by whoever counts or samples
+	mu sync.Mutex // while the load goes on, of whoever counts or samples
 	*meter
 	succ, fail, bytes uint64        // since the last tick
 	flying, each      int           // requests on the way, and operations in each

@@ -99,7 +99,7 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 			o.status = statusCodes[*r.Class]
 		}
 	}
-	name, id := t.names.of(r.Stripe, r.Event)
+	name, id := t.names.of(r.Stream, r.Event)
 	if r.Key != nil {
 		name = *r.Key
 		if n, err := strconv.ParseInt(name, t.names.radix, 64); err == nil {

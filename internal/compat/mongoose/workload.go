@@ -216,11 +216,11 @@ func (s *step) pace(d *compat.Draft) {
 		d.Setf("linger", "--storage-net-linger", "%dms", s.v.number("storage-net-linger"))
 	}
 	if s.limitC > 0 {
-		d.Set("events-per-shot", limit, "1")
+		d.Set("batch-events", limit, "1")
 		if s.rate > 0 {
 			d.Set("max-in-flight", limit, strconv.Itoa((s.limitC+clients-1)/clients))
 		} else {
-			d.Set("callers", limit, strconv.Itoa(s.limitC))
+			d.Set("concurrency", limit, strconv.Itoa(s.limitC))
 		}
 		return
 	}
@@ -238,6 +238,6 @@ func (s *step) pace(d *compat.Draft) {
 	d.Set("batch-size", "--storage-driver-request-size", strconv.FormatInt(s.request, 10))
 	if s.rate == 0 {
 		fit := max(1, (s.request-perRequest)/(s.high+s.beside()+perRecord))
-		d.Set("events-per-shot", "--load-batch-size", strconv.FormatInt(min(s.batch, fit), 10))
+		d.Set("batch-events", "--load-batch-size", strconv.FormatInt(min(s.batch, fit), 10))
 	}
 }

@@ -197,7 +197,7 @@ func (m *metrics) add(s *load.Snapshot) bool {
 		return false
 	}
 	m.at = iv.End
-	m.sends.add(iv.Shots, length)
+	m.sends.add(iv.Batches, length)
 	m.acks.add(messages(iv.Acked, m.batch), length)
 	m.events.add(iv.Acked, length)
 	m.bytes.add(iv.WireBytes, length)
@@ -218,7 +218,7 @@ func (m *metrics) end(d *report.Document) {
 	if t.ElapsedS <= 0 {
 		return
 	}
-	m.sends.whole = float64(t.Shots) / t.ElapsedS
+	m.sends.whole = float64(t.Batches) / t.ElapsedS
 	m.acks.whole = t.EventsPerS / float64(m.batch)
 	m.events.whole = t.EventsPerS
 	m.bytes.whole = float64(t.WireBytes) / t.ElapsedS

@@ -14,8 +14,8 @@ import (
 // forward-decaying one (G. Cormode et al., 2009) of 1,028 values, in which those
 // of the last five minutes or so are most likely.
 type reservoir struct {
-	held held
-	r    *rand.Rand
+	priorityHeap priorityHeap
+	r            *rand.Rand
 }
 
 const (
@@ -33,11 +33,11 @@ func (s *reservoir) add(h *measure.Histogram, at time.Duration) {
 			// The logarithm of e^(alpha t) / u, which a week does not overflow.
 			v := kept{priority: weight - math.Log(1-s.r.Float64()), value: min(top, h.Max())}
 			switch {
-			case len(s.held) < reservoirSize:
-				heap.Push(&s.held, v)
-			case v.priority > s.held[0].priority:
-				s.held[0] = v
-				heap.Fix(&s.held, 0)
+			case len(s.priorityHeap) < reservoirSize:
+				heap.Push(&s.priorityHeap, v)
+			case v.priority > s.priorityHeap[0].priority:
+				s.priorityHeap[0] = v
+				heap.Fix(&s.priorityHeap, 0)
 			}
 		}
 	})
@@ -46,12 +46,12 @@ func (s *reservoir) add(h *measure.Histogram, at time.Duration) {
 // quantile interpolates between the values around q*(n+1), as Yammer's snapshot
 // does.
 func (s *reservoir) quantile(q float64) time.Duration {
-	n := len(s.held)
+	n := len(s.priorityHeap)
 	if n == 0 {
 		return 0
 	}
 	values := make([]time.Duration, n)
-	for i, k := range s.held {
+	for i, k := range s.priorityHeap {
 		values[i] = k.value
 	}
 	slices.Sort(values)
@@ -72,14 +72,14 @@ type kept struct {
 	value    time.Duration
 }
 
-// held is a heap whose first has the lowest priority.
-type held []kept
+// priorityHeap is a heap whose first has the lowest priority.
+type priorityHeap []kept
 
-func (h held) Len() int           { return len(h) }
-func (h held) Less(i, j int) bool { return h[i].priority < h[j].priority }
-func (h held) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *held) Push(v any)        { *h = append(*h, v.(kept)) }
-func (h *held) Pop() any {
+func (h priorityHeap) Len() int           { return len(h) }
+func (h priorityHeap) Less(i, j int) bool { return h[i].priority < h[j].priority }
+func (h priorityHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *priorityHeap) Push(v any)        { *h = append(*h, v.(kept)) }
+func (h *priorityHeap) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
 	return last

@@ -34,22 +34,22 @@ func tried(t *testing.T, strict bool, args ...string) (got trial) {
 	t.Helper()
 	dir := t.TempDir()
 	p := compat.Program{Called: "riemann-load.sh", Args: append([]string{"-r", dir}, args...), Strict: strict}
-	got.Said = compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+	got.Said = compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		if slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains(e.Values, "riemann://nobody:1") }) {
 			return nil, errors.New("nobody is there")
 		}
-		eyes.Opened()
+		observer.Opened()
 		var all measure.Counts
 		interval := func(start, end time.Duration, n, inFlight uint64, each time.Duration) {
 			h := measure.NewHistogram()
 			h.RecordN(each, n-n/10)
 			h.RecordN(10*each, n/10)
 			iv := measure.Interval{
-				Phase: "hold", Start: start, End: end, Set: measure.Set{Service: h}, InFlight: inFlight,
-				Counts: measure.Counts{Sent: n, Acked: n, Shots: n, Answered: n, WireBytes: 22 * n},
+				Phase: "measurement", Start: start, End: end, Set: measure.Set{Service: h}, InFlight: inFlight,
+				Counts: measure.Counts{Sent: n, Acked: n, Batches: n, Answered: n, WireBytes: 22 * n},
 			}
 			all.Add(iv.Counts)
-			eyes.Interval(load.Snapshot{At: end, Phase: "hold", Interval: iv, Total: all})
+			observer.Interval(load.Snapshot{At: end, Phase: "measurement", Interval: iv, Total: all})
 		}
 		interval(0, time.Second, 1000, 100, time.Millisecond)
 		interval(time.Second, 2*time.Second, 2000, 200, 2*time.Millisecond)
@@ -57,7 +57,7 @@ func tried(t *testing.T, strict bool, args ...string) (got trial) {
 		interval(3*time.Second, 3200*time.Millisecond, 200, 0, 3*time.Millisecond)
 		return &report.Document{
 			Stopped: load.Interrupted, Totals: report.Totals{Counts: all, ElapsedS: 3.2, EventsPerS: 4200 / 3.2},
-			Failures: []measure.Failure{{Class: "refused", Text: "overloaded", Events: 3, Shots: 3}},
+			Failures: []measure.Failure{{Class: "refused", Text: "overloaded", Events: 3, Batches: 3}},
 		}, nil
 	})
 	got.files = map[string]string{}
@@ -256,15 +256,15 @@ func TestFlags(t *testing.T) {
 		said   string
 	}{
 		{"nothing", false, nil, map[string]string{
-			"target": "riemann://localhost:5555", "clients": "1", "threads": "1", "events-per-shot": "1", "max-in-flight": "16384", "interval": "1s",
-			"service": "load-test", "host": "none", "metric": "1", "metric-type": "float", "time": "none", "callers": "", "rate": "", "for": "",
+			"target": "riemann://localhost:5555", "clients": "1", "threads": "1", "batch-events": "1", "max-in-flight": "16384", "interval": "1s",
+			"service": "load-test", "host": "none", "metric": "1", "metric-type": "float", "time": "none", "concurrency": "", "rate": "", "for": "",
 		}, ""},
 		{"the published run", false, []string{"localhost:5555"}, map[string]string{"target": "riemann://localhost:5555"}, ""},
 		{"workers bring connections", false, []string{"-w", "3"}, map[string]string{"clients": "3", "threads": "3"}, ""},
 		{"more connections than workers", false, []string{"-w2", "-c", "4"}, map[string]string{"clients": "4", "threads": "2"}, ""},
 		{"of which the tool used two", true, []string{"-w2", "-c", "4"}, map[string]string{"clients": "2", "threads": "2"}, ""},
-		{"a batch", false, []string{"--batch-size=400", "--connections", "5"}, map[string]string{"events-per-shot": "400", "clients": "5", "max-in-flight": "50"}, ""},
-		{"the first of two", false, []string{"-b", "2", "-b", "3"}, map[string]string{"events-per-shot": "2"}, ""},
+		{"a batch", false, []string{"--batch-size=400", "--connections", "5"}, map[string]string{"batch-events": "400", "clients": "5", "max-in-flight": "50"}, ""},
+		{"the first of two", false, []string{"-b", "2", "-b", "3"}, map[string]string{"batch-events": "2"}, ""},
 		{"threads of its library", false, []string{"--netty-workers=2"}, map[string]string{"threads": "1"}, "warning: -n 2 means nothing here"},
 		{"a buffer", false, []string{"-s", "8192"}, map[string]string{"send-buffer": ""}, "warning: -s 8192 means nothing"},
 		{"two addresses", false, []string{"a:1", "b:2"}, map[string]string{"target": "riemann://a:1"}, "warning: b:2 is left out"},
@@ -326,11 +326,11 @@ func TestReportsLost(t *testing.T) {
 		var o, e bytes.Buffer
 		p := &compat.Program{
 			Called: "riemann-load", Args: []string{"-r", dir}, Strict: strict, Out: &o, Err: &e,
-			Fire: func(_ context.Context, _ *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+			Fire: func(_ context.Context, _ *workload.Document, observer compat.Observer) (*report.Document, error) {
 				if err := os.RemoveAll(dir); err != nil {
 					t.Error(err)
 				}
-				eyes.Interval(load.Snapshot{At: time.Second, Phase: "hold", Interval: measure.Interval{Phase: "hold", End: time.Second}})
+				observer.Interval(load.Snapshot{At: time.Second, Phase: "measurement", Interval: measure.Interval{Phase: "measurement", End: time.Second}})
 				return &report.Document{Trust: measure.Trust{OK: true}}, nil
 			},
 		}
@@ -391,8 +391,8 @@ func TestReservoir(t *testing.T) {
 		}
 		s.add(h, time.Duration(at)*time.Second)
 	}
-	if len(s.held) != reservoirSize {
-		t.Errorf("holds %d, want %d", len(s.held), reservoirSize)
+	if len(s.priorityHeap) != reservoirSize {
+		t.Errorf("holds %d, want %d", len(s.priorityHeap), reservoirSize)
 	}
 	if got := s.quantile(0.5); got != time.Second {
 		t.Errorf("the median is %v, want 1s", got)

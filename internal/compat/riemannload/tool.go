@@ -36,7 +36,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 1, fmt.Errorf("--generation %s: riemann-load has 2013 only", p.Generation)
 	}
 	if slices.Contains(p.Args, "--help") || slices.Contains(p.Args, "-h") {
-		fmt.Fprintf(p.Out, "%s\n%s%s", usage, compat.OursHelp, differs)
+		fmt.Fprintf(p.Out, "%s\n%s%s", usage, compat.CommonHelp, differs)
 		return 0, nil
 	}
 	o, err := parse(p.Args)
@@ -65,7 +65,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	m := newMetrics(&o, p.Strict)
 	files := newFiles(dir)
 	var drawn curves
-	d, err := p.Fire(ctx, o.workload(p.Strict), compat.Eyes{
+	d, err := p.Fire(ctx, o.workload(p.Strict), compat.Observer{
 		Opened: func() {}, // it goes on until it is interrupted, as everybody knows
 		Interval: func(s load.Snapshot) {
 			if !m.add(&s) {
@@ -96,7 +96,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		m.end(d)
 		fmt.Fprint(p.Out, m.block(time.Now()))
 		for _, f := range d.Failures {
-			fmt.Fprintf(p.Err, "%d messages were not acked: %s: %s\n", f.Shots, f.Class, f.Text)
+			fmt.Fprintf(p.Err, "%d messages were not acked: %s: %s\n", f.Batches, f.Class, f.Text)
 		}
 	}
 	code := exit(d, p.Strict)
@@ -153,7 +153,7 @@ func (o *options) workload(strict bool) *workload.Document {
 	}
 	d.Set("clients", "-c", strconv.Itoa(clients))
 	d.Set("threads", "-w", strconv.Itoa(min(o.workers, clients)))
-	d.Set("events-per-shot", "-b", strconv.Itoa(o.batch))
+	d.Set("batch-events", "-b", strconv.Itoa(o.batch))
 	d.Set("max-in-flight", "-b", strconv.Itoa(max(leastUnacked, unackedBytes/(oneEvent-eventBytes+eventBytes*o.batch))))
 	d.Set("interval", "riemann-load", "1s")
 	for _, f := range [][2]string{

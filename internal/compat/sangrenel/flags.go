@@ -199,7 +199,7 @@ func (o *options) workload(last bool) *workload.Document {
 	}
 	d.Set("size", "-message-size", strconv.Itoa(size))
 	d.Set("payload", "sangrenel", payload)
-	d.Set("events-per-shot", "-message-batch-size", strconv.Itoa(batch))
+	d.Set("batch-events", "-message-batch-size", strconv.Itoa(batch))
 	d.Set("clients", "-workers", strconv.Itoa(o.workers))
 	d.Set("max-in-flight", "-writers-per-worker", strconv.Itoa(writers))
 	d.Setf("interval", "-interval", "%ds", o.interval)
@@ -207,7 +207,7 @@ func (o *options) workload(last bool) *workload.Document {
 	case last && o.rate < unlimited && !o.noop:
 		d.Setf("rate", "-produce-rate", "%d/s", o.rate)
 	case !o.noop:
-		d.Set("callers", "-writers-per-worker", strconv.Itoa(o.workers*writers))
+		d.Set("concurrency", "-writers-per-worker", strconv.Itoa(o.workers*writers))
 	}
 	if o.graphiteIP != "" {
 		d.Set("graphite", "-graphite-ip", net.JoinHostPort(o.graphiteIP, cmp.Or(o.graphitePort, "2003")))

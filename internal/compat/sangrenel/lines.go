@@ -18,7 +18,7 @@ type printer interface {
 	start()
 	opened()
 	interval(load.Snapshot)
-	told(error) // Graphite was told of an interval, or was not
+	published(error) // Graphite was told of an interval, or was not
 	end()
 }
 
@@ -42,7 +42,7 @@ func (l *lines2014) opened() {
 }
 
 func (l *lines2014) interval(s load.Snapshot) {
-	if s.Phase != measure.Hold {
+	if s.Phase != measure.Measurement {
 		return
 	}
 	rate := taken(&s, l.o.noop, false)
@@ -67,7 +67,7 @@ func (l *lines2014) interval(s load.Snapshot) {
 		time.Now().Format(time.RFC3339), output(shown*float64(l.o.size)), shown, l.o.topic, ms)
 }
 
-func (l *lines2014) told(error) {} // it knew no Graphite
+func (l *lines2014) published(error) {} // it knew no Graphite
 
 func (l *lines2014) end() {
 	fmt.Fprintln(l.p.Out)
@@ -106,7 +106,7 @@ func (l *lines2022) logf(format string, args ...any) {
 }
 
 func (l *lines2022) interval(s load.Snapshot) {
-	if s.Phase != measure.Hold {
+	if s.Phase != measure.Measurement {
 		return
 	}
 	iv := &s.Interval
@@ -124,7 +124,7 @@ func (l *lines2022) interval(s load.Snapshot) {
 	h := l.batches(iv)
 	count := h.Count()
 	if l.o.unanswered() {
-		count = iv.Shots
+		count = iv.Batches
 	}
 	fmt.Fprintf(l.p.Out, "> Batches: %.2f batches/sec. | %s p99 | %s HMean | %s Min | %s Max\n",
 		perSecond(iv, count), micros(h.Percentile(99)), micros(harmonic(h)), micros(h.Min()), micros(h.Max()))
@@ -161,7 +161,7 @@ func (l *lines2022) batches(iv *measure.Interval) *measure.Histogram {
 	return h
 }
 
-func (l *lines2022) told(err error) {
+func (l *lines2022) published(err error) {
 	if err != nil {
 		l.logf("Graphite unreachable: %s", err)
 		return

@@ -19,12 +19,12 @@ import (
 	"carronade/measure"
 )
 
-// A fake is a run that never was: 10,000 messages of shots in five seconds, a
+// A fake is a run that never was: 10,000 messages of batches in five seconds, a
 // tenth of them slower than the rest, or what a test makes of it.
 type fake struct {
-	interval measure.Interval
-	report   report.Document
-	told     []error
+	interval  measure.Interval
+	report    report.Document
+	published []error
 }
 
 func newFake() *fake {
@@ -33,8 +33,8 @@ func newFake() *fake {
 	h.RecordN(11*time.Millisecond, 1000)
 	return &fake{
 		interval: measure.Interval{
-			Phase: "hold", End: 5 * time.Second, Set: measure.Set{Service: h},
-			Counts: measure.Counts{Sent: 10_002, Acked: 10_001, Failed: 1, Shots: 10_000, Answered: 10_000},
+			Phase: "measurement", End: 5 * time.Second, Set: measure.Set{Service: h},
+			Counts: measure.Counts{Sent: 10_002, Acked: 10_001, Failed: 1, Batches: 10_000, Answered: 10_000},
 		},
 		report: report.Document{Stopped: load.Interrupted, Trust: measure.Trust{OK: true}},
 	}
@@ -54,17 +54,17 @@ func (f *fake) fired(t *testing.T, strict bool, args ...string) result {
 	var o, e bytes.Buffer
 	p := &compat.Program{
 		Called: "sangrenel", Args: args, Strict: strict, Out: &o, Err: &e,
-		Fire: func(_ context.Context, d *workload.Document, eyes compat.Eyes) (*report.Document, error) {
+		Fire: func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
 			for _, entry := range d.Entries {
 				r.settings[entry.Name] = strings.Join(entry.Values, " ")
 			}
-			if eyes.Zeros != strict {
-				t.Errorf("a p99 of 0 is told where there is none: %v", eyes.Zeros)
+			if observer.Zeros != strict {
+				t.Errorf("a p99 of 0 is told where there is none: %v", observer.Zeros)
 			}
-			eyes.Opened()
-			eyes.Interval(load.Snapshot{Phase: "hold", Interval: f.interval})
-			for _, err := range f.told {
-				eyes.Told(err)
+			observer.Opened()
+			observer.Interval(load.Snapshot{Phase: "measurement", Interval: f.interval})
+			for _, err := range f.published {
+				observer.Published(err)
 			}
 			return &f.report, nil
 		},
@@ -226,7 +226,7 @@ func TestBins(t *testing.T) {
 // What Graphite was told, and was not, is said as Go's log package says it.
 func TestGraphiteLines(t *testing.T) {
 	f := newFake()
-	f.told = []error{nil, errors.New("dial tcp: refused")}
+	f.published = []error{nil, errors.New("dial tcp: refused")}
 	got := f.fired(t, false, "-graphite-ip=10.0.0.1")
 	if !whole(`(?s).*`+date+`Metrics flushed to Graphite\n`+date+`Graphite unreachable: dial tcp: refused\n`, got.errs) {
 		t.Errorf("stderr:\n%s", got.errs)
@@ -282,12 +282,12 @@ func TestWorkload(t *testing.T) {
 		want map[string]string // "" is absent
 	}{
 		{"nothing", nil, map[string]string{
-			"target": "kafka://localhost:9092/sangrenel", "callers": "5", "clients": "1", "events-per-shot": "1", "size": "300", "payload": payload, "acks": "1", "interval": "5s", "rate": "",
+			"target": "kafka://localhost:9092/sangrenel", "concurrency": "5", "clients": "1", "batch-events": "1", "size": "300", "payload": payload, "acks": "1", "interval": "5s", "rate": "",
 		}},
 		{"the seed's", []string{"--size=2500", "--workers=8", "--topic=rep", "--brokers=a:1, b:2"}, map[string]string{
-			"target": "kafka://a:1,b:2/rep", "callers": "40", "clients": "8", "size": "2500",
+			"target": "kafka://a:1,b:2/rep", "concurrency": "40", "clients": "8", "size": "2500",
 		}},
-		{"noop", []string{"-noop", "-tls", "-topic=a/b"}, map[string]string{"target": "null://noop", "callers": "", "rate": "", "tls": "", "payload": payload}},
+		{"noop", []string{"-noop", "-tls", "-topic=a/b"}, map[string]string{"target": "null://noop", "concurrency": "", "rate": "", "tls": "", "payload": payload}},
 		{"half a certificate", []string{"-tls", "-tls-cert-file=c.pem"}, map[string]string{"tls": "true", "tls-cert": "", "tls-key": ""}},
 		{"a certificate", []string{"-tls", "-tls-cert-file=c.pem", "-tls-key-file=k.pem"}, map[string]string{"tls-cert": "c.pem", "tls-key": "k.pem"}},
 		{"this host's series", []string{"-graphite-ip=::1", "-graphite-port=2013"}, map[string]string{"graphite": "[::1]:2013", "graphite-prefix": host}},
@@ -295,7 +295,7 @@ func TestWorkload(t *testing.T) {
 			"-message-batch-size=100", "-produce-rate=5000", "-compression=gzip", "-required-acks=all", "-writers-per-worker=3", "-interval=2",
 			"-tls", "-tls-ca-cert=ca.pem", "-graphite-ip=10.0.0.1", "-graphite-metrics-prefix=lab",
 		}, map[string]string{
-			"rate": "5000/s", "callers": "", "events-per-shot": "100", "compression": "gzip", "acks": "all", "max-in-flight": "3", "interval": "2s",
+			"rate": "5000/s", "concurrency": "", "batch-events": "100", "compression": "gzip", "acks": "all", "max-in-flight": "3", "interval": "2s",
 			"tls": "true", "tls-ca": "ca.pem", "tls-cert": "", "graphite": "10.0.0.1:2003", "graphite-prefix": "lab",
 		}},
 	} {

@@ -38,7 +38,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	err := fs.Parse(p.Args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(p.Err, "%s\n%s%s", said.String(), compat.OursHelp, differs)
+		fmt.Fprintf(p.Err, "%s\n%s%s", said.String(), compat.CommonHelp, differs)
 		return 0, nil
 	case err != nil:
 		p.Err.Write(said.Bytes()) //nolint:errcheck // nobody reads
@@ -59,7 +59,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		pr = &lines2022{o: &o, p: p}
 	}
 	pr.start()
-	d, err := p.Fire(ctx, o.workload(last), compat.Eyes{Opened: pr.opened, Interval: pr.interval, Told: pr.told, Zeros: p.Strict})
+	d, err := p.Fire(ctx, o.workload(last), compat.Observer{Opened: pr.opened, Interval: pr.interval, Published: pr.published, Zeros: p.Strict})
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, nil //nolint:nilerr // it was interrupted, which is no error

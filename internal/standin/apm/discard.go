@@ -32,7 +32,7 @@ type discard struct {
 	conns map[*discardConn]struct{}
 	past  sinkCounts
 
-	desks []*desk // each serves some of the connections; none: each has a goroutine
+	ringServers []*ringServer // each serves some of the connections; none: each has a goroutine
 }
 
 type sinkCounts struct{ connections, requests, bytes uint64 }
@@ -41,7 +41,7 @@ type sinkCounts struct{ connections, requests, bytes uint64 }
 // line.
 type discardConn struct {
 	net.Conn
-	hangUp          func() // of one that a desk has; nil: Close does
+	hangUp          func() // of one that a ring server has; nil: Close does
 	requests, bytes atomic.Uint64
 
 	_ [64]byte
@@ -52,13 +52,13 @@ const (
 	worthDropping = 16 << 10 // bytes: fewer cost less to read with the next head
 )
 
-// makeDesks makes the desks; tests have none, too.
-var makeDesks = newDesks
+// makeRingServers makes the ring servers; tests have none, too.
+var makeRingServers = newRingServers
 
 func newDiscard(s *Server) *discard {
 	d := &discard{s: s, conns: map[*discardConn]struct{}{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	d.desks = makeDesks(d)
+	d.ringServers = makeRingServers(d)
 	return d
 }
 
@@ -86,7 +86,7 @@ func (d *discard) close(ln net.Listener) error {
 		}
 	}
 	d.mu.Unlock()
-	for _, k := range d.desks {
+	for _, k := range d.ringServers {
 		k.close()
 	}
 	return err
@@ -124,7 +124,7 @@ func (d *discard) accept(ln net.Listener) {
 		n := d.past.connections
 		d.wg.Add(1)
 		d.mu.Unlock()
-		if len(d.desks) > 0 && d.desks[n%uint64(len(d.desks))].take(c) {
+		if len(d.ringServers) > 0 && d.ringServers[n%uint64(len(d.ringServers))].take(c) {
 			continue
 		}
 		go func() {
@@ -187,8 +187,8 @@ func (d *discard) serve(c *discardConn) error {
 	}
 }
 
-// tell answers a GET, whatever it asks for, by the counters.
-func (d *discard) tell() []byte {
+// counters answers a GET, whatever it asks for, by the counters.
+func (d *discard) counters() []byte {
 	f := figures(d.s.Counts())
 	f["discards"] = true       // so that nobody takes its limit for a server's
 	text, _ := json.Marshal(f) // of numbers alone

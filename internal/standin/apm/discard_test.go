@@ -14,19 +14,19 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// byBoth runs a test on the discard server with desks, where the system has
+// byBoth runs a test on the discard server with ring servers, where the system has
 // what they need, and with a goroutine for each connection.
 func byBoth(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	for _, way := range []struct {
-		name  string
-		desks func(*discard) []*desk
-	}{{"desks", newDesks}, {"goroutines", func(*discard) []*desk { return nil }}} {
+		name        string
+		ringServers func(*discard) []*ringServer
+	}{{"ring servers", newRingServers}, {"goroutines", func(*discard) []*ringServer { return nil }}} {
 		t.Run(way.name, func(t *testing.T) {
-			makeDesks = way.desks
-			defer func() { makeDesks = newDesks }()
+			makeRingServers = way.ringServers
+			defer func() { makeRingServers = newRingServers }()
 			s := start(t, Options{Discard: true})
-			if way.name == "desks" && len(s.sink.desks) == 0 {
+			if way.name == "ring servers" && len(s.sink.ringServers) == 0 {
 				t.Skip("no io_uring here")
 			}
 			test(t, s)

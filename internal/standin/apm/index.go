@@ -154,7 +154,7 @@ func (x *indexer) fail(n int, why string) {
 	}
 }
 
-// write gathers documents and writes them, until docs is closed.
+// write collects documents and writes them, until docs is closed.
 func (x *indexer) write() {
 	var batch []document
 	size := 0
@@ -207,7 +207,7 @@ func (x *indexer) bulk(batch []document) {
 		status, text, err := x.call(http.MethodPost, "/_bulk?filter_path=items.*.status,items.*.error", body)
 		switch {
 		case err == nil && status/100 == 2:
-			left = x.settle(left, text)
+			left = x.keepOutcomes(left, text)
 		case err == nil && status != http.StatusTooManyRequests && status < 500:
 			x.fail(len(left), fmt.Sprintf("the index answers %d: %.200s", status, text))
 			return
@@ -226,8 +226,8 @@ func (x *indexer) bulk(batch []document) {
 	}
 }
 
-// settle reads what became of each document, and returns those to try again.
-func (x *indexer) settle(sent []document, text []byte) (again []document) {
+// keepOutcomes reads what became of each document, and returns those to try again.
+func (x *indexer) keepOutcomes(sent []document, text []byte) (again []document) {
 	var answer struct {
 		Items []map[string]struct {
 			Status int

@@ -36,7 +36,7 @@ type Options struct {
 	Queue uint64  // events accepted and not yet indexed, at most; 0: no bound
 	Drain float64 // events a second taken from the queue where nothing is indexed; 0: at once
 
-	Delay  time.Duration // each answer is held back so long
+	Delay  time.Duration // each answer is delayed by this
 	Stall  fault.Stall
 	Errors []ErrorRule // answers to requests with events
 	Seed   uint64      // of the draws of errors

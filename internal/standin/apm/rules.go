@@ -390,7 +390,7 @@ func (n *node) together(line ruleLine, s string) error {
 	return nil
 }
 
-// The rules of all events, by how a line or document is told apart.
+// The rules of all events, by how a line or document is distinguished.
 type rules struct {
 	v2, rum      map[string]*node // of lines, by the name they begin with
 	transactions *node            // documents of v1

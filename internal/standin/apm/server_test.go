@@ -275,7 +275,7 @@ func TestQueueRoomIsExact(t *testing.T) {
 	<-stopped
 }
 
-func TestAtMostFiveErrorsAreTold(t *testing.T) {
+func TestAtMostFiveErrorsAreSaid(t *testing.T) {
 	s := start(t, Options{})
 	_, text := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat("{\"span\":{}}\n", 20)))
 	var a answer

@@ -164,7 +164,7 @@ func (k *skimmer) line(p []byte) (rest []byte, err error) {
 func (k *skimmer) answer() {
 	k.at = inHead
 	if k.q.get {
-		k.out = append(k.out, k.d.tell()...)
+		k.out = append(k.out, k.d.counters()...)
 	} else {
 		k.c.requests.Add(1)
 		k.c.bytes.Add(uint64(k.size))

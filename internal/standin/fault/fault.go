@@ -67,7 +67,7 @@ func (s Stall) Left(since time.Duration) time.Duration {
 
 // Bind adds the flags of a delay and a stall to fs.
 func Bind(fs *pflag.FlagSet, delay *time.Duration, stall *Stall) {
-	fs.Var(setting.Duration(delay), "delay", "hold each answer back for so long")
+	fs.Var(setting.Duration(delay), "delay", "delay each answer by this much")
 	fs.Var(&setting.Value[Stall]{To: stall, Parse: ParseStall, Format: Stall.String, Kind: "stall"}, "stall", "neither read nor answer, `EVERY/LENGTH` such as 10s/1s")
 }
 

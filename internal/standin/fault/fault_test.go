@@ -81,7 +81,7 @@ func TestDelay(t *testing.T) {
 			}
 			got = append(got, time.Since(begin))
 		}
-		// Each is held back for itself: they do not queue behind each other.
+		// Each is delayed for itself: they do not queue behind each other.
 		want := []time.Duration{5 * time.Millisecond, 7 * time.Millisecond, 9 * time.Millisecond}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("arrivals (-want +got):\n%s", diff)

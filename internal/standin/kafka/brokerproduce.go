@@ -42,7 +42,7 @@ func (c *conn) serveBrokerProduce(h head) error {
 	var err error
 	if sum.acks == 0 {
 		// No answer will come to be waited for.
-		err = c.tell(c.body)
+		err = c.passOn(c.body)
 	} else {
 		answer, err = c.forward(c.body)
 	}

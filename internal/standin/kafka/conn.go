@@ -15,12 +15,12 @@ import (
 // maxFrame is the largest request taken: Kafka's socket.request.max.bytes.
 const maxFrame = 100 << 20
 
-// flushAt is how many bytes of answers may gather before they are written
+// flushAt is how many bytes of answers may collect before they are written
 // although more requests are waiting in the window.
 const flushAt = 64 << 10
 
 // A conn serves one client connection on one goroutine. Requests are answered
-// in order, one at a time, as Kafka answers them. Answers gather in out and are
+// in order, one at a time, as Kafka answers them. Answers collect in out and are
 // written when nothing more can be read without waiting: requests that were
 // pipelined are answered by one write.
 type conn struct {
@@ -223,8 +223,8 @@ func (c *conn) forward(frame []byte) ([]byte, error) {
 	return exchange(c.inner, frame)
 }
 
-// tell hands a frame to the broker behind that is not answered.
-func (c *conn) tell(frame []byte) error {
+// passOn hands a frame to the broker behind that is not answered.
+func (c *conn) passOn(frame []byte) error {
 	if err := c.dialInner(); err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func (c *conn) reply(h head, resp kmsg.Response) {
 
 // beginReply appends the head of an answer and returns where it began. Nothing
 // may be read from the connection until endReply: reading may write what has
-// gathered.
+// collected.
 func (c *conn) beginReply(h head, flexible bool) int {
 	at := len(c.out)
 	c.out = appendReplyHead(c.out, h, flexible)
@@ -306,7 +306,7 @@ func (c *conn) endReply(at, extra int) {
 	binary.BigEndian.PutUint32(c.out[at:], uint32(len(c.out)-at-4+extra))
 }
 
-// flush writes the answers that have gathered.
+// flush writes the answers that were collected.
 func (c *conn) flush() error {
 	if len(c.out) == 0 {
 		return nil

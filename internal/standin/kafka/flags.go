@@ -18,7 +18,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	*o = o.withDefaults()
 	o.Retain, o.BatchEvents = retain, batch // their defaults depend on other flags
 	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on; port 0 takes a free one")
-	fs.StringVar(&o.Advertise, "advertise", o.Advertise, "address told to clients (default: the one listened on)")
+	fs.StringVar(&o.Advertise, "advertise", o.Advertise, "address given to clients (default: the one listened on)")
 	fs.BoolVar(&o.Discard, "discard", o.Discard, "keep nothing and serve made-up events, as fast as can be")
 	fs.IntVar(&o.Partitions, "partitions", o.Partitions, "partitions of topics made on demand")
 	fs.Var(&setting.List[Topic]{To: &o.Topics, Parse: ParseTopic, Format: Topic.String, Kind: "topic"}, "topic", "make topic `NAME[:PARTITIONS]` at the start (repeatable)")

@@ -37,7 +37,7 @@ type Options struct {
 	EventSize   int    // bytes of each; default 100
 	BatchEvents int    // of them in a batch; default 1000, fewer when a batch would pass 1 MB
 
-	Delay  time.Duration // each answer is held back so long
+	Delay  time.Duration // each answer is delayed by this
 	Stall  fault.Stall
 	Errors []ErrorRule // answers to produce requests, per partition
 	Seed   uint64      // of the draw of errors

@@ -27,7 +27,7 @@ func newSource(c *conn, nc net.Conn) source {
 }
 
 // A rawSource reads a TCP socket without waiting as long as it has bytes, and
-// writes the gathered answers before it waits. It drops bytes inside the
+// writes the collected answers before it waits. It drops bytes inside the
 // kernel: recv(2) with MSG_TRUNC takes them off a TCP socket's queue without
 // copying them (tcp(7), since Linux 2.4), which is what makes a sink that costs
 // next to nothing beside the generator it is to measure.

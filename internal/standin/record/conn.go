@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// gathered is how many bytes of lines a connection gathers before it writes them.
-const gathered = 32 << 10
+// flushSize is how many bytes of lines a connection collects before it writes them.
+const flushSize = 32 << 10
 
 // A Conn is a connection whose reads and writes are timed. A nil one records
 // nothing.
@@ -16,7 +16,7 @@ type Conn struct {
 	r    *Recorder
 	name string
 
-	// writing is held for as long as a write takes, until it is noted: a peer has
+	// writing is locked for as long as a write takes, until it is noted: a peer has
 	// the answer before the write returns, and may have the connection closed.
 	writing sync.Mutex
 
@@ -150,7 +150,7 @@ func (c *Conn) line(e *entry, began, ended int64) {
 		l = appendNumber(l, n)
 	}
 	c.lines = append(l, '\n')
-	if len(c.lines) >= gathered {
+	if len(c.lines) >= flushSize {
 		c.r.write(c.lines)
 		c.lines = c.lines[:0]
 	}

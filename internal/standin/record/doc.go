@@ -1,5 +1,5 @@
 // Package record writes down when a stand-in had each request whole and when it
-// answered it, so that a load generator's times can be held against what really
+// answered it, so that a load generator's times can be compared with what really
 // happened.
 //
 // It answers for the file, and for times that are those of the connections

@@ -16,13 +16,13 @@ const (
 	// gets a larger one, for as long as it does.
 	window = 64 << 10
 
-	// flushAt is how many bytes of answers may gather before they are written
+	// flushAt is how many bytes of answers may collect before they are written
 	// although more messages are waiting in the window.
 	flushAt = 64 << 10
 )
 
 // A conn serves one connection on one goroutine: messages are taken and
-// answered in order. Answers gather and are written when nothing whole is left
+// answered in order. Answers collect and are written when nothing whole is left
 // in the window, so messages that were pipelined are answered by one write.
 type conn struct {
 	taker

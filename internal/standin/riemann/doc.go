@@ -3,7 +3,7 @@
 //
 // The honest one takes messages over TCP, TLS, UDP, WebSocket and HTTP, keeps
 // the newest event of each host and service in an index until its time to live
-// is over, answers queries in the whole query language, and tells of itself in
+// is over, answers queries in the whole query language, and reports of itself in
 // events under the names of the real server. The discarding one counts the
 // frames of messages and acknowledges them, as fast as this machine can, so
 // that the limit of any client can be measured against the same thing.

@@ -30,7 +30,7 @@ type Options struct {
 	MaxIndex    int64         // what the index may take of memory, in bytes, about; default 512 MiB
 	Interval    time.Duration // between its events about itself; default 10 s
 
-	Delay  time.Duration // each answer is held back so long
+	Delay  time.Duration // each answer is delayed by this
 	Stall  fault.Stall
 	Errors []ErrorRule // answers to messages with events
 	Drop   float64     // share of events that are acknowledged, and not kept
@@ -126,7 +126,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.Var(setting.Size(&o.MaxMessage), "max-message", "largest message taken, a `SIZE`")
 	fs.Var(setting.Size(&o.MaxDatagram), "max-datagram", "largest datagram taken, a `SIZE`; others are lost, as with the real server")
 	fs.Var(setting.Size(&o.MaxIndex), "max-index", "`SIZE` that the index may take of memory, about; then new events are refused")
-	fs.Var(setting.Duration(&o.Interval), "interval", "how often it tells of itself, in events")
+	fs.Var(setting.Duration(&o.Interval), "interval", "how often it reports of itself, in events")
 	fault.Bind(fs, &o.Delay, &o.Stall)
 	record.Bind(fs, &o.Record)
 	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",

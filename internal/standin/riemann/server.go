@@ -294,16 +294,16 @@ func (s *Server) serve(nc net.Conn, m *meter) error {
 func (s *Server) keep() {
 	expire := time.NewTicker(5 * time.Second / (shards + 1))
 	defer expire.Stop()
-	tell := time.NewTicker(s.core.opts.Interval)
-	defer tell.Stop()
+	emitOwn := time.NewTicker(s.core.opts.Interval)
+	defer emitOwn.Stop()
 	last := s.start
 	for part := 0; ; {
 		select {
 		case now := <-expire.C:
 			s.core.index.expire(part, now, func(host, service string) { s.core.expired(host, service, now) })
 			part++
-		case now := <-tell.C:
-			s.tell(now, now.Sub(last))
+		case now := <-emitOwn.C:
+			s.emitOwn(now, now.Sub(last))
 			last = now
 		case <-s.ctx.Done():
 			return

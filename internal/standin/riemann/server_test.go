@@ -280,19 +280,19 @@ func TestErrors(t *testing.T) {
 		p := dial(t, s.Addr())
 		const n = 2000
 		want := []string{}
-		told := map[string]float64{}
+		errorCounts := map[string]float64{}
 		for i := range n {
 			p.send(message(fmt.Sprintf("%04d", i)))
 			m := p.answer()
-			if told[m.Error]++; m.OK {
+			if errorCounts[m.Error]++; m.OK {
 				want = append(want, fmt.Sprintf("%04d", i))
 			} else if m.Error == "" {
 				t.Fatal("refused without a word")
 			}
 		}
 		for text, share := range map[string]float64{"overloaded": 0.2, "disk full": 0.1} {
-			if mean := n * share; math.Abs(told[text]-mean) > 6*math.Sqrt(mean*(1-share)) {
-				t.Errorf("%q was told %v times of %d, want about %v", text, told[text], n, mean)
+			if mean := n * share; math.Abs(errorCounts[text]-mean) > 6*math.Sqrt(mean*(1-share)) {
+				t.Errorf("%q was told %v times of %d, want about %v", text, errorCounts[text], n, mean)
 			}
 		}
 		if got := s.Counts(); got.Refused != uint64(n-len(want)) {
@@ -507,9 +507,9 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTells finds the server's events about itself, under the real server's
+// TestEmitsOwn finds the server's events about itself, under the real server's
 // names, and of the amount that was sent.
-func TestTells(t *testing.T) {
+func TestEmitsOwn(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		opts.Interval, opts.UDP, opts.Web = 50*time.Millisecond, "127.0.0.1:0", "127.0.0.1:0"
 		s := start(t, opts)

@@ -92,7 +92,7 @@ var newestFirst = []map[string]any{{"started_ns": "desc"}, {"kept_ns": "desc"}, 
 // Rows implements store.Store. What a search of the cluster can leave out for
 // certain it leaves out; the filters themselves are those of every store.
 func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
-	killed, err := s.settle(ctx)
+	killed, err := s.finishKilled(ctx)
 	if err != nil {
 		return nil, s.fail("list the reports", err)
 	}
@@ -179,9 +179,9 @@ func (s *Store) Find(ctx context.Context, prefix string, n int) ([]string, error
 // alive tells whether the process that writes a report is still there.
 func alive(k *kept) bool { return store.Alive(k.Owner, time.UnixMilli(k.BeatMS)) }
 
-// settle makes finished reports of those whose process is gone. It returns the
+// finishKilled makes finished reports of those whose process is gone. It returns the
 // documents of those that could not be written: who may not write, reads.
-func (s *Store) settle(ctx context.Context) (unwritten map[string]*reportDoc, err error) {
+func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportDoc, err error) {
 	query := object{"bool": object{"must": []object{{"exists": object{"field": "owner"}}}, "must_not": []object{{"term": object{"owner": ""}}}}}
 	var dead []*kept
 	err = s.search(ctx, s.reports(), query, newestFirst, nil, func(h *hit) (bool, error) {

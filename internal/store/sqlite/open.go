@@ -161,7 +161,7 @@ func (s *Store) prepare(ctx context.Context, path string, steps []string) error 
 	}
 	s.db = db
 	return s.patiently(ctx, func() error {
-		if err := s.ours(ctx); err != nil {
+		if err := s.checkOwner(ctx); err != nil {
 			return err
 		}
 		if v, err := s.version(ctx); err != nil || v == len(steps) {
@@ -200,7 +200,7 @@ func (s *Store) openReadOnly(ctx context.Context, path string, steps []string) e
 		return err
 	}
 	s.db = db
-	if err := s.ours(ctx); err != nil {
+	if err := s.checkOwner(ctx); err != nil {
 		if cannotOpen(err) || errors.Is(cause(err), store.ErrReadOnly) {
 			return &target.Error{
 				Doing: "open the store in " + s.path, Err: fmt.Errorf("%w, and was left in the middle of a write", store.ErrReadOnly),
@@ -220,8 +220,8 @@ func (s *Store) openReadOnly(ctx context.Context, path string, steps []string) e
 	return nil
 }
 
-// ours returns an error when the file is somebody else's.
-func (s *Store) ours(ctx context.Context) error {
+// checkOwner returns an error when the file is somebody else's.
+func (s *Store) checkOwner(ctx context.Context) error {
 	var id, tables int
 	if err := s.db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
 		return err

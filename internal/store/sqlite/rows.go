@@ -15,7 +15,7 @@ import (
 // Rows implements store.Store. Digests that an older or newer program made are
 // made anew on the way.
 func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
-	open, err := s.settle(ctx)
+	open, err := s.finishKilled(ctx)
 	if err == nil {
 		err = s.refresh(ctx)
 	}

@@ -86,10 +86,10 @@ type unended struct {
 	killed  map[string][]byte // and these do not: their digests, of what was kept
 }
 
-// settle looks after reports whose runs had not ended: those whose process is
+// finishKilled looks after reports whose runs had not ended: those whose process is
 // gone become finished ones, made of what was kept. In a store that cannot be
-// written, or is full, nothing is settled: their digests are in killed then.
-func (s *Store) settle(ctx context.Context) (u unended, err error) {
+// written, or is full, nothing is finished: their digests are in killed then.
+func (s *Store) finishKilled(ctx context.Context) (u unended, err error) {
 	type entry struct {
 		id, owner string
 		beat      int64
@@ -116,7 +116,7 @@ func (s *Store) settle(ctx context.Context) (u unended, err error) {
 			u.running = append(u.running, e.id)
 			continue
 		}
-		err := s.settleOne(ctx, e.id, e.owner)
+		err := s.finishOne(ctx, e.id, e.owner)
 		if err != nil && !s.readOnly && !later(err) {
 			return u, err
 		}
@@ -141,8 +141,8 @@ func (s *Store) settle(ctx context.Context) (u unended, err error) {
 	return u, nil
 }
 
-// settleOne makes the report of a run that was killed a finished one.
-func (s *Store) settleOne(ctx context.Context, id, owner string) error {
+// finishOne makes the report of a run that was killed a finished one.
+func (s *Store) finishOne(ctx context.Context, id, owner string) error {
 	return s.change(ctx, func(tx *sql.Tx) error {
 		var n int64
 		err := tx.QueryRowContext(ctx, "SELECT n FROM reports WHERE id = ? AND owner = ?", id, owner).Scan(&n)

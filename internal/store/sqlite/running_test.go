@@ -98,8 +98,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// What was settled once is not assembled again, and is listed with its numbers.
-func TestKilledIsSettled(t *testing.T) {
+// What was finished once is not assembled again, and is listed with its numbers.
+func TestKilledIsFinished(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	s := open(t, path)
 	orphan(t, s, 1, 5, gone, time.Now())
@@ -122,7 +122,7 @@ func TestKilledIsSettled(t *testing.T) {
 	}
 }
 
-// Where nothing can be settled a killed run is listed with its numbers all the
+// Where nothing can be finished a killed run is listed with its numbers all the
 // same, and found by them.
 func TestKilledInAReadOnlyStore(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
@@ -251,7 +251,7 @@ func BenchmarkFinishAnHour(b *testing.B) {
 	b.ReportMetric(float64(size)/(1<<20), "MiB")
 }
 
-// A warm-up's last interval and the hold's first may start at one time: what
+// A warm-up's last interval and the measurement's first may start at one time: what
 // was kept of them is not written again.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))

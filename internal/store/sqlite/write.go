@@ -168,7 +168,7 @@ func (p *part) insertIntervals(ctx context.Context, tx *sql.Tx, n int64) error {
 
 // Delete implements store.Store: all of the reports, or with an error none.
 func (s *Store) Delete(ctx context.Context, ids ...string) error {
-	open, err := s.settle(ctx)
+	open, err := s.finishKilled(ctx)
 	if err != nil {
 		return s.fail("delete reports", err)
 	}

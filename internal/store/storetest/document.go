@@ -67,10 +67,10 @@ func Interval(n, i int) report.Interval {
 	for range 2000 {
 		h.Record(time.Duration(r.ExpFloat64() * float64(3*time.Millisecond)))
 	}
-	c := measure.Counts{Offered: 10_000, Sent: 10_000, Acked: 10_000, Shots: 2000, Answered: 2000, Bytes: 10_240_000, AckedBytes: 10_240_000, WireBytes: 5_000_000 + r.Uint64N(1e6)}
+	c := measure.Counts{Offered: 10_000, Sent: 10_000, Acked: 10_000, Batches: 2000, Answered: 2000, Bytes: 10_240_000, AckedBytes: 10_240_000, WireBytes: 5_000_000 + r.Uint64N(1e6)}
 	text := h.EncodeHDR()
 	return report.Interval{
-		Phase: measure.Hold, StartS: float64(i), EndS: float64(i + 1), Counts: c, EventsPerS: 10_000, InFlight: r.Uint64N(100),
+		Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), Counts: c, EventsPerS: 10_000, InFlight: r.Uint64N(100),
 		Response: measure.Summarize(h, nil, nil), Service: measure.Summarize(h, nil, nil), SendDelay: measure.Summarize(h, nil, nil),
 		Histograms: map[string]string{"response": text, "service": text, "send_delay": text},
 	}

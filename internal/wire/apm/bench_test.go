@@ -15,7 +15,7 @@ var benches = []struct {
 	{"10x10x10", Makeup{Events: Range{10, 10}, Spans: Range{10, 10}, Frames: Range{10, 10}}},
 }
 
-// A shot's ids and times written anew in a plain body.
+// A batch's ids and times written anew in a plain body.
 func BenchmarkStamp(b *testing.B) {
 	for _, bb := range benches {
 		b.Run(bb.name, func(b *testing.B) {

@@ -33,12 +33,12 @@ func (b *Body) Clone() *Body {
 	return &c
 }
 
-// Stamp writes the ids of the shot with that number (0 to MaxShot) and its
-// times, which end at micros since 1970, into b.Bytes. Shots of different
+// Stamp writes the ids of the batch with that number (0 to MaxBatch) and its
+// times, which end at micros since 1970, into b.Bytes. Batches of different
 // numbers have different ids. It allocates nothing.
-func (b *Body) Stamp(run Run, shot uint64, micros int64) {
+func (b *Body) Stamp(run Run, batch uint64, micros int64) {
 	for i := range b.places {
-		b.places[i].put(b.Bytes, run, shot, micros)
+		b.places[i].put(b.Bytes, run, batch, micros)
 	}
 	if len(b.regions) > 0 {
 		b.seal()
@@ -71,9 +71,9 @@ func (mk *Maker) Path() string { return mk.m.Protocol.Path(mk.m.Errors()) }
 // ContentType is what they are sent as.
 func (mk *Maker) ContentType() string { return mk.m.Protocol.ContentType() }
 
-// Hops is how many consecutive shots share traces. Where it is more than 1,
-// shot s has to be sent with a body n for which n and s are the same modulo
-// Hops, and the body before with shot s-1.
+// Hops is how many consecutive batches share traces. Where it is more than 1,
+// batch s has to be sent with a body n for which n and s are the same modulo
+// Hops, and the body before with batch s-1.
 func (mk *Maker) Hops() int { return mk.m.Hops }
 
 // Counts is what body n holds, without making it.
@@ -114,7 +114,7 @@ func (mk *Maker) shape(n uint64) []outline {
 	return out
 }
 
-// Make writes body n, with the ids of shot 0 of run 0 and times that end in
+// Make writes body n, with the ids of batch 0 of run 0 and times that end in
 // September 2001; Stamp makes them fresh.
 func (mk *Maker) Make(n uint64) *Body {
 	b := &builder{

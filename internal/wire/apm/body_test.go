@@ -74,11 +74,11 @@ func TestBodies(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for shot := n; shot < n+2; shot++ {
-					b.Stamp(run, shot, now)
-					z.Stamp(run, shot, now)
+				for batch := n; batch < n+2; batch++ {
+					b.Stamp(run, batch, now)
+					z.Stamp(run, batch, now)
 					if got := inflate(t, z.Bytes); !bytes.Equal(got, b.Bytes) {
-						t.Fatalf("shot %d inflates to\n%s\nwant\n%s", shot, got, b.Bytes)
+						t.Fatalf("batch %d inflates to\n%s\nwant\n%s", batch, got, b.Bytes)
 					}
 				}
 				if len(b.places) > 0 && bytes.Equal(b.Bytes, again.Bytes) {
@@ -136,7 +136,7 @@ func events(t *testing.T, body []byte) (all []event) {
 }
 
 // Parents join, in a request and over requests; ids are unique in a run; the
-// times are of the shot's last seconds.
+// times are of the batch's last seconds.
 func TestTracesJoin(t *testing.T) {
 	mk := maker(t, Makeup{Events: Range{3, 8}, Spans: Range{0, 4}, Mix: [Kinds]int{Transaction: 6, Error: 1, Metricset: 1}, Hops: 3})
 	run := NewRun(99)
@@ -145,31 +145,31 @@ func TestTracesJoin(t *testing.T) {
 	ids := map[string]bool{}
 	var before map[string]event
 	across := 0
-	for shot := range uint64(40 * pool) {
-		b := mk.Make(shot % pool)
-		b.Stamp(run, shot, now)
+	for batch := range uint64(40 * pool) {
+		b := mk.Make(batch % pool)
+		b.Stamp(run, batch, now)
 		here := map[string]event{}
 		for _, e := range events(t, b.Bytes) {
 			if e.kind != Metricset {
 				if ids[e.ID] {
-					t.Fatalf("shot %d: id %s for the second time", shot, e.ID)
+					t.Fatalf("batch %d: id %s for the second time", batch, e.ID)
 				}
 				ids[e.ID] = true
 			}
 			here[e.ID] = e
 			if age := now - e.Time; age < 0 || age > time.Hour.Microseconds()+1e6 {
-				t.Errorf("a time %d us before the shot's", age)
+				t.Errorf("a time %d us before the batch's", age)
 			}
 			switch {
 			case e.kind == Span:
 				p, ok := here[e.Parent]
 				if !ok || p.kind != Transaction || p.Trace != e.Trace || e.Tx != e.Parent {
-					t.Fatalf("shot %d: span %+v hangs at %+v", shot, e, p)
+					t.Fatalf("batch %d: span %+v hangs at %+v", batch, e, p)
 				}
 			case e.kind == Transaction && e.Parent != "":
 				p, ok := before[e.Parent]
-				if !ok || p.Trace != e.Trace || shot%3 == 0 {
-					t.Fatalf("shot %d: transaction %+v hangs at %+v", shot, e, p)
+				if !ok || p.Trace != e.Trace || batch%3 == 0 {
+					t.Fatalf("batch %d: transaction %+v hangs at %+v", batch, e, p)
 				}
 				across++
 			}
@@ -302,9 +302,9 @@ func TestStampAllocatesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shot := uint64(0)
-		if n := testing.AllocsPerRun(100, func() { z.Stamp(1, shot, timeMin*2); shot++ }); n != 0 {
-			t.Errorf("%v: %v allocations a shot, want none", p, n)
+		batch := uint64(0)
+		if n := testing.AllocsPerRun(100, func() { z.Stamp(1, batch, timeMin*2); batch++ }); n != 0 {
+			t.Errorf("%v: %v allocations a batch, want none", p, n)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (b *builder) link(i int) link {
 
 // A timing is how one transaction's time passes, in microseconds.
 type timing struct {
-	start    int64 // from the shot's time; negative
+	start    int64 // from the batch's time; negative
 	duration int64
 }
 

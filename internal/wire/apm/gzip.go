@@ -32,23 +32,23 @@ var (
 	flateEnd = []byte{1, 0, 0, 0xff, 0xff}                   // the last block, stored and empty
 )
 
-// A press deflates. It is used again for the next body: an encoder's tables are
+// A deflater deflates. It is used again for the next body: an encoder's tables are
 // a megabyte, and a run makes hundreds of bodies before it begins, so new ones
 // for each would have the collector at work when it does.
-type press struct {
+type deflater struct {
 	buf bytes.Buffer
 	w   *flate.Writer
 }
 
-var presses [10]sync.Pool // by level
+var deflaters [10]sync.Pool // by level
 
-func newPress(level int) (*press, error) {
-	if p, ok := presses[level].Get().(*press); ok {
+func newDeflater(level int) (*deflater, error) {
+	if p, ok := deflaters[level].Get().(*deflater); ok {
 		p.buf.Reset()
 		p.w.Reset(&p.buf)
 		return p, nil
 	}
-	p := &press{}
+	p := &deflater{}
 	w, err := flate.NewWriter(&p.buf, level)
 	if err != nil {
 		return nil, fmt.Errorf("set up deflate: %w", err)
@@ -75,12 +75,12 @@ func (b *Body) Gzip(level int) (*Body, error) {
 	if i := slices.IndexFunc(b.Bytes, func(c byte) bool { return c >= 0xf8 }); i >= 0 {
 		return nil, fmt.Errorf("byte %#x at %d: the body is not UTF-8", b.Bytes[i], i)
 	}
-	press, err := newPress(level)
+	deflater, err := newDeflater(level)
 	if err != nil {
 		return nil, err
 	}
-	defer presses[level].Put(press)
-	buf, w := &press.buf, press.w
+	defer deflaters[level].Put(deflater)
+	buf, w := &deflater.buf, deflater.w
 	z := &Body{Plain: b.Plain, Counts: b.Counts, places: slices.Clone(b.places)}
 	out := append([]byte(nil), gzipHead...)
 	zeroed := bytes.Clone(b.Bytes)

@@ -47,7 +47,7 @@ func NewCorpus(r io.Reader, most int) *Corpus {
 func (c *Corpus) Unstamped() int { return c.left }
 
 // Next reads the next request; io.EOF when there is none. Its Stamp takes the
-// number of the pass over the corpus in place of a shot's, so that each pass
+// number of the pass over the corpus in place of a batch's, so that each pass
 // has ids of its own.
 func (c *Corpus) Next() (*Body, error) {
 	if c.next == nil {
@@ -90,7 +90,7 @@ func (c *Corpus) Next() (*Body, error) {
 		}
 	}
 	b.Plain = len(b.Bytes)
-	b.settleTimes()
+	b.indexTimes()
 	return b, nil
 }
 
@@ -313,8 +313,8 @@ func (b *Body) recordTime(base int, t *Tokens) {
 	b.places = append(b.places, place{at: int32(base + t.Start()), form: formMicro, val: v})
 }
 
-// settleTimes makes the recorded times relative to the last of them.
-func (b *Body) settleTimes() {
+// indexTimes makes the recorded times relative to the last of them.
+func (b *Body) indexTimes() {
 	last := int64(math.MinInt64)
 	for i := range b.places {
 		if b.places[i].form == formMicro {

@@ -20,12 +20,12 @@ const (
 
 var formSizes = [forms]int{16, 32, 36, 16, 27}
 
-// A place is where a body has something that is written anew for each shot.
+// A place is where a body has something that is written anew for each batch.
 type place struct {
 	at   int32
 	form form
-	back uint8  // the id belongs to the shot so many before this one
-	val  uint64 // of an id: its number in its shot; of a time: microseconds after the shot's (an int64)
+	back uint8  // the id belongs to the batch so many before this one
+	val  uint64 // of an id: its number in its batch; of a time: microseconds after the batch's (an int64)
 }
 
 func (p place) end() int { return int(p.at) + formSizes[p.form] }
@@ -33,9 +33,9 @@ func (p place) end() int { return int(p.at) + formSizes[p.form] }
 // Bounds of what ids can number.
 const (
 	idBits    = 20
-	maxIDs    = 1 << (idBits - 1)  // ids of events in one shot
+	maxIDs    = 1 << (idBits - 1)  // ids of events in one batch
 	traceBit  = 1 << (idBits - 1)  // set in the number of a trace
-	MaxShot   = 1<<(64-idBits) - 1 // shots whose ids are all different
+	MaxBatch  = 1<<(64-idBits) - 1 // batches whose ids are all different
 	maxHops   = 16                 // requests that share their traces
 	timeMin   = 1000000000000000   // 2001-09-09, the first time of 16 digits
 	timeMax   = 9999999999999999   // 2286-11-20, the last
@@ -47,7 +47,7 @@ const (
 	ones      = 0x0101010101010101 // eight times 1
 )
 
-// A Run is what the ids of all shots of a run are made from. Runs of different
+// A Run is what the ids of all batches of a run are made from. Runs of different
 // seeds have different ids.
 type Run uint64
 
@@ -63,21 +63,21 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// key is what the numbers of a shot's ids are joined with.
-func (r Run) key(shot uint64) uint64 { return uint64(r) ^ shot<<idBits }
+// key is what the numbers of a batch's ids are joined with.
+func (r Run) key(batch uint64) uint64 { return uint64(r) ^ batch<<idBits }
 
-// put writes what belongs at p into b, for the shot with that number and at
+// put writes what belongs at p into b, for the batch with that number and at
 // that time.
-func (p *place) put(b []byte, run Run, shot uint64, micros int64) {
+func (p *place) put(b []byte, run Run, batch uint64, micros int64) {
 	switch p.form {
 	case formID:
-		putHex(b[p.at:], mix(run.key(shot-uint64(p.back))^p.val))
+		putHex(b[p.at:], mix(run.key(batch-uint64(p.back))^p.val))
 	case formTrace:
-		hi := mix(run.key(shot-uint64(p.back)) ^ p.val)
+		hi := mix(run.key(batch-uint64(p.back)) ^ p.val)
 		putHex(b[p.at:], hi)
 		putHex(b[p.at+16:], mix(hi+golden))
 	case formUUID:
-		putUUID(b[p.at:], mix(run.key(shot-uint64(p.back))^p.val))
+		putUUID(b[p.at:], mix(run.key(batch-uint64(p.back))^p.val))
 	case formMicro:
 		putMicros(b[p.at:], micros+int64(p.val))
 	case formTime:

@@ -200,7 +200,7 @@ func TestStamp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := Stamp{
 			Run:    rapid.Uint32().Draw(t, "run"),
-			Stripe: rapid.Int32Range(0, maxStampStripe).Draw(t, "stripe"),
+			Stream: rapid.Int32Range(0, maxStampStream).Draw(t, "stream"),
 			Index:  rapid.Uint64Range(0, MaxStampIndex).Draw(t, "index"),
 		}
 		b := make([]byte, StampSize)
@@ -222,7 +222,7 @@ func TestStamp(t *testing.T) {
 
 func FuzzParseStamp(f *testing.F) {
 	b := make([]byte, StampSize)
-	(&Stamp{Run: 1, Stripe: 2, Index: 3}).Put(b)
+	(&Stamp{Run: 1, Stream: 2, Index: 3}).Put(b)
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, ok := ParseStamp(b)

@@ -12,28 +12,28 @@ const StampSize = 16
 // wherever it is found:
 //
 //	 0  run     uint32  low bits of the run's id
-//	 4  stripe  uint24
-//	 7  index   uint40  of the event in its stripe
+//	 4  stream  uint24
+//	 7  index   uint40  of the event in its stream
 //	12  sum     uint32  a hash of the 12 bytes before
 //
-// All big-endian. A stripe holds at most 2^40 events that can be told apart
-// (a day at 12 M events/s), a run at most 2^24 stripes.
+// All big-endian. A stream holds at most 2^40 events that can be distinguished
+// (a day at 12 M events/s), a run at most 2^24 streams.
 type Stamp struct {
 	Run    uint32
-	Stripe int32
+	Stream int32
 	Index  uint64
 }
 
 // Limits of what a stamp can hold.
 const (
-	maxStampStripe = 1<<24 - 1
+	maxStampStream = 1<<24 - 1
 	MaxStampIndex  = 1<<40 - 1
 )
 
 // Put writes the stamp to the first StampSize bytes of b.
 func (s *Stamp) Put(b []byte) {
 	_ = b[StampSize-1]
-	place := uint64(uint32(s.Stripe))<<40 | s.Index&MaxStampIndex
+	place := uint64(uint32(s.Stream))<<40 | s.Index&MaxStampIndex
 	binary.BigEndian.PutUint32(b, s.Run)
 	binary.BigEndian.PutUint64(b[4:], place)
 	binary.BigEndian.PutUint32(b[12:], stampSum(s.Run, place))
@@ -57,7 +57,7 @@ func ParseStamp(value []byte) (s Stamp, ok bool) {
 	place := binary.BigEndian.Uint64(value[4:])
 	s = Stamp{
 		Run:    binary.BigEndian.Uint32(value),
-		Stripe: int32(place >> 40),
+		Stream: int32(place >> 40),
 		Index:  place & MaxStampIndex,
 	}
 	return s, binary.BigEndian.Uint32(value[12:]) == stampSum(s.Run, place)

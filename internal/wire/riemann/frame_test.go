@@ -86,18 +86,18 @@ func TestNextAnswers(t *testing.T) {
 	b, want := stream()
 	for piece := 1; piece <= len(b); piece++ {
 		var got []string
-		var held []byte
+		var buffered []byte
 		for from := 0; from < len(b); from += piece {
-			held = append(held, b[from:min(from+piece, len(b))]...)
+			buffered = append(buffered, b[from:min(from+piece, len(b))]...)
 			for {
-				acks, msg, rest, err := NextAnswers(held, MaxFrame)
+				acks, msg, rest, err := NextAnswers(buffered, MaxFrame)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if acks > 0 {
 					got = append(got, slicesOf("ack", acks)...)
 				}
-				held = rest
+				buffered = rest
 				if msg == nil {
 					break
 				}
@@ -115,8 +115,8 @@ func TestNextAnswers(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("pieces of %d: -want +got\n%s", piece, diff)
 		}
-		if len(held) > 0 {
-			t.Fatalf("pieces of %d: % x is left", piece, held)
+		if len(buffered) > 0 {
+			t.Fatalf("pieces of %d: % x is left", piece, buffered)
 		}
 	}
 }

@@ -1,0 +1,230 @@
+package heyapm
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+)
+
+// legacyRun is the mode of 2018: all parts of a profile at once, for a time.
+type legacyRun struct {
+	*options
+	p          *compat.Program
+	log        *logger
+	secretRefs *secretRefs
+}
+
+// work is a part of a profile at one server.
+type work struct {
+	part
+	url    string // as the tool prints it
+	target string // ours
+}
+
+const runTime2018 = 10 * time.Second
+
+func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error) {
+	parts, ok := profiles[t.profile]
+	switch {
+	case t.shell:
+		t.log.printf("[error] -server: the shell is not here; give -profile, or see carronade run apm+http://HOST:8200 --help")
+		return 1, nil
+	case !ok:
+		t.log.printf("[error] unknown profile")
+		fmt.Fprintf(t.p.Err, "(there are %s)\n", profileNames())
+		return 1, nil
+	}
+	if err := t.timed(given); err != nil {
+		return 1, err
+	}
+	if !t.headersRead() {
+		return 1, nil
+	}
+	var all []work
+	for _, base := range t.bases.list {
+		target, err := targetOf(base)
+		if err != nil {
+			return 1, fmt.Errorf("-base-url: %w", err)
+		}
+		for _, p := range parts {
+			all = append(all, work{part: p, url: strings.TrimRight(base, "/") + "/" + p.path, target: target})
+		}
+	}
+	switch {
+	case t.describe:
+		return t.describeAll(all)
+	case t.dump:
+		return t.dumpAll(all)
+	}
+	return t.fire(ctx, all)
+}
+
+// timed gives a run its time. None at all is refused: the tool was at its end before
+// it had sent anything.
+func (t *legacyRun) timed(given map[string]bool) error {
+	switch {
+	case !given["run"]:
+		t.run = runTime2018
+	case t.run <= 0:
+		return fmt.Errorf("-run %v sends nothing: leave it out for %v", t.run, runTime2018)
+	}
+	return nil
+}
+
+// headersRead reports whether each header is one, and says which is not.
+func (t *legacyRun) headersRead() bool {
+	for _, h := range t.headers.list {
+		if !strings.Contains(h, ":") {
+			t.log.printf("[error] invalid header %q, use \"key: this is the value\"", h)
+			return false
+		}
+	}
+	return true
+}
+
+// fire runs all work.
+func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
+	var (
+		docs []*workload.Document
+		at   []int // which work each is
+	)
+	headers := t.headersByReference()
+	for i := range all {
+		w := &all[i]
+		if !w.fired() {
+			fmt.Fprintf(t.p.Err, "warning: %s is not fired at: a run asks after a server's health before, and watches it by its own figures (--system-vars)\n", w.url)
+			continue
+		}
+		if w.intake == "rum-v2" {
+			fmt.Fprintf(t.p.Err, "warning: events of browsers go to /intake/v2/rum/events, as servers since 6.5 take them, and not to %s\n", w.path)
+		}
+		t.log.printf("[info] starting worker for %s", w.url)
+		docs, at = append(docs, t.workload(w, headers)), append(at, i)
+	}
+	began := time.Now()
+	ds, err := t.p.Together(ctx, docs)
+	if err != nil {
+		if ctx.Err() != nil {
+			t.log.interrupted()
+			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
+		}
+		return unfired(t.p.Strict), err
+	}
+	t.ended(ctx, all, at, ds)
+	for i, d := range ds {
+		if i > 0 {
+			fmt.Fprintln(t.p.Out)
+		}
+		perS := d.Totals.AnswersPerS
+		if t.p.Strict { // by a time for all, with the wait for the last answers
+			perS = rateOf(answers(d), time.Since(began).Seconds())
+		}
+		fmt.Fprint(t.p.Out, responses(all[at[i]].url, at[i], d, perS))
+		doubts(t.p.Err, d)
+	}
+	return exit(t.p, worst(ds)), nil
+}
+
+// ended says how the work ended.
+func (t *legacyRun) ended(ctx context.Context, all []work, at []int, ds []*report.Document) {
+	timeUp := slices.ContainsFunc(ds, func(d *report.Document) bool { return d.Stopped == load.ByTime || d.Stopped == load.BySchedule })
+	switch {
+	case ctx.Err() != nil:
+		t.log.interrupted()
+	case timeUp:
+		t.log.printf("[info] no more time left to make requests")
+	}
+	for _, i := range at {
+		if timeUp || ctx.Err() != nil {
+			t.log.printf("[info] stopping worker for %s", all[i].url)
+		}
+		t.log.printf("[info] worker done for %s", all[i].url)
+	}
+	if timeUp {
+		t.log.printf("[info] stopped cleanly after time expired")
+	} else {
+		t.log.printf("[info] no more requests to make")
+	}
+}
+
+// headersByReference are the headers with what is secret in them referred to.
+func (t *legacyRun) headersByReference() (out []string) {
+	for _, h := range t.headers.list {
+		name, value, _ := strings.Cut(h, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if secretHeader(name) && value != "" {
+			var bare bool
+			if value, bare = t.secretRefs.reference(value); bare {
+				beware(t.log, "-header '"+name+": ...'")
+			}
+		}
+		out = append(out, name+": "+value)
+	}
+	return out
+}
+
+// secretHeader reports whether a header's value is nobody's business.
+func secretHeader(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"auth", "token", "secret", "key", "cookie", "pass", "pw", "credential", "jaas"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// workload says a part in carronade's words.
+func (t *legacyRun) workload(w *work, headers []string) *workload.Document {
+	var d compat.Draft
+	d.Set("target", "-base-url", w.target)
+	d.Set("intake", "-profile", w.intake)
+	d.Set("events", "-profile", strconv.Itoa(w.events))
+	d.Set("spans", "-profile", strconv.Itoa(w.spans))
+	d.Set("frames", "-profile", strconv.Itoa(w.frames))
+	d.Set("clients", "-profile", strconv.Itoa(w.concurrency))
+	each := w.eventsPerRequest()
+	if w.perS > 0 {
+		d.Set("rate", "-profile", rate(w.perS*float64(w.concurrency*each)))
+		if t.requests == math.MaxInt32 {
+			d.Set("overload", "-profile", "drop") // a caller that is late does not catch up
+		}
+	} else {
+		d.Set("concurrency", "-profile", strconv.Itoa(w.concurrency))
+	}
+	d.Set("for", "-run", t.run.String())
+	if t.requests < math.MaxInt32 {
+		d.AtMost("-requests", strconv.Itoa(t.requests*each))
+	}
+	timeout := time.Duration(t.timeout) * time.Second
+	if timeout <= 0 {
+		timeout = time.Hour // none
+	}
+	d.Set("request-timeout", "-timeout", timeout.String())
+	if !t.plain {
+		d.Set("gzip", "-disable-compression", "6")
+	}
+	if t.noKeepAlive {
+		d.Set("keep-alive", "-disable-keepalive", "false")
+	}
+	if t.p.Strict {
+		d.Set("repeat-body", "--strict", "true")
+	}
+	for _, h := range headers {
+		d.Set("header", "-header", h)
+	}
+	d.Set("label", "-profile", "profile="+t.profile)
+	return &d.Document
+}
+
+// rate is events a second as a workload has it.
+func rate(perS float64) string { return strconv.FormatFloat(perS, 'f', -1, 64) + "/s" }

@@ -1,0 +1,67 @@
+package kafkaproducer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A reading is how a command line is understood.
+type reading struct {
+	lines generation // whose flags, lines and words
+	sends generation // whose client, payloads and transactions
+	note  string     // what is said of it where others are as likely
+}
+
+// What is said where a command line fits several generations.
+const (
+	noteAll = "note: these flags fit Kafka 0.10 to 1.1, 2.0 to 4.1, and, deprecated, 4.2 and later: lines have the form of the first, and properties that are not given are the Java client's of today (acks=all, linger.ms=5, idempotent); " +
+		"--generation 2018, 4.1 or 4.3 has the lines and the client of one"
+	noteTwo = "note: these flags fit Kafka 2.0 to 4.1 and, deprecated, 4.2 and later: lines are those of 4.1; --generation 4.3 has the others"
+)
+
+// readArgs is how arguments are read: as the generation that is asked for, or else as
+// one that they are of. Servers that come by properties, and nothing that is of 4.2,
+// were all that there was until then, and of the newest, too, which says that they
+// are deprecated. Where 2018 had the rest as well, the lines are its, since those
+// that were printed below such commands are of no other form; what is sent, with
+// how many acks, is today's: who replaces a tool replaces the one that runs now.
+func readArgs(asked string, args []string) (reading, error) {
+	if asked != "" {
+		g, ok := generations[asked]
+		if !ok {
+			return reading{}, fmt.Errorf("--generation %s: kafka-producer-perf-test has 2018, 4.1 and 4.3 (4.2 is the same)", asked)
+		}
+		return reading{lines: g, sends: g}, nil
+	}
+	given, ok := fits(of41, args)
+	if !ok || !has(given, "--producer-props") && !has(given, "--producer.config") {
+		return reading{lines: of43, sends: of43}, nil
+	}
+	if _, ok := fits(of2018, args); !ok || has(given, "--transactional-id") && !has(given, "--transaction-duration-ms") || slices.ContainsFunc(given["--producer-props"], newer) {
+		return reading{lines: of41, sends: of41, note: noteTwo}, nil
+	}
+	return reading{lines: of2018, sends: of41, note: noteAll}, nil
+}
+
+// fits reports whether arguments are a whole command line of a generation.
+func fits(g generation, args []string) (given map[string][]string, ok bool) {
+	given, err := parse(g.flags(), args)
+	return given, err == nil && missing(g.flags(), given) == nil
+}
+
+// newer reports whether a property came after 1.1 (Kafka's documents of producer
+// configurations, by version).
+func newer(pair string) bool {
+	name, value, _ := strings.Cut(pair, "=")
+	switch name {
+	case "delivery.timeout.ms", "client.dns.lookup", "metadata.max.idle.ms", "metadata.recovery.strategy", "enable.metrics.push", "security.providers",
+		"socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.max.ms", "partitioner.ignore.keys",
+		"sasl.login.callback.handler.class", "sasl.client.callback.handler.class",
+		"ssl.keystore.key", "ssl.keystore.certificate.chain", "ssl.truststore.certificates", "ssl.engine.factory.class":
+		return true
+	case "compression.type":
+		return value == "zstd"
+	}
+	return strings.HasPrefix(name, "sasl.oauthbearer.") || strings.HasPrefix(name, "partitioner.a") || strings.HasPrefix(name, "compression.") && strings.HasSuffix(name, ".level")
+}

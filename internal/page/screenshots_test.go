@@ -1,0 +1,43 @@
+package page
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"carronade/internal/browsertest"
+)
+
+// Screenshots of any page, to be looked at: PAGE_SHOTS=FOLDER PAGE_FILES=GLOB.
+func TestScreenshots(t *testing.T) {
+	dir, glob := os.Getenv("PAGE_SHOTS"), os.Getenv("PAGE_FILES")
+	if dir == "" || glob == "" {
+		t.Skip("PAGE_SHOTS and PAGE_FILES say of what to make screenshots, and where")
+	}
+	files, err := filepath.Glob(glob)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files like %s: %v, %v", glob, files, err)
+	}
+	b := browsertest.Start(t)
+	for _, file := range files {
+		for _, v := range []browsertest.View{
+			{Width: 1280, Height: 900},
+			{Width: 1280, Height: 900, Dark: true},
+			{Width: 390, Height: 844, Touch: true},
+			{Width: 390, Height: 844, Touch: true, Dark: true},
+		} {
+			theme := "light"
+			if v.Dark {
+				theme = "dark"
+			}
+			name := fmt.Sprintf("%s-%d-%s.png", filepath.Base(file[:len(file)-len(filepath.Ext(file))]), v.Width, theme)
+			tab := b.Open(t, file, v)
+			tab.Until(`document.documentElement.dataset.drawn === "all"`)
+			if err := os.WriteFile(filepath.Join(dir, name), tab.Screenshot(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			tab.Check()
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package apm
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"carronade/internal/socket"
+	"carronade/internal/standin/drop"
+	"carronade/internal/uring"
+)
+
+// A ring server serves many connections on one thread, by an io_uring: one system call
+// writes what was answered and reads what came, for all of them. The discard
+// server shares the processors with whoever is measured beside it; by goroutines
+// it takes more of them than its clients do.
+type ringServer struct {
+	d    *discard
+	ring *uring.Ring
+	wake int // an eventfd
+
+	mu    sync.Mutex
+	newly []*ringConn
+	shut  bool // the eventfd is closed
+
+	// The thread's own.
+	ringConns []*ringConn
+	free      []int
+	taken     int // of the ring connections
+	sends     int // queued, and not completed
+	awake     bool
+}
+
+// A ring connection is one connection at a ring server.
+type ringConn struct {
+	skimmer
+	fd, n    int
+	buf      []byte
+	sent     []byte // is being written
+	spare    []byte
+	err      error // why it is over
+	reading  bool
+	dropping bool // reading, by throwing away
+	sending  bool
+	full     bool // the socket took less than it was given
+	watching bool // until it takes more
+}
+
+// Tags are a ring connection and what was asked for.
+const (
+	tagRead  = 0
+	tagSend  = 1
+	tagWrite = 2
+	tagBits  = 2
+	tagWake  = 1<<64 - 1
+)
+
+// briefly is how long the Go scheduler is not told of a wait.
+const briefly = time.Millisecond
+
+// newRingServers makes a ring server for two processors: the other is its clients'. None
+// where the system has no io_uring, or no dropping either.
+func newRingServers(d *discard) (all []*ringServer) {
+	for range (runtime.GOMAXPROCS(0) + 1) / 2 {
+		k := &ringServer{d: d}
+		made := make(chan error)
+		d.wg.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			err := k.open()
+			made <- err
+			if err == nil {
+				k.run()
+			}
+		})
+		if <-made != nil {
+			break
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+func (k *ringServer) open() (err error) {
+	if !drop.Can() {
+		return syscall.ENOSYS
+	}
+	if k.ring, err = uring.New(0, 0); err != nil {
+		return err
+	}
+	if k.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return fmt.Errorf("make an eventfd: %w", err)
+	}
+	return nil
+}
+
+// take makes a connection the ring server's. False: it stays the runtime's.
+func (k *ringServer) take(c *discardConn) bool {
+	fd, ok := socket.Own(c.Conn)
+	if !ok {
+		return false
+	}
+	k.d.mu.Lock()
+	c.hangUp = func() { _ = unix.Shutdown(fd, unix.SHUT_RDWR) }
+	if k.d.ctx.Err() != nil {
+		c.hangUp() // close has been past
+	}
+	k.d.mu.Unlock()
+	k.mu.Lock()
+	if k.shut { // the ring server is over: whoever serves it finds the connection closed, and takes it off the books
+		k.mu.Unlock()
+		k.d.mu.Lock()
+		c.hangUp = nil // before the number may be another's
+		k.d.mu.Unlock()
+		_ = unix.Close(fd)
+		return false
+	}
+	k.newly = append(k.newly, &ringConn{skimmer: skimmer{d: k.d, c: c}, fd: fd, buf: make([]byte, discardBuffer)})
+	k.rouse()
+	k.mu.Unlock()
+	return true
+}
+
+// close lets run return once all connections are over.
+func (k *ringServer) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rouse()
+}
+
+func (k *ringServer) rouse() {
+	if !k.shut { // else its number may be another's
+		b := [8]byte{1}
+		_, _ = unix.Write(k.wake, b[:])
+	}
+}
+
+// run serves until the server is closed and all connections are over.
+func (k *ringServer) run() {
+	for !k.over() {
+		if !k.awake {
+			k.awake = true
+			k.ring.Watch(k.wake, unix.POLLIN, true, tagWake)
+		}
+		wait := k.sends + 1 // each send is completed by then
+		if k.ring.Enter(wait, briefly, true) == syscall.ETIME {
+			_ = k.ring.Enter(wait, -1, false)
+		}
+		for c, ok := k.ring.Next(); ok; c, ok = k.ring.Next() {
+			if c.Tag == tagWake {
+				var b [8]byte
+				_, _ = unix.Read(k.wake, b[:])
+				k.awake = c.More
+				k.admit()
+				continue
+			}
+			k.serve(k.ringConns[c.Tag>>tagBits], &c)
+		}
+	}
+}
+
+// over ends the ring server once it may end and has no connections.
+func (k *ringServer) over() bool {
+	if k.d.ctx.Err() == nil || k.taken > 0 {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.newly) > 0 {
+		return false
+	}
+	k.shut = true
+	_ = unix.Close(k.wake)
+	_ = k.ring.Close()
+	return true
+}
+
+// admit begins to serve the connections that came.
+func (k *ringServer) admit() {
+	k.mu.Lock()
+	newly := k.newly
+	k.newly = nil
+	k.mu.Unlock()
+	for _, s := range newly {
+		if n := len(k.free); n > 0 {
+			s.n, k.free = k.free[n-1], k.free[:n-1]
+			k.ringConns[s.n] = s
+		} else {
+			s.n = len(k.ringConns)
+			k.ringConns = append(k.ringConns, s)
+		}
+		k.taken++
+		k.step(s)
+	}
+}
+
+// serve takes one completion of a connection.
+func (k *ringServer) serve(s *ringConn, c *uring.Completion) {
+	var failed error
+	if c.Err != 0 && c.Err != syscall.EAGAIN && c.Err != syscall.EINTR {
+		failed = os.NewSyscallError("serve", c.Err)
+	}
+	switch c.Tag & (1<<tagBits - 1) {
+	case tagRead:
+		s.reading = false
+		switch {
+		case failed != nil:
+			s.fail(failed)
+		case c.Err == 0 && c.N == 0:
+			s.fail(s.end())
+		case s.dropping:
+			s.skip(int64(c.N))
+		default:
+			s.fail(s.take(s.buf[:c.N]))
+		}
+	case tagSend:
+		k.sends--
+		s.sending = false
+		s.sent = s.sent[c.N:]
+		s.full = len(s.sent) > 0
+		if failed != nil {
+			s.fail(failed)
+			s.sent, s.out, s.full = nil, nil, false
+		}
+	case tagWrite:
+		s.watching, s.full = false, false
+	}
+	k.step(s)
+}
+
+// fail ends a connection, once what was answered is written.
+func (s *ringConn) fail(err error) {
+	if err != nil && s.err == nil {
+		s.over, s.err = true, err
+	}
+}
+
+// step queues what a connection needs next.
+func (k *ringServer) step(s *ringConn) {
+	tag := func(what uint64) uint64 { return uint64(s.n)<<tagBits | what }
+	if !s.sending && len(s.sent) == 0 && len(s.out) > 0 {
+		s.sent, s.out, s.spare = s.out, s.spare[:0], s.out
+	}
+	switch {
+	case s.sending || s.watching || len(s.sent) == 0:
+	case s.full:
+		s.watching = true
+		k.ring.Watch(s.fd, unix.POLLOUT, false, tag(tagWrite))
+	default:
+		s.sending = true
+		k.sends++
+		k.ring.Send(s.fd, s.sent, tag(tagSend))
+	}
+	switch {
+	case s.reading:
+	case s.over:
+		if s.sending || s.watching {
+			return
+		}
+		if s.err == nil {
+			s.err = io.EOF
+		}
+		k.ringConns[s.n] = nil
+		k.free = append(k.free, s.n)
+		k.taken--
+		k.d.ended(s.c, s.err)
+		_ = unix.Close(s.fd) // after that nobody hangs up
+	case s.full: // whoever does not read his answers is not read
+	default:
+		s.reading = true
+		n := s.skippable()
+		if s.dropping = n >= worthDropping; s.dropping {
+			k.ring.Drop(s.fd, int(min(n, 1<<30)), tag(tagRead))
+		} else {
+			k.ring.Read(s.fd, s.buf, tag(tagRead))
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package riemann
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	wire "carronade/internal/wire/riemann"
+)
+
+// quantiles are those of the real server's times, by the names that end its
+// services.
+var quantiles = []struct {
+	name string
+	q    float64
+}{{"0.0", 0}, {"0.5", 0.5}, {"0.95", 0.95}, {"0.99", 0.99}, {"0.999", 0.999}}
+
+// emitOwn puts events about the server into the index, under the names and in the
+// units of the real one: rates a second, times in milliseconds. What counts in
+// a transport's rate are messages; the streams' rate counts events. Sources:
+// core.clj (instrumentation-service: the base of each event), instrumentation.clj,
+// transport/tcp.clj, udp.clj, websockets.clj, transport.clj (the executor).
+func (s *Server) emitOwn(now time.Time, since time.Duration) {
+	t := emitter{server: s, now: now, since: since.Seconds()}
+	t.host, _ = os.Hostname()
+	if !s.core.opts.Discard {
+		t.rateAndTimes("riemann streams rate", "riemann streams latency ", s.core.streams.read())
+	}
+	t.count("riemann netty event-executor threads active", int64(runtime.GOMAXPROCS(0)))
+	t.count("riemann netty event-executor queue size", 0) // nothing waits for a thread here
+	for _, d := range s.doors {
+		name := "riemann server " + d.service + " " + d.addr
+		if d.name != "udp" {
+			t.count(name+" conns", d.meter.conns.Load())
+		}
+		t.rateAndTimes(name+" in rate", name+" in latency ", d.meter.read())
+	}
+}
+
+type emitter struct {
+	server *Server
+	now    time.Time
+	since  float64 // seconds
+	host   string
+	take   taker
+}
+
+func (t *emitter) event(service string, m wire.Metric) {
+	// What does not fit into a full index is not told.
+	t.take.scratch, _ = t.server.core.index.put(&wire.Event{
+		Host: t.host, Service: service, State: "ok", Metric: m, Tags: []string{"riemann"},
+		Time: t.now.Unix(), HasTime: true,
+		// Times are whole seconds: with less than two, an event would be gone
+		// before the next one comes.
+		TTL: float32(max(2, 2*t.server.core.opts.Interval.Seconds())), HasTTL: true,
+	}, t.take.scratch)
+}
+
+func (t *emitter) count(service string, n int64) {
+	t.event(service, wire.Metric{Kind: wire.Sint64, Int: n})
+}
+
+func (t *emitter) rateAndTimes(rate, times string, r reading) {
+	t.event(rate, wire.Metric{Kind: wire.Double, Real: float64(r.n) / t.since})
+	for _, q := range quantiles {
+		var m wire.Metric // none when nothing was timed
+		if d, ok := r.quantile(q.q); ok {
+			m = wire.Metric{Kind: wire.Double, Real: float64(d) / 1e6}
+		}
+		t.event(times+q.name, m)
+	}
+}
+
+// String is the line printed at the end of a stand-in's life.
+func (c Counts) String() string {
+	s := strconv.FormatUint(c.Connections, 10) + " connections; took "
+	if c.Events > 0 || c.Refused > 0 || c.Dropped > 0 {
+		s += strconv.FormatUint(c.Events, 10) + " events in "
+	}
+	s += strconv.FormatUint(c.Messages, 10) + " messages (" + strconv.FormatUint(c.Bytes, 10) + " bytes), " +
+		strconv.FormatUint(c.Queries, 10) + " queries"
+	for _, part := range []struct {
+		n    uint64
+		what string
+	}{{c.Refused, "refused "}, {c.Dropped, "dropped "}, {c.Lost, "lost datagrams "}} {
+		if part.n > 0 {
+			s += ", " + part.what + strconv.FormatUint(part.n, 10)
+		}
+	}
+	return s
+}

@@ -1,0 +1,64 @@
+package load
+
+import (
+	"math"
+	"time"
+)
+
+// mostGroup is how many batches the engine fires as one at most: enough to make
+// what a batch group costs vanish, and few enough that a thread looks at its inbox
+// often.
+const mostGroup = 4096
+
+// groups reports whether batches may be fired in batch groups: where a schedule
+// makes each due at its own time, or somebody minds each by itself (the ledger,
+// a gate, a second attempt), they go one by one.
+func (t *thread) groups() bool {
+	p := &t.run.plan
+	return p.Schedule == nil && p.BatchEvents > 0 && p.Gate == nil && p.Retry == 0 && p.Observe == nil
+}
+
+// composeGroup makes one batch group of a stream that nothing schedules. 0: the
+// lane or the bound wants single batches now.
+func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
+	if ls.grouper == nil || !t.grouped {
+		return 0, 0, 0, false
+	}
+	p := &t.run.plan
+	most := min(t.room(ls), mostGroup, math.MaxInt32/p.BatchEvents)
+	switch {
+	case p.Concurrency > 0:
+		most = min(most, (t.callerSlots.n+len(t.lanes)-1)/len(t.lanes))
+	case len(t.streams) > len(t.lanes):
+		most = min(most, max(1, p.MaxInFlight/2)) // another stream of the lane has its turn
+	}
+	if most < 2 {
+		return 0, 0, 0, false
+	}
+	most = min(most, ls.grouper.BatchGroup(s.id, s.next, p.BatchEvents))
+	if most < 2 {
+		return 0, 0, 0, false
+	}
+	got, phase := t.run.claim(most*p.BatchEvents, now)
+	if got == 0 {
+		return 0, phase, 0, true
+	}
+	batches := got / p.BatchEvents
+	if rest := got % p.BatchEvents; rest > 0 && batches > 0 {
+		t.run.unclaim(rest, phase) // a smaller last batch goes alone
+		got -= rest
+	}
+	batch := &t.batches[0]
+	*batch = Batch{
+		Seq: ls.seq, First: s.next, Stream: s.id, Events: int32(got), Batches: int32(max(batches, 1)),
+		Phase: int32(phase), DueFirst: -1, DueLast: -1,
+	}
+	ls.seq += uint64(batch.Batches)
+	free := t.places(ls)
+	batch.Ready = max(free.next(), ls.met)
+	batch.Free = max(batch.Ready, ls.again, s.again)
+	return 1, phase, got, false
+}
+
+// count is how many batches this one stands for.
+func (s *Batch) count() int { return int(max(s.Batches, 1)) }

@@ -1,0 +1,170 @@
+package load
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"carronade/measure"
+)
+
+// TestBatchGroupsDoNotMatter: fired in batch groups or one by one, the same batches are
+// counted and timed the same, and the bound holds.
+func TestBatchGroupsDoNotMatter(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		plan Plan
+	}{
+		{"the bound allows 100", Plan{BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 10_000}}},
+		{"three events each, and one left over", Plan{BatchEvents: 3, MaxInFlight: 100, Measurement: Limits{Events: 10_000}}},
+		{"a warm-up that ends in a batch group", Plan{BatchEvents: 1, MaxInFlight: 100, WarmupEvents: 1234, Measurement: Limits{Events: 10_000}}},
+		{"concurrency", Plan{BatchEvents: 1, Concurrency: 100, Measurement: Limits{Events: 10_000}}},
+		{"by time", Plan{BatchEvents: 1, MaxInFlight: 100, WarmupTime: time.Second, Measurement: Limits{Time: time.Second}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fire := func(groups int) (res *Result, most int) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFake(Single(), 1, constantly(3*time.Millisecond))
+					f.groups = groups
+					f.answer = func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+						f.lanes[0].mu.Lock()
+						most = max(most, len(f.lanes[0].open)+1)
+						f.lanes[0].mu.Unlock()
+						return at + 3*time.Millisecond, Outcome{}
+					}
+					res = fireTest(t, tt.plan, f)
+				})
+				return res, most
+			}
+			want, _ := fire(0)
+			got, most := fire(64)
+			if most != 100 {
+				t.Errorf("%d batches in flight, want 100 at most and at least", most)
+			}
+			if d := cmp.Diff(want.Measurement.Counts, got.Measurement.Counts); d != "" {
+				t.Errorf("counts (-one by one, +batch groups):\n%s", d)
+			}
+			if d := cmp.Diff(want.Warmup.Counts, got.Warmup.Counts); d != "" {
+				t.Errorf("warm-up (-one by one, +batch groups):\n%s", d)
+			}
+			if !got.Measurement.Service.Equal(want.Measurement.Service) {
+				t.Error("other service times")
+			}
+			if got.Measurement.InFlight != want.Measurement.InFlight {
+				t.Errorf("%v in flight, want %v", got.Measurement.InFlight, want.Measurement.InFlight)
+			}
+		})
+	}
+}
+
+func TestSlots(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s slots
+		n := rapid.IntRange(0, 40).Draw(t, "places")
+		s.fill(n, 5)
+		want := make([]time.Duration, n)
+		for i := range want {
+			want[i] = 5
+		}
+		now := time.Duration(5)
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			k := rapid.IntRange(1, 20).Draw(t, "n")
+			if rapid.Bool().Draw(t, "push") {
+				now += time.Duration(rapid.IntRange(0, 1).Draw(t, "later"))
+				s.push(now, k)
+				for range k {
+					want = append(want, now)
+				}
+			} else if k <= len(want) {
+				if got := s.pop(k); got != want[0] {
+					t.Fatalf("pop(%d) is %v, want %v", k, got, want[0])
+				}
+				want = want[k:]
+			}
+			if s.n != len(want) {
+				t.Fatalf("%d places, want %d", s.n, len(want))
+			}
+			look := s.look()
+			for i := range want {
+				if got := look.next(); got != want[i] {
+					t.Fatalf("place %d became free at %v, want %v", i, got, want[i])
+				}
+			}
+		}
+	})
+}
+
+func TestStatuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
+			o := Outcome{Status: 202}
+			if s.Seq%4 == 0 {
+				o = Outcome{Status: 503, Failed: s.Events, Class: Throttled, Text: "full"}
+			}
+			return at + 10*time.Millisecond, o
+		})
+		res := fireTest(t, Plan{Schedule: Constant(100), BatchEvents: 5, Measurement: Limits{Time: 3 * time.Second}}, f)
+		want := measure.Statuses{{Code: 202, Batches: 45, Events: 225}, {Code: 503, Batches: 15, Events: 75}}
+		if d := cmp.Diff(want, res.Measurement.Statuses); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+		var sum measure.Statuses
+		var failed measure.Classes
+		for _, iv := range res.Intervals {
+			sum.Merge(iv.Statuses)
+			failed.Merge(iv.Classes)
+		}
+		if d := cmp.Diff(measure.Classes{{Class: Throttled.String(), Events: 75, Batches: 15}}, failed); d != "" {
+			t.Errorf("failures of the series (-want +got)\n%s", d)
+		}
+		if d := cmp.Diff(want, sum); d != "" {
+			t.Errorf("the series adds up to something else (-want +got)\n%s", d)
+		}
+	})
+}
+
+// TestTraceLeavesBatchGroups: who traces sees every batch, and batches go on being
+// fired in batch groups; who observes single ones has them one by one.
+func TestTraceLeavesBatchGroups(t *testing.T) {
+	const events = 10_000
+	for _, tt := range []struct {
+		name    string
+		observe bool
+		groups  bool
+	}{{"trace", false, true}, {"trace beside observe", true, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(Single(), 1, constantly(3*time.Millisecond))
+				f.groups = 64
+				f.answer = func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+					return at + 3*time.Millisecond, Outcome{}
+				}
+				plan := Plan{BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: events}}
+				batches, calls, most := 0, 0, 0
+				plan.Trace = func(thread int, out []Outcome) {
+					if thread != 0 {
+						t.Errorf("thread %d, and there is one", thread)
+					}
+					calls++
+					for i := range out {
+						batches += out[i].count()
+						most = max(most, out[i].count())
+					}
+				}
+				if tt.observe {
+					plan.Observe = func([]Outcome) {}
+				}
+				fireTest(t, plan, f)
+				if batches != events {
+					t.Errorf("%d batches traced, want %d", batches, events)
+				}
+				if got := most > 1; got != tt.groups {
+					t.Errorf("at most %d batches as one, want batch groups: %v", most, tt.groups)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package load
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestSequencePartition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.IntRange(1, 12).Draw(t, "streams")
+		cycle := rapid.SliceOfN(rapid.Int32Range(0, int32(s-1)), 1, 200).Draw(t, "cycle")
+		checkPartitioner(t, Sequence(cycle, s))
+	})
+}
+
+func TestSequence(t *testing.T) {
+	d := Sequence([]int32{2, 0, 2, 2}, 4)
+	var got []uint64
+	for k := range uint64(5) {
+		got = append(got, d.Event(2, k))
+	}
+	if diff := cmp.Diff([]uint64{0, 2, 3, 4, 6}, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := d.Event(1, 0); got != math.MaxUint64 {
+		t.Errorf("a stream outside the cycle has event %d", got)
+	}
+	if got := d.Before(1, 100); got != 0 {
+		t.Errorf("a stream outside the cycle has %d events", got)
+	}
+	if got := d.Event(0, math.MaxUint64); got != math.MaxUint64 {
+		t.Errorf("an event beyond all numbers is %d", got)
+	}
+}
+
+func TestWholeShares(t *testing.T) {
+	tests := []struct {
+		name    string
+		weights []float64
+		want    []int
+	}{
+		{"percent", []float64{0.7, 0.3}, []int{7, 3}},
+		{"thirds", []float64{1. / 3, 2. / 3}, []int{1, 2}},
+		{"equal", []float64{5, 5, 5}, []int{1, 1, 1}},
+		{"one has none", []float64{0, 4, 2}, []int{0, 2, 1}},
+		{"hardly any", []float64{1e-9, 1}, []int{1, 65536}},
+		{"no ratio", []float64{math.Pi, math.E}, []int{35135, 30401}},
+		{"tiny numbers", []float64{1e-300, 3e-300}, []int{16384, 49152}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, wholeShares(tt.weights)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWeightedIsSpread(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SliceOfN(rapid.Map(rapid.IntRange(1, 100), func(i int) float64 { return float64(i) / 10 }), 1, 10).Draw(t, "weights")
+		d := Weighted(weights)
+		checkPartitioner(t, d)
+		var sum float64
+		for _, w := range weights {
+			sum += w
+		}
+		n := rapid.Uint64Range(0, 100_000).Draw(t, "n")
+		for i, w := range weights {
+			got, want := float64(d.Before(int32(i), n)), float64(n)*w/sum
+			if math.Abs(got-want) > float64(len(weights)) {
+				t.Fatalf("stream %d has %v of the first %d events, want about %v", i, got, n, want)
+			}
+		}
+	})
+}
+
+func TestPartitionersPanic(t *testing.T) {
+	tests := []struct {
+		name string
+		make func()
+	}{
+		{"no streams", func() { RoundRobin(0) }},
+		{"no block", func() { Blocks(1, 0) }},
+		{"no cycle", func() { Sequence(nil, 3) }},
+		{"a stream below none", func() { Sequence([]int32{0, -1}, 3) }},
+		{"a stream too many", func() { Sequence([]int32{0, 3}, 3) }},
+		{"no weights", func() { Weighted(nil) }},
+		{"no weight", func() { Weighted([]float64{0, 0}) }},
+		{"a negative weight", func() { Weighted([]float64{1, -1}) }},
+		{"no number", func() { Weighted([]float64{math.NaN()}) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			tt.make()
+		})
+	}
+}

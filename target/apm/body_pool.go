@@ -1,0 +1,346 @@
+package apm
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/internal/wire/apm"
+	"carronade/target"
+)
+
+// A source makes bodies: one of a make-up, or one of recorded requests.
+type source interface {
+	Make(n uint64) *apm.Body
+	Counts(n uint64) apm.Counts
+	Hops() int
+	Path() string
+	ContentType() string
+	// rest makes a body of exactly so many events, fewer than Make's have.
+	rest(events int) (*apm.Body, error)
+}
+
+// A bodyPool is where batches are kept ready: bodies encoded, and compressed,
+// ahead of the run.
+type bodyPool struct {
+	source source
+	level  int // of gzip; 0: none
+	repeat bool
+	pool   int64
+	most   int // events of the largest body
+	fixed  bool
+	run    apm.Run
+
+	mean  float64 // events of a body
+	ratio float64 // bytes on the wire by bytes before compression
+	kinds apm.Counts
+	count int // distinct bodies
+	bytes int // of them, before compression
+}
+
+// made is the source of bodies by a make-up.
+type made struct {
+	*apm.Maker
+	makeup apm.Makeup
+	seed   uint64
+}
+
+func (m made) rest(events int) (*apm.Body, error) {
+	mk, err := apm.NewMaker(rest(m.makeup, events), m.seed)
+	if err != nil {
+		return nil, err
+	}
+	return mk.Make(0), nil
+}
+
+// newBodyPool reads what requests are made of. No body is made yet.
+func newBodyPool(v target.Values, seed uint64) (*bodyPool, error) {
+	m := &bodyPool{repeat: v.Bool("repeat-body"), pool: v.Size("pool"), run: apm.NewRun(seed)}
+	if g := v.String("gzip"); g != "none" && g != "" {
+		m.level = int(g[0] - '0')
+	}
+	if file := v.String("corpus"); file != "" {
+		c, err := openCorpus(file, v)
+		if err != nil {
+			return nil, err
+		}
+		m.source, m.most, m.fixed = c, c.most, c.least == c.most
+		return m, nil
+	}
+	mk, err := parseMakeup(v)
+	if err != nil {
+		return nil, err
+	}
+	maker, err := apm.NewMaker(mk, seed)
+	if err != nil {
+		return nil, &target.Error{Doing: "make the events", Err: err, Hint: "see carronade run --help, events"}
+	}
+	m.source = made{maker, mk, seed}
+	each := 1
+	switch {
+	case mk.Mix == [apm.Kinds]int{} || mk.Mix[apm.Transaction] > 0 && mk.Mix == onlyTransactions(mk):
+		m.fixed = mk.Events.Min == mk.Events.Max && mk.Spans.Min == mk.Spans.Max
+		each += mk.Spans.Max
+	case mk.Mix[apm.Transaction] == 0 || mk.Spans.Max == 0:
+		m.fixed = mk.Events.Min == mk.Events.Max
+	default:
+		each += mk.Spans.Max
+	}
+	m.most = mk.Events.Max * each
+	if m.repeat {
+		m.most, m.fixed = maker.Counts(0).Events(), true
+	}
+	return m, nil
+}
+
+func onlyTransactions(m apm.Makeup) (w [apm.Kinds]int) {
+	w[apm.Transaction] = m.Mix[apm.Transaction]
+	return w
+}
+
+// An encodedRequest is one request ready to be sent.
+type encodedRequest struct {
+	body  *apm.Body
+	bytes []byte // head and body; body.Bytes is its end
+	n     uint64 // of the body, within its cycle
+	// fired and not completed, or in a writer's hands; lanes share encoded requests, each under
+	// a lock of its own
+	busy atomic.Bool
+}
+
+func (r *encodedRequest) events() int { return r.body.Events() }
+
+// load puts the head before the body, so that both are one piece to write.
+func (r *encodedRequest) load(head func(size int) []byte) {
+	h := head(len(r.body.Bytes))
+	r.bytes = append(slices.Grow(h, len(r.body.Bytes)), r.body.Bytes...)
+	r.body.Bytes = r.bytes[len(h):]
+}
+
+// A cycle is a stream's own encoded requests, sent one after another and then again. It
+// belongs to the sending thread.
+type cycle struct {
+	m               *bodyPool
+	head            func(size int) []byte
+	encodedRequests []*encodedRequest
+	ends            []uint64 // events up to the end of each, from the first on
+	rests           map[int]*encodedRequest
+
+	// Batches are numbered from base on, so that all lanes' ids differ; those
+	// whose bodies are not the cycle's from base+own on.
+	base, own, others uint64
+	spares            uint64 // how many of these there were
+
+	// A corpus keeps its ids joined by one number for each pass over it; this
+	// lane's passes are the copy-th of so many copies.
+	replay       bool
+	copy, copies uint64
+}
+
+// Bounds of a cycle.
+const (
+	mostCycle = 64 // encoded requests that are made because the pool has room
+	mostRests = 64 // encoded requests of a size of their own that are kept
+)
+
+// cycles makes the bodies of so many lanes with so many requests in flight each;
+// head makes a request's head for a lane.
+func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([]*cycle, error) {
+	hops := m.source.Hops()
+	if m.repeat {
+		hops = 1
+	}
+	c, replay := m.source.(*corpus)
+	each, distinct, copies := 1, 1, 1
+	switch {
+	case m.repeat:
+	case replay: // every recorded request is somebody's
+		each = max(roundUp(len(c.bodies), lanes)/lanes, 1)
+		distinct = len(c.bodies)
+		copies = roundUp(each*lanes, distinct) / distinct
+	default:
+		fit := int(m.pool / int64(max(1, m.source.Make(0).Plain)))
+		each = roundUp(min(max(depth, fit/lanes, 1), max(mostCycle, depth)), hops)
+		distinct = roundUp(min(max(fit, each), lanes*each), each)
+	}
+	bodies := make([]*apm.Body, distinct)
+	if err := m.makeBodies(bodies); err != nil {
+		return nil, err
+	}
+	cycles := make([]*cycle, lanes)
+	span := apm.MaxBatch / uint64(lanes)
+	span -= span % uint64(hops)
+	shared := map[string][]byte{}
+	for l := range cycles {
+		b := &cycle{m: m, rests: map[int]*encodedRequest{}, base: uint64(l) * span, own: span / 2, others: span/2 - 64}
+		b.own -= b.own % uint64(each)
+		b.head = func(size int) []byte { return head(l, size) }
+		b.replay, b.copy, b.copies = replay, uint64(l*each/distinct), uint64(copies)
+		var end uint64
+		for i := range each {
+			n := l*each + i
+			body := bodies[n%distinct]
+			if n >= distinct && !m.repeat {
+				body = body.Clone()
+			}
+			r := &encodedRequest{body: body, n: uint64(i)}
+			if m.repeat { // nothing is written into it: one for all keeps the caches warm
+				h := string(b.head(len(body.Bytes)))
+				if shared[h] == nil {
+					shared[h] = append([]byte(h), body.Bytes...)
+				}
+				r.bytes = shared[h]
+			} else {
+				r.load(b.head)
+			}
+			b.encodedRequests = append(b.encodedRequests, r)
+			end += uint64(r.events())
+			b.ends = append(b.ends, end)
+		}
+		cycles[l] = b
+	}
+	return cycles, nil
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// makeBodies makes bodies, on all processors.
+func (m *bodyPool) makeBodies(bodies []*apm.Body) error {
+	var (
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		failed error
+	)
+	threads := min(runtime.GOMAXPROCS(0), len(bodies))
+	for t := range threads {
+		wg.Go(func() {
+			for n := t; n < len(bodies); n += threads {
+				b, err := m.compress(m.source.Make(uint64(n)))
+				if err != nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+					return
+				}
+				bodies[n] = b
+			}
+		})
+	}
+	wg.Wait()
+	if failed != nil {
+		return &target.Error{Doing: "make the requests", Err: failed, Hint: "leave out --gzip, or look at the corpus"}
+	}
+	events, plain, sent := 0, 0, 0
+	for _, b := range bodies {
+		events += b.Events()
+		plain += b.Plain
+		sent += len(b.Bytes)
+		for k := range m.kinds {
+			m.kinds[k] += b.Counts[k]
+		}
+	}
+	m.count, m.bytes = len(bodies), plain
+	m.mean = float64(events) / float64(len(bodies))
+	m.ratio = float64(sent) / float64(plain)
+	return nil
+}
+
+// compress compresses a body, where that was asked for.
+func (m *bodyPool) compress(b *apm.Body) (*apm.Body, error) {
+	if m.repeat { // as old as the run, and not as old as the program
+		b.Stamp(m.run, uint64(m.source.Hops()), time.Now().UnixMicro())
+	}
+	if m.level == 0 {
+		return b, nil
+	}
+	z, err := b.Gzip(m.level)
+	if err != nil {
+		return nil, fmt.Errorf("compress a request: %w", err)
+	}
+	return z, nil
+}
+
+// at finds the encoded request that holds an event of the lane's stream, how many events
+// of it are left from there on, and how often the cycle was run through before.
+func (b *cycle) at(first uint64) (i int, left int, turns uint64) {
+	total := b.ends[len(b.ends)-1]
+	turns, in := first/total, first%total
+	if b.m.fixed {
+		each := total / uint64(len(b.encodedRequests))
+		i = int(in / each)
+	} else {
+		i, _ = slices.BinarySearch(b.ends, in+1)
+	}
+	return i, int(b.ends[i] - in), turns
+}
+
+// take readies the encoded request for a batch: the cycle's own, or where a phase ends
+// within one, another of as many events. It is stamped.
+func (b *cycle) take(first uint64, events int, micros int64) (*encodedRequest, error) {
+	i, left, turns := b.at(first)
+	r := b.encodedRequests[i]
+	batch := b.base + (turns*uint64(len(b.encodedRequests))+r.n)%b.own
+	if b.replay {
+		batch = (turns*b.copies + b.copy) % apm.MaxBatch
+	}
+	if left != events || r.events() != events || r.busy.Load() && !b.m.repeat {
+		var err error
+		whole := left == events && r.events() == events
+		if r, err = b.spare(r, whole, events); err != nil {
+			return nil, err
+		}
+		if !whole {
+			batch = b.base + b.own + b.spares%b.others
+			b.spares++
+		}
+	}
+	if !b.m.repeat {
+		r.body.Stamp(b.m.run, batch, micros)
+	}
+	r.busy.Store(true)
+	return r, nil
+}
+
+// plain is the size before compression of what take would give.
+func (b *cycle) plain(first uint64, events int) int64 {
+	i, left, _ := b.at(first)
+	r := b.encodedRequests[i]
+	if left == events && r.events() == events {
+		return int64(r.body.Plain)
+	}
+	return int64(float64(r.body.Plain) * float64(events) / float64(max(1, r.events())))
+}
+
+// spare is a encoded request beside the cycle's: one of another number of events, or one
+// like that which is still in flight (where a failed batch goes again).
+func (b *cycle) spare(like *encodedRequest, whole bool, events int) (*encodedRequest, error) {
+	if whole {
+		r := &encodedRequest{body: like.body.Clone(), n: like.n}
+		r.load(b.head)
+		return r, nil
+	}
+	if r := b.rests[events]; r != nil && !r.busy.Load() {
+		return r, nil
+	}
+	plain, err := b.m.source.rest(events)
+	if err != nil {
+		return nil, err
+	}
+	body, err := b.m.compress(plain)
+	if err != nil {
+		return nil, err
+	}
+	r := &encodedRequest{body: body}
+	r.load(b.head)
+	if len(b.rests) < mostRests {
+		b.rests[events] = r
+	}
+	return r, nil
+}
+
+// block is how many events the partitioner gives to a lane in a row.
+func (m *bodyPool) block() uint64 { return uint64(max(1, math.Round(m.mean))) }

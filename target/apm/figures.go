@@ -1,0 +1,124 @@
+package apm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"carronade/measure"
+)
+
+// told are the figures of /debug/vars that are kept: apm-server's own counters
+// (where apm-server.expvar.enabled is set), by the names of Beats, and Go's.
+// Both nested and flat forms were in use.
+var serverFigures = []struct {
+	path, name, unit string
+	total            bool // of all since the server began
+}{
+	{"apm-server.server.response.count", "answers", "batches", true},
+	{"apm-server.server.response.valid.count", "answers that accept", "batches", true},
+	{"apm-server.server.response.errors.count", "answers that refuse", "batches", true},
+	{"apm-server.server.request.count", "requests", "batches", true},
+	{"apm-server.processor.stream.accepted", "accepted", "events", true},
+	{"apm-server.processor.stream.errors.invalid", "invalid", "events", true},
+	{"apm-server.processor.stream.errors.toolarge", "too large", "events", true},
+	{"apm-server.processor.stream.errors.queue", "queue was full", "events", true},
+	{"libbeat.output.events.acked", "output acked", "events", true},
+	{"libbeat.output.events.failed", "output failed", "events", true},
+	{"libbeat.output.events.active", "output active", "events", false},
+	{"libbeat.pipeline.events.active", "pipeline active", "events", false},
+	{"output.elasticsearch.indexers.active", "indexers active", "", false},
+	{"memstats.HeapAlloc", "heap", "bytes", false},
+	{"memstats.Sys", "memory of the runtime", "bytes", false},
+	{"memstats.NumGC", "collections", "", true},
+}
+
+// vars reads a server's /debug/vars; nil where it is not served.
+func (s *session) vars(ctx context.Context, base string) (map[string]any, error) {
+	status, body, err := s.cfg.ask(ctx, s.client, http.MethodGet, s.cfg.url(base, "/debug/vars"), nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its counters: %w", base, err)
+	}
+	var v map[string]any
+	if serverFigures := status == http.StatusOK && json.Unmarshal(body, &v) == nil; !serverFigures {
+		v = nil
+	}
+	return v, nil
+}
+
+// find looks up a dotted path: as one key, or as objects in each other, at each
+// step the longest key first.
+func find(v map[string]any, path string) (float64, bool) {
+	for end := len(path); end > 0; end = strings.LastIndexByte(path[:end], '.') {
+		x, ok := v[path[:end]]
+		if !ok {
+			continue
+		}
+		if end == len(path) {
+			switch n := x.(type) {
+			case float64:
+				return n, true
+			case string:
+				f, err := strconv.ParseFloat(n, 64)
+				return f, err == nil
+			}
+			return 0, false
+		}
+		if inner, isMap := x.(map[string]any); isMap {
+			return find(inner, path[end+1:])
+		}
+	}
+	return 0, false
+}
+
+// Figures implements target.FigureSource. With several servers their figures add up.
+func (s *session) Figures(ctx context.Context) ([]measure.Figure, error) {
+	sums := make([]float64, len(serverFigures))
+	known := make([]bool, len(serverFigures))
+	for _, base := range s.cfg.bases {
+		v, err := s.vars(ctx, base)
+		if err != nil {
+			return nil, err
+		}
+		for i, t := range serverFigures {
+			if f, ok := find(v, t.path); ok {
+				sums[i] += f
+				known[i] = true
+			}
+		}
+	}
+	var figures []measure.Figure
+	for i, t := range serverFigures {
+		if known[i] {
+			figures = append(figures, measure.Figure{Name: t.name, Unit: t.unit, Value: sums[i], Total: t.total})
+		}
+	}
+	return figures, nil
+}
+
+// queued is how many events the servers say they have taken and not handed on,
+// nil where they do not say.
+func (s *session) queued(ctx context.Context) *float64 {
+	var sum *float64
+	for _, base := range s.cfg.bases {
+		v, err := s.vars(ctx, base)
+		if err != nil {
+			return nil
+		}
+		// What the output works on is in the pipeline still, where a server tells
+		// of that.
+		for _, path := range []string{"libbeat.pipeline.events.active", "libbeat.output.events.active"} {
+			if f, ok := find(v, path); ok {
+				if sum == nil {
+					sum = new(float64)
+				}
+				*sum += f
+				break
+			}
+		}
+	}
+	return sum
+}

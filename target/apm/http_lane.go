@@ -1,0 +1,411 @@
+package apm
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/internal/dial"
+	"carronade/internal/wire/apm"
+	"carronade/load"
+)
+
+// An httpLane is a lane that sends by net/http: HTTP/2, through a proxy, or with a
+// connection for each request. It has a connection pool of its own, and a
+// goroutine for each request that may be in flight.
+type httpLane struct {
+	s      *session
+	id     int
+	base   string
+	url    string
+	cycles []*cycle // by stream; those of the sending thread's streams are its own
+	http   *http.Transport
+	header http.Header
+
+	work   chan job
+	fired  []job // of the sending thread, not flushed
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu      sync.Mutex
+	flying  int
+	depth   int
+	wanting bool
+	closed  bool
+	quiet   time.Duration
+	metrics metrics
+}
+
+// A job is a batch to be sent.
+type job struct {
+	batch          load.Batch
+	encodedRequest *encodedRequest
+}
+
+func newHTTPLane(s *session, id int, cycles []*cycle) *httpLane {
+	c := s.cfg
+	t := c.newTransport(&s.written, &s.read)
+	t.MaxIdleConnsPerHost = c.depth
+	t.DisableKeepAlives = !c.keepAlive
+	if c.http2 {
+		t.MaxConnsPerHost = 1
+	}
+	l := &httpLane{
+		s: s, id: id, base: c.base(id), cycles: cycles, http: t, depth: c.depth,
+		work: make(chan job, c.depth), header: c.header(),
+	}
+	l.url = c.url(l.base, c.bodyPool.source.Path()) + c.query
+	return l
+}
+
+// header is what head writes, for net/http.
+func (c *config) header() http.Header {
+	h := http.Header{"User-Agent": {userAgent}, "Content-Type": {c.bodyPool.source.ContentType()}}
+	if c.bodyPool.level > 0 {
+		h.Set("Content-Encoding", "gzip")
+	}
+	for _, f := range c.fields {
+		if f.name == "User-Agent" {
+			h.Del(f.name)
+		}
+		h.Add(f.name, f.value)
+	}
+	return h
+}
+
+// newTransport makes one that counts its bytes, TLS included.
+func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
+	plain := dial.Dialer{SendBuffer: c.dialer.SendBuffer, RecvBuffer: c.dialer.RecvBuffer, Timeout: c.dialer.Timeout}
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			nc, err := plain.Dial(ctx, addr)
+			if err != nil {
+				return nil, err
+			}
+			return &counted{nc, written, read}, nil
+		},
+		TLSHandshakeTimeout: c.dialer.Timeout,
+		DisableCompression:  true,
+		ForceAttemptHTTP2:   c.http2,
+	}
+	if c.dialer.TLS != nil {
+		t.TLSClientConfig = c.dialer.TLS.Clone()
+	}
+	if !c.http2 {
+		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	}
+	if c.proxy != nil {
+		t.Proxy = http.ProxyURL(c.proxy)
+	}
+	return t
+}
+
+// A counted connection counts its bytes.
+type counted struct {
+	net.Conn
+	written, read *atomic.Uint64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read.Add(uint64(n))
+	return n, err
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.written.Add(uint64(n))
+	return n, err
+}
+
+// ID implements load.Lane.
+func (l *httpLane) ID() int { return l.id }
+
+// Room implements load.Lane.
+func (l *httpLane) Room(stream int32, first uint64) int {
+	_, left, _ := l.cycles[stream].at(first)
+	return left
+}
+
+// Fire implements load.Lane.
+func (l *httpLane) Fire(batches []load.Batch) (taken int) {
+	now := l.s.sink.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range batches {
+		if l.closed || l.flying == l.depth || now < l.quiet {
+			l.wanting = true
+			break
+		}
+		s := &batches[i]
+		r, err := l.cycles[s.Stream].take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
+		taken++
+		if err != nil {
+			l.s.sink.Complete([]load.Outcome{{
+				Batch: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: l.s.cfg.veil.line(err.Error()), Place: -1,
+			}})
+			continue
+		}
+		s.Bytes = int64(r.body.Plain)
+		l.flying++
+		l.fired = append(l.fired, job{*s, r})
+	}
+	return taken
+}
+
+// Flush implements load.Lane.
+func (l *httpLane) Flush() {
+	for _, e := range l.fired {
+		l.work <- e // it has room for all that may be in flight
+	}
+	l.fired = l.fired[:0]
+}
+
+// start implements runner.
+func (l *httpLane) start(ctx context.Context) {
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	for range l.depth {
+		l.done.Go(l.run)
+	}
+}
+
+// expire implements runner: requests have timeouts of their own.
+func (l *httpLane) expire(time.Duration, time.Duration) {}
+
+// count implements runner.
+func (l *httpLane) count() (string, metrics) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.base, l.metrics
+}
+
+func (l *httpLane) run() {
+	buf := make([]byte, apm.KeptBody)
+	for {
+		select {
+		case <-l.ctx.Done():
+			for { // what was handed over and never begun
+				select {
+				case e := <-l.work:
+					now := l.s.sink.Now()
+					l.finish(e, seen{sent: -1}, now, verdict{failed: e.batch.Events, class: load.Canceled, text: load.TextUnwritten}, 0)
+				default:
+					return
+				}
+			}
+		case e := <-l.work:
+			l.send(e, buf)
+		}
+	}
+}
+
+// A requestTrace is what was seen of a request on its way. The callbacks of net/http may
+// come from several goroutines, and after its end.
+type requestTrace struct {
+	mu sync.Mutex
+	seen
+}
+
+type seen struct {
+	sent   time.Duration // connecting began, or an open connection was taken; -1
+	dialed bool          // a connection was made for it
+	got    bool          // it had a connection
+	wrote  bool          // its first bytes were given to it
+}
+
+func (l *httpLane) trace(t *requestTrace) *httptrace.ClientTrace {
+	begin := func() {
+		if t.sent < 0 {
+			t.sent = l.s.sink.Now()
+		}
+	}
+	return &httptrace.ClientTrace{
+		ConnectStart: func(string, string) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.dialed = true
+			begin()
+		},
+		GotConn: func(httptrace.GotConnInfo) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.got = true
+			begin()
+		},
+		WroteHeaders: func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.wrote = true
+		},
+	}
+}
+
+// send sends one request and completes it.
+func (l *httpLane) send(e job, buf []byte) {
+	ctx, cancel := context.WithTimeout(l.ctx, l.s.cfg.requestTimeout)
+	defer cancel()
+	t := &requestTrace{seen: seen{sent: -1}}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, l.trace(t)), http.MethodPost, l.url, http.NoBody)
+	if err != nil {
+		l.finish(e, seen{sent: -1}, l.s.sink.Now(), verdict{failed: e.batch.Events, class: load.Rejected, text: l.s.cfg.veil.line(err.Error())}, 0)
+		return
+	}
+	req.Header = l.header
+	req.ContentLength = int64(len(e.encodedRequest.body.Bytes))
+	body := &requestBody{bytes.NewReader(e.encodedRequest.body.Bytes), make(chan struct{}), sync.Once{}}
+	req.Body = body // without GetBody: net/http must not send it twice
+	res, err := l.http.RoundTrip(req)
+	var kept []byte
+	if err == nil {
+		kept, err = read(res, buf)
+	}
+	now := l.s.sink.Now()
+	cancel()    // all that was wanted of it is read
+	<-body.gone // its bytes are net/http's until it closes it
+	t.mu.Lock()
+	saw := t.seen
+	t.mu.Unlock()
+	if err != nil {
+		l.finish(e, saw, now, l.fault(e, saw, err), 0)
+		return
+	}
+	v := l.s.judge(res.StatusCode, kept, len(kept) < apm.KeptBody, e.batch.Events)
+	if v.class == load.Throttled && l.s.cfg.quiet {
+		if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
+			l.hush(now, time.Duration(n)*time.Second)
+		}
+	}
+	l.finish(e, saw, now, v, res.StatusCode)
+}
+
+// A requestBody is a body that tells when it is no longer read.
+type requestBody struct {
+	*bytes.Reader
+	gone chan struct{}
+	once sync.Once
+}
+
+// Close implements io.Closer.
+func (p *requestBody) Close() error {
+	p.once.Do(func() { close(p.gone) })
+	return nil
+}
+
+// read reads an answer's body, and keeps its beginning.
+func read(res *http.Response, buf []byte) ([]byte, error) {
+	defer res.Body.Close()
+	n := 0
+	for n < len(buf) { // not io.ReadFull, whose word for a short answer is net/http's for one cut short
+		k, err := res.Body.Read(buf[n:])
+		n += k
+		if errors.Is(err, io.EOF) {
+			return buf[:n], nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the answer: %w", err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	return buf[:n], nil
+}
+
+// fault is the verdict on a request without an answer.
+func (l *httpLane) fault(e job, saw seen, err error) verdict {
+	v := verdict{unknown: e.batch.Events, class: load.Refused, text: "connection lost: " + l.s.cfg.veil.line(err.Error())}
+	switch {
+	case l.ctx.Err() != nil:
+		v.class, v.text = load.Canceled, load.TextUnanswered
+	case dial.IsTimeout(err):
+		v.class, v.text = load.Timeout, errTimeout.Error()
+	case dial.IsHangUp(err):
+		v.text = "connection lost: " + errHangUp.Error()
+	case saw.got && !errors.As(err, new(*net.OpError)):
+		v.class, v.text = load.Protocol, l.s.cfg.veil.line(err.Error())
+	}
+	if !saw.got || !saw.wrote {
+		v.unknown, v.failed = 0, e.batch.Events
+		if v.class == load.Refused || v.class == load.Protocol {
+			v.class, v.text = load.Refused, l.s.cfg.veil.line(err.Error())
+		}
+		v.text = "never written: " + v.text
+	}
+	return v
+}
+
+// finish completes a batch.
+func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status int) {
+	wire := int64(0)
+	if saw.wrote {
+		wire = int64(len(e.encodedRequest.body.Bytes))
+	} else {
+		saw.sent = -1 // it only tried to connect
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if wire > 0 {
+		l.metrics.requests++
+		l.metrics.events += uint64(e.batch.Events)
+		l.metrics.bytes += uint64(e.batch.Bytes)
+		l.metrics.wire += uint64(wire)
+	}
+	if saw.dialed {
+		l.metrics.reconnects++
+	}
+	e.encodedRequest.busy.Store(false)
+	l.flying--
+	l.s.sink.Complete([]load.Outcome{{
+		Batch: e.batch, Lane: int32(l.id), Sent: saw.sent, Done: now, Acked: v.acked, Failed: v.failed, Unknown: v.unknown,
+		Class: v.class, Status: int16(status), Text: v.text, Wire: wire, Place: -1,
+	}})
+	l.ready(now)
+}
+
+func (l *httpLane) ready(now time.Duration) {
+	if l.wanting && !l.closed && l.flying < l.depth && now >= l.quiet {
+		l.wanting = false
+		l.s.sink.Ready(l.id, now)
+	}
+}
+
+// hush keeps a lane quiet for as long as the server asked for.
+func (l *httpLane) hush(now, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.metrics.throttled++
+	l.metrics.quiet += max(0, now+wait-max(l.quiet, now))
+	l.quiet = max(l.quiet, now+wait)
+	time.AfterFunc(wait, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.ready(l.s.sink.Now())
+	})
+}
+
+// Close implements load.Lane: what is unanswered is given up.
+func (l *httpLane) Close() error {
+	l.mu.Lock()
+	was := l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if was || l.cancel == nil {
+		return nil
+	}
+	l.Flush()
+	l.cancel()
+	l.done.Wait()
+	l.http.CloseIdleConnections()
+	return nil
+}

@@ -1,0 +1,33 @@
+package apm
+
+import (
+	"errors"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"carronade/internal/uring"
+)
+
+// ioMethods are the ways in which a sending thread may read answers, and what
+// readies a session for each.
+var ioMethods = map[string]func(t testing.TB, s *session){
+	"io_uring": func(t testing.TB, s *session) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		r, err := uring.New(1, 1)
+		if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
+			t.Skip("no io_uring here: ", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		s.noRing = false // as a run without a schedule has it
+		t.Cleanup(func() { rode(t, s, "io_uring") })
+	},
+	"epoll": func(t testing.TB, s *session) {
+		s.noRing = true
+		t.Cleanup(func() { rode(t, s, "epoll") })
+	},
+}

@@ -1,0 +1,83 @@
+package kafka
+
+import (
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/payload"
+)
+
+// A stream is one client's share of one partition: stream s belongs to client
+// s / n and to the partition used[s % n], where n partitions are used.
+type streams struct {
+	clients     int
+	used        []int32 // partitions
+	partitioner load.Partitioner
+	cycle       *keyCycle // murmur2 only
+}
+
+// cycleEvents is after how many events the keys of a run begin again, where
+// they choose the partition: long enough for a skewed distribution to show, and
+// short enough for its tables (20 bytes an event) to be small.
+const cycleEvents = 1 << 16
+
+// A keyCycle is the events 0..cycleEvents-1 by the partition their key chooses.
+type keyCycle struct {
+	events [][]uint32 // by partition, ascending
+	parts  []int32    // by event
+}
+
+func newKeyCycle(gen *payload.Generator, partitions int) *keyCycle {
+	c := &keyCycle{events: make([][]uint32, partitions), parts: make([]int32, cycleEvents)}
+	var key []byte
+	for n := range uint64(cycleEvents) {
+		key = gen.AppendKey(key[:0], n)
+		p := kafka.PartitionOf(key, partitions)
+		c.parts[n] = p
+		c.events[p] = append(c.events[p], uint32(n))
+	}
+	return c
+}
+
+// newStreams divides the events of a run. blockEvents is how many events fit a
+// batch, for the sticky partitioner.
+func newStreams(p partitioner, clients, partitions int, gen *payload.Generator, blockEvents int) streams {
+	s := streams{clients: clients}
+	if p.kind == "fixed" {
+		s.used = []int32{p.fixed}
+	} else {
+		for i := range partitions {
+			s.used = append(s.used, int32(i))
+		}
+	}
+	n := clients * len(s.used)
+	switch p.kind {
+	case "sticky":
+		s.partitioner = load.Blocks(n, uint64(max(1, blockEvents)))
+	case "murmur2":
+		s.cycle = newKeyCycle(gen, partitions)
+		// The clients take events in turn; each sends an event where its key
+		// belongs.
+		seq := make([]int32, 0, cycleEvents)
+		for e, part := range s.cycle.parts {
+			seq = append(seq, int32(e%clients*partitions)+part)
+		}
+		s.partitioner = load.Sequence(seq, n)
+	default: // roundrobin, fixed
+		s.partitioner = load.RoundRobin(n)
+	}
+	return s
+}
+
+func (s *streams) client(stream int32) int { return int(stream) / len(s.used) }
+
+func (s *streams) partition(stream int32) int32 { return s.used[int(stream)%len(s.used)] }
+
+// keyNumber is which of the generator's keys event k of a stream has, where it
+// is made as it goes.
+func (s *streams) keyNumber(stream int32, k uint64) uint64 {
+	n := s.partitioner.Event(stream, k)
+	if s.cycle != nil {
+		return n % uint64(len(s.cycle.parts))
+	}
+	return n
+}

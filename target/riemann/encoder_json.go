@@ -1,0 +1,65 @@
+package riemann
+
+import (
+	"time"
+
+	"carronade/internal/wire/riemann"
+)
+
+// A jsonPool is the events of a period as JSON, up to their metric and time,
+// which come last.
+type jsonPool struct {
+	bytes []byte
+	ends  []uint32
+	seqs  []uint32 // bytes before the end
+}
+
+func (p *encoder) makeJSON() *jsonPool {
+	j := &jsonPool{}
+	var marked []byte
+	for k := range p.shape.period {
+		from := len(j.bytes)
+		e := p.shape.content(eventPlace{stream: p.stream, content: k})
+		j.bytes = riemann.AppendJSONHead(j.bytes, &e)
+		if p.each > 0 {
+			e = p.shape.content(eventPlace{stream: p.stream, content: k, seq: markSeq})
+			marked = riemann.AppendJSONHead(marked[:0], &e)
+			j.seqs = appendSeqs(j.seqs, j.bytes[from:], marked)
+		}
+		j.ends = append(j.ends, uint32(len(j.bytes)))
+	}
+	return j
+}
+
+// json appends the events first, first+1, ... as JSON, each followed by a line
+// feed, which is not part of the event's bytes.
+func (p *encoder) json(dst []byte, first uint64, events int, now time.Time) (out []byte, bytes int64) {
+	if p.jsons == nil {
+		p.jsons = p.makeJSON()
+	}
+	j := p.jsons
+	whole := time.Second
+	if p.shape.time == timeMicros {
+		whole = time.Microsecond
+	}
+	for ; events > 0; events, first = events-1, first+1 {
+		k := int(first % p.shape.period)
+		from := uint32(0)
+		if k > 0 {
+			from = j.ends[k-1]
+		}
+		at := len(dst)
+		dst = append(dst, j.bytes[from:j.ends[k]]...)
+		for _, back := range j.seqs[k*p.each : (k+1)*p.each] {
+			putDigits(dst[len(dst)-int(back):], first)
+		}
+		dst = riemann.AppendJSONMetric(dst, p.shape.metricAt(p.stream, first))
+		if p.shape.time != timeNone {
+			dst = riemann.AppendJSONTime(dst, now.Truncate(whole), p.shape.time == timeMicros)
+		}
+		dst = riemann.AppendJSONEnd(dst)
+		bytes += int64(len(dst) - at)
+		dst = append(dst, '\n')
+	}
+	return dst, bytes
+}

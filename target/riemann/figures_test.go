@@ -1,0 +1,270 @@
+package riemann
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/wire/riemann"
+	"carronade/load"
+	"carronade/measure"
+)
+
+func number(v float64) riemann.Metric { return riemann.Metric{Kind: riemann.Double, Real: v} }
+
+func TestFiguresOf(t *testing.T) {
+	t.Parallel()
+	events := []riemann.Event{
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 in rate", Metric: number(12.5)},
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 in latency 0.0", Metric: number(0.1)},
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 in latency 0.99", Metric: number(0.7)},
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 in latency 0.999"}, // nothing was timed
+		{Host: "h", Service: "riemann server tcp 0.0.0.0:5555 conns", Metric: riemann.Metric{Kind: riemann.Sint64, Int: 3}},
+		{Host: "h", Service: "riemann server ws 0.0.0.0:5556 in rate", Metric: number(1)},
+		{Host: "h", Service: "riemann netty event-executor queue size", Metric: riemann.Metric{Kind: riemann.Sint64, Int: 9}},
+		{Host: "h", Service: "riemann executor x accepted rate", Metric: number(2)},
+		{Host: "h", Service: "riemann streams rate", Metric: number(1000)},
+		{Host: "i", Service: "riemann streams latency 0.5", Metric: number(3)},
+		{Host: "h", Service: "riemann streams latency 0.5", Metric: number(2)},
+		{Host: "h", Service: "riemannish", Metric: number(2)},
+	}
+	want := []measure.Figure{
+		{Name: "streams latency 0.5 of h at X", Unit: "ms", Value: 2},
+		{Name: "streams latency 0.5 of i at X", Unit: "ms", Value: 3},
+		{Name: "streams rate at X", Unit: "events/s", Value: 1000},
+		{Name: "server tcp 0.0.0.0:5555 conns at X", Value: 3},
+		{Name: "server tcp 0.0.0.0:5555 in latency 0.99 at X", Unit: "ms", Value: 0.7},
+		{Name: "server tcp 0.0.0.0:5555 in rate at X", Unit: "messages/s", Value: 12.5},
+		{Name: "server ws 0.0.0.0:5556 in rate at X", Unit: "events/s", Value: 1},
+		{Name: "executor x accepted rate at X", Unit: "1/s", Value: 2},
+		{Name: "netty event-executor queue size at X", Value: 9},
+	}
+	if diff := cmp.Diff(want, figuresOf(events, " at X")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What a server counted is what it says of windows that lie within the firing:
+// not what it said before, and not of a window in which the firing began or
+// ended.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	tl := &figureSource{}
+	at := func(end int64, rate float64) []riemann.Event {
+		return []riemann.Event{{Host: "h", Service: streamsRate, Metric: number(rate), Time: end, HasTime: true}}
+	}
+	for _, step := range []struct {
+		what    string
+		end     int64
+		rate    float64
+		started bool
+		written uint64
+		want    float64 // 0: nothing
+	}{
+		{"before", 100, 7, false, 0, 0},
+		{"the same still", 100, 7, true, 10, 0},
+		{"the firing began in it", 110, 500, true, 20, 0},
+		{"and goes on", 110, 500, true, 30, 0},
+		{"one within", 120, 1000, true, 40, 0},
+		{"whose end was before that of the firing", 120, 1000, true, 50, 1000},
+		{"another", 130, 1100, true, 60, 1000},
+		{"nothing is fired any more", 130, 1100, true, 60, 1000},
+		{"after", 140, 200, true, 60, 1000},
+		{"and still", 140, 200, true, 60, 1000},
+	} {
+		got := tl.counted(at(step.end, step.rate), step.started, step.written)
+		switch {
+		case step.want == 0 && len(got) > 0:
+			t.Errorf("%s: counted %+v", step.what, got)
+		case step.want > 0 && (len(got) != 1 || got[0].Value != step.want || !got[0].Counts):
+			t.Errorf("%s: counted %+v, want %v", step.what, got, step.want)
+		}
+	}
+	// A server of which nothing was heard before begins as late.
+	late := &figureSource{}
+	for i := range int64(3) {
+		if got := late.counted(at(100+i/2*10, 5), true, uint64(i)); len(got) > 0 {
+			t.Errorf("counted %+v of a window whose beginning is not known", got)
+		}
+	}
+}
+
+// told asks until a figure is what is waited for.
+func waitFigure(t *testing.T, s *session, name string, ok func(float64) bool) measure.Figure {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(10 * time.Second)
+	var last []measure.Figure
+	for time.Now().Before(deadline) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		figures, err := s.Figures(ctx)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = figures
+		for _, f := range figures {
+			if f.Name == name && ok(f.Value) {
+				return f
+			}
+		}
+		<-tick.C
+	}
+	t.Fatalf("no %q as it should be in %+v", name, last)
+	return measure.Figure{}
+}
+
+// What the server counted stands beside what was sent, also over a transport that
+// answers nothing.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	srv := stand(t, standinriemann.Options{Interval: 100 * time.Millisecond})
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for { // until it has reported of itself for the first time
+		if found, err := ask(t, "riemann://"+srv.Addr(), nil, ownServices); err != nil || len(found) > 0 {
+			break
+		}
+		<-tick.C
+	}
+	for _, tt := range []struct {
+		name, url string
+		given     []string
+		figure    string
+		unit      string
+	}{
+		{name: "TCP", url: "riemann://" + srv.Addr(), figure: "server tcp " + srv.Addr() + " in rate", unit: "messages/s"},
+		{name: "UDP, told where", url: "riemann+udp://" + srv.AddrOf("udp"), given: []string{"query-address=" + srv.Addr()}, figure: "server udp " + srv.AddrOf("udp") + " in rate", unit: "messages/s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := opened(t, specOf(t, tt.url, tt.given...))
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				launch(t, s, load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 600 * time.Millisecond}})
+			}()
+			f := waitFigure(t, s, tt.figure, func(v float64) bool { return v > 300 && v < 3000 })
+			if f.Unit != tt.unit {
+				t.Errorf("%s is in %s, want %s", f.Name, f.Unit, tt.unit)
+			}
+			<-done
+			if f := waitFigure(t, s, "streams rate", func(float64) bool { return true }); f.Counts || f.Unit != "events/s" {
+				t.Errorf("%+v, want one in events/s that counts nothing of this run", f)
+			}
+		})
+	}
+}
+
+// After the first look, which goes through the whole index, only its own events
+// are asked for.
+func TestFiguresLookOnce(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	own := riemann.Event{Host: `a "b" \c`, Service: "riemann streams rate", Metric: number(7)}
+	queries := make(chan string, 100)
+	go func() {
+		nc, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer nc.Close()
+		a := &asker{nc: nc, in: bufio.NewReader(nc)}
+		for {
+			b, err := a.frame()
+			if err != nil {
+				return
+			}
+			m, err := riemann.DecodeMsg(b)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			queries <- m.Query
+			nc.Write(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{own}}))
+		}
+	}()
+	a := mustAsk(t, ln.Addr().String())
+	defer a.close()
+	tl := &figureSource{a: a}
+	for range 3 {
+		f, err := tl.figures(t.Context(), false, 0)
+		if err != nil || len(f) != 1 || f[0].Value != 7 {
+			t.Fatalf("told %+v, %v", f, err)
+		}
+	}
+	want := []string{ownServices, `host = "a \"b\" \\c" and service = "riemann streams rate"`, `host = "a \"b\" \\c" and service = "riemann streams rate"`}
+	for _, w := range want {
+		if got := <-queries; got != w {
+			t.Errorf("asked %s, want %s", got, w)
+		}
+	}
+}
+
+func TestFiguresOfNobody(t *testing.T) {
+	t.Parallel()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	// Nobody was said to be there.
+	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
+	s.figureSources = []*figureSource{{a: mustAsk(t, gone.Addr().String())}}
+	for range 2 {
+		if f, err := s.Figures(t.Context()); err != nil || len(f) != 0 {
+			t.Errorf("told %v, %v; want nothing, and no error", f, err)
+		}
+	}
+	// Over UDP that leaves nothing but what was sent, and the report says so.
+	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, gone.Addr().String()) || !strings.Contains(w, "--query-address") {
+		t.Errorf("warnings %q, want that nobody could be asked", w)
+	}
+	// Somebody was.
+	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "query-address="+gone.Addr().String()))
+	for range 2 {
+		if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "its own figures") {
+			t.Errorf("got %v, want an error", err)
+		}
+	}
+	// A server without an index has nothing to tell.
+	noIndex, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer noIndex.Close()
+	go func() {
+		nc, err := noIndex.Accept()
+		if err != nil {
+			return
+		}
+		defer nc.Close()
+		buf := make([]byte, 1000)
+		nc.Read(buf)
+		nc.Write(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: "no index"}))
+		nc.Read(buf)
+	}()
+	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "query-address="+noIndex.Addr().String()))
+	if f, err := s.Figures(t.Context()); err != nil || len(f) != 0 {
+		t.Errorf("told %v, %v; want nothing, and no error", f, err)
+	}
+}
+
+func mustAsk(t *testing.T, addr string) *asker {
+	t.Helper()
+	a, err := askerOf(transportOf(plainScheme), addr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
