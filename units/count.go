@@ -120,10 +120,14 @@ func FormatPercent(share float64) string {
 }
 
 // Plural prints a count of things, each of which is a what: "1 event",
-// "12,345 events". What takes an s in the plural.
+// "12,345 events", "3 batches". What takes an s in the plural, or es after ch.
 func Plural[N int | int64 | uint64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return FormatCount(uint64(n)) + " " + what + "s"
+	end := "s"
+	if strings.HasSuffix(what, "ch") {
+		end = "es"
+	}
+	return FormatCount(uint64(n)) + " " + what + end
 }

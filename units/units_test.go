@@ -245,6 +245,7 @@ func TestFormat(t *testing.T) {
 		{"no things", Plural(0, "event"), "0 events"},
 		{"one thing", Plural(uint64(1), "whole interval"), "1 whole interval"},
 		{"many things", Plural(int64(12345), "event"), "12,345 events"},
+		{"many batches", Plural(3, "batch"), "3 batches"},
 		{"short count", FormatCountShort(12345678), "12.3 M"},
 		{"short small count", FormatCountShort(850), "850"},
 

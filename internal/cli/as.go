@@ -20,7 +20,7 @@ const asLong = `Takes an old tool's command line, runs it and prints the tool's 
 numbers; --strict gives its quirks. Every such run is kept as a report like any
 other. A link to carronade that has a tool's name behaves as the tool.`
 
-// asCommand stands in for old tools.
+// asCommand is the drop-ins for old tools.
 func (s *session) asCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "as [TOOL [ARGS]]", Short: "be an old tool: its flags, its lines",
@@ -65,7 +65,7 @@ func unknownTool(name string) error {
 	for _, tool := range oldTools() {
 		names = append(names, tool.Name)
 	}
-	return &words{Err: fmt.Errorf("carronade stands in for no %q", name), Hint: command.DidYouMean(name, names, "%s", "carronade as lists the tools")}
+	return &words{Err: fmt.Errorf("unknown tool %q", name), Hint: command.DidYouMean(name, names, "%s", "carronade as lists the tools")}
 }
 
 // called makes the command line of a program that was called by a tool's name.

@@ -214,6 +214,9 @@ func byHeading(table []workload.Setting, kind string) []section {
 
 func settingRow(s *workload.Setting) row {
 	r := row{name: "--" + s.Name, text: s.Help}
+	if s.Short != "" {
+		r.name = "-" + s.Short + ", " + r.name
+	}
 	if p := s.Placeholder(); p != "" {
 		r.name += " " + p
 	}

@@ -137,7 +137,7 @@ type outputs struct {
 	note     string          // that the reports carry
 	keep     *keeping        // where they are kept
 	hub      *publish.Hub    // who is told of a run that goes on; nil: nobody
-	observer compat.Observer // of the tool that carronade stands in for
+	observer compat.Observer // of the drop-in, where it is one
 }
 
 // A task is one execution of a workload.

@@ -117,7 +117,7 @@ its process costs meanwhile in memory and processor time.`,
 	}
 }
 
-// oldTools are the tools that carronade stands in for, in the order of
+// oldTools are the tools that carronade is a drop-in for, in the order of
 // `carronade as`.
 func oldTools() []compat.Tool {
 	return []compat.Tool{

@@ -42,7 +42,7 @@ func (t *Settings) BindSetting(fs *pflag.FlagSet, s *workload.Setting) {
 	if s.Kind != "" {
 		t.bound = append(t.bound, s.Name)
 	}
-	f := fs.VarPF(&setting{Setting: *s, into: t}, s.Name, "", s.Help)
+	f := fs.VarPF(&setting{Setting: *s, into: t}, s.Name, s.Short, s.Help)
 	if s.Type == target.Bool {
 		f.NoOptDefVal = "true"
 	}

@@ -15,7 +15,7 @@ import (
 	"carronade/load"
 )
 
-// A Tool is an old program that carronade stands in for.
+// A Tool is an old program that carronade is a drop-in for.
 type Tool struct {
 	Name  string   // as in `carronade as NAME`
 	Calls []string // other names that it is called by
@@ -74,7 +74,7 @@ type Observer struct {
 	Fired func(out []load.Outcome)
 }
 
-// Common are the flags that every stand-in has besides the tool's own.
+// Common are the flags that every drop-in has besides the tool's own.
 type Common struct {
 	Strict     bool
 	Generation string // "" is by the flags

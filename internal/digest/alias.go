@@ -6,7 +6,6 @@ import "strings"
 // reports, which many filters in scripts use.
 var aliases = map[string]string{
 	"duration":            "for",
-	"concurrency":         "concurrency",
 	"limit":               "system-mem",
 	"report_id":           "id",
 	"report_date":         "started",

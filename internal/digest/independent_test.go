@@ -20,10 +20,10 @@ import (
 // the flag. A new setting that is empty unless given harms nobody.
 var history = map[string][]string{
 	"": {
+		"batch-events=",
 		"bytes=",
 		"concurrency=",
 		"count=",
-		"batch-events=",
 		"for=",
 		"linger=5ms",
 		"max-in-flight=5",

@@ -84,7 +84,7 @@ func TestGuess(t *testing.T) {
 
 func TestCanonical(t *testing.T) {
 	for name, want := range map[string]string{
-		"duration": "for", "concurrency": "concurrency", "limit": "system-mem", "report_id": "id", "revision_date": "revision_date", "latency": "per_batch",
+		"duration": "for", "limit": "system-mem", "report_id": "id", "revision_date": "revision_date", "latency": "per_batch",
 		"response_p99.9": "response_p999", "end_to_end_p99.99": "end_to_end_p9999", "a_p1.5": "a_p1.5", "x": "x",
 	} {
 		if got := Canonical(name); got != want {
@@ -92,7 +92,7 @@ func TestCanonical(t *testing.T) {
 		}
 	}
 	for alias, name := range aliases {
-		if !isKnown(name) && name != "concurrency" {
+		if !isKnown(name) {
 			t.Errorf("%s stands for %s, which is no field", alias, name)
 		}
 	}

@@ -51,14 +51,14 @@ func TestCollateFitsItsTerminal(t *testing.T) {
 const seedTable = `for 30s  events 10  spans 10  frames 10  concurrency 20  branch trace-apm-server
 revision c961d664fbe5
 report id  revision date         pushed    accepted  throughput  per batch  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
-v5yruht0   2018-05-18 10:21  7.15 MiB/s  4.58 MiB/s       435/s    185 ms       185 ms  370 ms  73.3%  413 MiB  0.669  false
-958l1oly   2018-05-18 10:21  7.34 MiB/s  3.81 MiB/s       350/s    222 ms       222 ms  444 ms  70.6%  408 MiB  0.564  true
+v5yruht0   2018-05-18 10:21  7.15 MiB/s  4.58 MiB/s       435/s     185 ms       185 ms  370 ms  73.3%  413 MiB  0.669  false
+958l1oly   2018-05-18 10:21  7.34 MiB/s  3.81 MiB/s       350/s     222 ms       222 ms  444 ms  70.6%  408 MiB  0.564  true
 
 for 30s  events 10  spans 10  frames 10  concurrency 1  branch trace-apm-server
 revision c961d664fbe5
 report id  revision date         pushed    accepted  throughput  per batch  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
-xmlob0sh   2018-05-18 10:21  4.96 MiB/s  5.05 MiB/s       491/s    169 ms       169 ms  338 ms  75.7%  403 MiB  0.750  false
-bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s    174 ms       174 ms  348 ms  78.4%  338 MiB  0.868  true
+xmlob0sh   2018-05-18 10:21  4.96 MiB/s  5.05 MiB/s       491/s     169 ms       169 ms  338 ms  75.7%  403 MiB  0.750  false
+bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s     174 ms       174 ms  348 ms  78.4%  338 MiB  0.868  true
 
   one repetition of each: nothing says what is chance and what is not, and no
   row is called the best; --repeat 6 makes as many as that takes

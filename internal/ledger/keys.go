@@ -10,7 +10,7 @@ import "carronade/load"
 // A lastOf is what is known of a key in a log.
 type lastOf struct {
 	acked, read lastEvent
-	ambiguous   bool // several streams had it, and nothing says which was acked last
+	ambiguous   bool // acked is one of several streams' events, and nothing says that it was the last
 }
 
 // A lastEvent is the last one of a key.

@@ -118,7 +118,7 @@ type log struct {
 	gone         uint64 // events that were read and are not there any more
 	next         int64  // all offsets from start to here are decided
 	hole         int64  // the first of them that nothing was heard of, as skip found it
-	doubtfulFrom int64  // but for those from here on, where it is less: a hole before them was filled later
+	doubtfulFrom int64  // where it is less than next: the order from here to next is in doubt, since a hole before it was filled later
 
 	windows []*window // by number
 	ackAt   *window   // the window used last, for either side

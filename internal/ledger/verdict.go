@@ -20,19 +20,20 @@ type judge struct {
 	denied   map[int32]*ranges // refused for certain
 	waiting  map[int32]*ranges // acked, and not where they should be
 	unplaced map[int32]*ranges // acked, and the system did not say where
-	unproven map[int32]*ranges // in windows that do not prove anything, or of batches acked in part
+	unproven map[int32]*ranges // may have been acked: in windows whose sums differ, or of batches acked in part
 
 	// Without stamps.
 	known   map[key]bool    // matched pieces, as far as somebody looks like them
 	open    map[key][]piece // unknown pieces, the oldest first
 	missing map[key][]place // acked pieces that are not where they should be
 
-	doubtfulFrom int64 // as the log's
+	// The order of what lies before here is decided for certain; see the log's.
+	doubtfulFrom int64
 
 	// Of each stream, the largest index plus one of what may lie before here and
-	// has no place: what is smaller may be late.
+	// has no place: whether an event below it is late cannot be known.
 	lateBelow      map[int32]uint64
-	mayHideDropped map[*window]bool // windows in which dropped pieces may lie
+	mayHideDropped map[*window]bool // windows that cover offsets of which only reading heard: a dropped piece may be there
 	unnamed        map[place]bool   // arrivals that may be such
 
 	gone      map[place]bool  // acked entries that are accounted for

@@ -226,7 +226,7 @@ func TestCommandHides(t *testing.T) {
 				}
 			}
 			if strings.Contains(strings.Join(test.args, " "), s) && strings.Contains(m.Text("it says "+whole+" aloud"), s) {
-				t.Error("what the command line held is not known of other text")
+				t.Error("what the command line had is not known of other text")
 			}
 		})
 	}

@@ -17,6 +17,8 @@ import (
 type Setting struct {
 	target.Option
 
+	// Short is the one letter that the flag has besides its name; "": none.
+	Short string
 	// Kind is the name of the kind whose option this is; "" for a setting of
 	// the load, which every kind has.
 	Kind string

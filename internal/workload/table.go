@@ -65,6 +65,7 @@ func loadTable() []Setting {
 		},
 		{
 			Option: target.Option{Name: "concurrency", Type: target.Int, Group: groupPace, Independent: true, Help: "closed loop: how many batches are in flight, each sent when one is answered"},
+			Short:  "c",
 			NotOps: notReading,
 			check:  countBetween(1, 1_000_000),
 		},
