@@ -146,10 +146,10 @@ func (s *session) defaultStore() (string, error) {
 	return sqlite.Default()
 }
 
-const configLong = `The configuration: defaults for the flags that say where reports go, who gets metrics
-of a run and how servers are reached. It is carronade/config.yaml in your folder
-of configurations (~/.config where XDG_CONFIG_HOME names no other), or the file
-that CARRONADE_CONFIG names, with lines such as
+const configLong = `The configuration: defaults for the flags that say where reports go, who gets
+the metrics of a run and how servers are reached. It is carronade/config.yaml in
+your folder of configurations (~/.config where XDG_CONFIG_HOME names no other),
+or the file that CARRONADE_CONFIG names, with lines such as
 
     store: /srv/carronade/reports.db
     metrics-addr: 9464

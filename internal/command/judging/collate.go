@@ -15,8 +15,8 @@ import (
 )
 
 const collateLong = `Puts reports side by side that differ in one thing alone. VAR is that thing: a
-setting of the workload (concurrency, events, rate, for), the branch or revision of
-the system under test, one of its flags, a field of the host, or a label.
+setting of the workload (concurrency, events, rate, for), the branch or revision
+of the system under test, one of its flags, a field of the host, or a label.
 Reports in which every other independent variable is the same make a group; in
 it there is a row for each value of VAR, its repetitions joined: medians, and
 below them half of their interval. The best of a group is marked only where the
