@@ -101,7 +101,7 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.BoolVar(&f.json, "json", false, "the result as JSON on stdout")
-	fs.IntVar(&f.concurrency, "concurrency", 1, "requests in flight at once")
+	fs.IntVarP(&f.concurrency, "concurrency", "c", 1, "requests in flight at once")
 	fs.StringVar(&f.rate, "rate", "", "requests due a `RATE`, such as 50/s; left out: each when the one before is answered")
 	if op == kafka.TopicsList {
 		fs.IntVar(&f.times, "times", 1, "how often")
