@@ -10,7 +10,7 @@ package arch
 // Module is the import path of the tree's root.
 const Module = "carronade"
 
-// A Room is one row of the import table: a package, or all packages below a
+// A Package is one row of the import table: a package, or all packages below a
 // directory when the name ends in "/...".
 type Package struct {
 	Name  string   // path below the module; "." is main
@@ -27,7 +27,7 @@ var protocol = []string{"load", "measure", "payload", "target", "units"}
 // testers may be imported by the tests of any package.
 var testers = []string{"internal/kafkatest", "internal/elastictest", "internal/riemanntest", "internal/parquettest", "internal/browsertest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
-// Rooms is the table of docs/architecture.md. Arrows go down only, and nothing
+// Packages is the table of docs/architecture.md. Arrows go down only, and nothing
 // but app imports internal/cli.
 var Packages = []Package{
 	{Name: ".", May: []string{"app", "target/all"}},

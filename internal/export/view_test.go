@@ -39,7 +39,7 @@ func doubted(t *testing.T, level measure.Level) *report.Document {
 // said is a form of a report as a reader has it: without markup, in one line.
 func said(t *testing.T, format string, d *report.Document) string {
 	t.Helper()
-	text := ""
+	var text string
 	if format == "brief" {
 		var b bytes.Buffer
 		if err := d.Brief(&b, layout.Style{}); err != nil {

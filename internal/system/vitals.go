@@ -40,7 +40,7 @@ func NewVitals() *Vitals {
 	return v
 }
 
-// Tell tells what the machine did since the last call, or since NewVitals. It is
+// Figures returns what the machine did since the last call, or since NewVitals. It is
 // a target.FigureSource's.
 func (v *Vitals) Figures(context.Context) ([]measure.Figure, error) {
 	now, at := v.sources.read(), v.now()
