@@ -21,6 +21,7 @@ var groups = []group{
 	{"produce 100 B", (*Suite).produceSmall},
 	{"produce 1 KiB", (*Suite).produceLarge},
 	{"open loop 1 M/s", (*Suite).openLoop},
+	{"ordinary rates", (*Suite).ordinaryRates},
 	{"produce to a real broker, 1 KiB", (*Suite).produceBroker},
 	{"consume from a real broker, 100 B", (*Suite).consumeBroker},
 	{"null://, 300 B", (*Suite).toNowhere},

@@ -43,6 +43,7 @@ func Hook() {
 var loops = map[string]func([]string) error{
 	"apm-agents": agentsLoop,
 	"kgo":        kgoLoop,
+	"pacer":      pacerLoop,
 	"tcp-writer": tcpWriter,
 	"tcp-sink":   tcpSink,
 }

@@ -21,6 +21,7 @@ const (
 	cpuShare      metric = "CPU, share of a core"
 	deviation     metric = "sent, off by"
 	sendDelayP50  metric = "send delay p50 us"
+	sendDelayP99  metric = "send delay p99 us"
 	maxRSS        metric = "max RSS bytes"
 	growth        metric = "RSS growth bytes"
 	wholeRate     metric = "events/s, all told" // a consumer's, its joining and starting included
@@ -53,9 +54,11 @@ type document struct {
 	} `json:"totals"`
 	SendDelay *struct {
 		P50 float64 `json:"p50_us"`
+		P99 float64 `json:"p99_us"`
 	} `json:"send_delay"`
 	Generator struct {
-		MaxRSS uint64 `json:"max_rss_bytes"`
+		CPUS   float64 `json:"cpu_s"`
+		MaxRSS uint64  `json:"max_rss_bytes"`
 	} `json:"generator"`
 	Trace *struct {
 		Rows    uint64 `json:"rows"`

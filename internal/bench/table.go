@@ -100,7 +100,7 @@ func (m metric) show(v float64) string {
 		return sig(v*100) + " %"
 	case deviation:
 		return sig(v*100) + " %"
-	case sendDelayP50:
+	case sendDelayP50, sendDelayP99:
 		return sig(v) + " us"
 	case wallMS:
 		return sig(v) + " ms"
