@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+const (
+	hey = "hey"
+	// heyModule is where hey comes from, by the Go toolchain.
+	heyModule = "github.com/rakyll/hey@v0.1.4"
+	// barePacer is a thread that wakes at the rate and does nothing: what a wake-up
+	// costs on this machine, below which no generator can be.
+	barePacer = "bare timer loop"
+)
+
+// A pace is one open loop of single events, or of requests of APM, at a rate at which
+// people run. share is the most of a core, delay the most of the send delay's p99.
+type pace struct {
+	perS  int
+	share float64 // 0: half of hey's
+	delay float64 // us
+}
+
+// ordinaryRates is what sending costs, and how late it is, at rates far below the most.
+func (u *Suite) ordinaryRates(b testing.TB) {
+	nowhere := []pace{{10, 0.003, 1000}, {1000, 0.025, 150}, {5000, 0.08, 150}}
+	u.paces(b, "null://", nowhere, "null://", "--batch-events", "1")
+	riemann := u.discardingRiemann(b)
+	u.paces(b, "riemann, one connection", []pace{{10, 0.003, 1000}, {1000, 0.04, 200}, {5000, 0.1, 300}, {20_000, 0.2, 500}},
+		"riemann://"+riemann.addr, "--batch-events", "1")
+	kafka := u.discarding(b)
+	u.paces(b, "kafka", []pace{{10, 0.003, 1000}, {1000, 0.05, 200}, {5000, 0.15, 300}}, "kafka://"+kafka.addr+"/"+topic, "--size", "100", "--batch-events", "1")
+	apm := u.discardingAPM(b)
+	u.paces(b, "apm, one body repeated, 8 connections", []pace{{10, 0.003, 1000}, {1000, 0, 200}, {5000, 0, 300}, {20_000, 0.6, 500}},
+		"apm+http://"+apm.addr, append(tenTransactions, repeated)...)
+}
+
+// paces measures one target at each of its rates.
+func (u *Suite) paces(b testing.TB, name string, all []pace, url string, args ...string) {
+	lasts := u.lasting(5 * time.Second)
+	apm := name[:3] == "apm"
+	for _, p := range all {
+		events := p.perS
+		if apm {
+			events *= 10 // a request's
+		}
+		work := fmt.Sprintf("%s, %s/s", name, si(float64(p.perS)))
+		given := append([]string{url, "--rate", strconv.Itoa(events) + "/s", "--for", lasts.String()}, args...)
+		cs := []contestant{
+			{carronade, func(ctx context.Context) (sample, error) {
+				d, _, err := u.fire(ctx, work+", carronade", given...)
+				if err != nil {
+					return nil, err
+				}
+				if d.SendDelay == nil {
+					return nil, errors.New("the report has no send delay")
+				}
+				return sample{cpuShare: d.Generator.CPUS / d.Totals.ElapsedS, sendDelayP99: d.SendDelay.P99}, nil
+			}},
+			{barePacer, func(ctx context.Context) (sample, error) {
+				r, e, err := u.loop(ctx, "pacer", "-rate", strconv.Itoa(p.perS), "-for", lasts.String())
+				if err != nil {
+					return nil, err
+				}
+				return sample{cpuShare: e.cpu.Seconds() / r.seconds()}, nil
+			}},
+		}
+		if p.share == 0 {
+			cs = append(cs, u.heyAt(b, url[len("apm+"):], p.perS, lasts))
+		}
+		r := u.turns(b.Context(), work, cs...)
+		if p.share == 0 {
+			u.against(r, carronade, hey, cpuShare, atMost(0.5), atMost(0.25))
+		} else {
+			u.alone(r, cpuShare, atMost(p.share), bound{})
+		}
+		u.alone(r, sendDelayP99, atMost(p.delay), bound{})
+		u.against(r, carronade, barePacer, cpuShare, bound{}, bound{})
+	}
+}
+
+// heyAt is hey at a rate, with a body of ten transactions.
+func (u *Suite) heyAt(b testing.TB, url string, perS int, lasts time.Duration) contestant {
+	exe, err := u.heyProgram(b.Context())
+	body := u.bodyOf(b, tenTransactions...)
+	return contestant{hey, func(ctx context.Context) (sample, error) {
+		if err != nil {
+			return nil, err
+		}
+		clients, _ := strconv.Atoi(apmClients)
+		args := []string{
+			"-z", lasts.String(), "-c", apmClients, "-q", strconv.Itoa(perS / clients), "-m", "POST",
+			"-T", "application/x-ndjson", "-D", body, url + intakePath,
+		}
+		u.note(fmt.Sprintf("apm, %d/s, hey", perS), exe, args...)
+		e, err := must(ctx, exe, args...)
+		if err != nil {
+			return nil, err
+		}
+		return sample{cpuShare: e.cpu.Seconds() / e.wall.Seconds()}, nil
+	}}
+}
+
+// heyProgram builds hey, unless it is installed.
+func (u *Suite) heyProgram(ctx context.Context) (string, error) {
+	if exe, err := exec.LookPath(hey); err == nil {
+		return exe, nil
+	}
+	exe := filepath.Join(u.dir, hey)
+	if _, err := os.Stat(exe); err == nil {
+		return exe, nil
+	}
+	cmd := exec.CommandContext(ctx, "go", "install", heyModule)
+	cmd.Env = append(os.Environ(), "GOBIN="+u.dir, "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w: %s", heyModule, err, lastLines(string(out)))
+	}
+	return exe, nil
+}
