@@ -91,7 +91,9 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	batches := o.count()
 	arrived, noticed := t.arrivedAt(o)
 	if ls.blocked {
-		t.late(arrived, o.Done) // what waited for room could have gone then
+		if t.wantsRoom() {
+			t.late(arrived, now) // what waited for room could have gone then
+		}
 	}
 	t.passed = t.passed || t.caughtUp > 0 && o.Sent > t.caughtUp
 	if t.run.plan.Concurrency > 0 {

@@ -214,7 +214,7 @@ func (c *collector) machine(res *Result) {
 	var full time.Duration
 	lanes := 0
 	for _, t := range r.threads {
-		idle := t.idle + max(0, res.Measurement.End-max(t.closing, res.Measurement.Start)) // with nothing left to do
+		idle := t.idleFor + max(0, res.Measurement.End-max(t.closing, res.Measurement.Start)) // with nothing left to do
 		res.Busy = max(res.Busy, 1-min(1, idle.Seconds()/length.Seconds()))
 		for _, ls := range t.lanes {
 			full += ls.blockedFor

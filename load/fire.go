@@ -75,7 +75,7 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, sh
 	p := &t.run.plan
 	due := min(t.run.partitioner.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
 	most := 1
-	if p.BatchEvents > 0 {
+	if p.BatchEvents > 0 && t.shared == nil {
 		most = min(t.room(ls), len(t.batches))
 	}
 	free := t.places(ls)

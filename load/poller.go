@@ -30,8 +30,8 @@ type Waiting interface {
 	// the run (Never: not by itself), or soon after a Wake since it last
 	// returned; it may return early. It must not fire. patient says that nothing
 	// waits for an answer: a target that learns otherwise when answers arrived may
-	// leave them unread for a while.
-	Wait(until time.Duration, patient bool)
+	// leave them unread for a while. idle says that no answer is to come.
+	Wait(until time.Duration, patient, idle bool)
 	// Wake may be called from anywhere, also from within Wait.
 	Wake()
 	// Leave says that the thread waits no more, though connections may have
@@ -47,8 +47,8 @@ func (p polled) prepare() {
 	precisely()
 	p.w.Prepare()
 }
-func (p polled) wait(until time.Duration, patient bool) { p.w.Wait(until, patient) }
-func (p polled) wake()                                  { p.w.Wake() }
+func (p polled) wait(until time.Duration, patient, idle bool) { p.w.Wait(until, patient, idle) }
+func (p polled) wake()                                        { p.w.Wake() }
 func (p polled) close() {
 	p.w.Leave()
 	runtime.UnlockOSThread()

@@ -41,7 +41,7 @@ func (a *answering) Poll(t, of int) Waiting {
 	return a
 }
 
-func (a *answering) Wait(until time.Duration, _ bool) {
+func (a *answering) Wait(until time.Duration, _, _ bool) {
 	a.mu.Lock()
 	out := a.fired
 	a.fired = nil

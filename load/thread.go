@@ -50,7 +50,7 @@ type thread struct {
 	answers   []uint64      // batches answered, however, per phase of time
 	unsent    []uint64      // events due and not sent, per phase
 	offered   []uint64      // events offered, per phase (only when stopped early)
-	idle      time.Duration // waited during the measurement
+	idleFor   time.Duration // waited during the measurement
 	lower     []lowers      // per phase of the events
 	compacted int           // of these, from the first on
 
@@ -157,12 +157,13 @@ func (t *thread) loop() {
 		t.late(now, before)
 		t.completed(before)
 		if patient := !t.wantsRoom(); t.rests(wake-before, patient) {
-			idle := t.flying == 0 && wake-before > longIdle
-			if idle {
+			idle := t.idle()
+			unwatched := idle && wake-before > longIdle && t.run.plan.Completed == nil // else what is acked is awaited elsewhere
+			if unwatched {
 				t.run.dog.rouse(-1)
 			}
-			t.wait.wait(wake, patient)
-			if idle {
+			t.wait.wait(wake, patient, idle)
+			if unwatched {
 				t.run.dog.rouse(1)
 			}
 		}
@@ -171,6 +172,11 @@ func (t *thread) loop() {
 		t.late(max(wake, before), now)
 	}
 	t.finish()
+}
+
+// idle reports whether no answer is awaited, and no lane.
+func (t *thread) idle() bool {
+	return t.flying == 0 && len(t.lost) == 0 && t.flewAt.Load() == int64(Never)
 }
 
 // longIdle is the least time with nothing to do and no answer to wait for in which
@@ -211,7 +217,7 @@ func (t *thread) wantsRoom() bool {
 
 // rested adds up what of a wait lay within the measurement.
 func (t *thread) rested(from, to time.Duration) {
-	t.idle += max(0, t.run.clipEnd(to)-max(from, time.Duration(t.run.measurementAt.Load())))
+	t.idleFor += max(0, t.run.clipEnd(to)-max(from, time.Duration(t.run.measurementAt.Load())))
 }
 
 // late notes that the thread wanted to go on at one moment and did at another.
@@ -264,6 +270,9 @@ func (t *thread) completed(now time.Duration) {
 func (t *thread) begin() {
 	now := t.run.Now()
 	t.left = len(t.streams)
+	if len(t.streams) == 1 {
+		t.shared = nil
+	}
 	for _, s := range t.streams {
 		if t.shared != nil { // before the first stream waits for one of them
 			t.lane(t.run.target.Route(s.id), now)
@@ -415,9 +424,67 @@ func (t *thread) room(ls *laneState) int {
 	return ls.slots.n
 }
 
-// serve fires what the bound allows, the lanes in turn so that none starves
-// another of slots.
+// serve fires what the bound allows.
 func (t *thread) serve(now time.Duration) {
+	if t.shared != nil {
+		t.serveShared(now)
+	} else {
+		t.serveEach(now)
+	}
+	if len(t.lost) > 0 && t.run.plan.Overload == Drop && t.scheduled() && now >= t.spills {
+		lost := t.lost
+		t.lost = nil
+		for _, s := range lost {
+			t.give(s, now)
+		}
+	}
+}
+
+// serveShared fires each batch on the lane that is freest.
+func (t *thread) serveShared(now time.Duration) {
+	for t.shared.n > 0 {
+		ls := t.freest()
+		if ls == nil {
+			break
+		}
+		if t.fire(t.shared.pop(), ls, now) && t.until == Never {
+			t.rouse(now) // what more of the same stream is due is any lane's
+		}
+	}
+	if t.run.plan.Overload == Drop {
+		t.drop(t.shared, now)
+	}
+}
+
+// freest is the lane with the most free places; of several the one whose place has been
+// free for longest, and of those the next in turn. Nil: no lane has room.
+func (t *thread) freest() *laneState {
+	best, at := -1, time.Duration(0)
+	for i := range t.lanes {
+		i = (t.turn + i) % len(t.lanes)
+		ls := t.lanes[i]
+		if t.room(ls) == 0 || len(ls.refire) > 0 {
+			continue
+		}
+		since := ls.again
+		if t.run.plan.Concurrency == 0 {
+			look := ls.slots.look()
+			since = max(since, look.next())
+		}
+		if b := best; b < 0 || ls.slots.n > t.lanes[b].slots.n || ls.slots.n == t.lanes[b].slots.n && since < at && since > 0 && at > 0 {
+			best, at = i, since
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	t.turn = best + 1
+	return t.lanes[best]
+}
+
+// serveEach fires what the bound allows of each lane's own streams, the lanes in turn so
+// that none starves another of slots.
+func (t *thread) serveEach(now time.Duration) {
 	turn := t.turn + 1
 	for i := range t.lanes {
 		if t.run.plan.Concurrency > 0 && t.callerSlots.n == 0 {
@@ -427,34 +494,19 @@ func (t *thread) serve(now time.Duration) {
 		ls := t.lanes[(t.turn+i)%len(t.lanes)]
 		for ls.queue.n > 0 && t.room(ls) > 0 && len(ls.refire) == 0 {
 			s := ls.queue.pop()
-			if t.shared == nil {
-				if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
-					t.enqueue(s, now) // its leader moved meanwhile
-					continue
-				}
+			if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
+				t.enqueue(s, now) // its leader moved meanwhile
+				continue
 			}
 			if !t.fire(s, ls, now) {
 				break
 			}
-			if t.shared != nil { // what this lane has no room for is another's
-				t.rouse(now)
-			}
 		}
-		if t.shared == nil && t.run.plan.Overload == Drop && t.scheduled() {
+		if t.run.plan.Overload == Drop && t.scheduled() {
 			t.drop(ls.queue, now)
 		}
 	}
 	t.turn = turn
-	if t.shared != nil && t.run.plan.Overload == Drop {
-		t.drop(t.shared, now)
-	}
-	if len(t.lost) > 0 && t.run.plan.Overload == Drop && t.scheduled() && now >= t.spills {
-		lost := t.lost
-		t.lost = nil
-		for _, s := range lost {
-			t.give(s, now)
-		}
-	}
 }
 
 // flush writes what was fired.

@@ -9,8 +9,8 @@ type waiter interface {
 	prepare()
 	// wait returns at until (an offset from the start of the run; Never: only
 	// when woken), or after a wake since the last return. It may return early.
-	// patient: nothing waits for an answer.
-	wait(until time.Duration, patient bool)
+	// patient: nothing waits for an answer; idle: no answer is to come.
+	wait(until time.Duration, patient, idle bool)
 	// wake may be called from anywhere.
 	wake()
 	close()
@@ -31,7 +31,7 @@ func newTimed(start time.Time) *timed {
 
 func (w *timed) prepare() {}
 
-func (w *timed) wait(until time.Duration, _ bool) {
+func (w *timed) wait(until time.Duration, _, _ bool) {
 	if until == Never {
 		<-w.woken
 		return

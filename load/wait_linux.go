@@ -71,10 +71,10 @@ func ownSlice() {
 // slice is the shortest that the kernel grants.
 const slice = 100 * time.Microsecond
 
-func (w *precise) wait(until time.Duration, _ bool) {
+func (w *precise) wait(until time.Duration, _, idle bool) {
 	d := until - time.Since(w.start)
 	how := parked
-	if d > longWait {
+	if d > longWait && idle {
 		how = away
 	}
 	if !w.state.CompareAndSwap(running, how) {
@@ -86,18 +86,22 @@ func (w *precise) wait(until time.Duration, _ bool) {
 		if until != Never {
 			until -= runtimeLate
 		}
-		w.long.wait(until, false)
+		w.long.wait(until, false, idle)
 		w.state.Store(running)
 		return
 	case d <= 0:
 		w.unpark(false)
 		return
 	}
-	ts := unix.NsecToTimespec(int64(d))
+	var ts *unix.Timespec
+	if until != Never {
+		t := unix.NsecToTimespec(int64(d))
+		ts = &t
+	}
 	fds := [1]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}
 	// Of which the Go scheduler is not told (see procs). A collection that wants the
 	// world to stop interrupts it by a signal: an early return, which is allowed for.
-	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(ts)), 0, 0, 0)
 	w.unpark(fds[0].Revents&unix.POLLIN != 0)
 }
 

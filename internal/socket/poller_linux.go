@@ -138,8 +138,8 @@ func (c *Conn) SetWriteDeadline(time.Time) error { return errNoDeadline }
 var errNoDeadline = fmt.Errorf("a polled connection has no deadlines")
 
 // Wait implements load.Waiting.
-func (p *Poller) Wait(until time.Duration, patient bool) {
-	n := p.Sleep(until, patient)
+func (p *Poller) Wait(until time.Duration, patient, idle bool) {
+	n := p.Sleep(until, patient, idle)
 	impair.Point(impair.Receive, p.At())
 	p.handle(n)
 	p.Awake()

@@ -74,13 +74,13 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 		<-time.After(time.Millisecond)
 	}
 	p.Prepare()
-	p.Wait(now(), false)
-	for known := !p.stamps; !known; { // the kernel takes a moment to begin
+	p.Wait(now(), false, false)
+	for known := p.unstamped.Load(); !known; { // the kernel takes a moment to begin
 		if _, err := peer.Write([]byte("answer")); err != nil {
 			t.Fatal(err)
 		}
 		for all = nil; len(all) == 0; {
-			p.Wait(now()+haste, false)
+			p.Wait(now()+haste, false, false)
 		}
 		known = all[0].exact
 	}
@@ -94,7 +94,7 @@ func TestArrival(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		p, c, peer, now := polledPair(t)
 		arrivals := reading(t, p, c, peer, now)
-		if !p.stamps {
+		if p.unstamped.Load() {
 			t.Skip("this kernel does not stamp packets")
 		}
 		for range 10 {
@@ -105,13 +105,13 @@ func TestArrival(t *testing.T) {
 			written := now() // over loopback it is there by now
 			var got []Arrival
 			for len(got) == 0 {
-				p.Wait(now()+patience-time.Microsecond, patient)
+				p.Wait(now()+patience-time.Microsecond, patient, false)
 				got = arrivals()
 			}
-			if a := got[0]; !a.exact || a.Last < looked || a.Last > written || a.First(1) != a.Last {
-				t.Errorf("patient %v: %+v, first %v; want a time from %v to %v", patient, a, a.First(1), looked, written)
+			if a := got[0]; !a.exact || a.Last < looked || a.First(1, false) > written || a.First(1, false) > a.Last {
+				t.Errorf("patient %v: %+v, first %v; want a time from %v to %v", patient, a, a.First(1, false), looked, written)
 			}
-			if first := got[0].First(2); first != got[0].Last {
+			if first := got[0].First(2, false); first != got[0].First(1, false) {
 				t.Errorf("patient %v: of one segment, the first answer came at %v at the earliest, the last at %v", patient, first, got[0].Last)
 			}
 		}
@@ -123,11 +123,11 @@ func TestArrival(t *testing.T) {
 func TestSegments(t *testing.T) {
 	p, c, peer, now := polledPair(t)
 	arrivals := reading(t, p, c, peer, now)
-	if !p.stamps {
+	if p.unstamped.Load() {
 		t.Skip("this kernel does not stamp packets")
 	}
 	for i := range 20 {
-		p.Wait(now(), false)
+		p.Wait(now(), false, false)
 		looked := p.looked
 		segments := 1 + i%2
 		for range segments {
@@ -137,13 +137,13 @@ func TestSegments(t *testing.T) {
 		}
 		var got []Arrival
 		for len(got) == 0 {
-			p.Wait(now()+haste/2, true)
+			p.Wait(now()+haste/2, true, false)
 			got = arrivals()
 		}
-		switch first := got[0].First(2); {
+		switch first := got[0].First(2, false); {
 		case segments == 2 && first != looked:
 			t.Errorf("round %d: the first of two segments is said to have come at %v, and all that is known is that it was after %v", i, first, looked)
-		case segments == 1 && first != got[0].Last:
+		case segments == 1 && first != got[0].First(1, false):
 			t.Errorf("round %d: the first of one segment at %v, the last at %v", i, first, got[0].Last)
 		}
 	}
@@ -153,12 +153,12 @@ func TestSegments(t *testing.T) {
 func TestTogether(t *testing.T) {
 	p, c, peer, now := polledPair(t)
 	reading(t, p, c, peer, now)
-	p.Wait(now()+patience-time.Microsecond, true)
-	if p.stamps && p.found.woken {
+	p.Wait(now()+patience-time.Microsecond, true, false)
+	if !p.unstamped.Load() && p.found.woken {
 		t.Error("it waited for answers, and might have left them")
 	}
 	c.Together()
-	p.Wait(now()+patience-time.Microsecond, true)
+	p.Wait(now()+patience-time.Microsecond, true, false)
 	if !p.found.woken {
 		t.Error("it left answers unread, though they come together")
 	}
@@ -169,30 +169,30 @@ func TestLongWait(t *testing.T) {
 	p, c, peer, now := polledPair(t)
 	arrivals := reading(t, p, c, peer, now)
 	const hour = time.Hour
-	time.AfterFunc(10*promptly, func() { peer.Write([]byte("answer")) })
+	time.AfterFunc(2*longWait, func() { peer.Write([]byte("answer")) })
 	for len(arrivals()) == 0 {
-		p.Wait(now()+hour, false)
+		p.Wait(now()+hour, false, true)
 	}
 	woken := make(chan struct{})
-	time.AfterFunc(10*promptly, func() { close(woken); p.Wake() })
+	time.AfterFunc(2*longWait, func() { close(woken); p.Wake() })
 	for done := false; !done; {
-		p.Wait(never, false)
+		p.Wait(never, false, true)
 		select {
 		case <-woken:
 			done = true
 		default:
 		}
 	}
-	for until := now() + 10*promptly; now() < until; {
-		p.Wait(until, false)
+	for until := now() + 2*longWait; now() < until; {
+		p.Wait(until, false, true)
 	}
 	// And a rest is not cut short by wakes of before.
 	p.Wake()
-	p.Wait(now()+patience/2, true)
-	p.Wait(now()+patience/2, true)
+	p.Wait(now()+patience/2, true, false)
+	p.Wait(now()+patience/2, true, false)
 	until := now() + patience/2
-	p.Wait(until, true)
-	if p.stamps && now() < until {
+	p.Wait(until, true, false)
+	if !p.unstamped.Load() && now() < until {
 		t.Errorf("a rest was over %v early", until-now())
 	}
 }

@@ -20,7 +20,10 @@ func (p *Poller) Take(net.Conn) (*Conn, bool) { return nil, false }
 func (p *Poller) Prepare() {}
 
 // Wait is never called.
-func (p *Poller) Wait(time.Duration, bool) {}
+func (p *Poller) Wait(time.Duration, bool, bool) {}
+
+// Impatient is never called.
+func (p *Poller) Impatient() {}
 
 // Wake is never called.
 func (p *Poller) Wake() {}

@@ -14,13 +14,14 @@ type segmentCount struct {
 	reads uint32 // reads that returned something since the segments were counted
 	count uint32 // data segments received when they were
 	known bool   // and everything received was read then
+	lost  uint32 // segments that came out of order when they were
 	info  unix.TCPInfo
 }
 
 // begin counts what was received before the first read.
 func (s *segmentCount) begin(fd int) {
 	if s.ask(fd) {
-		s.read, s.count, s.known = s.info.Bytes_received, s.info.Data_segs_in, true
+		s.read, s.count, s.lost, s.known = s.info.Bytes_received, s.info.Data_segs_in, s.info.Rcv_ooopack, true
 	}
 }
 
@@ -31,16 +32,31 @@ func (s *segmentCount) one(fd int) bool {
 	if s.known = s.ask(fd) && s.info.Bytes_received == s.read; !s.known {
 		return false // what came since would be counted with this read, and missed in the next
 	}
-	s.count = s.info.Data_segs_in
+	lost := s.lost
+	s.count, s.lost = s.info.Data_segs_in, s.info.Rcv_ooopack
+	if lost != s.lost {
+		return false
+	}
 	// Each read before this one returned a segment at least.
 	return known && s.count-count == reads
 }
 
+// reordered reports whether segments may have come out of order since it was last asked:
+// the stamp of a read is of its last bytes, and those before may have come later.
+func (s *segmentCount) reordered(fd int) bool {
+	if !s.ask(fd) {
+		return true
+	}
+	lost := s.lost
+	s.lost = s.info.Rcv_ooopack
+	return lost != s.lost
+}
+
 // ask asks the kernel, by a call that never blocks.
 func (s *segmentCount) ask(fd int) bool {
-	size := uint32(unsafe.Offsetof(s.info.Data_segs_out))
+	size := uint32(unsafe.Offsetof(s.info.Snd_wnd))
 	want := size
 	_, _, e := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO,
 		uintptr(unsafe.Pointer(&s.info)), uintptr(unsafe.Pointer(&size)), 0)
-	return e == 0 && size == want // else the kernel is older than 4.6
+	return e == 0 && size == want // else the kernel is older than 5.4
 }

@@ -44,18 +44,19 @@ func arrived(stamp int64, since, now time.Duration) time.Duration {
 // An Arrival says when what a read returned arrived.
 type Arrival struct {
 	Last  time.Duration // all of it was there; the read itself, where no more is known
-	exact bool          // the last byte of it came then
+	first time.Duration // the last byte cannot have come earlier
+	exact bool          // the two are known
 	s     *Stream       // nil: no waiter's thread read it
 }
 
 // First is the earliest moment at which any of so many answers can have arrived that
-// the read completed; 0: not known.
-func (a Arrival) First(answers int) time.Duration {
+// the read completed; 0: not known. more says that it ended in a part of another.
+func (a Arrival) First(answers int, more bool) time.Duration {
 	switch {
 	case a.s == nil:
 		return 0
-	case a.exact && (answers == 1 || a.s.one()):
-		return a.Last
+	case a.exact && (answers == 1 && !more || a.s.one()):
+		return a.first
 	}
 	return a.s.since()
 }

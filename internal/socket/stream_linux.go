@@ -23,7 +23,7 @@ type Stream struct {
 func (w *Waiter) Stream(fd int, remote net.Addr) Stream {
 	s := Stream{w: w, fd: fd, remote: remote}
 	if !s.msg.setup(fd) {
-		w.stamps = false
+		w.unstamped.Store(true)
 	}
 	s.segs.begin(fd)
 	return s
@@ -50,25 +50,46 @@ func (s *Stream) Read(b []byte) (int, error) {
 	}
 }
 
-// Arrival says when what the last read returned arrived; now is the present.
+// Arrival says when what the last read returned arrived; now is a moment after it.
 func (s *Stream) Arrival(now time.Duration) Arrival {
 	a := Arrival{Last: now}
 	if s.alone {
 		return a
 	}
 	a.s = s
-	if at := arrived(s.stamp, 0, now); at > 0 {
-		// What the last look did not find came after it.
-		a.Last, a.exact = max(at, s.w.found.looked), true
-	} else { // the kernel takes a moment to begin, and the wall clock may be set
-		s.w.hasty = now + hastyFor
+	w := s.w
+	// The wall clock, of which stamps are, is read on both sides of ours: by the first
+	// an arrival is never too early, by the second never too late.
+	before := time.Now().UnixNano()
+	at := w.now()
+	after := time.Now().UnixNano()
+	offset, set := time.Duration(before)-at, false
+	if w.offset != 0 {
+		set = (offset - w.offset).Abs() > clockSet
 	}
+	w.offset = offset
+	first, last := at-time.Duration(after-s.stamp), at-time.Duration(before-s.stamp)
+	// What was lost on the way is repeated, and the stamp is that of what came before.
+	if s.stamp == 0 || set || last-first > clockSet || first < 0 || first > now || now-first > haste && s.segs.reordered(s.fd) {
+		w.hasty = now + hastyFor // the kernel takes a moment to begin, too
+		return a
+	}
+	// What the last look did not find came after it, or while it was under way.
+	a.first, a.Last, a.exact = first, min(now, max(last, w.found.looked)), true
 	return a
 }
 
+// clockSet is by how much the wall clock may move between two reads without having been
+// set: what it is slewed by in a second.
+const clockSet = time.Millisecond
+
 // Together notes that answers to batches of different writes came in one read: only of
 // the last is it known when it arrived, so that they are not left unread for long now.
-func (s *Stream) Together() { s.w.hasty = s.w.found.now + hastyFor }
+func (s *Stream) Together() {
+	if !s.alone {
+		s.w.hasty = s.w.found.now + hastyFor
+	}
+}
 
 // one reports whether all that the last read returned arrived at once.
 func (s *Stream) one() bool { return s.segs.one(s.fd) }

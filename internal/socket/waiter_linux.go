@@ -24,12 +24,14 @@ type Waiter struct {
 	mu    sync.Mutex // over the end of the descriptors
 	ended bool
 
+	unstamped atomic.Bool // the kernel does not say when what a stream read arrived
+
 	state   atomic.Int32
 	events  []unix.EpollEvent
 	looked  time.Duration // when the last look for answers was over
 	found   found         // by the last wait
 	hasty   time.Duration // until then answers are not left for long (see Stream.Together)
-	stamps  bool          // the kernel's times of what streams read are known
+	offset  time.Duration // of the wall clock from now, as of the last read; 0: not known
 	gap     Gap
 	parking *parking // nil: there is none
 }
@@ -60,7 +62,7 @@ func NewWaiter(now func() time.Duration) *Waiter {
 	if err != nil {
 		return nil
 	}
-	w := &Waiter{now: now, fd: fd, wake: -1, events: make([]unix.EpollEvent, mostEvents), stamps: true}
+	w := &Waiter{now: now, fd: fd, wake: -1, events: make([]unix.EpollEvent, mostEvents)}
 	var zero unix.Timespec
 	if _, e := w.look(&zero, true); e != 0 && e != syscall.EINTR {
 		unix.Close(fd)
@@ -135,11 +137,11 @@ func (w *Waiter) Found(i int) (fd int, events uint32) {
 
 // Sleep waits until a time, an event or a Wake since Awake, and returns the number of
 // events; it may return early. patient says that nothing waits for answers, and
-// that all of them are read by streams of this waiter.
-func (w *Waiter) Sleep(until time.Duration, patient bool) (n int) {
+// that all of them are read by streams of this waiter; idle, that none is to come.
+func (w *Waiter) Sleep(until time.Duration, patient, idle bool) (n int) {
 	f := &w.found
 	*f = found{looked: w.looked, entered: w.now(), since: -1}
-	n, e := w.sleep(until, patient)
+	n, e := w.sleep(until, patient, idle)
 	f.now = w.now()
 	switch {
 	case e == syscall.EINTR: // perhaps at the end of a stop: what came meanwhile was not looked for
@@ -170,6 +172,10 @@ func (w *Waiter) WakeDescriptor() int { return w.wake }
 func (w *Waiter) Since(looked, entered, now, asleep time.Duration) time.Duration {
 	return w.gap.Since(looked, entered, now, asleep)
 }
+
+// Impatient has answers never left unread: something waits for them of which whoever
+// calls Sleep does not know.
+func (w *Waiter) Impatient() { w.unstamped.Store(true) }
 
 // Look is a wait for d at most, by a goroutine that has no thread of its own.
 func (w *Waiter) Look(d time.Duration) (n int) {
@@ -209,14 +215,13 @@ const (
 	// hastyFor is how long it lasts.
 	hastyFor = 100 * time.Millisecond
 	// longWait is what the runtime's own poller is waited in for, until shortly before
-	// its end: that poller is late by a millisecond or two.
+	// its end, while no answer is to come: that poller is late by a millisecond or two,
+	// and does not say by how much.
 	longWait, runtimeLate = 8 * time.Millisecond, 3 * time.Millisecond
-	// promptly is how long an answer is waited for here before that.
-	promptly = 2 * time.Millisecond
 )
 
 // sleep waits as Sleep does.
-func (w *Waiter) sleep(until time.Duration, patient bool) (n int, e syscall.Errno) {
+func (w *Waiter) sleep(until time.Duration, patient, idle bool) (n int, e syscall.Errno) {
 	var zero unix.Timespec
 	if !w.state.CompareAndSwap(running, parked) {
 		return w.look(&zero, true)
@@ -224,16 +229,10 @@ func (w *Waiter) sleep(until time.Duration, patient bool) (n int, e syscall.Errn
 	entered := w.found.entered
 	left := max(0, until-entered)
 	switch {
-	case patient && w.stamps && (left <= haste || left <= patience && entered >= w.hasty):
+	case patient && !w.unstamped.Load() && (left <= haste || left <= patience && entered >= w.hasty):
 		w.rest(left)
 		return w.look(&zero, true)
-	case left > longWait && w.parking != nil:
-		w.found.woken = true
-		ts := unix.NsecToTimespec(int64(promptly))
-		if n, e = w.look(&ts, true); n > 0 || e != 0 {
-			return n, e
-		}
-		w.found.woken = false
+	case idle && left > longWait && w.parking != nil:
 		return w.park(until)
 	default:
 		w.found.woken = true
@@ -302,5 +301,9 @@ func (w *Waiter) park(until time.Duration) (n int, e syscall.Errno) {
 		return n > 0
 	})
 	_ = unix.EpollCtl(k.fd, unix.EPOLL_CTL_DEL, w.fd, nil)
+	if n == 0 && e == 0 { // what came with the end of the time
+		var zero unix.Timespec
+		n, e = w.look(&zero, true)
+	}
 	return n, e
 }

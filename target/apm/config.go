@@ -19,14 +19,15 @@ const defaultPort = "8200"
 // A config is what a URL and its options say, parsed and checked. It is not
 // changed after parseConfig. It holds secrets and is not printed.
 type config struct {
-	tls      bool
-	bases    []string // host:port, in turn
-	prefix   string   // of the paths, without a slash at its end
-	query    string   // of the intake's, "?verbose" or ""
-	clients  int      // connections
-	depth    int      // requests in flight on each
-	sticky   bool     // a connection sends only its own requests
-	perBatch int      // events of a batch that the engine was told; 0: nothing
+	tls       bool
+	bases     []string // host:port, in turn
+	prefix    string   // of the paths, without a slash at its end
+	query     string   // of the intake's, "?verbose" or ""
+	clients   int      // connections
+	depth     int      // requests in flight on each
+	sticky    bool     // a connection sends only its own requests
+	scheduled bool     // events have due times
+	perBatch  int      // events of a batch that the engine was told; 0: nothing
 
 	http2     bool
 	keepAlive bool
@@ -59,6 +60,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		keepAlive:      v.String("keep-alive") != "false",
 		quiet:          v.Bool("retry-after"),
 		sticky:         v.Bool("sticky"),
+		scheduled:      s.Scheduled,
 		requestTimeout: cmp.Or(v.Duration("request-timeout"), 30*time.Second),
 		logf:           s.Logf,
 		perBatch:       s.BatchEvents,

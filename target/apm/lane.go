@@ -107,8 +107,8 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 // back ends.
 func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
-	case k == nil:
-		return l.doomed > 0
+	case k == nil: // what another connection can send waits for it
+		return l.doomed > 0 && (l.s.connected.Load() == 0 || !l.s.Shares())
 	case now < l.quiet:
 		return false
 	default:

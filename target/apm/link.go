@@ -394,6 +394,7 @@ func (l *lane) up(k *link) bool {
 		return false
 	}
 	l.link, l.downErr, l.doomed = k, nil, 0
+	l.s.connected.Add(1)
 	now := l.s.sink.Now()
 	k.upto, k.born, k.since = l.next, l.head, now
 	l.answer.Reset()
@@ -433,6 +434,7 @@ func (l *lane) lost(k *link) (served bool) {
 	served = l.head > k.born || now-k.since > reconnectMost // one that nobody needed, and that timed out, was a good one
 	l.give(now, class, text, l.closed)
 	l.link = nil
+	l.s.connected.Add(-1)
 	l.downAt, l.downErr = now, k.cause
 	if !l.closed {
 		l.metrics.reconnects++

@@ -30,6 +30,7 @@ type poller struct {
 	mu    sync.Mutex
 	links map[int]*link // by descriptor
 	ended atomic.Bool
+	armed atomic.Int32 // connections that wait until they can be written to
 
 	// Where a sending thread waits here.
 	got    int         // events that were told
@@ -155,7 +156,7 @@ func (p *poller) handle(n int) {
 // answers, so that a request goes out as soon as the answer before it came in, and the
 // server has work while the next answer is read: with all answers read first and all
 // requests written then, each side would wait for the other.
-func (p *poller) Wait(until time.Duration, patient bool) {
+func (p *poller) Wait(until time.Duration, patient, idle bool) {
 	if !p.tried {
 		p.tried = true
 		p.openRing()
@@ -165,7 +166,7 @@ func (p *poller) Wait(until time.Duration, patient bool) {
 		return
 	}
 	if p.at == p.got {
-		p.at, p.got = 0, p.Sleep(until, patient)
+		p.at, p.got = 0, p.Sleep(until, patient && p.armed.Load() == 0, idle)
 		impair.Point(impair.Receive, p.Waiter.At())
 	}
 	if patient {
@@ -202,11 +203,12 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 	for n > 0 || err != nil {
 		came, head, completed := k.in.Arrival(now), l.head, len(l.out)
 		k.received(p.buf[:n], err, came.Last)
-		k.came(came, int(l.head-head), l.out[completed:])
+		k.came(came, int(l.head-head), l.answer.Begun(), l.out[completed:])
 		if err != nil || n < len(p.buf) && events&socket.Over == 0 {
 			break // what comes from here on is told anew
 		}
 		n, err = k.in.Read(p.buf)
+		now = l.s.sink.Now()
 	}
 	if events&unix.EPOLLOUT != 0 && !k.dead {
 		k.write(true)
@@ -217,11 +219,11 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 }
 
 // came notes when the answers arrived that are about to be delivered.
-func (k *link) came(at socket.Arrival, answers int, out []load.Outcome) {
+func (k *link) came(at socket.Arrival, answers int, more bool, out []load.Outcome) {
 	if answers == 0 || len(out) == 0 {
 		return
 	}
-	since := at.First(answers)
+	since := at.First(answers, more)
 	if k.l.since == 0 {
 		k.l.since = since // room was made by the first
 	}
@@ -239,6 +241,9 @@ func (p *poller) drop(k *link) {
 	p.mu.Lock()
 	delete(p.links, fd)
 	p.mu.Unlock()
+	k.l.mu.Lock()
+	k.arm(false)
+	k.l.mu.Unlock()
 	unix.Close(fd)
 	close(k.gone)
 }
@@ -290,12 +295,20 @@ func (k *link) write(waited bool) {
 		}
 	}
 	if more := l.next < l.tail && !k.dead; more != k.armed {
-		k.armed = more
+		k.arm(more)
 		if k.riding {
 			k.p.ring.watch(k)
 		} else if err := k.p.control(unix.EPOLL_CTL_MOD, k, more); err != nil {
 			k.kill(err)
 		}
+	}
+}
+
+// arm notes whether the connection waits until it can be written to.
+func (k *link) arm(on bool) {
+	if on != k.armed {
+		k.armed = on
+		k.p.armed.Add(map[bool]int32{true: 1, false: -1}[on])
 	}
 }
 

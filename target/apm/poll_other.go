@@ -17,16 +17,16 @@ type socketOf struct {
 // newPollers is whether there may be any.
 const newPollers = false
 
-func newPoller(*session) *poller         { return nil }
-func (*poller) take(*link) bool          { return false }
-func (*poller) add(*link)                {}
-func (*poller) Prepare()                 {}
-func (*poller) Wait(time.Duration, bool) {}
-func (*poller) Wake()                    {}
-func (*poller) Leave()                   {}
-func (*poller) run()                     {}
-func (*poller) end()                     {}
-func (*poller) call()                    {}
-func (*link) queue()                     {}
-func (*link) write(bool)                 {}
-func (*link) shut()                      {}
+func newPoller(*session) *poller               { return nil }
+func (*poller) take(*link) bool                { return false }
+func (*poller) add(*link)                      {}
+func (*poller) Prepare()                       {}
+func (*poller) Wait(time.Duration, bool, bool) {}
+func (*poller) Wake()                          {}
+func (*poller) Leave()                         {}
+func (*poller) run()                           {}
+func (*poller) end()                           {}
+func (*poller) call()                          {}
+func (*link) queue()                           {}
+func (*link) write(bool)                       {}
+func (*link) shut()                            {}

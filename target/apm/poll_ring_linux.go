@@ -266,7 +266,8 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 			g.hear(k)
 		}
 	case tagWrite:
-		k.watching, k.armed = false, false
+		k.watching = false
+		k.arm(false)
 		if !k.dead && !g.leaving {
 			k.write(true)
 		}
@@ -291,7 +292,7 @@ func (p *poller) closeRing() {
 		p.mu.Lock()
 		k.l.mu.Lock()
 		k.riding = false
-		k.armed = k.l.next < k.l.tail && !k.dead
+		k.arm(k.l.next < k.l.tail && !k.dead)
 		err := errClosed
 		if !k.dead {
 			err = p.control(unix.EPOLL_CTL_ADD, k, k.armed)

@@ -39,17 +39,18 @@ type session struct {
 	errors  tally        // what servers said was wrong
 	absent  dial.Absence // of servers, during the run
 
-	ctx      context.Context // of the lanes' goroutines
-	cancel   context.CancelFunc
-	tasks    sync.WaitGroup
-	pollers  []*poller // of plain connections; none where the system has none
-	polled   bool      // sending threads wait in them
-	noRing   bool      // and do so by epoll
-	sink     load.Sink
-	wall     time.Time    // when the run started
-	ioMethod atomic.Value // a string: how answers are read, once that is known
-	written  atomic.Uint64
-	read     atomic.Uint64
+	ctx       context.Context // of the lanes' goroutines
+	cancel    context.CancelFunc
+	tasks     sync.WaitGroup
+	pollers   []*poller    // of plain connections; none where the system has none
+	polled    bool         // sending threads wait in them
+	connected atomic.Int32 // plain connections that are there
+	noRing    bool         // and do so by epoll
+	sink      load.Sink
+	wall      time.Time    // when the run started
+	ioMethod  atomic.Value // a string: how answers are read, once that is known
+	written   atomic.Uint64
+	read      atomic.Uint64
 }
 
 // openTimeout bounds all of Open, so that a wrong address is told soon.
@@ -202,8 +203,12 @@ func (s *session) Start(sink load.Sink) {
 	s.tasks.Go(s.watch)
 }
 
-// Shares implements load.Sharer. The head of a request names its server.
-func (s *session) Shares() bool { return !s.cfg.sticky && len(s.cfg.bases) == 1 }
+// Shares implements load.Sharer. The head of a request names its server; and over TLS,
+// or where there are no pollers, a body may still be written when its answer is there.
+func (s *session) Shares() bool {
+	c := s.cfg
+	return c.scheduled && !c.sticky && len(c.bases) == 1 && (!c.raw() || s.polls())
+}
 
 // Poll implements load.Poller: where connections are plain, sending threads
 // wait for their answers themselves.

@@ -85,10 +85,10 @@ var errHangUp = errors.New("the broker closed the connection")
 // take answers to all whole answers in b, and completes what they decide.
 func (k *link) take(b []byte, came socket.Arrival) (used int, err error) {
 	s := k.l.s
-	answers := frames(b)
+	answers, more := frames(b)
 	s.mu.Lock()
 	now, completed := came.Last, len(s.outcomes)
-	s.now, s.since = now, came.First(answers)
+	s.now, s.since = now, came.First(answers, more)
 	all := len(b)
 	for {
 		f, rest, ferr := kafka.NextFrame(b, mostAnswer)
@@ -134,8 +134,9 @@ func (k *link) take(b []byte, came socket.Arrival) (used int, err error) {
 	return all - len(b), err
 }
 
-// frames is how many whole answers b holds, 2 where there are more.
-func frames(b []byte) (n int) {
+// frames is how many whole answers b holds, 2 where there are more, and whether a part
+// of one follows.
+func frames(b []byte) (n int, more bool) {
 	for n < 2 {
 		_, rest, err := kafka.NextFrame(b, mostAnswer)
 		if err != nil || rest == nil {
@@ -144,7 +145,7 @@ func frames(b []byte) (n int) {
 		b = rest
 		n++
 	}
-	return n
+	return n, len(b) > 0
 }
 
 // A protocolError is an answer that makes no sense.

@@ -254,6 +254,9 @@ func (p *producer) Poll(t, of int) load.Waiting {
 		return nil
 	}
 	if w := p.pollers.Make(t, of, func() time.Duration { return p.sink.Now() }); w != nil {
+		if p.cfg.idempotent { // batches of a partition may wait for answers in their lane
+			w.Impatient()
+		}
 		return w
 	}
 	return nil

@@ -22,6 +22,7 @@ type config struct {
 	path      string   // of the transports that have one
 	clients   int      // at least 1
 	sticky    bool     // a client sends only its own events
+	scheduled bool     // events have due times
 
 	batchEvents int // 0: whatever the engine makes of the room
 	inFlight    int // batches in flight on a connection; 0: not said
@@ -57,6 +58,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		url:            s.URL,
 		clients:        max(1, s.Clients, v.Int("clients")),
 		sticky:         v.Bool("sticky"),
+		scheduled:      s.Scheduled,
 		batchEvents:    s.BatchEvents,
 		inFlight:       s.MaxInFlight,
 		requestTimeout: v.Duration("request-timeout"),

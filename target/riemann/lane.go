@@ -27,7 +27,8 @@ type lane struct {
 	sink load.Sink
 	wall time.Time // of the run's start
 
-	poller func(lane int) *socket.Poller // where its thread waits, nil where it waits elsewhere; nil: nowhere else
+	poller    func(lane int) *socket.Poller // where its thread waits, nil where it waits elsewhere; nil: nowhere else
+	connected *atomic.Int32                 // clients that have a connection; nil: no other sends for this one
 
 	web framing // nil: frames of protocol buffers
 
@@ -171,8 +172,11 @@ func (l *lane) accepts(now time.Duration) bool {
 }
 
 // gone reports whether there has been no connection for so long that events
-// are not kept any longer.
+// are not kept any longer. Where another client can send them, they always are.
 func (l *lane) gone(now time.Duration) bool {
+	if l.connected != nil && l.connected.Load() > 0 {
+		return false
+	}
 	return l.link == nil && l.downErr != nil && now-l.downAt > l.cfg.requestTimeout
 }
 

@@ -136,6 +136,7 @@ func (l *lane) up(k *link) {
 		l.counts.Reconnects++
 	}
 	l.link, l.downErr = k, nil
+	l.connects(1)
 	if l.closed || l.ctx.Err() != nil {
 		k.kill(errClosed)
 		return
@@ -146,6 +147,13 @@ func (l *lane) up(k *link) {
 		l.hand()
 	}
 	l.ready(now)
+}
+
+// connects counts the client among those that have a connection.
+func (l *lane) connects(n int32) {
+	if l.connected != nil {
+		l.connected.Add(n)
+	}
 }
 
 // down notes that there is no connection to be had.
@@ -173,6 +181,7 @@ func (l *lane) lost(k *link, err error) (over bool) {
 	}
 	now := l.sink.Now()
 	l.link, l.downAt, l.downErr = nil, now, k.cause
+	l.connects(-1)
 	if l.closed || l.ctx.Err() != nil {
 		return true
 	}

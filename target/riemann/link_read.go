@@ -127,7 +127,7 @@ func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 	if err != nil {
 		k.kill(err) // before the sending thread, which may be this one, fires what nobody reads
 	}
-	k.came(came, int(l.completed-completed))
+	k.came(came, int(l.completed-completed), len(b) > 0)
 	l.deliver()
 	l.ready(now)
 	l.since = 0
@@ -135,12 +135,12 @@ func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 }
 
 // came notes when the answers arrived that are about to be delivered.
-func (k *link) came(at socket.Arrival, answers int) {
+func (k *link) came(at socket.Arrival, answers int, more bool) {
 	l := k.l
 	if answers == 0 {
 		return
 	}
-	l.since = at.First(answers)
+	l.since = at.First(answers, more)
 	for i := range l.outcomes {
 		l.outcomes[i].Earliest = l.since
 	}

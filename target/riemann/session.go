@@ -27,6 +27,7 @@ type session struct {
 
 	sink          load.Sink // since Start
 	pollers       socket.Pollers
+	connected     atomic.Int32    // clients that have a connection, where they send for each other
 	figureSources []*figureSource // once somebody has asked
 	firing        atomic.Bool     // since Start
 }
@@ -177,6 +178,9 @@ func (s *session) Start(sink load.Sink) {
 	s.sink = sink
 	for _, l := range s.lanes {
 		if l, ok := l.(*lane); ok {
+			if s.Shares() {
+				l.connected = &s.connected
+			}
 			l.poller = s.pollers.Of
 		}
 		l.start(sink)
@@ -188,7 +192,7 @@ func (s *session) Start(sink load.Sink) {
 // is not sent to another.
 func (s *session) Shares() bool {
 	c := s.cfg
-	return !c.sticky && !c.verify && !c.transport.unanswered && len(c.hosts) == 1
+	return c.scheduled && !c.sticky && !c.verify && !c.transport.unanswered && len(c.hosts) == 1
 }
 
 // Poll implements load.Poller: where connections are plain, sending threads wait for

@@ -339,3 +339,6 @@ func ChunkSize(l []byte) (v int64, err error) {
 	}
 	return v, nil
 }
+
+// Begun reports whether a part of an answer has come, and not all of it.
+func (a *Answer) Begun() bool { return a.state != inHead || len(a.head) > 0 }
