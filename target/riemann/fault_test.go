@@ -1,6 +1,7 @@
 package riemann
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -189,8 +190,8 @@ func TestAwayAndBack(t *testing.T) {
 			for _, o := range s.all {
 				if o.Acked > 0 && o.Done < again {
 					last = max(last, o.Done)
-				} else if o.Acked > 0 {
-					next = min(next, o.Done)
+				} else if o.Acked > 0 { // which may have waited for its reader
+					next = min(next, max(last, cmp.Or(o.Earliest, o.Done)))
 				}
 			}
 			if most := uint64(f.resets() * tt.plan.MaxInFlight); h.Counts.Failed > 0 || h.Acked == 0 || h.Unknown == 0 || h.Unknown > most {
