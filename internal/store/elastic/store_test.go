@@ -241,7 +241,7 @@ func TestFaults(t *testing.T) {
 		{"nobody there", "elasticsearch://127.0.0.1:1", []string{"refused", "127.0.0.1:1/carronade", "/ see that"}, nil},
 		{"no such host", "elasticsearch://no-such-host.invalid", []string{"no-such-host.invalid:9200"}, nil},
 		{"no host", "elasticsearch:///x", []string{"names no host"}, nil},
-		{"a password in the address", "elasticsearch://a:canary@h:1", []string{"where others read them"}, nil},
+		{"a password in the address", "elasticsearch://a:canary@h:1", []string{"visible to others"}, nil},
 		{"a password as it is", "elasticsearch://h:1?user=a&password=canary", []string{"password", "env:NAME"}, nil},
 		{"a user alone", "elasticsearch://h:1?user=a", []string{"go together"}, nil},
 		{"a key too many", "elasticsearch://h:1?user=a&password=env:STORE_PASSWORD&api-key=env:STORE_KEY", []string{"both"}, nil},
