@@ -17,7 +17,7 @@ import (
 const topicsPatience = 30 * time.Second
 
 // A TopicsJob is a load of operations on topics. It is not a workload: its events are the
-// operations, its batches are the requests, and package kafka runs it. Numbers of 0 are unset.
+// operations, its batches are the requests, and the target's package runs it. Numbers of 0 are unset.
 type TopicsJob struct {
 	Version string // of the program
 
